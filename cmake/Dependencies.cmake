@@ -1,0 +1,40 @@
+# The libraries TSL stands on, each looked for once. What is missing is named with the Debian package that has it.
+# Elsewhere: install the library any other way and point CMAKE_PREFIX_PATH to it.
+
+macro(tsl_require package debian_package)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "${package} was not found (Debian: apt-get install ${debian_package}).")
+  endif()
+endmacro()
+
+# tsl_require_files(TARGET HEADER LIBRARY DEBIAN_PACKAGE [FOLDERS...])
+# For libraries without a CMake package, or whose package wants more than we use: an imported target from a header
+# and a library file. FOLDERS are where the header may lie below an include folder. LIBRARY is "" if there is none.
+function(tsl_require_files target header library debian_package)
+  string(MAKE_C_IDENTIFIER "${target}" name)
+  find_path(${name}_INCLUDE_DIR ${header} PATH_SUFFIXES ${ARGN})
+  if(library)
+    find_library(${name}_LIBRARY ${library})
+  endif()
+  mark_as_advanced(${name}_INCLUDE_DIR ${name}_LIBRARY)
+  if(NOT ${name}_INCLUDE_DIR OR (library AND NOT ${name}_LIBRARY))
+    message(FATAL_ERROR "${header} was not found (Debian: apt-get install ${debian_package}).")
+  endif()
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(${target} SYSTEM INTERFACE ${${name}_INCLUDE_DIR})
+  if(library)
+    target_link_libraries(${target} INTERFACE ${${name}_LIBRARY})
+  endif()
+endfunction()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+tsl_require(fmt libfmt-dev)
+tsl_require(nlohmann_json nlohmann-json3-dev)
+# Debian's package config of libzip also wants its command-line tools; that of CLI11 is not in every distribution.
+tsl_require_files(libzip::zip zip.h zip libzip-dev)
+tsl_require_files(CLI11::CLI11 CLI/CLI.hpp "" libcli11-dev)
+# cblas.h is in several packages; the one beside openblas_config.h is OpenBLAS's own.
+tsl_require_files(OpenBLAS::OpenBLAS openblas_config.h openblas libopenblas-dev
+                  openblas-pthread openblas openblas-openmp openblas-serial)

@@ -1,0 +1,32 @@
+# How a layer of src/ becomes a library, and how its tests are built.
+
+# Flags every target of the project shares. Contraction is off everywhere: a*b+c must round twice
+# wherever it is evaluated (the numerics law in docs/architecture.md).
+add_library(tsl_flags INTERFACE)
+target_compile_options(tsl_flags INTERFACE -Wall -Wextra -ffp-contract=off)
+target_include_directories(tsl_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+# GCC 12 warns of overlapping copies in std::string's operator+ where there are none (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(tsl_flags INTERFACE -Wno-restrict)
+endif()
+if(TSL_SANITIZE)
+  target_compile_options(tsl_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(tsl_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(TSL_COVERAGE)
+  target_compile_options(tsl_flags INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(tsl_flags INTERFACE --coverage)
+endif()
+if(TSL_POISON)
+  target_compile_definitions(tsl_flags INTERFACE TSL_POISON=1)
+endif()
+
+# tsl_layer(NAME [DEPS other layers and libraries...])
+# Every .cpp in the folder of the caller (not below it) belongs to the layer.
+function(tsl_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(tsl_${name} STATIC ${sources})
+  target_link_libraries(tsl_${name} PUBLIC ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:tsl_flags>)
+  target_include_directories(tsl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+endfunction()

@@ -1,0 +1,35 @@
+// The CPU as a backend: memory, threads, and plans run on them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/memory.h"
+#include "backend/cpu/threads.h"
+#include "backend/cpu/tiles.h"
+#include "graph/plan.h"
+
+namespace tsl::cpu {
+
+/// Belongs to one engine. Executables must not outlive it.
+class CpuBackend : public graph::Backend {
+ public:
+  explicit CpuBackend(int threads = 0, Isa isa = best_isa());
+  Allocator& allocator() override { return allocator_; }
+  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
+
+  ThreadPool& pool() { return pool_; }
+  const KernelTable& table() const { return table_; }
+  std::vector<Scratch>& scratch() { return scratch_; }
+  Scratch& shared_scratch() { return shared_; }
+
+ private:
+  const KernelTable& table_;
+  CachingAllocator allocator_;
+  ThreadPool pool_;
+  std::vector<Scratch> scratch_;
+  Scratch shared_;
+};
+
+}  // namespace tsl::cpu

@@ -1,0 +1,92 @@
+// Between strided memory and contiguous tiles.
+#include "backend/cpu/isa/kernel_base.h"
+
+namespace tsl::cpu::TSL_ISA {
+namespace {
+
+/// Elements of a square that is transposed at a time: it, and what it is read from, stay in cache.
+constexpr size_t kSquare = 16;
+
+/// out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
+template <class T>
+void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row, ptrdiff_t in_column,
+                  size_t rows, size_t columns) {
+  for (size_t r = 0; r < rows; ++r) {
+    T* y = out + static_cast<ptrdiff_t>(r) * out_row;
+    const T* x = in + static_cast<ptrdiff_t>(r) * in_row;
+    if (in_column == 1 && out_column == 1) {
+      __builtin_memcpy(y, x, columns * sizeof(T));
+    } else if (in_column == 0 && out_column == 1) {
+      T value = *x;
+      for (size_t c = 0; c < columns; ++c) y[c] = value;
+    } else {
+      TSL_VECTORIZE
+      for (size_t c = 0; c < columns; ++c) {
+        y[static_cast<ptrdiff_t>(c) * out_column] = x[static_cast<ptrdiff_t>(c) * in_column];
+      }
+    }
+  }
+}
+
+/// out[r][c] = in[c][r] for a whole square; both have unit steps within their rows.
+template <class T>
+void transpose_square(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row) {
+  T square[kSquare][kSquare];
+  for (size_t c = 0; c < kSquare; ++c) {
+    __builtin_memcpy(square[c], in + static_cast<ptrdiff_t>(c) * in_row, sizeof square[c]);
+  }
+  for (size_t r = 0; r < kSquare; ++r) {
+    T* y = out + static_cast<ptrdiff_t>(r) * out_row;
+    for (size_t c = 0; c < kSquare; ++c) y[c] = square[c][r];
+  }
+}
+
+/// Squares, then what is left at the edges.
+template <class T>
+void transpose(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row, size_t rows, size_t columns) {
+  size_t whole_rows = rows / kSquare * kSquare, whole_columns = columns / kSquare * kSquare;
+  for (size_t r = 0; r < whole_rows; r += kSquare) {
+    T* y = out + static_cast<ptrdiff_t>(r) * out_row;
+    for (size_t c = 0; c < whole_columns; c += kSquare) {
+      transpose_square(y + c, out_row, in + r + static_cast<ptrdiff_t>(c) * in_row, in_row);
+    }
+    copy_strided(y + whole_columns, out_row, 1, in + r + static_cast<ptrdiff_t>(whole_columns) * in_row, 1, in_row,
+                 kSquare, columns - whole_columns);
+  }
+  copy_strided(out + static_cast<ptrdiff_t>(whole_rows) * out_row, out_row, 1, in + whole_rows, 1, in_row,
+               rows - whole_rows, columns);
+}
+
+template <class T>
+void load(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride, ptrdiff_t column_stride) {
+  T* y = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(in);
+  ptrdiff_t width = static_cast<ptrdiff_t>(columns);
+  if (row_stride == 1 && column_stride != 1 && column_stride != 0) transpose(y, width, x, column_stride, rows, columns);
+  else copy_strided(y, width, 1, x, row_stride, column_stride, rows, columns);
+}
+template <class T>
+void store(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride, ptrdiff_t column_stride) {
+  T* y = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(in);
+  ptrdiff_t width = static_cast<ptrdiff_t>(columns);
+  if (row_stride == 1 && column_stride != 1) transpose(y, column_stride, x, width, columns, rows);
+  else copy_strided(y, row_stride, column_stride, x, width, 1, rows, columns);
+}
+
+template <class T>
+void add_size(KernelTable& table) {
+  table.load_2d[sizeof(T)] = load<T>;
+  table.store_2d[sizeof(T)] = store<T>;
+}
+
+}  // namespace
+
+void add_copy_kernels(KernelTable& table) {
+  add_size<uint8_t>(table);
+  add_size<uint16_t>(table);
+  add_size<uint32_t>(table);
+  add_size<uint64_t>(table);
+}
+
+}  // namespace tsl::cpu::TSL_ISA

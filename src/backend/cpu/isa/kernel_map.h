@@ -1,0 +1,175 @@
+// The loops of elementwise kernels.
+#pragma once
+
+#include "backend/cpu/isa/kernel_base.h"
+
+namespace tsl::cpu::TSL_ISA {
+namespace {
+
+// One function object per op, around its scalar body.
+#define TSL_UNARY(name, ...)                                                        \
+  struct Fn_##name {                                                                \
+    static constexpr Op kOp = Op::name;                                             \
+    template <class T> static auto apply(T x) { return math::s_##name(x); }         \
+  };
+#define TSL_BINARY(name, ...)                                                       \
+  struct Fn_##name {                                                                \
+    static constexpr Op kOp = Op::name;                                             \
+    template <class T> static auto apply(T a, T b) { return math::s_##name(a, b); } \
+  };
+#define TSL_TERNARY(name, ...)
+#include "tensor/elementwise.def"
+#undef TSL_UNARY
+#undef TSL_BINARY
+#undef TSL_TERNARY
+
+/// Whether an op of this rule has a kernel for operands of the dtype.
+constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
+  switch (rule) {
+    case DTypeRule::same: return dtype != DType::boolean;
+    case DTypeRule::arithmetic:
+      return dtype != DType::boolean || op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum;
+    case DTypeRule::floating: case DTypeRule::predicate: return dtype >= DType::f16;
+    case DTypeRule::bitwise: return dtype < DType::f16;
+    case DTypeRule::compare: case DTypeRule::select: return true;
+  }
+  return false;
+}
+
+/// Ops whose full body branches, to be rarely right: `apply` is for the operands that are_easy, all in one loop; the
+/// body is called again for the others.
+template <class Fn> struct EasyPart { static constexpr bool kExists = false; };
+struct EasyAngle {
+  static constexpr bool kExists = true;
+  static bool is_easy(float x) { return math::is_small_angle(x); }
+};
+template <> struct EasyPart<Fn_sin> : EasyAngle {
+  static float apply(float x) { return math::select(x == 0, x, math::sin_of(math::reduce_angle(x))); }
+};
+template <> struct EasyPart<Fn_cos> : EasyAngle {
+  static float apply(float x) { return math::cos_of(math::reduce_angle(x)); }
+};
+template <> struct EasyPart<Fn_tan> : EasyAngle {
+  static float apply(float x) { return math::select(x == 0, x, math::tan_of(math::reduce_angle(x))); }
+};
+struct EasyDivision {
+  static constexpr bool kExists = true;
+  static bool is_easy(float a, float b) { return math::divides_easily(a, b); }
+};
+template <> struct EasyPart<Fn_floordiv> : EasyDivision {
+  static float apply(float a, float b) { return static_cast<float>(math::divide_floor_easily(a, b).quotient); }
+};
+template <> struct EasyPart<Fn_mod> : EasyDivision {
+  static float apply(float a, float b) { return static_cast<float>(math::divide_floor_easily(a, b).rest); }
+};
+
+/// The loop for such ops, through a buffer since `out` may be one of the operands.
+template <class Fn, class... In>
+bool map_easy_first(float* out, size_t n, const In*... in) {
+  float buffer[kBuffer];
+  for (size_t begin = 0; begin < n; begin += kBuffer) {
+    size_t count = least(kBuffer, n - begin);
+    unsigned hard = 0;
+    for (size_t i = 0; i < count; ++i) {
+      buffer[i] = EasyPart<Fn>::apply(in[begin + i]...);
+      hard |= !EasyPart<Fn>::is_easy(in[begin + i]...);
+    }
+    for (size_t i = 0; hard && i < count; ++i) {
+      if (!EasyPart<Fn>::is_easy(in[begin + i]...)) buffer[i] = Fn::apply(in[begin + i]...);
+    }
+    __builtin_memcpy(out + begin, buffer, count * sizeof(float));
+  }
+  return true;
+}
+
+// The loops stay functions of their own, for map_short() to call: inlined into it they would not vectorise.
+template <class Fn, class T>
+[[gnu::noinline]] bool map_unary(void* out, const void* const* in, size_t n) {
+  using Out = decltype(Fn::apply(T()));
+  const T* x = static_cast<const T*>(in[0]);
+  Out* y = static_cast<Out*>(out);
+  if constexpr (EasyPart<Fn>::kExists && sizeof(T) == sizeof(float)) {
+    return map_easy_first<Fn>(y, n, x);
+  } else {
+    TSL_VECTORIZE
+    for (size_t i = 0; i < n; ++i) y[i] = Fn::apply(x[i]);
+    return true;
+  }
+}
+
+template <class Fn, class T>
+[[gnu::noinline]] bool map_binary(void* out, const void* const* in, size_t n) {
+  using Out = decltype(Fn::apply(T(), T()));
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  Out* y = static_cast<Out*>(out);
+  constexpr bool divides = Fn::kOp == Op::floordiv || Fn::kOp == Op::mod;
+  if constexpr (divides && math::kIsInteger<T>) {
+    bool ok = true;
+    for (size_t i = 0; i < n; ++i) {
+      ok &= !math::divides_by_zero(b[i]);
+      y[i] = Fn::apply(a[i], b[i]);
+    }
+    return ok;
+  } else if constexpr (EasyPart<Fn>::kExists && sizeof(T) == sizeof(float)) {
+    return map_easy_first<Fn>(y, n, a, b);
+  } else {
+    TSL_VECTORIZE
+    for (size_t i = 0; i < n; ++i) y[i] = Fn::apply(a[i], b[i]);
+    return true;
+  }
+}
+
+template <bool kFirst, class A, class B> struct ChoiceOf { using Type = A; };
+template <class A, class B> struct ChoiceOf<false, A, B> { using Type = B; };
+template <bool kFirst, class A, class B> using Choice = typename ChoiceOf<kFirst, A, B>::Type;
+
+/// The f32 kernel, on f16 or bf16 operands; its result is In again, or bool.
+template <MapKernel kKernel, int kArity, class In, class Out>
+bool map_short(void* out, const void* const* in, size_t n) {
+  float wide[kArity][kBuffer];
+  const void* operands[kArity];
+  for (int k = 0; k < kArity; ++k) operands[k] = wide[k];
+  for (size_t begin = 0; begin < n; begin += kBuffer) {
+    size_t count = least(kBuffer, n - begin);
+    for (int k = 0; k < kArity; ++k) widen(wide[k], static_cast<const In*>(in[k]) + begin, count);
+    Out* y = static_cast<Out*>(out) + begin;
+    if constexpr (math::kIsBool<Out>) {
+      kKernel(y, operands, count);
+    } else {
+      kKernel(wide[0], operands, count);
+      narrow(y, wide[0], count);
+    }
+  }
+  return true;
+}
+
+template <class Fn, DTypeRule kRule, int kArity, DType kDType>
+constexpr MapKernel map_kernel() {
+  if constexpr (!is_defined(Fn::kOp, kRule, kDType)) {
+    return nullptr;
+  } else if constexpr (is_short(kDType)) {
+    using T = Element<kDType>;
+    if constexpr (kArity == 1) {
+      constexpr bool asks = math::kIsBool<decltype(Fn::apply(0.0f))>;
+      return map_short<map_unary<Fn, float>, 1, T, Choice<asks, bool, T>>;
+    } else {
+      constexpr bool asks = math::kIsBool<decltype(Fn::apply(0.0f, 0.0f))>;
+      return map_short<map_binary<Fn, float>, 2, T, Choice<asks, bool, T>>;
+    }
+  } else if constexpr (kArity == 1) {
+    return map_unary<Fn, Element<kDType>>;
+  } else {
+    return map_binary<Fn, Element<kDType>>;
+  }
+}
+
+template <class Fn, DTypeRule kRule, int kArity>
+void add_map_kernels(KernelTable& table) {
+  for_each_dtype([&](auto dtype) {
+    table.map[static_cast<int>(Fn::kOp)][index_of(dtype.value)] = map_kernel<Fn, kRule, kArity, dtype.value>();
+  });
+}
+
+}  // namespace
+}  // namespace tsl::cpu::TSL_ISA

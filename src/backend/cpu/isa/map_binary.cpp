@@ -1,0 +1,40 @@
+// Elementwise ops of two operands, and `where`.
+#include "backend/cpu/isa/kernel_map.h"
+
+namespace tsl::cpu::TSL_ISA {
+
+namespace {
+
+/// By size: choosing copies bits.
+template <class T>
+bool map_where(void* out, const void* const* in, size_t n) {
+  const bool* c = static_cast<const bool*>(in[0]);
+  const T* a = static_cast<const T*>(in[1]);
+  const T* b = static_cast<const T*>(in[2]);
+  T* y = static_cast<T*>(out);
+  TSL_VECTORIZE
+  for (size_t i = 0; i < n; ++i) {
+    T first = a[i], second = b[i];
+    y[i] = math::s_where(c[i], first, second);
+  }
+  return true;
+}
+
+}  // namespace
+
+void add_binary_kernels(KernelTable& table) {
+#define TSL_UNARY(...)
+#define TSL_BINARY(name, rule, ...) add_map_kernels<Fn_##name, DTypeRule::rule, 2>(table);
+#define TSL_TERNARY(...)
+#include "tensor/elementwise.def"
+  for_each_dtype([&](auto dtype) {
+    MapKernel& kernel = table.map[static_cast<int>(Op::where)][index_of(dtype.value)];
+    constexpr size_t size = sizeof(Element<dtype.value>);
+    if constexpr (size == 1) kernel = map_where<uint8_t>;
+    else if constexpr (size == 2) kernel = map_where<uint16_t>;
+    else if constexpr (size == 4) kernel = map_where<uint32_t>;
+    else kernel = map_where<uint64_t>;
+  });
+}
+
+}  // namespace tsl::cpu::TSL_ISA

@@ -1,0 +1,168 @@
+// Reductions whose order cannot be seen: of integers and bools, any and all; and argmax, argmin.
+#include "backend/cpu/isa/kernel_base.h"
+
+namespace tsl::cpu::TSL_ISA {
+namespace {
+
+struct Sum {
+  template <class A> static A start() { return 0; }
+  template <class A, class T> static A combine(A a, T x) { return math::s_add(a, static_cast<A>(x)); }
+};
+struct Prod {
+  template <class A> static A start() { return 1; }
+  template <class A, class T> static A combine(A a, T x) { return math::s_mul(a, static_cast<A>(x)); }
+};
+struct Max {
+  template <class A> static A start() { return math::IntegerLimits<A>::kMin; }
+  template <class A, class T> static A combine(A a, T x) { return a > x ? a : x; }
+};
+struct Min {
+  template <class A> static A start() { return math::IntegerLimits<A>::kMax; }
+  template <class A, class T> static A combine(A a, T x) { return a < x ? a : x; }
+};
+struct Any {
+  template <class A> static A start() { return 0; }
+  template <class A, class T> static A combine(A a, T x) { return a | math::s_cast<bool>(x); }
+};
+struct All {
+  template <class A> static A start() { return 1; }
+  template <class A, class T> static A combine(A a, T x) { return a & math::s_cast<bool>(x); }
+};
+
+/// A accumulates elements of T; the result is stored as Out.
+template <class R, class T, class A, class Out>
+void reduce_rows(void* out, const void* in, size_t rows, size_t n) {
+  const T* x = static_cast<const T*>(in);
+  Out* y = static_cast<Out*>(out);
+  for (size_t r = 0; r < rows; ++r, x += n) {
+    A total = R::template start<A>();
+    for (size_t i = 0; i < n; ++i) total = R::combine(total, x[i]);
+    y[r] = static_cast<Out>(total);
+  }
+}
+template <class R, class T, class A, class Out>
+void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t stride) {
+  constexpr size_t kColumns = 512;
+  A total[kColumns];
+  for (size_t begin = 0; begin < columns; begin += kColumns) {
+    size_t width = least(kColumns, columns - begin);
+    for (size_t c = 0; c < width; ++c) total[c] = R::template start<A>();
+    for (size_t r = 0; r < n; ++r) {
+      const T* row = static_cast<const T*>(in) + r * stride + begin;
+      for (size_t c = 0; c < width; ++c) total[c] = R::combine(total[c], row[c]);
+    }
+    for (size_t c = 0; c < width; ++c) static_cast<Out*>(out)[begin + c] = static_cast<Out>(total[c]);
+  }
+}
+template <class R, class T, class A, class Out>
+constexpr ReduceKernels reduce_kernels() {
+  return {reduce_rows<R, T, A, Out>, reduce_columns<R, T, A, Out>};
+}
+
+// ---- argmax, argmin ------------------------------------------------------------------------------------------
+
+struct Greater {
+  template <class T> static bool beats(T a, T b) { return a > b; }
+};
+struct Less {
+  template <class T> static bool beats(T a, T b) { return a < b; }
+};
+
+/// The best element of a block, then the first place where it (or a NaN) stands. Blocks keep the second pass short.
+template <class Better, class T>
+int64_t arg_row(const T* x, size_t n) {
+  constexpr size_t kBlock = 1024, kWays = 64 / sizeof(T);
+  T best = x[0];
+  size_t block_of_best = 0;
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    size_t count = least(kBlock, n - begin), i = 0;
+    T ways[kWays];
+    for (size_t w = 0; w < kWays; ++w) ways[w] = best;
+    unsigned nan = 0;
+    for (; i + kWays <= count; i += kWays) {
+      for (size_t w = 0; w < kWays; ++w) {
+        T v = x[begin + i + w];
+        nan |= v != v;
+        ways[w] = Better::beats(v, ways[w]) ? v : ways[w];
+      }
+    }
+    for (; i < count; ++i) {
+      nan |= x[begin + i] != x[begin + i];
+      ways[0] = Better::beats(x[begin + i], ways[0]) ? x[begin + i] : ways[0];
+    }
+    if (nan) {
+      for (i = begin;; ++i) if (x[i] != x[i]) return static_cast<int64_t>(i);
+    }
+    T top = best;
+    for (size_t w = 0; w < kWays; ++w) top = Better::beats(ways[w], top) ? ways[w] : top;
+    if (Better::beats(top, best)) {
+      best = top;
+      block_of_best = begin;
+    }
+  }
+  size_t i = block_of_best;
+  while (x[i] != best) ++i;
+  return static_cast<int64_t>(i);
+}
+template <class Better, class T>
+void arg_rows(void* out, const void* in, size_t rows, size_t n) {
+  const T* x = static_cast<const T*>(in);
+  for (size_t r = 0; r < rows; ++r) static_cast<int64_t*>(out)[r] = arg_row<Better>(x + r * n, n);
+}
+/// f16 and bf16: the winners of blocks compete.
+template <class Better, class T>
+void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
+  float wide[kBuffer];
+  for (size_t r = 0; r < rows; ++r) {
+    const T* x = static_cast<const T*>(in) + r * n;
+    float best = 0;
+    int64_t place = -1;
+    for (size_t begin = 0; begin < n; begin += kBuffer) {
+      widen(wide, x + begin, least(kBuffer, n - begin));
+      int64_t i = arg_row<Better>(wide, least(kBuffer, n - begin));
+      if (place < 0 || wide[i] != wide[i] || Better::beats(wide[i], best)) {
+        best = wide[i];
+        place = static_cast<int64_t>(begin) + i;
+      }
+      if (best != best) break;
+    }
+    static_cast<int64_t*>(out)[r] = place;
+  }
+}
+
+template <class T>
+void add_arg(KernelTable& table, DType dtype) {
+  if constexpr (math::kIsShort<T>) {
+    table.argmax[index_of(dtype)] = arg_rows_short<Greater, T>;
+    table.argmin[index_of(dtype)] = arg_rows_short<Less, T>;
+  } else {
+    table.argmax[index_of(dtype)] = arg_rows<Greater, T>;
+    table.argmin[index_of(dtype)] = arg_rows<Less, T>;
+  }
+}
+
+}  // namespace
+
+void add_exact_kernels(KernelTable& table) {
+  for_each_dtype([&](auto dtype) {
+    using T = Element<dtype.value>;
+    constexpr int index = index_of(dtype.value);
+    auto set = [&](ReduceOp op, ReduceKernels kernels) { table.reduce[static_cast<int>(op)][index] = kernels; };
+    set(ReduceOp::any, reduce_kernels<Any, T, uint8_t, bool>());
+    set(ReduceOp::all, reduce_kernels<All, T, uint8_t, bool>());
+    if constexpr (dtype.value < DType::f16) {
+      set(ReduceOp::sum, reduce_kernels<Sum, T, int64_t, int64_t>());
+      set(ReduceOp::prod, reduce_kernels<Prod, T, int64_t, int64_t>());
+    }
+    if constexpr (dtype.value == DType::boolean) {
+      set(ReduceOp::max, reduce_kernels<Any, T, uint8_t, bool>());
+      set(ReduceOp::min, reduce_kernels<All, T, uint8_t, bool>());
+    } else if constexpr (dtype.value < DType::f16) {
+      set(ReduceOp::max, reduce_kernels<Max, T, T, T>());
+      set(ReduceOp::min, reduce_kernels<Min, T, T, T>());
+    }
+    add_arg<T>(table, dtype.value);
+  });
+}
+
+}  // namespace tsl::cpu::TSL_ISA

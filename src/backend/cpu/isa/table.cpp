@@ -1,0 +1,17 @@
+// The table of one instruction set.
+#include "backend/cpu/isa/kernel_base.h"
+
+namespace tsl::cpu::TSL_ISA {
+
+void fill_table(KernelTable& table) {
+  add_unary_kernels(table);
+  add_binary_kernels(table);
+  add_cast_kernels(table);
+  add_reduce_kernels(table);
+  add_exact_kernels(table);
+  add_scan_kernels(table);
+  add_source_kernels(table);
+  add_copy_kernels(table);
+}
+
+}  // namespace tsl::cpu::TSL_ISA

@@ -1,0 +1,75 @@
+// The prebuilt tile kernels: tight loops over contiguous memory, compiled once per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+#include "tensor/elements.h"
+#include "tensor/op.h"
+
+namespace tsl::cpu {
+
+enum class Isa : uint8_t { generic, avx2, avx512 };
+
+/// The best instruction set of this machine (TSL_ISA=generic|avx2|avx512 in the environment lowers it).
+Isa best_isa();
+
+/// out[i] = op(in[0][i], …) for i < n. Buffers are contiguous; `out` may be one of `in` whose elements have the same
+/// size, but not overlap one otherwise. Returns false if the op failed on some element (integer division by zero
+/// gives 0); all others are computed.
+using MapKernel = bool (*)(void* out, const void* const* in, size_t n);
+
+// Reductions of contiguous rows. The order of combination is a function of n alone, the same on every
+// instruction set and for both forms (docs/architecture.md, "Numerics law"):
+//   f(v[0..n)) for n <= kReduceBlock: kReduceLanes accumulators, lane l taking v[l], v[l+L], v[l+2L], …; then
+//   the lanes fold in halves (lane l takes lane l+width/2, where it exists); lanes beyond n take no part.
+//   For n > kReduceBlock: f over the results of consecutive blocks (the last may be short).
+inline constexpr size_t kReduceLanes = 32;
+inline constexpr size_t kReduceBlock = 4096;
+
+enum class ReduceOp : uint8_t { sum, prod, max, min, any, all };
+inline constexpr int kReduceOpCount = 6;
+
+struct ReduceKernels {
+  /// out[r] = f(in[r*n .. r*n+n)), n >= 1, any n. `out` has the accumulator's dtype for sum and prod, else in's.
+  void (*rows)(void* out, const void* in, size_t rows, size_t n);
+  /// The other way round: in is [n][columns] with rows `stride` elements apart; out[c] = f(column c), n <= kReduceBlock.
+  void (*columns)(void* out, const void* in, size_t n, size_t columns, size_t stride);
+};
+
+/// argmax/argmin of contiguous rows: out is i64; the first of equals; the first NaN wins.
+using ArgKernel = void (*)(void* out, const void* in, size_t rows, size_t n);
+
+/// Running sums or products of a row of n, in order; the accumulator is as for sum, rounded at each store. `out` has
+/// in's dtype if that is a float, else i64.
+using ScanKernel = void (*)(void* out, const void* in, size_t n);
+
+/// Elements [first, first + n) of the stream (key, counter): element i is made of word i%4 of Philox block
+/// counter + i/4; of f64, of words 2i and 2i + 1 of the stream, so that a block makes two elements (random_math.h).
+/// `out` is i64 (random_bits) or a float dtype.
+using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
+
+struct KernelTable {
+  MapKernel map[kOpCount][kDTypeCount] = {};          // by op and operand dtype (where: of its last two operands);
+                                                      // null where the op's dtype rule admits no such operand
+  MapKernel cast[kDTypeCount][kDTypeCount] = {};      // [from][to]
+  ReduceKernels reduce[kReduceOpCount][kDTypeCount] = {};  // by input dtype; also [sum] of accumulator dtypes
+  ArgKernel argmax[kDTypeCount] = {};
+  ArgKernel argmin[kDTypeCount] = {};
+  ScanKernel cumsum[kDTypeCount] = {};
+  ScanKernel cumprod[kDTypeCount] = {};
+  RandomKernel random_bits = nullptr;
+  RandomKernel random_uniform[kDTypeCount] = {};
+  RandomKernel random_normal[kDTypeCount] = {};
+  /// out[i] = start + i * step for i in [first, first + n); start and step are i64 or f64 as the dtype is. Not for bool.
+  void (*iota[kDTypeCount])(void* out, Scalar start, Scalar step, uint64_t first, size_t n) = {};
+  /// out[r][c] = in[r*row_stride + c*column_stride] (in elements); out is contiguous.
+  void (*load_2d[9])(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride, ptrdiff_t column_stride) = {};
+  /// out[r*row_stride + c*column_stride] = in[r][c]. Both tables are indexed by the element's size: 1, 2, 4, 8.
+  void (*store_2d[9])(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride, ptrdiff_t column_stride) = {};
+};
+
+const KernelTable& kernels(Isa isa);
+
+}  // namespace tsl::cpu

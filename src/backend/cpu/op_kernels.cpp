@@ -1,0 +1,252 @@
+#include "backend/cpu/op_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "backend/cpu/ranges.h"
+
+namespace tsl::cpu {
+
+using graph::Kernel;
+using graph::Node;
+using graph::Plan;
+
+namespace {
+
+int64_t count_of(const Shape& shape) { return element_count(shape).hint(); }
+
+std::pair<Access, Walk> walk_of(const Layout& layout) {
+  Access access;
+  Walk walk;
+  access.rank = walk.rank = layout.rank();
+  for (int i = 0; i < layout.rank(); ++i) {
+    access.stride[i] = layout.strides[i].hint();
+    walk.loop[i] = static_cast<int8_t>(i);
+    walk.extent[i] = layout.shape[i].hint();
+  }
+  return {access, walk};
+}
+
+/// The layout with `axis` moved to the end.
+Layout with_axis_last(const Layout& in, int axis) {
+  std::vector<int> order;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  order.push_back(axis);
+  return permute(in, order);
+}
+
+/// Writes elements in row-major order of `layout` to where it says, from `out`.
+void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size) {
+  const auto [access, walk] = walk_of(layout);
+  for_runs(access, walk, 0, count_of(layout.shape),
+           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
+             table.store_2d[size](out + (offset + layout.offset.hint()) * size, in + done * size, rows, columns,
+                                  row_stride, column_stride);
+           });
+}
+
+}  // namespace
+
+OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state)
+    : backend(backend), state(state), node(plan.graph[kernel.op_node]), id(kernel.op_node),
+      out(state.buffers[kernel.buffers.back()]), plan_(plan), kernel_(kernel) {}
+
+const std::byte* OpRun::data(int arg) const {
+  int position = 0;
+  for (int i = 0; i < arg; ++i) position += node.args[i].is_tensor();
+  return state.buffers[kernel_.buffers[position]] + layout(arg).offset.hint() * static_cast<int64_t>(size_of(dtype(arg)));
+}
+
+const std::byte* OpRun::in_order(int arg, const Layout& order) {
+  const size_t size = size_of(dtype(arg));
+  const std::byte* base = data(arg) + (order.offset.hint() - layout(arg).offset.hint()) * static_cast<int64_t>(size);
+  const auto [access, walk] = walk_of(order);
+  if (is_linear(access, walk)) return base;
+  const int64_t count = count_of(order.shape);
+  std::byte* copy = temporary(static_cast<uint64_t>(count) * size);
+  const auto load = backend.table().load_2d[size];
+  for_runs(access, walk, 0, count,
+           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
+             load(copy + done * size, base + offset * size, rows, columns, row_stride, column_stride);
+           });
+  return copy;
+}
+
+std::byte* OpRun::temporary(uint64_t bytes) {
+  temporaries_.push_back(backend.allocator().allocate(bytes));
+  return static_cast<std::byte*>(temporaries_.back()->data());
+}
+
+void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state) {
+  OpRun run(backend, plan, kernel, state);
+  switch (run.node.op) {
+    case Op::cumsum:
+    case Op::cumprod: run_scan(run); break;
+    case Op::argsort: run_argsort(run); break;
+    case Op::scatter:
+    case Op::scatter_add: run_scatter(run); break;
+    case Op::nonzero: run_nonzero(run); break;
+    case Op::fold_windows: run_fold_windows(run); break;
+    case Op::matmul: run_matmul(run); break;
+    default: fail(ErrorKind::device, "the CPU has no kernel for {}", run.node.def().name);
+  }
+}
+
+void run_scan(OpRun& run) {
+  const int axis = static_cast<int>(run.node.attrs.ints[0]);
+  const Layout rows = with_axis_last(run.layout(0), axis);
+  const int64_t count = count_of(rows.shape);
+  const int64_t length = rows.shape[rows.rank() - 1].hint();
+  if (count == 0) return;
+  const std::byte* in = run.in_order(0, rows);
+  const size_t in_size = size_of(run.dtype(0)), out_size = size_of(run.node.dtype);
+  const KernelTable& table = run.backend.table();
+  const auto scan = (run.node.op == Op::cumsum ? table.cumsum : table.cumprod)[static_cast<int>(run.dtype(0))];
+  std::byte* out = axis + 1 == rows.rank() ? run.out : run.temporary(static_cast<uint64_t>(count) * out_size);
+  run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
+    scan(out + row * length * out_size, in + row * length * in_size, static_cast<size_t>(length));
+  });
+  if (out == run.out) return;
+  store_in_order(table, run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis), out_size);
+}
+
+namespace {
+
+/// A key that sorts like the value, NaN last: the total order of the bits, sign folded.
+template <class Float, class Bits>
+Bits float_key(Float value) {
+  if (value != value) return ~Bits{0};
+  Bits bits;
+  const Float positive_zero = value + Float(0);  // -0.0 and 0.0 are equal
+  std::memcpy(&bits, &positive_zero, sizeof bits);
+  const Bits sign = Bits{1} << (sizeof(Bits) * 8 - 1);
+  return bits & sign ? ~bits : bits | sign;
+}
+
+std::vector<uint64_t> sort_keys(const KernelTable& table, DType dtype, const std::byte* row, int64_t length) {
+  std::vector<uint64_t> keys(static_cast<size_t>(length));
+  const bool wide = is_float(dtype);
+  const DType to = wide ? DType::f64 : DType::i64;
+  std::vector<uint64_t> values(static_cast<size_t>(length));
+  const void* in[1] = {row};
+  if (dtype == to) std::memcpy(values.data(), row, values.size() * 8);
+  else table.cast[static_cast<int>(dtype)][static_cast<int>(to)](values.data(), in, values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    double real;
+    std::memcpy(&real, &values[i], sizeof real);
+    keys[i] = wide ? float_key<double, uint64_t>(real) : values[i] ^ (uint64_t{1} << 63);
+  }
+  return keys;
+}
+
+}  // namespace
+
+void run_argsort(OpRun& run) {
+  const int axis = static_cast<int>(run.node.attrs.ints[0]);
+  const Layout rows = with_axis_last(run.layout(0), axis);
+  const int64_t count = count_of(rows.shape);
+  const int64_t length = rows.shape[rows.rank() - 1].hint();
+  if (count == 0) return;
+  const std::byte* in = run.in_order(0, rows);
+  const size_t size = size_of(run.dtype(0));
+  const bool descending = run.node.attrs.flag;
+  const bool last = axis + 1 == rows.rank();
+  std::byte* out = last ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
+  run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
+    const std::vector<uint64_t> keys = sort_keys(run.backend.table(), run.dtype(0), in + row * length * size, length);
+    int64_t* order = reinterpret_cast<int64_t*>(out) + row * length;
+    std::iota(order, order + length, int64_t{0});
+    if (descending) std::stable_sort(order, order + length, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; });
+    else std::stable_sort(order, order + length, [&](int64_t a, int64_t b) { return keys[a] < keys[b]; });
+  });
+  if (last) return;
+  store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis), sizeof(int64_t));
+}
+
+/// Rows in order of the index, so that duplicates add up the same way every time.
+void run_scatter(OpRun& run) {
+  const int batch = static_cast<int>(run.node.attrs.ints[0]);
+  const Shape& shape = run.node.shape;
+  int64_t batches = 1, rest = 1;
+  for (int i = 0; i < batch; ++i) batches *= shape[i].hint();
+  for (int i = batch + 1; i < shape.rank(); ++i) rest *= shape[i].hint();
+  const int64_t extent = shape[batch].hint();
+  const int64_t picked = batches > 0 ? count_of(run.layout(1).shape) / batches : 0;
+  const int64_t* index = reinterpret_cast<const int64_t*>(run.in_order(1));
+  const std::byte* updates = run.in_order(2);
+  const size_t size = size_of(run.node.dtype), row_bytes = size * static_cast<size_t>(rest);
+  const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][static_cast<int>(run.node.dtype)];
+  for (int64_t b = 0; b < batches; ++b) {
+    for (int64_t i = 0; i < picked; ++i) {
+      const int64_t position = b * picked + i;
+      const int64_t at = index[position] < 0 ? index[position] + extent : index[position];
+      if (at < 0 || at >= extent) {
+        run.state.report(run.node.order, run.id, position, index[position]);
+        continue;
+      }
+      std::byte* to = run.out + (b * extent + at) * row_bytes;
+      const std::byte* from = updates + position * row_bytes;
+      const void* in[2] = {to, from};
+      if (run.node.op == Op::scatter) std::memcpy(to, from, row_bytes);
+      else add(to, in, static_cast<size_t>(rest));
+    }
+  }
+}
+
+void run_nonzero(OpRun& run) {
+  const Shape& shape = run.layout(0).shape;
+  const bool* mask = reinterpret_cast<const bool*>(run.in_order(0));
+  int64_t* out = reinterpret_cast<int64_t*>(run.out);
+  int64_t left = run.node.shape[0].hint();
+  const int64_t count = count_of(shape);
+  for (int64_t i = 0; i < count && left > 0; ++i) {
+    if (!mask[i]) continue;
+    int64_t rest = i;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      out[axis] = rest % shape[axis].hint();
+      rest /= shape[axis].hint();
+    }
+    out += shape.rank();
+    --left;
+  }
+}
+
+/// Adds the windows up in order of the position within them.
+void run_fold_windows(OpRun& run) {
+  const Layout& in = run.layout(0);
+  const int axis = static_cast<int>(run.node.attrs.ints[0]);
+  const int64_t step = run.node.attrs.ints[1], dilation = run.node.attrs.ints[2];
+  const int last = in.rank() - 1;
+  std::vector<int> order;  // [before…, position in the window, window, after…]
+  for (int i = 0; i < axis; ++i) order.push_back(i);
+  order.push_back(last);
+  for (int i = axis; i < last; ++i) order.push_back(i);
+  const std::byte* grad = run.in_order(0, permute(in, order));
+  const int64_t windows = in.shape[axis].hint(), size = in.shape[last].hint(), extent = run.node.shape[axis].hint();
+  int64_t before = 1, after = 1;
+  for (int i = 0; i < axis; ++i) before *= in.shape[i].hint();
+  for (int i = axis + 1; i < last; ++i) after *= in.shape[i].hint();
+  const int dtype = static_cast<int>(run.node.dtype);
+  const size_t bytes = size_of(run.node.dtype);
+  const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][dtype];
+  fill_identity(run.out, Op::sum, run.node.dtype, count_of(run.node.shape));
+  run.state.pool->parallel_for(before, [&](int64_t b, int) {
+    for (int64_t k = 0; k < size; ++k) {
+      std::byte* to = run.out + (b * extent + k * dilation) * after * bytes;
+      const std::byte* from = grad + (b * size + k) * windows * after * bytes;
+      const int64_t runs = step == 1 ? 1 : windows;
+      const int64_t length = step == 1 ? windows * after : after;
+      for (int64_t w = 0; w < runs; ++w) {
+        std::byte* target = to + w * step * after * bytes;
+        const void* operands[2] = {target, from + w * length * bytes};
+        add(target, operands, static_cast<size_t>(length));
+      }
+    }
+  });
+}
+
+}  // namespace tsl::cpu

@@ -1,0 +1,45 @@
+// Ops with kernels of their own: scans, sorting, scattering, windows, matrix products.
+#pragma once
+
+#include "backend/cpu/backend.h"
+
+namespace tsl::cpu {
+
+/// Runs node `kernel.op_node` of the plan. `buffers` is as in RunState.
+void run_op(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state);
+
+/// One call of such an op: its operands in memory.
+class OpRun {
+ public:
+  OpRun(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state);
+
+  CpuBackend& backend;
+  RunState& state;
+  const graph::Node& node;
+  graph::NodeId id;
+  std::byte* out;
+
+  const Layout& layout(int arg) const { return node.args[arg].layout; }
+  DType dtype(int arg) const { return plan_.graph[node.args[arg].node].dtype; }
+  /// The address of the operand's element (0, 0, …).
+  const std::byte* data(int arg) const;
+  /// The operand's elements in row-major order of `layout`, in place if they are in that order already.
+  const std::byte* in_order(int arg, const Layout& layout);
+  const std::byte* in_order(int arg) { return in_order(arg, layout(arg)); }
+  /// Memory that lasts as long as this object.
+  std::byte* temporary(uint64_t bytes);
+
+ private:
+  const graph::Plan& plan_;
+  const graph::Kernel& kernel_;
+  std::vector<Ref<Storage>> temporaries_;
+};
+
+void run_scan(OpRun& run);
+void run_argsort(OpRun& run);
+void run_scatter(OpRun& run);
+void run_nonzero(OpRun& run);
+void run_fold_windows(OpRun& run);
+void run_matmul(OpRun& run);
+
+}  // namespace tsl::cpu

@@ -1,0 +1,198 @@
+// Single steps on one tile.
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/ranges.h"
+#include "backend/cpu/worker.h"
+
+namespace tsl::cpu {
+
+using graph::Level;
+
+namespace {
+
+template <class T>
+void fill_with(void* out, const void* value, int64_t count) {
+  T v;
+  std::memcpy(&v, value, sizeof v);
+  std::fill_n(static_cast<T*>(out), count, v);
+}
+
+}  // namespace
+
+void fill(void* out, const void* value, size_t size, int64_t count) {
+  switch (size) {
+    case 1: fill_with<uint8_t>(out, value, count); break;
+    case 2: fill_with<uint16_t>(out, value, count); break;
+    case 4: fill_with<uint32_t>(out, value, count); break;
+    default: fill_with<uint64_t>(out, value, count); break;
+  }
+}
+
+void fill_identity(void* out, Op op, DType dtype, int64_t count) {
+  const bool one = op == Op::prod || op == Op::all;
+  fill(out, to_bits(Scalar::of(int64_t{one}), dtype).bytes, size_of(dtype), count);
+}
+
+void TileProgram::execute(Worker& worker, const Step& step) const {
+  switch (step.kind) {
+    case Step::Kind::load: execute_load(worker, step); break;
+    case Step::Kind::scalar: break;  // filled once a thread
+    case Step::Kind::map: execute_map(worker, step); break;
+    case Step::Kind::reduce: execute_reduce(worker, step); break;
+    case Step::Kind::spread: execute_spread(worker, step); break;
+    case Step::Kind::gather: execute_gather(worker, step); break;
+    case Step::Kind::generate: execute_generate(worker, step); break;
+    case Step::Kind::store: execute_store(worker, step); break;
+  }
+}
+
+void TileProgram::fill_scalars(Worker& worker) const {
+  for (const Step& step : steps_) {
+    if (step.kind != Step::Kind::scalar) continue;
+    std::byte* out = worker.memory + step.slot;
+    worker.value(step.dst) = out;
+    const ScalarBits bits = to_bits(worker.scalar(step.scalar, step.symbol), step.dtype);
+    fill(out, bits.bytes, step.size, worker.range(step.level).count);
+  }
+}
+
+void TileProgram::execute_load(Worker& worker, const Step& step) const {
+  const Range& range = worker.range(step.level);
+  const std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
+  if (is_linear(step.access, range.walk)) {
+    worker.value(step.dst) = base + range.start * step.size;
+    return;
+  }
+  std::byte* out = worker.memory + step.slot;
+  worker.value(step.dst) = out;
+  const auto load = table_.load_2d[step.size];
+  for_runs(step.access, range.walk, range.start, range.count,
+           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
+             load(out + done * step.size, base + offset * step.size, rows, columns, row_stride, column_stride);
+           });
+}
+
+/// Where a step's result goes: its final place if that is in order, else the register's slot.
+std::byte* TileProgram::result(Worker& worker, const Step& step) const {
+  std::byte* out = worker.memory + step.slot;
+  if (step.direct >= 0) {
+    const Step& store = steps_[step.direct];
+    const Range& range = worker.range(store.level);
+    if (is_linear(store.access, range.walk)) {
+      out = worker.address(store) + (origin_of(store.access, range.walk) + range.start) * store.size;
+    }
+  }
+  worker.value(step.dst) = out;
+  return out;
+}
+
+void TileProgram::execute_map(Worker& worker, const Step& step) const {
+  const void* in[3];
+  for (int i = 0; i < step.arity; ++i) in[i] = worker.value(step.src[i]);
+  std::byte* out = result(worker, step);
+  const Range& range = worker.range(step.level);
+  if (!step.map(out, in, static_cast<size_t>(range.count))) worker.state.report(step.order, step.node, range.start, 0);
+}
+
+void TileProgram::execute_reduce(Worker& worker, const Step& step) const {
+  std::byte* out = result(worker, step);
+  const void* in = worker.value(step.src[0]);
+  const size_t rows = static_cast<size_t>(worker.row.count), length = static_cast<size_t>(row_length_);
+  if (length == 0) fill_identity(out, step.op, step.dtype, worker.row.count);
+  else if (step.arg) step.arg(out, in, rows, length);
+  else step.reduce.rows(out, in, rows, length);
+}
+
+void TileProgram::execute_spread(Worker& worker, const Step& step) const {
+  std::byte* out = result(worker, step);
+  const std::byte* in = static_cast<const std::byte*>(worker.value(step.src[0]));
+  for (int64_t row = 0; row < worker.row.count; ++row) {
+    fill(out + row * row_length_ * step.size, in + row * step.size, step.size, row_length_);
+  }
+}
+
+void TileProgram::execute_gather(Worker& worker, const Step& step) const {
+  const Range& range = worker.range(step.level);
+  const std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
+  const int64_t* index = static_cast<const int64_t*>(worker.value(step.src[0]));
+  std::byte* out = result(worker, step);
+  const auto load = table_.load_2d[step.size];
+  auto row_of = [&](int64_t position) {
+    int64_t at = index[position];
+    if (at < 0) at += step.index_extent;
+    if (at >= 0 && at < step.index_extent) return at;
+    worker.state.report(step.order, step.node, range.start + position, index[position]);
+    return int64_t{-1};
+  };
+  auto copy_run = [&](int64_t offset, int64_t columns, int64_t column_stride, int64_t done) {
+    for (int64_t c = 0; c < columns;) {
+      // Neighbours with one index are one piece of memory: rows of an embedding.
+      int64_t end = c + 1;
+      while (end < columns && index[done + end] == index[done + c]) ++end;
+      const int64_t at = row_of(done + c);
+      std::byte* to = out + (done + c) * step.size;
+      if (at < 0) std::memset(to, 0, static_cast<size_t>(end - c) * step.size);
+      else load(to, base + (offset + c * column_stride + at * step.index_stride) * step.size, 1, end - c, 0, column_stride);
+      c = end;
+    }
+  };
+  if (step.index_extent == 0) {
+    if (range.count > 0) row_of(0);
+    std::memset(out, 0, static_cast<size_t>(range.count) * step.size);
+    return;
+  }
+  for_runs(step.access, range.walk, range.start, range.count,
+           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
+             for (int64_t r = 0; r < rows; ++r) copy_run(offset + r * row_stride, columns, column_stride, done + r * columns);
+           });
+}
+
+void TileProgram::execute_generate(Worker& worker, const Step& step) const {
+  const Range& range = worker.range(step.level);
+  std::byte* out = result(worker, step);
+  const Scalar a = worker.scalar(step.scalar, step.symbol), b = worker.scalar(step.scalar2, step.symbol2);
+  const int dtype = static_cast<int>(step.dtype);
+  auto generate = [&](std::byte* to, int64_t first, int64_t count) {
+    const uint64_t from = static_cast<uint64_t>(first);
+    const size_t n = static_cast<size_t>(count);
+    const uint64_t key = static_cast<uint64_t>(a.as_integer()), counter = static_cast<uint64_t>(b.as_integer());
+    switch (step.op) {
+      case Op::iota: table_.iota[dtype](to, a, b, from, n); break;
+      case Op::random_bits: table_.random_bits(to, key, counter, from, n); break;
+      case Op::random_uniform: table_.random_uniform[dtype](to, key, counter, from, n); break;
+      default: table_.random_normal[dtype](to, key, counter, from, n); break;
+    }
+  };
+  // The map gives the linear index of each position.
+  const int64_t origin = origin_of(step.access, range.walk);
+  if (is_linear(step.access, range.walk)) {
+    generate(out, origin + range.start, range.count);
+    return;
+  }
+  for_runs(step.access, range.walk, range.start, range.count,
+           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
+             for (int64_t i = 0; i < rows * columns; ++i) {
+               const int64_t at = offset + i / columns * row_stride + i % columns * column_stride;
+               generate(out + (done + i) * step.size, origin + at, 1);
+             }
+           });
+}
+
+void TileProgram::execute_store(Worker& worker, const Step& step) const {
+  const Range& range = worker.range(step.level);
+  std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
+  const std::byte* in = static_cast<const std::byte*>(worker.value(step.src[0]));
+  if (is_linear(step.access, range.walk)) {
+    std::byte* out = base + range.start * step.size;
+    if (out != in) std::memcpy(out, in, static_cast<size_t>(range.count) * step.size);
+    return;
+  }
+  const auto store = table_.store_2d[step.size];
+  for_runs(step.access, range.walk, range.start, range.count,
+           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
+             store(base + offset * step.size, in + done * step.size, rows, columns, row_stride, column_stride);
+           });
+}
+
+}  // namespace tsl::cpu

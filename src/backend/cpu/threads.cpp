@@ -1,0 +1,77 @@
+#include "backend/cpu/threads.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tsl::cpu {
+
+namespace {
+
+// A loop often follows another within microseconds; sleeping and waking in between would cost more than this spin.
+constexpr int kSpins = 4000;
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency())) {
+  if (size_ < 1) size_ = 1;
+}
+
+ThreadPool::~ThreadPool() {
+  stop_.store(true);
+  epoch_.fetch_add(1);
+  epoch_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::start() {
+  for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+}
+
+void ThreadPool::run(int64_t count, Call call, void* context) {
+  if (count <= 1 || size_ == 1) {
+    for (int64_t item = 0; item < count; ++item) call(context, item, 0);
+    return;
+  }
+  if (threads_.empty()) start();
+  count_ = count;
+  call_ = call;
+  context_ = context;
+  next_.store(0, std::memory_order_relaxed);
+  busy_.store(size_ - 1, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  take_items(0);
+  for (int spins = 0; busy_.load(std::memory_order_acquire) > 0; ++spins) {
+    if (spins < kSpins) pause();
+    else std::this_thread::yield();
+  }
+}
+
+void ThreadPool::take_items(int worker) {
+  for (;;) {
+    const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
+    if (item >= count_) return;
+    call_(context_, item, worker);
+  }
+}
+
+void ThreadPool::work(int worker) {
+  uint32_t seen = 0;
+  for (;;) {
+    for (int spins = 0; spins < kSpins && epoch_.load(std::memory_order_acquire) == seen; ++spins) pause();
+    epoch_.wait(seen, std::memory_order_acquire);
+    seen = epoch_.load(std::memory_order_acquire);
+    if (stop_.load()) return;
+    take_items(worker);
+    busy_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+}  // namespace tsl::cpu

@@ -1,0 +1,49 @@
+// A pool of worker threads for one engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace tsl::cpu {
+
+/// Runs loops over all cores. parallel_for may be called by one thread at a time, not from within itself.
+class ThreadPool {
+ public:
+  /// `threads` counts the calling thread; 0 means one per core. Threads start with the first parallel loop, so
+  /// that programs that never need them do not pay for them.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return size_; }
+
+  /// Calls body(item, worker) once for each item in [0, count), on any thread; worker < size(). Returns when all
+  /// are done. `body` must not throw.
+  template <class Body>
+  void parallel_for(int64_t count, Body&& body) {
+    using Function = std::remove_reference_t<Body>;
+    run(count, [](void* context, int64_t item, int worker) { (*static_cast<Function*>(context))(item, worker); }, &body);
+  }
+
+ private:
+  using Call = void (*)(void* context, int64_t item, int worker);
+  void run(int64_t count, Call call, void* context);
+  void start();
+  void work(int worker);
+  void take_items(int worker);
+
+  int size_;
+  std::vector<std::thread> threads_;
+  std::atomic<uint32_t> epoch_{0};   // bumped once a loop; workers wait on it
+  std::atomic<int> busy_{0};         // workers still in the present loop
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> stop_{false};
+  int64_t count_ = 0;
+  Call call_ = nullptr;
+  void* context_ = nullptr;
+};
+
+}  // namespace tsl::cpu

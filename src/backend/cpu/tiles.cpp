@@ -1,0 +1,252 @@
+// Preparing kernels: instructions become steps with kernels, registers and memory of a tile chosen.
+#include "backend/cpu/tiles.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tsl::cpu {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Level;
+using graph::Plan;
+
+namespace {
+
+// Elements of a tile: a few registers of this length live in a 32 KiB first-level cache.
+constexpr int64_t kTileElements = 2048;
+// A tile of a column reduction may hold up to this many elements a register: it lives in the second-level cache.
+constexpr int64_t kColumnTileElements = 64 * 1024;
+constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
+
+Access make_access(const graph::IndexMap& map) {
+  Access access;
+  access.rank = map.strides.rank();
+  access.offset = map.offset.hint();
+  for (int i = 0; i < access.rank; ++i) access.stride[i] = map.strides[i].hint();
+  return access;
+}
+
+ReduceOp reduce_op(Op op) {
+  switch (op) {
+    case Op::sum: return ReduceOp::sum;
+    case Op::prod: return ReduceOp::prod;
+    case Op::max: return ReduceOp::max;
+    case Op::min: return ReduceOp::min;
+    case Op::any: return ReduceOp::any;
+    default: return ReduceOp::all;
+  }
+}
+
+}  // namespace
+
+TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTable& table) : table_(table) {
+  kept_rank_ = kernel.kept.rank();
+  reduced_rank_ = kernel.reduced.rank();
+  for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
+  for (int i = 0; i < reduced_rank_; ++i) row_length_ *= extent_[kept_rank_ + i] = kernel.reduced[i].hint();
+  add_steps(kernel, plan);
+  find_direct_stores(kernel, plan);
+  if (kernel.kind == graph::Template::pointwise) form_ = Form::pointwise;
+  else if (kernel.kind == graph::Template::row) form_ = Form::rows;
+  else choose_form();
+  place_registers();
+}
+
+/// Instructions become steps; where a full-level step reads a row-level register, a step spreads it first.
+void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
+  registers_ = static_cast<uint32_t>(kernel.program.size());
+  std::map<uint32_t, uint32_t> spread;  // row-level register -> full-level copy
+  for (uint32_t r = 0; r < kernel.program.size(); ++r) {
+    Step step = make_step(kernel, kernel.program[r], plan);
+    step.dst = r;
+    const bool reads_full = step.level == Level::full || step.kind == Step::Kind::reduce;
+    for (int i = 0; reads_full && i < step.arity; ++i) {
+      const uint32_t source = step.src[i];
+      if (kernel.program[source].level == Level::full) continue;
+      auto [it, is_new] = spread.try_emplace(source, registers_);
+      if (is_new) {
+        ++registers_;
+        Step copy;
+        copy.kind = Step::Kind::spread;
+        copy.dst = it->second;
+        copy.src[0] = source;
+        copy.arity = 1;
+        copy.size = static_cast<uint32_t>(size_of(kernel.program[source].dtype));
+        steps_.push_back(copy);
+      }
+      step.src[i] = it->second;
+    }
+    if (step.kind == Step::Kind::reduce) reduces_.push_back(static_cast<uint32_t>(steps_.size()));
+    steps_.push_back(step);
+  }
+}
+
+Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan& plan) const {
+  Step step;
+  step.level = instr.level;
+  step.op = instr.op;
+  step.dtype = instr.dtype;
+  step.size = static_cast<uint32_t>(size_of(instr.dtype));
+  step.node = instr.node;
+  step.order = instr.node == graph::kNoNode ? 0 : plan.graph[instr.node].order;
+  step.access = make_access(instr.map);
+  step.scalar = instr.scalar;
+  step.scalar2 = instr.scalar2;
+  step.symbol = instr.symbol;
+  step.symbol2 = instr.symbol2;
+  step.src = {instr.a, instr.b, instr.c};
+  if (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store || instr.kind == Instr::Kind::gather) {
+    step.buffer = kernel.buffers[instr.buffer];
+  }
+  const int from = static_cast<int>(instr.operand_dtype);
+  switch (instr.kind) {
+    case Instr::Kind::load: step.kind = Step::Kind::load; break;
+    case Instr::Kind::scalar: step.kind = Step::Kind::scalar; break;
+    case Instr::Kind::map:
+      step.kind = Step::Kind::map;
+      step.arity = op_def(instr.op).arity;
+      step.fallible = op_def(instr.op).fallible;
+      step.map = instr.op == Op::cast ? table_.cast[from][static_cast<int>(instr.dtype)]
+                                      : table_.map[static_cast<int>(instr.op)][from];
+      if (!step.map) {
+        fail(ErrorKind::type, "{} is not defined for {}", op_def(instr.op).name, name_of(instr.operand_dtype));
+      }
+      break;
+    case Instr::Kind::reduce:
+      step.kind = Step::Kind::reduce;
+      step.arity = 1;
+      if (instr.op == Op::argmax || instr.op == Op::argmin) {
+        step.arg = (instr.op == Op::argmax ? table_.argmax : table_.argmin)[from];
+      } else {
+        const int op = static_cast<int>(reduce_op(instr.op));
+        step.reduce = table_.reduce[op][from];
+        step.combine = table_.reduce[op][static_cast<int>(instr.dtype)];
+      }
+      break;
+    case Instr::Kind::gather:
+      step.kind = Step::Kind::gather;
+      step.arity = 1;
+      step.index_stride = instr.index_stride.hint();
+      step.index_extent = instr.index_extent.hint();
+      break;
+    case Instr::Kind::generate: step.kind = Step::Kind::generate; break;
+    case Instr::Kind::store: step.kind = Step::Kind::store; step.arity = 1; break;
+  }
+  return step;
+}
+
+/// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of an
+/// input (donation) which a later step still reads.
+void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
+  std::vector<int> defined_by(registers_, -1), last_use(registers_, -1);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = static_cast<int>(i);
+    if (steps_[i].kind != Step::Kind::store) defined_by[steps_[i].dst] = static_cast<int>(i);
+  }
+  auto read_later = [&](uint32_t output, int after) {
+    const graph::Buffer& buffer = plan.buffers[output];
+    if (buffer.kind != graph::Buffer::Kind::output || buffer.index >= plan.donors.size()) return false;
+    for (const Step& step : steps_) {
+      if (step.kind != Step::Kind::load || last_use[step.dst] <= after) continue;
+      const graph::Buffer& source = plan.buffers[step.buffer];
+      const std::vector<uint32_t>& donors = plan.donors[buffer.index];
+      if (source.kind == graph::Buffer::Kind::input && std::count(donors.begin(), donors.end(), source.index)) return true;
+    }
+    return false;
+  };
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].kind != Step::Kind::store) continue;
+    const int definition = defined_by[steps_[i].src[0]];
+    Step& source = steps_[definition];
+    if (source.kind == Step::Kind::load || source.kind == Step::Kind::scalar || source.direct >= 0) continue;
+    if (source.level != steps_[i].level || read_later(steps_[i].buffer, definition)) continue;
+    source.direct = static_cast<int32_t>(i);
+  }
+}
+
+/// Columns if the memory of what is reduced runs along the last kept loop rather than along the reduced ones.
+bool TileProgram::prefers_columns() const {
+  if (kept_rank_ == 0 || reduced_rank_ == 0) return false;
+  bool along_kept = false;
+  for (const Step& step : steps_) {
+    if (step.kind != Step::Kind::load || step.level != Level::full) continue;
+    if (step.access.stride[kept_rank_ + reduced_rank_ - 1] == 1) return false;
+    if (step.access.stride[kept_rank_ - 1] == 1) along_kept = true;
+  }
+  return along_kept;
+}
+
+void TileProgram::choose_form() {
+  const bool reads_indices = std::any_of(steps_.begin(), steps_.end(), [](const Step& s) { return s.arg != nullptr; });
+  if (row_length_ > 0 && !reads_indices && prefers_columns()) form_ = Form::columns;
+  else if (row_length_ > 0 && (row_length_ <= static_cast<int64_t>(kReduceBlock) || reads_indices)) form_ = Form::rows;
+  else form_ = Form::row_blocks;
+}
+
+void TileProgram::place_registers() {
+  switch (form_) {
+    case Form::pointwise:
+      tile_ = tile_elements_ = std::min(rows_, kTileElements);
+      break;
+    case Form::rows:
+      tile_ = std::clamp<int64_t>(kTileElements / std::max<int64_t>(row_length_, 1), 1, std::max<int64_t>(rows_, 1));
+      tile_elements_ = tile_ * row_length_;
+      row_elements_ = tile_;
+      break;
+    case Form::row_blocks:
+      tile_ = static_cast<int64_t>(kReduceBlock);
+      tile_elements_ = std::min(row_length_, tile_);
+      row_elements_ = std::min(rows_, kTileElements);
+      break;
+    case Form::columns: {
+      const int64_t block = std::min(row_length_, static_cast<int64_t>(kReduceBlock));
+      tile_ = std::clamp(kColumnTileElements / block, kMinColumns, kMaxColumns);
+      tile_ = std::min(tile_, extent_[kept_rank_ - 1]);
+      tile_elements_ = tile_ * block;
+      row_elements_ = std::min(rows_, kTileElements);
+      break;
+    }
+  }
+  tile_elements_ = std::max<int64_t>(tile_elements_, 1);
+  row_elements_ = std::max<int64_t>(row_elements_, 1);
+  for (uint32_t r : reduces_) partial_bytes_ += steps_[r].size;
+  // Linear scan: a register's memory is free again after its last use. Scalars are filled once and stay.
+  std::vector<size_t> last_use(registers_, 0);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = i;
+  }
+  std::multimap<uint32_t, int32_t> free;  // bytes -> slot
+  std::vector<std::pair<uint32_t, int32_t>> held(registers_, {0, -1});
+  uint32_t memory = registers_ * static_cast<uint32_t>(sizeof(void*));
+  memory = (memory + 63) / 64 * 64;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.kind != Step::Kind::store) {
+      // Row-level values of a pointwise kernel do not exist; elsewhere they are short.
+      const int64_t elements = step.level == Level::row || step.kind == Step::Kind::reduce
+                                   ? row_elements_ : tile_elements_;
+      const uint32_t bytes = static_cast<uint32_t>((elements * step.size + 63) / 64 * 64);
+      auto reusable = step.kind == Step::Kind::scalar ? free.end() : free.find(bytes);
+      if (reusable != free.end()) {
+        step.slot = reusable->second;
+        free.erase(reusable);
+      } else {
+        step.slot = static_cast<int32_t>(memory);
+        memory += bytes;
+      }
+      held[step.dst] = {bytes, step.slot};
+      if (step.kind == Step::Kind::scalar) held[step.dst].second = -1;  // never freed
+    }
+    for (int k = 0; k < step.arity; ++k) {
+      auto& [bytes, slot] = held[step.src[k]];
+      if (slot >= 0 && last_use[step.src[k]] == i) {
+        free.emplace(bytes, slot);
+        slot = -1;
+      }
+    }
+  }
+  slot_bytes_ = memory;
+}
+
+}  // namespace tsl::cpu

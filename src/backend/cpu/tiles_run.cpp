@@ -1,0 +1,212 @@
+// Running prepared kernels: cutting their loops into tiles and spreading those over threads.
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/ranges.h"
+#include "backend/cpu/worker.h"
+
+namespace tsl::cpu {
+
+using graph::Level;
+
+namespace {
+
+// Below this many element-operations a second thread costs more than it brings.
+constexpr int64_t kParallelWork = 64 * 1024;
+// Items a thread: enough for balance, few enough that their set-up does not show.
+constexpr int64_t kItemsPerThread = 8;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::byte* Scratch::reserve(size_t bytes) {
+  if (bytes > size_) {
+    size_ = std::max(bytes, size_ * 2);
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (size_ + 63) / 64 * 64)));
+    if (!data_) {
+      size_ = 0;
+      fail(ErrorKind::memory, "out of memory: {} bytes of working space", bytes);
+    }
+  }
+  return data_.get();
+}
+
+void Scratch::Free::operator()(std::byte* p) const { std::free(p); }
+
+void RunState::report(uint32_t order, graph::NodeId node, int64_t element, int64_t value) {
+  std::lock_guard lock(error_mutex);
+  if (error && (error.order < order || (error.order == order && error_element_ <= element))) return;
+  error = {order, node, value};
+  error_element_ = element;
+}
+
+Walk TileProgram::full_walk() const {
+  Walk walk;
+  walk.rank = kept_rank_ + reduced_rank_;
+  for (int i = 0; i < walk.rank; ++i) {
+    walk.loop[i] = static_cast<int8_t>(i);
+    walk.extent[i] = extent_[i];
+  }
+  return walk;
+}
+
+Walk TileProgram::row_walk() const {
+  Walk walk = full_walk();
+  walk.rank = kept_rank_;
+  return walk;
+}
+
+/// Calls body(worker, tile) for every tile. `elements` sizes the work for the decision to use threads.
+template <class Body>
+void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body) const {
+  const int64_t work = elements * static_cast<int64_t>(steps_.size());
+  const bool parallel = work >= kParallelWork && tiles > 1 && state.pool->size() > 1;
+  const int64_t items = parallel ? std::min<int64_t>(tiles, state.pool->size() * kItemsPerThread) : 1;
+  for (int w = 0; w < (parallel ? state.pool->size() : 1); ++w) (*state.scratch)[w].reserve(slot_bytes_);
+  auto run_item = [&](int64_t item, int thread) {
+    Worker worker{state, (*state.scratch)[thread].reserve(slot_bytes_), {}, {}};
+    worker.full.walk = full_walk();
+    worker.row.walk = row_walk();
+    worker.full.count = std::min(tile_elements_, rows_ * row_length_);
+    worker.row.count = std::min(row_elements_, rows_);
+    fill_scalars(worker);
+    for (int64_t tile = tiles * item / items; tile < tiles * (item + 1) / items; ++tile) body(worker, tile);
+  };
+  if (parallel) state.pool->parallel_for(items, run_item);
+  else run_item(0, 0);
+}
+
+void TileProgram::run(RunState& state) const {
+  if (rows_ == 0) return;
+  switch (form_) {
+    case Form::pointwise: run_pointwise(state); break;
+    case Form::rows: run_rows(state); break;
+    case Form::row_blocks:
+    case Form::columns: run_blocks(state); break;
+  }
+}
+
+void TileProgram::run_pointwise(RunState& state) const {
+  for_each_tile(state, ceil_div(rows_, tile_), rows_, [&](Worker& worker, int64_t tile) {
+    worker.full.start = tile * tile_;
+    worker.full.count = std::min(tile_, rows_ - worker.full.start);
+    for (const Step& step : steps_) execute(worker, step);
+  });
+}
+
+void TileProgram::run_rows(RunState& state) const {
+  for_each_tile(state, ceil_div(rows_, tile_), rows_ * row_length_, [&](Worker& worker, int64_t tile) {
+    worker.row.start = tile * tile_;
+    worker.row.count = std::min(tile_, rows_ - worker.row.start);
+    worker.full.start = worker.row.start * row_length_;
+    worker.full.count = worker.row.count * row_length_;
+    for (const Step& step : steps_) execute(worker, step);
+  });
+}
+
+void TileProgram::run_blocks(RunState& state) const {
+  const int64_t blocks = ceil_div(row_length_, static_cast<int64_t>(kReduceBlock));
+  std::byte* partials = state.shared->reserve(static_cast<size_t>(partial_bytes_) * rows_ * std::max<int64_t>(blocks, 1));
+  const int64_t columns = form_ == Form::columns ? extent_[kept_rank_ - 1] : 1;
+  const int64_t chunks = form_ == Form::columns ? rows_ / columns * ceil_div(columns, tile_) : rows_;
+  if (blocks > 0) {
+    for_each_tile(state, chunks * blocks, rows_ * row_length_, [&](Worker& worker, int64_t item) {
+      worker.partials = partials;
+      if (form_ == Form::columns) reduce_column_block(worker, item, blocks);
+      else reduce_block(worker, item, blocks);
+    });
+  }
+  for_each_tile(state, ceil_div(rows_, row_elements_), rows_ * blocks, [&](Worker& worker, int64_t tile) {
+    worker.partials = partials;
+    worker.row.start = tile * row_elements_;
+    worker.row.count = std::min(row_elements_, rows_ - worker.row.start);
+    for (const Step& step : steps_) {
+      if (step.kind == Step::Kind::reduce) combine(worker, step, blocks);
+      else if (step.level == Level::row) execute(worker, step);
+    }
+  });
+}
+
+/// Partial results are [reduction][row][block].
+void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) const {
+  const int64_t row = item / blocks, block = item % blocks;
+  worker.full.start = row * row_length_ + block * tile_;
+  worker.full.count = std::min(tile_, row_length_ - block * tile_);
+  std::byte* partials = worker.partials;
+  for (const Step& step : steps_) {
+    if (step.kind == Step::Kind::reduce) {
+      step.reduce.rows(partials + item * step.size, worker.value(step.src[0]), 1, worker.full.count);
+      partials += step.size * rows_ * blocks;
+    } else if (step.level == Level::full) {
+      execute(worker, step);
+    }
+  }
+}
+
+/// Partial results are [reduction][block][row]. The tile is [positions of the block][columns of the chunk].
+void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t blocks) const {
+  const int last_kept = kept_rank_ - 1;
+  const int64_t columns = extent_[last_kept];
+  const int64_t chunks = ceil_div(columns, tile_);
+  const int64_t block = item % blocks;
+  const int64_t chunk = item / blocks % chunks;
+  int64_t outer = item / blocks / chunks;
+  const int64_t first_row = outer * columns + chunk * tile_;
+  const int64_t width = std::min(tile_, columns - chunk * tile_);
+  const int64_t length = std::min(static_cast<int64_t>(kReduceBlock), row_length_ - block * static_cast<int64_t>(kReduceBlock));
+
+  Walk walk;
+  walk.origin[last_kept] = chunk * tile_;
+  for (int i = last_kept - 1; i >= 0; --i) {
+    walk.origin[i] = outer % extent_[i];
+    outer /= extent_[i];
+  }
+  for (int i = 0; i < reduced_rank_; ++i) {
+    walk.loop[walk.rank] = static_cast<int8_t>(kept_rank_ + i);
+    walk.extent[walk.rank++] = extent_[kept_rank_ + i];
+  }
+  walk.loop[walk.rank] = static_cast<int8_t>(last_kept);
+  walk.extent[walk.rank++] = width;
+  worker.full.walk = walk;
+  worker.full.start = block * static_cast<int64_t>(kReduceBlock) * width;
+  worker.full.count = length * width;
+
+  std::byte* partials = worker.partials;
+  for (const Step& step : steps_) {
+    if (step.kind == Step::Kind::reduce) {
+      step.reduce.columns(partials + (block * rows_ + first_row) * step.size, worker.value(step.src[0]),
+                          static_cast<size_t>(length), static_cast<size_t>(width), static_cast<size_t>(width));
+      partials += step.size * rows_ * blocks;
+    } else if (step.level == Level::full) {
+      execute(worker, step);
+    }
+  }
+}
+
+/// Reduces the partial results of the worker's rows: the same function over the blocks' results, by the same law.
+void TileProgram::combine(Worker& worker, const Step& step, int64_t blocks) const {
+  const std::byte* partials = worker.partials;
+  for (uint32_t r : reduces_) {
+    if (steps_[r].dst == step.dst) break;
+    partials += steps_[r].size * rows_ * blocks;
+  }
+  std::byte* out = worker.memory + step.slot;
+  worker.value(step.dst) = out;
+  const int64_t rows = worker.row.count;
+  if (blocks == 0) {
+    fill_identity(out, step.op, step.dtype, rows);
+  } else if (form_ == Form::row_blocks) {
+    step.combine.rows(out, partials + worker.row.start * blocks * step.size, rows, blocks);
+  } else if (blocks <= static_cast<int64_t>(kReduceBlock)) {
+    step.combine.columns(out, partials + worker.row.start * step.size, blocks, rows, rows_);
+  } else {
+    std::vector<std::byte> column(static_cast<size_t>(blocks) * step.size);
+    for (int64_t row = 0; row < rows; ++row) {
+      table_.load_2d[step.size](column.data(), partials + (worker.row.start + row) * step.size, 1, blocks, 0, rows_);
+      step.combine.rows(out + row * step.size, column.data(), 1, blocks);
+    }
+  }
+}
+
+}  // namespace tsl::cpu

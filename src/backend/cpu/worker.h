@@ -1,0 +1,30 @@
+// What one thread has in hand while it runs a tile. Only for tiles_run.cpp and steps.cpp.
+#pragma once
+
+#include "backend/cpu/tiles.h"
+
+namespace tsl::cpu {
+
+/// Positions [start, start + count) of a walk.
+struct TileProgram::Range {
+  Walk walk;
+  int64_t start = 0;
+  int64_t count = 0;
+};
+
+struct TileProgram::Worker {
+  RunState& state;
+  std::byte* memory;            // registers' pointers, then their slots
+  Range full, row;
+  std::byte* partials = nullptr;
+
+  const void** registers() const { return reinterpret_cast<const void**>(memory); }
+  const void*& value(uint32_t reg) const { return registers()[reg]; }
+  const Range& range(graph::Level level) const { return level == graph::Level::full ? full : row; }
+  std::byte* address(const Step& step) const { return state.buffers[step.buffer]; }
+  Scalar scalar(Scalar constant, const Symbol* symbol) const {
+    return symbol ? state.symbols[symbol->id] : constant;
+  }
+};
+
+}  // namespace tsl::cpu

@@ -1,0 +1,102 @@
+#include "base/error.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace tsl {
+
+std::string_view name_of(ErrorKind kind) {
+  static constexpr std::array<std::string_view, 12> names = {
+      "syntax", "name", "type", "shape", "index", "value", "io", "memory", "device", "limit", "interrupt", "user"};
+  return names[static_cast<size_t>(kind)];
+}
+
+void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes) {
+  throw Failure(Error{kind, std::move(message), {}, std::move(notes), {}});
+}
+
+namespace {
+
+constexpr const char* kRed = "\x1b[1;31m";
+constexpr const char* kBlue = "\x1b[1;34m";
+constexpr const char* kReset = "\x1b[0m";
+
+// A traceback of a deep recursion shows its two ends.
+constexpr size_t kShownCallSites = 8;
+
+std::string render_location(const Error& error, const SourceMap& sources, const char* accent, const char* plain) {
+  const Source& source = sources.get(error.span.source);
+  const uint32_t line = source.line_of(error.span.begin);
+  const uint32_t column = source.column_of(error.span.begin);
+  const std::string_view text = source.line(line);
+  const uint32_t line_start = source.line_start(line);
+  const uint32_t line_end = line_start + static_cast<uint32_t>(text.size());
+  const uint32_t last = std::clamp(error.span.end, error.span.begin + 1, std::max(line_end, error.span.begin + 1));
+  uint32_t width = 0;
+  for (uint32_t i = error.span.begin; i < last && i < source.text().size(); ++i) {
+    if ((static_cast<unsigned char>(source.text()[i]) & 0xC0) != 0x80) ++width;
+  }
+  std::string number = std::to_string(line);
+  std::string gutter(number.size(), ' ');
+  std::string shown(text);
+  std::replace(shown.begin(), shown.end(), '\t', ' ');  // keeps the caret under the text
+  return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}\n", accent, plain, source.name(), line,
+                     column, accent, number, plain, shown, accent, gutter, plain, std::string(column - 1, ' '), accent,
+                     std::string(std::max<uint32_t>(width, 1), '^'), plain);
+}
+
+std::string render_calls(const Error& error, const SourceMap& sources) {
+  if (error.called_from.empty()) return "";
+  std::string text = "  called from ";
+  const size_t count = error.called_from.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (count > kShownCallSites && i == kShownCallSites / 2) {
+      const size_t skipped = count - kShownCallSites;
+      text += fmt::format(", … {} more …", skipped);
+      i += skipped;
+    }
+    const CallSite& site = error.called_from[i];
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", site.function, sources.place(site.span));
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string render(const Error& error, const SourceMap& sources, bool color) {
+  const char* red = color ? kRed : "";
+  const char* blue = color ? kBlue : "";
+  const char* plain = color ? kReset : "";
+  std::string text = fmt::format("{}error[{}]{}: {}\n", red, name_of(error.kind), plain, error.message);
+  if (error.span.valid()) text += render_location(error, sources, blue, plain);
+  for (const std::string& note : error.notes) text += fmt::format("     {}={} {}\n", blue, plain, note);
+  text += render_calls(error, sources);
+  return text;
+}
+
+std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;  // further away is no help
+  std::vector<size_t> row;
+  for (const std::string& candidate : candidates) {
+    row.resize(candidate.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 1; i <= word.size(); ++i) {
+      size_t diagonal = row[0];
+      row[0] = i;
+      for (size_t j = 1; j <= candidate.size(); ++j) {
+        const size_t substitute = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace tsl

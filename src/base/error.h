@@ -1,0 +1,68 @@
+// Errors are data: what went wrong, where, and through which calls. They are rendered in one place.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/source.h"
+
+namespace tsl {
+
+enum class ErrorKind { syntax, name, type, shape, index, value, io, memory, device, limit, interrupt, user };
+
+std::string_view name_of(ErrorKind kind);
+
+/// One entry of "called from": the function that was running and the call in it.
+struct CallSite {
+  std::string function;
+  Span span;
+};
+
+struct Error {
+  ErrorKind kind = ErrorKind::user;
+  std::string message;
+  Span span;                        // invalid until the interpreter knows it
+  std::vector<std::string> notes;   // printed as "= note" lines under the caret
+  std::vector<CallSite> called_from;  // innermost first
+  bool is_located = false;            // the interpreter has filled in span and called_from
+};
+
+/// How an Error travels from where it is found to the `try`, prompt or program that handles it.
+/// Lower layers throw it without a span; the interpreter adds the span of the running instruction.
+class Failure : public std::exception {
+ public:
+  explicit Failure(Error error) : error_(std::make_shared<Error>(std::move(error))) {}
+  const char* what() const noexcept override { return error_->message.c_str(); }
+  Error& error() { return *error_; }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::shared_ptr<Error> error_;  // shared: exceptions are copied while they propagate
+};
+
+[[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes = {});
+
+/// fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b)
+template <class... Args>
+[[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  fail_with(kind, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// The text a person sees:
+///   error[kind]: message
+///     --> file.tsl:9:16
+///      9 | source line
+///        |     ^^^^^
+///        = note
+///     called from f (file.tsl:13), <main> (file.tsl:21)
+std::string render(const Error& error, const SourceMap& sources, bool color = false);
+
+/// The candidate nearest to `word` by edit distance, or "" if none is near enough to suggest.
+std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace tsl

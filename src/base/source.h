@@ -1,0 +1,63 @@
+// Source text and positions in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tsl {
+
+/// A half-open byte range in one source. `source` indexes the engine's SourceMap.
+struct Span {
+  uint32_t source = 0;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+
+  bool valid() const { return end > begin; }
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+/// The smallest span that covers both.
+inline Span join(Span a, Span b) {
+  return {a.source, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+}
+
+/// One file, `-e` text, prompt line or embedded module, with an index of its lines.
+class Source {
+ public:
+  Source(std::string name, std::string text);
+
+  const std::string& name() const { return name_; }
+  const std::string& text() const { return text_; }
+
+  /// 1-based line of a byte offset.
+  uint32_t line_of(uint32_t offset) const;
+  /// 1-based column, counted in code points, of a byte offset.
+  uint32_t column_of(uint32_t offset) const;
+  /// The text of a 1-based line, without its newline.
+  std::string_view line(uint32_t number) const;
+  /// The byte offset at which a 1-based line starts.
+  uint32_t line_start(uint32_t number) const { return line_starts_[number - 1]; }
+
+ private:
+  std::string name_;
+  std::string text_;
+  std::vector<uint32_t> line_starts_;
+};
+
+/// Owns every source an engine has read; sources are never dropped, so spans stay valid.
+class SourceMap {
+ public:
+  SourceMap();  // source 0 is an empty "<none>", so that a default Span is harmless
+  uint32_t add(std::string name, std::string text);
+  const Source& get(uint32_t id) const { return *sources_[id]; }
+  /// "file.tsl:12" for messages and logs.
+  std::string place(Span span) const;
+
+ private:
+  std::vector<std::unique_ptr<Source>> sources_;
+};
+
+}  // namespace tsl

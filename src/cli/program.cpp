@@ -1,0 +1,111 @@
+#include "cli/program.h"
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include <unistd.h>
+
+#include "interp/modules.h"
+
+namespace tsl {
+
+namespace {
+
+// A signal handler can reach nothing but a global: the flag of the engine that is running.
+std::atomic<std::atomic<bool>*> interrupt_flag{nullptr};
+
+void on_interrupt(int) {
+  if (std::atomic<bool>* flag = interrupt_flag.load()) flag->store(true);
+}
+
+/// Makes SIGINT interrupt an engine while it lives.
+class InterruptScope {
+ public:
+  explicit InterruptScope(Engine& engine) {
+    interrupt_flag = &engine.interrupt_requested;
+    struct sigaction action = {};
+    action.sa_handler = on_interrupt;  // without SA_RESTART, so that a prompt's read ends
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptScope() {
+    sigaction(SIGINT, &before_, nullptr);
+    interrupt_flag = nullptr;
+  }
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+bool wants_color(const std::string& when) {
+  if (when == "auto") return isatty(STDERR_FILENO) != 0;
+  return when == "always";
+}
+
+std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
+
+void check_device(const std::string& device) {
+  if (device.empty() || device == "cpu") return;
+  if (device.substr(0, 4) == "cuda") fail(ErrorKind::device, "this build has no CUDA backend");
+  fail(ErrorKind::device, "unknown device '{}': cpu, cuda or cuda:N", device);
+}
+
+void run_main(const Command& command, Engine& engine) {
+  switch (command.kind) {
+    case Command::Kind::script:
+      if (command.check) engine.check_file(command.script);
+      else if (command.interactive) engine.run_line(ModuleLoader::read_file(command.script), command.script);
+      else engine.run_file(command.script);
+      return;
+    case Command::Kind::code:
+    case Command::Kind::input: {
+      const bool is_code = command.kind == Command::Kind::code;
+      const std::string name = is_code ? "<command line>" : "<stdin>";
+      const std::string text = is_code ? command.script : standard_input();
+      if (command.check) engine.modules().read(name, text);
+      else if (command.interactive) engine.run_line(text);
+      else engine.run(name, text);
+      return;
+    }
+    default: return;
+  }
+}
+
+}  // namespace
+
+int report(const Error& error, Engine& engine, bool color) {
+  std::fflush(stdout);
+  std::cerr << render(error, engine.sources(), color) << std::flush;
+  switch (error.kind) {
+    case ErrorKind::syntax: return kExitSyntax;
+    case ErrorKind::interrupt: return kExitInterrupted;
+    default: return kExitFailed;
+  }
+}
+
+int run_program(int argc, char** argv) {
+  Command command;
+  const int settled = parse_command(argc, argv, command);
+  if (settled >= 0) return settled;
+  if (command.kind == Command::Kind::test) return run_tests(command.test_paths);
+
+  const bool color = wants_color(command.color);
+  Engine engine(command.engine);
+  const InterruptScope interrupts(engine);
+  int code = 0;
+  try {
+    check_device(command.device);
+    run_main(command, engine);
+  } catch (const Failure& failure) {
+    code = report(failure.error(), engine, color);
+  }
+  const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
+  if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
+  std::fflush(stdout);
+  return code;
+}
+
+}  // namespace tsl

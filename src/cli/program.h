@@ -1,0 +1,42 @@
+// The `tsl` program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "interp/engine.h"
+
+namespace tsl {
+
+struct Command {
+  enum class Kind { script, code, input, prompt, test } kind = Kind::prompt;
+  std::string script;               // a path, or code
+  std::vector<std::string> test_paths;
+  EngineOptions engine;
+  std::string device;
+  std::string color = "auto";
+  bool check = false;               // only parse and resolve
+  bool interactive = false;         // a prompt after the script
+};
+
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitSyntax = 65;
+inline constexpr int kExitInterrupted = 130;
+
+/// Reads the command line. Returns an exit code if there is nothing left to do (--help, or a usage error), else -1.
+int parse_command(int argc, char** argv, Command& command);
+
+/// Everything from the command line to the exit code.
+int run_program(int argc, char** argv);
+
+/// Reads entries from standard input until it ends. Errors are shown and never end it.
+int run_prompt(Engine& engine, bool color);
+
+/// Runs the scripts under the paths on every tier and compares what they print with their `# expect` comments.
+int run_tests(const std::vector<std::string>& paths);
+
+/// Prints an error to standard error and gives the exit code that goes with it.
+int report(const Error& error, Engine& engine, bool color);
+
+}  // namespace tsl

@@ -1,0 +1,353 @@
+#include "graph/fuse.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "graph/domain.h"
+
+namespace tsl::graph {
+
+namespace {
+
+bool fusable(const Node& node) {
+  if (node.is_input) return false;
+  const OpClass c = node.def().op_class;
+  return c == OpClass::elementwise || c == OpClass::source || c == OpClass::reduction || c == OpClass::take;
+}
+
+bool is_reduction(const Node& node) { return !node.is_input && node.def().op_class == OpClass::reduction; }
+
+/// The shape of the loops a node runs in: a reduction runs over its operand's.
+const Shape& loop_shape(const Node& node) { return is_reduction(node) ? node.args[0].layout.shape : node.shape; }
+
+int64_t count_of(const Dims& dims) {
+  int64_t n = 1;
+  for (Dim d : dims) n *= d.hint();
+  return n;
+}
+
+bool reads_in_order(const Layout& layout) { return layout.offset.hint() == 0 && layout.is_contiguous(); }
+
+Dims pick(const Dims& loops, const std::vector<bool>& reduced, bool which) {
+  Dims out;
+  for (int i = 0; i < loops.rank(); ++i) {
+    if (reduced[i] == which) out.push_back(loops[i]);
+  }
+  return out;
+}
+
+/// Carries a flag per loop over to a refinement of the loops.
+std::vector<bool> split_flags(const Dims& loops, const std::vector<bool>& flags, const Dims& finer) {
+  std::vector<bool> out;
+  for (int axis : axes_of(loops, finer)) out.push_back(flags[axis]);
+  return out;
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, bool explain) : graph_(graph), explain_(explain) {
+    result_.group_of.assign(graph.size(), -1);
+    result_.level.assign(graph.size(), Level::full);
+  }
+
+  Fusion run() {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!graph_[id].is_input) place(id);
+    }
+    merge_siblings();
+    order_groups();
+    return std::move(result_);
+  }
+
+ private:
+  enum class Fit : uint8_t { same, second_on_rows, first_on_rows };
+
+  /// What merging two groups would give.
+  struct Proposal {
+    Group group;
+    Fit fit = Fit::same;
+  };
+
+  void place(NodeId id) {
+    const int own = start_group(id);
+    if (groups()[own].is_op) return;
+    int joined = own;
+    for (const Arg& arg : graph_[id].args) {
+      if (!arg.is_tensor()) continue;
+      const int producer = result_.group_of[arg.node];
+      if (producer < 0 || producer == joined || groups()[producer].is_op) continue;
+      if (const char* reason = try_merge(producer, joined)) {
+        note(id, arg.node, reason);
+      } else {
+        joined = producer;
+      }
+    }
+  }
+
+  int start_group(NodeId id) {
+    const Node& node = graph_[id];
+    Group group;
+    group.nodes = {id};
+    group.loops = without_ones(loop_shape(node));
+    group.reduced.assign(group.loops.rank(), false);
+    group.is_op = !fusable(node);
+    if (is_reduction(node)) {
+      group.has_reduction = true;
+      const std::vector<int> axes = axes_of(loop_shape(node), group.loops);
+      for (int i = 0; i < group.loops.rank(); ++i) {
+        group.reduced[i] = std::find(node.attrs.ints.begin(), node.attrs.ints.end(), axes[i]) != node.attrs.ints.end();
+      }
+      group.rows_stay = node.op == Op::argmax || node.op == Op::argmin;  // positions need the whole row
+      result_.level[id] = Level::row;
+    }
+    groups().push_back(std::move(group));
+    result_.group_of[id] = static_cast<int>(groups().size()) - 1;
+    return result_.group_of[id];
+  }
+
+  /// Merges group `b` into `a`; says why not otherwise.
+  const char* try_merge(int a, int b) {
+    if (groups()[a].nodes.size() + groups()[b].nodes.size() > kMaxGroupNodes) return "the group is full";
+    if (indirect_path(a, b) || indirect_path(b, a)) return "another kernel must run in between";
+    const char* reason = "their loops differ";
+    for (Fit fit : {Fit::same, Fit::second_on_rows, Fit::first_on_rows}) {
+      std::optional<Proposal> proposal = propose(groups()[a], groups()[b], fit);
+      if (!proposal) continue;
+      std::vector<Level> saved = set_levels(groups()[a], groups()[b], fit);
+      const char* illegal = check_edges(proposal->group, a, b);
+      if (!illegal) {
+        commit(a, b, std::move(proposal->group));
+        return nullptr;
+      }
+      restore_levels(groups()[a], groups()[b], saved);
+      reason = illegal;
+    }
+    return reason;
+  }
+
+  std::optional<Proposal> propose(const Group& a, const Group& b, Fit fit) const {
+    Proposal p;
+    p.fit = fit;
+    p.group.has_reduction = a.has_reduction || b.has_reduction;
+    p.group.rows_stay = a.rows_stay || b.rows_stay;
+    if (fit == Fit::same) {
+      std::optional<Dims> loops = refine(a.loops, b.loops);
+      if (!loops) return std::nullopt;
+      std::vector<bool> from_a = split_flags(a.loops, a.reduced, *loops);
+      std::vector<bool> from_b = split_flags(b.loops, b.reduced, *loops);
+      if (a.has_reduction && b.has_reduction && from_a != from_b) return std::nullopt;
+      p.group.loops = *loops;
+      p.group.reduced = a.has_reduction ? from_a : from_b;
+      return p;
+    }
+    const Group& rows = fit == Fit::second_on_rows ? a : b;
+    const Group& flat = fit == Fit::second_on_rows ? b : a;
+    if (!rows.has_reduction || flat.has_reduction) return std::nullopt;
+    if (!cut_kept(rows, flat.loops, p.group)) return std::nullopt;
+    return p;
+  }
+
+  /// The loops of `rows` with its kept loops refined by `other`, which counts its rows.
+  bool cut_kept(const Group& rows, const Dims& other, Group& out) const {
+    const Dims kept = pick(rows.loops, rows.reduced, false);
+    std::optional<Dims> finer = refine(kept, other);
+    if (!finer) return false;
+    const std::vector<int> axes = axes_of(kept, *finer);
+    int kept_axis = 0;
+    for (int i = 0; i < rows.loops.rank(); ++i) {
+      if (rows.reduced[i]) {
+        if (out.loops.rank() == kMaxRank) return false;
+        out.loops.push_back(rows.loops[i]);
+        out.reduced.push_back(true);
+        continue;
+      }
+      for (size_t k = 0; k < axes.size(); ++k) {
+        if (axes[k] != kept_axis) continue;
+        if (out.loops.rank() == kMaxRank) return false;
+        out.loops.push_back((*finer)[static_cast<int>(k)]);
+        out.reduced.push_back(false);
+      }
+      ++kept_axis;
+    }
+    return true;
+  }
+
+  std::vector<Level> set_levels(const Group& a, const Group& b, Fit fit) {
+    std::vector<Level> saved;
+    for (NodeId id : a.nodes) saved.push_back(result_.level[id]);
+    for (NodeId id : b.nodes) saved.push_back(result_.level[id]);
+    if (fit == Fit::second_on_rows) for (NodeId id : b.nodes) result_.level[id] = Level::row;
+    if (fit == Fit::first_on_rows) for (NodeId id : a.nodes) result_.level[id] = Level::row;
+    return saved;
+  }
+
+  void restore_levels(const Group& a, const Group& b, const std::vector<Level>& saved) {
+    size_t i = 0;
+    for (NodeId id : a.nodes) result_.level[id] = saved[i++];
+    for (NodeId id : b.nodes) result_.level[id] = saved[i++];
+  }
+
+  /// Checks every edge between the two groups; sets `merged.rows_stay` if a full-level node reads a row-level one.
+  const char* check_edges(Group& merged, int a, int b) {
+    for (int side : {a, b}) {
+      const int other = side == a ? b : a;
+      if (groups()[side].nodes.back() < groups()[other].nodes.front()) continue;  // too old to read from it
+      for (NodeId id : groups()[side].nodes) {
+        for (size_t i = 0; i < graph_[id].args.size(); ++i) {
+          const Arg& arg = graph_[id].args[i];
+          if (!arg.is_tensor() || result_.group_of[arg.node] != other) continue;
+          if (const char* illegal = check_edge(merged, id, i)) return illegal;
+        }
+      }
+    }
+    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > kMaxResidentRow) {
+      return "a row is too long to stay in cache";
+    }
+    return nullptr;
+  }
+
+  const char* check_edge(Group& merged, NodeId consumer, size_t index) {
+    const Node& node = graph_[consumer];
+    const Arg& arg = node.args[index];
+    const Level from = result_.level[arg.node];
+    const Level to = is_reduction(node) ? Level::full : result_.level[consumer];
+    if (node.def().op_class == OpClass::take && index == 0) return "indexed elements must be in memory";
+    if (from == to) {
+      return reads_in_order(arg.layout) && count_of(arg.layout.shape) == count_of(graph_[arg.node].shape)
+                 ? nullptr : "it is read in another order";
+    }
+    if (from == Level::full) return "it is read once a row, but not reduced";
+    if (is_reduction(node)) return "a reduction of a reduction";
+    if (!is_row_broadcast(merged, arg.layout)) return "it is not broadcast along the reduced axes";
+    merged.rows_stay = true;
+    return nullptr;
+  }
+
+  static bool is_row_broadcast(const Group& merged, const Layout& layout) {
+    if (layout.offset.hint() != 0) return false;
+    std::optional<Dims> cut = refine(layout.shape, merged.loops);
+    if (!cut || cut->rank() != merged.loops.rank()) return false;
+    const Dims strides = split_strides(layout, merged.loops);
+    int64_t expected = 1;
+    for (int i = merged.loops.rank() - 1; i >= 0; --i) {
+      if (merged.reduced[i]) {
+        if (strides[i].hint() != 0) return false;
+        continue;
+      }
+      if (strides[i].hint() != expected) return false;
+      expected *= merged.loops[i].hint();
+    }
+    return true;
+  }
+
+  void commit(int a, int b, Group merged) {
+    Group& into = groups()[a];
+    Group& from = groups()[b];
+    merged.nodes.resize(into.nodes.size() + from.nodes.size());
+    std::merge(into.nodes.begin(), into.nodes.end(), from.nodes.begin(), from.nodes.end(), merged.nodes.begin());
+    for (NodeId id : from.nodes) result_.group_of[id] = a;
+    from.nodes.clear();
+    into = std::move(merged);
+  }
+
+  /// Whether a path leads from group `from` to group `to` through a third one.
+  bool indirect_path(int from, int to) {
+    visited_.assign(groups().size(), false);
+    const NodeId oldest = groups()[from].nodes.front();
+    std::vector<int> stack;
+    auto push_producers = [&](int group) {
+      for (NodeId id : groups()[group].nodes) {
+        for (const Arg& arg : graph_[id].args) {
+          if (!arg.is_tensor()) continue;
+          const int producer = result_.group_of[arg.node];
+          if (producer < 0 || producer == group || visited_[producer]) continue;
+          if (producer == from && group == to) continue;  // the direct edge
+          if (groups()[producer].nodes.back() < oldest) continue;
+          visited_[producer] = true;
+          stack.push_back(producer);
+        }
+      }
+    };
+    push_producers(to);
+    while (!stack.empty()) {
+      const int group = stack.back();
+      stack.pop_back();
+      if (group == from) return true;
+      push_producers(group);
+    }
+    return false;
+  }
+
+  /// Groups that read the same tensor over the same loops read it once together.
+  void merge_siblings() {
+    constexpr size_t kMaxReaders = 8;  // more would make this quadratic
+    std::vector<std::vector<int>> readers(graph_.size());
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (graph_[id].is_input) continue;
+      for (const Arg& arg : graph_[id].args) {
+        if (arg.is_tensor() && readers[arg.node].size() < kMaxReaders && count_of(graph_[arg.node].shape) > 1) {
+          readers[arg.node].push_back(static_cast<int>(id));
+        }
+      }
+    }
+    for (const std::vector<int>& nodes : readers) {
+      for (size_t i = 1; i < nodes.size(); ++i) {
+        const int a = result_.group_of[nodes[0]], b = result_.group_of[nodes[i]];
+        if (a == b || groups()[a].is_op || groups()[b].is_op) continue;
+        const Node& x = graph_[nodes[0]];
+        const Node& y = graph_[nodes[i]];
+        if (same(loop_shape(x), loop_shape(y))) try_merge(std::min(a, b), std::max(a, b));
+      }
+    }
+  }
+
+  void order_groups() {
+    std::vector<Group> ordered;
+    std::vector<int> position(groups().size(), -1);
+    std::vector<uint8_t> open(groups().size(), 0);
+    std::function<void(int)> visit = [&](int g) {
+      if (position[g] >= 0 || open[g]) return;
+      open[g] = 1;
+      for (NodeId id : groups()[g].nodes) {
+        for (const Arg& arg : graph_[id].args) {
+          if (arg.is_tensor() && result_.group_of[arg.node] >= 0) visit(result_.group_of[arg.node]);
+        }
+      }
+      position[g] = static_cast<int>(ordered.size());
+      ordered.push_back(groups()[g]);
+    };
+    // Producers have older nodes, so visiting in order of the newest node keeps this recursion shallow.
+    std::vector<int> by_age;
+    for (int g = 0; g < static_cast<int>(groups().size()); ++g) {
+      if (!groups()[g].nodes.empty()) by_age.push_back(g);
+    }
+    std::sort(by_age.begin(), by_age.end(),
+              [&](int x, int y) { return groups()[x].nodes.back() < groups()[y].nodes.back(); });
+    for (int g : by_age) visit(g);
+    for (int& g : result_.group_of) {
+      if (g >= 0) g = position[g];
+    }
+    groups() = std::move(ordered);
+  }
+
+  void note(NodeId consumer, NodeId producer, const char* reason) {
+    if (!explain_) return;
+    result_.decisions.push_back(fmt::format("%{} {} does not join %{} {}: {}", consumer, graph_[consumer].def().name,
+                                            producer, graph_[producer].def().name, reason));
+  }
+
+  std::vector<Group>& groups() { return result_.groups; }
+
+  const Graph& graph_;
+  bool explain_;
+  Fusion result_;
+  std::vector<bool> visited_;
+};
+
+}  // namespace
+
+Fusion fuse(const Graph& graph, bool explain) { return Fuser(graph, explain).run(); }
+
+}  // namespace tsl::graph

@@ -1,0 +1,37 @@
+// Fusion: which nodes share a kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/kernel.h"
+
+namespace tsl::graph {
+
+/// A row kept in registers between reductions must fit a core's second-level cache.
+inline constexpr int64_t kMaxResidentRow = 64 * 1024;
+/// Larger groups gain nothing and make the register file of a tile outgrow the first-level cache.
+inline constexpr size_t kMaxGroupNodes = 256;
+
+struct Group {
+  std::vector<NodeId> nodes;    // ascending: a valid order
+  Dims loops;                   // the loops all its nodes share, row-major
+  std::vector<bool> reduced;    // per loop: gone after the group's reductions
+  bool has_reduction = false;
+  bool rows_stay = false;       // an element is used again after a reduction of its row: Template::row
+  bool is_op = false;           // one op with a kernel of its own
+};
+
+struct Fusion {
+  std::vector<Group> groups;            // in an order in which they can run
+  std::vector<int> group_of;            // per node; -1 for inputs and dead nodes
+  std::vector<Level> level;             // per node, in its group
+  std::vector<std::string> decisions;   // why groups ended where they did
+};
+
+/// Groups the nodes of `graph` (all of which are live). A node joins the groups of its operands whenever one
+/// template can run them together without a cycle between groups.
+Fusion fuse(const Graph& graph, bool explain);
+
+}  // namespace tsl::graph

@@ -1,0 +1,130 @@
+#include "graph/graph.h"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace tsl::graph {
+
+namespace {
+
+uint64_t mix(uint64_t h, uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+  return h * 0xff51afd7ed558ccdull;
+}
+
+uint64_t hash_of(const OpDef& op, const std::vector<Arg>& args, const Attrs& attrs) {
+  uint64_t h = static_cast<uint64_t>(op.op);
+  h = mix(h, static_cast<uint64_t>(attrs.dtype) * 2 + attrs.flag);
+  for (int64_t i : attrs.ints) h = mix(h, static_cast<uint64_t>(i));
+  for (const Dim& d : attrs.dims) h = mix(h, static_cast<uint64_t>(d.hint()));
+  for (const Arg& arg : args) {
+    h = mix(h, arg.is_tensor() ? arg.node : arg.scalar.bits());
+    for (const Dim& d : arg.layout.strides) h = mix(h, static_cast<uint64_t>(d.hint()));
+    h = mix(h, static_cast<uint64_t>(arg.layout.offset.hint()));
+  }
+  return h;
+}
+
+bool same_arg(const Arg& a, const Arg& b) {
+  if (a.node != b.node) return false;
+  return a.is_tensor() ? same(a.layout, b.layout) : a.scalar == b.scalar && a.symbol == b.symbol;
+}
+
+bool same_call(const Node& node, const OpDef& op, const std::vector<Arg>& args, const Attrs& attrs) {
+  if (node.is_input || node.op != op.op || node.args.size() != args.size()) return false;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!same_arg(node.args[i], args[i])) return false;
+  }
+  return node.attrs == attrs;
+}
+
+std::string dump_layout(const Layout& layout, const Shape& shape) {
+  if (same(layout.shape, shape) && layout.is_contiguous() && layout.offset.hint() == 0) return "";
+  return fmt::format("{{{} strides {} + {}}}", to_string(layout.shape), to_string(layout.strides),
+                     layout.offset.hint());
+}
+
+}  // namespace
+
+NodeId Graph::add_input(DType dtype, const Layout& layout) {
+  Node node;
+  node.is_input = true;
+  node.dtype = dtype;
+  node.shape = layout.shape;
+  node.input_layout = layout;
+  node.input_layout.offset = 0;
+  nodes_.push_back(std::move(node));
+  inputs_.push_back(size() - 1);
+  return size() - 1;
+}
+
+NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
+                  uint32_t order) {
+  const uint64_t hash = hash_of(op, args, attrs);
+  auto [it, end] = index_.equal_range(hash);
+  for (; it != end; ++it) {
+    if (same_call(nodes_[it->second], op, args, attrs)) return it->second;
+  }
+  Node node;
+  node.op = op.op;
+  node.attrs = attrs;
+  node.args = std::move(args);
+  node.dtype = type.dtype;
+  node.shape = type.shape;
+  node.span = span;
+  node.order = order;
+  nodes_.push_back(std::move(node));
+  index_.emplace(hash, size() - 1);
+  return size() - 1;
+}
+
+std::string dump(const Graph& graph, const SourceMap* sources) {
+  std::string text;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    std::string args;
+    for (const Arg& arg : node.args) {
+      if (!args.empty()) args += ", ";
+      if (arg.is_tensor()) args += fmt::format("%{}{}", arg.node, dump_layout(arg.layout, graph[arg.node].shape));
+      else if (arg.symbol) args += fmt::format("s{}", arg.symbol->id);
+      else if (arg.scalar.type == ScalarType::real) args += fmt::format("{}", arg.scalar.real);
+      else args += fmt::format("{}", arg.scalar.as_integer());
+    }
+    if (!node.is_input && !node.attrs.ints.empty()) args += fmt::format(", [{}]", fmt::join(node.attrs.ints, ","));
+    text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : node.def().name, args,
+                        name_of(node.dtype), to_string(node.shape));
+    if (sources && node.span.valid()) text += fmt::format("  # {}", sources->place(node.span));
+    text += '\n';
+  }
+  std::string outputs;
+  for (const Output& out : graph.outputs) {
+    outputs += fmt::format("{}%{}{}", outputs.empty() ? "" : ", ", out.node,
+                           dump_layout(out.layout, graph[out.node].shape));
+  }
+  return text + fmt::format("  return {}\n", outputs);
+}
+
+void verify(const Graph& graph) {
+  auto broken = [&](NodeId id, const char* what) {
+    throw std::logic_error(fmt::format("graph: node %{}: {}\n{}", id, what, dump(graph, nullptr)));
+  };
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (node.is_input) continue;
+    if (node.def().op_class == OpClass::view) broken(id, "views are layouts, not nodes");
+    if (node.def().arity >= 0 && node.def().arity != static_cast<int>(node.args.size())) broken(id, "wrong arity");
+    for (const Arg& arg : node.args) {
+      if (!arg.is_tensor()) continue;
+      if (arg.node >= id) broken(id, "an operand is defined after its use");
+      if (node.def().op_class == OpClass::elementwise && !same(arg.layout.shape, node.shape)) {
+        broken(id, "an elementwise operand is not broadcast");
+      }
+    }
+  }
+  for (const Output& out : graph.outputs) {
+    if (out.node >= graph.size()) broken(out.node, "an output does not exist");
+  }
+}
+
+}  // namespace tsl::graph

@@ -1,0 +1,74 @@
+// The graph IR: ops in static single assignment. Views are not nodes: every operand says through which layout it
+// reads its producer, so a chain of views costs nothing and means the same eagerly and compiled.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/source.h"
+#include "tensor/op.h"
+
+namespace tsl::graph {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kNoNode = ~NodeId{0};
+
+/// An operand: a node read through a layout, or a host number.
+struct Arg {
+  NodeId node = kNoNode;
+  Layout layout;                    // over the node's output (contiguous, or as Node::input_layout for inputs)
+  Scalar scalar;                    // when node == kNoNode
+  const Symbol* symbol = nullptr;   // the scalar's symbol, if it has one
+
+  bool is_tensor() const { return node != kNoNode; }
+};
+
+struct Node {
+  bool is_input = false;
+  Op op = Op::copy;
+  Attrs attrs;
+  std::vector<Arg> args;
+  DType dtype = DType::f32;
+  Shape shape;
+  Layout input_layout;              // inputs only: strides as the caller's tensor has them, offset 0
+  Span span;
+  uint32_t order = 0;               // position in the program: errors and effects are ordered by it
+
+  const OpDef& def() const { return op_def(op); }
+};
+
+/// What a region gives back: a node's output, seen through a layout.
+struct Output {
+  NodeId node;
+  Layout layout;
+};
+
+class Graph {
+ public:
+  NodeId add_input(DType dtype, const Layout& layout);
+  /// Adds an op, or finds the equal one that is there already.
+  NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
+             uint32_t order);
+
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  Node& operator[](NodeId id) { return nodes_[id]; }
+  uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
+  const std::vector<NodeId>& inputs() const { return inputs_; }
+
+  std::vector<Output> outputs;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<NodeId> inputs_;
+  std::unordered_multimap<uint64_t, NodeId> index_;  // hash-consing
+};
+
+/// The graph as text, one line a node, with source places: what `--log graph` prints.
+std::string dump(const Graph& graph, const SourceMap* sources);
+
+/// Checks every invariant of the IR; throws std::logic_error naming the node. Run after each pass in debug builds.
+void verify(const Graph& graph);
+
+}  // namespace tsl::graph

@@ -1,0 +1,406 @@
+#include "graph/lower.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "graph/domain.h"
+
+namespace tsl::graph {
+
+namespace {
+
+constexpr size_t kMaxNameOps = 6;  // a kernel's name lists this many of its ops
+
+/// The dtype an elementwise op's operands have (see DTypeRule).
+DType operand_dtype(const Graph& graph, const Node& node) {
+  const DTypeRule rule = node.def().dtype_rule;
+  if (node.op != Op::cast && rule != DTypeRule::compare && rule != DTypeRule::predicate) return node.dtype;
+  const auto tensor = std::find_if(node.args.begin(), node.args.end(), [](const Arg& arg) { return arg.is_tensor(); });
+  return graph[tensor->node].dtype;
+}
+
+/// Builds the kernel of one fused group.
+class KernelBuilder {
+ public:
+  KernelBuilder(const Plan& plan, const Fusion& fusion, const Group& group, int group_id,
+                const std::vector<int>& buffer_of)
+      : graph_(plan.graph), fusion_(fusion), group_(group), group_id_(group_id), buffer_of_(buffer_of) {}
+
+  Kernel build() {
+    for (int i = 0; i < group_.loops.rank(); ++i) {
+      (group_.reduced[i] ? kernel_.reduced : kernel_.kept).push_back(group_.loops[i]);
+    }
+    kernel_.kind = !group_.has_reduction ? Template::pointwise : group_.rows_stay ? Template::row : Template::reduce;
+    for (NodeId id : group_.nodes) emit_node(id);
+    for (NodeId id : group_.nodes) {
+      if (buffer_of_[id] >= 0) emit_store(id);
+    }
+    kernel_.nodes = group_.nodes;
+    return std::move(kernel_);
+  }
+
+ private:
+  void emit_node(NodeId id) {
+    const Node& node = graph_[id];
+    switch (node.def().op_class) {
+      case OpClass::source: emit_source(id); break;
+      case OpClass::reduction: emit_reduction(id); break;
+      case OpClass::take: emit_take(id); break;
+      default: emit_map(id); break;
+    }
+  }
+
+  void emit_map(NodeId id) {
+    const Node& node = graph_[id];
+    const Level level = fusion_.level[id];
+    const DType dtype = operand_dtype(graph_, node);
+    Reg regs[3] = {0, 0, 0};
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      const bool condition = node.op == Op::where && i == 0;
+      regs[i] = operand(node.args[i], level, condition ? DType::boolean : dtype);
+    }
+    if (node.op == Op::copy) {
+      register_of_[id] = regs[0];
+      return;
+    }
+    Instr instr{Instr::Kind::map};
+    instr.level = level;
+    instr.op = node.op;
+    instr.dtype = node.dtype;
+    instr.operand_dtype = dtype;
+    instr.a = regs[0];
+    instr.b = regs[1];
+    instr.c = regs[2];
+    define(id, instr);
+  }
+
+  void emit_source(NodeId id) {
+    const Node& node = graph_[id];
+    if (node.op == Op::fill) {
+      register_of_[id] = scalar(node.args[0], node.dtype, fusion_.level[id]);
+      return;
+    }
+    Instr instr{Instr::Kind::generate};
+    instr.level = fusion_.level[id];
+    instr.op = node.op;
+    instr.dtype = instr.operand_dtype = node.dtype;
+    instr.map = map_of(Layout::contiguous(node.shape), instr.level);
+    instr.scalar = node.args[0].scalar;
+    instr.symbol = node.args[0].symbol;
+    instr.scalar2 = node.args[1].scalar;
+    instr.symbol2 = node.args[1].symbol;
+    define(id, instr);
+  }
+
+  void emit_reduction(NodeId id) {
+    const Node& node = graph_[id];
+    Instr instr{Instr::Kind::reduce};
+    instr.level = Level::row;
+    instr.op = node.op;
+    instr.operand_dtype = graph_[node.args[0].node].dtype;
+    instr.a = operand(node.args[0], Level::full, instr.operand_dtype);
+    if ((node.op == Op::any || node.op == Op::all) && instr.operand_dtype != DType::boolean) {
+      instr.a = cast(instr.a, Level::full, instr.operand_dtype, DType::boolean);
+      instr.operand_dtype = DType::boolean;
+    }
+    const bool accumulates = node.op == Op::sum || node.op == Op::prod;
+    instr.dtype = accumulates ? accumulator_of(instr.operand_dtype) : node.dtype;
+    define(id, instr);
+    if (instr.dtype != node.dtype) register_of_[id] = cast(register_of_[id], Level::row, instr.dtype, node.dtype);
+  }
+
+  void emit_take(NodeId id) {
+    const Node& node = graph_[id];
+    const Layout& source = node.args[0].layout;
+    const Layout& index = node.args[1].layout;
+    const int batch = static_cast<int>(node.attrs.ints[0]);
+    Layout index_over_result{node.shape, {}, index.offset};
+    Layout source_over_result{node.shape, {}, source.offset};
+    for (int i = 0; i < node.shape.rank(); ++i) {
+      const bool in_rest = i >= index.rank();
+      index_over_result.strides.push_back(in_rest ? Dim(0) : index.strides[i]);
+      if (i < batch) source_over_result.strides.push_back(source.strides[i]);
+      else if (in_rest) source_over_result.strides.push_back(source.strides[batch + 1 + (i - index.rank())]);
+      else source_over_result.strides.push_back(0);
+    }
+    Instr instr{Instr::Kind::gather};
+    instr.level = fusion_.level[id];
+    instr.op = node.op;
+    instr.dtype = instr.operand_dtype = node.dtype;
+    Arg index_arg = node.args[1];
+    index_arg.layout = index_over_result;
+    instr.a = operand(index_arg, instr.level, DType::i64);
+    instr.buffer = use_buffer(node.args[0].node);
+    instr.map = map_of(source_over_result, instr.level);
+    instr.index_stride = source.strides[batch];
+    instr.index_extent = source.shape[batch];
+    define(id, instr);
+  }
+
+  void emit_store(NodeId id) {
+    const Node& node = graph_[id];
+    Instr instr{Instr::Kind::store};
+    instr.level = fusion_.level[id];
+    instr.dtype = instr.operand_dtype = node.dtype;
+    instr.a = register_of_.at(id);
+    instr.map = map_of(Layout::contiguous(node.shape), instr.level);
+    kernel_.buffers.push_back(static_cast<uint32_t>(buffer_of_[id]));
+    instr.buffer = static_cast<uint32_t>(kernel_.buffers.size()) - 1;
+    instr.node = id;
+    ++kernel_.written;
+    kernel_.program.push_back(instr);
+  }
+
+  Reg operand(const Arg& arg, Level level, DType dtype) {
+    if (!arg.is_tensor()) return scalar(arg, dtype, level);
+    if (fusion_.group_of[arg.node] == group_id_) return register_of_.at(arg.node);
+    return load(arg, level);
+  }
+
+  Reg load(const Arg& arg, Level level) {
+    Instr instr{Instr::Kind::load};
+    instr.level = level;
+    instr.dtype = instr.operand_dtype = graph_[arg.node].dtype;
+    instr.buffer = use_buffer(arg.node);
+    instr.map = map_of(arg.layout, level);
+    instr.node = arg.node;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& other = kernel_.program[r];
+      if (other.kind == Instr::Kind::load && other.level == level && other.buffer == instr.buffer &&
+          same(other.map.strides, instr.map.strides) && other.map.offset.hint() == instr.map.offset.hint()) {
+        return r;
+      }
+    }
+    return push(instr);
+  }
+
+  Reg scalar(const Arg& arg, DType dtype, Level level) {
+    Instr instr{Instr::Kind::scalar};
+    instr.level = level;
+    instr.dtype = instr.operand_dtype = dtype;
+    instr.scalar = arg.scalar;
+    instr.symbol = arg.symbol;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& other = kernel_.program[r];
+      if (other.kind == Instr::Kind::scalar && other.level == level && other.dtype == dtype &&
+          other.scalar == arg.scalar && other.symbol == arg.symbol) {
+        return r;
+      }
+    }
+    return push(instr);
+  }
+
+  Reg cast(Reg value, Level level, DType from, DType to) {
+    Instr instr{Instr::Kind::map};
+    instr.level = level;
+    instr.op = Op::cast;
+    instr.operand_dtype = from;
+    instr.dtype = to;
+    instr.a = value;
+    return push(instr);
+  }
+
+  /// A layout over a node's shape as a map over this kernel's loops.
+  IndexMap map_of(const Layout& layout, Level level) const {
+    IndexMap map;
+    map.offset = layout.offset;
+    if (level == Level::row) {
+      map.strides = split_strides(layout, kernel_.kept);
+      for (int i = 0; i < kernel_.reduced.rank(); ++i) map.strides.push_back(0);
+      return map;
+    }
+    const Dims strides = split_strides(layout, group_.loops);
+    for (bool reduced : {false, true}) {
+      for (int i = 0; i < group_.loops.rank(); ++i) {
+        if (group_.reduced[i] == reduced) map.strides.push_back(strides[i]);
+      }
+    }
+    return map;
+  }
+
+  uint32_t use_buffer(NodeId id) {
+    const uint32_t buffer = static_cast<uint32_t>(buffer_of_[id]);
+    auto it = std::find(kernel_.buffers.begin(), kernel_.buffers.end(), buffer);
+    if (it == kernel_.buffers.end()) it = kernel_.buffers.insert(it, buffer);
+    return static_cast<uint32_t>(it - kernel_.buffers.begin());
+  }
+
+  void define(NodeId id, Instr instr) {
+    instr.node = id;
+    register_of_[id] = push(instr);
+    if (std::count(kernel_.name.begin(), kernel_.name.end(), '_') + 1 < static_cast<int>(kMaxNameOps)) {
+      if (!kernel_.name.empty()) kernel_.name += '_';
+      kernel_.name += graph_[id].def().name;
+    }
+  }
+
+  Reg push(const Instr& instr) {
+    kernel_.program.push_back(instr);
+    return static_cast<Reg>(kernel_.program.size()) - 1;
+  }
+
+  const Graph& graph_;
+  const Fusion& fusion_;
+  const Group& group_;
+  int group_id_;
+  const std::vector<int>& buffer_of_;
+  Kernel kernel_;
+  std::map<NodeId, Reg> register_of_;
+};
+
+/// Merges neighbouring loops that every map walks as one.
+void collapse(Kernel& kernel, Dims& loops, int first) {
+  for (int i = loops.rank() - 2; i >= 0; --i) {
+    const int at = first + i;
+    const bool mergeable = std::all_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
+      const Dims& s = instr.map.strides;
+      return s.rank() == 0 || s[at].hint() == s[at + 1].hint() * loops[i + 1].hint();
+    });
+    if (!mergeable) continue;
+    loops[i] = loops[i] * loops[i + 1];
+    loops.erase(i + 1);
+    for (Instr& instr : kernel.program) {
+      if (instr.map.strides.rank() > 0) instr.map.strides.erase(at);
+    }
+  }
+}
+
+class Lowering {
+ public:
+  Lowering(Plan& plan, const Fusion& fusion)
+      : plan_(plan), graph_(plan.graph), fusion_(fusion), buffer_of_(graph_.size(), -1) {}
+
+  void run() {
+    for (uint32_t i = 0; i < graph_.inputs().size(); ++i) {
+      add_buffer(graph_.inputs()[i], Buffer::Kind::input, i);
+    }
+    make_outputs();
+    make_temporaries();
+    for (size_t g = 0; g < fusion_.groups.size(); ++g) lower_group(static_cast<int>(g));
+  }
+
+ private:
+  void add_buffer(NodeId id, Buffer::Kind kind, uint32_t index) {
+    Buffer buffer;
+    buffer.kind = kind;
+    buffer.index = index;
+    buffer.node = id;
+    buffer.dtype = graph_[id].dtype;
+    buffer.count = element_count(graph_[id].shape);
+    buffer_of_[id] = static_cast<int>(plan_.buffers.size());
+    plan_.buffers.push_back(buffer);
+  }
+
+  void make_outputs() {
+    uint32_t count = 0;
+    for (const Output& out : graph_.outputs) {
+      if (buffer_of_[out.node] < 0) add_buffer(out.node, Buffer::Kind::output, count++);
+      plan_.outputs.push_back({static_cast<uint32_t>(buffer_of_[out.node]), out.layout, graph_[out.node].dtype});
+    }
+  }
+
+  /// A node gets memory if another group reads it; `take` reads its first operand from memory wherever it is.
+  void make_temporaries() {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      const Node& node = graph_[id];
+      if (!node.is_input && fusion_.groups[fusion_.group_of[id]].is_op && buffer_of_[id] < 0) {
+        add_buffer(id, Buffer::Kind::temporary, 0);  // kept even if unused: it may be there for its error
+      }
+      for (const Arg& arg : node.args) {
+        if (!arg.is_tensor() || buffer_of_[arg.node] >= 0) continue;
+        if (fusion_.group_of[arg.node] != fusion_.group_of[id]) add_buffer(arg.node, Buffer::Kind::temporary, 0);
+      }
+    }
+  }
+
+  void lower_group(int g) {
+    const Group& group = fusion_.groups[g];
+    if (!group.is_op) {
+      Kernel kernel = KernelBuilder(plan_, fusion_, group, g, buffer_of_).build();
+      collapse(kernel, kernel.reduced, kernel.kept.rank());
+      collapse(kernel, kernel.kept, 0);
+      plan_.kernels.push_back(std::move(kernel));
+      return;
+    }
+    const NodeId id = group.nodes[0];
+    switch (graph_[id].op) {
+      case Op::concat: lower_concat(id); break;
+      case Op::assign_view:
+        add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
+        add_copy(id, graph_[id].args[1], graph_[id].attrs.view);
+        break;
+      case Op::scatter:
+      case Op::scatter_add:
+        add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
+        add_op(id);
+        break;
+      default: add_op(id); break;
+    }
+  }
+
+  void lower_concat(NodeId id) {
+    const Node& node = graph_[id];
+    const int axis = static_cast<int>(node.attrs.ints[0]);
+    Layout target = Layout::contiguous(node.shape);
+    for (const Arg& arg : node.args) {
+      target.shape = arg.layout.shape;
+      add_copy(id, arg, target);
+      target.offset = target.offset + target.strides[axis] * arg.layout.shape[axis];
+    }
+  }
+
+  /// A kernel that writes an operand of node `id` into part of its buffer.
+  void add_copy(NodeId id, const Arg& arg, const Layout& target) {
+    Kernel kernel;
+    const Dims loops = without_ones(target.shape);
+    kernel.kept = loops;
+    Instr value{arg.is_tensor() ? Instr::Kind::load : Instr::Kind::scalar};
+    value.dtype = value.operand_dtype = graph_[id].dtype;
+    value.node = id;
+    value.scalar = arg.scalar;
+    value.symbol = arg.symbol;
+    if (arg.is_tensor()) {
+      kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[arg.node]));
+      value.map = {split_strides(arg.layout, loops), arg.layout.offset};
+    }
+    Instr store = value;
+    store.kind = Instr::Kind::store;
+    store.a = 0;
+    store.buffer = static_cast<uint32_t>(kernel.buffers.size());
+    store.map = {split_strides(target, loops), target.offset};
+    kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[id]));
+    kernel.written = 1;
+    kernel.program = {value, store};
+    kernel.nodes = {id};
+    kernel.name = graph_[id].def().name;
+    collapse(kernel, kernel.kept, 0);
+    plan_.kernels.push_back(std::move(kernel));
+  }
+
+  void add_op(NodeId id) {
+    Kernel kernel;
+    kernel.kind = Template::op;
+    kernel.op_node = id;
+    kernel.nodes = {id};
+    kernel.name = graph_[id].def().name;
+    for (const Arg& arg : graph_[id].args) {
+      if (arg.is_tensor()) kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[arg.node]));
+    }
+    kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[id]));
+    kernel.written = 1;
+    plan_.kernels.push_back(std::move(kernel));
+  }
+
+  Plan& plan_;
+  const Graph& graph_;
+  const Fusion& fusion_;
+  std::vector<int> buffer_of_;
+};
+
+}  // namespace
+
+void lower(Plan& plan, const Fusion& fusion) { Lowering(plan, fusion).run(); }
+
+}  // namespace tsl::graph

@@ -1,0 +1,131 @@
+#include "graph/passes.h"
+
+#include <vector>
+
+namespace tsl::graph {
+
+namespace {
+
+/// Copies the chosen nodes of a graph into a new one, operands renamed.
+class Copier {
+ public:
+  explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) {}
+
+  void keep(NodeId id, std::vector<Arg> args) {
+    const Node& node = from_[id];
+    if (node.is_input) {
+      renamed_[id] = to_.add_input(node.dtype, node.input_layout);
+      return;
+    }
+    for (Arg& arg : args) {
+      if (arg.is_tensor()) arg.node = renamed_[arg.node];
+    }
+    renamed_[id] = to_.add(node.def(), std::move(args), node.attrs, {node.dtype, node.shape}, node.span, node.order);
+  }
+
+  /// Uses of `id` become uses of `other`, which computes the same elements in the same order.
+  void alias(NodeId id, NodeId other) { renamed_[id] = renamed_[other]; }
+
+  Graph finish() {
+    for (const Output& out : from_.outputs) to_.outputs.push_back({renamed_[out.node], out.layout});
+    return std::move(to_);
+  }
+
+ private:
+  const Graph& from_;
+  Graph to_;
+  std::vector<NodeId> renamed_;
+};
+
+bool reads_all_in_order(const Graph& graph, const Arg& arg) {
+  return arg.layout.offset.hint() == 0 && arg.layout.is_contiguous() &&
+         element_count(arg.layout.shape).hint() == element_count(graph[arg.node].shape).hint();
+}
+
+bool is_one(const Arg& arg) {
+  return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0;
+}
+
+/// The operand that `node` merely repeats, or kNoNode.
+NodeId repeated_operand(const Graph& graph, const Node& node) {
+  if (node.is_input) return kNoNode;
+  auto repeats = [&](const Arg& arg) {
+    return arg.is_tensor() && graph[arg.node].dtype == node.dtype && reads_all_in_order(graph, arg);
+  };
+  switch (node.op) {
+    case Op::copy:
+      return repeats(node.args[0]) ? node.args[0].node : kNoNode;
+    case Op::mul:
+      if (is_one(node.args[1]) && repeats(node.args[0])) return node.args[0].node;
+      if (is_one(node.args[0]) && repeats(node.args[1])) return node.args[1].node;
+      return kNoNode;
+    case Op::div:
+      return is_one(node.args[1]) && repeats(node.args[0]) ? node.args[0].node : kNoNode;
+    default:
+      return kNoNode;
+  }
+}
+
+/// An operand that is a constant everywhere can be the constant itself: fill() rounds to the dtype exactly as a
+/// scalar operand of that dtype does.
+void inline_fill(const Graph& graph, Arg& arg) {
+  if (!arg.is_tensor()) return;
+  const Node& producer = graph[arg.node];
+  if (producer.is_input || producer.op != Op::fill) return;
+  const Arg value = producer.args[0];
+  arg = value;
+}
+
+bool has_tensor_operand(const std::vector<Arg>& args) {
+  for (const Arg& arg : args) {
+    if (arg.is_tensor()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& eliminated) {
+  std::vector<bool> live(graph.size(), false);
+  for (const Output& out : graph.outputs) live[out.node] = true;
+  for (NodeId id = graph.size(); id-- > 0;) {
+    const Node& node = graph[id];
+    if (node.is_input) live[id] = true;  // inputs keep their positions
+    else if (node.def().fallible) live[id] = true;
+    if (!live[id]) continue;
+    for (const Arg& arg : node.args) {
+      if (arg.is_tensor()) live[arg.node] = true;
+    }
+  }
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (live[id]) copier.keep(id, graph[id].args);
+    else if (eliminated) eliminated(graph[id]);
+  }
+  return copier.finish();
+}
+
+Graph simplify(const Graph& graph) {
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    const NodeId same = repeated_operand(graph, node);
+    if (same != kNoNode) {
+      copier.alias(id, same);
+      continue;
+    }
+    std::vector<Arg> args = node.args;
+    const bool elementwise = !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
+    if (elementwise) {
+      std::vector<Arg> inlined = args;
+      for (Arg& arg : inlined) inline_fill(graph, arg);
+      // An op needs a tensor to know its dtype by; `where` needs its condition to be one.
+      const bool keeps_dtype = has_tensor_operand(inlined) && (node.op != Op::where || inlined[0].is_tensor());
+      if (keeps_dtype) args = std::move(inlined);
+    }
+    copier.keep(id, std::move(args));
+  }
+  return dead_code(copier.finish());
+}
+
+}  // namespace tsl::graph

@@ -1,0 +1,18 @@
+// Passes from graph to graph. Each returns a new graph whose nodes are all reachable from its outputs, or fallible.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "graph/graph.h"
+
+namespace tsl::graph {
+
+/// Drops nodes nobody needs. A fallible node stays: its error is an effect. `eliminated` is told of each node dropped.
+Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& eliminated = nullptr);
+
+/// Exact rewrites only (bit for bit, NaNs and signed zeros included): constants become scalar operands, copies
+/// that change nothing and multiplications or divisions by one go.
+Graph simplify(const Graph& graph);
+
+}  // namespace tsl::graph

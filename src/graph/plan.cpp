@@ -1,0 +1,262 @@
+#include "graph/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "graph/fuse.h"
+#include "graph/lower.h"
+#include "graph/passes.h"
+
+namespace tsl::graph {
+
+namespace {
+
+// Wide enough for any vector load, and keeps neighbours out of each other's cache lines.
+constexpr uint64_t kAlignment = 64;
+
+uint64_t bytes_of(const Buffer& buffer) {
+  const uint64_t bytes = static_cast<uint64_t>(buffer.count.hint()) * size_of(buffer.dtype);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void find_lifetimes(Plan& plan) {
+  std::vector<bool> seen(plan.buffers.size(), false);
+  for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
+    for (uint32_t b : plan.kernels[k].buffers) {
+      if (!seen[b]) plan.buffers[b].first = k;
+      seen[b] = true;
+      plan.buffers[b].last = k;
+    }
+  }
+}
+
+/// Gives every temporary a place in one arena: the lowest gap that is free during its lifetime.
+void place_temporaries(Plan& plan) {
+  std::vector<uint32_t> order;
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    if (plan.buffers[b].kind == Buffer::Kind::temporary) order.push_back(b);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t x, uint32_t y) { return bytes_of(plan.buffers[x]) > bytes_of(plan.buffers[y]); });
+  std::vector<uint32_t> placed;  // ascending by offset
+  for (uint32_t b : order) {
+    Buffer& buffer = plan.buffers[b];
+    uint64_t offset = 0;
+    for (uint32_t p : placed) {
+      const Buffer& other = plan.buffers[p];
+      const bool overlaps_in_time = other.first <= buffer.last && buffer.first <= other.last;
+      if (!overlaps_in_time) continue;
+      if (offset + bytes_of(buffer) <= other.offset) break;
+      offset = std::max(offset, other.offset + bytes_of(other));
+    }
+    buffer.offset = offset;
+    plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes_of(buffer));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
+                                   [&](uint32_t x, uint32_t y) {
+                                     return plan.buffers[x].offset < plan.buffers[y].offset;
+                                   }),
+                  b);
+  }
+}
+
+bool same_map(const IndexMap& a, const IndexMap& b) {
+  return same(a.strides, b.strides) && a.offset.hint() == b.offset.hint();
+}
+
+/// Whether kernel `k`, which writes `out`, reads `in` only where and before it writes.
+bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
+  if (kernel.kind != Template::pointwise && kernel.kind != Template::row) return false;
+  const Instr* store = nullptr;
+  for (const Instr& instr : kernel.program) {
+    if (instr.kind == Instr::Kind::store && kernel.buffers[instr.buffer] == out) store = &instr;
+  }
+  if (!store) return false;
+  for (const Instr& instr : kernel.program) {
+    const bool reads = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather;
+    if (!reads || kernel.buffers[instr.buffer] != in) continue;
+    if (instr.kind == Instr::Kind::gather || instr.level != store->level || !same_map(instr.map, store->map)) return false;
+  }
+  return true;
+}
+
+/// The last kernel that can fail on its elements' values, or -1. A plan that failed must have left its inputs alone.
+int64_t last_fallible(const Plan& plan) {
+  for (size_t k = plan.kernels.size(); k-- > 0;) {
+    for (NodeId id : plan.kernels[k].nodes) {
+      if (plan.graph[id].def().fallible) return static_cast<int64_t>(k);
+    }
+  }
+  return -1;
+}
+
+void find_donors(Plan& plan) {
+  const int64_t safe_after = last_fallible(plan);
+  for (uint32_t out = 0; out < plan.buffers.size(); ++out) {
+    const Buffer& output = plan.buffers[out];
+    if (output.kind != Buffer::Kind::output) continue;
+    plan.donors.resize(std::max<size_t>(plan.donors.size(), output.index + 1));
+    if (static_cast<int64_t>(output.first) <= safe_after || plan.kernels.empty()) continue;
+    for (uint32_t in = 0; in < plan.buffers.size(); ++in) {
+      const Buffer& input = plan.buffers[in];
+      if (input.kind != Buffer::Kind::input || input.dtype != output.dtype) continue;
+      if (input.count.hint() != output.count.hint() || input.last > output.first) continue;
+      const Kernel& writer = plan.kernels[output.first];
+      const bool read_there = std::find(writer.buffers.begin(), writer.buffers.end(), in) != writer.buffers.end();
+      if (read_there && !may_overwrite(writer, in, out)) continue;
+      if (!plan.graph[input.node].input_layout.is_contiguous()) continue;
+      plan.donors[output.index].push_back(input.index);
+    }
+  }
+  // An input that is also given back as it is must stay.
+  for (const PlanOutput& out : plan.outputs) {
+    const Buffer& buffer = plan.buffers[out.buffer];
+    if (buffer.kind != Buffer::Kind::input) continue;
+    for (auto& donors : plan.donors) std::erase(donors, buffer.index);
+  }
+}
+
+void check(const Plan& plan) {
+  for (const Kernel& kernel : plan.kernels) {
+    for (const Instr& instr : kernel.program) {
+      const bool has_map = instr.map.strides.rank() > 0 || kernel.kept.rank() + kernel.reduced.rank() == 0;
+      const bool needs_map = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store ||
+                             instr.kind == Instr::Kind::gather;
+      if (needs_map && (!has_map || instr.map.strides.rank() != kernel.kept.rank() + kernel.reduced.rank())) {
+        throw std::logic_error("kernel: a map does not fit the loops\n" + dump(kernel));
+      }
+      if (needs_map && instr.buffer >= kernel.buffers.size()) throw std::logic_error("kernel: no such buffer\n" + dump(kernel));
+    }
+  }
+}
+
+void verify_in_debug([[maybe_unused]] const Graph& graph) {
+#ifndef NDEBUG
+  verify(graph);
+#endif
+}
+
+void log_lines(const CompileLog* log, const std::string& text) {
+  if (log && log->write) log->write(log->context, text);
+}
+
+std::string dump_map(const IndexMap& map) {
+  return fmt::format("{} + {}", to_string(map.strides), map.offset.hint());
+}
+
+std::string dump_scalar(Scalar scalar, const Symbol* symbol) {
+  if (symbol) return fmt::format("s{}", symbol->id);
+  return scalar.type == ScalarType::real ? fmt::format("{}", scalar.real) : fmt::format("{}", scalar.as_integer());
+}
+
+std::string dump_instr(const Kernel& kernel, const Instr& instr) {
+  const char* level = instr.level == Level::row ? "row " : "";
+  const std::string type = fmt::format("{}{}", level, name_of(instr.dtype));
+  switch (instr.kind) {
+    case Instr::Kind::load: return fmt::format("{} = load b{} [{}]", type, kernel.buffers[instr.buffer], dump_map(instr.map));
+    case Instr::Kind::scalar: return fmt::format("{} = {}", type, dump_scalar(instr.scalar, instr.symbol));
+    case Instr::Kind::map: {
+      std::string args = fmt::format("r{}", instr.a);
+      if (op_def(instr.op).arity > 1) args += fmt::format(", r{}", instr.b);
+      if (op_def(instr.op).arity > 2) args += fmt::format(", r{}", instr.c);
+      return fmt::format("{} = {}({})", type, op_def(instr.op).name, args);
+    }
+    case Instr::Kind::reduce: return fmt::format("{} = reduce {}(r{})", type, op_def(instr.op).name, instr.a);
+    case Instr::Kind::gather:
+      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map), instr.a, instr.index_stride.hint());
+    case Instr::Kind::generate:
+      return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol), dump_scalar(instr.scalar2, instr.symbol2));
+    case Instr::Kind::store: return fmt::format("store b{} [{}] = r{}", kernel.buffers[instr.buffer], dump_map(instr.map), instr.a);
+  }
+  return "";
+}
+
+const char* name_of(Template kind) {
+  switch (kind) {
+    case Template::pointwise: return "pointwise";
+    case Template::row: return "row";
+    case Template::reduce: return "reduce";
+    case Template::op: return "op";
+  }
+  return "";
+}
+
+void log_fusion(const CompileLog& log, const Plan& plan, const Fusion& fusion) {
+  std::string text = fmt::format("[fusion] {} ops in {} groups\n", fusion.level.size() - plan.graph.inputs().size(),
+                                 fusion.groups.size());
+  for (const Group& group : fusion.groups) {
+    const char* kind = group.is_op ? "op" : group.rows_stay ? "row" : group.has_reduction ? "reduce" : "pointwise";
+    text += fmt::format("  {} {}:", kind, to_string(group.loops));
+    for (NodeId id : group.nodes) {
+      text += fmt::format(" {}", plan.graph[id].def().name);
+      if (log.sources && plan.graph[id].span.valid()) text += fmt::format("({})", log.sources->place(plan.graph[id].span));
+    }
+    text += '\n';
+  }
+  for (const std::string& decision : fusion.decisions) text += "  " + decision + "\n";
+  log_lines(&log, text);
+}
+
+}  // namespace
+
+std::string dump(const Kernel& kernel) {
+  std::string text = fmt::format("{} {} kept {} reduced {}\n", name_of(kernel.kind), kernel.name, to_string(kernel.kept),
+                                 to_string(kernel.reduced));
+  for (size_t i = 0; i < kernel.program.size(); ++i) {
+    const Instr& instr = kernel.program[i];
+    const bool defines = instr.kind != Instr::Kind::store;
+    text += fmt::format("      {}{}\n", defines ? fmt::format("r{}: ", i) : "", dump_instr(kernel, instr));
+  }
+  return text;
+}
+
+std::string dump(const Plan& plan, const SourceMap*) {
+  std::string text = fmt::format("[plan] {} kernels, {} buffers, arena {} bytes\n", plan.kernels.size(),
+                                 plan.buffers.size(), plan.arena_bytes);
+  for (size_t k = 0; k < plan.kernels.size(); ++k) text += fmt::format("  k{} {}", k, dump(plan.kernels[k]));
+  return text;
+}
+
+Plan compile(Graph graph, const CompileLog* log) {
+  verify_in_debug(graph);
+  if (log && log->graph) log_lines(log, "[graph]\n" + dump(graph, log->sources));
+  graph = dead_code(graph, [&](const Node& node) {
+    if (!log || !log->graph) return;
+    const std::string place = log->sources && node.span.valid() ? log->sources->place(node.span) : "?";
+    log_lines(log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, place));
+  });
+  verify_in_debug(graph);
+  graph = simplify(graph);
+  verify_in_debug(graph);
+  Plan plan;
+  plan.graph = std::move(graph);
+  const Fusion fusion = fuse(plan.graph, log && log->fusion);
+  if (log && log->fusion) log_fusion(*log, plan, fusion);
+  lower(plan, fusion);
+  find_lifetimes(plan);
+  place_temporaries(plan);
+  find_donors(plan);
+  check(plan);
+  if (log && log->plan) log_lines(log, dump(plan, log->sources));
+  return plan;
+}
+
+Error describe(const RunError& error, const Graph& graph) {
+  const Node& node = graph[error.node];
+  Error out;
+  out.span = node.span;
+  if (node.def().op_class == OpClass::elementwise) {
+    out.kind = ErrorKind::value;
+    out.message = "integer division by zero";
+    return out;
+  }
+  out.kind = ErrorKind::index;
+  const Layout& source = node.args[0].layout;
+  const int axis = node.attrs.ints.empty() ? 0 : static_cast<int>(node.attrs.ints[0]);
+  out.message = fmt::format("index {} is out of range for axis {} with extent {}", error.value, axis, source.shape[axis].hint());
+  return out;
+}
+
+}  // namespace tsl::graph

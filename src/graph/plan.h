@@ -1,0 +1,83 @@
+// The plan: what a compiled graph does, in order, on buffers with known lifetimes.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/kernel.h"
+
+namespace tsl::graph {
+
+struct Buffer {
+  enum class Kind : uint8_t { input, output, temporary } kind;
+  uint32_t index = 0;       // of the input or output
+  NodeId node = kNoNode;
+  DType dtype = DType::f32;
+  Dim count = 0;            // elements
+  uint64_t offset = 0;      // temporaries: in the arena, bytes
+  uint32_t first = 0, last = 0;  // kernels that write it first and read it last
+};
+
+/// Where an output of the graph comes from: a buffer seen through a layout. Several outputs may share a buffer.
+struct PlanOutput {
+  uint32_t buffer;
+  Layout layout;
+  DType dtype;
+};
+
+struct Plan {
+  Graph graph;                     // after the passes; spans, dtypes and layouts of the nodes
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;     // in order of execution
+  std::vector<PlanOutput> outputs;
+  uint64_t arena_bytes = 0;
+  /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation).
+  std::vector<std::vector<uint32_t>> donors;
+};
+
+struct CompileLog {
+  const SourceMap* sources = nullptr;
+  bool graph = false, fusion = false, plan = false;
+  void (*write)(void* context, const std::string& text) = nullptr;
+  void* context = nullptr;
+};
+
+/// The passes, in a sentence: dead code → simplify → fuse → lower → plan.
+Plan compile(Graph graph, const CompileLog* log = nullptr);
+
+/// An error that only the elements' values could show, found while a plan ran.
+struct RunError {
+  uint32_t order = ~0u;   // of the node, in program order; ~0 means none
+  NodeId node = kNoNode;
+  int64_t value = 0;      // the offending index
+  explicit operator bool() const { return order != ~0u; }
+};
+
+/// A plan made ready for one device.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them; an input whose
+  /// entry in `donated` is true may be overwritten. Fills `outputs`.
+  virtual RunError run(std::span<const Tensor> inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+                       std::span<Tensor> outputs) = 0;
+  virtual const Plan& plan() const = 0;
+};
+
+/// One device: its memory, and how plans run on it.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Allocator& allocator() = 0;
+  virtual std::unique_ptr<Executable> prepare(Plan plan) = 0;
+};
+
+/// The error a user sees for a RunError.
+Error describe(const RunError& error, const Graph& graph);
+
+std::string dump(const Plan& plan, const SourceMap* sources);
+
+}  // namespace tsl::graph

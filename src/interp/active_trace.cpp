@@ -1,0 +1,273 @@
+#include "interp/active_trace.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "interp/engine.h"
+#include "interp/format.h"
+#include "interp/region.h"
+#include "interp/vm.h"
+
+namespace tsl {
+
+namespace {
+
+// A segment with more ops is cut, so that compiling stays linear in time and memory.
+constexpr uint32_t kMaxSegmentNodes = 20'000;
+// Code that asks more questions of its numbers than this is not tensor code; interpreting it is faster.
+constexpr size_t kMaxGuards = 1'000;
+constexpr size_t kMaxSymbols = 20'000;
+// Reads in one way through a region. A loop with more of them gets a region for its body.
+constexpr size_t kMaxSegments = 128;
+
+}  // namespace
+
+ActiveTrace::ActiveTrace(Engine& engine, graph::Backend& backend, Region& region, trace::Run& run,
+                         std::vector<trace::Segment*> path, bool interpret)
+    : engine_(engine), backend_(backend), region_(region), run_(run), path_(std::move(path)), interpret_(interpret),
+      id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)), symbols_(std::make_shared<SymbolTable>()),
+      recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
+  engine.runtime().set_tracing(true);
+}
+
+ActiveTrace::~ActiveTrace() { engine_.runtime().set_tracing(false); }
+
+Value ActiveTrace::take_input(Root root, const Value& value) {
+  Value abstracted = abstract(value, root.facts, *recorder_, run_, next_slot_);
+  notes().roots.push_back(std::move(root));
+  return abstracted;
+}
+
+void ActiveTrace::enter(Cell& cell) {
+  if (!recording_ || cell.trace == id_) return;
+  cell.trace = id_;
+  Entered entered{Ref<Cell>(&cell), cell.value, Value()};
+  if (cell.is_set) {
+    Root root;
+    root.kind = Root::Kind::cell;
+    root.cell = entered.cell;
+    cell.value = take_input(std::move(root), entered.original);
+  }
+  entered.abstracted = cell.value;
+  entered_.push_back(std::move(entered));
+}
+
+/// The deferred tensor for an operand. A tensor with elements was made on the host from constants while tracing.
+Tensor ActiveTrace::deferred(const Tensor& tensor) {
+  if (tensor->recording == recorder_.get()) return tensor;
+  for (const auto& [data, stand_in] : constants_) {
+    if (data == tensor.get()) return stand_in;
+  }
+  Root root;
+  root.kind = Root::Kind::constant;
+  root.constant = tensor;
+  if (next_slot_ == run_.values.size()) run_.values.push_back(tensor);
+  Tensor stand_in = recorder_->input(tensor, next_slot_++);
+  notes().roots.push_back(std::move(root));
+  constants_.emplace_back(tensor.get(), stand_in);
+  return stand_in;
+}
+
+Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                           const TensorType& type) {
+  std::vector<Operand> inputs(operands.begin(), operands.end());
+  for (Operand& operand : inputs) {
+    if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
+  }
+  return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location());
+}
+
+void ActiveTrace::check_limits() {
+  if (!recording_ || position_ < path_.size()) return;
+  if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
+    give_up("its way depends on too many numbers");
+  } else if (position_ >= kMaxSegments) {
+    give_up("too many reads on one way through it");
+  } else if (recorder_->node_count() > kMaxSegmentNodes) {
+    end_segment({}, false);
+  }
+}
+
+Value ActiveTrace::read_number(const Tensor& tensor) {
+  const bool is_deferred = tensor->recording == recorder_.get();
+  if (!is_deferred) return Value(trace::element(tensor));
+  trace::Segment& segment = end_segment({tensor}, false);
+  const Scalar number = trace::element(recording_ ? recorder_->concrete(tensor, run_) : tensor);
+  if (!recording_) return Value(number);
+  const Symbol* symbol = symbols_->input(number);
+  run_.symbols.resize(symbols_->size());
+  run_.symbols[symbol->id] = number;
+  segment.reads[0].symbol = symbol->id;
+  check_limits();
+  return recording_ ? Value(symbol) : Value(number);
+}
+
+Tensor ActiveTrace::read(const Tensor& tensor) {
+  if (tensor->recording != recorder_.get()) return tensor;
+  if (recorder_->slot_of(tensor) >= 0) return recorder_->concrete(tensor, run_);
+  give_up("the host reads a whole tensor");
+  return tensor;  // by now it has its elements
+}
+
+void ActiveTrace::print(Value value) {
+  if (position_ == path_.size()) notes().printed.push_back(std::move(value));
+}
+
+void ActiveTrace::begin_segment() {
+  notes_ = std::make_unique<SegmentNotes>();
+  constants_.clear();
+  first_symbol_ = static_cast<uint32_t>(symbols_->size());
+  first_guard_ = symbols_->guards().size();
+}
+
+trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
+  if (position_ < path_.size()) {  // computed already: only take note of where its values are
+    trace::Segment& segment = *path_[position_++];
+    [[maybe_unused]] const trace::Recorder::Cut cut = recorder_->cut(next_slot_);
+    assert(segment.first_output == next_slot_);
+    next_slot_ += static_cast<uint32_t>(cut.values.size());
+    begin_segment();
+    if (position_ == path_.size() && interpret_) leave();
+    return segment;
+  }
+  std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
+  perform(*segment);
+  trace::Segment& parent = path_.empty() ? region_.root : *path_.back();
+  parent.next.push_back(std::move(segment));
+  path_.push_back(parent.next.back().get());
+  ++position_;
+  begin_segment();
+  return *path_.back();
+}
+
+std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+  auto segment = std::make_unique<trace::Segment>();
+  trace::Recorder::Cut cut = recorder_->cut(next_slot_);
+  segment->symbols = symbols_;
+  segment->first_symbol = first_symbol_;
+  segment->end_symbol = static_cast<uint32_t>(symbols_->size());
+  segment->guards.assign(symbols_->guards().begin() + static_cast<ptrdiff_t>(first_guard_), symbols_->guards().end());
+  segment->input_slots = cut.input_slots;
+  segment->first_output = next_slot_;
+  segment->is_last = is_last;
+  next_slot_ += static_cast<uint32_t>(cut.values.size());
+  for (const Tensor& tensor : reads) {
+    trace::Read read;
+    read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
+    read.layout = tensor.layout();
+    segment->reads.push_back(read);
+  }
+  std::vector<uint32_t> kept_slots;
+  for (Value& value : notes().printed) value = freeze(value, *recorder_, kept_slots);
+  if (is_last) {
+    SegmentNotes& n = notes();
+    n.exit = exit_;
+    n.result = freeze(*result_, *recorder_, kept_slots);
+    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, freeze(*value, *recorder_, kept_slots));
+    for (const Entered& e : entered_) {
+      if (!identical(e.cell->value, e.abstracted)) n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
+    }
+  }
+  segment->donatable.assign(cut.input_slots.size(), is_last);
+  for (size_t i = 0; i < cut.input_slots.size(); ++i) {
+    if (std::count(kept_slots.begin(), kept_slots.end(), cut.input_slots[i])) segment->donatable[i] = false;
+  }
+  segment->notes = std::move(notes_);
+  if (cut.graph.size() > cut.graph.inputs().size()) {
+    segment->plan = backend_.prepare(graph::compile(std::move(cut.graph), engine_.runtime().compile_log()));
+    if (segment->plan->plan().outputs.empty() && segment->plan->plan().kernels.empty()) segment->plan = nullptr;
+  }
+  return segment;
+}
+
+/// Computes the segment and lets out its effects.
+void ActiveTrace::perform(trace::Segment& segment) {
+  run_.symbols.resize(symbols_->size());
+  for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
+  if (trace::run_plan(segment, run_, {})) throw RestartTrace{};
+  for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
+    engine_.output(to_string(engine_, instantiate(value, run_)) + "\n");
+  }
+}
+
+void ActiveTrace::stop() {
+  recording_ = false;
+  engine_.runtime().set_tracing(false);
+}
+
+/// Recording is over: everything deferred gets its elements.
+void ActiveTrace::leave() {
+  stop();
+  recorder_->release(run_);
+  for (Entered& e : entered_) {
+    const bool written = !identical(e.cell->value, e.abstracted);
+    if (!written) e.cell->value = e.original;
+    else settle(e.cell->value);
+  }
+  entered_.clear();
+}
+
+void ActiveTrace::give_up(const std::string& reason) {
+  if (!recording_) return;
+  if (position_ == path_.size()) end_segment({}, false);
+  if (!recording_) return;
+  region_.demote(engine_, reason);
+  leave();
+}
+
+void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
+  if (recording_ && anything_escapes(result, registers)) give_up("it makes a closure that outlives it");
+  if (recording_) {
+    result_ = &result;
+    registers_ = std::move(registers);
+    exit_ = exit;
+    end_segment({}, true);
+    leave();
+  }
+  settle(result);
+  for (auto& [reg, value] : registers_) settle(*value);
+}
+
+/// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
+bool ActiveTrace::escapes(const Value& value) const {
+  const auto any = [this](const std::vector<Value>& items) {
+    return std::any_of(items.begin(), items.end(), [this](const Value& item) { return escapes(item); });
+  };
+  const auto is_new = [this](const Cell* cell) {
+    return cell->trace == id_ && std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
+  };
+  switch (value.tag()) {
+    case Tag::list: return any(value.as<List>().items);
+    case Tag::tuple: return any(value.as<Tuple>().items);
+    case Tag::record: return any(value.as<Record>().values);
+    case Tag::cell: return is_new(&value.as<Cell>());
+    case Tag::native: return !value.as<Native>().bound.empty();
+    case Tag::function: {
+      const Function& function = value.as<Function>();
+      return std::any_of(function.captures.begin(), function.captures.end(), [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
+    }
+    default: return false;
+  }
+}
+
+bool ActiveTrace::anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const {
+  return escapes(result) ||
+         std::any_of(registers.begin(), registers.end(), [this](const auto& r) { return escapes(*r.second); }) ||
+         std::any_of(entered_.begin(), entered_.end(), [this](const Entered& e) {
+           return !identical(e.cell->value, e.abstracted) && escapes(e.cell->value);
+         });
+}
+
+void ActiveTrace::fail() {
+  if (!recording_) return;
+  if (position_ == path_.size()) end_segment({}, false);
+  if (recording_) leave();
+}
+
+void ActiveTrace::roll_back() {
+  stop();
+  for (Entered& e : entered_) e.cell->value = e.original;
+  entered_.clear();
+}
+
+}  // namespace tsl

@@ -1,0 +1,162 @@
+// Reading the arguments of builtins.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "interp/builtin.h"
+#include "interp/engine.h"
+#include "interp/format.h"
+#include "interp/host_tensor.h"
+#include "interp/numbers.h"
+#include "interp/runtime.h"
+
+namespace tsl {
+
+namespace {
+
+[[noreturn]] void wrong_type(const char* what, const char* expected, const Value& got) {
+  fail(ErrorKind::type, "{} must be {}, not {}", what, expected, type_name(got));
+}
+
+bool is_one_element(const Value& v) {
+  return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1);
+}
+
+// A host number where one is asked for: as given, or read from a one-element tensor.
+Value host_number(Engine& engine, const Value& v) { return is_one_element(v) ? read_item(engine, v.tensor()) : v; }
+
+const std::vector<Value>* sequence_items(const Value& v) {
+  if (v.is(Tag::list)) return &v.as<List>().items;
+  if (v.is(Tag::tuple)) return &v.as<Tuple>().items;
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t expect_int(Engine& engine, const Value& v, const char* what) {
+  if (v.is(Tag::integer)) return v.integer();
+  const Value number = host_number(engine, v);
+  if (!is_host_int(number)) wrong_type(what, "an int", v);
+  return pinned(number, "int argument").integer;
+}
+
+double expect_real(Engine& engine, const Value& v, const char* what) {
+  const Value number = host_number(engine, v);
+  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) wrong_type(what, "a number", v);
+  return pinned(number, "float argument").as_real();
+}
+
+bool expect_bool(Engine& engine, const Value& v, const char* what) {
+  const Value number = host_number(engine, v);
+  if (!is_host_number(number) || scalar_of(number).type != ScalarType::boolean) wrong_type(what, "a bool", v);
+  return pinned(number, "bool argument").boolean;
+}
+
+const std::string& expect_string(Engine& engine, const Value& v, const char* what) {
+  if (v.is(Tag::string)) return v.as<String>().text;
+  if (!v.is(Tag::text)) wrong_type(what, "a str", v);
+  // Reading a text settles it for good: its pieces become one known string.
+  Text& text = v.as<Text>();
+  if (text.pieces.size() != 1 || !text.pieces[0].value.is(Tag::string)) {
+    text.pieces = {Text::Piece{make_string(to_string(engine, v)), ""}};
+  }
+  return text.pieces[0].value.as<String>().text;
+}
+
+Tensor expect_tensor(Engine&, const Value& v, const char* what) {
+  if (!v.is(Tag::tensor)) wrong_type(what, "a tensor", v);
+  return v.tensor();
+}
+
+namespace {
+
+Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth);
+
+Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* what, int depth) {
+  if (depth == kMaxRank) fail(ErrorKind::limit, "{}: lists nested more than {} deep", what, kMaxRank);
+  std::vector<Operand> rows;
+  DType dtype = DType::boolean;
+  for (const Value& item : items) {
+    Tensor row = to_tensor(engine, item, what, depth + 1);
+    dtype = promote(dtype, row.dtype());
+    rows.emplace_back(std::move(row));
+  }
+  Attrs axis;
+  axis.ints = {0};
+  for (Operand& row : rows) {
+    if (row.tensor.shape().rank() != rows[0].tensor.shape().rank() || !(row.tensor.shape() == rows[0].tensor.shape())) {
+      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(rows[0].tensor.shape()),
+           to_string(row.tensor.shape()));
+    }
+    row.tensor = engine.ops().call(Op::insert_axis, {cast(engine.ops(), row.tensor, dtype)}, axis);
+  }
+  return engine.ops().call(Op::concat, rows, axis);
+}
+
+Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
+  if (v.is(Tag::tensor)) return v.tensor();
+  if (is_host_number(v)) {
+    Attrs attrs;
+    const ScalarType type = scalar_of(v).type;
+    attrs.dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
+    return engine.ops().call(Op::fill, {operand_of(v)}, attrs);
+  }
+  if (v.is(Tag::range)) {
+    Attrs attrs;
+    attrs.dtype = DType::i64;
+    const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
+    attrs.dims = {end < begin ? Dim(0) : end - begin};
+    return engine.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
+  }
+  const std::vector<Value>* items = sequence_items(v);
+  if (!items) wrong_type(what, "a tensor", v);
+  if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, nullptr, what);
+  return stack_items(engine, *items, what, depth);
+}
+
+}  // namespace
+
+Tensor to_tensor(Engine& engine, const Value& v, const char* what) { return to_tensor(engine, v, what, 0); }
+
+DType expect_dtype(Engine&, const Value& v, const char* what) {
+  if (!v.is(Tag::dtype)) wrong_type(what, "a dtype", v);
+  return v.dtype();
+}
+
+Shape expect_shape(Engine& engine, const Value& v, const char* what) {
+  Shape shape;
+  auto add = [&](const Value& item) {
+    const Value extent = item.is(Tag::tensor) ? host_number(engine, item) : item;
+    if (!is_host_int(extent)) wrong_type(what, "an int or a list of ints", item);
+    const Dim dim = dim_of(extent);
+    if (dim < Dim(0)) fail(ErrorKind::shape, "{}: an extent cannot be negative: {}", what, dim.hint());
+    shape.push_back(dim);
+  };
+  if (const std::vector<Value>* items = sequence_items(v)) {
+    for (const Value& item : *items) add(item);
+  } else if (v.is(Tag::tensor) && v.tensor().rank() == 1) {
+    const Value items_of_tensor = to_nested_lists(engine, v.tensor());
+    for (const Value& item : *sequence_items(items_of_tensor)) add(item);
+  } else {
+    add(v);
+  }
+  return shape;
+}
+
+std::vector<int64_t> expect_axes(Engine& engine, const Value& v, int rank, const char* what) {
+  std::vector<int64_t> axes;
+  if (v.is_nil()) {
+    for (int i = 0; i < rank; ++i) axes.push_back(i);
+    return axes;
+  }
+  if (const std::vector<Value>* items = sequence_items(v)) {
+    for (const Value& item : *items) axes.push_back(normalize_axis(expect_int(engine, item, "axis"), rank, what));
+  } else {
+    axes.push_back(normalize_axis(expect_int(engine, v, "axis"), rank, what));
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) fail(ErrorKind::shape, "{}: an axis is named twice", what);
+  return axes;
+}
+
+}  // namespace tsl

@@ -1,0 +1,44 @@
+#include "interp/engine.h"
+
+#include <cstdio>
+
+#include "interp/builtin_table.h"
+#include "interp/modules.h"
+#include "interp/prompt.h"
+#include "interp/runtime.h"
+#include "interp/vm.h"
+
+namespace tsl {
+
+Engine::Engine(EngineOptions options)
+    : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
+      options_(std::move(options)),
+      runtime_(make_runtime(*this)),
+      interpreter_(std::make_unique<Interpreter>(*this)),
+      builtins_(std::make_unique<BuiltinTable>(*this)),
+      modules_(std::make_unique<ModuleLoader>(*this)),
+      prompt_(std::make_unique<Prompt>(*this)) {
+  runtime_->seed(options_.seed);
+}
+
+Engine::~Engine() = default;
+
+Value Engine::run(std::string name, std::string text) { return modules_->run_script(std::move(name), std::move(text), ""); }
+
+Value Engine::run_line(std::string text, const std::string& path) { return prompt_->run(std::move(text), path); }
+
+Value Engine::run_file(const std::string& path) {
+  return modules_->run_script(path, ModuleLoader::read_file(path), path);
+}
+
+void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
+
+Value Engine::call(const Value& callee, std::span<Value> args) { return interpreter_->call(callee, args); }
+
+Ops& Engine::ops() { return runtime_->ops(); }
+
+const Value* Engine::builtin(Name name) { return builtins_->find(name); }
+
+std::vector<std::string> Engine::builtin_names() { return builtins_->names(); }
+
+}  // namespace tsl

@@ -1,0 +1,81 @@
+// An Engine holds all state of one running TSL: sources, names, modules, memory, random state, options.
+// Engines share nothing, so several may run in several threads; one engine belongs to one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "base/source.h"
+#include "interp/builtin.h"
+#include "interp/value.h"
+#include "syntax/parser.h"
+#include "tensor/op.h"
+
+namespace tsl {
+
+struct EngineOptions {
+  bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
+  bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
+  std::string log_topics;         // "graph,fusion,…"
+  uint64_t seed = 0;
+  int threads = 0;                // 0: one per core
+  std::vector<std::string> script_args;
+};
+
+class BuiltinTable;  // builtin_table.h: builtins by name
+class Interpreter;   // vm.h: runs bytecode
+class ModuleLoader;  // modules.h: finds and runs modules once
+class Prompt;        // prompt.h: the state between prompt entries
+class Runtime;       // runtime.h: where ops go: eager, recorder, tape
+
+class Engine {
+ public:
+  explicit Engine(EngineOptions options = {});
+  ~Engine();
+
+  /// Runs text as a module of its own and gives its last expression's value (nil if none). Throws Failure.
+  Value run(std::string name, std::string text);
+  /// Runs one prompt entry: names declared by earlier entries are in scope. `path` is its file, if it comes from one.
+  Value run_line(std::string text, const std::string& path = "");
+  Value run_file(const std::string& path);
+  /// Only parses and resolves.
+  void check_file(const std::string& path);
+  /// Calls any callable value. Used by builtins that take functions.
+  Value call(const Value& callee, std::span<Value> args);
+
+  const EngineOptions& options() const { return options_; }
+  SourceMap& sources() { return sources_; }
+  Interner& names() { return names_; }
+  Ops& ops();                 // calls ops eagerly, or records them while a region is traced
+  Runtime& runtime() { return *runtime_; }
+  Interpreter& interpreter() { return *interpreter_; }
+  ModuleLoader& modules() { return *modules_; }
+  BuiltinTable& builtins() { return *builtins_; }
+
+  /// All builtins by name; null if there is none. Composites of the prelude count as builtins too.
+  const Value* builtin(Name name);
+  std::vector<std::string> builtin_names();
+
+  /// Where print() writes (default: standard output) and what is written.
+  std::function<void(std::string_view)> output;
+
+  /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
+  std::atomic<bool> interrupt_requested{false};
+
+ private:
+  EngineOptions options_;
+  SourceMap sources_;
+  Interner names_;
+  std::unique_ptr<Runtime> runtime_;  // owns the memory of tensors, so it goes last
+  std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<BuiltinTable> builtins_;
+  std::unique_ptr<ModuleLoader> modules_;
+  std::unique_ptr<Prompt> prompt_;
+};
+
+}  // namespace tsl

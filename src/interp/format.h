@@ -1,0 +1,24 @@
+// Values as text: print, str, f-strings.
+#pragma once
+
+#include <string>
+
+#include "interp/value.h"
+
+namespace tsl {
+
+class Engine;
+
+/// What str(v) gives and print(v) shows: strings as they are; tensors as "f32[2, 3]" and NumPy-style rows
+/// (threshold 1000, 3 edge items). Floats print shortest round-trip and always look like floats ("1.0").
+/// While tracing, values that are only known later must be formatted later: see is_known.
+std::string to_string(Engine&, const Value& value);
+/// As inside a container: strings are quoted.
+std::string to_repr(Engine&, const Value& value);
+/// f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.
+std::string format_value(Engine&, const Value& value, const std::string& spec);
+
+/// False for symbols, texts, deferred tensors and containers with one inside.
+bool is_known(const Value& value);
+
+}  // namespace tsl

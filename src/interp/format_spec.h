@@ -1,0 +1,44 @@
+// Numbers and strings as text, plain and by a format spec.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tensor/dtype.h"
+
+namespace tsl {
+
+/// The shortest text that reads back as the same number, and always looks like a float: "1.0", "1e-05", "nan".
+std::string float_text(double value);
+/// The same for an element of a tensor, in its own precision: 0.1f32 is "0.1".
+std::string float_text(double value, DType dtype);
+
+/// [[fill]align][sign][#][0][width][.precision][type], checked: what std::format takes, without nested fields.
+class FormatSpec {
+ public:
+  /// Throws Failure (value) for anything that is no spec.
+  explicit FormatSpec(std::string_view text);
+
+  bool empty() const { return text_.empty(); }
+  /// Each throws Failure (value) if the spec does not suit the type.
+  std::string apply(int64_t value) const;
+  std::string apply(double value) const;
+  std::string apply(bool value) const;
+  std::string apply(std::string_view value) const;
+
+ private:
+  [[noreturn]] void unsuitable(const char* type) const;
+  bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
+
+  std::string text_;
+  std::string alignment_;   // fill and align, or ""
+  bool has_numeric_flags_ = false;  // a sign, # or 0
+  bool zero_ = false;
+  std::string sign_;
+  int width_ = 0;
+  int precision_ = -1;
+  char type_ = 0;
+};
+
+}  // namespace tsl

@@ -1,0 +1,188 @@
+#include "interp/host_tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "interp/engine.h"
+#include "interp/numbers.h"
+#include "interp/runtime.h"
+
+namespace tsl {
+
+Tensor new_host_tensor(Engine& engine, DType dtype, const Shape& shape) {
+  uint64_t bytes = size_of(dtype);
+  for (const Dim& extent : shape) {
+    if (extent.hint() < 0) fail(ErrorKind::shape, "an extent cannot be negative: {}", to_string(shape));
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent.hint()), &bytes)) {
+      fail(ErrorKind::memory, "{} is beyond any memory", describe(dtype, shape));
+    }
+  }
+  return Tensor(dtype, Layout::contiguous(shape), engine.runtime().allocator().allocate(bytes));
+}
+
+Tensor read_to_host(Engine& engine, const Tensor& tensor) { return engine.runtime().to_host(tensor); }
+
+// ---- Nested lists ----------------------------------------------------------------------------------
+
+namespace {
+
+const std::vector<Value>* items_of(const Value& v) {
+  if (v.is(Tag::list)) return &v.as<List>().items;
+  if (v.is(Tag::tuple)) return &v.as<Tuple>().items;
+  return nullptr;
+}
+
+/// Checks that lists are nested evenly, and finds the dtype that holds every number.
+class ListReader {
+ public:
+  explicit ListReader(const char* what) : what_(what) {}
+
+  void measure(const Value& v) {
+    for (const Value* at = &v; const std::vector<Value>* items = items_of(*at); at = &items->front()) {
+      shape_.push_back(static_cast<int64_t>(items->size()));
+      if (items->empty()) break;
+    }
+    check(v, 0);
+  }
+
+  Shape shape() const { return shape_; }
+  DType dtype() const {
+    if (has_real_) return DType::f32;
+    if (has_integer_) return DType::i64;
+    return has_boolean_ ? DType::boolean : DType::f32;  // nothing at all: like zeros
+  }
+
+  void store(const Value& v, DType dtype, std::byte*& at) const {
+    if (const std::vector<Value>* items = items_of(v)) {
+      for (const Value& item : *items) store(item, dtype, at);
+      return;
+    }
+    store_element(dtype, at, scalar_of(v));
+    at += size_of(dtype);
+  }
+
+ private:
+  void check(const Value& v, int depth) {
+    if (const std::vector<Value>* items = items_of(v)) {
+      if (depth >= shape_.rank() || static_cast<int64_t>(items->size()) != shape_[depth].hint()) {
+        fail(ErrorKind::shape, "{}: rows of different lengths", what_);
+      }
+      for (const Value& item : *items) check(item, depth + 1);
+      return;
+    }
+    if (depth != shape_.rank()) fail(ErrorKind::shape, "{}: numbers beside lists", what_);
+    switch (v.tag()) {
+      case Tag::boolean: has_boolean_ = true; break;
+      case Tag::integer: has_integer_ = true; break;
+      case Tag::real: has_real_ = true; break;
+      default: fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
+    }
+  }
+
+  const char* what_;
+  Shape shape_;
+  bool has_boolean_ = false;
+  bool has_integer_ = false;
+  bool has_real_ = false;
+};
+
+Value nested_lists(DType dtype, const std::byte* at, const Layout& layout, int axis) {
+  if (axis == layout.rank()) return Value(load_element(dtype, at));
+  const int64_t step = layout.strides[axis].hint() * static_cast<int64_t>(size_of(dtype));
+  std::vector<Value> items;
+  items.reserve(static_cast<size_t>(layout.shape[axis].hint()));
+  for (int64_t i = 0; i < layout.shape[axis].hint(); ++i) {
+    items.push_back(nested_lists(dtype, at + i * step, layout, axis + 1));
+  }
+  return make_list(std::move(items));
+}
+
+}  // namespace
+
+namespace {
+
+bool holds_only_host_numbers(const Value& v, int depth) {
+  if (const std::vector<Value>* items = items_of(v)) {
+    return depth < kMaxRank && std::all_of(items->begin(), items->end(),
+                                           [depth](const Value& item) { return holds_only_host_numbers(item, depth + 1); });
+  }
+  return v.is(Tag::boolean) || v.is_number();
+}
+
+}  // namespace
+
+bool holds_only_host_numbers(const Value& v) { return holds_only_host_numbers(v, 0); }
+
+Tensor tensor_from_lists(Engine& engine, const Value& lists, const DType* dtype, const char* what) {
+  ListReader reader(what);
+  reader.measure(lists);
+  Tensor tensor = new_host_tensor(engine, dtype ? *dtype : reader.dtype(), reader.shape());
+  std::byte* at = tensor.data();
+  reader.store(lists, tensor.dtype(), at);
+  return engine.runtime().to_device(std::move(tensor));
+}
+
+Value read_item(Engine& engine, const Tensor& tensor) {
+  if (!(element_count(tensor.shape()) == Dim(1))) {
+    fail(ErrorKind::value, "only a tensor of one element can be read as a number, not {}", describe(tensor));
+  }
+  return engine.runtime().read_number(tensor);
+}
+
+Value to_nested_lists(Engine& engine, const Tensor& tensor) {
+  const Tensor host = read_to_host(engine, tensor);
+  return nested_lists(host.dtype(), host.data(), host.layout(), 0);
+}
+
+// ---- Writing in place ------------------------------------------------------------------------------
+
+bool may_write_elements(Engine& engine, const Value& object) {
+  const TensorData& data = *object.tensor_data();
+  return data.use_count() == 1 && data.storage && data.storage->use_count() == 1 &&
+         data.layout.is_contiguous() &&  // an expanded view shows one element in many places
+         engine.runtime().may_write_in_place(data);
+}
+
+void write_element(TensorData& tensor, int64_t offset, Scalar value) {
+  const size_t size = size_of(tensor.dtype);
+  store_element(tensor.dtype, static_cast<std::byte*>(tensor.storage->data()) + offset * static_cast<int64_t>(size), value);
+}
+
+void write_elements(TensorData& tensor, const Layout& view, const Tensor& value) {
+  const int rank = view.rank();
+  const auto size = static_cast<int64_t>(size_of(tensor.dtype));
+  std::byte* to = static_cast<std::byte*>(tensor.storage->data()) + view.offset.hint() * size;
+  const std::byte* from = value.data();
+  if (rank == 0) {
+    std::memcpy(to, from, static_cast<size_t>(size));
+    return;
+  }
+  const int last = rank - 1;
+  const int64_t run = view.shape[last].hint();
+  const int64_t to_step = view.strides[last].hint() * size;
+  const int64_t from_step = value.layout().strides[last].hint() * size;
+  std::array<int64_t, kMaxRank> index{};
+  for (const Dim& extent : view.shape) if (extent.hint() == 0) return;
+  for (;;) {
+    if (to_step == size && from_step == size) {
+      std::memcpy(to, from, static_cast<size_t>(run * size));
+    } else {
+      for (int64_t i = 0; i < run; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(size));
+    }
+    int axis = last - 1;
+    for (; axis >= 0; --axis) {
+      const int64_t to_stride = view.strides[axis].hint() * size;
+      const int64_t from_stride = value.layout().strides[axis].hint() * size;
+      to += to_stride;
+      from += from_stride;
+      if (++index[axis] < view.shape[axis].hint()) break;
+      to -= to_stride * index[axis];
+      from -= from_stride * index[axis];
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+}  // namespace tsl

@@ -1,0 +1,81 @@
+#include "interp/numbers.h"
+
+namespace tsl {
+
+Scalar scalar_of(const Value& number) {
+  switch (number.tag()) {
+    case Tag::boolean: return Scalar::of(number.boolean());
+    case Tag::integer: return Scalar::of(number.integer());
+    case Tag::real: return Scalar::of(number.real());
+    default: return number.symbol()->hint;
+  }
+}
+
+Scalar pinned(const Value& number, const char* reason) {
+  if (!number.is(Tag::symbol)) return scalar_of(number);
+  return number.symbol()->table->pin(number.symbol(), reason);
+}
+
+Operand operand_of(const Value& number) {
+  return Operand(scalar_of(number), number.is(Tag::symbol) ? number.symbol() : nullptr);
+}
+
+Value from_symbol(const Symbol* symbol) {
+  if (symbol->kind == Symbol::Kind::constant) return Value(symbol->hint);
+  return Value(symbol);
+}
+
+Dim dim_of(const Value& integer) {
+  return integer.is(Tag::symbol) ? Dim(integer.symbol()) : Dim(integer.integer());
+}
+
+Value from_dim(Dim dim) { return dim.symbol() ? Value(dim.symbol()) : Value(dim.hint()); }
+
+namespace {
+
+bool is_logic(ScalarOp op) { return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor; }
+bool is_comparison(ScalarOp op) { return op >= ScalarOp::eq && op <= ScalarOp::ge; }
+
+Value bool_to_int(const Value& v) {
+  if (v.is(Tag::boolean)) return Value(static_cast<int64_t>(v.boolean()));
+  if (v.is(Tag::symbol) && v.symbol()->hint.type == ScalarType::boolean) {
+    return from_symbol(v.symbol()->table->apply(ScalarOp::to_integer, v.symbol()));
+  }
+  return v;
+}
+
+bool is_bool(const Value& v) { return scalar_of(v).type == ScalarType::boolean; }
+
+// Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on which
+// of the two happened.
+void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
+  if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer || b->hint.type != ScalarType::integer) return;
+  SymbolTable& table = *b->table;
+  const Symbol* zero = table.constant(Scalar::of(int64_t{0}));
+  if (op == ScalarOp::floordiv || op == ScalarOp::mod) table.pin(table.apply(ScalarOp::ne, b, zero), "division by zero");
+  if (op == ScalarOp::pow) table.pin(table.apply(ScalarOp::lt, b, zero), "sign of an exponent");
+}
+
+}  // namespace
+
+Value apply_scalar(ScalarOp op, const Value& a) {
+  const bool keeps_bool = op == ScalarOp::logical_not || op == ScalarOp::to_boolean;
+  const Value x = keeps_bool ? a : bool_to_int(a);
+  if (x.is(Tag::symbol)) return from_symbol(x.symbol()->table->apply(op, x.symbol()));
+  return Value(apply(op, scalar_of(x)));
+}
+
+Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
+  const bool as_bools = (is_logic(op) || is_comparison(op)) && is_bool(a) && is_bool(b);
+  const Value x = as_bools ? a : bool_to_int(a);
+  const Value y = as_bools ? b : bool_to_int(b);
+  if (!x.is(Tag::symbol) && !y.is(Tag::symbol)) return Value(apply(op, scalar_of(x), scalar_of(y)));
+  SymbolTable& table = *(x.is(Tag::symbol) ? x : y).symbol()->table;
+  const Symbol* left = x.is(Tag::symbol) ? x.symbol() : table.constant(scalar_of(x));
+  const Symbol* right = y.is(Tag::symbol) ? y.symbol() : table.constant(scalar_of(y));
+  guard_special_cases(op, right, left->hint.type);
+  apply(op, left->hint, right->hint);  // fails here, before the symbol exists, if it must fail
+  return from_symbol(table.apply(op, left, right));
+}
+
+}  // namespace tsl

@@ -1,0 +1,361 @@
+#include "interp/region.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "interp/engine.h"
+#include "interp/format.h"
+#include "interp/signature.h"
+#include "interp/vm.h"
+
+namespace tsl {
+
+namespace {
+
+// Ways through one region. More of them mean that its guards do not say what really varies.
+constexpr size_t kMaxWays = 32;
+// Function objects of one declaration that get regions of their own because they captured different variables.
+constexpr size_t kMaxCaptures = 8;
+// Calls and loop iterations that one trace may take.
+constexpr uint64_t kMaxSteps = 100'000;
+
+size_t count_ways(const trace::Segment& segment) {
+  size_t ways = segment.is_last ? 1 : 0;
+  for (const auto& next : segment.next) ways += count_ways(*next);
+  return ways;
+}
+
+const SegmentNotes& notes_of(const trace::Segment& segment) { return static_cast<const SegmentNotes&>(*segment.notes); }
+
+}  // namespace
+
+std::string Region::name(Engine& engine) const {
+  const Span span = loop ? loop->span : proto->span;
+  return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), engine.sources().place(span));
+}
+
+void Region::demote(Engine& engine, const std::string& reason) {
+  is_demoted = true;
+  demoted_because = reason;
+  engine.runtime().log("recompiles", fmt::format("[recompiles] {} is interpreted from now on: {}\n", name(engine), reason));
+}
+
+Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures) {
+  auto& regions = regions_[loop ? static_cast<const void*>(loop) : &proto];
+  for (const auto& region : regions) {
+    if (region->captures == captures) return *region;
+  }
+  if (regions.size() >= kMaxCaptures) regions.erase(regions.begin());
+  auto region = std::make_unique<Region>();
+  region->proto = &proto;
+  region->loop = loop;
+  region->captures = captures;
+  regions.push_back(std::move(region));
+  return *regions.back();
+}
+
+const Value& RegionCache::root_value(const Root& root, const Entry& entry) const {
+  switch (root.kind) {
+    case Root::Kind::argument: return entry.args[root.index];
+    case Root::Kind::reg: return entry.frame->base[root.index];
+    default: return root.cell->value;
+  }
+}
+
+bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& entry) {
+  for (const Root& root : notes_of(segment).roots) {
+    if (root.kind == Root::Kind::constant) {
+      run_.values.push_back(root.constant);
+      continue;
+    }
+    const Fact* fact = root.facts.data();
+    const bool owned = root.kind == Root::Kind::argument;
+    if (!collect(root_value(root, entry), fact, run_, owned, sole_)) return false;
+  }
+  return true;
+}
+
+trace::Segment* RegionCache::match(trace::Segment& at, const Entry& entry) {
+  const size_t values = run_.values.size(), symbols = run_.symbols.size();
+  for (const auto& candidate : at.next) {
+    if (collect_inputs(*candidate, entry) && trace::guards_hold(*candidate, run_)) return candidate.get();
+    run_.values.resize(values);
+    run_.symbols.resize(symbols);
+  }
+  return nullptr;
+}
+
+bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool& failed,
+                         Value& result, uint32_t& exit) {
+  trace::Segment* at = &region.root;
+  while (trace::Segment* segment = match(*at, entry)) {
+    sole_.resize(run_.values.size());
+    if (trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
+      failed = true;
+      return false;
+    }
+    for (const Value& value : notes_of(*segment).printed) {
+      engine_.output(to_string(engine_, instantiate(value, run_)) + "\n");
+    }
+    if (segment->is_last) {
+      put_outputs(*segment, entry, result, exit);
+      return true;
+    }
+    path.push_back(segment);
+    for (const trace::Read& read : segment->reads) {
+      const Tensor& base = run_.values[read.slot];
+      Layout layout = read.layout;
+      layout.offset = layout.offset + base.layout().offset;
+      run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
+      run_.symbols[read.symbol] = trace::element(base.with_layout(layout));
+    }
+    at = segment;
+  }
+  return false;
+}
+
+/// Which inputs of the last segment its outputs may take the memory of: nobody will read them again.
+std::span<const bool> RegionCache::lend(const trace::Segment& segment) {
+  const size_t count = segment.input_slots.size();
+  if (lent_size_ < count) {
+    lent_ = std::make_unique<bool[]>(count);
+    lent_size_ = count;
+  }
+  for (size_t i = 0; i < count; ++i) lent_[i] = segment.donatable[i] && sole_[segment.input_slots[i]];
+  return {lent_.get(), count};
+}
+
+void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
+  const SegmentNotes& notes = notes_of(segment);
+  result = instantiate(notes.result, run_);
+  for (const auto& [cell, value] : notes.cells) {
+    cell->value = instantiate(value, run_);
+    cell->is_set = true;
+  }
+  std::vector<Value> registers;
+  for (const auto& output : notes.registers) registers.push_back(instantiate(output.second, run_));
+  for (size_t i = 0; i < registers.size(); ++i) {
+    entry.frame->base[notes.registers[i].first] = std::move(registers[i]);
+  }
+  exit = notes.exit;
+}
+
+void RegionCache::clear_run() {
+  run_.values.clear();
+  run_.symbols.clear();
+  sole_.clear();
+}
+
+void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path) {
+  if (!engine_.runtime().logs("recompiles")) return;
+  const trace::Segment& at = path.empty() ? region.root : *path.back();
+  std::string reason = path.empty() ? "first call" : "another outcome of a read";
+  if (!at.next.empty()) {
+    reason = "a branch went another way";
+    for (const Root& root : notes_of(*at.next.back()).roots) {
+      if (root.kind == Root::Kind::constant) continue;
+      const Fact* fact = root.facts.data();
+      const std::string what = root.kind == Root::Kind::cell ? "a captured variable"
+                               : root.kind == Root::Kind::argument ? *region.proto->signature.parameters[root.index].name
+                                                                   : "a variable";
+      const std::string found = difference(root_value(root, entry), fact, what);
+      if (!found.empty()) { reason = found; break; }
+    }
+  }
+  engine_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(engine_), reason));
+}
+
+RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
+                                          Value& result, uint32_t& exit) {
+  clear_run();
+  bool failed = false;
+  const bool done = replay(region, entry, path, failed, result, exit);
+  if (done) {
+    clear_run();
+    return Outcome::done;
+  }
+  if (failed) return Outcome::failed;
+  if (count_ways(region.root) >= kMaxWays) {
+    region.demote(engine_, "there are too many ways through it");
+    return Outcome::failed;
+  }
+  log_trace(region, entry, path);
+  return Outcome::untraced;
+}
+
+Value RegionCache::call(const Value& function, std::span<Value> args) {
+  const Function& closure = function.as<Function>();
+  Region& region = find(*closure.proto, nullptr, closure.captures);
+  if (region.is_demoted) return engine_.interpreter().call_bound(function, args, true);
+  Entry entry;
+  entry.function = &function;
+  entry.args = args;
+  Value result;
+  uint32_t exit = 0;
+  std::vector<trace::Segment*> path;
+  const Outcome outcome = advance(region, entry, path, result, exit);
+  if (outcome == Outcome::done) return result;
+  if (outcome == Outcome::untraced) {
+    try {
+      return trace_function(region, entry, path, false);
+    } catch (const RestartTrace&) {
+    }
+  }
+  return trace_function(region, entry, path, true);
+}
+
+namespace {
+
+/// Makes a trace the current one for as long as it lives.
+class Current {
+ public:
+  Current(ActiveTrace*& slot, ActiveTrace& trace) : slot_(slot) { slot_ = &trace; }
+  ~Current() { slot_ = nullptr; }
+
+ private:
+  ActiveTrace*& slot_;
+};
+
+/// Bounds how long the interpreter may run under a trace.
+class StepLimit {
+ public:
+  StepLimit(Interpreter& interpreter, uint64_t limit) : interpreter_(interpreter) { interpreter_.set_step_limit(limit); }
+  ~StepLimit() { interpreter_.set_step_limit(0); }
+
+ private:
+  Interpreter& interpreter_;
+};
+
+}  // namespace
+
+/// Runs `body`, which interprets the region and finishes the trace, and sees to the trace if it fails.
+template <class Body>
+void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
+  try {
+    try {
+      body();
+    } catch (const Failure&) {
+      trace.fail();
+      clear_run();
+      throw;
+    }
+  } catch (const RestartTrace&) {
+    trace.roll_back();
+    throw;
+  }
+  clear_run();
+}
+
+Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret) {
+  std::vector<Value> args(entry.args.begin(), entry.args.end());
+  if (interpret && path.empty()) return engine_.interpreter().call_bound(*entry.function, args, true);
+  ActiveTrace trace(engine_, backend_, region, run_, std::move(path), interpret);
+  const Current current(trace_, trace);
+  for (size_t i = 0; i < args.size(); ++i) {
+    Root root;
+    root.index = static_cast<uint32_t>(i);
+    args[i] = trace.take_input(std::move(root), entry.args[i]);
+  }
+  const StepLimit limit(engine_.interpreter(), kMaxSteps);
+  Value result;
+  run_traced(trace, [&] {
+    result = engine_.interpreter().call_bound(*entry.function, args);
+    trace.finish(result, {}, 0);
+  });
+  return result;
+}
+
+std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loop) {
+  Region& region = find(*frame.proto, &loop, frame.function().captures);
+  if (region.is_demoted) return std::nullopt;
+  Entry entry;
+  entry.frame = &frame;
+  entry.loop = &loop;
+  Value unused;
+  uint32_t exit = 0;
+  std::vector<trace::Segment*> path;
+  const Outcome outcome = advance(region, entry, path, unused, exit);
+  if (outcome == Outcome::done) return exit;
+  if (outcome == Outcome::untraced) {
+    try {
+      return trace_loop_body(region, entry, path, false);
+    } catch (const RestartTrace&) {
+    }
+  }
+  if (path.empty()) return std::nullopt;
+  return trace_loop_body(region, entry, path, true);
+}
+
+/// The registers of a loop body while it is traced.
+class RegionCache::BodyRegisters {
+ public:
+  BodyRegisters(Frame& frame, const Loop& loop, ActiveTrace& trace) : frame_(frame), loop_(loop) {
+    std::vector<uint16_t> registers = loop.live_in;
+    // What the body may write counts as read, too: on a way that does not write it, it keeps its value.
+    for (uint16_t r : loop.live_out) {
+      if (std::find(registers.begin(), registers.end(), r) == registers.end()) registers.push_back(r);
+    }
+    for (uint16_t r : registers) {
+      Root root;
+      root.kind = Root::Kind::reg;
+      root.index = r;
+      Saved saved{r, frame.base[r], trace.take_input(std::move(root), frame.base[r])};
+      frame.base[r] = saved.abstracted;
+      saved_.push_back(std::move(saved));
+    }
+  }
+
+  /// The registers that the body has written and that are read after it.
+  std::vector<std::pair<uint16_t, Value*>> written() const {
+    std::vector<std::pair<uint16_t, Value*>> out;
+    for (const Saved& s : saved_) {
+      const bool wanted = std::find(loop_.live_out.begin(), loop_.live_out.end(), s.reg) != loop_.live_out.end();
+      if (wanted && !identical(frame_.base[s.reg], s.abstracted)) out.emplace_back(s.reg, &frame_.base[s.reg]);
+    }
+    return out;
+  }
+
+  /// Gives registers that still hold what the trace put there their own values again.
+  void restore(bool all) {
+    for (Saved& s : saved_) {
+      if (all || identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = s.original;
+      else settle(frame_.base[s.reg]);
+    }
+  }
+
+ private:
+  struct Saved {
+    uint16_t reg;
+    Value original, abstracted;
+  };
+  Frame& frame_;
+  const Loop& loop_;
+  std::vector<Saved> saved_;
+};
+
+uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret) {
+  Frame& frame = *entry.frame;
+  ActiveTrace trace(engine_, backend_, region, run_, std::move(path), interpret);
+  const Current current(trace_, trace);
+  BodyRegisters registers(frame, *entry.loop, trace);
+  const StepLimit limit(engine_.interpreter(), kMaxSteps);
+  try {
+    uint32_t exit = 0;
+    run_traced(trace, [&] {
+      exit = engine_.interpreter().run_body(frame, *entry.loop);
+      Value nothing;
+      trace.finish(nothing, registers.written(), exit);
+    });
+    registers.restore(false);
+    return exit;
+  } catch (const RestartTrace&) {
+    registers.restore(true);
+    throw;
+  } catch (...) {
+    registers.restore(false);
+    throw;
+  }
+}
+
+}  // namespace tsl

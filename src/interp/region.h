@@ -1,0 +1,81 @@
+// Compiled regions: functions and loop bodies that run from plans, without the interpreter.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "interp/active_trace.h"
+#include "interp/bytecode.h"
+#include "interp/stack.h"
+
+namespace tsl {
+
+class Engine;
+
+/// A function (with what it captured), or a loop body, and all the ways through it that have been traced.
+struct Region {
+  const Proto* proto = nullptr;
+  const Loop* loop = nullptr;            // null for a function
+  std::vector<Ref<Cell>> captures;
+  trace::Segment root;                   // empty; its `next` are the ways in
+  bool is_demoted = false;               // interpreted from now on; its own calls and loops become regions
+  std::string demoted_because;
+
+  std::string name(Engine&) const;       // "step (digits.tsl:31)"
+  void demote(Engine&, const std::string& reason);
+};
+
+/// All regions of an engine.
+class RegionCache {
+ public:
+  RegionCache(Engine& engine, graph::Backend& backend) : engine_(engine), backend_(backend) {}
+
+  /// The trace being recorded, or null.
+  ActiveTrace* trace() const { return trace_ && trace_->is_recording() ? trace_ : nullptr; }
+
+  Value call(const Value& function, std::span<Value> args);
+  std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
+
+ private:
+  struct Entry {              // where the inputs of this run are, and where its outputs go
+    const Value* function = nullptr;
+    std::span<Value> args;
+    Frame* frame = nullptr;
+    const Loop* loop = nullptr;
+  };
+
+  enum class Outcome : uint8_t { done, untraced, failed };
+  class BodyRegisters;
+
+  /// Follows the tree with the values at hand; `path` is the way gone. Not done: an untraced way lies ahead, or the
+  /// region has to be interpreted from there.
+  Outcome advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, Value& result, uint32_t& exit);
+  Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
+  bool replay(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool& failed, Value& result,
+              uint32_t& exit);
+  trace::Segment* match(trace::Segment& at, const Entry& entry);
+  bool collect_inputs(const trace::Segment& segment, const Entry& entry);
+  std::span<const bool> lend(const trace::Segment& segment);
+  void put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
+  const Value& root_value(const Root& root, const Entry& entry) const;
+  Value trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret);
+  template <class Body>
+  void run_traced(ActiveTrace& trace, Body&& body);
+  void log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path);
+  void clear_run();
+
+  Engine& engine_;
+  graph::Backend& backend_;
+  std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
+  trace::Run run_;            // of the region being run; kept for its capacity
+  std::vector<bool> sole_;    // per slot: nobody else holds the tensor
+  std::unique_ptr<bool[]> lent_;
+  size_t lent_size_ = 0;
+  ActiveTrace* trace_ = nullptr;
+};
+
+}  // namespace tsl

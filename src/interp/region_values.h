@@ -1,0 +1,50 @@
+// Values at the border of a compiled region: how inputs are taken apart and checked, how results are put together
+// again from what the region computed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "interp/value.h"
+#include "trace/recorder.h"
+
+namespace tsl {
+
+class Engine;
+
+/// What a region depends on in one of its inputs, in depth-first order. Tensors and numbers are inputs of the
+/// compiled code; everything else must be as it was.
+struct Fact {
+  enum class Kind : uint8_t { constant, number, tensor, record, list, tuple } kind = Kind::constant;
+  Value constant;              // constant: identical, or equal if a string, dtype, bool or nil
+  ScalarType type{};           // number
+  uint32_t symbol = 0;         // number: the id of its symbol
+  DType dtype{};               // tensor
+  Layout layout;               // tensor: extents and strides
+  Ref<RecordKeys> keys;        // record
+  uint32_t count = 0;          // list, tuple, record: how many facts-trees follow
+};
+
+/// Takes a value apart for a trace: gives the value with numbers replaced by symbols and tensors by deferred ones,
+/// appends its facts, and appends its tensors and numbers to the run, beginning at `slot` (which moves on; what the
+/// run holds already, from an earlier attempt, is kept).
+Value abstract(const Value& value, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run, uint32_t& slot);
+
+/// Checks a value against its facts and appends its tensors and numbers to the run. `owned` says whether nobody
+/// else holds the value; `sole` collects, per slot, whether nobody else holds that tensor.
+bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<bool>& sole);
+
+/// In words, the first difference between a value and its facts, or "".
+std::string difference(const Value& value, const Fact*& fact, const std::string& what);
+
+/// A value whose deferred tensors are replaced by references to slots, so that it can be kept and made again.
+/// All its deferred tensors must have slots. `slots` collects them.
+Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots);
+/// The value with the slots and symbols of this run put in.
+Value instantiate(const Value& frozen, const trace::Run& run);
+
+/// Replaces symbols by the numbers they stand for, wherever in `value` they are. Containers without symbols stay
+/// the same objects.
+void settle(Value& value);
+
+}  // namespace tsl

@@ -1,0 +1,160 @@
+#include "interp/runtime.h"
+
+#include <cstdio>
+
+#include "backend/cpu/backend.h"
+#include "interp/engine.h"
+#include "interp/format.h"
+#include "interp/region.h"
+#include "interp/tape.h"
+#include "interp/vm.h"
+#include "trace/eager.h"
+
+namespace tsl {
+
+namespace {
+
+/// Random numbers are taken in whole blocks of four words; an f64 takes two words.
+constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
+
+class EngineRuntime final : public Runtime, private Ops {
+ public:
+  explicit EngineRuntime(Engine& engine)
+      : engine_(engine), backend_(engine.options().threads), eager_(backend_), regions_(engine, backend_),
+        random_(make_ref<Cell>()) {
+    random_->is_set = random_->is_mutable = true;
+    const std::string& topics = engine.options().log_topics;
+    compile_log_.sources = &engine.sources();
+    compile_log_.graph = logs("graph");
+    compile_log_.fusion = logs("fusion");
+    compile_log_.plan = logs("plan");
+    compile_log_.write = [](void*, const std::string& text) { std::fputs(text.c_str(), stderr); };
+    has_compile_log_ = !topics.empty();
+  }
+
+  Ops& ops() override { return *this; }
+  TapeStack& tapes() override { return tapes_; }
+  Allocator& allocator() override { return backend_.allocator(); }
+  Tensor to_device(Tensor host) override { return host; }
+
+  Tensor read(const Tensor& tensor) override {
+    if (!tensor.deferred() || !trace()) return tensor;
+    return trace()->read(tensor);
+  }
+  Tensor to_host(const Tensor& tensor) override { return read(tensor); }
+  Value read_number(const Tensor& tensor) override {
+    return trace() ? trace()->read_number(tensor) : Value(trace::element(tensor));
+  }
+  bool may_write_in_place(const TensorData& tensor) override {
+    return !trace() && tensor.recording == nullptr && !tapes_.listening();
+  }
+
+  // The state of the random stream is a variable like any other, so a region reads and writes it like one.
+  RandomState next_random(Dim count) override {
+    if (trace()) trace()->enter(*random_);
+    const std::vector<Value>& state = random_->value.as<Tuple>().items;
+    RandomState out{operand(state[0]), operand(state[1])};
+    const Dim blocks = (count * kWordsPerNumber + (kWordsPerBlock - 1)) / kWordsPerBlock;
+    const Dim next = dim(state[1]) + blocks;
+    random_->value = make_tuple({state[0], next.symbol() ? Value(next.symbol()) : Value(next.hint())});
+    return out;
+  }
+  void seed(uint64_t seed) override {
+    if (trace()) trace()->enter(*random_);
+    random_->value = make_tuple({Value(static_cast<int64_t>(seed)), Value(int64_t{0})});
+  }
+
+  void effect_print(Value value) override {
+    if (trace()) trace()->print(std::move(value));
+    else engine_.output(to_string(engine_, value) + "\n");
+  }
+  Value effect(Value (*run)(Engine&, std::span<Value>), std::vector<Value> args) override {
+    give_up("it touches the world outside");
+    return run(engine_, args);
+  }
+
+  void enter(Cell& cell) override {
+    if (trace()) trace()->enter(cell);
+  }
+  void out_of_steps() override { give_up("it runs too long to be traced"); }
+
+  bool logs(std::string_view topic) const override {
+    const std::string topics = "," + engine_.options().log_topics + ",";
+    return topics.find("," + std::string(topic) + ",") != std::string::npos;
+  }
+  void log(std::string_view topic, const std::string& text) override {
+    if (logs(topic)) std::fputs(text.c_str(), stderr);
+  }
+  const graph::CompileLog* compile_log() override { return has_compile_log_ ? &compile_log_ : nullptr; }
+
+  bool wants_region(const Value& function) override {
+    if (trace()) return false;
+    const Proto& proto = *function.as<Function>().proto;
+    const EngineOptions& options = engine_.options();
+    return proto.is_compiled ? options.compile_annotated : options.compile_all && !proto.is_internal;
+  }
+  Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
+  std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override {
+    if (trace() || !engine_.options().compile_all) return std::nullopt;
+    return regions_.run_loop_body(frame, loop);
+  }
+
+ private:
+  ActiveTrace* trace() const { return regions_.trace(); }
+
+  Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
+    if (trace()) trace()->check_limits();
+    if (!trace()) return eager_.run(op, operands, attrs, result, !tapes_.listening());
+    // An error that only elements show must be raised here if somebody would catch it here.
+    if (op.fallible && engine_.interpreter().is_guarded(trace()->depth())) {
+      give_up("an op in a try may fail on its elements");
+      return eager_.run(op, operands, attrs, result, false);
+    }
+    return trace()->record(op, operands, pinned(attrs), {result.dtype, pinned(result.shape)});
+  }
+  void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override {
+    if (op.op_class == OpClass::view) {
+      result->layout = pinned(result.layout());
+      if (result.deferred() && trace()) trace()->watch(result);
+    }
+    if (tapes_.listening()) tapes_.record(op, operands, attrs, result);
+  }
+
+  // Sizes are compiled in: a size that is a symbol becomes a number here, and the trace depends on it. (One plan for
+  // all sizes would keep the symbols; see docs/tracing.md.)
+  static Dims pinned(const Dims& dims) {
+    Dims out;
+    for (const Dim& d : dims) out.push_back(d.pin());
+    return out;
+  }
+  static Layout pinned(const Layout& layout) { return {pinned(layout.shape), pinned(layout.strides), layout.offset.pin()}; }
+  static Attrs pinned(Attrs attrs) {
+    attrs.dims = pinned(attrs.dims);
+    attrs.view = pinned(attrs.view);
+    return attrs;
+  }
+
+  void give_up(const std::string& reason) {
+    if (trace()) trace()->give_up(reason);
+  }
+
+  static Operand operand(const Value& v) {
+    return v.is(Tag::symbol) ? Operand(v.symbol()->hint, v.symbol()) : Operand(Scalar::of(v.integer()));
+  }
+  static Dim dim(const Value& v) { return v.is(Tag::symbol) ? Dim(v.symbol()) : Dim(v.integer()); }
+
+  Engine& engine_;
+  cpu::CpuBackend backend_;
+  trace::EagerExecutor eager_;
+  TapeStack tapes_;
+  RegionCache regions_;
+  Ref<Cell> random_;
+  graph::CompileLog compile_log_;
+  bool has_compile_log_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Runtime> make_runtime(Engine& engine) { return std::make_unique<EngineRuntime>(engine); }
+
+}  // namespace tsl

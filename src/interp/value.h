@@ -1,0 +1,205 @@
+// Values of the language: 16 bytes, a tag and a payload; heap payloads are counted and copied on write.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/intern.h"
+#include "base/ref.h"
+#include "base/source.h"
+#include "tensor/scalar.h"
+#include "tensor/tensor.h"
+
+namespace tsl {
+
+struct Proto;
+struct Builtin;
+
+enum class Tag : uint8_t {
+  nil, boolean, integer, real, dtype,  // immediate
+  symbol,                              // immediate: a host number known to a trace by its symbol (looks like its hint)
+  // counted from here on
+  string, list, tuple, record, range, function, native, module, tensor, text, cell,
+};
+
+struct Object : Counted {
+  virtual ~Object() = default;
+};
+
+class Value;
+struct String;
+struct List;
+struct Tuple;
+struct Record;
+struct Range;
+struct Function;
+struct Native;
+struct Module;
+struct TensorValue;
+struct Cell;
+
+/// A value. Copying shares counted payloads; whoever is about to change one first makes it unique.
+class Value {
+ public:
+  Value() = default;
+  Value(bool v) : tag_(Tag::boolean) { payload_.integer = 0; payload_.boolean = v; }
+  Value(int64_t v) : tag_(Tag::integer) { payload_.integer = v; }
+  Value(int v) : Value(static_cast<int64_t>(v)) {}
+  Value(double v) : tag_(Tag::real) { payload_.real = v; }
+  Value(DType v) : tag_(Tag::dtype) { payload_.integer = static_cast<int64_t>(v); }
+  Value(const Symbol* s) : tag_(Tag::symbol) { payload_.symbol = s; }
+  Value(Scalar s);
+  /// Tensors hold no Object of their own: the payload is the TensorData itself.
+  Value(const Tensor& t) : tag_(Tag::tensor) { payload_.tensor = t.get(); payload_.tensor->retain(); }
+  template <class T>
+    requires std::is_base_of_v<Object, T>
+  Value(Ref<T> object) : tag_(T::kTag) { payload_.object = object.detach(); }
+
+  Value(const Value& other) : tag_(other.tag_), payload_(other.payload_) { retain(); }
+  Value(Value&& other) noexcept : tag_(std::exchange(other.tag_, Tag::nil)), payload_(other.payload_) {}
+  Value& operator=(const Value& other) { Value copy(other); swap(copy); return *this; }
+  Value& operator=(Value&& other) noexcept { Value moved(std::move(other)); swap(moved); return *this; }
+  ~Value() { release(); }
+  void swap(Value& other) noexcept { std::swap(tag_, other.tag_); std::swap(payload_, other.payload_); }
+
+  Tag tag() const { return tag_; }
+  bool is(Tag tag) const { return tag_ == tag; }
+  bool is_nil() const { return tag_ == Tag::nil; }
+  bool is_number() const { return tag_ == Tag::integer || tag_ == Tag::real; }  // host, not symbolic
+
+  // Unchecked access; the tag must match.
+  bool boolean() const { return payload_.boolean; }
+  int64_t integer() const { return payload_.integer; }
+  double real() const { return payload_.real; }
+  DType dtype() const { return static_cast<DType>(payload_.integer); }
+  const Symbol* symbol() const { return payload_.symbol; }
+  Tensor tensor() const { return Tensor(Ref<TensorData>(payload_.tensor)); }
+  TensorData* tensor_data() const { return payload_.tensor; }
+  template <class T>
+  T& as() const { return *static_cast<T*>(payload_.object); }
+  /// Moves the tensor out, leaving nil.
+  Tensor take_tensor() { tag_ = Tag::nil; return Tensor(Ref<TensorData>::adopt(payload_.tensor)); }
+
+  /// Whether this is the only reference to its payload (always true of immediates).
+  bool unique() const;
+  /// The same object in memory, or the same immediate. For guards and caches, not for `==` of the language.
+  friend bool identical(const Value& a, const Value& b) { return a.tag_ == b.tag_ && a.payload_.integer == b.payload_.integer; }
+
+ private:
+  bool counted() const { return tag_ >= Tag::string; }
+  void retain() const {
+    if (!counted()) return;
+    if (tag_ == Tag::tensor) payload_.tensor->retain(); else payload_.object->retain();
+  }
+  void release() {
+    if (counted()) release_counted();
+  }
+  void release_counted();
+
+  Tag tag_ = Tag::nil;
+  union Payload {
+    bool boolean;
+    int64_t integer = 0;
+    double real;
+    const Symbol* symbol;
+    Object* object;
+    TensorData* tensor;
+  } payload_;
+};
+static_assert(sizeof(Value) == 16);
+
+struct String : Object {
+  static constexpr Tag kTag = Tag::string;
+  std::string text;
+  explicit String(std::string t) : text(std::move(t)) {}
+};
+
+struct List : Object {
+  static constexpr Tag kTag = Tag::list;
+  std::vector<Value> items;
+};
+
+struct Tuple : Object {
+  static constexpr Tag kTag = Tag::tuple;
+  std::vector<Value> items;
+};
+
+/// Ordered string keys. The key list is shared between records of one shape, so that comparing the pointers
+/// usually settles whether two records look alike.
+struct RecordKeys : Counted {
+  std::vector<Name> names;
+  int find(Name name) const;  // -1 if absent
+};
+
+struct Record : Object {
+  static constexpr Tag kTag = Tag::record;
+  Ref<RecordKeys> keys;
+  std::vector<Value> values;
+  Value* find(Name name);
+  void set(Name name, Value value);  // adds the key at the end if absent (copying shared keys first)
+};
+
+struct Range : Object {
+  static constexpr Tag kTag = Tag::range;
+  Value begin, end;  // ints or symbols; half-open
+};
+
+/// A captured variable.
+struct Cell : Object {
+  static constexpr Tag kTag = Tag::cell;
+  Value value;
+  bool is_set = false;      // a module-level name used before its declaration has run is an error
+  bool is_mutable = false;  // `let` and `fn` cells never change once set: they need no guards
+  uint32_t trace = 0;       // the trace that made it or has entered it
+};
+
+/// A function of the language, with the cells it captured.
+struct Function : Object {
+  static constexpr Tag kTag = Tag::function;
+  const Proto* proto = nullptr;
+  std::vector<Ref<Cell>> captures;
+  // Closures with captures are in a ring, so that cycles through them can be found (cycles.h).
+  Function* previous = nullptr;
+  Function* next = nullptr;
+  ~Function() override {
+    if (next) { previous->next = next; next->previous = previous; }
+  }
+};
+
+/// A builtin, possibly with values bound to it (grad(f) binds f).
+struct Native : Object {
+  static constexpr Tag kTag = Tag::native;
+  const Builtin* builtin = nullptr;
+  std::vector<Value> bound;
+};
+
+struct Module : Object {
+  static constexpr Tag kTag = Tag::module;
+  std::string name;
+  std::string doc;
+  std::vector<std::pair<Name, Ref<Cell>>> exports;
+  Cell* find(Name name) const;
+};
+
+/// A string that a trace knows only as a recipe: pieces to format and join when a compiled region runs.
+struct Text : Object {
+  static constexpr Tag kTag = Tag::text;
+  struct Piece {
+    Value value;        // a string, or anything str() takes, deferred tensors and symbols included
+    std::string spec;   // f-string format spec
+  };
+  std::vector<Piece> pieces;
+};
+
+Value make_string(std::string text);
+Value make_list(std::vector<Value> items);
+Value make_tuple(std::vector<Value> items);
+Value make_record(std::vector<std::pair<Name, Value>> entries);
+
+/// The name `type(v)` gives: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "range", "function",
+/// "module", "dtype", "tensor". A symbol is what its hint is; a text is a "str".
+const char* type_name(const Value& value);
+
+}  // namespace tsl

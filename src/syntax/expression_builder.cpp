@@ -1,0 +1,376 @@
+// The half of TreeBuilder that builds expressions.
+#include <unordered_set>
+
+#include "syntax/fail_at.h"
+#include "syntax/tree_builder.h"
+
+namespace tsl {
+
+using namespace ast;
+using antlr4::Token;
+
+using Parser = TreeBuilder::Parser;
+
+namespace {
+
+BinaryOp binary_op(size_t type) {
+  switch (type) {
+    case Parser::PLUS:
+      return BinaryOp::add;
+    case Parser::MINUS:
+      return BinaryOp::sub;
+    case Parser::STAR:
+      return BinaryOp::mul;
+    case Parser::SLASH:
+      return BinaryOp::div;
+    case Parser::FLOOR:
+      return BinaryOp::floordiv;
+    case Parser::PERCENT:
+      return BinaryOp::mod;
+    case Parser::POWER:
+      return BinaryOp::pow;
+    case Parser::AT:
+      return BinaryOp::matmul;
+    case Parser::EQUAL:
+      return BinaryOp::eq;
+    case Parser::NOT_EQUAL:
+      return BinaryOp::ne;
+    case Parser::LESS:
+      return BinaryOp::lt;
+    case Parser::LESS_EQUAL:
+      return BinaryOp::le;
+    case Parser::GREATER:
+      return BinaryOp::gt;
+    case Parser::GREATER_EQUAL:
+      return BinaryOp::ge;
+    case Parser::BAR:
+      return BinaryOp::bit_or;
+    case Parser::CARET:
+      return BinaryOp::bit_xor;
+    case Parser::AMPERSAND:
+      return BinaryOp::bit_and;
+    default:
+      return BinaryOp::in;  // `in` and `not in`
+  }
+}
+
+bool is_range(size_t type) {
+  return type == Parser::RANGE || type == Parser::CLOSED_RANGE;
+}
+
+bool is_comparison(size_t type) {
+  switch (type) {
+    case Parser::EQUAL:
+    case Parser::NOT_EQUAL:
+    case Parser::LESS:
+    case Parser::LESS_EQUAL:
+    case Parser::GREATER:
+    case Parser::GREATER_EQUAL:
+    case Parser::IN:
+    case Parser::NOT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// ---- Operators -----------------------------------------------------------------------------------------
+
+/// Goes down the left side in a loop, so that a long chain of operators is no deep recursion.
+Expr* TreeBuilder::expression(Parser::ExpressionContext* context) {
+  std::vector<Parser::ExpressionContext*> chain;
+  while (context->left) {
+    chain.push_back(context);
+    context = context->left;
+  }
+  const int siblings = std::exchange(height_, 0);
+  Expr* built = operand(context);
+  grow(built->span);
+  for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
+    const int left = std::exchange(height_, 0);
+    built = extend(built, *link);
+    if (left > height_) height_ = left;
+    grow(built->span);
+  }
+  if (siblings > height_) height_ = siblings;
+  return built;
+}
+
+Expr* TreeBuilder::operand(Parser::ExpressionContext* context) {
+  if (context->atom) return primary(context->atom);
+  if (context->op->getType() == Parser::MINUS) return negation(context);
+  Expr* value = expression(context->right);
+  return make<UnaryExpr>(ExprKind::unary, span_of(*context), UnaryOp::logical_not, value);
+}
+
+/// A minus right before a number is its sign: only so can the least int be written.
+Expr* TreeBuilder::negation(Parser::ExpressionContext* context) {
+  const Parser::ExpressionContext* right = context->right;
+  if (right->atom && right->atom->start->getType() == Parser::NUMBER) {
+    return number(*right->atom->start, span_of(*context), true);
+  }
+  Expr* value = expression(context->right);
+  return make<UnaryExpr>(ExprKind::unary, span_of(*context), UnaryOp::negate, value);
+}
+
+Expr* TreeBuilder::extend(Expr* left, Parser::ExpressionContext* context) {
+  if (context->tail) return suffix(left, context);
+  const Span span = span_of(*context);
+  const size_t type = context->op->getType();
+  if (type == Parser::PIPE) return pipe(left, context);
+  if (type == Parser::AND || type == Parser::OR) {
+    const LogicalOp op = type == Parser::AND ? LogicalOp::and_ : LogicalOp::or_;
+    return make<LogicalExpr>(ExprKind::logical, span, op, left, expression(context->right));
+  }
+  check_chain(context);
+  if (is_range(type)) {
+    Expr* end = expression(context->right);
+    return make<RangeExpr>(ExprKind::range, span, left, end, type == Parser::CLOSED_RANGE);
+  }
+  return binary(left, context);
+}
+
+/// Comparisons and ranges do not associate: `a < b < c` would compare a bool.
+void TreeBuilder::check_chain(Parser::ExpressionContext* context) const {
+  if (!context->left->op || !context->left->left) return;
+  const size_t inner = context->left->op->getType();
+  const size_t outer = context->op->getType();
+  if (is_comparison(inner) && is_comparison(outer)) {
+    fail_at(ErrorKind::syntax, span_of(*context->op), "comparisons cannot be chained",
+            {"join two with 'and', or put one in parentheses"});
+  }
+  if (is_range(inner) && is_range(outer)) {
+    fail_at(ErrorKind::syntax, span_of(*context->op), "ranges cannot be chained");
+  }
+}
+
+Expr* TreeBuilder::binary(Expr* left, Parser::ExpressionContext* context) {
+  const Span span = span_of(*context);
+  Span op_span = span_of(*context->op);
+  const bool is_not_in = context->op->getType() == Parser::NOT;
+  if (is_not_in) op_span = join(op_span, span_of(*context->IN()->getSymbol()));
+  const BinaryOp op = binary_op(context->op->getType());
+  Expr* whole = make<BinaryExpr>(ExprKind::binary, span, op, left, expression(context->right), op_span);
+  return is_not_in ? make<UnaryExpr>(ExprKind::unary, span, UnaryOp::logical_not, whole) : whole;
+}
+
+/// `x |> f(a)` is f(x, a); `x |> f` is f(x). In parentheses, `x |> (f(a))` calls what f(a) returns.
+Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
+  Parser::ExpressionContext* right = context->right;
+  const bool is_callable = right->tail || right->atom;
+  if (!is_callable) {
+    fail_at(ErrorKind::syntax, span_of(*right), "the right side of '|>' must be a function or a call");
+  }
+  const bool is_call = right->tail && right->tail->start->getType() == Parser::PAREN_OPEN;
+  Expr* callee = expression(right);
+  std::vector<Argument> args = {{nullptr, left, left->span}};
+  if (is_call) {
+    const CallExpr& call = as<CallExpr>(*callee);
+    args.insert(args.end(), call.args.begin(), call.args.end());
+    callee = call.callee;
+  }
+  switch (callee->kind) {
+    case ExprKind::nil:
+    case ExprKind::boolean:
+    case ExprKind::integer:
+    case ExprKind::real:
+    case ExprKind::string:
+    case ExprKind::fstring:
+    case ExprKind::typed:
+    case ExprKind::list:
+    case ExprKind::tuple:
+    case ExprKind::record:
+      fail_at(ErrorKind::syntax, callee->span, "the right side of '|>' must be a function or a call");
+    default:
+      break;
+  }
+  return make<CallExpr>(ExprKind::call, span_of(*context), callee, arena_.copy(args), true);
+}
+
+// ---- Calls, indices and fields -------------------------------------------------------------------------
+
+Expr* TreeBuilder::suffix(Expr* object, Parser::ExpressionContext* context) {
+  const Span span = span_of(*context);
+  Parser::SuffixContext* tail = context->tail;
+  switch (tail->start->getType()) {
+    case Parser::DOT: {
+      const Token& name = *tail->NAME()->getSymbol();
+      return make<FieldExpr>(ExprKind::field, span, object, name_of(name), span_of(name));
+    }
+    case Parser::BRACKET_OPEN: {
+      std::vector<IndexItem> items;
+      bool has_ellipsis = false;
+      for (Parser::IndexItemContext* item : tail->indexItem()) {
+        items.push_back(index_item(item));
+        if (items.back().kind != IndexItem::Kind::ellipsis) continue;
+        if (has_ellipsis) fail_at(ErrorKind::syntax, items.back().span, "an index has at most one '...'");
+        has_ellipsis = true;
+      }
+      return make<IndexExpr>(ExprKind::index, span, object, arena_.copy(items));
+    }
+    default:
+      return make<CallExpr>(ExprKind::call, span, object, arguments(tail->argument()), false);
+  }
+}
+
+IndexItem TreeBuilder::index_item(Parser::IndexItemContext* context) {
+  IndexItem item{};
+  item.span = span_of(*context);
+  if (context->start->getType() == Parser::ELLIPSIS) {
+    item.kind = IndexItem::Kind::ellipsis;
+    return item;
+  }
+  const auto built = [&](Parser::ExpressionContext* part) { return part ? expression(part) : nullptr; };
+  const bool is_slice = !context->COLON().empty();
+  item.kind = is_slice ? IndexItem::Kind::slice : IndexItem::Kind::value;
+  (is_slice ? item.start : item.value) = built(context->begin);
+  item.stop = built(context->end);
+  item.step = built(context->step);
+  return item;
+}
+
+List<Argument> TreeBuilder::arguments(const std::vector<Parser::ArgumentContext*>& contexts) {
+  std::vector<Argument> args;
+  std::unordered_set<Name> names;
+  args.reserve(contexts.size());
+  for (Parser::ArgumentContext* context : contexts) {
+    Argument argument{nullptr, nullptr, span_of(*context)};
+    if (context->NAME()) {
+      argument.name = name_of(*context->NAME()->getSymbol());
+      if (!names.insert(argument.name).second) {
+        fail_at(ErrorKind::syntax, argument.span,
+                fmt::format("argument '{}' is given twice", *argument.name));
+      }
+    } else if (!names.empty()) {
+      fail_at(ErrorKind::syntax, argument.span, "a positional argument cannot follow a named one");
+    }
+    argument.value = expression(context->expression());
+    args.push_back(argument);
+  }
+  return arena_.copy(args);
+}
+
+List<Expr*> TreeBuilder::expressions(const std::vector<Parser::ExpressionContext*>& contexts) {
+  std::vector<Expr*> items;
+  items.reserve(contexts.size());
+  for (Parser::ExpressionContext* context : contexts) items.push_back(expression(context));
+  return arena_.copy(items);
+}
+
+// ---- Primaries -----------------------------------------------------------------------------------------
+
+Expr* TreeBuilder::primary(Parser::PrimaryContext* context) {
+  const Token& token = *context->start;
+  const Span span = span_of(*context);
+  switch (token.getType()) {
+    case Parser::NUMBER:
+      return number(token, span, false);
+    case Parser::STRING:
+      return make<StringExpr>(ExprKind::string, span, string_of(token));
+    case Parser::FSTRING_OPEN:
+      return fstring(context->fstring());
+    case Parser::TRUE:
+      return make<BoolExpr>(ExprKind::boolean, span, true);
+    case Parser::FALSE:
+      return make<BoolExpr>(ExprKind::boolean, span, false);
+    case Parser::NIL:
+      return arena_.make<Expr>(ExprKind::nil, span);
+    case Parser::NAME:
+      return make<NameExpr>(ExprKind::name, span, name_of(token), nullptr);
+    case Parser::PAREN_OPEN:
+      return parenthesized(context->parenthesized());
+    case Parser::BRACKET_OPEN:
+      return make<ListExpr>(ExprKind::list, span, expressions(context->list()->expression()));
+    case Parser::RECORD_OPEN:
+      return record(context->record());
+    case Parser::FN: {
+      Parser::LambdaContext* lambda = context->lambda();
+      return make<LambdaExpr>(ExprKind::lambda, span,
+                              function(span, lambda->signature(), lambda->functionBody()));
+    }
+    default:
+      return conditional(context->conditional());
+  }
+}
+
+Expr* TreeBuilder::number(const Token& token, Span span, bool negative) {
+  const Number value = read_number(text_of(token), span_of(token), negative);
+  if (!value.dtype.empty()) {
+    return make<TypedExpr>(ExprKind::typed, span, value.is_integer, value.integer, value.real,
+                           names_.intern(value.dtype));
+  }
+  if (value.is_integer) return make<IntExpr>(ExprKind::integer, span, value.integer);
+  return make<RealExpr>(ExprKind::real, span, value.real);
+}
+
+Expr* TreeBuilder::parenthesized(Parser::ParenthesizedContext* context) {
+  const auto items = context->expression();
+  if (items.size() == 1 && !context->comma) return expression(items[0]);
+  return make<TupleExpr>(ExprKind::tuple, span_of(*context), expressions(items));
+}
+
+Expr* TreeBuilder::record(Parser::RecordContext* context) {
+  std::vector<RecordEntry> entries;
+  std::unordered_set<Name> keys;
+  for (Parser::RecordEntryContext* item : context->recordEntry()) {
+    entries.push_back(record_entry(item));
+    const Name key = entries.back().key;
+    if (key && !keys.insert(key).second) {
+      fail_at(ErrorKind::syntax, span_of(*item->start), fmt::format("key '{}' is given twice", *key));
+    }
+  }
+  return make<RecordExpr>(ExprKind::record, span_of(*context), arena_.copy(entries));
+}
+
+RecordEntry TreeBuilder::record_entry(Parser::RecordEntryContext* context) {
+  const Token& start = *context->start;
+  Expr* value = context->expression() ? expression(context->expression()) : nullptr;
+  if (start.getType() == Parser::ELLIPSIS) return {nullptr, value};
+  const Name key = start.getType() == Parser::STRING ? string_of(start) : name_of(start);
+  if (!value) value = make<NameExpr>(ExprKind::name, span_of(start), key, nullptr);  // {a} is {a: a}
+  return {key, value};
+}
+
+/// Built from its last branch to its first: each branch is the `otherwise` of the one before.
+Expr* TreeBuilder::conditional(Parser::ConditionalContext* context) {
+  Expr* otherwise = nullptr;
+  const Span whole = span_of(*context);
+  if (!context->block().empty() && context->block().size() == 2) {
+    Block* last = block(context->block(1));
+    otherwise = make<BlockExpr>(ExprKind::block, last->span, last);
+  }
+  const auto branches = context->elseIf();
+  for (auto branch = branches.rbegin(); branch != branches.rend(); ++branch) {
+    Expr* condition = expression((*branch)->expression());
+    Block* then = block((*branch)->block());
+    const Span span{whole.source, span_of(*(*branch)->IF()->getSymbol()).begin, whole.end};
+    otherwise = make<IfExpr>(ExprKind::if_, span, condition, then, otherwise);
+    grow(span);
+  }
+  Expr* condition = expression(context->expression());
+  Block* then = block(context->block(0));
+  return make<IfExpr>(ExprKind::if_, whole, condition, then, otherwise);
+}
+
+Expr* TreeBuilder::fstring(Parser::FstringContext* context) {
+  std::vector<FStringPart> parts;
+  for (antlr4::tree::ParseTree* child : context->children) {
+    if (auto* hole = dynamic_cast<Parser::HoleContext*>(child)) {
+      std::string_view spec;
+      if (hole->FORMAT_SPEC())
+        spec = text_of(*hole->FORMAT_SPEC()->getSymbol()).substr(1);  // without the ':'
+      Expr* value = expression(hole->expression());
+      parts.push_back({names_.intern(""), value, names_.intern(spec)});
+      continue;
+    }
+    const Token& token = *static_cast<antlr4::tree::TerminalNode*>(child)->getSymbol();
+    if (token.getType() != Parser::FSTRING_TEXT) continue;
+    const std::string text = decode_text(text_of(token), span_of(token), true);
+    parts.push_back({names_.intern(text), nullptr, names_.intern("")});
+  }
+  return make<FStringExpr>(ExprKind::fstring, span_of(*context), arena_.copy(parts));
+}
+
+}  // namespace tsl

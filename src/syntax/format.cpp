@@ -1,0 +1,599 @@
+// The tree as text.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "syntax/parser.h"
+
+namespace tsl {
+
+using namespace ast;
+
+namespace {
+
+/// How tightly an expression binds, loosest first. An operand that binds looser than its place demands is
+/// put in parentheses.
+enum class Level : int {
+  open,  // lambdas and `if`: bare only where nothing can follow
+  pipe,
+  or_,
+  and_,
+  not_,
+  compare,
+  bit_or,
+  bit_xor,
+  bit_and,
+  range,
+  sum,
+  product,
+  negate,
+  power,
+  postfix
+};
+
+Level tighter(Level level) {
+  return static_cast<Level>(static_cast<int>(level) + 1);
+}
+
+struct Operator {
+  std::string_view text;
+  Level level;
+};
+
+Operator operator_of(BinaryOp op) {
+  static constexpr std::array<Operator, 18> kOperators = {{{"+", Level::sum},
+                                                           {"-", Level::sum},
+                                                           {"*", Level::product},
+                                                           {"/", Level::product},
+                                                           {"//", Level::product},
+                                                           {"%", Level::product},
+                                                           {"**", Level::power},
+                                                           {"@", Level::product},
+                                                           {"==", Level::compare},
+                                                           {"!=", Level::compare},
+                                                           {"<", Level::compare},
+                                                           {"<=", Level::compare},
+                                                           {">", Level::compare},
+                                                           {">=", Level::compare},
+                                                           {"in", Level::compare},
+                                                           {"|", Level::bit_or},
+                                                           {"^", Level::bit_xor},
+                                                           {"&", Level::bit_and}}};
+  return kOperators[static_cast<size_t>(op)];
+}
+
+bool is_number(const Expr& e) {
+  return e.kind == ExprKind::integer || e.kind == ExprKind::real || e.kind == ExprKind::typed;
+}
+
+bool is_name(std::string_view text) {
+  static constexpr std::array<std::string_view, 22> kKeywords = {
+      "let",    "var",  "fn", "return", "if", "else", "while", "for",   "in",  "break", "continue",
+      "import", "from", "as", "and",    "or", "not",  "true",  "false", "nil", "try",   "catch"};
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  for (const char c : text) {
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!is_plain) return false;
+  }
+  for (const std::string_view keyword : kKeywords) {
+    if (text == keyword) return false;
+  }
+  return true;
+}
+
+std::string escape(std::string_view text, bool in_fstring) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '{':
+      case '}':
+        out.append(in_fstring ? 2 : 1, c);
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+          out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out;
+}
+
+std::string real_text(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string literal_text(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::boolean:
+      return as<BoolExpr>(e).value ? "true" : "false";
+    case ExprKind::integer:
+      return std::to_string(as<IntExpr>(e).value);
+    case ExprKind::real:
+      return real_text(as<RealExpr>(e).value);
+    case ExprKind::string:
+      return "\"" + escape(*as<StringExpr>(e).text, false) + "\"";
+    case ExprKind::name:
+      return *as<NameExpr>(e).name;
+    case ExprKind::typed: {
+      const auto& typed = as<TypedExpr>(e);
+      return (typed.is_integer ? std::to_string(typed.integer) : real_text(typed.real)) + *typed.dtype;
+    }
+    default:
+      return "nil";
+  }
+}
+
+/// Appends to `out_`; a block's statements stand on lines of their own, two spaces further in.
+class Formatter {
+ public:
+  std::string run(const Module& module);
+
+ private:
+  void statement(const Stmt& statement);
+  void statements(const Block& block);
+  void block(const Block& block);
+  void pattern(const Pattern& pattern);
+  void function_statement(const FunctionStmt& declared);
+  void signature(const Function& function);
+  void annotation(const Annotation& annotation);
+  void body(const Function& function);
+  void import(const ImportStmt& import);
+  void doc(std::string_view text);
+
+  void expression(const Expr& e, Level least = Level::open);
+  void bare(const Expr& e);
+  void operation(const Expr& e);
+  void unary(const UnaryExpr& unary);
+  void binary(const BinaryExpr& binary);
+  void pipe(const CallExpr& call);
+  void conditional(const IfExpr& conditional);
+  void record(const RecordExpr& record);
+  void index(const IndexExpr& index);
+  void fstring(const FStringExpr& fstring);
+  void arguments(List<Argument> args);
+  void list(std::string_view open, List<Expr*> items, std::string_view close);
+  /// A new line, but a space in the braces of an f-string, which may not span lines.
+  void line() { out_ += in_hole_ ? " " : "\n" + std::string(static_cast<size_t>(indent_) * 2, ' '); }
+  static Level level_of(const Expr& e);
+
+  std::string out_;
+  int indent_ = 0;
+  bool in_hole_ = false;
+};
+
+// ---- Statements ----------------------------------------------------------------------------------------
+
+std::string Formatter::run(const Module& module) {
+  if (!module.doc.empty()) {
+    doc(module.doc);
+    out_ += "\n";
+  }
+  statements(*module.main->body);
+  if (!out_.empty() && out_.back() != '\n') out_ += "\n";
+  return std::move(out_);
+}
+
+void Formatter::doc(std::string_view text) {
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out_ += "##";
+    if (end > at) out_ += " ";
+    out_ += text.substr(at, end - at);
+    line();
+    at = end + 1;
+  }
+}
+
+void Formatter::statements(const Block& block) {
+  bool is_first = true;
+  for (const Stmt* item : block.statements) {
+    if (!is_first && in_hole_) out_ += ";";
+    if (!is_first) line();
+    is_first = false;
+    statement(*item);
+  }
+}
+
+void Formatter::block(const Block& block) {
+  if (block.statements.empty()) {
+    out_ += "{ }";
+    return;
+  }
+  out_ += "{";
+  ++indent_;
+  line();
+  statements(block);
+  --indent_;
+  line();
+  out_ += "}";
+}
+
+void Formatter::statement(const Stmt& s) {
+  switch (s.kind) {
+    case StmtKind::expr:
+      return expression(*as<ExprStmt>(s).value);
+    case StmtKind::declare: {
+      const Pattern* first = as<DeclareStmt>(s).pattern;
+      while (first->is_tuple && !first->items.empty()) first = first->items[0];
+      out_ += first->variable && first->variable->is_mutable ? "var " : "let ";
+      pattern(*as<DeclareStmt>(s).pattern);
+      out_ += " = ";
+      return expression(*as<DeclareStmt>(s).value);
+    }
+    case StmtKind::assign: {
+      const auto& assign = as<AssignStmt>(s);
+      expression(*assign.target);
+      out_ += fmt::format(" {}= ", assign.has_op ? operator_of(assign.op).text : "");
+      return expression(*assign.value);
+    }
+    case StmtKind::function:
+      return function_statement(as<FunctionStmt>(s));
+    case StmtKind::return_:
+      out_ += "return";
+      if (!as<ReturnStmt>(s).value) return;
+      out_ += " ";
+      return expression(*as<ReturnStmt>(s).value);
+    case StmtKind::while_:
+      out_ += "while ";
+      expression(*as<WhileStmt>(s).condition);
+      out_ += " ";
+      return block(*as<WhileStmt>(s).body);
+    case StmtKind::for_:
+      out_ += "for ";
+      pattern(*as<ForStmt>(s).pattern);
+      out_ += " in ";
+      expression(*as<ForStmt>(s).iterable);
+      out_ += " ";
+      return block(*as<ForStmt>(s).body);
+    case StmtKind::break_:
+      out_ += "break";
+      return;
+    case StmtKind::continue_:
+      out_ += "continue";
+      return;
+    case StmtKind::import:
+      return import(as<ImportStmt>(s));
+    case StmtKind::try_:
+      out_ += "try ";
+      block(*as<TryStmt>(s).body);
+      out_ += " catch " + *as<TryStmt>(s).error->name + " ";
+      return block(*as<TryStmt>(s).handler);
+  }
+}
+
+void Formatter::pattern(const Pattern& pattern_) {
+  if (!pattern_.is_tuple) {
+    out_ += pattern_.variable ? *pattern_.variable->name : "_";
+    return;
+  }
+  out_ += "(";
+  for (size_t i = 0; i < pattern_.items.size(); ++i) {
+    if (i > 0) out_ += ", ";
+    pattern(*pattern_.items[i]);
+  }
+  out_ += pattern_.items.size() == 1 ? ",)" : ")";
+}
+
+void Formatter::import(const ImportStmt& import) {
+  const std::string path = import.is_file ? "\"" + escape(*import.path, false) + "\"" : *import.path;
+  if (import.variable) {
+    out_ += "import " + path;
+    if (import.is_file || import.variable->name != import.path) out_ += " as " + *import.variable->name;
+    return;
+  }
+  out_ += "from " + path + " import ";
+  for (size_t i = 0; i < import.names.size(); ++i) {
+    const ImportedName& item = import.names[i];
+    out_ += (i > 0 ? ", " : "") + *item.name;
+    if (item.variable->name != item.name) out_ += " as " + *item.variable->name;
+  }
+}
+
+// ---- Functions -----------------------------------------------------------------------------------------
+
+void Formatter::function_statement(const FunctionStmt& declared) {
+  const Function& function = *declared.function;
+  if (!function.doc.empty() && !in_hole_) doc(function.doc);
+  for (const Attribute& attribute : function.attributes) {
+    out_ += "@" + *attribute.name;
+    if (!attribute.args.empty()) arguments(attribute.args);
+    line();
+  }
+  out_ += "fn " + *function.name;
+  signature(function);
+  body(function);
+}
+
+void Formatter::signature(const Function& function) {
+  out_ += "(";
+  bool is_first = true;
+  for (const Parameter& parameter : function.parameters) {
+    if (!is_first) out_ += ", ";
+    is_first = false;
+    out_ += *parameter.variable->name;
+    if (parameter.annotation) {
+      out_ += ": ";
+      annotation(*parameter.annotation);
+    }
+    if (parameter.default_value) {
+      out_ += " = ";
+      expression(*parameter.default_value);
+    }
+  }
+  out_ += ")";
+  if (!function.returns) return;
+  out_ += " -> ";
+  annotation(*function.returns);
+}
+
+void Formatter::annotation(const Annotation& annotation) {
+  if (annotation.base) out_ += *annotation.base;
+  if (!annotation.has_shape) return;
+  out_ += "[";
+  bool is_first = true;
+  for (const AnnotatedDim& dim : annotation.dims) {
+    if (!is_first) out_ += ", ";
+    is_first = false;
+    if (dim.size >= 0) {
+      out_ += std::to_string(dim.size);
+    } else {
+      out_ += dim.variable ? *dim.variable->name : "_";
+    }
+  }
+  out_ += "]";
+}
+
+void Formatter::body(const Function& function) {
+  const List<Stmt*> statements = function.body->statements;
+  const bool is_expression = statements.size() == 1 && statements[0]->kind == StmtKind::return_ &&
+                             as<ReturnStmt>(*statements[0]).value;
+  if (is_expression) {
+    out_ += " = ";
+    return expression(*as<ReturnStmt>(*statements[0]).value);
+  }
+  out_ += " ";
+  block(*function.body);
+}
+
+// ---- Expressions ---------------------------------------------------------------------------------------
+
+Level Formatter::level_of(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::integer:
+      return as<IntExpr>(e).value < 0 ? Level::negate : Level::postfix;
+    case ExprKind::real:
+      return std::signbit(as<RealExpr>(e).value) ? Level::negate : Level::postfix;
+    case ExprKind::typed: {
+      const auto& typed = as<TypedExpr>(e);
+      const bool is_negative = typed.is_integer ? typed.integer < 0 : std::signbit(typed.real);
+      return is_negative ? Level::negate : Level::postfix;
+    }
+    case ExprKind::lambda:
+    case ExprKind::if_:
+      return Level::open;
+    case ExprKind::range:
+      return Level::range;
+    case ExprKind::unary:
+      return as<UnaryExpr>(e).op == UnaryOp::negate ? Level::negate : Level::not_;
+    case ExprKind::binary:
+      return operator_of(as<BinaryExpr>(e).op).level;
+    case ExprKind::logical:
+      return as<LogicalExpr>(e).op == LogicalOp::and_ ? Level::and_ : Level::or_;
+    case ExprKind::call:
+      return as<CallExpr>(e).is_pipe ? Level::pipe : Level::postfix;
+    default:
+      return Level::postfix;
+  }
+}
+
+void Formatter::expression(const Expr& e, Level least) {
+  const bool is_bare = level_of(e) >= least;
+  if (!is_bare) out_ += "(";
+  bare(e);
+  if (!is_bare) out_ += ")";
+}
+
+void Formatter::bare(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::fstring:
+      return fstring(as<FStringExpr>(e));
+    case ExprKind::list:
+      return list("[", as<ListExpr>(e).items, "]");
+    case ExprKind::tuple: {
+      const auto& tuple = as<TupleExpr>(e);
+      return list("(", tuple.items, tuple.items.size() == 1 ? ",)" : ")");
+    }
+    case ExprKind::record:
+      return record(as<RecordExpr>(e));
+    case ExprKind::range:
+    case ExprKind::unary:
+    case ExprKind::binary:
+    case ExprKind::logical:
+      return operation(e);
+    case ExprKind::call:
+      if (as<CallExpr>(e).is_pipe) return pipe(as<CallExpr>(e));
+      expression(*as<CallExpr>(e).callee, Level::postfix);
+      return arguments(as<CallExpr>(e).args);
+    case ExprKind::index:
+      return index(as<IndexExpr>(e));
+    case ExprKind::field:
+      expression(*as<FieldExpr>(e).object, Level::postfix);
+      out_ += "." + *as<FieldExpr>(e).field;
+      return;
+    case ExprKind::lambda:
+      out_ += "fn";
+      signature(*as<LambdaExpr>(e).function);
+      return body(*as<LambdaExpr>(e).function);
+    case ExprKind::if_:
+      return conditional(as<IfExpr>(e));
+    case ExprKind::block:
+      return block(*as<BlockExpr>(e).block);
+    default:
+      out_ += literal_text(e);
+  }
+}
+
+void Formatter::operation(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::range:
+      expression(*as<RangeExpr>(e).begin, tighter(Level::range));
+      out_ += as<RangeExpr>(e).closed ? "..=" : "..";
+      return expression(*as<RangeExpr>(e).end, tighter(Level::range));
+    case ExprKind::unary:
+      return unary(as<UnaryExpr>(e));
+    case ExprKind::logical: {
+      const auto& logical = as<LogicalExpr>(e);
+      const bool is_and = logical.op == LogicalOp::and_;
+      const Level level = is_and ? Level::and_ : Level::or_;
+      expression(*logical.left, level);
+      out_ += is_and ? " and " : " or ";
+      return expression(*logical.right, tighter(level));
+    }
+    default:
+      return binary(as<BinaryExpr>(e));
+  }
+}
+
+void Formatter::unary(const UnaryExpr& unary) {
+  const bool is_negation = unary.op == UnaryOp::negate;
+  const Expr& operand = *unary.operand;
+  out_ += is_negation ? "-" : "not ";
+  const bool is_literal = is_negation && is_number(operand) && level_of(operand) == Level::postfix;
+  if (is_literal) out_ += "(";  // -(5) is no literal, unlike -5
+  expression(operand, is_negation ? Level::negate : Level::not_);
+  if (is_literal) out_ += ")";
+}
+
+void Formatter::binary(const BinaryExpr& binary) {
+  const Operator op = operator_of(binary.op);
+  const bool is_power = binary.op == BinaryOp::pow;       // associates to the right
+  const bool is_comparison = op.level == Level::compare;  // does not associate
+  expression(*binary.left, is_power || is_comparison ? tighter(op.level) : op.level);
+  out_ += fmt::format(" {} ", op.text);
+  expression(*binary.right, is_power ? op.level : tighter(op.level));
+}
+
+/// `x |> f(a)`, or `x |> (f(a))` where what f(a) returns is called.
+void Formatter::pipe(const CallExpr& call) {
+  expression(*call.args[0].value, Level::pipe);
+  out_ += " |> ";
+  const bool is_bare_call = call.args.size() == 1 && call.callee->kind == ExprKind::call;
+  if (is_bare_call) out_ += "(";
+  expression(*call.callee, Level::postfix);
+  if (is_bare_call) out_ += ")";
+  if (call.args.size() > 1) arguments(call.args.subspan(1));
+}
+
+void Formatter::conditional(const IfExpr& conditional_) {
+  out_ += "if ";
+  expression(*conditional_.condition);
+  out_ += " ";
+  block(*conditional_.then);
+  if (!conditional_.otherwise) return;
+  out_ += " else ";
+  bare(*conditional_.otherwise);
+}
+
+void Formatter::record(const RecordExpr& record) {
+  out_ += "{";
+  bool is_first = true;
+  for (const RecordEntry& entry : record.entries) {
+    if (!is_first) out_ += ", ";
+    is_first = false;
+    if (!entry.key) {
+      out_ += "...";
+    } else {
+      out_ += is_name(*entry.key) ? *entry.key : "\"" + escape(*entry.key, false) + "\"";
+      out_ += ": ";
+    }
+    expression(*entry.value);
+  }
+  out_ += "}";
+}
+
+void Formatter::index(const IndexExpr& index) {
+  expression(*index.object, Level::postfix);
+  out_ += "[";
+  bool is_first = true;
+  for (const IndexItem& item : index.items) {
+    if (!is_first) out_ += ", ";
+    is_first = false;
+    if (item.kind == IndexItem::Kind::ellipsis) out_ += "...";
+    if (item.kind == IndexItem::Kind::value) expression(*item.value);
+    if (item.kind != IndexItem::Kind::slice) continue;
+    if (item.start) expression(*item.start);
+    out_ += ":";
+    if (item.stop) expression(*item.stop);
+    if (!item.step) continue;
+    out_ += ":";
+    expression(*item.step);
+  }
+  out_ += "]";
+}
+
+void Formatter::fstring(const FStringExpr& fstring) {
+  out_ += "f\"";
+  for (const FStringPart& part : fstring.parts) {
+    if (!part.value) {
+      out_ += escape(*part.text, true);
+      continue;
+    }
+    out_ += "{";
+    const size_t begin = out_.size();
+    const bool is_nested = std::exchange(in_hole_, true);
+    expression(*part.value);
+    in_hole_ = is_nested;
+    if (out_[begin] == '{') out_.insert(begin, " ");  // `{{` would be a brace
+    if (!part.spec->empty()) out_ += ":" + *part.spec;
+    out_ += "}";
+  }
+  out_ += "\"";
+}
+
+void Formatter::arguments(List<Argument> args) {
+  out_ += "(";
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (i > 0) out_ += ", ";
+    if (args[i].name) out_ += *args[i].name + ": ";
+    expression(*args[i].value);
+  }
+  out_ += ")";
+}
+
+void Formatter::list(std::string_view open, List<Expr*> items, std::string_view close) {
+  out_ += open;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out_ += ", ";
+    expression(*items[i]);
+  }
+  out_ += close;
+}
+
+}  // namespace
+
+std::string format(const Module& module) {
+  return Formatter().run(module);
+}
+
+}  // namespace tsl

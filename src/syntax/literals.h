@@ -1,0 +1,27 @@
+// The values of literal tokens.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/source.h"
+
+namespace tsl {
+
+/// The value of a number token. `dtype` is its suffix, empty for a plain int or float.
+struct Number {
+  bool is_integer = true;
+  int64_t integer = 0;
+  double real = 0;
+  std::string_view dtype;
+};
+
+/// Reads `42`, `1_000`, `0xff`, `1.5e-3`, `2i32`. With `negative` the value is that of `-text`, whose range
+/// reaches one further. `span` is the token's. Throws Failure (syntax) at the span.
+Number read_number(std::string_view text, Span span, bool negative);
+
+/// Decodes the escapes in the text between quotes; `in_fstring` also turns `{{` and `}}` into braces. `span`
+/// starts where `text` does. Throws Failure (syntax) at a malformed escape.
+std::string decode_text(std::string_view text, Span span, bool in_fstring);
+
+}  // namespace tsl

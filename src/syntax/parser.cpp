@@ -1,0 +1,76 @@
+#include "syntax/parser.h"
+
+#include "TslParser.h"
+#include "syntax/error_strategy.h"
+#include "syntax/fail_at.h"
+#include "syntax/token_source.h"
+#include "syntax/tree_builder.h"
+#include "syntax/unicode.h"
+
+namespace tsl {
+
+namespace {
+
+/// The stages from one source to its parse tree, which lives as long as this does.
+class ParseRun {
+ public:
+  ParseRun(const Source& source, uint32_t id)
+      : tokens_(source, id),
+        stream_(&tokens_),
+        parser_(&stream_),
+        errors_(std::make_shared<ErrorStrategy>(source, id, tokens_)) {
+    parser_.set_source(id);
+    parser_.removeErrorListeners();
+    parser_.setErrorHandler(errors_);
+    // Prediction without the caller's context is fast, and exact for this grammar: no decision of it depends
+    // on what encloses the rule.
+    parser_.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(
+        antlr4::atn::PredictionMode::SLL);
+  }
+
+  grammar::TslParser::ModuleContext* run() { return parser_.module(); }
+  const TokenSource& tokens() const { return tokens_; }
+  bool is_at_end() const { return errors_->is_at_end(); }
+
+ private:
+  TokenSource tokens_;
+  antlr4::CommonTokenStream stream_;
+  grammar::TslParser parser_;
+  std::shared_ptr<ErrorStrategy> errors_;
+};
+
+void check_text(const Source& source, uint32_t id) {
+  const size_t bad = find_invalid_utf8(source.text());
+  if (bad == std::string_view::npos) return;
+  const auto at = static_cast<uint32_t>(bad);
+  fail_at(ErrorKind::syntax, {id, at, at + 1},
+          fmt::format("byte 0x{:02X} is not valid UTF-8", static_cast<unsigned char>(source.text()[bad])));
+}
+
+}  // namespace
+
+std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names) {
+  const Source& source = sources.get(id);
+  check_text(source, id);
+  ParseRun run(source, id);
+  grammar::TslParser::ModuleContext* tree = run.run();
+  auto module = std::make_unique<ast::Module>();
+  module->source = id;
+  module->main = TreeBuilder(run.tokens(), source.text(), names, *module).build(tree);
+  module->doc = run.tokens().module_doc();
+  return module;
+}
+
+bool is_incomplete(const std::string& text) {
+  if (find_invalid_utf8(text) != std::string_view::npos) return false;
+  const Source source("", text);
+  ParseRun run(source, 0);
+  try {
+    run.run();
+  } catch (const Failure&) {
+    return run.is_at_end();
+  }
+  return false;
+}
+
+}  // namespace tsl

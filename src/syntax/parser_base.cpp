@@ -1,0 +1,37 @@
+#include "syntax/parser_base.h"
+
+#include "syntax/fail_at.h"
+
+namespace tsl {
+
+void ParserBase::descend() {
+  if (active_rules_ >= kMaxActiveRules) {
+    const antlr4::Token* token = getCurrentToken();
+    const auto begin = static_cast<uint32_t>(token->getStartIndex());
+    fail_at(ErrorKind::limit, {source_, begin, begin + 1}, "the program is nested too deeply here");
+  }
+  ++active_rules_;
+}
+
+void ParserBase::enterRule(antlr4::ParserRuleContext* context, size_t state, size_t rule) {
+  descend();
+  Parser::enterRule(context, state, rule);
+}
+
+void ParserBase::exitRule() {
+  Parser::exitRule();
+  --active_rules_;
+}
+
+void ParserBase::enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule,
+                                    int precedence) {
+  descend();
+  Parser::enterRecursionRule(context, state, rule, precedence);
+}
+
+void ParserBase::unrollRecursionContexts(antlr4::ParserRuleContext* parent) {
+  Parser::unrollRecursionContexts(parent);
+  --active_rules_;
+}
+
+}  // namespace tsl

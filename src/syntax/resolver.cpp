@@ -1,0 +1,517 @@
+// Binding names to variables.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "syntax/fail_at.h"
+#include "syntax/parser.h"
+
+namespace tsl {
+
+using namespace ast;
+
+namespace {
+
+/// How a variable came about, for messages about assigning to it.
+enum class Origin { declaration, parameter, loop, function, import, error, dimension };
+
+struct Binding {
+  Variable* variable = nullptr;
+  Origin origin = Origin::declaration;
+};
+
+using Scope = std::unordered_map<Name, Binding>;
+
+/// A function whose body is being resolved.
+struct Frame {
+  Function* function = nullptr;
+  size_t first_scope = 0;  // the scopes from here on are its own
+  int loops = 0;           // that enclose the statement at hand
+  std::vector<Variable*> variables;
+  std::vector<Variable*> captures;
+  std::unordered_set<Variable*> captured;  // the same, to look them up
+};
+
+class Resolver {
+ public:
+  Resolver(Module& module, const ResolveOptions& options) : module_(module), options_(options) {}
+  void run();
+
+ private:
+  void function(Function& function);
+  void parameters(Function& function);
+  void annotation(const Annotation& annotation);
+  void attributes(const Function& function);
+
+  void block(const Block& block);
+  void statements(const Block& block);
+  void hoist_functions(const Block& block);
+  void statement(Stmt& statement);
+  void loop(const Block& body, const Pattern* each);
+  void try_statement(const TryStmt& attempt);
+  void import(const ImportStmt& import);
+  void assign(const AssignStmt& assignment);
+  void target(Expr& target);
+  void assign_name(NameExpr& name, bool is_part);
+  [[noreturn]] void refuse_unknown_target(const NameExpr& name) const;
+  [[noreturn]] void refuse_immutable(const NameExpr& name, const Binding& binding, bool is_part) const;
+
+  void expression(Expr& expression);
+  void conditional(const IfExpr& conditional);
+  void index(const IndexExpr& index);
+  void name(NameExpr& name);
+  [[noreturn]] void refuse_unknown(const NameExpr& name) const;
+
+  void declare(Variable* variable, Origin origin);
+  void declare_pattern(const Pattern& pattern, Origin origin);
+  void check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) const;
+  Binding find(Name name) const;
+  void use(Variable* variable, bool is_assignment);
+  std::string suggestion(Name name) const;
+  void collect_later_names();
+  void note_later(const Pattern& pattern, Origin origin);
+
+  Module& module_;
+  const ResolveOptions& options_;
+  std::vector<Scope> scopes_;
+  std::vector<Frame> frames_;
+  Scope predeclared_;
+  Scope later_;  // the module's top-level names: a function's body may use one declared further down
+};
+
+void Resolver::run() {
+  for (Variable* variable : options_.predeclared)
+    predeclared_[variable->name] = {variable, Origin::declaration};
+  collect_later_names();
+  function(*module_.main);
+}
+
+// ---- Names and scopes ----------------------------------------------------------------------------------
+
+void Resolver::note_later(const Pattern& pattern, Origin origin) {
+  if (pattern.variable) later_.emplace(pattern.variable->name, Binding{pattern.variable, origin});
+  for (const Pattern* item : pattern.items) note_later(*item, origin);
+}
+
+void Resolver::collect_later_names() {
+  for (const Stmt* statement : module_.main->body->statements) {
+    if (statement->kind == StmtKind::declare) {
+      note_later(*as<DeclareStmt>(*statement).pattern, Origin::declaration);
+    } else if (statement->kind == StmtKind::import) {
+      const auto& import = as<ImportStmt>(*statement);
+      if (import.variable) later_.emplace(import.variable->name, Binding{import.variable, Origin::import});
+      for (const ImportedName& item : import.names) {
+        later_.emplace(item.variable->name, Binding{item.variable, Origin::import});
+      }
+    }
+  }
+}
+
+void Resolver::declare(Variable* variable, Origin origin) {
+  Frame& frame = frames_.back();
+  variable->owner = frame.function;
+  variable->index = static_cast<uint32_t>(frame.variables.size());
+  variable->is_exported = frame.function->is_module && scopes_.size() == frame.first_scope + 1;
+  frame.variables.push_back(variable);
+  scopes_.back()[variable->name] = {variable, origin};
+}
+
+void Resolver::declare_pattern(const Pattern& pattern, Origin origin) {
+  if (pattern.variable) declare(pattern.variable, origin);
+  for (const Pattern* item : pattern.items) declare_pattern(*item, origin);
+}
+
+void Resolver::check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) const {
+  if (pattern.variable && !seen.insert(pattern.variable->name).second) {
+    fail_at(ErrorKind::syntax, pattern.span,
+            fmt::format("'{}' is bound twice here", *pattern.variable->name));
+  }
+  for (const Pattern* item : pattern.items) check_distinct(*item, seen);
+}
+
+Binding Resolver::find(Name name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    const auto found = scope->find(name);
+    if (found != scope->end()) return found->second;
+  }
+  const bool in_function = frames_.size() > 1;
+  if (in_function) {
+    const auto found = later_.find(name);
+    if (found != later_.end()) return found->second;
+  }
+  const auto found = predeclared_.find(name);
+  return found == predeclared_.end() ? Binding() : found->second;
+}
+
+/// Marks a variable that a nested function uses, and lists it in every function on the way to its owner.
+void Resolver::use(Variable* variable, bool is_assignment) {
+  const auto is_predeclared = predeclared_.find(variable->name);
+  if (is_predeclared != predeclared_.end() && is_predeclared->second.variable == variable) return;
+  // A name declared further down has no owner yet; it is the module's.
+  const Function* owner = variable->owner ? variable->owner : module_.main;
+  for (size_t i = frames_.size(); i-- > 0 && frames_[i].function != owner;) {
+    variable->is_captured = true;
+    if (is_assignment) variable->is_assigned_by_capture = true;
+    if (frames_[i].captured.insert(variable).second) frames_[i].captures.push_back(variable);
+  }
+}
+
+std::string Resolver::suggestion(Name name) const {
+  // Coming from another language, one may write a word too far from ours for the edit distance.
+  static constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
+      {"None", "nil"},    {"null", "nil"},    {"nullptr", "nil"},  {"True", "true"},
+      {"False", "false"}, {"self", ""},       {"elif", "else if"}, {"def", "fn"},
+      {"lambda", "fn"},   {"raise", "error"}, {"throw", "error"}};
+  for (const auto& [foreign, ours] : kForeign) {
+    if (*name == foreign) return std::string(ours);
+  }
+  std::vector<std::string> candidates;
+  const auto add = [&](const Scope& scope) {
+    for (const auto& entry : scope) candidates.push_back(*entry.first);
+  };
+  for (const Scope& scope : scopes_) add(scope);
+  if (frames_.size() > 1) add(later_);
+  add(predeclared_);
+  if (options_.builtin_names) {
+    for (std::string& builtin : options_.builtin_names()) candidates.push_back(std::move(builtin));
+  }
+  std::sort(candidates.begin(), candidates.end());  // hash tables have no order to rely on
+  return nearest_name(*name, candidates);
+}
+
+void Resolver::name(NameExpr& name) {
+  const Binding binding = find(name.name);
+  if (binding.variable) {
+    name.variable = binding.variable;
+    use(binding.variable, false);
+  } else if (!options_.is_builtin || !options_.is_builtin(name.name)) {
+    refuse_unknown(name);
+  }
+}
+
+void Resolver::refuse_unknown(const NameExpr& name) const {
+  if (*name.name == "_") fail_at(ErrorKind::name, name.span, "'_' discards a value and holds none");
+  std::vector<std::string> notes;
+  const std::string near = suggestion(name.name);
+  if (!near.empty()) {
+    notes.push_back(fmt::format("did you mean '{}'?", near));
+  } else if (later_.count(name.name)) {
+    notes.push_back("it is declared further down");
+  }
+  fail_at(ErrorKind::name, name.span, fmt::format("unknown name '{}'", *name.name), std::move(notes));
+}
+
+// ---- Functions -----------------------------------------------------------------------------------------
+
+void Resolver::function(Function& function) {
+  Frame frame;
+  frame.function = &function;
+  frame.first_scope = scopes_.size();
+  frames_.push_back(std::move(frame));
+  scopes_.emplace_back();
+  parameters(function);
+  // The body shares its scope with the parameters of a module only: `let x = x` in a function is a new x.
+  if (function.is_module) {
+    statements(*function.body);
+  } else {
+    block(*function.body);
+  }
+  scopes_.pop_back();
+  function.variables = module_.arena.copy(frames_.back().variables);
+  function.captures = module_.arena.copy(frames_.back().captures);
+  frames_.pop_back();
+}
+
+void Resolver::parameters(Function& function) {
+  for (const Parameter& parameter : function.parameters) {
+    const Name name = parameter.variable->name;
+    if (scopes_.back().count(name) && *name != "_") {
+      fail_at(ErrorKind::syntax, parameter.variable->span,
+              fmt::format("parameter '{}' is declared twice", *name));
+    }
+    declare(parameter.variable, Origin::parameter);
+  }
+  for (const Parameter& parameter : function.parameters) {
+    if (parameter.annotation) annotation(*parameter.annotation);
+  }
+  if (function.returns) annotation(*function.returns);
+  for (const Parameter& parameter : function.parameters) {
+    if (parameter.default_value) expression(*parameter.default_value);
+  }
+}
+
+void Resolver::annotation(const Annotation& annotation) {
+  for (const AnnotatedDim& dim : annotation.dims) {
+    if (dim.binds) declare(dim.variable, Origin::dimension);
+  }
+}
+
+void Resolver::attributes(const Function& function) {
+  for (const Attribute& attribute : function.attributes) {
+    if (*attribute.name != "compile") {
+      const std::string near = nearest_name(*attribute.name, {"compile"});
+      fail_at(ErrorKind::name, attribute.span, fmt::format("unknown attribute '@{}'", *attribute.name),
+              {near.empty() ? "the only attribute is @compile" : "did you mean '@compile'?"});
+    }
+    for (const Argument& argument : attribute.args) expression(*argument.value);
+  }
+}
+
+// ---- Statements ----------------------------------------------------------------------------------------
+
+void Resolver::block(const Block& block) {
+  scopes_.emplace_back();
+  statements(block);
+  scopes_.pop_back();
+}
+
+void Resolver::statements(const Block& block) {
+  hoist_functions(block);
+  for (Stmt* item : block.statements) statement(*item);
+}
+
+/// Functions are known in their whole block, so that they may call one another.
+void Resolver::hoist_functions(const Block& block) {
+  std::unordered_set<Name> seen;
+  for (const Stmt* item : block.statements) {
+    if (item->kind != StmtKind::function) continue;
+    const auto& declared = as<FunctionStmt>(*item);
+    if (!seen.insert(declared.variable->name).second) {
+      fail_at(ErrorKind::name, declared.function->name_span,
+              fmt::format("function '{}' is declared twice in this block", *declared.variable->name));
+    }
+    declare(declared.variable, Origin::function);
+  }
+}
+
+void Resolver::statement(Stmt& statement) {
+  switch (statement.kind) {
+    case StmtKind::expr:
+      return expression(*as<ExprStmt>(statement).value);
+    case StmtKind::declare: {
+      const auto& declaration = as<DeclareStmt>(statement);
+      expression(*declaration.value);
+      std::unordered_set<Name> seen;
+      check_distinct(*declaration.pattern, seen);
+      return declare_pattern(*declaration.pattern, Origin::declaration);
+    }
+    case StmtKind::assign:
+      return assign(as<AssignStmt>(statement));
+    case StmtKind::function: {
+      const auto& declared = as<FunctionStmt>(statement);
+      attributes(*declared.function);
+      return function(*declared.function);
+    }
+    case StmtKind::return_:
+      if (frames_.size() == 1) fail_at(ErrorKind::syntax, statement.span, "'return' outside a function");
+      if (Expr* value = as<ReturnStmt>(statement).value) expression(*value);
+      return;
+    case StmtKind::while_:
+      expression(*as<WhileStmt>(statement).condition);
+      return loop(*as<WhileStmt>(statement).body, nullptr);
+    case StmtKind::for_:
+      expression(*as<ForStmt>(statement).iterable);
+      return loop(*as<ForStmt>(statement).body, as<ForStmt>(statement).pattern);
+    case StmtKind::break_:
+    case StmtKind::continue_:
+      if (frames_.back().loops == 0) {
+        const bool is_break = statement.kind == StmtKind::break_;
+        fail_at(ErrorKind::syntax, statement.span,
+                fmt::format("'{}' outside a loop", is_break ? "break" : "continue"));
+      }
+      return;
+    case StmtKind::import:
+      return import(as<ImportStmt>(statement));
+    case StmtKind::try_:
+      return try_statement(as<TryStmt>(statement));
+  }
+}
+
+void Resolver::loop(const Block& body, const Pattern* each) {
+  scopes_.emplace_back();
+  if (each) {
+    std::unordered_set<Name> seen;
+    check_distinct(*each, seen);
+    declare_pattern(*each, Origin::loop);
+  }
+  ++frames_.back().loops;
+  block(body);
+  --frames_.back().loops;
+  scopes_.pop_back();
+}
+
+void Resolver::try_statement(const TryStmt& attempt) {
+  block(*attempt.body);
+  scopes_.emplace_back();
+  declare(attempt.error, Origin::error);
+  block(*attempt.handler);
+  scopes_.pop_back();
+}
+
+void Resolver::import(const ImportStmt& import) {
+  if (import.variable) declare(import.variable, Origin::import);
+  for (const ImportedName& item : import.names) declare(item.variable, Origin::import);
+}
+
+// ---- Assignments ---------------------------------------------------------------------------------------
+
+void Resolver::assign(const AssignStmt& assignment) {
+  expression(*assignment.value);
+  target(*assignment.target);
+}
+
+/// Resolves what is assigned to: the variable at its base is the one that changes.
+void Resolver::target(Expr& whole) {
+  if (whole.kind == ExprKind::tuple) {
+    for (Expr* item : as<TupleExpr>(whole).items) target(*item);
+    return;
+  }
+  Expr* base = &whole;
+  while (base->kind == ExprKind::index || base->kind == ExprKind::field) {
+    if (base->kind == ExprKind::index) {
+      index(as<IndexExpr>(*base));
+      base = as<IndexExpr>(*base).object;
+    } else {
+      base = as<FieldExpr>(*base).object;
+    }
+  }
+  assign_name(static_cast<NameExpr&>(*base), base != &whole);
+}
+
+void Resolver::assign_name(NameExpr& name, bool is_part) {
+  const bool is_discarded = *name.name == "_" && !is_part;
+  if (is_discarded) return;
+  const Binding binding = find(name.name);
+  if (!binding.variable) refuse_unknown_target(name);
+  if (!binding.variable->is_mutable) refuse_immutable(name, binding, is_part);
+  name.variable = binding.variable;
+  use(binding.variable, true);
+}
+
+void Resolver::refuse_unknown_target(const NameExpr& name) const {
+  if (options_.is_builtin && options_.is_builtin(name.name)) {
+    fail_at(ErrorKind::name, name.span,
+            fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
+            {fmt::format("declare a variable of that name with 'var {}'", *name.name)});
+  }
+  const std::string near = suggestion(name.name);
+  std::string declare = fmt::format("declare it with 'var {} = …'", *name.name);
+  if (!near.empty()) {
+    fail_at(ErrorKind::name, name.span, fmt::format("'{}' is not declared", *name.name),
+            {fmt::format("did you mean '{}'?", near), std::move(declare)});
+  }
+  fail_at(ErrorKind::name, name.span, fmt::format("'{}' is not declared", *name.name), {std::move(declare)});
+}
+
+void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bool is_part) const {
+  const std::string what = is_part ? "changed" : "assigned to";
+  const std::string& text = *name.name;
+  switch (binding.origin) {
+    case Origin::declaration:
+      fail_at(ErrorKind::name, name.span,
+              fmt::format("'{}' is declared with 'let' and cannot be {}", text, what),
+              {fmt::format("use 'var {}' where it is declared", text)});
+    case Origin::parameter:
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a parameter and cannot be {}", text, what),
+              {fmt::format("declare a variable first: var {} = {}", text, text)});
+    case Origin::loop:
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a loop variable and cannot be {}", text, what),
+              {fmt::format("declare a variable in the loop: var {} = {}", text, text)});
+    case Origin::function:
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a function and cannot be {}", text, what));
+    case Origin::import:
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is imported and cannot be {}", text, what));
+    case Origin::error:
+      fail_at(ErrorKind::name, name.span,
+              fmt::format("'{}' is the error caught and cannot be {}", text, what));
+    case Origin::dimension:
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a dimension and cannot be {}", text, what));
+  }
+  fail_at(ErrorKind::name, name.span, fmt::format("'{}' cannot be {}", text, what));
+}
+
+// ---- Expressions ---------------------------------------------------------------------------------------
+
+/// The tree is changed only here, where names get bound; `as` hands out const references.
+template <class T>
+T& changeable(const T& node) {
+  return const_cast<T&>(node);
+}
+
+void Resolver::expression(Expr& e) {
+  const auto each = [this](List<Expr*> items) {
+    for (Expr* item : items) expression(*item);
+  };
+  switch (e.kind) {
+    case ExprKind::nil:
+    case ExprKind::boolean:
+    case ExprKind::integer:
+    case ExprKind::real:
+    case ExprKind::string:
+    case ExprKind::typed:
+      return;
+    case ExprKind::fstring:
+      for (const FStringPart& part : as<FStringExpr>(e).parts) {
+        if (part.value) expression(*part.value);
+      }
+      return;
+    case ExprKind::name:
+      return name(changeable(as<NameExpr>(e)));
+    case ExprKind::list:
+      return each(as<ListExpr>(e).items);
+    case ExprKind::tuple:
+      return each(as<TupleExpr>(e).items);
+    case ExprKind::record:
+      for (const RecordEntry& entry : as<RecordExpr>(e).entries) expression(*entry.value);
+      return;
+    case ExprKind::range:
+      expression(*as<RangeExpr>(e).begin);
+      return expression(*as<RangeExpr>(e).end);
+    case ExprKind::unary:
+      return expression(*as<UnaryExpr>(e).operand);
+    case ExprKind::binary:
+      expression(*as<BinaryExpr>(e).left);
+      return expression(*as<BinaryExpr>(e).right);
+    case ExprKind::logical:
+      expression(*as<LogicalExpr>(e).left);
+      return expression(*as<LogicalExpr>(e).right);
+    case ExprKind::call:
+      expression(*as<CallExpr>(e).callee);
+      for (const Argument& argument : as<CallExpr>(e).args) expression(*argument.value);
+      return;
+    case ExprKind::index:
+      expression(*as<IndexExpr>(e).object);
+      return index(as<IndexExpr>(e));
+    case ExprKind::field:
+      return expression(*as<FieldExpr>(e).object);
+    case ExprKind::lambda:
+      return function(*as<LambdaExpr>(e).function);
+    case ExprKind::if_:
+      return conditional(as<IfExpr>(e));
+    case ExprKind::block:
+      return block(*as<BlockExpr>(e).block);
+  }
+}
+
+void Resolver::conditional(const IfExpr& conditional) {
+  expression(*conditional.condition);
+  block(*conditional.then);
+  if (conditional.otherwise) expression(*conditional.otherwise);
+}
+
+/// The items of an index, not the object.
+void Resolver::index(const IndexExpr& index) {
+  for (const IndexItem& item : index.items) {
+    for (Expr* part : {item.value, item.start, item.stop, item.step}) {
+      if (part) expression(*part);
+    }
+  }
+}
+
+}  // namespace
+
+void resolve(Module& module, const ResolveOptions& options) {
+  Resolver(module, options).run();
+}
+
+}  // namespace tsl

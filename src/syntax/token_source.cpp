@@ -1,0 +1,413 @@
+#include "syntax/token_source.h"
+
+#include <algorithm>
+
+#include "TslParser.h"
+#include "syntax/unicode.h"
+
+namespace tsl {
+
+using antlr4::CommonToken;
+using antlr4::Token;
+using Tokens = grammar::TslParser;  // the parser numbers the made-up tokens as well
+
+namespace {
+
+/// Tokens after which a line goes on.
+constexpr size_t kContinuing[] = {Tokens::PLUS,
+                                  Tokens::MINUS,
+                                  Tokens::STAR,
+                                  Tokens::SLASH,
+                                  Tokens::FLOOR,
+                                  Tokens::PERCENT,
+                                  Tokens::POWER,
+                                  Tokens::AT,
+                                  Tokens::ASSIGN,
+                                  Tokens::PLUS_ASSIGN,
+                                  Tokens::MINUS_ASSIGN,
+                                  Tokens::STAR_ASSIGN,
+                                  Tokens::SLASH_ASSIGN,
+                                  Tokens::FLOOR_ASSIGN,
+                                  Tokens::PERCENT_ASSIGN,
+                                  Tokens::POWER_ASSIGN,
+                                  Tokens::AT_ASSIGN,
+                                  Tokens::EQUAL,
+                                  Tokens::NOT_EQUAL,
+                                  Tokens::LESS,
+                                  Tokens::LESS_EQUAL,
+                                  Tokens::GREATER,
+                                  Tokens::GREATER_EQUAL,
+                                  Tokens::AMPERSAND,
+                                  Tokens::CARET,
+                                  Tokens::BAR,
+                                  Tokens::PIPE,
+                                  Tokens::ARROW,
+                                  Tokens::RANGE,
+                                  Tokens::CLOSED_RANGE,
+                                  Tokens::DOT,
+                                  Tokens::COMMA,
+                                  Tokens::COLON,
+                                  Tokens::IN,
+                                  Tokens::AND,
+                                  Tokens::OR,
+                                  Tokens::NOT,
+                                  Tokens::ELSE,
+                                  Tokens::TRY};
+
+/// Tokens after which '{' opens a block: the ends of expressions and types, and `else` and `try`.
+constexpr size_t kBeforeBlock[] = {
+    Tokens::NAME,        Tokens::NUMBER,        Tokens::STRING,      Tokens::FSTRING_CLOSE,
+    Tokens::PAREN_CLOSE, Tokens::BRACKET_CLOSE, Tokens::BRACE_CLOSE, Tokens::TRUE,
+    Tokens::FALSE,       Tokens::NIL,           Tokens::FN,          Tokens::ELSE,
+    Tokens::TRY};
+
+template <size_t N>
+bool is_among(const size_t (&types)[N], size_t type) {
+  return std::find(std::begin(types), std::end(types), type) != std::end(types);
+}
+
+bool is_keyword(size_t type) {
+  return type >= Tokens::LET && type <= Tokens::CATCH;
+}
+
+bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         (static_cast<unsigned char>(c) & 0x80);
+}
+
+/// The opening bracket that a closing one matches; a record's and a block's '}' are told apart by the stack.
+bool matches(size_t opening, size_t closing) {
+  switch (closing) {
+    case Tokens::PAREN_CLOSE:
+      return opening == Tokens::PAREN_OPEN;
+    case Tokens::BRACKET_CLOSE:
+      return opening == Tokens::BRACKET_OPEN;
+    default:
+      return opening == Tokens::BRACE_OPEN || opening == Tokens::RECORD_OPEN;
+  }
+}
+
+char closer_of(size_t opening) {
+  if (opening == Tokens::PAREN_OPEN) return ')';
+  return opening == Tokens::BRACKET_OPEN ? ']' : '}';
+}
+
+}  // namespace
+
+TokenSource::TokenSource(const Source& source, uint32_t id)
+    : source_(source), id_(id), stream_(source.text()), lexer_(&stream_), previous_(Tokens::END) {
+  lexer_.removeErrorListeners();
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (stream_.text().substr(0, kByteOrderMark.size()) == kByteOrderMark) stream_.seek(kByteOrderMark.size());
+}
+
+std::string_view TokenSource::doc_before(uint32_t offset) const {
+  const auto found = docs_.find(offset);
+  return found == docs_.end() ? std::string_view() : found->second;
+}
+
+std::unique_ptr<Token> TokenSource::nextToken() {
+  if (error_) return make(Token::EOF, stream_.text().size(), stream_.text().size());
+  if (pending_) return accept(std::move(pending_));
+  if (top_is(Tokens::FSTRING_OPEN)) return fstring_token();
+  TokenPtr token = read_significant();
+  if (error_) return token;
+  if (separator_ && ends_statement(*token)) {
+    pending_ = std::move(token);
+    previous_ = Tokens::END;
+    return make(Tokens::END, separator_->begin, separator_->end);
+  }
+  return accept(std::move(token));
+}
+
+/// The next token that is neither a newline, a separator nor a comment; those leave their traces in members.
+std::unique_ptr<Token> TokenSource::read_significant() {
+  separator_.reset();
+  is_semicolon_ = false;
+  for (;;) {
+    TokenPtr token = lexer_.nextToken();
+    switch (token->getType()) {
+      case Tokens::NEWLINE:
+        if (open_hole()) {
+          return fail(ErrorKind::syntax, span_of(*token), "an f-string must end on the line where it starts");
+        }
+        note_newline();
+        if (!separator_) separator_ = span_of(*token);
+        break;
+      case Tokens::SEMICOLON:
+        if (!in_statements()) return token;
+        if (!is_semicolon_) separator_ = span_of(*token);
+        is_semicolon_ = true;
+        break;
+      case Tokens::DOC_COMMENT:
+        note_doc(*token);
+        break;
+      case Tokens::COMMENT:
+        newlines_after_doc_ = 0;
+        break;
+      case Tokens::UNTERMINATED_STRING:
+      case Tokens::UNEXPECTED:
+        return fail_lexically(*token);
+      case Token::EOF:
+        if (open_hole()) return fail_in_hole();
+        return token;
+      default:
+        return token;
+    }
+  }
+}
+
+/// Whether the newline or ';' just passed ends a statement before `next`.
+bool TokenSource::ends_statement(const Token& next) const {
+  const size_t type = next.getType();
+  if (!in_statements()) return false;
+  if (previous_ == Tokens::END || previous_ == Tokens::BRACE_OPEN) return false;  // nothing to end
+  if (is_semicolon_ && is_among(kContinuing, previous_)) return true;             // for the parser to refuse
+  if (type == Token::EOF || type == Tokens::BRACE_CLOSE) return false;
+  if (is_semicolon_) return true;
+  if (is_among(kContinuing, previous_) || type == Tokens::PIPE) return false;
+  if (type == Tokens::DOT) {
+    const size_t after = next.getStopIndex() + 1;
+    return after >= stream_.text().size() || !starts_name(stream_.text()[after]);
+  }
+  const bool continues_block = type == Tokens::ELSE || type == Tokens::CATCH;
+  return !(continues_block && previous_ == Tokens::BRACE_CLOSE);
+}
+
+/// Hands out a token: settles its type and keeps the stack of brackets.
+std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
+  auto& common = static_cast<CommonToken&>(*token);
+  attach_doc(*token);
+  if (top_is(Tokens::HOLE_OPEN)) {
+    if (token->getType() == Tokens::COLON) return format_spec(*token);
+    if (token->getType() == Tokens::BRACE_CLOSE) {
+      open_.pop_back();
+      common.setType(Tokens::HOLE_CLOSE);
+      return token;
+    }
+  }
+  switch (token->getType()) {
+    case Tokens::BRACE_OPEN:
+      if (!is_among(kBeforeBlock, previous_)) common.setType(Tokens::RECORD_OPEN);
+      [[fallthrough]];
+    case Tokens::PAREN_OPEN:
+    case Tokens::BRACKET_OPEN:
+    case Tokens::FSTRING_OPEN:
+      if (open_.size() >= kMaxOpenBrackets) {
+        return fail(ErrorKind::limit, span_of(*token), "the program is nested too deeply here",
+                    {fmt::format("at most {} brackets may be open at once", kMaxOpenBrackets)});
+      }
+      open(*token);
+      break;
+    case Tokens::PAREN_CLOSE:
+    case Tokens::BRACKET_CLOSE:
+    case Tokens::BRACE_CLOSE:
+      return close(std::move(token));
+    case Tokens::NAME: {
+      const size_t bad = find_unnameable(
+          stream_.text().substr(token->getStartIndex(), token->getStopIndex() + 1 - token->getStartIndex()));
+      if (bad != std::string_view::npos) {
+        common.setStartIndex(token->getStartIndex() + bad);
+        return fail_lexically(*token);
+      }
+      break;
+    }
+    default:
+      if (previous_ == Tokens::DOT && is_keyword(token->getType())) common.setType(Tokens::NAME);
+      break;
+  }
+  previous_ = token->getType();
+  return token;
+}
+
+void TokenSource::open(const Token& token) {
+  open_.push_back({token.getType(), span_of(token)});
+}
+
+std::unique_ptr<Token> TokenSource::close(TokenPtr token) {
+  const char found = stream_.text()[token->getStartIndex()];
+  if (open_.empty())
+    return fail(ErrorKind::syntax, span_of(*token), fmt::format("'{}' closes nothing", found));
+  const OpenBracket& top = open_.back();
+  if (!matches(top.type, token->getType())) {
+    const char opening = top.type == Tokens::HOLE_OPEN ? '{' : source_.text()[top.span.begin];
+    return fail(ErrorKind::syntax, span_of(*token),
+                fmt::format("expected '{}' to close '{}' opened at line {}, found '{}'", closer_of(top.type),
+                            opening, source_.line_of(top.span.begin), found));
+  }
+  open_.pop_back();
+  previous_ = token->getType();
+  return token;
+}
+
+bool TokenSource::in_statements() const {
+  return open_.empty() || open_.back().type == Tokens::BRACE_OPEN;
+}
+
+/// The f-string's brace that was opened last, or null outside of any.
+const OpenBracket* TokenSource::open_hole() const {
+  for (auto bracket = open_.rbegin(); bracket != open_.rend(); ++bracket) {
+    if (bracket->type == Tokens::HOLE_OPEN) return &*bracket;
+  }
+  return nullptr;
+}
+
+// ---- f-strings -----------------------------------------------------------------------------------------
+
+/// The next token within an f-string: its end, a hole's start, or text up to one of these.
+std::unique_ptr<Token> TokenSource::fstring_token() {
+  const std::string_view text = stream_.text();
+  const size_t begin = stream_.index();
+  const char c = begin < text.size() ? text[begin] : '\n';
+  if (c == '"') {
+    stream_.seek(begin + 1);
+    open_.pop_back();
+    previous_ = Tokens::FSTRING_CLOSE;
+    return make(Tokens::FSTRING_CLOSE, begin, begin + 1);
+  }
+  const char next = begin + 1 < text.size() ? text[begin + 1] : '\n';
+  if (c == '{' && next != '{') {
+    if (open_.size() >= kMaxOpenBrackets) {
+      return fail(ErrorKind::limit, {id_, static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + 1)},
+                  "the program is nested too deeply here");
+    }
+    stream_.seek(begin + 1);
+    previous_ = Tokens::HOLE_OPEN;
+    TokenPtr token = make(Tokens::HOLE_OPEN, begin, begin + 1);
+    open(*token);
+    return token;
+  }
+  return fstring_text(begin);
+}
+
+std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
+  const std::string_view text = stream_.text();
+  const auto at_pair = [&](size_t at) { return at + 1 < text.size() && text[at + 1] == text[at]; };
+  size_t end = begin;
+  while (end < text.size() && text[end] != '"' && text[end] != '\n' && text[end] != '\r') {
+    if (text[end] == '\\' && end + 1 < text.size() && text[end + 1] != '\n') {
+      end += 2;
+      // The braces of \u{...} are no hole.
+      if (text[end - 1] == 'u' && end < text.size() && text[end] == '{') {
+        const size_t close = text.find_first_of("}\"\n", end);
+        if (close != std::string_view::npos && text[close] == '}') end = close + 1;
+      }
+    } else if (text[end] == '{' || text[end] == '}') {
+      if (!at_pair(end)) break;
+      end += 2;
+    } else {
+      ++end;
+    }
+  }
+  const auto here = static_cast<uint32_t>(end);
+  if (end >= text.size() || text[end] == '\n' || text[end] == '\r') {
+    return fail(ErrorKind::syntax, {id_, open_.back().span.begin, here}, "unterminated f-string");
+  }
+  if (text[end] == '}') {
+    return fail(ErrorKind::syntax, {id_, here, here + 1}, "'}' in an f-string closes nothing",
+                {"write '}}' for a brace"});
+  }
+  stream_.seek(end);
+  return make(Tokens::FSTRING_TEXT, begin, end);
+}
+
+/// The text between a hole's ':' and its '}'.
+std::unique_ptr<Token> TokenSource::format_spec(const Token& colon) {
+  const std::string_view text = stream_.text();
+  const size_t begin = colon.getStartIndex();
+  size_t end = begin + 1;
+  while (end < text.size() && text[end] != '}' && text[end] != '{' && text[end] != '"' && text[end] != '\n')
+    ++end;
+  if (end < text.size() && text[end] == '{') {
+    const auto here = static_cast<uint32_t>(end);
+    return fail(ErrorKind::syntax, {id_, here, here + 1}, "a format spec cannot contain '{'");
+  }
+  if (end >= text.size() || text[end] != '}') {
+    return fail_in_hole();
+  }
+  stream_.seek(end);
+  previous_ = Tokens::FORMAT_SPEC;
+  return make(Tokens::FORMAT_SPEC, begin, end);
+}
+
+// ---- Errors --------------------------------------------------------------------------------------------
+
+std::unique_ptr<Token> TokenSource::fail(ErrorKind kind, Span span, std::string message,
+                                         std::vector<std::string> notes) {
+  error_ = Error{kind, std::move(message), span, std::move(notes), {}};
+  return make(Tokens::ERROR, span.begin, span.end);
+}
+
+std::unique_ptr<Token> TokenSource::fail_in_hole() {
+  return fail(ErrorKind::syntax, open_hole()->span, "expected '}' to close '{' in this f-string");
+}
+
+std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
+  Span span = span_of(token);
+  if (token.getType() == Tokens::UNTERMINATED_STRING) {
+    if (open_hole()) return fail_in_hole();
+    return fail(ErrorKind::syntax, span, "unterminated string");
+  }
+  const std::string_view text = stream_.text().substr(span.begin);
+  const CodePoint point = decode_utf8(text);
+  span.end = span.begin + point.size;
+  const std::string_view shown = text.substr(0, point.size);
+  if (point.value < 0x20 || point.value == 0x7F) {
+    return fail(ErrorKind::syntax, span, fmt::format("unexpected character U+{:04X}", point.value));
+  }
+  std::vector<std::string> notes;
+  if (shown == "'") notes = {"strings are written with double quotes"};
+  if (shown == "!") notes = {"use 'not'"};
+  if (shown == "\u201C" || shown == "\u201D") notes = {"strings are written with \" quotes"};
+  return fail(ErrorKind::syntax, span,
+              fmt::format("unexpected character '{}'{}", shown,
+                          point.value < 0x80 ? "" : fmt::format(" (U+{:04X})", point.value)),
+              std::move(notes));
+}
+
+// ---- Doc comments --------------------------------------------------------------------------------------
+
+void TokenSource::note_doc(const Token& comment) {
+  std::string_view line =
+      stream_.text().substr(comment.getStartIndex(), comment.getStopIndex() + 1 - comment.getStartIndex());
+  line.remove_prefix(2);
+  if (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+  doc_lines_.emplace_back(line);
+  newlines_after_doc_ = 0;
+}
+
+/// A blank line parts doc lines from what follows. The file's first lines then describe the module.
+void TokenSource::note_newline() {
+  if (doc_lines_.empty() || ++newlines_after_doc_ < 2) return;
+  if (!seen_token_ && module_doc_.empty()) module_doc_ = fmt::format("{}", fmt::join(doc_lines_, "\n"));
+  doc_lines_.clear();
+}
+
+void TokenSource::attach_doc(const Token& token) {
+  const bool is_first = !seen_token_;
+  seen_token_ = true;
+  if (doc_lines_.empty()) return;
+  std::string doc = fmt::format("{}", fmt::join(doc_lines_, "\n"));
+  doc_lines_.clear();
+  const bool starts_function = token.getType() == Tokens::FN || token.getType() == Tokens::AT;
+  if (is_first && !starts_function) {
+    module_doc_ = std::move(doc);
+  } else {
+    docs_.emplace(static_cast<uint32_t>(token.getStartIndex()), std::move(doc));
+  }
+}
+
+// ---- Tokens --------------------------------------------------------------------------------------------
+
+std::unique_ptr<Token> TokenSource::make(size_t type, size_t begin, size_t end) const {
+  auto* self = const_cast<TokenSource*>(this);  // the runtime asks for pointers to what it only reads
+  return std::make_unique<CommonToken>(
+      std::pair<antlr4::TokenSource*, antlr4::CharStream*>(self, &self->stream_), type,
+      Token::DEFAULT_CHANNEL, begin, end - 1);
+}
+
+Span TokenSource::span_of(const Token& token) const {
+  return {id_, static_cast<uint32_t>(token.getStartIndex()), static_cast<uint32_t>(token.getStopIndex() + 1)};
+}
+
+}  // namespace tsl

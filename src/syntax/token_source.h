@@ -1,0 +1,95 @@
+// What stands between the generated lexer and the generated parser: newlines, braces, f-strings, doc
+// comments.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "antlr4-runtime.h"
+
+#include "TslLexer.h"
+#include "base/error.h"
+#include "base/source.h"
+#include "syntax/byte_stream.h"
+
+namespace tsl {
+
+/// A bracket that is open. FSTRING_OPEN is one as well: its text is read here rather than by the lexer.
+struct OpenBracket {
+  size_t type;  // PAREN_OPEN, BRACKET_OPEN, BRACE_OPEN (a block), RECORD_OPEN, FSTRING_OPEN or HOLE_OPEN
+  Span span;
+};
+
+/// Hands the parser the tokens of one source. The first lexical error is kept and stands in the stream as an
+/// ERROR token, so that whichever error comes first in the text is the one that is reported.
+class TokenSource final : public antlr4::TokenSource {
+ public:
+  /// Brackets that may be open at once. A higher number would only meet the parser's own limit.
+  static constexpr size_t kMaxOpenBrackets = 1000;
+
+  TokenSource(const Source& source, uint32_t id);
+
+  std::unique_ptr<antlr4::Token> nextToken() override;
+
+  /// The error that the ERROR token stands for.
+  const std::optional<Error>& error() const { return error_; }
+  /// The `##` lines at the top of the file, where they do not belong to its first function.
+  const std::string& module_doc() const { return module_doc_; }
+  /// The `##` lines right before the token at a byte offset, or "".
+  std::string_view doc_before(uint32_t offset) const;
+
+  size_t getLine() const override { return 0; }  // positions are byte offsets
+  size_t getCharPositionInLine() override { return 0; }
+  antlr4::CharStream* getInputStream() override { return &stream_; }
+  std::string getSourceName() override { return source_.name(); }
+  antlr4::TokenFactory<antlr4::CommonToken>* getTokenFactory() override { return lexer_.getTokenFactory(); }
+
+ private:
+  using TokenPtr = std::unique_ptr<antlr4::Token>;
+
+  TokenPtr read_significant();
+  TokenPtr accept(TokenPtr token);
+  TokenPtr fstring_token();
+  TokenPtr fstring_text(size_t begin);
+  TokenPtr format_spec(const antlr4::Token& colon);
+  TokenPtr make(size_t type, size_t begin, size_t end) const;
+  TokenPtr fail(ErrorKind kind, Span span, std::string message, std::vector<std::string> notes = {});
+  TokenPtr fail_in_hole();
+  TokenPtr fail_lexically(const antlr4::Token& token);
+
+  void open(const antlr4::Token& token);
+  TokenPtr close(TokenPtr token);
+  void classify_name(antlr4::CommonToken& token) const;
+  bool ends_statement(const antlr4::Token& next) const;
+  bool in_statements() const;
+  bool top_is(size_t type) const { return !open_.empty() && open_.back().type == type; }
+  const OpenBracket* open_hole() const;
+
+  void note_doc(const antlr4::Token& comment);
+  void note_newline();
+  void attach_doc(const antlr4::Token& token);
+  Span span_of(const antlr4::Token& token) const;
+
+  const Source& source_;
+  uint32_t id_;
+  ByteStream stream_;
+  grammar::TslLexer lexer_;
+
+  std::vector<OpenBracket> open_;
+  size_t previous_;                // the type of the last token handed out
+  std::optional<Span> separator_;  // a newline or ';' since then
+  bool is_semicolon_ = false;
+  TokenPtr pending_;  // the token after an END
+  std::optional<Error> error_;
+
+  std::vector<std::string> doc_lines_;  // not yet attached
+  int newlines_after_doc_ = 0;
+  bool seen_token_ = false;
+  std::string module_doc_;
+  std::unordered_map<uint32_t, std::string> docs_;  // by the offset of the token that follows
+};
+
+}  // namespace tsl

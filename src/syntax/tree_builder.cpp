@@ -1,0 +1,349 @@
+#include "syntax/tree_builder.h"
+
+#include "syntax/fail_at.h"
+
+namespace tsl {
+
+using namespace ast;
+using antlr4::Token;
+
+// ---- Both halves ---------------------------------------------------------------------------------------
+
+Span TreeBuilder::span_of(const Token& token) const {
+  return {module_.source, static_cast<uint32_t>(token.getStartIndex()),
+          static_cast<uint32_t>(token.getStopIndex() + 1)};
+}
+
+Span TreeBuilder::span_of(const antlr4::ParserRuleContext& context) const {
+  const Span start = span_of(*context.start);
+  return context.stop ? join(start, span_of(*context.stop)) : start;
+}
+
+std::string_view TreeBuilder::text_of(const Token& token) const {
+  return text_.substr(token.getStartIndex(), token.getStopIndex() + 1 - token.getStartIndex());
+}
+
+Name TreeBuilder::string_of(const Token& token) {
+  std::string_view text = text_of(token);
+  text = text.substr(1, text.size() - 2);  // the quotes
+  Span span = span_of(token);
+  ++span.begin;
+  return names_.intern(decode_text(text, span, false));
+}
+
+Variable* TreeBuilder::variable(const Token& token, bool is_mutable) {
+  Variable made;
+  made.name = name_of(token);
+  made.span = span_of(token);
+  made.is_mutable = is_mutable;
+  return arena_.make<Variable>(made);
+}
+
+void TreeBuilder::grow(Span span) {
+  if (++height_ <= kMaxHeight) return;
+  fail_at(ErrorKind::limit, span, "the program is nested too deeply, or chains too many operators, here",
+          {fmt::format("at most {} levels are possible; name a part of it with 'let'", kMaxHeight)});
+}
+
+// ---- Statements ----------------------------------------------------------------------------------------
+
+Function* TreeBuilder::build(Parser::ModuleContext* context) {
+  Function* main = arena_.make<Function>();
+  main->is_module = true;
+  main->span = {module_.source, 0, static_cast<uint32_t>(text_.size())};
+  main->name = names_.intern("<main>");
+  main->doc = *names_.intern(tokens_.module_doc());
+  main->body = arena_.make<Block>();
+  function_ = main;
+  main->body->span = main->span;
+  main->body->statements = statements(context->statement());
+  return main;
+}
+
+List<Stmt*> TreeBuilder::statements(const std::vector<Parser::StatementContext*>& contexts) {
+  std::vector<Stmt*> built;
+  built.reserve(contexts.size());
+  for (Parser::StatementContext* context : contexts) built.push_back(statement(context));
+  return arena_.copy(built);
+}
+
+Block* TreeBuilder::block(Parser::BlockContext* context) {
+  const Span span = span_of(*context);
+  return nested(span, [&] { return arena_.make<Block>(span, statements(context->statement())); });
+}
+
+Stmt* TreeBuilder::statement(Parser::StatementContext* context) {
+  return nested(span_of(*context), [&] { return statement_of(context); });
+}
+
+Stmt* TreeBuilder::statement_of(Parser::StatementContext* context) {
+  const Span span = span_of(*context);
+  switch (context->start->getType()) {
+    case Parser::LET:
+    case Parser::VAR:
+      return declaration(context->declaration());
+    case Parser::IMPORT:
+    case Parser::FROM:
+      return module_import(context->moduleImport());
+    case Parser::RETURN: {
+      Parser::ExpressionContext* value = context->expression();
+      return make<ReturnStmt>(StmtKind::return_, span, value ? expression(value) : nullptr);
+    }
+    case Parser::WHILE: {
+      Expr* condition = expression(context->expression());
+      return make<WhileStmt>(StmtKind::while_, span, condition, block(context->block(0)));
+    }
+    case Parser::FOR: {
+      Pattern* each = pattern(context->pattern(), false);
+      Expr* iterable = expression(context->expression());
+      return make<ForStmt>(StmtKind::for_, span, each, iterable, block(context->block(0)));
+    }
+    case Parser::BREAK:
+      return make<BreakStmt>(StmtKind::break_, span);
+    case Parser::CONTINUE:
+      return make<ContinueStmt>(StmtKind::continue_, span);
+    case Parser::TRY: {
+      Block* attempt = block(context->block(0));
+      Variable* error = variable(*context->NAME()->getSymbol());
+      return make<TryStmt>(StmtKind::try_, span, attempt, error, block(context->block(1)));
+    }
+    default:
+      if (Parser::FunctionContext* declared = context->function()) return function_statement(declared);
+      return evaluation(context->evaluation());
+  }
+}
+
+Stmt* TreeBuilder::declaration(Parser::DeclarationContext* context) {
+  const bool is_mutable = context->start->getType() == Parser::VAR;
+  Pattern* target = pattern(context->pattern(), is_mutable);
+  return make<DeclareStmt>(StmtKind::declare, span_of(*context), target, expression(context->expression()));
+}
+
+namespace {
+
+BinaryOp assignment_op(size_t type) {
+  switch (type) {
+    case TreeBuilder::Parser::PLUS_ASSIGN:
+      return BinaryOp::add;
+    case TreeBuilder::Parser::MINUS_ASSIGN:
+      return BinaryOp::sub;
+    case TreeBuilder::Parser::STAR_ASSIGN:
+      return BinaryOp::mul;
+    case TreeBuilder::Parser::SLASH_ASSIGN:
+      return BinaryOp::div;
+    case TreeBuilder::Parser::FLOOR_ASSIGN:
+      return BinaryOp::floordiv;
+    case TreeBuilder::Parser::PERCENT_ASSIGN:
+      return BinaryOp::mod;
+    case TreeBuilder::Parser::POWER_ASSIGN:
+      return BinaryOp::pow;
+    default:
+      return BinaryOp::matmul;
+  }
+}
+
+}  // namespace
+
+Stmt* TreeBuilder::evaluation(Parser::EvaluationContext* context) {
+  const Span span = span_of(*context);
+  Expr* first = expression(context->expression(0));
+  if (!context->op) return make<ExprStmt>(StmtKind::expr, span, first);
+  const bool has_op = context->op->getType() != Parser::ASSIGN;
+  check_target(*first, has_op);
+  const BinaryOp op = has_op ? assignment_op(context->op->getType()) : BinaryOp::add;
+  return make<AssignStmt>(StmtKind::assign, span, first, has_op, op, expression(context->value));
+}
+
+void TreeBuilder::check_target(const Expr& target, bool has_op) const {
+  switch (target.kind) {
+    case ExprKind::name:
+      return;
+    case ExprKind::tuple:
+      if (has_op) fail_at(ErrorKind::syntax, target.span, "only '=' assigns to a tuple");
+      for (const Expr* item : as<TupleExpr>(target).items) check_target(*item, false);
+      return;
+    case ExprKind::index:
+    case ExprKind::field: {
+      const Expr* base = &target;
+      while (base->kind == ExprKind::index || base->kind == ExprKind::field) {
+        base = base->kind == ExprKind::index ? as<IndexExpr>(*base).object : as<FieldExpr>(*base).object;
+      }
+      if (base->kind == ExprKind::name) return;
+      fail_at(ErrorKind::syntax, base->span, "only a part of a variable can be assigned to",
+              {"this value has no name: the change would be lost"});
+    }
+    case ExprKind::call:
+      fail_at(ErrorKind::syntax, target.span, "the result of a call cannot be assigned to");
+    case ExprKind::list:
+    case ExprKind::record:
+      fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to",
+              {"several names are assigned as a tuple: (a, b) = …"});
+    default:
+      fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to");
+  }
+}
+
+namespace {
+
+/// "./lib/util.tsl" is called util where no `as` names it; "" if that is no name.
+std::string_view stem_of(std::string_view path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
+  path = path.substr(0, path.find('.'));
+  const bool is_name =
+      !path.empty() && !(path[0] >= '0' && path[0] <= '9') &&
+      path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+          std::string_view::npos;
+  return is_name ? path : std::string_view();
+}
+
+}  // namespace
+
+Stmt* TreeBuilder::module_import(Parser::ModuleImportContext* context) {
+  const Span span = span_of(*context);
+  const Token& path = *context->modulePath()->start;
+  const bool is_file = path.getType() == Parser::STRING;
+  const Name path_name = is_file ? string_of(path) : name_of(path);
+  std::vector<ImportedName> names;
+  Variable* module = nullptr;
+  if (context->start->getType() == Parser::FROM) {
+    for (Parser::ImportedNameContext* item : context->importedName()) {
+      const Token& name = *item->name;
+      names.push_back({name_of(name), variable(item->alias ? *item->alias : name), span_of(name)});
+    }
+  } else if (context->NAME()) {
+    module = variable(*context->NAME()->getSymbol());
+  } else {
+    module = variable(path);
+    module->name = is_file ? names_.intern(stem_of(*path_name)) : path_name;
+    if (module->name->empty()) {
+      fail_at(ErrorKind::syntax, span, "this import needs a name",
+              {fmt::format("import {} as …", text_of(path))});
+    }
+  }
+  return make<ImportStmt>(StmtKind::import, span, path_name, is_file, module, arena_.copy(names));
+}
+
+Pattern* TreeBuilder::pattern(Parser::PatternContext* context, bool is_mutable) {
+  return nested(span_of(*context), [&] {
+    Pattern made;
+    made.span = span_of(*context);
+    if (context->NAME()) {
+      const Token& name = *context->NAME()->getSymbol();
+      if (text_of(name) != "_") made.variable = variable(name, is_mutable);
+    } else {
+      made.is_tuple = true;
+      std::vector<Pattern*> items;
+      for (Parser::PatternContext* item : context->pattern()) items.push_back(pattern(item, is_mutable));
+      made.items = arena_.copy(items);
+    }
+    return arena_.make<Pattern>(made);
+  });
+}
+
+// ---- Functions -----------------------------------------------------------------------------------------
+
+Stmt* TreeBuilder::function_statement(Parser::FunctionContext* context) {
+  const Span span = span_of(*context);
+  const Token& name = *context->NAME()->getSymbol();
+  std::vector<Attribute> attributes;
+  for (Parser::AttributeContext* item : context->attribute()) attributes.push_back(attribute(item));
+  Function* declared = function(span, context->signature(), context->functionBody());
+  declared->name = name_of(name);
+  declared->name_span = span_of(name);
+  declared->attributes = arena_.copy(attributes);
+  declared->doc = *names_.intern(tokens_.doc_before(span.begin));
+  return make<FunctionStmt>(StmtKind::function, span, variable(name), declared);
+}
+
+Attribute TreeBuilder::attribute(Parser::AttributeContext* context) {
+  const Token& name = *context->NAME()->getSymbol();
+  return {join(span_of(*context->start), span_of(name)), name_of(name), arguments(context->argument())};
+}
+
+Function* TreeBuilder::function(Span span, Parser::SignatureContext* signature,
+                                Parser::FunctionBodyContext* body_) {
+  return nested(span, [&] {
+    Function* made = arena_.make<Function>();
+    made->span = span;
+    made->enclosing = function_;
+    function_ = made;
+    parameters(*made, signature);
+    made->body = body(body_);
+    function_ = made->enclosing;
+    return made;
+  });
+}
+
+void TreeBuilder::parameters(Function& function, Parser::SignatureContext* signature) {
+  std::vector<Parameter> built;
+  const auto contexts = signature->parameter();
+  for (Parser::ParameterContext* context : contexts) {
+    Parameter made;
+    made.span = span_of(*context);
+    made.variable = variable(*context->NAME()->getSymbol());
+    if (context->expression()) made.default_value = expression(context->expression());
+    built.push_back(made);
+  }
+  // Annotations come second: a dimension may be named after any parameter.
+  function.parameters = arena_.copy(built);
+  std::vector<Variable*> dims;
+  for (size_t i = 0; i < contexts.size(); ++i) {
+    if (!contexts[i]->annotation()) continue;
+    function.parameters[i].annotation = annotation(function, contexts[i]->annotation(), dims);
+  }
+  if (signature->annotation()) function.returns = annotation(function, signature->annotation(), dims);
+}
+
+Annotation* TreeBuilder::annotation(Function& function, Parser::AnnotationContext* context,
+                                    std::vector<Variable*>& dims) {
+  Annotation made;
+  made.span = span_of(*context);
+  if (context->start->getType() != Parser::BRACKET_OPEN) made.base = name_of(*context->start);
+  if (Parser::DimensionsContext* dimensions = context->dimensions()) {
+    made.has_shape = true;
+    std::vector<AnnotatedDim> built;
+    for (Parser::DimensionContext* item : dimensions->dimension())
+      built.push_back(dimension(function, item, dims));
+    made.dims = arena_.copy(built);
+  }
+  return arena_.make<Annotation>(made);
+}
+
+AnnotatedDim TreeBuilder::dimension(Function& function, Parser::DimensionContext* context,
+                                    std::vector<Variable*>& dims) {
+  const Token& token = *context->start;
+  AnnotatedDim made;
+  made.span = span_of(token);
+  if (token.getType() == Parser::NUMBER) {
+    const Number size = read_number(text_of(token), made.span, false);
+    if (!size.is_integer || !size.dtype.empty()) {
+      fail_at(ErrorKind::syntax, made.span, "a size is a plain int");
+    }
+    made.size = size.integer;
+    return made;
+  }
+  const Name name = name_of(token);
+  if (*name == "_") return made;
+  for (const Parameter& parameter : function.parameters) {
+    if (parameter.variable->name == name) made.variable = parameter.variable;
+  }
+  for (Variable* dim : dims) {
+    if (dim->name == name) made.variable = dim;
+  }
+  if (!made.variable) {
+    made.variable = variable(token);
+    made.binds = true;
+    dims.push_back(made.variable);
+  }
+  return made;
+}
+
+Block* TreeBuilder::body(Parser::FunctionBodyContext* context) {
+  if (context->block()) return block(context->block());
+  Expr* value = expression(context->expression());
+  std::vector<Stmt*> statements = {make<ReturnStmt>(StmtKind::return_, value->span, value)};
+  return arena_.make<Block>(value->span, arena_.copy(statements));
+}
+
+}  // namespace tsl

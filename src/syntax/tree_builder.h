@@ -1,0 +1,107 @@
+// From ANTLR's parse tree to the abstract syntax tree.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "TslParser.h"
+#include "base/intern.h"
+#include "syntax/ast.h"
+#include "syntax/literals.h"
+#include "syntax/token_source.h"
+
+namespace tsl {
+
+/// Builds the tree of one module in its arena. Names stay unbound; patterns and parameters get their
+/// Variables. Throws Failure (syntax) for what the grammar lets pass, and (limit) for a tree too high.
+class TreeBuilder {
+ public:
+  using Parser = grammar::TslParser;
+
+  /// The height of the tree: nesting, and operators and calls chained in one expression. Bounds the recursion
+  /// of everything that walks the tree.
+  static constexpr int kMaxHeight = 2000;
+
+  TreeBuilder(const TokenSource& tokens, std::string_view text, Interner& names, ast::Module& module)
+      : tokens_(tokens), text_(text), names_(names), module_(module), arena_(module.arena) {}
+
+  ast::Function* build(Parser::ModuleContext* context);
+
+ private:
+  // tree_builder.cpp: statements, functions and patterns.
+  ast::Stmt* statement(Parser::StatementContext* context);
+  ast::Stmt* statement_of(Parser::StatementContext* context);
+  ast::Stmt* declaration(Parser::DeclarationContext* context);
+  ast::Stmt* evaluation(Parser::EvaluationContext* context);
+  ast::Stmt* module_import(Parser::ModuleImportContext* context);
+  ast::Stmt* function_statement(Parser::FunctionContext* context);
+  ast::Block* block(Parser::BlockContext* context);
+  ast::List<ast::Stmt*> statements(const std::vector<Parser::StatementContext*>& contexts);
+  ast::Pattern* pattern(Parser::PatternContext* context, bool is_mutable);
+  ast::Function* function(Span span, Parser::SignatureContext* signature, Parser::FunctionBodyContext* body);
+  void parameters(ast::Function& function, Parser::SignatureContext* signature);
+  ast::Block* body(Parser::FunctionBodyContext* context);
+  ast::Annotation* annotation(ast::Function& function, Parser::AnnotationContext* context,
+                              std::vector<ast::Variable*>& dims);
+  ast::AnnotatedDim dimension(ast::Function& function, Parser::DimensionContext* context,
+                              std::vector<ast::Variable*>& dims);
+  ast::Attribute attribute(Parser::AttributeContext* context);
+  void check_target(const ast::Expr& target, bool has_op) const;
+
+  // expression_builder.cpp
+  ast::Expr* expression(Parser::ExpressionContext* context);
+  ast::Expr* operand(Parser::ExpressionContext* context);
+  ast::Expr* negation(Parser::ExpressionContext* context);
+  ast::Expr* extend(ast::Expr* left, Parser::ExpressionContext* context);
+  ast::Expr* suffix(ast::Expr* object, Parser::ExpressionContext* context);
+  ast::Expr* binary(ast::Expr* left, Parser::ExpressionContext* context);
+  ast::Expr* pipe(ast::Expr* left, Parser::ExpressionContext* context);
+  void check_chain(Parser::ExpressionContext* context) const;
+  ast::Expr* primary(Parser::PrimaryContext* context);
+  ast::Expr* number(const antlr4::Token& token, Span span, bool negative);
+  ast::Expr* parenthesized(Parser::ParenthesizedContext* context);
+  ast::Expr* record(Parser::RecordContext* context);
+  ast::RecordEntry record_entry(Parser::RecordEntryContext* context);
+  ast::Expr* conditional(Parser::ConditionalContext* context);
+  ast::Expr* fstring(Parser::FstringContext* context);
+  ast::List<ast::Expr*> expressions(const std::vector<Parser::ExpressionContext*>& contexts);
+  ast::List<ast::Argument> arguments(const std::vector<Parser::ArgumentContext*>& contexts);
+  ast::IndexItem index_item(Parser::IndexItemContext* context);
+
+  // Both
+  template <class T, class... Args>
+  T* make(ast::ExprKind kind, Span span, Args&&... args) {
+    return arena_.make<T>(ast::Expr{kind, span}, std::forward<Args>(args)...);
+  }
+  template <class T, class... Args>
+  T* make(ast::StmtKind kind, Span span, Args&&... args) {
+    return arena_.make<T>(ast::Stmt{kind, span}, std::forward<Args>(args)...);
+  }
+  Span span_of(const antlr4::Token& token) const;
+  Span span_of(const antlr4::ParserRuleContext& context) const;
+  std::string_view text_of(const antlr4::Token& token) const;
+  Name name_of(const antlr4::Token& token) { return names_.intern(text_of(token)); }
+  Name string_of(const antlr4::Token& token);
+  ast::Variable* variable(const antlr4::Token& token, bool is_mutable = false);
+  /// Runs `build` for a node one higher than its highest child.
+  template <class Build>
+  auto nested(Span span, Build build) {
+    const int siblings = std::exchange(height_, 0);
+    auto* node = build();
+    grow(span);
+    if (siblings > height_) height_ = siblings;
+    return node;
+  }
+  void grow(Span span);
+
+  const TokenSource& tokens_;
+  std::string_view text_;
+  Interner& names_;
+  ast::Module& module_;
+  Arena& arena_;
+  ast::Function* function_ = nullptr;  // the one being built
+  int height_ = 0;                     // of the highest node built since its parent was begun
+};
+
+}  // namespace tsl

@@ -1,0 +1,29 @@
+// Element types: sizes, names, classes and PyTorch's promotion table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tsl {
+
+enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
+inline constexpr int kDTypeCount = 10;
+
+size_t size_of(DType dtype);
+std::string_view name_of(DType dtype);
+std::optional<DType> dtype_named(std::string_view name);
+
+inline bool is_float(DType d) { return d >= DType::f16; }
+inline bool is_integer(DType d) { return d >= DType::u8 && d <= DType::i64; }
+inline bool is_signed(DType d) { return d >= DType::i8; }
+
+/// The dtype of `a op b` for two tensors (PyTorch's table; 0-d tensors count like any other).
+DType promote(DType a, DType b);
+/// The dtype in which an op that needs a float computes: itself if float, else f32.
+inline DType to_float(DType d) { return is_float(d) ? d : DType::f32; }
+/// The dtype in which sums and products of `d` accumulate: f32 for f16, bf16 and f32; f64; else i64.
+DType accumulator_of(DType d);
+
+}  // namespace tsl

@@ -1,0 +1,195 @@
+// The op table: everything the system knows of an op, in one row. Type errors, documentation, eager calls,
+// recording, differentiation and the tests all read it.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/ints.h"
+#include "tensor/scalar.h"
+#include "tensor/tensor.h"
+
+namespace tsl {
+
+/// Every primitive op. Elementwise ops come from elementwise.def, one row each.
+enum class Op : uint16_t {
+#define TSL_UNARY(name, ...) name,
+#define TSL_BINARY(name, ...) name,
+#define TSL_TERNARY(name, ...) name,
+#include "tensor/elementwise.def"
+#undef TSL_UNARY
+#undef TSL_BINARY
+#undef TSL_TERNARY
+  // elementwise with attributes
+  cast,             // x; dtype
+  copy,             // x: the same elements, laid out contiguously
+  // sources
+  fill,             // scalar; dims = shape, dtype
+  iota,             // start, step (scalars); dims = {count}, dtype: start + i * step
+  random_bits,      // key, counter (int scalars); dims = shape, dtype = i64: Philox words, uniform in [0, 2^32)
+  random_uniform,   // key, counter; dims = shape, dtype: uniform in [0, 1)
+  random_normal,    // key, counter; dims = shape, dtype: Box-Muller
+  // views: only the layout changes
+  permute,          // x; ints = order
+  expand,           // x; dims = shape (broadcast, NumPy's rule)
+  reshape,          // x; dims = shape
+  slice,            // x; ints = {axis, step}, dims = {start, count}
+  select,           // x; ints = {axis}, dims = {index}; removes the axis
+  insert_axis,      // x; ints = {axis}
+  windows,          // x; ints = {axis, size, step, dilation}; adds a last axis of extent size
+  as_strided,       // x; `view` over x laid out contiguously: the adjoint of assign_view
+  // reductions over ints = axes; flag keeps them with extent 1
+  sum, prod, max, min, argmax, argmin, any, all,
+  // along ints = {axis}
+  cumsum, cumprod,
+  argsort,          // stable; flag = descending; NaN counts as the greatest
+  // indexing. With ints = {batch}: x: [batch…, n, rest…], index: i64 [batch…, idx…]
+  take,             // x, index -> [batch…, idx…, rest…]; negative indices count from the end; fallible
+  scatter,          // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
+  scatter_add,      // x, index, updates -> x with updates added, in order of the index; fallible
+  nonzero,          // bool mask; dims = {count}: i64 [count, rank], indices of the true elements in order
+  // structure
+  concat,           // any number of tensors; ints = {axis}
+  assign_view,      // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
+  fold_windows,     // adjoint of windows: [.., w at axis, .., size last] -> sums; ints = {axis, step, dilation}, dims = {n}
+  // linear algebra
+  matmul,           // [batch…, m, k] @ [batch…, k, n], equal batches
+  count_,
+};
+inline constexpr int kOpCount = static_cast<int>(Op::count_);
+
+/// What an op is made of: how the compiler may fuse it, and which kernel runs it.
+enum class OpClass : uint8_t {
+  elementwise,   // one scalar body per element
+  source,        // elementwise without tensor inputs
+  view,          // a change of layout; never a kernel
+  reduction,     // over axes
+  scan, sort, take, scatter, nonzero, concat, assign, fold, matmul,
+};
+
+/// How an elementwise op's dtypes go together.
+enum class DTypeRule : uint8_t {
+  same,          // any dtype but bool -> the same
+  arithmetic,    // operands promote; bool counts as an integer where it makes sense -> the promoted dtype
+  floating,      // integers and bools become f32 -> the float dtype
+  compare,       // operands promote -> bool
+  predicate,     // float question -> bool (an integer operand is asked as f32)
+  bitwise,       // bool or integers
+  select,        // where: bool, then two operands that promote
+};
+
+/// An op's settings that are not operands. Each op reads only the fields its row names; the rest stay at their
+/// defaults, so that equal attributes are equal members.
+struct Attrs {
+  DType dtype = DType::f32;
+  bool flag = false;
+  Ints ints;
+  Dims dims;
+  Layout view;   // assign_view and as_strided only
+
+  /// Structural: symbolic sizes are equal if they are the same symbol. Records no guard.
+  friend bool operator==(const Attrs& a, const Attrs& b) {
+    return a.dtype == b.dtype && a.flag == b.flag && a.ints == b.ints && same(a.dims, b.dims) && same(a.view, b.view);
+  }
+};
+
+/// A tensor, or a host number beside tensors (weakly typed; possibly symbolic).
+struct Operand {
+  Tensor tensor;
+  Scalar scalar;
+  const Symbol* symbol = nullptr;
+
+  Operand() = default;
+  Operand(Tensor t) : tensor(std::move(t)) {}
+  Operand(Scalar s, const Symbol* symbol = nullptr) : scalar(s), symbol(symbol) {}
+  bool is_tensor() const { return static_cast<bool>(tensor); }
+};
+
+/// "f32[128, 784]", "int 3"
+std::string describe(const Operand& operand);
+
+struct TensorType {
+  DType dtype;
+  Shape shape;
+};
+
+class Ops;
+
+/// What a derivative rule sees: the call it differentiates, and the gradient of its output.
+struct VjpCall {
+  Ops& ops;
+  std::span<const Operand> inputs;
+  const Attrs& attrs;
+  const Tensor& output;
+  const Tensor& grad;              // of the output, same type
+  std::span<const bool> needed;    // per input
+  std::span<Tensor> grads;         // to fill, per needed tensor input, with the input's type
+};
+
+/// One row.
+struct OpDef {
+  Op op = Op::count_;
+  std::string_view name;
+  std::string_view signature;      // "exp(x)": as a user would call it; "" for ops only the system uses
+  std::string_view doc;            // one line
+  OpClass op_class = OpClass::elementwise;
+  DTypeRule dtype_rule = DTypeRule::same;  // elementwise only
+  int arity = 1;                   // operands; -1 for any number
+  bool fallible = false;                   // may fail on the elements' values (an index out of range, integer division by zero)
+  /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
+  /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops
+  /// without other forms; elementwise ops are promoted and broadcast by Ops.
+  Tensor (*prepare)(Ops&, Op, std::span<const Operand>, const Attrs&) = nullptr;
+  /// The result's type; checks operands and throws Failure naming both sides. Operands of elementwise ops have
+  /// already been promoted and broadcast.
+  TensorType (*infer)(std::span<const Operand>, const Attrs&) = nullptr;
+  /// View ops: the layout of the result. Null elsewhere. (Op::reshape of a layout that no strides can express is
+  /// resolved by Ops, which copies first.)
+  Layout (*view)(const Layout&, const Attrs&) = nullptr;
+  /// Null for ops without a derivative (gradients stop there).
+  void (*vjp)(VjpCall&) = nullptr;
+};
+
+const OpDef& op_def(Op op);
+/// All rows, in order of Op.
+std::span<const OpDef> op_table();
+
+/// Calls ops. The base does what every tier shares: promotes dtypes (inserting cast), broadcasts (inserting
+/// expand), checks, and turns views into layouts; `run` does the rest, now or later.
+class Ops {
+ public:
+  virtual ~Ops() = default;
+
+  /// The one way to call an op. Throws Failure without a span.
+  Tensor call(Op op, std::span<const Operand> operands, const Attrs& attrs = {});
+  Tensor call(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {}) {
+    return call(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
+  }
+
+ protected:
+  /// Computes or records one op whose operands are promoted, broadcast and checked, and which is not a view.
+  virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) = 0;
+  /// Told of every op after it has run, views included: what a tape listens to.
+  virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor&) {}
+
+ private:
+  Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+  Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+  Tensor finish(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+};
+
+// Short names for the ops that C++ code calls often. Axes count from the end when negative.
+Tensor cast(Ops&, const Tensor& x, DType dtype);
+Tensor permute(Ops&, const Tensor& x, const Ints& order);
+Tensor transpose(Ops&, const Tensor& x);                       // swaps the last two axes
+Tensor expand(Ops&, const Tensor& x, const Shape& shape);
+Tensor reshape(Ops&, const Tensor& x, const Shape& shape);     // one extent may be -1
+Tensor slice(Ops&, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t step = 1);
+Tensor sum(Ops&, const Tensor& x, const Ints& axes, bool keepdims);
+Tensor fill(Ops&, const Shape& shape, DType dtype, Scalar value);
+Tensor matmul(Ops&, const Tensor& a, const Tensor& b);
+
+}  // namespace tsl

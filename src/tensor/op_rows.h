@@ -1,0 +1,61 @@
+// Within the op table: the families its rows come from, and what their rules share.
+#pragma once
+
+#include <array>
+
+#include "tensor/diff.h"
+#include "tensor/op.h"
+
+namespace tsl::rows {
+
+using Operands = std::span<const Operand>;
+
+class Table {
+ public:
+  void add(const OpDef& row) { rows_[static_cast<size_t>(row.op)] = row; }
+  const OpDef& operator[](Op op) const { return rows_[static_cast<size_t>(op)]; }
+  std::span<const OpDef> rows() const { return rows_; }
+
+ private:
+  std::array<OpDef, kOpCount> rows_;
+};
+
+void add_elementwise(Table& table);
+void add_sources(Table& table);
+void add_views(Table& table);
+void add_reductions(Table& table);
+void add_scans(Table& table);
+void add_indexing(Table& table);
+void add_structure(Table& table);
+void add_linear_algebra(Table& table);
+
+// For `prepare` rules.
+// -----------------------------------------------------------------------------------------
+
+/// Counts ints[0], an axis, from the start. For ops whose operands all have the first one's rank.
+Tensor prepare_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs);
+
+/// A value to be stored into a tensor of `dtype`, as a tensor of that dtype and this shape.
+Tensor conform(Ops& ops, const Operand& value, DType dtype, const Shape& shape);
+
+// For `infer` rules.
+// -------------------------------------------------------------------------------------------
+
+/// The first operand's dtype and shape.
+TensorType infer_like_first(Operands operands, const Attrs& attrs);
+
+// For derivative rules.
+// ----------------------------------------------------------------------------------------
+
+Tensor copy(Ops& ops, const Tensor& x);
+Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis);
+Tensor flip(Ops& ops, const Tensor& x, int64_t axis);
+/// Zeros, but for `value` where `view` lies.
+Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view);
+Tensor zeros(Ops& ops, const Shape& shape, DType dtype);
+
+inline diff::Var var(VjpCall& call, const Tensor& tensor) {
+  return diff::Var(call.ops, tensor);
+}
+
+}  // namespace tsl::rows

@@ -1,0 +1,81 @@
+#include "tensor/op_rows.h"
+
+namespace tsl {
+
+namespace {
+
+const rows::Table& table() {
+  static const rows::Table table = [] {
+    rows::Table t;
+    rows::add_elementwise(t);
+    rows::add_sources(t);
+    rows::add_views(t);
+    rows::add_reductions(t);
+    rows::add_scans(t);
+    rows::add_indexing(t);
+    rows::add_structure(t);
+    rows::add_linear_algebra(t);
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace
+
+const OpDef& op_def(Op op) {
+  return table()[op];
+}
+
+std::span<const OpDef> op_table() {
+  return table().rows();
+}
+
+namespace rows {
+
+Tensor prepare_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const int64_t axis = attrs.ints.empty() ? 0 : attrs.ints[0];
+  const int from_start = normalize_axis(axis, operands[0].tensor.rank(), op_def(op).name.data());
+  if (from_start == axis) return {};
+  Attrs formed = attrs;
+  formed.ints[0] = from_start;
+  return ops.call(op, operands, formed);
+}
+
+Tensor conform(Ops& ops, const Operand& value, DType dtype, const Shape& shape) {
+  if (value.is_tensor()) return expand(ops, cast(ops, value.tensor, dtype), shape);
+  Attrs attrs;
+  attrs.dtype = dtype;
+  return expand(ops, ops.call(Op::fill, {value}, attrs), shape);
+}
+
+TensorType infer_like_first(Operands operands, const Attrs&) {
+  return {operands[0].tensor.dtype(), operands[0].tensor.shape()};
+}
+
+Tensor copy(Ops& ops, const Tensor& x) {
+  return ops.call(Op::copy, {x});
+}
+
+Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) {
+  Attrs attrs;
+  attrs.ints = {axis};
+  return ops.call(Op::insert_axis, {x}, attrs);
+}
+
+Tensor flip(Ops& ops, const Tensor& x, int64_t axis) {
+  const Dim extent = x.shape()[normalize_axis(axis, x.rank(), "flip")];
+  return slice(ops, x, axis, extent - 1, extent, -1);
+}
+
+Tensor zeros(Ops& ops, const Shape& shape, DType dtype) {
+  return fill(ops, shape, dtype, Scalar::of(0.0));
+}
+
+Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view) {
+  Attrs attrs;
+  attrs.view = view;
+  return ops.call(Op::assign_view, {zeros(ops, shape, value.dtype()), value}, attrs);
+}
+
+}  // namespace rows
+}  // namespace tsl

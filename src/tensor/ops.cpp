@@ -1,0 +1,192 @@
+#include <array>
+
+#include "tensor/limits.h"
+#include "tensor/op.h"
+#include "tensor/promotion.h"
+
+namespace tsl {
+
+namespace {
+
+constexpr int kMaxElementwiseArity = 3;
+
+// Ops whose operands promote and broadcast: all elementwise ops but those that make a tensor out of one.
+bool takes_numbers(const OpDef& op) {
+  return op.op_class == OpClass::elementwise && op.op != Op::cast && op.op != Op::copy;
+}
+
+void check_operands(const OpDef& op, std::span<const Operand> operands) {
+  if (op.arity >= 0 && op.arity != static_cast<int>(operands.size())) {
+    fail(ErrorKind::type, "{} takes {} operand{}, got {}", op.name, op.arity, op.arity == 1 ? "" : "s",
+         operands.size());
+  }
+  if (takes_numbers(op)) return;
+  const bool is_source = op.op_class == OpClass::source;
+  const bool assigns = op.op_class == OpClass::assign || op.op_class == OpClass::scatter;
+  for (const Operand& operand : operands) {
+    if (operand.is_tensor() != is_source || (assigns && &operand == &operands.back())) continue;
+    fail(ErrorKind::type, "{}: expected a {}, got {}", op.name, is_source ? "number" : "tensor",
+         describe(operand));
+  }
+}
+
+const Tensor& first_tensor(const OpDef& op, std::span<const Operand> operands) {
+  for (const Operand& operand : operands) {
+    if (operand.is_tensor()) return operand.tensor;
+  }
+  fail(ErrorKind::type, "{} needs at least one tensor", op.name);
+}
+
+std::string join_descriptions(std::span<const Operand> operands) {
+  std::string text;
+  for (const Operand& operand : operands) {
+    if (operand.is_tensor()) text += (text.empty() ? "" : " with ") + describe(operand.tensor);
+  }
+  return text;
+}
+
+Shape broadcast_operands(const OpDef& op, std::span<const Operand> operands) {
+  Shape shape;
+  for (const Operand& operand : operands) {
+    if (!operand.is_tensor() || same(shape, operand.tensor.shape())) continue;
+    const std::optional<Shape> wider = try_broadcast(shape, operand.tensor.shape());
+    if (!wider) fail(ErrorKind::shape, "{}: cannot broadcast {}", op.name, join_descriptions(operands));
+    shape = *wider;
+  }
+  return shape;
+}
+
+void check_condition(const OpDef& op, const Operand& condition) {
+  const bool is_bool = condition.is_tensor() ? condition.tensor.dtype() == DType::boolean
+                                             : condition.scalar.type == ScalarType::boolean;
+  if (!is_bool) fail(ErrorKind::type, "{}: the condition must be bool, got {}", op.name, describe(condition));
+}
+
+}  // namespace
+
+Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
+  const OpDef& def = op_def(op);
+  check_operands(def, operands);
+  if (takes_numbers(def)) return call_elementwise(def, operands, attrs);
+  if (def.prepare) {
+    if (Tensor result = def.prepare(*this, op, operands, attrs)) return result;
+  }
+  return def.op_class == OpClass::view ? call_view(def, operands, attrs) : finish(def, operands, attrs);
+}
+
+Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+  const Shape& shape = first_tensor(def, operands).shape();
+  const DType dtype = operand_dtype(def, operands);
+  const bool selects = def.dtype_rule == DTypeRule::select;
+  if (selects) check_condition(def, operands[0]);
+  const auto wanted = [&](size_t i) { return selects && i == 0 ? DType::boolean : dtype; };
+
+  bool in_form = true;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].is_tensor()) continue;
+    in_form &= operands[i].tensor.dtype() == wanted(i) && same(operands[i].tensor.shape(), shape);
+  }
+  if (in_form) return finish(def, operands, attrs);
+
+  const Shape common = broadcast_operands(def, operands);
+  check_size(def.name, dtype, common, true);  // before the operands are expanded to it
+  std::array<Operand, kMaxElementwiseArity> formed;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    formed[i] = operands[i];
+    if (operands[i].is_tensor())
+      formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
+  }
+  return finish(def, {formed.data(), operands.size()}, attrs);
+}
+
+Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  const Layout layout = def.view(x.layout(), attrs);
+  check_size(def.name, x.dtype(), layout.shape, true);
+  Tensor result = x.with_layout(layout);
+  after(def, operands, attrs, result);
+  return result;
+}
+
+Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+  const TensorType type = def.infer(operands, attrs);
+  check_size(def.name, type.dtype, type.shape, false);
+  Tensor result = run(def, operands, attrs, type);
+  after(def, operands, attrs, result);
+  return result;
+}
+
+std::string describe(const Operand& operand) {
+  if (operand.is_tensor()) return describe(operand.tensor);
+  switch (operand.scalar.type) {
+    case ScalarType::boolean:
+      return operand.scalar.boolean ? "bool true" : "bool false";
+    case ScalarType::integer:
+      return fmt::format("int {}", operand.scalar.integer);
+    default:
+      return fmt::format("float {}", operand.scalar.real);
+  }
+}
+
+Tensor cast(Ops& ops, const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Attrs attrs;
+  attrs.dtype = dtype;
+  return ops.call(Op::cast, {x}, attrs);
+}
+
+Tensor permute(Ops& ops, const Tensor& x, const Ints& order) {
+  Attrs attrs;
+  attrs.ints = order;
+  return ops.call(Op::permute, {x}, attrs);
+}
+
+Tensor transpose(Ops& ops, const Tensor& x) {
+  const int rank = x.rank();
+  if (rank < 2) fail(ErrorKind::shape, "transpose: {} has fewer than two axes", describe(x));
+  Ints order;
+  for (int i = 0; i < rank; ++i) order.push_back(i);
+  std::swap(order[rank - 1], order[rank - 2]);
+  return permute(ops, x, order);
+}
+
+Tensor expand(Ops& ops, const Tensor& x, const Shape& shape) {
+  if (same(x.shape(), shape)) return x;
+  Attrs attrs;
+  attrs.dims = shape;
+  return ops.call(Op::expand, {x}, attrs);
+}
+
+Tensor reshape(Ops& ops, const Tensor& x, const Shape& shape) {
+  if (same(x.shape(), shape)) return x;
+  Attrs attrs;
+  attrs.dims = shape;
+  return ops.call(Op::reshape, {x}, attrs);
+}
+
+Tensor slice(Ops& ops, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t step) {
+  Attrs attrs;
+  attrs.ints = {axis, step};
+  attrs.dims = {start, count};
+  return ops.call(Op::slice, {x}, attrs);
+}
+
+Tensor sum(Ops& ops, const Tensor& x, const Ints& axes, bool keepdims) {
+  Attrs attrs;
+  attrs.ints = axes;
+  attrs.flag = keepdims;
+  return ops.call(Op::sum, {x}, attrs);
+}
+
+Tensor fill(Ops& ops, const Shape& shape, DType dtype, Scalar value) {
+  Attrs attrs;
+  attrs.dims = shape;
+  attrs.dtype = dtype;
+  return ops.call(Op::fill, {value}, attrs);
+}
+
+Tensor matmul(Ops& ops, const Tensor& a, const Tensor& b) {
+  return ops.call(Op::matmul, {a, b});
+}
+
+}  // namespace tsl

@@ -1,0 +1,84 @@
+// Ops that make tensors out of numbers.
+#include "tensor/op_rows.h"
+
+namespace tsl::rows {
+
+namespace {
+
+const Shape& checked_shape(const char* op, const Shape& shape) {
+  for (Dim extent : shape) {
+    if (extent < 0) fail(ErrorKind::value, "{}: sizes must not be negative, got {}", op, to_string(shape));
+  }
+  return shape;
+}
+
+TensorType infer_fill(Operands, const Attrs& attrs) {
+  return {attrs.dtype, checked_shape("fill", attrs.dims)};
+}
+
+TensorType infer_iota(Operands, const Attrs& attrs) {
+  if (attrs.dims.rank() != 1) fail(ErrorKind::shape, "iota makes one axis, not {}", to_string(attrs.dims));
+  if (attrs.dtype == DType::boolean) fail(ErrorKind::type, "iota: numbers cannot be bool");
+  return {attrs.dtype, checked_shape("iota", attrs.dims)};
+}
+
+void check_stream(const char* op, Operands operands) {
+  for (const Operand& operand : operands) {
+    if (operand.scalar.type == ScalarType::integer) continue;
+    fail(ErrorKind::type, "{}: key and counter must be ints, got {}", op, describe(operand));
+  }
+}
+
+TensorType infer_random_bits(Operands operands, const Attrs& attrs) {
+  check_stream("random_bits", operands);
+  return {DType::i64, checked_shape("random_bits", attrs.dims)};
+}
+
+TensorType infer_random_float(Operands operands, const Attrs& attrs) {
+  check_stream("random", operands);
+  if (!is_float(attrs.dtype))
+    fail(ErrorKind::type, "random numbers need a float dtype, not {}", name_of(attrs.dtype));
+  return {attrs.dtype, checked_shape("random", attrs.dims)};
+}
+
+}  // namespace
+
+void add_sources(Table& table) {
+  table.add({.op = Op::fill,
+             .name = "fill",
+             .signature = "full(shape, value, dtype: f32)",
+             .doc = "a tensor with the same number everywhere",
+             .op_class = OpClass::source,
+             .arity = 1,
+             .infer = infer_fill});
+  table.add({.op = Op::iota,
+             .name = "iota",
+             .signature = "arange(start, stop, step: 1, dtype: i64)",
+             .doc = "start, start + step, start + 2 * step, and so on",
+             .op_class = OpClass::source,
+             .arity = 2,
+             .infer = infer_iota});
+  table.add({.op = Op::random_bits,
+             .name = "random_bits",
+             .signature = "",
+             .doc = "Philox words, uniform over [0, 2^32)",
+             .op_class = OpClass::source,
+             .arity = 2,
+             .infer = infer_random_bits});
+  table.add({.op = Op::random_uniform,
+             .name = "random_uniform",
+             .signature = "rand(shape, dtype: f32)",
+             .doc = "numbers uniform over [0, 1)",
+             .op_class = OpClass::source,
+             .arity = 2,
+             .infer = infer_random_float});
+  table.add({.op = Op::random_normal,
+             .name = "random_normal",
+             .signature = "randn(shape, dtype: f32)",
+             .doc = "normally distributed numbers of mean 0 and variance 1",
+             .op_class = OpClass::source,
+             .arity = 2,
+             .infer = infer_random_float});
+}
+
+}  // namespace tsl::rows

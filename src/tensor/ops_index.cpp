@@ -1,0 +1,169 @@
+// Indexing by tensors.
+#include "tensor/op_rows.h"
+
+namespace tsl::rows {
+
+namespace {
+
+// take's shape: [batch..., idx..., rest...] for x [batch..., n, rest...] and index [batch..., idx...].
+Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t batch) {
+  if (batch < 0 || batch >= x.rank() || batch > index.rank()) {
+    fail(ErrorKind::shape, "{}: {} cannot be indexed by {} along axis {}", op, describe(x), describe(index),
+         batch);
+  }
+  Shape shape;
+  for (int i = 0; i < index.rank(); ++i) {
+    if (i < batch && !(x.shape()[i] == index.shape()[i])) {
+      fail(ErrorKind::shape, "{}: the leading axes of {} and its index {} differ", op, describe(x),
+           describe(index));
+    }
+    shape.push_back(i < batch ? x.shape()[i] : index.shape()[i]);
+  }
+  for (int i = static_cast<int>(batch) + 1; i < x.rank(); ++i) shape.push_back(x.shape()[i]);
+  return shape;
+}
+
+int64_t batch_of(const Attrs& attrs) {
+  return attrs.ints.empty() ? 0 : attrs.ints[0];
+}
+
+Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
+  if (!is_integer(index.dtype())) {
+    fail(ErrorKind::type, "{}: an index must hold integers, got {}", op, describe(index));
+  }
+  return cast(ops, index, DType::i64);
+}
+
+Attrs with_batch(int64_t batch) {
+  Attrs attrs;
+  attrs.ints = {batch};
+  return attrs;
+}
+
+Tensor prepare_take(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const Tensor index = integer_index(ops, "take", operands[1].tensor);
+  if (index == operands[1].tensor && !attrs.ints.empty()) return {};
+  return ops.call(op, {operands[0], index}, with_batch(batch_of(attrs)));
+}
+
+TensorType infer_take(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  return {x.dtype(), taken_shape("take", x, operands[1].tensor, batch_of(attrs))};
+}
+
+Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const char* name = op_def(op).name.data();
+  const Tensor& x = operands[0].tensor;
+  const Tensor index = integer_index(ops, name, operands[1].tensor);
+  const Shape shape = taken_shape(name, x, index, batch_of(attrs));
+  const Operand& updates = operands[2];
+  if (updates.is_tensor() && !try_broadcast(updates.tensor.shape(), shape)) {
+    fail(ErrorKind::shape, "{}: {} does not fit {}, the part of {} that the index {} picks", name,
+         describe(updates), describe(x.dtype(), shape), describe(x), describe(index));
+  }
+  const Tensor conformed = conform(ops, updates, x.dtype(), shape);
+  if (index == operands[1].tensor && conformed == updates.tensor && !attrs.ints.empty()) return {};
+  return ops.call(op, {x, index, conformed}, with_batch(batch_of(attrs)));
+}
+
+Tensor take(VjpCall& call, const Tensor& x, const Tensor& index) {
+  return call.ops.call(Op::take, {x, index}, call.attrs);
+}
+
+void vjp_take(VjpCall& call) {
+  const Tensor& x = call.inputs[0].tensor;
+  call.grads[0] = call.ops.call(
+      Op::scatter_add, {zeros(call.ops, x.shape(), x.dtype()), call.inputs[1], call.grad}, call.attrs);
+}
+
+// Which index elements were the last to name their row, shaped to broadcast with the updates: only their rows
+// reached the output. Every index element gets a number, scatters it, and looks whether it is still there.
+Tensor surviving(VjpCall& call) {
+  Ops& ops = call.ops;
+  const Tensor& x = call.inputs[0].tensor;
+  const Tensor& index = call.inputs[1].tensor;
+  Attrs count;
+  count.dtype = DType::i64;
+  count.dims = {element_count(index.shape())};
+  const Operand zero = Scalar::of(int64_t{0}), one = Scalar::of(int64_t{1});
+  const Tensor number = reshape(ops, ops.call(Op::iota, {zero, one}, count), index.shape());
+  Shape rows;
+  for (int i = 0; i <= batch_of(call.attrs); ++i) rows.push_back(x.shape()[i]);
+  const Tensor nobody = fill(ops, rows, DType::i64, Scalar::of(int64_t{-1}));
+  const Tensor owner = ops.call(Op::scatter, {nobody, index, number}, call.attrs);
+  Tensor won = ops.call(Op::eq, {take(call, owner, index), number});
+  const int updates_rank = call.inputs[2].tensor.rank();
+  while (won.rank() < updates_rank) won = insert_axis(ops, won, -1);
+  return won;
+}
+
+void vjp_scatter(VjpCall& call) {
+  using namespace diff;
+  const Tensor& index = call.inputs[1].tensor;
+  const Tensor& updates = call.inputs[2].tensor;
+  if (call.needed[0]) {
+    const Tensor nothing = zeros(call.ops, updates.shape(), updates.dtype());
+    call.grads[0] = call.ops.call(Op::scatter, {call.grad, index, nothing}, call.attrs);
+  }
+  if (call.needed[2]) {
+    const Var g = var(call, take(call, call.grad, index));
+    call.grads[2] = as_gradient(call, 2, where(var(call, surviving(call)), g, 0.0));
+  }
+}
+
+void vjp_scatter_add(VjpCall& call) {
+  if (call.needed[0]) call.grads[0] = call.grad;
+  if (call.needed[2]) call.grads[2] = take(call, call.grad, call.inputs[1].tensor);
+}
+
+TensorType infer_nonzero(Operands operands, const Attrs& attrs) {
+  const Tensor& mask = operands[0].tensor;
+  if (mask.dtype() != DType::boolean)
+    fail(ErrorKind::type, "nonzero: a mask must be bool, got {}", describe(mask));
+  if (attrs.dims.rank() != 1) fail(ErrorKind::shape, "nonzero: the count is missing");
+  return {DType::i64, {attrs.dims[0], mask.rank()}};
+}
+
+}  // namespace
+
+void add_indexing(Table& table) {
+  table.add({.op = Op::take,
+             .name = "take",
+             .signature = "take(x, index, axis: 0)",
+             .doc = "the elements of x at an integer tensor of indices",
+             .op_class = OpClass::take,
+             .arity = 2,
+             .fallible = true,
+             .prepare = prepare_take,
+             .infer = infer_take,
+             .vjp = vjp_take});
+  table.add({.op = Op::scatter,
+             .name = "scatter",
+             .signature = "",
+             .doc = "x with the elements at indices replaced; the last of equal indices wins",
+             .op_class = OpClass::scatter,
+             .arity = 3,
+             .fallible = true,
+             .prepare = prepare_scatter,
+             .infer = infer_like_first,
+             .vjp = vjp_scatter});
+  table.add({.op = Op::scatter_add,
+             .name = "scatter_add",
+             .signature = "scatter_add(x, index, updates)",
+             .doc = "x with updates added to the elements at indices",
+             .op_class = OpClass::scatter,
+             .arity = 3,
+             .fallible = true,
+             .prepare = prepare_scatter,
+             .infer = infer_like_first,
+             .vjp = vjp_scatter_add});
+  table.add({.op = Op::nonzero,
+             .name = "nonzero",
+             .signature = "",
+             .doc = "the indices of the true elements, in order",
+             .op_class = OpClass::nonzero,
+             .arity = 1,
+             .infer = infer_nonzero});
+}
+
+}  // namespace tsl::rows

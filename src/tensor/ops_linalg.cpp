@@ -1,0 +1,104 @@
+// Matrix products.
+#include "tensor/op_rows.h"
+
+namespace tsl::rows {
+
+namespace {
+
+std::string describe_product(const Tensor& a, const Tensor& b) {
+  return fmt::format("{} @ {}", describe(a), describe(b));
+}
+
+void check_product(const Tensor& a, const Tensor& b) {
+  if (a.rank() == 0 || b.rank() == 0) {
+    fail(ErrorKind::shape, "matmul: a 0-d tensor is no matrix: {}", describe_product(a, b));
+  }
+  if (a.dtype() == DType::boolean && b.dtype() == DType::boolean) {
+    fail(ErrorKind::type, "matmul: expected numbers, got {}", describe_product(a, b));
+  }
+  const Dim inner = a.shape()[a.rank() - 1];
+  const Dim other = b.shape()[b.rank() == 1 ? 0 : b.rank() - 2];
+  if (!(inner == other))
+    fail(ErrorKind::shape, "matmul: inner dimensions differ: {}", describe_product(a, b));
+}
+
+Shape batch_shape(const Tensor& x) {
+  return Shape(std::span<const Dim>(x.shape().begin(), static_cast<size_t>(x.rank() - 2)));
+}
+
+// The shape [batch..., second last axis of x, last axis of x].
+Shape with_batch(Shape batch, const Tensor& x) {
+  batch.push_back(x.shape()[x.rank() - 2]);
+  batch.push_back(x.shape()[x.rank() - 1]);
+  return batch;
+}
+
+// A vector stands for a matrix of one row (on the left) or one column (on the right), whose axis the result
+// drops.
+Tensor multiply_vectors(Ops& ops, const Tensor& a, const Tensor& b) {
+  const Tensor left = a.rank() == 1 ? insert_axis(ops, a, 0) : a;
+  const Tensor right = b.rank() == 1 ? insert_axis(ops, b, 1) : b;
+  const Tensor product = matmul(ops, left, right);
+  Shape shape = product.shape();
+  if (b.rank() == 1) shape.erase(shape.rank() - 1);
+  if (a.rank() == 1) shape.erase(shape.rank() - (b.rank() == 1 ? 1 : 2));
+  return reshape(ops, product, shape);
+}
+
+// Many matrices times one are the rows of all of them times that one: a single large product, also for the
+// gradient of the one.
+Tensor multiply_rows(Ops& ops, const Tensor& a, const Tensor& b) {
+  const int rank = a.rank();
+  const Shape rows = {
+      element_count(Shape(std::span<const Dim>(a.shape().begin(), static_cast<size_t>(rank - 1)))),
+      a.shape()[rank - 1]};
+  Shape shape = a.shape();
+  shape[rank - 1] = b.shape()[1];
+  return reshape(ops, matmul(ops, reshape(ops, a, rows), b), shape);
+}
+
+Tensor prepare_matmul(Ops& ops, Op, Operands operands, const Attrs&) {
+  const Tensor& a = operands[0].tensor;
+  const Tensor& b = operands[1].tensor;
+  check_product(a, b);
+  const DType dtype = promote(a.dtype(), b.dtype());
+  if (a.dtype() != dtype || b.dtype() != dtype) return matmul(ops, cast(ops, a, dtype), cast(ops, b, dtype));
+  if (a.rank() == 1 || b.rank() == 1) return multiply_vectors(ops, a, b);
+  if (a.rank() > 2 && b.rank() == 2) return multiply_rows(ops, a, b);
+  const Shape batch_a = batch_shape(a), batch_b = batch_shape(b);
+  if (same(batch_a, batch_b)) return {};
+  const std::optional<Shape> batch = try_broadcast(batch_a, batch_b);
+  if (!batch) fail(ErrorKind::shape, "matmul: batch dimensions differ: {}", describe_product(a, b));
+  return matmul(ops, expand(ops, a, with_batch(*batch, a)), expand(ops, b, with_batch(*batch, b)));
+}
+
+TensorType infer_matmul(Operands operands, const Attrs&) {
+  const Tensor& a = operands[0].tensor;
+  const Tensor& b = operands[1].tensor;
+  Shape shape = a.shape();
+  shape[a.rank() - 1] = b.shape()[b.rank() - 1];
+  return {a.dtype(), shape};
+}
+
+void vjp_matmul(VjpCall& call) {
+  const Tensor& a = call.inputs[0].tensor;
+  const Tensor& b = call.inputs[1].tensor;
+  if (call.needed[0]) call.grads[0] = matmul(call.ops, call.grad, transpose(call.ops, b));
+  if (call.needed[1]) call.grads[1] = matmul(call.ops, transpose(call.ops, a), call.grad);
+}
+
+}  // namespace
+
+void add_linear_algebra(Table& table) {
+  table.add({.op = Op::matmul,
+             .name = "matmul",
+             .signature = "matmul(a, b)",
+             .doc = "the matrix product a @ b, over leading axes as batches",
+             .op_class = OpClass::matmul,
+             .arity = 2,
+             .prepare = prepare_matmul,
+             .infer = infer_matmul,
+             .vjp = vjp_matmul});
+}
+
+}  // namespace tsl::rows

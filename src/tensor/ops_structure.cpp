@@ -1,0 +1,140 @@
+// Ops that put tensors together and take them apart.
+#include "tensor/op_rows.h"
+#include "tensor/promotion.h"
+
+namespace tsl::rows {
+
+namespace {
+
+// concat
+// --------------------------------------------------------------------------------------------------------
+
+Tensor prepare_concat(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  if (operands.empty()) fail(ErrorKind::value, "concat: nothing to put together");
+  if (Tensor result = prepare_axis(ops, op, operands, attrs)) return result;
+  if (operands.size() == 1) return operands[0].tensor;
+  const DType dtype = promote_operands(operands);
+  const auto is_in_form = [dtype](const Operand& x) { return x.tensor.dtype() == dtype; };
+  if (std::all_of(operands.begin(), operands.end(), is_in_form)) return {};
+  std::vector<Operand> formed;
+  for (const Operand& operand : operands) formed.emplace_back(cast(ops, operand.tensor, dtype));
+  return ops.call(op, formed, attrs);
+}
+
+TensorType infer_concat(Operands operands, const Attrs& attrs) {
+  const Tensor& first = operands[0].tensor;
+  const int axis = static_cast<int>(attrs.ints[0]);
+  Shape shape = first.shape();
+  for (const Operand& operand : operands.subspan(1)) {
+    const Shape& other = operand.tensor.shape();
+    bool fits = other.rank() == shape.rank();
+    for (int i = 0; fits && i < shape.rank(); ++i) fits = i == axis || shape[i] == other[i];
+    if (!fits) {
+      fail(ErrorKind::shape, "concat: {} and {} differ beside axis {}", describe(first), describe(operand),
+           axis);
+    }
+    shape[axis] = shape[axis] + other[axis];
+  }
+  return {first.dtype(), shape};
+}
+
+void vjp_concat(VjpCall& call) {
+  const int axis = static_cast<int>(call.attrs.ints[0]);
+  Dim start = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Dim extent = call.inputs[i].tensor.shape()[axis];
+    if (call.needed[i]) call.grads[i] = slice(call.ops, call.grad, axis, start, extent);
+    start = start + extent;
+  }
+}
+
+// assign_view
+// ---------------------------------------------------------------------------------------------------
+
+Tensor prepare_assign_view(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  const Operand& value = operands[1];
+  if (value.is_tensor() && !try_broadcast(value.tensor.shape(), attrs.view.shape)) {
+    fail(ErrorKind::shape, "cannot assign {} to a part of {} of shape {}", describe(value), describe(x),
+         to_string(attrs.view.shape));
+  }
+  const Tensor conformed = conform(ops, value, x.dtype(), attrs.view.shape);
+  if (conformed == value.tensor) return {};
+  return ops.call(op, {x, conformed}, attrs);
+}
+
+TensorType infer_assign_view(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  as_strided(Layout::contiguous(x.shape()), attrs.view);  // throws if the view leaves x
+  return {x.dtype(), x.shape()};
+}
+
+void vjp_assign_view(VjpCall& call) {
+  Attrs view;
+  view.view = call.attrs.view;
+  if (call.needed[0]) {
+    const Tensor nothing = zeros(call.ops, call.attrs.view.shape, call.grad.dtype());
+    call.grads[0] = call.ops.call(Op::assign_view, {call.grad, nothing}, view);
+  }
+  if (call.needed[1]) call.grads[1] = call.ops.call(Op::as_strided, {call.grad}, view);
+}
+
+// fold_windows
+// --------------------------------------------------------------------------------------------------
+
+TensorType infer_fold_windows(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  if (x.rank() < 2) fail(ErrorKind::shape, "fold_windows: {} has no axis of windows", describe(x));
+  const int axis = static_cast<int>(attrs.ints[0]);
+  const int64_t size = x.shape()[x.rank() - 1].pin();
+  Shape shape = x.shape();
+  shape.erase(x.rank() - 1);
+  shape[axis] = attrs.dims[0];
+  const Layout unfolded = windows(Layout::contiguous(shape), axis, size, attrs.ints[1], attrs.ints[2]);
+  if (!(unfolded.shape == x.shape())) {
+    fail(ErrorKind::shape, "fold_windows: {} are not the windows of {}, which are {}", describe(x),
+         describe(x.dtype(), shape), to_string(unfolded.shape));
+  }
+  return {x.dtype(), shape};
+}
+
+void vjp_fold_windows(VjpCall& call) {
+  const Tensor& x = call.inputs[0].tensor;
+  Attrs unfold;
+  unfold.ints = {call.attrs.ints[0], x.shape()[x.rank() - 1].pin(), call.attrs.ints[1], call.attrs.ints[2]};
+  call.grads[0] = call.ops.call(Op::windows, {call.grad}, unfold);
+}
+
+}  // namespace
+
+void add_structure(Table& table) {
+  table.add({.op = Op::concat,
+             .name = "concat",
+             .signature = "concat(tensors, axis: 0)",
+             .doc = "tensors one after another along an axis",
+             .op_class = OpClass::concat,
+             .arity = -1,
+             .prepare = prepare_concat,
+             .infer = infer_concat,
+             .vjp = vjp_concat});
+  table.add({.op = Op::assign_view,
+             .name = "assign_view",
+             .signature = "",
+             .doc = "x with a part of it replaced",
+             .op_class = OpClass::assign,
+             .arity = 2,
+             .prepare = prepare_assign_view,
+             .infer = infer_assign_view,
+             .vjp = vjp_assign_view});
+  table.add({.op = Op::fold_windows,
+             .name = "fold_windows",
+             .signature = "",
+             .doc = "the sums of overlapping windows: the adjoint of windows",
+             .op_class = OpClass::fold,
+             .arity = 1,
+             .prepare = prepare_axis,
+             .infer = infer_fold_windows,
+             .vjp = vjp_fold_windows});
+}
+
+}  // namespace tsl::rows

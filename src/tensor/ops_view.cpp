@@ -1,0 +1,177 @@
+// Views: ops that only change the layout.
+#include <array>
+
+#include "tensor/limits.h"
+#include "tensor/op_rows.h"
+
+namespace tsl::rows {
+
+namespace {
+
+// Layouts
+// -------------------------------------------------------------------------------------------------------
+
+Layout view_permute(const Layout& in, const Attrs& attrs) {
+  std::array<int, kMaxRank> order;
+  std::copy(attrs.ints.begin(), attrs.ints.end(), order.begin());
+  return permute(in, std::span<const int>(order.data(), attrs.ints.size()));
+}
+
+Layout view_expand(const Layout& in, const Attrs& attrs) {
+  return expand(in, attrs.dims);
+}
+
+Layout view_reshape(const Layout& in, const Attrs& attrs) {
+  std::optional<Layout> out = reshape(in, attrs.dims);
+  if (!out)
+    fail(ErrorKind::shape, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.dims));
+  return *out;
+}
+
+Layout view_slice(const Layout& in, const Attrs& attrs) {
+  return slice(in, static_cast<int>(attrs.ints[0]), attrs.dims[0], attrs.dims[1], attrs.ints[1]);
+}
+
+Layout view_select(const Layout& in, const Attrs& attrs) {
+  return select(in, static_cast<int>(attrs.ints[0]), attrs.dims[0]);
+}
+
+Layout view_insert_axis(const Layout& in, const Attrs& attrs) {
+  return insert_axis(in, static_cast<int>(attrs.ints[0]));
+}
+
+Layout view_windows(const Layout& in, const Attrs& attrs) {
+  return windows(in, static_cast<int>(attrs.ints[0]), attrs.ints[1], attrs.ints[2], attrs.ints[3]);
+}
+
+Layout view_as_strided(const Layout& in, const Attrs& attrs) {
+  return as_strided(in, attrs.view);
+}
+
+// The type of a view is that of its layout; only the shape of the operand matters for it.
+template <Layout (*kView)(const Layout&, const Attrs&)>
+TensorType infer_view(Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  return {x.dtype(), kView(Layout::contiguous(x.shape()), attrs).shape};
+}
+
+// Other forms
+// ---------------------------------------------------------------------------------------------------
+
+Tensor prepare_permute(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const auto is_negative = [](int64_t axis) { return axis < 0; };
+  if (std::none_of(attrs.ints.begin(), attrs.ints.end(), is_negative)) return {};
+  Attrs formed = attrs;
+  for (int64_t& axis : formed.ints) axis = normalize_axis(axis, operands[0].tensor.rank(), "permute");
+  return ops.call(op, operands, formed);
+}
+
+Tensor prepare_insert_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const int axis = normalize_axis(attrs.ints[0], operands[0].tensor.rank() + 1, "insert_axis");
+  if (axis == attrs.ints[0]) return {};
+  Attrs formed = attrs;
+  formed.ints[0] = axis;
+  return ops.call(op, operands, formed);
+}
+
+Tensor prepare_expand(Ops&, Op, Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  return same(x.shape(), attrs.dims) ? x : Tensor();
+}
+
+Tensor prepare_reshape(Ops& ops, Op, Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  const Shape shape = resolve_reshape(x.shape(), attrs.dims);
+  if (!same(shape, attrs.dims) || same(shape, x.shape())) return reshape(ops, x, shape);
+  if (!reshape(x.layout(), shape)) return reshape(ops, copy(ops, x), shape);
+  return {};
+}
+
+Tensor prepare_as_strided(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  return x.layout().is_contiguous() ? Tensor() : ops.call(op, {copy(ops, x)}, attrs);
+}
+
+// Derivatives
+// ---------------------------------------------------------------------------------------------------
+
+void vjp_permute(VjpCall& call) {
+  Ints inverse = call.attrs.ints;
+  for (size_t i = 0; i < inverse.size(); ++i)
+    inverse[static_cast<size_t>(call.attrs.ints[i])] = static_cast<int64_t>(i);
+  call.grads[0] = permute(call.ops, call.grad, inverse);
+}
+
+// Sums over the axes that were repeated.
+void vjp_expand(VjpCall& call) {
+  const Shape& from = call.inputs[0].tensor.shape();
+  const Shape& to = call.grad.shape();
+  const int added = to.rank() - from.rank();
+  Ints repeated;
+  for (int i = 0; i < to.rank(); ++i) {
+    if (i < added || (!from[i - added].same(to[i]) && !(from[i - added] == to[i]))) repeated.push_back(i);
+  }
+  call.grads[0] = reshape(call.ops, sum(call.ops, call.grad, repeated, false), from);
+}
+
+void vjp_reshape(VjpCall& call) {
+  call.grads[0] = reshape(call.ops, call.grad, call.inputs[0].tensor.shape());
+}
+
+// For views that pick elements: each goes back to where it was picked.
+template <Layout (*kView)(const Layout&, const Attrs&)>
+void vjp_pick(VjpCall& call) {
+  const Shape& shape = call.inputs[0].tensor.shape();
+  call.grads[0] = embed(call.ops, call.grad, shape, kView(Layout::contiguous(shape), call.attrs));
+}
+
+void vjp_windows(VjpCall& call) {
+  const Ints& ints = call.attrs.ints;
+  Attrs fold;
+  fold.ints = {ints[0], ints[2], ints[3]};
+  fold.dims = {call.inputs[0].tensor.shape()[static_cast<int>(ints[0])]};
+  call.grads[0] = call.ops.call(Op::fold_windows, {call.grad}, fold);
+}
+
+OpDef view_row(Op op, std::string_view name, std::string_view signature, std::string_view doc) {
+  return {.op = op, .name = name, .signature = signature, .doc = doc, .op_class = OpClass::view, .arity = 1};
+}
+
+template <Layout (*kView)(const Layout&, const Attrs&)>
+void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, const Attrs&),
+              void (*vjp)(VjpCall&)) {
+  row.prepare = prepare;
+  row.infer = infer_view<kView>;
+  row.view = kView;
+  row.vjp = vjp;
+  table.add(row);
+}
+
+}  // namespace
+
+void add_views(Table& table) {
+  add_view<view_permute>(
+      table, view_row(Op::permute, "permute", "permute(x, order)", "x with its axes in another order"),
+      prepare_permute, vjp_permute);
+  add_view<view_expand>(
+      table, view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1"),
+      prepare_expand, vjp_expand);
+  add_view<view_reshape>(
+      table,
+      view_row(Op::reshape, "reshape", "reshape(x, shape)", "the elements of x, in order, in another shape"),
+      prepare_reshape, vjp_reshape);
+  add_view<view_slice>(table, view_row(Op::slice, "slice", "", "every step-th element along an axis"),
+                       prepare_axis, vjp_pick<view_slice>);
+  add_view<view_select>(table, view_row(Op::select, "select", "", "one index along an axis, which goes"),
+                        prepare_axis, vjp_pick<view_select>);
+  add_view<view_insert_axis>(
+      table, view_row(Op::insert_axis, "insert_axis", "unsqueeze(x, axis)", "x with a new axis of extent 1"),
+      prepare_insert_axis, vjp_reshape);
+  add_view<view_windows>(table, view_row(Op::windows, "windows", "", "sliding windows along an axis"),
+                         prepare_axis, vjp_windows);
+  add_view<view_as_strided>(
+      table, view_row(Op::as_strided, "as_strided", "", "the elements of x that a layout picks"),
+      prepare_as_strided, vjp_pick<view_as_strided>);
+}
+
+}  // namespace tsl::rows

@@ -1,0 +1,480 @@
+// The scalar bodies of the elementwise ops, part 2: functions that are approximated. Follows scalar_math.h (see
+// there for the rules of these files).
+//
+// f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
+// in C99. The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in float; the
+// others in double, where about 2^-30 of relative error leaves a correctly rounded float nearly always.
+// f64: the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal number, where
+// their exponential is subnormal already).
+// The coefficients are minimax (Remez) fits; the interval and the error stand at each.
+//
+// Processors take a slow path for results below the normal range. Arguments whose result is certain to vanish (an
+// exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
+#pragma once
+
+namespace tsl::math {
+
+// ---- Cores in double, for f32 functions ----------------------------------------------------------------------
+
+inline constexpr double kLog2 = 0x1.62e42fefa39efp-1;
+inline constexpr double kPi = 0x1.921fb54442d18p+1;
+
+/// e^t = scale * (1 + m), |t| <= 700.
+struct ExpParts { double scale, m; };
+
+/// m = r + r^2 q(r) with |r| <= log(2)/2; relative error 2^-34.2.
+TSL_FN ExpParts exp_parts(double t) {
+  double shifted = t * 0x1.71547652b82fep0 + 0x1.8p52;  // t / log(2), rounded to an integer in the low bits
+  double r = t - (shifted - 0x1.8p52) * kLog2;
+  double q = 0x1.9f0812891a285p-13;
+  q = q * r + 0x1.6d8db0e921aa1p-10;
+  q = q * r + 0x1.111271fa280d2p-7;
+  q = q * r + 0x1.55548d100d68dp-5;
+  q = q * r + 0x1.55555441c010ep-3;
+  q = q * r + 0x1.0000003a71a75p-1;
+  return {as_double((bits_of(shifted) << 52) + 0x3ff0000000000000ull), r + r * r * q};
+}
+TSL_FN double exp_core(double t) {
+  ExpParts e = exp_parts(t);
+  return e.scale + e.scale * e.m;
+}
+/// e^t - 1, with a small relative error for small t as well.
+TSL_FN double expm1_core(double t) {
+  ExpParts e = exp_parts(t);
+  return (e.scale - 1) + e.scale * e.m;
+}
+
+/// log(x) = 2s + s^3 L(s^2) + k log(2), with x = m 2^k, m in [sqrt(1/2), sqrt(2)], s = f / (2 + f), f = m - 1;
+/// relative error 2^-44.9. For normal positive x; `f` replaces m - 1 when k is 0.
+TSL_FN double log_core(double x, double f_if_near_one) {
+  constexpr DoubleWord one = 0x3ff0000000000000ull, half_root = 0x3fe6a09e667f3bcdull;
+  DoubleWord biased = (bits_of(x) + (one - half_root)) >> 52;
+  double k = as_double(biased | 0x4330000000000000ull) - (0x1p52 + 1023);
+  double m = as_double(bits_of(x) - (biased << 52) + one);
+  double f = select(biased == 1023, f_if_near_one, m - 1);
+  double s = f / (2 + f), z = s * s;
+  double l = 0x1.911c9398a9a6dp-3;
+  l = l * z + 0x1.c62aa0595d9abp-3;
+  l = l * z + 0x1.249413365f181p-2;
+  l = l * z + 0x1.999996a67b5e6p-2;
+  l = l * z + 0x1.555555561f332p-1;
+  return s * (2 + z * l) + k * kLog2;
+}
+/// log(1 + x) for x > -1, with a small relative error for small x as well.
+TSL_FN double log1p_core(double x) { return log_core(1 + x, x); }
+
+// ---- Exponentials --------------------------------------------------------------------------------------------
+
+/// e^x = (1 + m) * 2^half * 2^rest, for x in [-104, 89]; both powers are normal, so a product with them rounds once
+/// at most (where the result is subnormal).
+struct ExpPartsF { float m, power, rest; };
+
+/// Relative error of 1 + m: 2^-28.
+TSL_FN ExpPartsF exp_parts_f(float x) {
+  float shifted = x * 0x1.715476p0f + 0x1.8p23f;
+  float n = shifted - 0x1.8p23f;
+  float high = x - n * 0x1.63p-1f;            // exact: nine bits times at most eight
+  float low = n * 0x1.bd0106p-13f;            // log(2) = 0x1.63p-1 - 0x1.bd0106p-13
+  float r = high + low;
+  float q = 0x1.6a2352p-10f;
+  q = q * r + 0x1.123a6cp-7f;
+  q = q * r + 0x1.5558f4p-5f;
+  q = q * r + 0x1.555490p-3f;
+  q = q * r + 0x1.fffffcp-2f;
+  int exponent = static_cast<int>(bits_of(shifted)) - 0x4b400000;
+  int half = exponent >> 1;
+  return {high + (low + r * r * q), as_float(static_cast<Word>(half + 127) << 23),
+          as_float(static_cast<Word>(exponent - half + 127) << 23)};
+}
+
+TSL_FN float s_exp(float x) {
+  bool over = x > 89.0f, under = x < -104.0f;
+  ExpPartsF e = exp_parts_f(select(over | under, 0.0f, x));
+  float y = (1 + e.m) * e.power * e.rest;
+  return select(over, infinity<float>(), select(under, 0.0f, y));
+}
+TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(x); }
+TSL_SHORT_UNARY(exp)
+
+TSL_FN float s_expm1(float x) {
+  double y = expm1_core(clamp(static_cast<double>(x), -40.0, 90.0));
+  return copy_sign(static_cast<float>(y), x);
+}
+TSL_FN double s_expm1(double x) { return TSL_LIBM(expm1)(x); }
+TSL_SHORT_UNARY(expm1)
+
+TSL_FN float s_sinh(float x) {
+  double y = expm1_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
+  return copy_sign(static_cast<float>(0.5 * (y + y / (y + 1))), x);
+}
+TSL_FN double s_sinh(double x) { return TSL_LIBM(sinh)(x); }
+TSL_SHORT_UNARY(sinh)
+
+TSL_FN float s_cosh(float x) {
+  double y = exp_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
+  return static_cast<float>(0.5 * (y + 1 / y));
+}
+TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(x); }
+TSL_SHORT_UNARY(cosh)
+
+/// Near 0 x + x^3 P(x^2) (|x| <= 0.625, error 2^-32.6); else by exp.
+TSL_FN float s_tanh(float x) {
+  float z = x * x;
+  float p = 0x1.197b80p-9f;
+  p = p * z - 0x1.0c2148p-7f;
+  p = p * z + 0x1.6394dap-6f;
+  p = p * z - 0x1.b9ef7cp-5f;
+  p = p * z + 0x1.11106cp-3f;
+  p = p * z - 0x1.555554p-2f;
+  float near = x + x * z * p;
+  ExpPartsF e = exp_parts_f(clamp(2 * magnitude(x), 0.0f, 20.0f));
+  float far = 1 - 2 / ((1 + e.m) * e.power * e.rest + 1);
+  return copy_sign(select(magnitude(x) < 0.625f, near, far), x);
+}
+TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
+TSL_SHORT_UNARY(tanh)
+
+/// weight * sigmoid(x), as weight / (1 + e^-|x|), times e^-|x| for negative x.
+TSL_FN float sigmoid_times(float x, float weight) {
+  bool vanishes = x < -112.0f;
+  ExpPartsF e = exp_parts_f(select(vanishes | (x > 80.0f), -80.0f, -magnitude(x)));
+  float product = weight * e.m, grown = weight + product;
+  float numerator = select(x < 0, grown * e.power * e.rest, weight);
+  float small = (1 + e.m) * e.power * e.rest, denominator = 1 + small;
+  float quotient = numerator / denominator;
+  // Make up for what the two sums lost, with 1 / denominator to a few bits. (For large x they lose nothing.)
+  float lost_above = select(x < 0, ((weight - grown) + product) * e.power * e.rest, 0.0f);
+  float lost_below = small - (denominator - 1);
+  float lost = lost_above - quotient * lost_below;
+  float y = quotient + select((lost == 0) | (x > 80.0f), -0.0f, lost * (1.41f - 0.47f * denominator));
+  return select(vanishes, copy_sign(0.0f, weight), y);
+}
+
+TSL_FN float s_sigmoid(float x) { return sigmoid_times(x, 1.0f); }
+TSL_FN double s_sigmoid(double x) {
+  double e = TSL_LIBM(exp)(-magnitude(x));
+  return select(x < 0, e, select(x != x, x, 1.0)) / (1 + e);
+}
+TSL_SHORT_UNARY(sigmoid)
+
+TSL_FN float s_silu(float x) { return sigmoid_times(x, select(x < -200.0f, -200.0f, x)); }
+TSL_FN double s_silu(double x) { return select(x < -800.0, -800.0, x) * s_sigmoid(x); }
+TSL_SHORT_UNARY(silu)
+
+TSL_FN float s_softplus(float x) {
+  double wide = x, size = magnitude(wide);
+  double y = log1p_core(exp_core(select(size > 110, -110.0, -size)));
+  y = select(x < -104.0f, 0.0, y);
+  return static_cast<float>(select(x > 0, wide + y, select(x != x, wide, y)));
+}
+TSL_FN double s_softplus(double x) {
+  return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(-magnitude(x)));
+}
+TSL_SHORT_UNARY(softplus)
+
+// ---- Logarithms, powers and roots ----------------------------------------------------------------------------
+
+/// f - f^2/2 + f^3 P(f) + k log(2), with x = (1 + f) 2^k, 1 + f in [sqrt(1/2), sqrt(2)]; error 2^-30.3.
+TSL_FN float s_log(float x) {
+  bool subnormal = x < 0x1p-126f;
+  Word bits = bits_of(select(subnormal, x * 0x1p23f, x)) - 0x3f3504f3u;
+  int exponent = static_cast<int>(bits) >> 23;
+  float k = static_cast<float>(exponent) - select(subnormal, 23.0f, 0.0f);
+  float f = as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
+  float p = 0x1.1457b2p-4f;
+  p = p * f - 0x1.de4054p-4f;
+  p = p * f + 0x1.e6f2aap-4f;
+  p = p * f - 0x1.fc218cp-4f;
+  p = p * f + 0x1.23373cp-3f;
+  p = p * f - 0x1.555c4ep-3f;
+  p = p * f + 0x1.99a4b8p-3f;
+  p = p * f - 0x1.000006p-2f;
+  p = p * f + 0x1.555548p-2f;
+  float z = f * f;
+  float low = k * -0x1.bd0106p-13f + f * z * p - 0.5f * z;
+  float y = k * 0x1.63p-1f + (f + low);
+  y = select(x == infinity<float>(), x, y);
+  y = select(x == 0, -infinity<float>(), y);
+  return select((x < 0) | (x != x), not_a_number<float>(), y);
+}
+TSL_FN double s_log(double x) { return TSL_LIBM(log)(x); }
+TSL_SHORT_UNARY(log)
+
+TSL_FN float s_log1p(float x) {
+  double y = log1p_core(static_cast<double>(x));
+  y = select(x == infinity<float>(), static_cast<double>(x), y);
+  y = select(x == -1, -infinity<double>(), y);
+  y = select((x < -1) | (x != x), not_a_number<double>(), y);
+  return select(x == 0, x, static_cast<float>(y));
+}
+TSL_FN double s_log1p(double x) { return TSL_LIBM(log1p)(x); }
+TSL_SHORT_UNARY(log1p)
+
+#if defined(__CUDACC__)
+TSL_FN float s_sqrt(float x) { return ::sqrtf(x); }
+TSL_FN double s_sqrt(double x) { return ::sqrt(x); }
+#else
+TSL_FN float s_sqrt(float x) { return __builtin_sqrtf(x); }
+TSL_FN double s_sqrt(double x) { return __builtin_sqrt(x); }
+#endif
+TSL_SHORT_UNARY(sqrt)
+template <class T> TSL_FN T s_rsqrt(T x) { return 1 / s_sqrt(x); }
+TSL_SHORT_UNARY(rsqrt)
+
+/// As in C99. Integers wrap around; a negative exponent gives the whole part of the result: 0, but for bases 1 and -1.
+TSL_FN float s_pow(float a, float b) {
+  float size = magnitude(a);
+  double logarithm = log_core(static_cast<double>(size), static_cast<double>(size) - 1);
+  logarithm = select(size == 0, -infinity<double>(), logarithm);
+  logarithm = select(size == infinity<float>(), infinity<double>(), logarithm);
+  logarithm = select(a != a, not_a_number<double>(), logarithm);
+  double exponent = logarithm * static_cast<double>(b), power = exp_core(clamp(exponent, -110.0, 110.0));
+  float y = static_cast<float>(select(exponent < -104, 0.0, power));
+  bool huge = magnitude(b) >= 0x1p24f;  // then b is even
+  int whole = static_cast<int>(select(huge | (b != b), 0.0f, b));
+  bool is_whole = huge | (static_cast<float>(whole) == b);
+  Word odd = select(is_whole, static_cast<Word>(whole) << 31, 0u);
+  y = as_float(bits_of(y) ^ (odd & bits_of(a)));
+  y = select((a < 0) & (size < infinity<float>()) & !is_whole, not_a_number<float>(), y);
+  return select((b == 0) | (a == 1) | ((a == -1) & (magnitude(b) == infinity<float>())), 1.0f, y);
+}
+TSL_FN double s_pow(double a, double b) { return TSL_LIBM(pow)(a, b); }
+template <class I> TSL_FN I s_pow(I a, I b) {
+  if (b < 0) {
+    if (a == 1) return 1;
+    return static_cast<I>(a == static_cast<I>(-1) ? (b & 1 ? -1 : 1) : 0);
+  }
+  Unsigned<I> result = 1, square = static_cast<Unsigned<I>>(a);
+  for (Unsigned<I> n = static_cast<Unsigned<I>>(b); n != 0; n >>= 1) {
+    if (n & 1) result *= square;
+    square *= square;
+  }
+  return static_cast<I>(result);
+}
+TSL_SHORT_BINARY(pow)
+
+// ---- Trigonometric functions ---------------------------------------------------------------------------------
+
+/// An angle less its nearest multiple of pi/2: |rest| <= pi/4, and that multiple modulo 4.
+struct Angle {
+  double rest;
+  DoubleWord quadrant;
+};
+
+/// Whether reduce_angle() holds; beyond, reduce_large_angle() must do.
+TSL_FN bool is_small_angle(float x) { return magnitude(x) <= 0x1p20f; }
+TSL_FN Angle reduce_angle(float x) {
+  double shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+  double n = shifted - 0x1.8p52;
+  double rest = x - n * 0x1.921fb544p0;  // exact: pi/2 in 33 bits and the rest of it
+  return {rest - n * 0x1.0b4611a626331p-34, bits_of(shifted) & 3};
+}
+
+/// Payne and Hanek: multiplies the mantissa with only those bits of 2/pi that matter modulo 4.
+TSL_FN Angle reduce_large_angle(float x) {
+  constexpr Word kTwoOverPi[] = {0,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+  Word bits = bits_of(x) & 0x7fffffffu;
+  if (bits >= 0x7f800000u) return {not_a_number<double>(), 0};
+  // |x| = mantissa * 2^shift with shift >= -4; the product's bits at 2^2 and above do not matter.
+  int shift = static_cast<int>(bits >> 23) - 150;
+  DoubleWord mantissa = (bits & 0x007fffffu) | 0x00800000u;
+  int skip = shift + 30, word = skip >> 5, bit = skip & 31;
+  DoubleWord high = static_cast<DoubleWord>(kTwoOverPi[word]) << 32 | kTwoOverPi[word + 1];
+  DoubleWord low = static_cast<DoubleWord>(kTwoOverPi[word + 2]) << 32 | kTwoOverPi[word + 3];
+  if (bit != 0) {
+    high = high << bit | low >> (64 - bit);
+    low <<= bit;
+  }
+  // 128 bits of 2/pi * 2^shift from 2^2·2^-32 on, times the mantissa: a fixed-point number with 2 bits before the point.
+  DoubleWord product = mantissa * high + (mantissa * (low >> 32) >> 32);
+  DoubleWord nearest = product + 0x2000000000000000ull;
+  long long fraction = static_cast<long long>(product << 2);
+  double rest = static_cast<double>(fraction) * (kPi / 2 * 0x1p-64);
+  DoubleWord quadrant = nearest >> 62;
+  bool negative = sign_bit(x);
+  return {select(negative, -rest, rest), select(negative, (4 - quadrant) & 3, quadrant & 3)};
+}
+
+/// |x| <= pi/4; errors 2^-47 and 2^-43.
+TSL_FN double sin_core(double x) {
+  double z = x * x;
+  double p = -0x1.a965d1db164b1p-26;
+  p = p * z + 0x1.71d77a1a1be75p-19;
+  p = p * z - 0x1.a019f955483f8p-13;
+  p = p * z + 0x1.1111110c9ebc4p-7;
+  p = p * z - 0x1.55555555523c5p-3;
+  return x + x * z * p;
+}
+TSL_FN double cos_core(double x) {
+  double z = x * x;
+  double p = -0x1.23d712fe247cdp-22;
+  p = p * z + 0x1.a00f0c79bf82cp-16;
+  p = p * z - 0x1.6c16b3f702042p-10;
+  p = p * z + 0x1.55555546e6f6dp-5;
+  p = p * z - 0x1.ffffffffebe51p-2;
+  return 1 + z * p;
+}
+TSL_FN float sin_of(Angle angle) {
+  double y = select((angle.quadrant & 1) != 0, cos_core(angle.rest), sin_core(angle.rest));
+  return static_cast<float>(select((angle.quadrant & 2) != 0, -y, y));
+}
+TSL_FN float cos_of(Angle angle) { return sin_of({angle.rest, angle.quadrant + 1}); }
+TSL_FN float tan_of(Angle angle) {
+  double sine = sin_core(angle.rest), cosine = cos_core(angle.rest);
+  bool swap = (angle.quadrant & 1) != 0;
+  return static_cast<float>(select(swap, -cosine, sine) / select(swap, sine, cosine));
+}
+TSL_FN Angle reduce_any_angle(float x) { return is_small_angle(x) ? reduce_angle(x) : reduce_large_angle(x); }
+
+TSL_FN float s_sin(float x) { return select(x == 0, x, sin_of(reduce_any_angle(x))); }
+TSL_FN float s_cos(float x) { return cos_of(reduce_any_angle(x)); }
+TSL_FN float s_tan(float x) { return select(x == 0, x, tan_of(reduce_any_angle(x))); }
+TSL_FN double s_sin(double x) { return TSL_LIBM(sin)(x); }
+TSL_FN double s_cos(double x) { return TSL_LIBM(cos)(x); }
+TSL_FN double s_tan(double x) { return TSL_LIBM(tan)(x); }
+TSL_SHORT_UNARY(sin)
+TSL_SHORT_UNARY(cos)
+TSL_SHORT_UNARY(tan)
+
+/// The angle of the point (x, y): turned by 0, pi/4 or pi/2 first, so that the tangent is at most tan(pi/8), where
+/// atan(t) = t + t^3 P(t^2); error 2^-40.2.
+TSL_FN double atan2_core(double y, double x) {
+  double a = magnitude(y), b = magnitude(x);
+  bool a_infinite = a == infinity<double>(), b_infinite = b == infinity<double>();
+  bool both_infinite = a_infinite & b_infinite;
+  a = select(both_infinite, 1.0, a);
+  b = select(both_infinite | ((a == 0) & (b == 0)), 1.0, b);
+  bool steep = a > b * 2.414213562373095, middle = a > b * 0.4142135623730951;
+  double top = select(steep, -b, select(middle, a - b, a));
+  double bottom = select(steep, a, select(middle, a + b, b));
+  double turn = select(steep, kPi / 2, select(middle, kPi / 4, 0.0));
+  double t = top / bottom, z = t * t;
+  double p = -0x1.36a227c104ad7p-5;
+  p = p * z + 0x1.1e5ac9e1b4abbp-4;
+  p = p * z - 0x1.7082c9db85735p-4;
+  p = p * z + 0x1.c6d1f9fc713a2p-4;
+  p = p * z - 0x1.2490c3cab2ce9p-3;
+  p = p * z + 0x1.99999203c6bcep-3;
+  p = p * z - 0x1.5555554eeab69p-2;
+  double angle = turn + (t + t * z * p);
+  angle = select(sign_bit(x), kPi - angle, angle);
+  return copy_sign(angle, y);
+}
+TSL_FN double cofactor(float x) {  // sqrt(1 - x^2)
+  double wide = x;
+  return s_sqrt((1 - wide) * (1 + wide));
+}
+TSL_FN float s_atan2(float y, float x) { return static_cast<float>(atan2_core(y, x)); }
+TSL_FN float s_atan(float x) { return static_cast<float>(atan2_core(x, 1.0)); }
+TSL_FN float s_asin(float x) { return static_cast<float>(atan2_core(x, cofactor(x))); }
+TSL_FN float s_acos(float x) { return static_cast<float>(atan2_core(cofactor(x), x)); }
+TSL_FN double s_atan2(double y, double x) { return TSL_LIBM(atan2)(y, x); }
+TSL_FN double s_atan(double x) { return TSL_LIBM(atan)(x); }
+TSL_FN double s_asin(double x) { return TSL_LIBM(asin)(x); }
+TSL_FN double s_acos(double x) { return TSL_LIBM(acos)(x); }
+TSL_SHORT_BINARY(atan2)
+TSL_SHORT_UNARY(atan)
+TSL_SHORT_UNARY(asin)
+TSL_SHORT_UNARY(acos)
+
+// ---- The error function and gelu -----------------------------------------------------------------------------
+
+/// high + low, where low is below high's last bit.
+struct Pair { double high, low; };
+
+TSL_FN double upper_half(double x) {  // Veltkamp: its first 26 bits
+  double t = x * 0x1.000002p27;
+  return t - (t - x);
+}
+TSL_FN Pair product(Pair a, Pair b) {
+  double high = a.high * b.high;
+  double a1 = upper_half(a.high), a2 = a.high - a1, b1 = upper_half(b.high), b2 = b.high - b1;
+  double error = ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2;
+  return {high, error + (a.high * b.low + a.low * b.high)};
+}
+TSL_FN Pair sum(Pair a, Pair b) {
+  double high = a.high + b.high, b1 = high - a.high;
+  return {high, (a.high - (high - b1)) + (b.high - b1) + (a.low + b.low)};
+}
+
+/// x + x P(x^2) up to 0.9375 (error 2^-30.9); beyond 1 - exp(-(t + t Q(t))) up to 3.95 (error 2^-30.5), then 1.
+TSL_FN float s_erf(float x) {
+  float z = x * x;
+  float p = 0x1.5bfc34p-14f;
+  p = p * z - 0x1.aa06bep-11f;
+  p = p * z + 0x1.54c2d0p-8f;
+  p = p * z - 0x1.b80e30p-6f;
+  p = p * z + 0x1.ce2e06p-4f;
+  p = p * z - 0x1.812742p-2f;
+  p = p * z + 0x1.06eba8p-3f;
+  float near = x + x * p;
+  float t = clamp(magnitude(x), 0.0f, 4.0f);
+  float q = 0x1.8dbeccp-17f;
+  q = q * t - 0x1.59091ep-12f;
+  q = q * t + 0x1.e0c3acp-9f;
+  q = q * t - 0x1.86341ep-6f;
+  q = q * t + 0x1.b36782p-4f;
+  q = q * t + 0x1.452d8ap-1f;
+  q = q * t + 0x1.077dd2p-3f;
+  ExpPartsF e = exp_parts_f(-(t + t * q));
+  float far = 1 - (1 + e.m) * e.power * e.rest;
+  return select(magnitude(x) < 0.9375f, near, copy_sign(far, x));
+}
+TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(x); }
+TSL_SHORT_UNARY(erf)
+
+/// The normal distribution function at -t, t in [0, 15]: exp(-t^2 / 2) R(v) / (t + 4), v = (t - 4) / (t + 4);
+/// relative error of R 2^-29.6. What can err by a few units of 2^-25 is computed in float.
+TSL_FN double normal_tail(float t) {
+  float rough = 1 / (t + 4), v = 1 - 8 * rough;
+  float r = -0x1.826952p-15f;
+  r = r * v - 0x1.d07f44p-13f;
+  r = r * v + 0x1.66e862p-13f;
+  r = r * v + 0x1.ad11cap-10f;
+  r = r * v - 0x1.c9a2ecp-9f;
+  r = r * v - 0x1.ee5408p-8f;
+  r = r * v + 0x1.eec830p-5f;
+  r = r * v - 0x1.7dff04p-3f;
+  double wide = t, w = rough;
+  w = w * (2 - (wide + 4) * w);  // Newton: 1 / (t + 4)
+  double u = 1 - 8 * w, sum = r;
+  sum = sum * u + 0x1.8c6db97a5f944p-2;
+  sum = sum * u - 0x1.373e3acbb5ac8p-1;
+  sum = sum * u + 0x1.82b4bb933732ep-1;
+  return exp_core(-0.5 * wide * wide) * (sum * w);
+}
+
+/// Infinities give the limits: 0 and infinity.
+TSL_FN float s_gelu(float x) {
+  double tail = normal_tail(clamp(magnitude(x), 0.0f, 15.0f)), wide = x;
+  double y = wide * select(x > 0, 1 - tail, tail);
+  return static_cast<float>(select(x < -15.0f, -0.0, y));
+}
+/// erfc(-x / sqrt(2)), corrected for the rounding of its argument, which the tail magnifies.
+TSL_FN double s_gelu(double x) {
+  double t = clamp(x, -40.0, infinity<double>());
+  Pair z = product({-clamp(t, -40.0, 40.0), 0}, {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55});  // sqrt(1/2)
+  double slope = -1.1283791670955126 * TSL_LIBM(exp)(-z.high * z.high);
+  return 0.5 * t * (TSL_LIBM(erfc)(z.high) + slope * z.low);
+}
+TSL_SHORT_UNARY(gelu)
+
+/// x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3): the same as x/2 (1 + tanh(u)).
+TSL_FN float s_gelu_tanh(float x) {
+  double wide = clamp(x, -11.0f, 11.0f);
+  double u2 = wide * (1.5957691216057308 + 0.07135481627159849 * (wide * wide));
+  double y = static_cast<double>(x) / (1 + exp_core(-u2));
+  return static_cast<float>(select(x < -11.0f, -0.0, y));
+}
+TSL_FN double s_gelu_tanh(double x) {
+  double t = clamp(x, -30.0, 30.0);
+  Pair cubic = product(product({t, 0}, {t, 0}), {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c70p-61});
+  Pair u2 = product({t, 0}, sum({0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54}, cubic));
+  double e = TSL_LIBM(exp)(-magnitude(u2.high));
+  e = e - e * (u2.low * copy_sign(1.0, u2.high));
+  return clamp(x, -30.0, infinity<double>()) * select(x < 0, e, 1.0) / (1 + e);
+}
+TSL_SHORT_UNARY(gelu_tanh)
+
+}  // namespace tsl::math

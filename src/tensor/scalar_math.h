@@ -1,0 +1,366 @@
+// The scalar bodies of the elementwise ops, part 1: number formats, casts, and the ops that are exact.
+// Part 2 is scalar_functions.h (exp, sin, gelu, …); random_math.h stands on both.
+//
+// These files are plain C++17 without any #include, because the same text is compiled three times over: into the
+// CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel (in this
+// order, `using namespace tsl::math`). So whatever runs an op gives the same bits. What that asks of the code:
+//   - no contraction (a * b + c rounds twice; compile with -ffp-contract=off or --fmad=false) and no fast-math;
+//   - selects instead of branches wherever a loop over the function shall vectorise;
+//   - nothing undefined: integers wrap around, casts saturate.
+// f16 and bf16 convert to float, compute, and round once.
+#pragma once
+
+#ifndef TSL_FN
+#if defined(__CUDACC__)
+#define TSL_FN __device__ __forceinline__
+#else
+#define TSL_FN static inline __attribute__((always_inline))
+#endif
+#endif
+
+/// The platform's own function, for f64: GCC's and Clang's builtins are libm, and so is CUDA's global namespace.
+#if defined(__CUDACC__)
+#define TSL_LIBM(name) ::name
+#define TSL_BIT_CAST(To, x) bit_cast_to<To>(x)
+#else
+#define TSL_LIBM(name) __builtin_##name
+#define TSL_BIT_CAST(To, x) __builtin_bit_cast(To, x)
+#endif
+
+namespace tsl::math {
+
+// ---- Bits ----------------------------------------------------------------------------------------------------
+
+using Word = unsigned int;             // 32 bits
+using DoubleWord = unsigned long long; // 64 bits
+
+#if defined(__CUDACC__)
+template <class To, class From> TSL_FN To bit_cast_to(From from) {
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
+#endif
+
+TSL_FN Word bits_of(float x) { return TSL_BIT_CAST(Word, x); }
+TSL_FN DoubleWord bits_of(double x) { return TSL_BIT_CAST(DoubleWord, x); }
+TSL_FN float as_float(Word bits) { return TSL_BIT_CAST(float, bits); }
+TSL_FN double as_double(DoubleWord bits) { return TSL_BIT_CAST(double, bits); }
+
+/// c ? a : b with both sides already computed, so that it compiles to a blend.
+template <class T> TSL_FN T select(bool c, T a, T b) { return c ? a : b; }
+
+template <class F> struct FloatTraits;
+template <> struct FloatTraits<float> {
+  using Bits = Word;
+  static constexpr Bits kSign = 0x80000000u, kInfinity = 0x7f800000u;
+  static constexpr float kWhole = 0x1p23f;  // from here on every value is whole
+};
+template <> struct FloatTraits<double> {
+  using Bits = DoubleWord;
+  static constexpr Bits kSign = 0x8000000000000000ull, kInfinity = 0x7ff0000000000000ull;
+  static constexpr double kWhole = 0x1p52;
+};
+TSL_FN float from_bits(Word bits) { return as_float(bits); }
+TSL_FN double from_bits(DoubleWord bits) { return as_double(bits); }
+template <class F> TSL_FN F infinity() { return from_bits(FloatTraits<F>::kInfinity); }
+template <class F> TSL_FN F not_a_number() { return from_bits(FloatTraits<F>::kInfinity | FloatTraits<F>::kInfinity >> 1); }
+template <class F> TSL_FN F magnitude(F x) { return from_bits(bits_of(x) & ~FloatTraits<F>::kSign); }
+template <class F> TSL_FN F copy_sign(F x, F sign) {
+  return from_bits((bits_of(x) & ~FloatTraits<F>::kSign) | (bits_of(sign) & FloatTraits<F>::kSign));
+}
+template <class F> TSL_FN bool sign_bit(F x) { return (bits_of(x) & FloatTraits<F>::kSign) != 0; }
+/// x within [lo, hi]; NaN stays.
+template <class F> TSL_FN F clamp(F x, F lo, F hi) {
+  x = select(x < lo, lo, x);
+  return select(x > hi, hi, x);
+}
+
+// ---- f16 and bf16 --------------------------------------------------------------------------------------------
+
+/// A 16-bit float, held as bits.
+template <int kExponentBits> struct Short {
+  static constexpr int kExponent = kExponentBits;
+  unsigned short bits;
+};
+using Half = Short<5>;
+using BFloat16 = Short<8>;
+
+TSL_FN float widen(BFloat16 x) { return as_float(static_cast<Word>(x.bits) << 16); }
+TSL_FN float widen(Half x) {
+  Word magnitude = static_cast<Word>(x.bits & 0x7fff) << 13;
+  // Normal numbers: move the exponent's bias from 15 to 127; infinity and NaN: to 255.
+  Word normal = magnitude + (112u << 23);
+  normal += select(magnitude >= 0x0f800000u, 112u << 23, 0u);
+  normal |= select(magnitude > 0x0f800000u, 0x00400000u, 0u);  // NaN becomes quiet, as it does in hardware
+  // Subnormal ones: put the fraction below 2^-14 and let a subtraction normalise it.
+  float subnormal = as_float(magnitude + (113u << 23)) - 0x1p-14f;
+  Word result = select(magnitude < 0x00800000u, bits_of(subnormal), normal);
+  return as_float(result | static_cast<Word>(x.bits & 0x8000) << 16);
+}
+
+TSL_FN unsigned short bfloat16_bits(float x) {
+  Word bits = bits_of(x);
+  Word rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+  Word nan = bits >> 16 | 0x40u;
+  return static_cast<unsigned short>(select((bits & 0x7fffffffu) > 0x7f800000u, nan, rounded));
+}
+TSL_FN unsigned short half_bits(float x) {
+  Word sign = bits_of(x) >> 16 & 0x8000u, bits = bits_of(x) & 0x7fffffffu;
+  Word normal = (bits - (112u << 23) + 0xfffu + (bits >> 13 & 1)) >> 13;
+  // Below 2^-14: adding 0.5 lines up the fraction so that the addition itself rounds.
+  Word subnormal = bits_of(as_float(bits) + 0.5f) - 0x3f000000u;
+  Word result = select(bits < 0x38800000u, subnormal, normal);
+  result = select(bits >= 0x477ff000u, 0x7c00u, result);
+  result = select(bits > 0x7f800000u, 0x7e00u | (bits >> 13 & 0x1ffu), result);
+  return static_cast<unsigned short>(sign | result);
+}
+/// Rounds to nearest, ties to even.
+template <class S> TSL_FN S narrow(float x) {
+  if constexpr (S::kExponent == Half::kExponent) return {half_bits(x)};
+  else return {bfloat16_bits(x)};
+}
+
+/// Behind each body s_<name> for float: the same op for f16 and bf16.
+#define TSL_SHORT_UNARY(name) \
+  template <int E> TSL_FN Short<E> s_##name(Short<E> x) { return narrow<Short<E>>(s_##name(widen(x))); }
+#define TSL_SHORT_BINARY(name) \
+  template <int E> TSL_FN Short<E> s_##name(Short<E> a, Short<E> b) { return narrow<Short<E>>(s_##name(widen(a), widen(b))); }
+#define TSL_SHORT_PREDICATE(name) \
+  template <int E> TSL_FN bool s_##name(Short<E> x) { return s_##name(widen(x)); }
+#define TSL_SHORT_COMPARE(name) \
+  template <int E> TSL_FN bool s_##name(Short<E> a, Short<E> b) { return s_##name(widen(a), widen(b)); }
+
+// ---- Kinds of types ------------------------------------------------------------------------------------------
+
+template <class T> constexpr bool kIsFloat = false;
+template <> inline constexpr bool kIsFloat<float> = true;
+template <> inline constexpr bool kIsFloat<double> = true;
+template <class T> constexpr bool kIsShort = false;
+template <int E> inline constexpr bool kIsShort<Short<E>> = true;
+template <class T> constexpr bool kIsBool = false;
+template <> inline constexpr bool kIsBool<bool> = true;
+template <class T> constexpr bool kIsInteger = !kIsFloat<T> && !kIsShort<T> && !kIsBool<T>;
+template <class T> constexpr bool kIsSigned = static_cast<T>(-1) < static_cast<T>(0);
+
+/// The unsigned type in which integers of T compute, so that they wrap around.
+template <bool kWide> struct UnsignedOf { using Type = Word; };
+template <> struct UnsignedOf<true> { using Type = DoubleWord; };
+template <class T> using Unsigned = typename UnsignedOf<(sizeof(T) > 4)>::Type;
+
+template <class I> struct IntegerLimits {
+  static constexpr I kMin = kIsSigned<I> ? static_cast<I>(1ull << (sizeof(I) * 8 - 1)) : static_cast<I>(0);
+  static constexpr I kMax = static_cast<I>(~static_cast<DoubleWord>(kMin));
+};
+
+// ---- Casts ---------------------------------------------------------------------------------------------------
+
+/// Floats to integers truncate and saturate; NaN becomes 0. Integers to integers wrap around. To bool: whether it
+/// is not zero. f64 and integers reach f16 and bf16 through f32.
+template <class To, class From> TSL_FN To s_cast(From x) {
+  if constexpr (kIsShort<From>) {
+    return s_cast<To>(widen(x));
+  } else if constexpr (kIsShort<To>) {
+    return narrow<To>(static_cast<float>(x));
+  } else if constexpr (kIsBool<To>) {
+    return x != From(0);
+  } else if constexpr (kIsInteger<To> && kIsFloat<From>) {
+    constexpr From lo = static_cast<From>(IntegerLimits<To>::kMin);
+    constexpr From beyond = static_cast<From>(IntegerLimits<To>::kMax / 2 + 1) * From(2);
+    From safe = select(x >= lo && x < beyond, x, From(0));
+    To result = static_cast<To>(safe);
+    result = select(x >= beyond, IntegerLimits<To>::kMax, result);
+    return select(x < lo, IntegerLimits<To>::kMin, result);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+// ---- Arithmetic ----------------------------------------------------------------------------------------------
+
+template <class T> TSL_FN T s_neg(T x) {
+  if constexpr (kIsFloat<T>) return -x;
+  else return static_cast<T>(0 - static_cast<Unsigned<T>>(x));
+}
+TSL_SHORT_UNARY(neg)
+
+template <class T> TSL_FN T s_abs(T x) {
+  if constexpr (kIsFloat<T>) return magnitude(x);
+  else return select(x < T(0), s_neg(x), x);
+}
+TSL_SHORT_UNARY(abs)
+
+template <class T> TSL_FN T s_sign(T x) { return select(x > T(0), T(1), select(x < T(0), static_cast<T>(-1), x)); }
+TSL_SHORT_UNARY(sign)
+
+template <class T> TSL_FN T s_relu(T x) { return select(x <= T(0), T(0), x); }
+TSL_SHORT_UNARY(relu)
+
+template <class T> TSL_FN T s_add(T a, T b) {
+  if constexpr (kIsFloat<T>) return a + b;
+  else if constexpr (kIsBool<T>) return a | b;
+  else return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
+}
+TSL_SHORT_BINARY(add)
+
+template <class T> TSL_FN T s_sub(T a, T b) {
+  if constexpr (kIsFloat<T>) return a - b;
+  else return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
+}
+TSL_SHORT_BINARY(sub)
+
+template <class T> TSL_FN T s_mul(T a, T b) {
+  if constexpr (kIsFloat<T>) return a * b;
+  else if constexpr (kIsBool<T>) return a & b;
+  else return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
+}
+TSL_SHORT_BINARY(mul)
+
+template <class T> TSL_FN T s_square(T x) { return s_mul(x, x); }
+TSL_SHORT_UNARY(square)
+
+template <class T> TSL_FN T s_div(T a, T b) { return a / b; }
+TSL_SHORT_BINARY(div)
+
+// Of equal operands (0 and -0) the first; of two NaNs too.
+template <class T> TSL_FN T s_maximum(T a, T b) { return select((a >= b) | (a != a), a, b); }
+template <class T> TSL_FN T s_minimum(T a, T b) { return select((a <= b) | (a != a), a, b); }
+TSL_SHORT_BINARY(maximum)
+TSL_SHORT_BINARY(minimum)
+
+// ---- Rounding: integers stay ---------------------------------------------------------------------------------
+
+template <class T> TSL_FN T s_round(T x) {
+  if constexpr (kIsFloat<T>) {
+    T size = magnitude(x);
+    T whole = (size + FloatTraits<T>::kWhole) - FloatTraits<T>::kWhole;  // rounds halves to even
+    return select(size < FloatTraits<T>::kWhole, copy_sign(whole, x), x);
+  } else {
+    return x;
+  }
+}
+template <class T> TSL_FN T s_floor(T x) {
+  if constexpr (kIsFloat<T>) {
+    T nearest = s_round(x);
+    return select(nearest > x, nearest - T(1), nearest);
+  } else {
+    return x;
+  }
+}
+template <class T> TSL_FN T s_ceil(T x) {
+  if constexpr (kIsFloat<T>) {
+    T nearest = s_round(x);
+    return copy_sign(select(nearest < x, nearest + T(1), nearest), x);
+  } else {
+    return x;
+  }
+}
+template <class T> TSL_FN T s_trunc(T x) {
+  if constexpr (kIsFloat<T>) return copy_sign(s_floor(magnitude(x)), x);
+  else return x;
+}
+TSL_SHORT_UNARY(round)
+TSL_SHORT_UNARY(floor)
+TSL_SHORT_UNARY(ceil)
+TSL_SHORT_UNARY(trunc)
+
+// ---- Questions and comparisons -------------------------------------------------------------------------------
+
+template <class T> TSL_FN bool s_isnan(T x) { return x != x; }
+template <class T> TSL_FN bool s_isinf(T x) { return magnitude(x) == infinity<T>(); }
+template <class T> TSL_FN bool s_isfinite(T x) { return magnitude(x) < infinity<T>(); }
+template <class T> TSL_FN bool s_logical_not(T x) { return x == T(0); }
+TSL_SHORT_PREDICATE(isnan)
+TSL_SHORT_PREDICATE(isinf)
+TSL_SHORT_PREDICATE(isfinite)
+TSL_SHORT_PREDICATE(logical_not)
+
+template <class T> TSL_FN bool s_eq(T a, T b) { return a == b; }
+template <class T> TSL_FN bool s_ne(T a, T b) { return a != b; }
+template <class T> TSL_FN bool s_lt(T a, T b) { return a < b; }
+template <class T> TSL_FN bool s_le(T a, T b) { return a <= b; }
+template <class T> TSL_FN bool s_gt(T a, T b) { return a > b; }
+template <class T> TSL_FN bool s_ge(T a, T b) { return a >= b; }
+TSL_SHORT_COMPARE(eq)
+TSL_SHORT_COMPARE(ne)
+TSL_SHORT_COMPARE(lt)
+TSL_SHORT_COMPARE(le)
+TSL_SHORT_COMPARE(gt)
+TSL_SHORT_COMPARE(ge)
+
+template <class T> TSL_FN T s_where(bool c, T a, T b) { return c ? a : b; }
+
+// ---- Bits, of bool and integers ------------------------------------------------------------------------------
+
+template <class T> TSL_FN T s_bit_and(T a, T b) { return static_cast<T>(a & b); }
+template <class T> TSL_FN T s_bit_or(T a, T b) { return static_cast<T>(a | b); }
+template <class T> TSL_FN T s_bit_xor(T a, T b) { return static_cast<T>(a ^ b); }
+template <class T> TSL_FN T s_bit_not(T x) {
+  if constexpr (kIsBool<T>) return !x;
+  else return static_cast<T>(~x);
+}
+
+// ---- Division that rounds down -------------------------------------------------------------------------------
+
+/// Whether floordiv and mod fail: only integers do. (Their result is then 0.)
+template <class T> TSL_FN bool divides_by_zero(T b) {
+  if constexpr (kIsInteger<T>) return b == 0;
+  else return false;
+}
+
+/// How floats divide, as Python and NumPy do: `quotient` is whole and `rest` has the sign of b.
+template <class F> struct Division { F quotient, rest; };
+
+TSL_FN double exact_remainder(double a, double b) { return TSL_LIBM(fmod)(a, b); }
+
+/// From the exact remainder of a / b, with a's sign.
+TSL_FN Division<double> divide_from_remainder(double a, double b, double rest) {
+  double quotient = (a - rest) / b;
+  bool below = (rest != 0) & ((rest < 0) != (b < 0));
+  quotient = select(below, quotient - 1, quotient);
+  rest = select(rest == 0, copy_sign(rest, b), select(below, rest + b, rest));
+  double whole = s_round(quotient);  // it is whole but for rounding
+  whole = select(whole == 0, copy_sign(whole, a / b), whole);
+  return {select(b == 0, a / b, whole), rest};
+}
+template <class F> TSL_FN Division<double> divide_floor(F a, F b) {
+  return divide_from_remainder(a, b, exact_remainder(a, b));
+}
+
+/// Floats whose quotient is small enough for double arithmetic to find the remainder exactly: nearly all.
+TSL_FN bool divides_easily(float a, float b) {
+  bool small = magnitude(static_cast<double>(a) / static_cast<double>(b)) < 0x1p28, finite = s_isfinite(b);
+  return small & finite;
+}
+TSL_FN Division<double> divide_floor_easily(float af, float bf) {
+  double a = af, b = bf;
+  double quotient = s_trunc(a / b);
+  double rest = a - quotient * b;  // exact; the quotient may be too large by one in size
+  double overshot = copy_sign(magnitude(b), a);
+  bool correct = (rest == 0) | ((rest < 0) == (a < 0));
+  return divide_from_remainder(a, b, select(correct, copy_sign(rest, select(rest == 0, a, rest)), rest + overshot));
+}
+
+template <class T> TSL_FN T s_floordiv(T a, T b) {
+  if constexpr (kIsFloat<T>) {
+    return static_cast<T>(divide_floor(a, b).quotient);
+  } else {
+    if (b == 0) return 0;
+    if (kIsSigned<T> && b == static_cast<T>(-1)) return s_neg(a);  // the least integer wraps around
+    T quotient = static_cast<T>(a / b);
+    return static_cast<T>(quotient - ((a % b != 0) & ((a < 0) != (b < 0))));
+  }
+}
+template <class T> TSL_FN T s_mod(T a, T b) {
+  if constexpr (kIsFloat<T>) {
+    return static_cast<T>(divide_floor(a, b).rest);
+  } else {
+    if (b == 0 || (kIsSigned<T> && b == static_cast<T>(-1))) return 0;
+    T rest = static_cast<T>(a % b);
+    return static_cast<T>(rest + select((rest != 0) & ((rest < 0) != (b < 0)), b, T(0)));
+  }
+}
+TSL_SHORT_BINARY(floordiv)
+TSL_SHORT_BINARY(mod)
+
+}  // namespace tsl::math

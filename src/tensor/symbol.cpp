@@ -1,0 +1,334 @@
+#include "tensor/symbol.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tsl {
+
+namespace {
+
+using Kind = Symbol::Kind;
+
+constexpr int kSettledDepth = 4;    // how far to look for operands that guards already fix; a cheap bound
+constexpr size_t kMaxFactors = 16;  // longer products are rare and need no normal form
+
+bool is_constant(const Symbol* s) {
+  return s->kind == Kind::constant;
+}
+bool is_integer(const Symbol* s) {
+  return s->hint.type == ScalarType::integer;
+}
+bool is_integer(const Symbol* s, int64_t value) {
+  return is_constant(s) && is_integer(s) && s->hint.integer == value;
+}
+bool is_expression(const Symbol* s, ScalarOp op) {
+  return s->kind == Kind::expression && s->op == op && is_integer(s);
+}
+
+bool commutes(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::add:
+    case ScalarOp::mul:
+    case ScalarOp::eq:
+    case ScalarOp::ne:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+uint64_t hash_of(const Symbol& s) {
+  uint64_t hash = static_cast<uint64_t>(s.kind);
+  const auto mix = [&hash](uint64_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
+  };
+  mix(static_cast<uint64_t>(s.op));
+  if (s.kind == Kind::constant) {
+    mix(static_cast<uint64_t>(s.hint.type));
+    mix(s.hint.bits());
+  }
+  mix(s.a ? s.a->id + 1 : 0);
+  mix(s.b ? s.b->id + 1 : 0);
+  return hash;
+}
+
+bool is_same(const Symbol& x, const Symbol& y) {
+  if (x.kind != y.kind) return false;
+  if (x.kind == Kind::constant) return x.hint == y.hint;
+  return x.op == y.op && x.a == y.a && x.b == y.b;
+}
+
+// An integer symbol as base + constant; a null base stands for a plain constant.
+struct Sum {
+  const Symbol* base;
+  int64_t constant;
+};
+
+Sum split_sum(const Symbol* s) {
+  if (is_constant(s)) return {nullptr, s->hint.integer};
+  if (is_expression(s, ScalarOp::add) && is_constant(s->b)) return {s->a, s->b->hint.integer};
+  return {s, 0};
+}
+
+// An integer symbol as factors * constant, the factors in order of creation.
+struct Product {
+  std::vector<const Symbol*> factors;
+  int64_t constant = 1;
+
+  explicit Product(const Symbol* s) {
+    collect(s);
+    sort();
+  }
+  Product(const Symbol* a, const Symbol* b) {
+    collect(a);
+    collect(b);
+    sort();
+  }
+
+ private:
+  void collect(const Symbol* s) {
+    if (is_constant(s))
+      constant = wrapping_mul(constant, s->hint.integer);
+    else if (is_expression(s, ScalarOp::mul)) {
+      collect(s->a);
+      collect(s->b);
+    } else
+      factors.push_back(s);
+  }
+  void sort() {
+    std::sort(factors.begin(), factors.end(), [](const Symbol* x, const Symbol* y) { return x->id < y->id; });
+  }
+};
+
+}  // namespace
+
+const Symbol* SymbolTable::intern(Symbol symbol) {
+  const uint64_t hash = hash_of(symbol);
+  const auto [first, last] = index_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (is_same(*it->second, symbol)) return it->second;
+  }
+  symbol.id = static_cast<uint32_t>(symbols_.size());
+  symbol.table = this;
+  symbols_.push_back(symbol);
+  index_.emplace(hash, &symbols_.back());
+  return &symbols_.back();
+}
+
+const Symbol* SymbolTable::input(Scalar hint) {
+  const uint32_t id = static_cast<uint32_t>(symbols_.size());
+  symbols_.push_back(Symbol{Kind::input, ScalarOp::add, input_count_++, id, hint, nullptr, nullptr, this});
+  return &symbols_.back();
+}
+
+const Symbol* SymbolTable::size_input(int64_t hint) {
+  const Symbol* size = input(Scalar::of(hint));
+  settled_.insert(apply(ScalarOp::lt, size, constant(Scalar::of(int64_t{0}))));
+  return size;
+}
+
+const Symbol* SymbolTable::constant(Scalar value) {
+  return intern(Symbol{Kind::constant, ScalarOp::add, 0, 0, value, nullptr, nullptr, this});
+}
+
+const Symbol* SymbolTable::expression(ScalarOp op, const Symbol* a, const Symbol* b) {
+  const Scalar hint = tsl::apply(op, a->hint, b ? b->hint : Scalar());
+  if (b && commutes(op) && (is_constant(a) || (!is_constant(b) && b->id < a->id))) std::swap(a, b);
+  return intern(Symbol{Kind::expression, op, 0, 0, hint, a, b, this});
+}
+
+const Symbol* SymbolTable::apply(ScalarOp op, const Symbol* a, const Symbol* b) {
+  if (!is_binary(op)) b = nullptr;
+  if (is_constant(a) && (!b || is_constant(b)))
+    return constant(tsl::apply(op, a->hint, b ? b->hint : Scalar()));
+  if (const Symbol* simpler = simplify(op, a, b)) return simpler;
+  const Symbol* result = expression(op, a, b);  // throws before any guard if this run divides by zero
+  guard_operands(op, a, b);
+  return result;
+}
+
+// What an expression's type or existence depends on.
+void SymbolTable::guard_operands(ScalarOp op, const Symbol* a, const Symbol* b) {
+  if (!b || is_constant(b) || a->hint.type == ScalarType::real || b->hint.type == ScalarType::real) return;
+  const Symbol* zero = constant(Scalar::of(int64_t{0}));
+  if (op == ScalarOp::floordiv || op == ScalarOp::mod) pin(apply(ScalarOp::ne, b, zero), "division by zero");
+  if (op == ScalarOp::pow) pin(apply(ScalarOp::lt, b, zero), "sign of an exponent");
+}
+
+// Null if there is nothing simpler. Only rules that are exact for wrapping integers.
+const Symbol* SymbolTable::simplify(ScalarOp op, const Symbol* a, const Symbol* b) {
+  if (!b || !is_integer(a) || !is_integer(b)) return nullptr;
+  switch (op) {
+    case ScalarOp::add:
+      return sum(a, b);
+    case ScalarOp::sub:
+      return difference(a, b);
+    case ScalarOp::mul:
+      return product(a, b);
+    case ScalarOp::floordiv:
+      return is_integer(b, 1) ? a : nullptr;
+    case ScalarOp::mod:
+      return is_integer(b, 1) ? constant(Scalar::of(int64_t{0})) : nullptr;
+    case ScalarOp::pow:
+      return is_integer(b, 1) ? a : nullptr;
+    case ScalarOp::minimum:
+    case ScalarOp::maximum:
+      return a == b ? a : nullptr;
+    case ScalarOp::eq:
+    case ScalarOp::le:
+    case ScalarOp::ge:
+      return a == b ? constant(Scalar::of(true)) : nullptr;
+    case ScalarOp::ne:
+    case ScalarOp::lt:
+    case ScalarOp::gt:
+      return a == b ? constant(Scalar::of(false)) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+const Symbol* SymbolTable::sum(const Symbol* a, const Symbol* b) {
+  const Sum x = split_sum(a), y = split_sum(b);
+  const Symbol* base = x.base && y.base ? expression(ScalarOp::add, x.base, y.base)
+                       : x.base         ? x.base
+                                        : y.base;
+  const int64_t total = wrapping_add(x.constant, y.constant);
+  return total == 0 ? base : expression(ScalarOp::add, base, constant(Scalar::of(total)));
+}
+
+const Symbol* SymbolTable::difference(const Symbol* a, const Symbol* b) {
+  const Sum x = split_sum(a), y = split_sum(b);
+  const Symbol* rest = constant(Scalar::of(wrapping_sub(x.constant, y.constant)));
+  if (!y.base) return apply(ScalarOp::add, a, constant(Scalar::of(wrapping_sub(0, y.constant))));
+  if (x.base == y.base) return rest;
+  if (x.base && is_expression(x.base, ScalarOp::add)) {  // (p + q) - q
+    if (x.base->a == y.base) return apply(ScalarOp::add, x.base->b, rest);
+    if (x.base->b == y.base) return apply(ScalarOp::add, x.base->a, rest);
+  }
+  return nullptr;
+}
+
+const Symbol* SymbolTable::product(const Symbol* a, const Symbol* b) {
+  const Product all(a, b);
+  if (all.constant == 0) return constant(Scalar::of(int64_t{0}));
+  if (all.factors.size() > kMaxFactors) return nullptr;
+  const Symbol* result = all.factors.front();
+  for (size_t i = 1; i < all.factors.size(); ++i) result = expression(ScalarOp::mul, result, all.factors[i]);
+  return all.constant == 1 ? result : expression(ScalarOp::mul, result, constant(Scalar::of(all.constant)));
+}
+
+bool SymbolTable::is_settled(const Symbol* symbol, int depth) const {
+  if (is_constant(symbol) || settled_.count(symbol)) return true;
+  if (symbol->kind == Kind::input || depth == 0) return false;
+  return is_settled(symbol->a, depth - 1) && (!symbol->b || is_settled(symbol->b, depth - 1));
+}
+
+Scalar SymbolTable::pin(const Symbol* symbol, const char* reason) {
+  if (is_settled(symbol, kSettledDepth)) return symbol->hint;
+  guards_.push_back({symbol, reason});
+  settled_.insert(symbol);
+  // A symbol found equal to a constant is known from here on.
+  if (symbol->kind == Kind::expression && symbol->op == ScalarOp::eq && symbol->hint.boolean &&
+      is_constant(symbol->b) && symbol->a->hint == symbol->b->hint &&
+      symbol->a->hint.type != ScalarType::real) {
+    settled_.insert(symbol->a);
+  }
+  return symbol->hint;
+}
+
+void SymbolTable::evaluate(std::span<Scalar> values, uint32_t first) const {
+  const Scalar one = Scalar::of(int64_t{1});
+  for (uint32_t id = first; id < values.size(); ++id) {
+    const Symbol& s = symbols_[id];
+    if (s.kind == Kind::constant) values[id] = s.hint;
+    if (s.kind != Kind::expression) continue;
+    const Scalar a = values[s.a->id], b = s.b ? values[s.b->id] : Scalar();
+    const bool divides = s.op == ScalarOp::floordiv || s.op == ScalarOp::mod;
+    const bool by_zero = divides && b.type != ScalarType::real && b.bits() == 0;
+    values[id] = by_zero ? tsl::apply(ScalarOp::mul, b, one) : tsl::apply(s.op, a, b);
+  }
+}
+
+namespace {
+
+const Symbol* symbol_of(SymbolTable& table, Dim d) {
+  return d.symbol() ? d.symbol() : table.constant(Scalar::of(d.hint()));
+}
+
+// Rounds towards plus infinity; b > 0.
+int64_t divide_up(int64_t a, int64_t b) {
+  return a / b + (a % b > 0 ? 1 : 0);
+}
+
+// Asks base == limit, or base < limit, of a size. `factor * x < limit` is asked of x, so that one fact is one
+// guard.
+bool ask_constant(SymbolTable& table, ScalarOp op, const Symbol* base, int64_t limit) {
+  if (is_expression(base, ScalarOp::mul) && is_constant(base->b) && base->b->hint.integer > 0) {
+    const int64_t factor = base->b->hint.integer;
+    if (op == ScalarOp::eq && limit % factor != 0) return false;
+    limit = op == ScalarOp::eq ? limit / factor : divide_up(limit, factor);
+    base = base->a;
+  }
+  return table.pin(table.apply(op, base, table.constant(Scalar::of(limit))), "size").boolean;
+}
+
+}  // namespace
+
+Dim Dim::combine_symbols(ScalarOp op, Dim a, Dim b) {
+  SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
+  return Dim(table.apply(op, symbol_of(table, a), symbol_of(table, b)));
+}
+
+Dim operator/(Dim a, Dim b) {
+  if (b.hint() == 0) fail(ErrorKind::value, "a size is divided by zero");
+  if (!a.symbol_ && !b.symbol_)
+    return Dim(tsl::apply(ScalarOp::floordiv, Scalar::of(a.value_), Scalar::of(b.value_)).integer);
+  SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
+  Product over(symbol_of(table, a)), under(symbol_of(table, b));
+  for (auto factor = under.factors.begin(); factor != under.factors.end();) {
+    const auto common = std::find(over.factors.begin(), over.factors.end(), *factor);
+    if (common == over.factors.end()) {
+      ++factor;
+      continue;
+    }
+    // The factor must not be 0 in a later run either, or there would be nothing to divide by.
+    table.pin(table.apply(ScalarOp::ne, *factor, table.constant(Scalar::of(int64_t{0}))), "size");
+    over.factors.erase(common);
+    factor = under.factors.erase(factor);
+  }
+  if (under.constant != 0 && over.constant % under.constant == 0) {
+    over.constant /= under.constant;
+    under.constant = 1;
+  }
+  const auto multiply = [&table](const Product& product) {
+    const Symbol* result = table.constant(Scalar::of(product.constant));
+    for (const Symbol* factor : product.factors) result = table.apply(ScalarOp::mul, result, factor);
+    return result;
+  };
+  return Dim(table.apply(ScalarOp::floordiv, multiply(over), multiply(under)));
+}
+
+bool Dim::ask(ScalarOp op, Dim a, Dim b) {
+  if (a.symbol_ == b.symbol_) return op == ScalarOp::eq;  // both symbolic, and the same
+  SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
+  const Sum x = split_sum(symbol_of(table, a)), y = split_sum(symbol_of(table, b));
+  if (x.base == y.base) return op == ScalarOp::eq ? x.constant == y.constant : x.constant < y.constant;
+  if (!y.base) return ask_constant(table, op, x.base, wrapping_sub(y.constant, x.constant));
+  if (!x.base) {
+    const int64_t constant = wrapping_sub(x.constant, y.constant);
+    if (op == ScalarOp::eq) return ask_constant(table, op, y.base, constant);
+    return !ask_constant(table, op, y.base, wrapping_add(constant, 1));  // c < y  is  not (y < c + 1)
+  }
+  return table.pin(table.apply(op, symbol_of(table, a), symbol_of(table, b)), "size").boolean;
+}
+
+int64_t Dim::pin_symbol() const {
+  return symbol_->table->pin(symbol_, "size").integer;
+}
+
+}  // namespace tsl

@@ -1,0 +1,101 @@
+#include "tensor/tensor.h"
+
+#include <cstdlib>
+#include <new>
+
+#include <fmt/format.h>
+
+namespace tsl {
+
+Storage::~Storage() = default;
+
+void Storage::destroy(Storage* storage) {
+  if (storage->allocator_)
+    storage->allocator_->free(storage);
+  else
+    delete storage;  // memory that is someone else's
+}
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kMaxFree = 0;  // lets the sanitizer see every use after the end
+#else
+constexpr size_t kMaxFree = 4096;  // per thread, about 1.4 MB: a large model's parameters come and go at once
+#endif
+
+struct FreeNode {
+  FreeNode* next;
+};
+
+// Freed blocks of sizeof(TensorData). A block belongs to whichever thread frees it, so tensors may end on
+// another thread than they began. Without a destructor, so that it can be used for as long as its thread
+// runs.
+struct FreeList {
+  FreeNode* head;
+  size_t size;
+  bool closed;
+};
+
+thread_local constinit FreeList free_list{nullptr, 0, false};
+
+// Empties the list when its thread ends. Tensors that end later still are simply freed.
+struct FreeListOwner {
+  ~FreeListOwner() {
+    free_list.closed = true;
+    while (FreeNode* node = free_list.head) {
+      free_list.head = node->next;
+      ::operator delete(node);
+    }
+  }
+};
+
+void own_free_list() {
+  thread_local FreeListOwner owner;
+  (void)owner;
+}
+
+}  // namespace
+
+TensorData* TensorData::make() {
+  if (FreeNode* node = free_list.head) {
+    free_list.head = node->next;
+    --free_list.size;
+    return new (node) TensorData;
+  }
+  return new (::operator new(sizeof(TensorData))) TensorData;
+}
+
+void TensorData::destroy(TensorData* data) {
+  data->~TensorData();
+  if (free_list.closed || free_list.size >= kMaxFree) {
+    ::operator delete(data);
+    return;
+  }
+  if (!free_list.head) own_free_list();
+  free_list.head = new (data) FreeNode{free_list.head};
+  ++free_list.size;
+}
+
+Tensor::Tensor(DType dtype, const Layout& layout, Ref<Storage> storage) : data_(TensorData::make()) {
+  data_->dtype = dtype;
+  data_->layout = layout;
+  data_->storage = std::move(storage);
+}
+
+Tensor Tensor::with_layout(const Layout& layout) const {
+  Tensor view(data_->dtype, layout, data_->storage);
+  view->recording = data_->recording;
+  view->node = data_->node;
+  return view;
+}
+
+std::string describe(const Tensor& tensor) {
+  return describe(tensor.dtype(), tensor.shape());
+}
+
+std::string describe(DType dtype, const Shape& shape) {
+  return fmt::format("{}{}", name_of(dtype), to_string(shape));
+}
+
+}  // namespace tsl

@@ -1,0 +1,163 @@
+// How far the approximated functions are from the truth, over all floats. `test_backend "[accuracy]" -s` prints the
+// measured errors.
+#include <functional>
+
+#include "catch.h"
+#include "kernel_fixture.h"
+
+using namespace kernel_test;
+using Real = long double;
+static_assert(sizeof(Real) > sizeof(double), "the references need more digits than double has");
+
+namespace {
+
+/// The distance in units of the last place of the exact value; a subnormal one's last place is the least float.
+template <class T>
+double ulps(T got, Real exact) {
+  using Limits = std::numeric_limits<T>;
+  const T want = static_cast<T>(exact);
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
+  if (std::isinf(want) || std::isinf(got)) {
+    // Between the greatest float and infinity either will do.
+    const bool near = std::isinf(exact) ? got == want : std::abs(exact) >= Limits::max() && std::abs(got) >= Limits::max() && (got > 0) == (exact > 0);
+    return near ? 0 : INFINITY;
+  }
+  int exponent;
+  std::frexp(exact == 0 ? static_cast<Real>(Limits::denorm_min()) : exact, &exponent);
+  exponent = std::max(exponent, Limits::min_exponent);
+  return static_cast<double>(std::abs(static_cast<Real>(got) - exact) / std::ldexp(Real(1), exponent - Limits::digits));
+}
+
+Real sigmoid(Real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+Real times_or_zero(Real x, Real factor) { return factor == 0 ? -0.0L : x * factor; }
+Real gelu(Real x) {
+  return x < -60 ? -0.0L : times_or_zero(x, 0.5L * std::erfc(-x * 0.70710678118654752440084436210484904L));
+}
+Real gelu_tanh(Real x) {
+  return x < -60 ? -0.0L : times_or_zero(x, sigmoid(1.59576912160573071175978423973752747L * (x + 0.044715L * x * x * x)));
+}
+
+struct Function {
+  Op op;
+  const char* name;
+  std::function<Real(Real)> exact;
+  bool fades = false;  // in f64, inexact near the least normal number; see scalar_functions.h
+  double limit64 = 4;
+};
+const std::vector<Function>& functions() {
+  static const std::vector<Function> list = {
+#define TSL_EXACT(name) {Op::name, #name, [](Real x) { return std::name(x); }}
+      TSL_EXACT(exp), TSL_EXACT(expm1), TSL_EXACT(log), TSL_EXACT(log1p), TSL_EXACT(sqrt), TSL_EXACT(sin), TSL_EXACT(cos),
+      TSL_EXACT(tan), TSL_EXACT(asin), TSL_EXACT(acos), TSL_EXACT(atan), TSL_EXACT(sinh), TSL_EXACT(cosh), TSL_EXACT(tanh),
+      TSL_EXACT(erf),
+#undef TSL_EXACT
+      {Op::rsqrt, "rsqrt", [](Real x) { return 1 / std::sqrt(x); }},
+      {Op::sigmoid, "sigmoid", sigmoid},
+      {Op::silu, "silu", [](Real x) { return x < -20000 ? -0.0L : times_or_zero(x, sigmoid(x)); }, true},
+      {Op::softplus, "softplus", [](Real x) { return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x))); }},
+      {Op::gelu, "gelu", gelu, true, 6},  // glibc's erfc alone is off by up to 5 in the tail
+      {Op::gelu_tanh, "gelu_tanh", gelu_tanh, true},
+  };
+  return list;
+}
+
+const std::vector<double>& specials() {
+  static const std::vector<double> list = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 88.7, -87.4, -103.9, 710, -745};
+  return list;
+}
+
+template <class T>
+std::vector<T> samples(size_t n) {
+  std::vector<T> x;
+  for (double s : specials()) x.push_back(static_cast<T>(s));
+  using Bits = typename math::FloatTraits<T>::Bits;
+  Random random(17);
+  constexpr int fraction = std::numeric_limits<T>::digits - 1;
+  // Every exponent and sign, some fractions each.
+  for (Bits exponent = 0; exponent < (Bits(1) << (sizeof(T) * 8 - fraction)); ++exponent) {
+    for (Bits f : {Bits(0), Bits(1), (Bits(1) << fraction) - 1, static_cast<Bits>(random.next()) & ((Bits(1) << fraction) - 1)}) {
+      x.push_back(math::from_bits(static_cast<Bits>(exponent << fraction | f)));
+    }
+  }
+  while (x.size() < n / 2) x.push_back(math::from_bits(static_cast<Bits>(random.next())));
+  while (x.size() < n) x.push_back(static_cast<T>((random.unit() - 0.5) * std::exp2(8 - 12 * random.unit())));  // where things happen
+  return x;
+}
+
+template <class T>
+void check_function(const Function& f, size_t n, double limit, DType dtype) {
+  const std::vector<T> x = samples<T>(n);
+  std::vector<T> y(x.size());
+  const void* in[1] = {x.data()};
+  best().map[static_cast<int>(f.op)][index(dtype)](y.data(), in, x.size());
+  double worst = 0;
+  T at = 0;
+  size_t wrong_zeros = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Real exact = f.exact(x[i]);
+    const double error = ulps(y[i], exact);
+    const bool faded = dtype == DType::f64 && f.fades && std::abs(exact) < 0x1p-1010L;
+    if (error > worst && !faded) {
+      worst = error;
+      at = x[i];
+    }
+    if (exact == 0 && x[i] == 0) wrong_zeros += y[i] != 0 || std::signbit(y[i]) != std::signbit(exact);
+  }
+  INFO(f.name << " " << name_of(dtype) << ": max " << worst << " ulp at " << at);
+  CHECK(worst <= limit);
+  CHECK(wrong_zeros == 0);
+}
+
+}  // namespace
+
+TEST_CASE("f32 functions are within 2 ulp", "[kernels][accuracy]") {
+  for (const Function& f : functions()) check_function<float>(f, 1000000, 2, DType::f32);
+}
+
+TEST_CASE("f64 functions are within 4 ulp", "[kernels][accuracy]") {
+  for (const Function& f : functions()) check_function<double>(f, 100000, f.limit64, DType::f64);
+}
+
+namespace {
+
+void check_binary(Op op, const char* name, Real (*exact)(Real, Real)) {
+  Random random(23);
+  std::vector<float> a, b;
+  for (double s : specials()) {
+    for (double t : specials()) {
+      for (double scale : {1.0, 2.0, 3.0}) {
+        a.push_back(static_cast<float>(s));
+        b.push_back(static_cast<float>(t * scale));
+      }
+    }
+  }
+  while (a.size() < 1000000) {
+    const auto x = math::as_float(static_cast<uint32_t>(random.next() >> 32)), y = math::as_float(static_cast<uint32_t>(random.next() >> 32));
+    const bool moderate = a.size() % 2 && std::isfinite(x) && x != 0;  // pow: results of every size
+    a.push_back(moderate ? std::abs(x) : x);
+    b.push_back(moderate ? static_cast<float>((random.unit() - 0.5) * 300 / (std::log2(std::abs(x)) + 0.001)) : y);
+  }
+  std::vector<float> y(a.size());
+  const void* in[2] = {a.data(), b.data()};
+  best().map[static_cast<int>(op)][index(DType::f32)](y.data(), in, a.size());
+  double worst = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const Real value = exact(a[i], b[i]);
+    const double error = ulps(y[i], value);
+    if (error > worst) {
+      worst = error;
+      at = i;
+    }
+    if (value == 0 && std::signbit(value) != std::signbit(y[i])) FAIL_CHECK(name << "(" << a[i] << ", " << b[i] << ") has the wrong sign");
+  }
+  INFO(name << ": max " << worst << " ulp at " << a[at] << ", " << b[at]);
+  CHECK(worst <= 2);
+}
+
+}  // namespace
+
+TEST_CASE("f32 pow and atan2 are within 2 ulp", "[kernels][accuracy]") {
+  check_binary(Op::pow, "pow", [](Real x, Real y) { return std::pow(x, y); });
+  check_binary(Op::atan2, "atan2", [](Real y, Real x) { return std::atan2(y, x); });
+}

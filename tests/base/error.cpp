@@ -1,0 +1,103 @@
+#include "base/error.h"
+
+#include "catch.h"
+
+using namespace tsl;
+
+namespace {
+
+Error shape_error(uint32_t id) {
+  return {ErrorKind::shape,
+          "cannot add",
+          {id, 12, 17},
+          {"a: f32[2]   b: f32[3]"},
+          {{"loss", {id, 0, 3}}, {"<main>", {id, 9, 11}}}};
+}
+
+}  // namespace
+
+TEST_CASE("an error is rendered with its place, notes and calls") {
+  SourceMap sources;
+  const uint32_t id = sources.add("mnist.tsl", "let a = 1\n  a + b\n");
+  CHECK(render(shape_error(id), sources) ==
+        "error[shape]: cannot add\n"
+        "  --> mnist.tsl:2:3\n"
+        "   2 |   a + b\n"
+        "     |   ^^^^^\n"
+        "     = a: f32[2]   b: f32[3]\n"
+        "  called from loss (mnist.tsl:1), <main> (mnist.tsl:1)\n");
+}
+
+TEST_CASE("an error without a place is rendered without one") {
+  SourceMap sources;
+  CHECK(render({ErrorKind::io, "no such file", {}, {}, {}}, sources) == "error[io]: no such file\n");
+}
+
+TEST_CASE("carets count code points and stay on one line") {
+  SourceMap sources;
+  const uint32_t id = sources.add("t.tsl", "é = β\nx");
+  const std::string text = render({ErrorKind::name, "m", {id, 5, 9}, {}, {}}, sources);
+  CHECK(text.find("t.tsl:1:5\n") != std::string::npos);
+  CHECK(text.find("|     ^\n") != std::string::npos);
+}
+
+TEST_CASE("an error at the end of the text points after it") {
+  SourceMap sources;
+  const uint32_t id = sources.add("t.tsl", "let x =");
+  const std::string text = render({ErrorKind::syntax, "m", {id, 7, 8}, {}, {}}, sources);
+  CHECK(text.find("t.tsl:1:8\n   1 | let x =\n     |        ^\n") != std::string::npos);
+}
+
+TEST_CASE("the traceback of a deep recursion shows its ends") {
+  SourceMap sources;
+  const uint32_t id = sources.add("t.tsl", "f()");
+  Error error{ErrorKind::limit, "too deep", {id, 0, 3}, {}, {}};
+  for (int i = 0; i < 1000; ++i) error.called_from.push_back({"f" + std::to_string(i), {id, 0, 3}});
+  const std::string text = render(error, sources);
+  CHECK(text.find("f0 (t.tsl:1)") != std::string::npos);
+  CHECK(text.find("f999 (t.tsl:1)") != std::string::npos);
+  CHECK(text.find("f500 ") == std::string::npos);
+  CHECK(text.find("more") != std::string::npos);
+}
+
+TEST_CASE("colour changes nothing but colour") {
+  SourceMap sources;
+  const uint32_t id = sources.add("mnist.tsl", "let a = 1\n  a + b\n");
+  std::string colored = render(shape_error(id), sources, true);
+  CHECK(colored.find("\x1b[") != std::string::npos);
+  for (size_t at; (at = colored.find("\x1b[")) != std::string::npos;) {
+    colored.erase(at, colored.find('m', at) - at + 1);
+  }
+  CHECK(colored == render(shape_error(id), sources));
+}
+
+TEST_CASE("fail throws a failure that carries its data and can be amended on the way") {
+  try {
+    try {
+      fail(ErrorKind::value, "bad {}", 7);
+    } catch (Failure& failure) {
+      failure.error().span = {1, 2, 3};
+      throw;
+    }
+  } catch (const Failure& failure) {
+    CHECK(failure.error().kind == ErrorKind::value);
+    CHECK(failure.error().message == "bad 7");
+    CHECK(std::string(failure.what()) == "bad 7");
+    CHECK(failure.error().span == Span{1, 2, 3});
+  }
+}
+
+TEST_CASE("every kind has a name") {
+  CHECK(name_of(ErrorKind::syntax) == "syntax");
+  CHECK(name_of(ErrorKind::user) == "user");
+  CHECK(name_of(ErrorKind::interrupt) == "interrupt");
+}
+
+TEST_CASE("the nearest name is near") {
+  const std::vector<std::string> names = {"length", "sum", "reshape", "x"};
+  CHECK(nearest_name("lenght", names) == "length");
+  CHECK(nearest_name("reshap", names) == "reshape");
+  CHECK(nearest_name("summ", names) == "sum");
+  CHECK(nearest_name("transpose", names).empty());
+  CHECK(nearest_name("q", {}).empty());
+}

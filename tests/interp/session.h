@@ -1,0 +1,47 @@
+// What the interpreter's tests share: an engine whose output is caught.
+#pragma once
+
+#include <string>
+
+#include "catch.h"
+#include "interp/engine.h"
+#include "interp/format.h"
+
+namespace tsl {
+
+class Session {
+ public:
+  explicit Session(EngineOptions options = {}) : engine(std::move(options)) {
+    engine.output = [this](std::string_view text) { printed += text; };
+  }
+
+  /// The value of a script as text.
+  std::string eval(const std::string& text) { return to_repr(engine, engine.run("test.tsl", text)); }
+  /// What a script prints.
+  std::string output(const std::string& text) {
+    printed.clear();
+    engine.run("test.tsl", text);
+    return printed;
+  }
+  /// The error that a script ends in. Fails the test if there is none.
+  Error error(const std::string& text) {
+    try {
+      engine.run("test.tsl", text);
+    } catch (const Failure& failure) {
+      return failure.error();
+    }
+    FAIL("no error was raised by: " << text);
+    return {};
+  }
+  /// "kind: message"
+  std::string error_text(const std::string& text) {
+    const Error e = error(text);
+    return std::string(name_of(e.kind)) + ": " + e.message;
+  }
+  uint32_t line_of(const Error& e) { return engine.sources().get(e.span.source).line_of(e.span.begin); }
+
+  std::string printed;
+  Engine engine;
+};
+
+}  // namespace tsl

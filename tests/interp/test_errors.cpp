@@ -1,0 +1,97 @@
+// Errors: where they are said to be, what catches them, and that nothing is lost.
+#include "session.h"
+
+using tsl::Error;
+using tsl::ErrorKind;
+using tsl::Session;
+
+TEST_CASE("an error has a place and the calls that led to it") {
+  Session s;
+  const Error e = s.error("fn g(x) {\n  return x.nothing\n}\nfn f(x) = g(x)\n\nf({a: 1})\n");
+  CHECK(s.line_of(e) == 2);
+  REQUIRE(e.called_from.size() == 2);
+  CHECK(e.called_from[0].function == "f");
+  CHECK(s.engine.sources().place(e.called_from[0].span) == "test.tsl:4");
+  CHECK(e.called_from[1].function == "<main>");
+  CHECK(s.engine.sources().place(e.called_from[1].span) == "test.tsl:6");
+}
+
+TEST_CASE("arguments that do not fit are the caller's fault") {
+  Session s;
+  const Error arity = s.error("fn f(a) = a\nfn g() = f(1, 2)\ng()");
+  CHECK(s.line_of(arity) == 2);
+  const Error kind = s.error("fn f(a: int) = a\n\nf(\"x\")");
+  CHECK(s.line_of(kind) == 3);
+  CHECK(kind.message == "'a' of f must be int, not str");
+  CHECK(s.error_text("fn f(a: list, g: fn, r: record) = a\nf([], len, 1)") == "type: 'r' of f must be record, not int");
+  CHECK(s.error_text("fn f(k: int = \"x\") = k\nf()") == "type: 'k' of f must be int, not str");
+  CHECK(s.error_text("fn f() -> int = \"x\"\nf()") == "type: the result of f must be int, not str");
+  CHECK(s.eval("fn f(x: float) -> float = x\nf(2)") == "2");
+  CHECK(s.error_text("fn f(x: f32[b]) = x\nf(1)") == "type: 'x' of f must be f32[b], not int");
+  CHECK(s.error_text("fn f(x: nosuch) = x").find("name: unknown type 'nosuch'") == 0);
+}
+
+TEST_CASE("try catches, and gives kind, message and line") {
+  Session s;
+  CHECK(s.eval("var r = nil\ntry {\n  error(\"boom\")\n} catch e { r = (e.kind, e.message, e.line) }\nr") == "(\"user\", \"boom\", 3)");
+  CHECK(s.eval("fn f() { try { return g() } catch e { return e.kind } }\nfn g() = [1][5]\nf()") == "\"index\"");
+  CHECK(s.eval("var l = []; for i in 0..3 { try { if i == 1 { error(\"x\") }; l += [i] } catch e { l += [-1] } }; l") == "[0, -1, 2]");
+  CHECK(s.eval("var n = 0; for i in 0..5 { try { if i == 3 { break }; continue } catch e { }; n = 99 }; n") == "0");
+  CHECK(s.eval("var r = 0; try { try { error(\"a\") } catch e { error(e.message + \"b\") } } catch e { r = e.message }; r") == "\"ab\"");
+  CHECK(s.eval("fn f() { try { error(\"x\") } catch e { return 1 }; return 2 }\nf()") == "1");
+  CHECK(s.eval("var r = 0; try { map(fn(x) = error(\"in map\"), [1]) } catch e { r = e.message }; r") == "\"in map\"");
+}
+
+TEST_CASE("a failed statement leaves every variable as it was") {
+  Session s;
+  const std::string head = "fn boom(l) { var m = l; m[0] = 99; error(\"boom\") }\nvar x = [1, 2]\n";
+  CHECK(s.eval(head + "try { x = boom(x) } catch e { }\nx") == "[1, 2]");
+  CHECK(s.eval(head + "try { x[7] = 5 } catch e { }\nx") == "[1, 2]");
+  CHECK(s.eval(head + "try { x += boom(x) } catch e { }\nx") == "[1, 2]");
+  CHECK(s.eval(head + "try { x[boom(x)] = 1 } catch e { }\nx") == "[1, 2]");
+  CHECK(s.eval(head + "try { (x, x) = (boom(x), 1) } catch e { }\nx") == "[1, 2]");
+  CHECK(s.eval(head + "fn f() { var y = x; try { y = boom(y) } catch e { return y }; return 0 }\nf()") == "[1, 2]");
+  CHECK(s.eval(head + "for i in 0..3 { try { x = if i == 1 { boom(x) } else { x + [i] } } catch e { } }\nx") == "[1, 2, 0, 2]");
+  CHECK(s.eval("var p = {w: [1, 2]}; try { p.w[5] = 1 } catch e { }; try { p.nope.x = 1 } catch e { }; p.w") == "[1, 2]");
+  CHECK(s.eval("var p = {w: [1]}; fn f() { p.w[9] = 1 }\ntry { f() } catch e { }; p.w") == "[1]");
+  CHECK(s.eval("var x = true; try { x = false and error(\"e\") } catch e { }; x") == "false");
+  CHECK(s.eval("var x = false; try { x = true and error(\"e\") } catch e { }; x") == "false");
+}
+
+TEST_CASE("recursion without end is an error, and the engine goes on") {
+  Session s;
+  const Error e = s.error("fn f(n) = 1 + f(n + 1)\nf(0)");
+  CHECK(e.kind == ErrorKind::limit);
+  const std::string shown = render(e, s.engine.sources());
+  CHECK(shown.find("more …") != std::string::npos);
+  CHECK(shown.size() < 2000);
+  CHECK(s.eval("1 + 1") == "2");
+  CHECK(s.eval("fn f(n) = 1 + f(n + 1)\nvar r = 0; try { f(0) } catch e { r = e.kind }; r") == "\"limit\"");
+  CHECK(s.eval("fn f(n) = if n == 0 { 0 } else { 1 + f(n - 1) }\nf(100000)") == "100000");
+}
+
+TEST_CASE("recursion through builtins ends before the stack does") {
+  Session s;
+  const Error e = s.error("fn f(n) = map(fn(x) = f(x + 1), [n])\nf(0)");
+  CHECK(e.kind == ErrorKind::limit);
+  CHECK(s.eval("fn depth(n) = if n == 0 { 0 } else { map(fn(x) = depth(x), [n - 1])[0] + 1 }\ndepth(100)") == "100");
+}
+
+TEST_CASE("an interrupt ends any loop and cannot be caught") {
+  Session s;
+  s.engine.interrupt_requested = true;
+  CHECK(s.error("while true { }").kind == ErrorKind::interrupt);
+  CHECK_FALSE(s.engine.interrupt_requested);
+  s.engine.interrupt_requested = true;
+  CHECK(s.error("var n = 0; for i in 0..10 { try { n += 1 } catch e { } }").kind == ErrorKind::interrupt);
+  s.engine.interrupt_requested = true;
+  CHECK(s.error("fn f(n) = f(n)\nf(1)").kind == ErrorKind::interrupt);
+  CHECK(s.eval("1") == "1");
+}
+
+TEST_CASE("values nested without bound go away without recursion") {
+  Session s;
+  CHECK(s.eval("var l = []; for i in 0..1000000 { l = [l] }; l = 0; l") == "0");
+  CHECK(s.eval("var r = nil; for i in 0..1000000 { r = {next: r} }; r = 0; r") == "0");
+  CHECK(s.eval("fn wrap(f) = fn() = f\nvar f = 0; for i in 0..300000 { f = wrap(f) }; f = 0; f") == "0");
+}

@@ -1,0 +1,235 @@
+#include "syntax/dump.h"
+
+#include <fmt/format.h>
+
+namespace tsl::test {
+
+using namespace ast;
+
+namespace {
+
+std::string operator_of(BinaryOp op) {
+  static const char* const kTexts[] = {
+      "+", "-", "*", "/", "//", "%", "**", "@", "==", "!=", "<", "<=", ">", ">=", "in", "|", "^", "&"};
+  return kTexts[static_cast<size_t>(op)];
+}
+
+std::string dump_block(const Block& block) {
+  std::string text = "{";
+  for (const Stmt* statement : block.statements) text += (text.size() > 1 ? "; " : "") + dump(*statement);
+  return text + "}";
+}
+
+std::string dump_pattern(const Pattern& pattern) {
+  if (!pattern.is_tuple) return pattern.variable ? *pattern.variable->name : "_";
+  std::string text = "(";
+  for (const Pattern* item : pattern.items) text += (text.size() > 1 ? " " : "") + dump_pattern(*item);
+  return text + ")";
+}
+
+std::string dump_annotation(const Annotation& annotation) {
+  std::string text = annotation.base ? *annotation.base : "";
+  if (!annotation.has_shape) return text;
+  text += "[";
+  for (const AnnotatedDim& dim : annotation.dims) {
+    if (text.back() != '[') text += " ";
+    if (dim.size >= 0) {
+      text += std::to_string(dim.size);
+    } else {
+      text += dim.variable ? (dim.binds ? "+" : "") + *dim.variable->name : "_";
+    }
+  }
+  return text + "]";
+}
+
+std::string dump_function(const Function& function) {
+  std::string text;
+  for (const Attribute& attribute : function.attributes) {
+    text += "@" + *attribute.name + "(";
+    for (const Argument& argument : attribute.args) {
+      if (text.back() != '(') text += " ";
+      text += (argument.name ? *argument.name + ":" : "") + dump(*argument.value);
+    }
+    text += ") ";
+  }
+  text += "(";
+  for (const Parameter& parameter : function.parameters) {
+    if (text.back() != '(') text += " ";
+    text += *parameter.variable->name;
+    if (parameter.annotation) text += ":" + dump_annotation(*parameter.annotation);
+    if (parameter.default_value) text += "=" + dump(*parameter.default_value);
+  }
+  text += ")";
+  if (function.returns) text += "->" + dump_annotation(*function.returns);
+  return text + " " + dump_block(*function.body);
+}
+
+std::string dump_items(const char* head, List<Expr*> items) {
+  std::string text = std::string("(") + head;
+  for (const Expr* item : items) text += " " + dump(*item);
+  return text + ")";
+}
+
+std::string dump_index(const IndexExpr& index) {
+  std::string text = "(index " + dump(*index.object);
+  const auto part = [](const Expr* e) { return e ? dump(*e) : std::string("_"); };
+  for (const IndexItem& item : index.items) {
+    text += " ";
+    if (item.kind == IndexItem::Kind::ellipsis) text += "...";
+    if (item.kind == IndexItem::Kind::value) text += dump(*item.value);
+    if (item.kind == IndexItem::Kind::slice)
+      text += part(item.start) + ":" + part(item.stop) + ":" + part(item.step);
+  }
+  return text + ")";
+}
+
+std::string dump_fstring(const FStringExpr& fstring) {
+  std::string text = "(f";
+  for (const FStringPart& part : fstring.parts) {
+    text += part.value ? " {" + dump(*part.value) + "|" + *part.spec + "}" : " \"" + *part.text + "\"";
+  }
+  return text + ")";
+}
+
+std::string dump_call(const CallExpr& call) {
+  std::string text = (call.is_pipe ? "(pipe " : "(call ") + dump(*call.callee);
+  for (const Argument& argument : call.args) {
+    text += " " + (argument.name ? *argument.name + ":" : "") + dump(*argument.value);
+  }
+  return text + ")";
+}
+
+std::string dump_record(const RecordExpr& record) {
+  std::string text = "(record";
+  for (const RecordEntry& entry : record.entries) {
+    text += " " + (entry.key ? *entry.key + ":" : "...") + dump(*entry.value);
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+std::string dump(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::nil:
+      return "nil";
+    case ExprKind::boolean:
+      return as<BoolExpr>(e).value ? "true" : "false";
+    case ExprKind::integer:
+      return std::to_string(as<IntExpr>(e).value);
+    case ExprKind::real:
+      return fmt::format("{}", as<RealExpr>(e).value);
+    case ExprKind::string:
+      return "\"" + *as<StringExpr>(e).text + "\"";
+    case ExprKind::fstring:
+      return dump_fstring(as<FStringExpr>(e));
+    case ExprKind::typed: {
+      const auto& typed = as<TypedExpr>(e);
+      return (typed.is_integer ? std::to_string(typed.integer) : fmt::format("{}", typed.real)) +
+             *typed.dtype;
+    }
+    case ExprKind::name:
+      return *as<NameExpr>(e).name;
+    case ExprKind::list:
+      return dump_items("list", as<ListExpr>(e).items);
+    case ExprKind::tuple:
+      return dump_items("tuple", as<TupleExpr>(e).items);
+    case ExprKind::record:
+      return dump_record(as<RecordExpr>(e));
+    case ExprKind::range: {
+      const auto& range = as<RangeExpr>(e);
+      return fmt::format("({} {} {})", range.closed ? "..=" : "..", dump(*range.begin), dump(*range.end));
+    }
+    case ExprKind::unary: {
+      const auto& unary = as<UnaryExpr>(e);
+      return fmt::format("({} {})", unary.op == UnaryOp::negate ? "-" : "not", dump(*unary.operand));
+    }
+    case ExprKind::binary: {
+      const auto& binary = as<BinaryExpr>(e);
+      return fmt::format("({} {} {})", operator_of(binary.op), dump(*binary.left), dump(*binary.right));
+    }
+    case ExprKind::logical: {
+      const auto& logical = as<LogicalExpr>(e);
+      return fmt::format("({} {} {})", logical.op == LogicalOp::and_ ? "and" : "or", dump(*logical.left),
+                         dump(*logical.right));
+    }
+    case ExprKind::call:
+      return dump_call(as<CallExpr>(e));
+    case ExprKind::index:
+      return dump_index(as<IndexExpr>(e));
+    case ExprKind::field:
+      return fmt::format("(. {} {})", dump(*as<FieldExpr>(e).object), *as<FieldExpr>(e).field);
+    case ExprKind::lambda:
+      return "(fn " + dump_function(*as<LambdaExpr>(e).function) + ")";
+    case ExprKind::if_: {
+      const auto& branch = as<IfExpr>(e);
+      const std::string otherwise = branch.otherwise ? " " + dump(*branch.otherwise) : "";
+      return fmt::format("(if {} {}{})", dump(*branch.condition), dump_block(*branch.then), otherwise);
+    }
+    case ExprKind::block:
+      return dump_block(*as<BlockExpr>(e).block);
+  }
+  return "?";
+}
+
+std::string dump(const Stmt& s) {
+  switch (s.kind) {
+    case StmtKind::expr:
+      return dump(*as<ExprStmt>(s).value);
+    case StmtKind::declare: {
+      const auto& declaration = as<DeclareStmt>(s);
+      const Pattern* first = declaration.pattern;
+      while (first->is_tuple && !first->items.empty()) first = first->items[0];
+      const bool is_mutable = first->variable && first->variable->is_mutable;
+      return fmt::format("{} {} = {}", is_mutable ? "var" : "let", dump_pattern(*declaration.pattern),
+                         dump(*declaration.value));
+    }
+    case StmtKind::assign: {
+      const auto& assign = as<AssignStmt>(s);
+      return fmt::format("{} {}= {}", dump(*assign.target), assign.has_op ? operator_of(assign.op) : "",
+                         dump(*assign.value));
+    }
+    case StmtKind::function: {
+      const auto& declared = as<FunctionStmt>(s);
+      return fmt::format("fn {} {}", *declared.function->name, dump_function(*declared.function));
+    }
+    case StmtKind::return_:
+      return as<ReturnStmt>(s).value ? "return " + dump(*as<ReturnStmt>(s).value) : "return";
+    case StmtKind::while_:
+      return fmt::format("while {} {}", dump(*as<WhileStmt>(s).condition),
+                         dump_block(*as<WhileStmt>(s).body));
+    case StmtKind::for_: {
+      const auto& loop = as<ForStmt>(s);
+      return fmt::format("for {} in {} {}", dump_pattern(*loop.pattern), dump(*loop.iterable),
+                         dump_block(*loop.body));
+    }
+    case StmtKind::break_:
+      return "break";
+    case StmtKind::continue_:
+      return "continue";
+    case StmtKind::import: {
+      const auto& import = as<ImportStmt>(s);
+      std::string text = fmt::format("import {}{}", import.is_file ? "file " : "", *import.path);
+      if (import.variable) text += " as " + *import.variable->name;
+      for (const ImportedName& item : import.names)
+        text += fmt::format(" {}>{}", *item.name, *item.variable->name);
+      return text;
+    }
+    case StmtKind::try_: {
+      const auto& attempt = as<TryStmt>(s);
+      return fmt::format("try {} catch {} {}", dump_block(*attempt.body), *attempt.error->name,
+                         dump_block(*attempt.handler));
+    }
+  }
+  return "?";
+}
+
+std::string dump(const Module& module) {
+  std::string text;
+  for (const Stmt* statement : module.main->body->statements) {
+    text += (text.empty() ? "" : "\n") + dump(*statement);
+  }
+  return text;
+}
+
+}  // namespace tsl::test

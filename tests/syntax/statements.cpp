@@ -1,0 +1,88 @@
+// Declarations, assignments, loops, functions, imports.
+#include "catch.h"
+#include "syntax/parsed.h"
+
+using namespace tsl;
+using namespace tsl::test;
+
+TEST_CASE("declarations") {
+  CHECK(tree_of("let x = 1") == "let x = 1");
+  CHECK(tree_of("var x = 1") == "var x = 1");
+  CHECK(tree_of("let (a, (b, _), c,) = t") == "let (a (b _) c) = t");
+  CHECK(tree_of("let _ = f()") == "let _ = (call f)");
+  CHECK(syntax_error("let x").message == "expected '=' after 'x', found the end of the text");
+  CHECK(syntax_error("let for = 1").notes == "'for' is a keyword");
+}
+
+TEST_CASE("assignments") {
+  CHECK(tree_of("x = 1") == "x = 1");
+  CHECK(tree_of("x[0, 1:] = y") == "(index x 0 1:_:_) = y");
+  CHECK(tree_of("p.w[0].b = y") == "(. (index (. p w) 0) b) = y");
+  CHECK(tree_of("(p, opt, l) = step(p)") == "(tuple p opt l) = (call step p)");
+  CHECK(tree_of("(x[0], p.w, _) = t") == "(tuple (index x 0) (. p w) _) = t");
+  for (const char* op : {"+", "-", "*", "/", "//", "%", "**", "@"}) {
+    CHECK(tree_of(std::string("x ") + op + "= y") == std::string("x ") + op + "= y");
+  }
+}
+
+TEST_CASE("what cannot be assigned to") {
+  CHECK(syntax_error("1 = x").message == "this cannot be assigned to");
+  CHECK(syntax_error("a + b = x").at == "a + b");
+  CHECK(syntax_error("f(x) = 1").message == "the result of a call cannot be assigned to");
+  CHECK(syntax_error("f(x).y = 1").message == "only a part of a variable can be assigned to");
+  CHECK(syntax_error("(a, b) += t").message == "only '=' assigns to a tuple");
+  CHECK(syntax_error("[a, b] = t").notes == "several names are assigned as a tuple: (a, b) = …");
+  CHECK(syntax_error("(a, 1) = t").at == "1");
+  CHECK(syntax_error("a = b = c").message == "expected a new line or ';' after 'b', found '='");
+}
+
+TEST_CASE("loops and jumps") {
+  CHECK(tree_of("while a { break; continue }") == "while a {break; continue}");
+  CHECK(tree_of("for i in 0..3 { f(i) }") == "for i in (.. 0 3) {(call f i)}");
+  CHECK(tree_of("for (k, v) in r { }") == "for (k v) in r {}");
+  CHECK(syntax_error("for k, v in r { }").notes == "a tuple is written in parentheses: (a, b)");
+  CHECK(tree_of("fn f() { return }") == "fn f () {return}");
+  CHECK(tree_of("fn f() { return\n1 }") == "fn f () {return; 1}");
+}
+
+TEST_CASE("try") {
+  CHECK(tree_of("try { f() } catch e { print(e.message) }") ==
+        "try {(call f)} catch e {(call print (. e message))}");
+  CHECK(syntax_error("try { f() }").message == "expected 'catch' after '}', found the end of the text");
+}
+
+TEST_CASE("functions") {
+  CHECK(tree_of("fn f() = 1") == "fn f () {return 1}");
+  CHECK(tree_of("fn f(x, k = 2, opts: record) -> f32 { return x }") ==
+        "fn f (x k=2 opts:record)->f32 {return x}");
+}
+
+TEST_CASE("annotations bind a dimension's name at its first use") {
+  CHECK(tree_of("fn f(x: f32[b, 64], y: [b, n], k: int, g: fn) -> f32[b, 10] = x") ==
+        "fn f (x:f32[+b 64] y:[b +n] k:int g:fn)->f32[b 10] {return x}");
+  CHECK(tree_of("fn f(x: f32[], y: [_, n, n,]) = x") == "fn f (x:f32[] y:[_ +n n]) {return x}");
+  CHECK(tree_of("fn f(x: [n], n: int) = x") == "fn f (x:[n] n:int) {return x}");
+  const auto parsed = parse_text("fn f(x: [n], n: int) = x");
+  const ast::Function& function = *ast::as<ast::FunctionStmt>(parsed->statement(0)).function;
+  CHECK(function.parameters[0].annotation->dims[0].variable == function.parameters[1].variable);
+  CHECK(syntax_error("fn f(x: [1.5]) = x").message == "a size is a plain int");
+}
+
+TEST_CASE("attributes") {
+  CHECK(tree_of("@compile\nfn f() = 1") == "fn f @compile() () {return 1}");
+  CHECK(tree_of("@compile fn f() = 1") == "fn f @compile() () {return 1}");
+  CHECK(tree_of("@compile(mode: \"max-autotune\", graphs: \"off\")\n\n@b fn f() = 1") ==
+        "fn f @compile(mode:\"max-autotune\" graphs:\"off\") @b() () {return 1}");
+  CHECK(tree_of("a @ b\n@compile\nfn f() = x @ y") == "(@ a b)\nfn f @compile() () {return (@ x y)}");
+  CHECK(syntax_error("@compile\nlet x = 1").message == "expected 'fn', found 'let'");
+}
+
+TEST_CASE("imports") {
+  CHECK(tree_of("import nn") == "import nn as nn");
+  CHECK(tree_of("import nn as n") == "import nn as n");
+  CHECK(tree_of("import \"./util.tsl\" as util") == "import file ./util.tsl as util");
+  CHECK(tree_of("import \"./lib/util.tsl\"") == "import file ./lib/util.tsl as util");
+  CHECK(tree_of("from nn import linear, relu as r") == "import nn linear>linear relu>r");
+  CHECK(tree_of("from \"./a.tsl\" import b") == "import file ./a.tsl b>b");
+  CHECK(syntax_error("import \"./my-util.tsl\"").message == "this import needs a name");
+}

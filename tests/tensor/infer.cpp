@@ -1,0 +1,232 @@
+// Shapes and dtypes of the ops that are not elementwise, the forms that Ops brings calls into, and their
+// errors.
+#include "catch.h"
+#include "tensor/limits.h"
+#include "tensor/recording_ops.h"
+
+using namespace tsl;
+
+namespace {
+
+using Calls = std::vector<std::string>;
+
+Attrs with_ints(Ints ints, Dims dims = {}, bool flag = false) {
+  Attrs attrs;
+  attrs.ints = ints;
+  attrs.dims = dims;
+  attrs.flag = flag;
+  return attrs;
+}
+
+Attrs with_view(const Layout& view) {
+  Attrs attrs;
+  attrs.view = view;
+  return attrs;
+}
+
+struct Fixture {
+  RecordingOps ops;
+  Tensor f(const Shape& shape) { return ops.make(DType::f32, shape); }
+  Tensor i(const Shape& shape) { return ops.make(DType::i64, shape); }
+  Tensor b(const Shape& shape) { return ops.make(DType::boolean, shape); }
+  std::string call(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {}) {
+    return describe(ops.call(op, operands, attrs));
+  }
+  std::string error(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {}) {
+    return failure_of([&] { ops.call(op, operands, attrs); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every op has a whole row") {
+  int index = 0;
+  for (const OpDef& def : op_table()) {
+    CAPTURE(index, def.name);
+    REQUIRE(static_cast<int>(def.op) == index++);
+    REQUIRE_FALSE(def.name.empty());
+    REQUIRE_FALSE(def.doc.empty());
+    REQUIRE(def.infer != nullptr);
+    REQUIRE((def.view != nullptr) == (def.op_class == OpClass::view));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
+  REQUIRE(call(Op::matmul, {f({2, 3}), f({3, 4})}) == "f32[2, 4]");
+  REQUIRE(call(Op::matmul, {f({3}), f({3})}) == "f32[]");
+  REQUIRE(call(Op::matmul, {f({3}), f({3, 4})}) == "f32[4]");
+  REQUIRE(call(Op::matmul, {f({2, 3}), f({3})}) == "f32[2]");
+  REQUIRE(call(Op::matmul, {f({3}), f({5, 3, 4})}) == "f32[5, 4]");
+  REQUIRE(call(Op::matmul, {f({5, 2, 3}), f({3})}) == "f32[5, 2]");
+  REQUIRE(call(Op::matmul, {f({5, 2, 3}), f({3, 4})}) == "f32[5, 2, 4]");
+  REQUIRE(call(Op::matmul, {f({2, 3}), f({5, 3, 4})}) == "f32[5, 2, 4]");
+  REQUIRE(call(Op::matmul, {f({6, 1, 2, 3}), f({5, 3, 4})}) == "f32[6, 5, 2, 4]");
+  REQUIRE(call(Op::matmul, {i({2, 0}), i({0, 4})}) == "i64[2, 4]");
+  REQUIRE(call(Op::matmul, {i({2, 3}), f({3, 4})}) == "f32[2, 4]");
+  ops.calls.clear();
+  call(Op::matmul, {f({5, 2, 3}), f({3, 4})});
+  REQUIRE(ops.calls == Calls{"view reshape(f32[5, 2, 3]) -> f32[10, 3]",
+                             "matmul(f32[10, 3], f32[3, 4]) -> f32[10, 4]",
+                             "view reshape(f32[10, 4]) -> f32[5, 2, 4]"});
+
+  REQUIRE(error(Op::matmul, {f({128, 784}), f({768, 64})}) ==
+          "shape: matmul: inner dimensions differ: f32[128, 784] @ f32[768, 64]");
+  REQUIRE(error(Op::matmul, {f({3}), f({4})}) == "shape: matmul: inner dimensions differ: f32[3] @ f32[4]");
+  REQUIRE(error(Op::matmul, {f({2, 2, 3}), f({5, 3, 4})}) ==
+          "shape: matmul: batch dimensions differ: f32[2, 2, 3] @ f32[5, 3, 4]");
+  REQUIRE(error(Op::matmul, {f({}), f({3})}) == "shape: matmul: a 0-d tensor is no matrix: f32[] @ f32[3]");
+  REQUIRE(error(Op::matmul, {b({2, 3}), b({3, 2})}) ==
+          "type: matmul: expected numbers, got bool[2, 3] @ bool[3, 2]");
+  REQUIRE(error(Op::matmul, {f({2, 3}), Scalar::of(2.0)}) == "type: matmul: expected a tensor, got float 2");
+}
+
+TEST_CASE_METHOD(Fixture, "types of reductions") {
+  REQUIRE(call(Op::sum, {f({2, 3, 4})}, with_ints({-1, 0})) == "f32[3]");
+  REQUIRE(call(Op::sum, {f({2, 3, 4})}, with_ints({1}, {}, true)) == "f32[2, 1, 4]");
+  REQUIRE(call(Op::sum, {b({2, 3})}, with_ints({0})) == "i64[3]");
+  REQUIRE(call(Op::prod, {ops.make(DType::u8, {2})}, with_ints({0})) == "i64[]");
+  REQUIRE(call(Op::sum, {ops.make(DType::f16, {2})}, with_ints({0})) == "f16[]");
+  REQUIRE(call(Op::max, {b({2, 3})}, with_ints({0})) == "bool[3]");
+  REQUIRE(call(Op::argmax, {f({2, 3})}, with_ints({-1})) == "i64[2]");
+  REQUIRE(call(Op::all, {f({2, 3})}, with_ints({0, 1})) == "bool[]");
+  REQUIRE(call(Op::sum, {f({0, 3})}, with_ints({0})) == "f32[3]");
+  const Tensor x = f({2});
+  REQUIRE(ops.call(Op::sum, {x}, with_ints({})) == x);
+  REQUIRE(call(Op::any, {x}, with_ints({})) == "bool[2]");
+
+  REQUIRE(error(Op::max, {f({3, 0})}, with_ints({1})) == "value: max: axis 1 of f32[3, 0] is empty");
+  REQUIRE(error(Op::argmin, {f({0})}, with_ints({0})) == "value: argmin: axis 0 of f32[0] is empty");
+  REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({0, 1})) == "value: argmax takes exactly one axis, got 2");
+  REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({})) == "value: argmax takes exactly one axis, got 0");
+  REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({2})) ==
+          "index: sum: axis 2 is out of range for 2 dimensions");
+  REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({1, -1})) == "value: sum: axis 1 is given twice");
+}
+
+TEST_CASE_METHOD(Fixture, "scans and sorts") {
+  REQUIRE(call(Op::cumsum, {f({2, 3})}, with_ints({-1})) == "f32[2, 3]");
+  REQUIRE(call(Op::cumprod, {b({2, 3})}, with_ints({0})) == "i64[2, 3]");
+  REQUIRE(call(Op::argsort, {f({2, 3})}, with_ints({1})) == "i64[2, 3]");
+  REQUIRE(error(Op::cumsum, {f({})}, with_ints({0})) ==
+          "index: cumsum: axis 0 is out of range for 0 dimensions");
+}
+
+TEST_CASE_METHOD(Fixture, "indexing by tensors") {
+  REQUIRE(call(Op::take, {f({4, 3}), i({2, 5})}, with_ints({0})) == "f32[2, 5, 3]");
+  REQUIRE(call(Op::take, {f({4, 3}), i({})}, with_ints({0})) == "f32[3]");
+  REQUIRE(call(Op::take, {f({4, 3, 2}), ops.make(DType::i16, {4, 7})}, with_ints({1})) == "f32[4, 7, 2]");
+  REQUIRE(error(Op::take, {f({4}), f({2})}, with_ints({0})) ==
+          "type: take: an index must hold integers, got f32[2]");
+  REQUIRE(error(Op::take, {f({4, 3}), i({5, 1})}, with_ints({1})) ==
+          "shape: take: the leading axes of f32[4, 3] and its index i64[5, 1] differ");
+  REQUIRE(error(Op::take, {f({}), i({5})}, with_ints({0})) ==
+          "shape: take: f32[] cannot be indexed by i64[5] along axis 0");
+
+  REQUIRE(call(Op::scatter, {f({4, 3}), i({2}), f({2, 3})}, with_ints({0})) == "f32[4, 3]");
+  ops.calls.clear();
+  REQUIRE(call(Op::scatter_add, {f({4, 3}), i({2}), Scalar::of(1.0)}, with_ints({0})) == "f32[4, 3]");
+  REQUIRE(ops.calls.back() == "scatter_add(f32[4, 3], i64[2], f32[2, 3]) -> f32[4, 3]");
+  REQUIRE(
+      error(Op::scatter, {f({4, 3}), i({2}), f({5, 3})}, with_ints({0})) ==
+      "shape: scatter: f32[5, 3] does not fit f32[2, 3], the part of f32[4, 3] that the index i64[2] picks");
+  REQUIRE(call(Op::nonzero, {b({4, 3})}, with_ints({}, {5})) == "i64[5, 2]");
+  REQUIRE(error(Op::nonzero, {f({4})}, with_ints({}, {5})) ==
+          "type: nonzero: a mask must be bool, got f32[4]");
+}
+
+TEST_CASE_METHOD(Fixture, "putting together and taking apart") {
+  REQUIRE(call(Op::concat, {f({2, 3}), f({2, 1}), f({2, 0})}, with_ints({-1})) == "f32[2, 4]");
+  REQUIRE(call(Op::concat, {i({2}), f({2})}, with_ints({0})) == "f32[4]");
+  REQUIRE(error(Op::concat, {f({2, 3}), f({2, 4})}, with_ints({0})) ==
+          "shape: concat: f32[2, 3] and f32[2, 4] differ beside axis 0");
+  REQUIRE(error(Op::concat, {f({2, 3}), f({3})}, with_ints({0})) ==
+          "shape: concat: f32[2, 3] and f32[3] differ beside axis 0");
+  REQUIRE(error(Op::concat, {}, with_ints({0})) == "value: concat: nothing to put together");
+
+  const Attrs row = with_view(select(Layout::contiguous({4, 3}), 0, 1));
+  REQUIRE(call(Op::assign_view, {f({4, 3}), f({3})}, row) == "f32[4, 3]");
+  REQUIRE(call(Op::assign_view, {f({4, 3}), Scalar::of(int64_t{2})}, row) == "f32[4, 3]");
+  REQUIRE(call(Op::as_strided, {f({4, 3})}, row) == "f32[3]");
+  REQUIRE(error(Op::assign_view, {f({4, 3}), f({2})}, row) ==
+          "shape: cannot assign f32[2] to a part of f32[4, 3] of shape [3]");
+  REQUIRE(error(Op::as_strided, {f({1, 3})}, row) ==
+          "index: a view of shape [3] leaves a tensor of shape [1, 3]");
+
+  REQUIRE(call(Op::windows, {f({2, 7})}, with_ints({-1, 3, 2, 1})) == "f32[2, 3, 3]");
+  REQUIRE(call(Op::fold_windows, {f({2, 3, 3})}, with_ints({1, 2, 1}, {7})) == "f32[2, 7]");
+  REQUIRE(error(Op::fold_windows, {f({2, 4, 3})}, with_ints({1, 2, 1}, {7})) ==
+          "shape: fold_windows: f32[2, 4, 3] are not the windows of f32[2, 7], which are [2, 3, 3]");
+}
+
+TEST_CASE_METHOD(Fixture, "reshape copies where strides cannot express the view") {
+  const Tensor x = transpose(ops, f({2, 3}));
+  ops.calls.clear();
+  REQUIRE(describe(reshape(ops, x, {6})) == "f32[6]");
+  REQUIRE(ops.calls == Calls{"copy(f32[3, 2]) -> f32[3, 2]", "view reshape(f32[3, 2]) -> f32[6]"});
+  ops.calls.clear();
+  REQUIRE(describe(reshape(ops, x, {3, 1, -1})) == "f32[3, 1, 2]");
+  REQUIRE(ops.calls == Calls{"view reshape(f32[3, 2]) -> f32[3, 1, 2]"});
+  REQUIRE(error(Op::reshape, {x}, with_ints({}, {4})) == "shape: reshape: [3, 2] has 6 elements, [4] has 4");
+}
+
+TEST_CASE_METHOD(Fixture, "sources") {
+  REQUIRE(describe(fill(ops, {2, 0}, DType::u8, Scalar::of(1.0))) == "u8[2, 0]");
+  REQUIRE(failure_of([&] {
+            fill(ops, {2, -3}, DType::f32, Scalar::of(0.0));
+          }) == "value: fill: sizes must not be negative, got [2, -3]");
+  REQUIRE(error(Op::fill, {f({})}) == "type: fill: expected a number, got f32[]");
+  const Operand zero = Scalar::of(int64_t{0});
+  Attrs uniform = with_ints({}, {3});
+  REQUIRE(call(Op::random_uniform, {zero, zero}, uniform) == "f32[3]");
+  uniform.dtype = DType::i64;
+  REQUIRE(error(Op::random_uniform, {zero, zero}, uniform) ==
+          "type: random numbers need a float dtype, not i64");
+  REQUIRE(call(Op::iota, {zero, Scalar::of(int64_t{1})}, uniform) == "i64[3]");
+}
+
+TEST_CASE_METHOD(Fixture, "results too large to exist are refused before anything runs") {
+  const int64_t mega = int64_t{1} << 20;
+  REQUIRE(memory_limit() > 0);
+  REQUIRE(memory_limit() <= kMaxTensorBytes);
+  const std::string fill_error = failure_of([&] {
+    fill(ops, {mega, mega, 1024}, DType::f32, Scalar::of(0.0));
+  });
+  REQUIRE_THAT(fill_error, Catch::StartsWith("memory: fill: f32[1048576, 1048576, 1024] needs 4.0 PiB, but"));
+  REQUIRE_THAT(failure_of([&] {
+                 fill(ops, {mega, mega, mega, mega}, DType::f32, Scalar::of(0.0));
+               }),
+               Catch::StartsWith("memory"));
+  REQUIRE_THAT(error(Op::matmul, {expand(ops, f({1, 1}), {int64_t{1} << 30, 1}),
+                                  expand(ops, f({1, 1}), {1, int64_t{1} << 30})}),
+               Catch::Contains("needs 4.0 EiB"));
+  REQUIRE_THAT(error(Op::add, {expand(ops, f({1, 1}), {int64_t{1} << 30, 1}),
+                               expand(ops, f({1, 1}), {1, int64_t{1} << 30})}),
+               Catch::Contains("needs 4.0 EiB"));
+  ops.calls.clear();
+  REQUIRE_THAT(failure_of([&] { expand(ops, f({1}), {int64_t{1} << 46}); }),
+               Catch::StartsWith("memory: expand"));
+  REQUIRE_THAT(failure_of([&] {
+                 reshape(ops, f({0}), {mega, mega, mega, mega});
+               }),
+               Catch::StartsWith("memory"));
+  REQUIRE(ops.calls.empty());
+  REQUIRE(describe(expand(ops, f({1}), {int64_t{1} << 40})) == "f32[1099511627776]");  // takes no memory
+  REQUIRE(format_bytes(16.0 * 1024 * 1024 * 1024 * 1024) == "16.0 TiB");
+}
+
+TEST_CASE_METHOD(Fixture, "symbolic sizes flow through calls with the guards they need") {
+  SymbolTable table;
+  const Dim n = table.size_input(32);
+  const Tensor x = f({n, 28, 28}), w = f({784, 10}), bias = f({10});
+  const Tensor flat = reshape(ops, x, {n, 784});
+  const Tensor logits = ops.call(Op::add, {matmul(ops, flat, w), bias});
+  REQUIRE(logits.shape()[0].same(n));
+  const Tensor shifted = ops.call(Op::sub, {logits, ops.call(Op::max, {logits}, with_ints({1}, {}, true))});
+  REQUIRE(shifted.shape()[0].same(n));
+  sum(ops, ops.call(Op::exp, {shifted}), {0, 1}, false);
+  CAPTURE(table.guards().size());
+  REQUIRE(table.guards().empty());
+  REQUIRE(failure_of([&] {
+            matmul(ops, x, f({29, 2}));
+          }) == "shape: matmul: inner dimensions differ: f32[32, 28, 28] @ f32[29, 2]");
+}

@@ -1,0 +1,137 @@
+#include "tensor/promotion.h"
+#include "catch.h"
+#include "tensor/recording_ops.h"
+
+using namespace tsl;
+
+namespace {
+
+Attrs with_dtype(DType dtype) {
+  Attrs attrs;
+  attrs.dtype = dtype;
+  return attrs;
+}
+
+std::string type_of(const Tensor& x) {
+  return std::string(name_of(x.dtype()));
+}
+
+const Operand kTrue = Scalar::of(true), kInt = Scalar::of(int64_t{3}), kFloat = Scalar::of(2.5);
+
+}  // namespace
+
+TEST_CASE("two tensors promote as in PyTorch") {
+  // torch.promote_types(row, column), in the order of DType.
+  static constexpr std::array<std::array<std::string_view, 10>, 10> table = {{
+      {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
+      {"u8", "u8", "i16", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
+      {"i8", "i16", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
+      {"i16", "i16", "i16", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"},
+      {"i32", "i32", "i32", "i32", "i32", "i64", "f16", "bf16", "f32", "f64"},
+      {"i64", "i64", "i64", "i64", "i64", "i64", "f16", "bf16", "f32", "f64"},
+      {"f16", "f16", "f16", "f16", "f16", "f16", "f16", "f32", "f32", "f64"},
+      {"bf16", "bf16", "bf16", "bf16", "bf16", "bf16", "f32", "bf16", "f32", "f64"},
+      {"f32", "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f64"},
+      {"f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64", "f64"},
+  }};
+  RecordingOps ops;
+  for (size_t a = 0; a < 10; ++a) {
+    for (size_t b = 0; b < 10; ++b) {
+      const DType left = static_cast<DType>(a), right = static_cast<DType>(b);
+      CAPTURE(name_of(left), name_of(right));
+      REQUIRE(name_of(promote(left, right)) == table[a][b]);
+      REQUIRE(type_of(ops.call(Op::add, {ops.make(left, {2}), ops.make(right, {2})})) == table[a][b]);
+    }
+  }
+}
+
+TEST_CASE("a number beside a tensor changes the dtype only if it is of a higher class") {
+  // torch.add(torch.zeros(2, dtype=row), scalar).dtype for a bool, an int and a float.
+  struct Row {
+    DType dtype;
+    std::string_view with_bool, with_int, with_float;
+  };
+  const std::vector<Row> rows = {
+      {DType::boolean, "bool", "i64", "f32"}, {DType::u8, "u8", "u8", "f32"},
+      {DType::i8, "i8", "i8", "f32"},         {DType::i16, "i16", "i16", "f32"},
+      {DType::i32, "i32", "i32", "f32"},      {DType::i64, "i64", "i64", "f32"},
+      {DType::f16, "f16", "f16", "f16"},      {DType::bf16, "bf16", "bf16", "bf16"},
+      {DType::f32, "f32", "f32", "f32"},      {DType::f64, "f64", "f64", "f64"}};
+  RecordingOps ops;
+  for (const Row& row : rows) {
+    CAPTURE(name_of(row.dtype));
+    const Tensor x = ops.make(row.dtype, {2});
+    REQUIRE(type_of(ops.call(Op::add, {x, kTrue})) == row.with_bool);
+    REQUIRE(type_of(ops.call(Op::add, {kInt, x})) == row.with_int);
+    REQUIRE(type_of(ops.call(Op::add, {x, kFloat})) == row.with_float);
+  }
+}
+
+TEST_CASE("each dtype rule gives its dtypes") {
+  RecordingOps ops;
+  const Tensor b = ops.make(DType::boolean, {2}), u = ops.make(DType::u8, {2}), i = ops.make(DType::i64, {2}),
+               h = ops.make(DType::f16, {2}), f = ops.make(DType::f32, {2}), d = ops.make(DType::f64, {2});
+  REQUIRE(type_of(ops.call(Op::exp, {i})) == "f32");
+  REQUIRE(type_of(ops.call(Op::exp, {b})) == "f32");
+  REQUIRE(type_of(ops.call(Op::exp, {h})) == "f16");
+  REQUIRE(type_of(ops.call(Op::div, {i, u})) == "f32");
+  REQUIRE(type_of(ops.call(Op::div, {d, kInt})) == "f64");
+  REQUIRE(type_of(ops.call(Op::lt, {u, h})) == "bool");
+  REQUIRE(type_of(ops.call(Op::isnan, {i})) == "bool");
+  REQUIRE(type_of(ops.call(Op::neg, {u})) == "u8");
+  REQUIRE(type_of(ops.call(Op::bit_and, {b, b})) == "bool");
+  REQUIRE(type_of(ops.call(Op::bit_and, {b, kInt})) == "i64");
+  REQUIRE(type_of(ops.call(Op::logical_not, {f})) == "bool");
+  REQUIRE(type_of(ops.call(Op::where, {b, i, h})) == "f16");
+  REQUIRE(type_of(ops.call(Op::where, {b, u, kInt})) == "u8");
+  REQUIRE(type_of(ops.call(Op::where, {b, u, kFloat})) == "f32");
+  REQUIRE(type_of(ops.call(Op::where, {b, kInt, kFloat})) == "f32");
+  REQUIRE(type_of(ops.call(Op::where, {b, kInt, kInt})) == "i64");
+  REQUIRE(type_of(ops.call(Op::where, {kTrue, u, i})) == "i64");
+}
+
+TEST_CASE("ops refuse dtypes that mean nothing to them") {
+  RecordingOps ops;
+  const Tensor b = ops.make(DType::boolean, {2}), f = ops.make(DType::f32, {2}),
+               i = ops.make(DType::i64, {2});
+  REQUIRE(failure_of([&] {
+            ops.call(Op::bit_and, {i, f});
+          }) == "type: bit_and: expected bools or integers, got i64[2] and f32[2]");
+  REQUIRE(failure_of([&] {
+            ops.call(Op::bit_or, {i, kFloat});
+          }) == "type: bit_or: expected bools or integers, got i64[2] and float 2.5");
+  REQUIRE(failure_of([&] { ops.call(Op::neg, {b}); }) == "type: neg: expected numbers, got bool[2]");
+  REQUIRE(failure_of([&] {
+            ops.call(Op::sub, {b, b});
+          }) == "type: sub: expected numbers, got bool[2] and bool[2]");
+  REQUIRE(type_of(ops.call(Op::mul, {b, b})) == "bool");
+  REQUIRE(failure_of([&] {
+            ops.call(Op::where, {i, f, f});
+          }) == "type: where: the condition must be bool, got i64[2]");
+  REQUIRE(failure_of([&] { ops.call(Op::add, {kInt, kInt}); }) == "type: add needs at least one tensor");
+  REQUIRE(failure_of([&] { ops.call(Op::add, {f}); }) == "type: add takes 2 operands, got 1");
+}
+
+TEST_CASE("casts and expands are inserted where they are needed, and only there") {
+  RecordingOps ops;
+  using Calls = std::vector<std::string>;
+  const Tensor f = ops.make(DType::f32, {2, 3}), h = ops.make(DType::f16, {3}),
+               i = ops.make(DType::i64, {2, 3});
+  ops.call(Op::add, {f, f});
+  REQUIRE(ops.calls == Calls{"add(f32[2, 3], f32[2, 3]) -> f32[2, 3]"});
+  ops.calls.clear();
+  ops.call(Op::mul, {f, h});
+  REQUIRE(ops.calls == Calls{"cast(f16[3]) -> f32[3]", "view expand(f32[3]) -> f32[2, 3]",
+                             "mul(f32[2, 3], f32[2, 3]) -> f32[2, 3]"});
+  ops.calls.clear();
+  ops.call(Op::lt, {i, kFloat});
+  REQUIRE(ops.calls == Calls{"cast(i64[2, 3]) -> f32[2, 3]", "lt(f32[2, 3], float 2.5) -> bool[2, 3]"});
+  ops.calls.clear();
+  ops.call(Op::mul, {f, kInt});
+  REQUIRE(ops.calls == Calls{"mul(f32[2, 3], int 3) -> f32[2, 3]"});
+  ops.calls.clear();
+  REQUIRE(ops.call(Op::cast, {f}, with_dtype(DType::f32)) == f);
+  REQUIRE(expand(ops, f, {2, 3}) == f);
+  REQUIRE(reshape(ops, f, {2, -1}) == f);
+  REQUIRE(ops.calls.empty());
+}

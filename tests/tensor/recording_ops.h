@@ -1,0 +1,43 @@
+// An Ops that computes nothing: it lists the calls that reach `run`, and makes tensors without elements.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/op.h"
+
+namespace tsl {
+
+/// The kind and message of what a call throws; "" if it does not throw.
+template <class Call>
+std::string failure_of(Call call) {
+  try {
+    call();
+  } catch (const Failure& failure) {
+    return fmt::format("{}: {}", name_of(failure.error().kind), failure.error().message);
+  }
+  return "";
+}
+
+class RecordingOps : public Ops {
+ public:
+  /// "cast(f16[2]) -> f32[2]", in order; views, of which only `after` is told, begin with "view ".
+  std::vector<std::string> calls;
+
+  /// A tensor without elements.
+  Tensor make(DType dtype, const Shape& shape) { return Tensor(dtype, Layout::contiguous(shape), nullptr); }
+
+ protected:
+  Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override {
+    return make(result.dtype, result.shape);
+  }
+  void after(const OpDef& def, std::span<const Operand> operands, const Attrs&,
+             const Tensor& result) override {
+    std::string text = def.op_class == OpClass::view ? "view " : "";
+    text += def.name;
+    for (size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "(" : ", ") + describe(operands[i]);
+    calls.push_back(text + ") -> " + describe(result));
+  }
+};
+
+}  // namespace tsl

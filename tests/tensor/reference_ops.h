@@ -1,0 +1,36 @@
+// An Ops that computes every op by its plainest definition, element by element: slow, and easy to trust.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tensor/op.h"
+
+namespace tsl {
+
+/// One call that `after` was told of.
+struct TapeEntry {
+  const OpDef* def;
+  std::vector<Operand> operands;
+  Attrs attrs;
+  Tensor output;
+};
+
+class ReferenceOps : public Ops {
+ public:
+  std::vector<TapeEntry> tape;
+
+  Tensor make(DType dtype, const Shape& shape, const std::vector<double>& elements);
+  /// The elements in row-major order, as doubles.
+  static std::vector<double> elements(const Tensor& x);
+
+  /// The gradients of `inputs` for the gradient `grad` of `output`, by the derivative rules of the table.
+  /// Null where nothing flows.
+  std::vector<Tensor> backward(const Tensor& output, const Tensor& grad, const std::vector<Tensor>& inputs);
+
+ protected:
+  Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override;
+  void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor& result) override;
+};
+
+}  // namespace tsl

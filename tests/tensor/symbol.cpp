@@ -1,0 +1,215 @@
+#include "tensor/symbol.h"
+
+#include "catch.h"
+#include "tensor/layout.h"
+#include "tensor/recording_ops.h"
+
+using namespace tsl;
+
+namespace {
+
+struct Trace {
+  SymbolTable table;
+  const Symbol* size(int64_t hint) { return table.size_input(hint); }
+  const Symbol* number(int64_t value) { return table.constant(Scalar::of(value)); }
+  size_t guards() const { return table.guards().size(); }
+
+  /// Whether all guards hold when the inputs are these numbers.
+  bool holds(const std::vector<int64_t>& inputs) const {
+    std::vector<Scalar> values(table.size());
+    for (uint32_t id = 0; id < values.size(); ++id) {
+      const Symbol& s = table.at(id);
+      if (s.kind == Symbol::Kind::input) values[id] = Scalar::of(inputs[s.slot]);
+    }
+    table.evaluate(values);
+    for (const SymbolGuard& guard : table.guards()) {
+      if (!(values[guard.condition->id] == guard.condition->hint)) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("equal expressions are one symbol") {
+  Trace t;
+  const Symbol* n = t.size(5);
+  const Symbol* m = t.size(7);
+  REQUIRE(n != m);
+  REQUIRE(t.number(3) == t.number(3));
+  REQUIRE(t.table.constant(Scalar::of(3.0)) != t.number(3));
+  REQUIRE(t.table.apply(ScalarOp::add, n, m) == t.table.apply(ScalarOp::add, m, n));
+  REQUIRE(t.table.apply(ScalarOp::sub, n, m) != t.table.apply(ScalarOp::sub, m, n));
+  REQUIRE(t.table.apply(ScalarOp::sqrt, n)->hint.type == ScalarType::real);
+  REQUIRE(t.guards() == 0);
+}
+
+TEST_CASE("expressions simplify") {
+  Trace t;
+  const Symbol* n = t.size(5);
+  const Symbol* m = t.size(7);
+  SymbolTable& s = t.table;
+  REQUIRE(s.apply(ScalarOp::add, n, t.number(0)) == n);
+  REQUIRE(s.apply(ScalarOp::mul, t.number(1), n) == n);
+  REQUIRE(s.apply(ScalarOp::mul, n, t.number(0)) == t.number(0));
+  REQUIRE(s.apply(ScalarOp::add, t.number(2), t.number(3)) == t.number(5));
+  REQUIRE(s.apply(ScalarOp::sub, n, n) == t.number(0));
+  REQUIRE(s.apply(ScalarOp::add, s.apply(ScalarOp::sub, n, t.number(1)), t.number(1)) == n);
+  REQUIRE(s.apply(ScalarOp::sub, s.apply(ScalarOp::add, n, m), n) == m);
+  REQUIRE(s.apply(ScalarOp::mul, s.apply(ScalarOp::mul, n, t.number(28)), t.number(28)) ==
+          s.apply(ScalarOp::mul, t.number(784), n));
+  REQUIRE(s.apply(ScalarOp::mul, s.apply(ScalarOp::mul, n, t.number(2)), m) ==
+          s.apply(ScalarOp::mul, s.apply(ScalarOp::mul, m, n), t.number(2)));
+  // Not exact for floats: -0.0 + 0 is 0.0.
+  const Symbol* real = s.input(Scalar::of(-0.0));
+  REQUIRE(s.apply(ScalarOp::add, real, t.number(0)) != real);
+}
+
+TEST_CASE("a symbol computes what apply computes, for other inputs too") {
+  Trace t;
+  const Symbol* n = t.size(5);
+  const Symbol* m = t.size(7);
+  const std::vector<ScalarOp> ops = {ScalarOp::add, ScalarOp::sub,     ScalarOp::mul, ScalarOp::floordiv,
+                                     ScalarOp::mod, ScalarOp::minimum, ScalarOp::lt,  ScalarOp::div};
+  struct Case {
+    ScalarOp op;
+    int64_t offset;
+    const Symbol* symbol;
+  };
+  std::vector<Case> cases;
+  for (ScalarOp op : ops) {
+    for (int64_t offset : {-2, 0, 3}) {
+      const Symbol* shifted = t.table.apply(ScalarOp::add, n, t.number(offset));
+      cases.push_back({op, offset, t.table.apply(op, t.table.apply(ScalarOp::mul, shifted, m), m)});
+    }
+  }
+  std::vector<Scalar> values(t.table.size());
+  for (int64_t a : {-9, 0, 4}) {
+    for (int64_t b : {-3, 2, 8}) {
+      values[n->id] = Scalar::of(a);
+      values[m->id] = Scalar::of(b);
+      t.table.evaluate(values);
+      for (const Case& c : cases) {
+        const Scalar product = Scalar::of((a + c.offset) * b);
+        REQUIRE(values[c.symbol->id] == apply(c.op, product, Scalar::of(b)));
+      }
+    }
+  }
+}
+
+TEST_CASE("pinning records each symbol once") {
+  Trace t;
+  const Symbol* n = t.size(5);
+  REQUIRE(t.table.pin(n, "specialised").integer == 5);
+  REQUIRE(t.table.pin(n, "index").integer == 5);
+  REQUIRE(t.guards() == 1);
+  REQUIRE(std::string(t.table.guards()[0].reason) == "specialised");
+  REQUIRE(t.table.pin(t.number(3), "index").integer == 3);
+  REQUIRE(t.table.pin(t.table.apply(ScalarOp::add, n, t.number(3)), "index").integer == 8);  // implied
+  REQUIRE(t.guards() == 1);
+}
+
+TEST_CASE("division guards its divisor, and evaluates without throwing") {
+  Trace t;
+  const Symbol* n = t.size(5);
+  t.table.apply(ScalarOp::floordiv, t.number(10), n);
+  REQUIRE(t.guards() == 1);
+  REQUIRE(t.holds({3}));
+  REQUIRE_FALSE(t.holds({0}));
+  REQUIRE_THROWS_AS(t.table.apply(ScalarOp::mod, n, t.size(0)), Failure);
+  REQUIRE(t.guards() == 1);
+}
+
+TEST_CASE("the sign of an int exponent is guarded, as the result's type depends on it") {
+  Trace t;
+  const Symbol* n = t.table.input(Scalar::of(int64_t{3}));
+  REQUIRE(t.table.apply(ScalarOp::pow, t.number(2), n)->hint == Scalar::of(int64_t{8}));
+  REQUIRE(t.holds({9}));
+  REQUIRE_FALSE(t.holds({-1}));
+}
+
+TEST_CASE("questions about sizes that are decided by structure record nothing") {
+  Trace t;
+  const Dim n = t.size(5), m = t.size(7);
+  REQUIRE(n == n);
+  REQUIRE_FALSE(n < n);
+  REQUIRE(n - 1 < n);
+  REQUIRE_FALSE(n + 2 == n);
+  REQUIRE((n * 28) * 28 == n * 784);
+  REQUIRE(n * m * 4 == m * (n * 4));
+  REQUIRE(n * 784 / 784 == n);
+  REQUIRE((n - n).symbol() == nullptr);
+  REQUIRE(t.guards() == 0);
+}
+
+TEST_CASE("other questions are guarded once, in one form") {
+  Trace t;
+  const Dim n = t.size(5);
+  REQUIRE_FALSE(n < 1);
+  REQUIRE_FALSE(n - 1 < 0);
+  REQUIRE(Dim(0) < n);
+  REQUIRE_FALSE(n * 64 < 1);
+  REQUIRE(t.guards() == 1);
+  REQUIRE(t.holds({1}));
+  REQUIRE_FALSE(t.holds({0}));
+  REQUIRE(n * 4 == 20);
+  REQUIRE(t.guards() == 2);
+  REQUIRE_FALSE(n == 6);  // implied by n == 5
+  REQUIRE(n.pin() == 5);
+  REQUIRE(t.guards() == 2);
+  REQUIRE_FALSE(t.holds({4}));
+}
+
+TEST_CASE("a common factor cancels in a division") {
+  Trace t;
+  const Dim n = t.size(5), m = t.size(7);
+  const Dim rest = n * 28 * m / (m * 7);
+  REQUIRE(rest.same(n * 4));
+  REQUIRE_FALSE(t.holds({5, 0}));
+  REQUIRE_THROWS_AS(n / 0, Failure);
+}
+
+TEST_CASE("shape rules guard only what they must") {
+  Trace t;
+  const Dim n = t.size(5);
+  const Layout in = Layout::contiguous({n, 28, 28});
+  const std::optional<Layout> flat = reshape(in, {n, 784});
+  REQUIRE(flat);
+  REQUIRE(reshape(in, resolve_reshape(in.shape, {-1, 784}))->shape[0].same(n));
+  REQUIRE(reshape(*flat, {n * 784}));
+  REQUIRE(try_broadcast({n, 784}, {784}));
+  REQUIRE(try_broadcast({n, 784}, {1, 1}));
+  expand(Layout::contiguous({784}), {n, 784});
+  slice(in, 1, 0, 14, 2);
+  select(in, 2, -1);
+  windows(in, 1, 3, 1, 1);
+  const std::array<int, 3> order = {2, 0, 1};
+  REQUIRE_FALSE(permute(in, order).is_contiguous());
+  REQUIRE(t.guards() == 0);
+  // A host number that becomes a size may be negative in a later run; an extent may not.
+  const Dim asked = t.table.input(Scalar::of(int64_t{3}));
+  expand(Layout::contiguous({784}), {asked, 784});
+  REQUIRE(t.guards() == 1);
+}
+
+TEST_CASE("flipping a symbolic axis asks one question: is it empty") {
+  Trace t;
+  const Dim n = t.size(5);
+  slice(Layout::contiguous({n, 3}), 0, n - 1, n, -1);
+  slice(Layout::contiguous({n, 3}), 0, 1, n - 1, 1);
+  for (int64_t size : {2, 3, 100}) REQUIRE(t.holds({size}));
+  REQUIRE_FALSE(t.holds({0}));
+}
+
+TEST_CASE("broadcasting guards the equality it used, and prefers the constant") {
+  Trace t;
+  const Dim n = t.size(5), one = t.size(1);
+  const std::optional<Shape> shape = try_broadcast({n}, {5});
+  REQUIRE((*shape)[0].same(5));
+  REQUIRE(t.guards() == 1);
+  REQUIRE((*try_broadcast({one}, {9}))[0].same(9));
+  REQUIRE(t.guards() == 2);
+  REQUIRE(t.holds({5, 1}));
+  REQUIRE_FALSE(t.holds({6, 1}));
+  REQUIRE_FALSE(t.holds({5, 9}));
+}

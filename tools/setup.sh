@@ -1,0 +1,99 @@
+# Sourced by the other tools, after they have set `root`, the folder of the project: installs what a build needs
+# (Debian, Ubuntu and their like) and builds a preset. All but program_is_current expects to run in that folder.
+# shellcheck shell=bash
+
+readonly program=${root:?}/build/release/tsl
+readonly stamp=$root/build/release/.built  # as old as the newest sources the program is made of
+readonly needed_commands=(cmake ninja c++ antlr4 java)
+readonly command_packages=(cmake ninja-build g++ antlr4 default-jre-headless)
+readonly needed_libraries=(catch2 libantlr4-runtime-dev libcli11-dev libfmt-dev libopenblas-dev libzip-dev nlohmann-json3-dev)
+
+say() {
+  printf 'tsl: %s\n' "$*" >&2
+}
+
+# Whether the program is there and no source is newer. Runs at every start of TSL, so it has to be quick.
+program_is_current() {
+  [[ -x $program && -f $stamp ]] || return 1
+  [[ -z $(find "$root"/{src,grammar,stdlib,cmake,CMakeLists.txt,CMakePresets.json} -newer "$stamp" -print -quit) ]]
+}
+
+# Runs a command with its output in a log, which is shown if the command fails.
+logged() {
+  local log=$1
+  shift
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 60 "$log" >&2
+    say "failed: $* (the whole log: $log)"
+    return 1
+  fi
+}
+
+# Prints the packages that are not there, one a line.
+missing_packages() {
+  local i
+  for i in "${!needed_commands[@]}"; do
+    if [[ ${needed_commands[i]} == c++ && -n ${CXX:-} ]]; then continue; fi
+    command -v "${needed_commands[i]}" >/dev/null || echo "${command_packages[i]}"
+  done
+  for i in "${needed_libraries[@]}"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$i" 2>/dev/null) == installed ]] || echo "$i"
+  done
+}
+
+# Does nothing on systems without apt-get: there, CMake says what it misses.
+install_missing() {
+  command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || return 0
+  local -a missing as_root=()
+  mapfile -t missing < <(missing_packages)
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+      say "please install as root: apt-get install ${missing[*]}"
+      return 1
+    fi
+    as_root=(sudo)
+  fi
+  say "installing: ${missing[*]}"
+  logged build/install.log "${as_root[@]}" apt-get update
+  logged build/install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install --yes --no-install-recommends "${missing[@]}"
+}
+
+# build_preset PRESET [cmake --build options...]
+# Configures the preset (again: new files are found by globs) and builds it.
+build_preset() {
+  local preset=$1
+  shift
+  if [[ ! -f build/$preset/build.ninja ]]; then
+    logged "build/configure-$preset.log" cmake --preset "$preset"
+  fi
+  touch "build/$preset/.started"  # what changes from now on may not be in this build
+  logged "build/build-$preset.log" cmake --build "build/$preset" "$@"
+  mv "build/$preset/.started" "build/$preset/.built"
+}
+
+# Waits until no other tool installs or builds in this tree. Held until `unlock` or exit.
+lock() {
+  mkdir -p build
+  exec 9>build/.lock
+  if ! flock --nonblock 9; then
+    say "waiting for another build"
+    flock 9
+  fi
+}
+
+unlock() {
+  exec 9>&-
+}
+
+# Builds the program itself.
+build_program() {
+  lock
+  if ! program_is_current; then
+    install_missing
+    say "building, log in build/build-release.log"
+    build_preset release --target tsl
+  fi
+  unlock
+}
