@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <string_view>
 
 #include "cli/program.h"
 
@@ -35,17 +36,20 @@ Exit codes: 0; 1 the script failed; 2 usage; 65 syntax error; 130 interrupted.)"
 int parse_command(int argc, char** argv, Command& command) {
   CLI::App app("TSL, the tensor scripting language", "tsl");
   app.footer(kFooter);
-  app.prefix_command();  // what follows the script is for the script
+  app.allow_extras();  // the script and its arguments; options of tsl may stand before or after them
   std::string code;
   add_options(app, command, code);
-  CLI::App* test = app.add_subcommand("test", "Run the tests under PATH...");
-  test->add_option("PATH", command.test_paths, "Scripts and folders")->required();
+  const bool is_test = argc > 1 && std::string_view(argv[1]) == "test";
+  if (is_test) {  // elsewhere "test" is an argument like any other
+    CLI::App* test = app.add_subcommand("test", "Run the tests under PATH...");
+    test->add_option("PATH", command.test_paths, "Scripts and folders")->required();
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage;
   }
-  if (*test) {
+  if (is_test) {
     command.kind = Command::Kind::test;
     return -1;
   }

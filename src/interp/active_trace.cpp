@@ -109,9 +109,8 @@ Tensor ActiveTrace::read(const Tensor& tensor) {
   return tensor;  // by now it has its elements
 }
 
-void ActiveTrace::print(Value value) {
-  if (position_ == path_.size()) notes().printed.push_back(std::move(value));
-}
+/// On the way already gone, too, although it will not be printed: what it holds is alive, as it was the first time.
+void ActiveTrace::print(Value value) { notes().printed.push_back(std::move(value)); }
 
 void ActiveTrace::begin_segment() {
   notes_ = std::make_unique<SegmentNotes>();

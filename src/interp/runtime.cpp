@@ -87,15 +87,16 @@ class EngineRuntime final : public Runtime, private Ops {
   }
   const graph::CompileLog* compile_log() override { return has_compile_log_ ? &compile_log_ : nullptr; }
 
+  // A region's ops would pass the tapes by, so what is being differentiated is interpreted.
   bool wants_region(const Value& function) override {
-    if (trace()) return false;
+    if (trace() || tapes_.listening()) return false;
     const Proto& proto = *function.as<Function>().proto;
     const EngineOptions& options = engine_.options();
     return proto.is_compiled ? options.compile_annotated : options.compile_all && !proto.is_internal;
   }
   Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override {
-    if (trace() || !engine_.options().compile_all) return std::nullopt;
+    if (trace() || tapes_.listening() || !engine_.options().compile_all) return std::nullopt;
     return regions_.run_loop_body(frame, loop);
   }
 
