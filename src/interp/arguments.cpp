@@ -83,10 +83,10 @@ Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* 
   }
   Attrs axis;
   axis.ints = {0};
+  const Shape shape = rows[0].tensor.shape();
   for (Operand& row : rows) {
-    if (row.tensor.shape().rank() != rows[0].tensor.shape().rank() || !(row.tensor.shape() == rows[0].tensor.shape())) {
-      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(rows[0].tensor.shape()),
-           to_string(row.tensor.shape()));
+    if (row.tensor.rank() != shape.rank() || !(row.tensor.shape() == shape)) {
+      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(shape), to_string(row.tensor.shape()));
     }
     row.tensor = engine.ops().call(Op::insert_axis, {cast(engine.ops(), row.tensor, dtype)}, axis);
   }

@@ -79,6 +79,8 @@ Value arange_builtin(Engine& engine, Args args) {
   const bool real = is_real(start) || is_real(stop) || is_real(step);
   const Dim count = real ? real_count(start, stop, step) : integer_count(start, stop, step);
   const DType dtype = args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(engine, args[3], "arange's dtype");
+  // Steps between whole numbers must not be rounded before they are added up.
+  if (real && !is_float(dtype)) return cast(engine.ops(), iota(engine.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);
   return iota(engine.ops(), count, dtype, operand_of(start), operand_of(step));
 }
 

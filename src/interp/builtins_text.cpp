@@ -62,15 +62,18 @@ Value replace_builtin(Engine& engine, Args args) {
 Value join_builtin(Engine& engine, Args args) {
   const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::text);
   const Value& list = args[text_first ? 1 : 0];
-  const std::string separator = text_first || !args[1].is_nil() ? expect_string(engine, args[text_first ? 0 : 1], "join's separator") : "";
-  std::string result;
-  bool first = true;
+  const Value& given = args[text_first ? 0 : 1];
+  const Value separator = given.is_nil() && !text_first ? make_string("") : given;
+  if (!separator.is(Tag::text)) expect_string(engine, separator, "join's separator");
+  Ref<Text> joined = make_ref<Text>();
   Value item;
-  for (int64_t state = 0; iterate(engine, list, state, item); first = false) {
-    if (!first) result += separator;
-    result += expect_string(engine, item, "join's item");
+  for (int64_t state = 0; iterate(engine, list, state, item);) {
+    if (!joined->pieces.empty()) joined->pieces.push_back({separator, kStrSpec});
+    if (!item.is(Tag::text)) expect_string(engine, item, "join's item");
+    joined->pieces.push_back({item, kStrSpec});
   }
-  return make_string(std::move(result));
+  const Value text(joined);
+  return is_known(text) ? make_string(to_string(engine, text)) : text;
 }
 
 constexpr Builtin kRows[] = {

@@ -20,13 +20,16 @@ namespace {
 
 // ---- Text ------------------------------------------------------------------------------------------
 
-/// str(value): a string, or a recipe for one if the value is not known yet.
+/// A recipe for the text of a value that is not known yet.
+Value later_text(const Value& value, const char* spec) {
+  Ref<Text> text = make_ref<Text>();
+  text->pieces.push_back({value, spec});
+  return Value(std::move(text));
+}
+
 Value text_of(Engine& engine, const Value& value) {
   if (value.is(Tag::string) || value.is(Tag::text)) return value;
-  if (is_known(value)) return make_string(to_string(engine, value));
-  Ref<Text> text = make_ref<Text>();
-  text->pieces.push_back({value, ""});
-  return Value(std::move(text));
+  return is_known(value) ? make_string(to_string(engine, value)) : later_text(value, kStrSpec);
 }
 
 Value print_builtin(Engine& engine, Args args) {
@@ -41,14 +44,16 @@ Value print_builtin(Engine& engine, Args args) {
   Ref<Text> line = make_ref<Text>();
   for (size_t i = 0; i < args.size(); ++i) {
     if (i > 0) line->pieces.push_back({make_string(" "), ""});
-    line->pieces.push_back({args[i], ""});
+    line->pieces.push_back({args[i], kStrSpec});
   }
   engine.runtime().effect_print(Value(std::move(line)));
   return Value();
 }
 
 Value str_builtin(Engine& engine, Args args) { return text_of(engine, args[0]); }
-Value repr_builtin(Engine& engine, Args args) { return make_string(to_repr(engine, args[0])); }
+Value repr_builtin(Engine& engine, Args args) {
+  return is_known(args[0]) ? make_string(to_repr(engine, args[0])) : later_text(args[0], kReprSpec);
+}
 Value type_builtin(Engine&, Args args) { return make_string(type_name(args[0])); }
 
 Value len_builtin(Engine& engine, Args args) {
@@ -78,18 +83,18 @@ std::string_view trimmed(std::string_view text) {
 }
 
 template <class Number>
-Number parse(const std::string& text, const char* type) {
+Number parse(const std::string& text, const char* type) {  // type with its article
   std::string_view digits = trimmed(text);
   if (!digits.empty() && digits[0] == '+' && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
   Number number{};
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (status == std::errc::result_out_of_range) fail(ErrorKind::value, "'{}' is too large for an {}", text, type);
-  if (status != std::errc() || end != digits.data() + digits.size()) fail(ErrorKind::value, "'{}' is not a number: cannot make an {} of it", text, type);
+  if (status == std::errc::result_out_of_range) fail(ErrorKind::value, "'{}' is too large for {}", text, type);
+  if (status != std::errc() || end != digits.data() + digits.size()) fail(ErrorKind::value, "'{}' is not {}", text, type);
   return number;
 }
 
 Value int_builtin(Engine& engine, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::text)) return parse<int64_t>(expect_string(engine, args[0], "int"), "int");
+  if (args[0].is(Tag::string) || args[0].is(Tag::text)) return parse<int64_t>(expect_string(engine, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
   const Scalar value = scalar_of(number);
@@ -100,7 +105,7 @@ Value int_builtin(Engine& engine, Args args) {
 }
 
 Value float_builtin(Engine& engine, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::text)) return parse<double>(expect_string(engine, args[0], "float"), "float");
+  if (args[0].is(Tag::string) || args[0].is(Tag::text)) return parse<double>(expect_string(engine, args[0], "float"), "a float");
   const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make a float of {}", type_name(args[0]));
   return apply_scalar(ScalarOp::to_real, number);

@@ -126,12 +126,7 @@ namespace {
 /// f32(x): a dtype is a conversion.
 Value convert(Engine& engine, DType dtype, std::span<Value> args) {
   if (args.size() != 1) fail(ErrorKind::type, "{} takes 1 argument, not {}", name_of(dtype), args.size());
-  const bool is_host_bool = dtype == DType::boolean && !args[0].is(Tag::tensor) && !args[0].is(Tag::list);
-  if (is_host_bool) {
-    const Value* native = engine.builtins().row("bool");
-    return native ? engine.call(*native, args) : Value(truth(engine, args[0]));
-  }
-  return Value(cast(engine.ops(), to_tensor(engine, args[0], std::string(name_of(dtype)).c_str()), dtype));
+  return convert(engine, dtype, args[0]);
 }
 
 }  // namespace

@@ -120,6 +120,8 @@ std::string to_repr(Engine& engine, const Value& value) { return repr(engine, va
 
 std::string format_value(Engine& engine, const Value& value, const std::string& spec) {
   if (value.is(Tag::string) && spec.empty()) return value.as<String>().text;
+  if (spec == kStrSpec) return to_string(engine, value);
+  if (spec == kReprSpec) return to_repr(engine, value);
   const FormatSpec format(spec);
   Value shown = value;
   if (value.is(Tag::tensor)) {

@@ -175,7 +175,7 @@ std::string join_template(Engine& engine, const Template& parts, const Value* va
   std::string text;
   for (const TemplatePart& part : parts) {
     if (part.text) text += *part.text;
-    else text += part.spec.empty() ? to_string(engine, *values) : format_value(engine, *values, part.spec);
+    else text += format_value(engine, *values, part.spec);
     values += part.text == nullptr;
   }
   return text;

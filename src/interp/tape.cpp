@@ -36,7 +36,9 @@ namespace {
 const Attrs kNoAttrs;
 
 /// Elementwise ops read none, but for cast; they are most of all calls.
-bool reads_attrs(const OpDef& def) { return def.op_class != OpClass::elementwise || def.op == Op::cast; }
+bool reads_attrs(const OpDef& def) {
+  return def.op_class != OpClass::elementwise || def.op == Op::cast;
+}
 
 }  // namespace
 
@@ -45,7 +47,8 @@ void Tape::add_input(const Tensor& input) {
   inputs_.push_back(input);
 }
 
-void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
+void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
+                  const Tensor& result) {
   if (!def.vjp || !is_float(result.dtype())) return;
   const auto node_of = [this](const Operand& operand) {
     return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
@@ -77,7 +80,8 @@ void add_to(Ops& ops, Tensor& sum, Tensor gradient) {
     sum = std::move(gradient);
     return;
   }
-  const Operand terms[] = {std::move(sum), std::move(gradient)};  // moved, so that the op may reuse their memory
+  const Operand terms[] = {std::move(sum),
+                           std::move(gradient)};  // moved, so that the op may reuse their memory
   sum = ops.call(Op::add, terms);
 }
 
@@ -92,7 +96,8 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results,
   }
   Scratch scratch{std::make_unique<bool[]>(most_operands_), std::vector<Tensor>(most_operands_)};
   for (size_t i = calls_.size(); i-- > 0;) {
-    if (const Tensor gradient = std::move(sums[inputs_.size() + i])) differentiate(ops, calls_[i], gradient, scratch, sums);
+    if (const Tensor gradient = std::move(sums[inputs_.size() + i]))
+      differentiate(ops, calls_[i], gradient, scratch, sums);
     if (after == After::empty) drop_last_call();
   }
   sums.resize(inputs_.size());
@@ -108,8 +113,13 @@ void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scr
   const uint32_t* nodes = operand_nodes_.data() + call.first_operand;
   for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;
   const std::span<Tensor> found(scratch.gradients.data(), count);
-  VjpCall rule{ops,         {operands_.data() + call.first_operand, count}, call.attrs ? *call.attrs : kNoAttrs,
-               call.result, gradient, {scratch.needed.get(), count}, found};
+  VjpCall rule{ops,
+               {operands_.data() + call.first_operand, count},
+               call.attrs ? *call.attrs : kNoAttrs,
+               call.result,
+               gradient,
+               {scratch.needed.get(), count},
+               found};
   call.def->vjp(rule);
   for (size_t i = 0; i < count; ++i) {
     Tensor part = std::exchange(found[i], Tensor());

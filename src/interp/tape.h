@@ -1,6 +1,6 @@
-// Differentiation in reverse: a tape notes the op calls that depend on its inputs, and later plays their derivative
-// rules backwards. The rules call ops like anything else, so what they compute can be recorded, compiled and, by
-// tapes further out, differentiated again.
+// Differentiation in reverse: a tape notes the op calls that depend on its inputs, and later plays their
+// derivative rules backwards. The rules call ops like anything else, so what they compute can be recorded,
+// compiled and, by tapes further out, differentiated again.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace tsl {
 
-/// Numbers given to tensors by identity. Whoever adds a tensor keeps it alive, so that its address stays its own.
+/// Numbers given to tensors by identity. Whoever adds a tensor keeps it alive, so that its address stays its
+/// own.
 class TensorNumbers {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -48,8 +49,8 @@ class TensorNumbers {
 /// The calls that depend on some inputs, in order. Tensors are known by identity, deferred ones too.
 class Tape {
  public:
-  /// Adds a tensor to differentiate by. It must be a handle that nothing else is computed from: the same handle
-  /// elsewhere would be differentiated too.
+  /// Adds a tensor to differentiate by. It must be a handle that nothing else is computed from: the same
+  /// handle elsewhere would be differentiated too.
   void add_input(const Tensor& input);
   /// Notes a call, if the gradient of its result would reach an input.
   void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result);
@@ -57,11 +58,11 @@ class Tape {
   /// What is left of the calls after their derivatives are known.
   enum class After : uint8_t { empty, keep };
 
-  /// The gradients of the inputs, given those of some results (of their types): zeros where nothing flows. Sums
-  /// are made in a fixed order. With After::empty, calls are forgotten on the way, and with them the memory that
-  /// they held; then this may be asked only once.
-  std::vector<Tensor> gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
-                                After after);
+  /// The gradients of the inputs, given those of some results (of their types): zeros where nothing flows.
+  /// Sums are made in a fixed order. With After::empty, calls are forgotten on the way, and with them the
+  /// memory that they held; then this may be asked only once.
+  std::vector<Tensor> gradients(Ops& ops, std::span<const Tensor> results,
+                                std::span<const Tensor> result_gradients, After after);
 
  private:
   struct Call {
@@ -77,20 +78,21 @@ class Tape {
     std::vector<Tensor> gradients;
   };
 
-  void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch, std::vector<Tensor>& sums);
+  void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
+                     std::vector<Tensor>& sums);
   void drop_last_call();
 
   // Nodes are numbered: first the inputs, then the results of the calls.
   std::vector<Tensor> inputs_;
   std::vector<Call> calls_;
-  std::vector<Operand> operands_;         // of all calls, one after another
-  std::vector<uint32_t> operand_nodes_;   // kNone: no gradient is needed
-  uint32_t most_operands_ = 0;            // of one call
+  std::vector<Operand> operands_;        // of all calls, one after another
+  std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
+  uint32_t most_operands_ = 0;           // of one call
   TensorNumbers nodes_;
 };
 
-/// The tapes of an engine that are listening to its ops. Each is told of every call, so that an inner tape's rules
-/// are on the outer tapes.
+/// The tapes of an engine that are listening to its ops. Each is told of every call, so that an inner tape's
+/// rules are on the outer tapes.
 class TapeStack {
  public:
   /// Whether ops are being recorded: then no tensor may be changed in place, and no operand's memory reused.
@@ -130,8 +132,8 @@ class TapeStack {
   int pauses_ = 0;
 };
 
-/// Another handle to the same elements, through an op that changes nothing: the tapes that listen know that the two
-/// are the same, those that do not take it for a constant.
+/// Another handle to the same elements, through an op that changes nothing: the tapes that listen know that
+/// the two are the same, those that do not take it for a constant.
 Tensor alias(Ops& ops, const Tensor& tensor);
 
 }  // namespace tsl

@@ -214,6 +214,10 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
     }
     default:
       if (previous_ == Tokens::DOT && is_keyword(token->getType())) common.setType(Tokens::NAME);
+      // `var` declares at the start of a statement; anywhere else it is the variance, var(x).
+      if (token->getType() == Tokens::VAR && previous_ != Tokens::END && previous_ != Tokens::BRACE_OPEN) {
+        common.setType(Tokens::NAME);
+      }
       break;
   }
   previous_ = token->getType();

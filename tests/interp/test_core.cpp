@@ -82,7 +82,7 @@ TEST_CASE("functions") {
   CHECK(s.error_text("fn f(a) = a\nf(1, 2)") == "type: f takes 1 argument, not 2");
   CHECK(s.error_text("fn f(a) = a\nf(b: 1)") == "type: f has no parameter 'b'");
   CHECK(s.error_text("fn f(a) = a\nf(1, a: 1)") == "type: f is given 'a' twice");
-  CHECK(s.error_text("fn f(a, b) = a\nf(1, b: 1, b: 2)") == "type: f is given 'b' twice");
+  CHECK(s.error_text("fn f(a, b) = a\nf(1, b: 1, b: 2)") == "syntax: argument 'b' is given twice");
   CHECK(s.error_text("let x = 5; x(1)") == "type: int cannot be called");
   CHECK(s.error_text("let x = 5; x.frobnicate()").find("name: int has no method 'frobnicate'") == 0);
 }

@@ -88,10 +88,10 @@ template <class T>
 void iota(void* out, Scalar start, Scalar step, uint64_t first, size_t n) {
   T* y = static_cast<T*>(out);
   if constexpr (math::kIsInteger<T>) {
-    uint64_t begin = static_cast<uint64_t>(start.integer), stride = static_cast<uint64_t>(step.integer);
+    uint64_t begin = static_cast<uint64_t>(start.as_integer()), stride = static_cast<uint64_t>(step.as_integer());
     for (size_t i = 0; i < n; ++i) y[i] = static_cast<T>(begin + (first + i) * stride);
   } else {
-    double begin = start.real, stride = step.real;
+    double begin = start.as_real(), stride = step.as_real();
     for (size_t i = 0; i < n; ++i) {
       y[i] = math::s_cast<T>(begin + static_cast<double>(static_cast<int64_t>(first + i)) * stride);
     }
