@@ -62,7 +62,9 @@ class Fuser {
   }
 
  private:
-  enum class Fit : uint8_t { same, second_on_rows, first_on_rows };
+  /// How the loops of two groups go together: they are the same; or one group's loops are the other's rows; or
+  /// `a` is reduced to its rows and `b` reduces those; or one element of `b` goes with the totals of `a`.
+  enum class Fit : uint8_t { same, second_on_rows, first_on_rows, second_reduces_rows, second_on_totals };
 
   /// What merging two groups would give.
   struct Proposal {
@@ -112,7 +114,7 @@ class Fuser {
     if (groups()[a].nodes.size() + groups()[b].nodes.size() > kMaxGroupNodes) return "the group is full";
     if (indirect_path(a, b) || indirect_path(b, a)) return "another kernel must run in between";
     const char* reason = "their loops differ";
-    for (Fit fit : {Fit::same, Fit::second_on_rows, Fit::first_on_rows}) {
+    for (Fit fit : {Fit::same, Fit::second_on_rows, Fit::first_on_rows, Fit::second_reduces_rows, Fit::second_on_totals}) {
       std::optional<Proposal> proposal = propose(groups()[a], groups()[b], fit);
       if (!proposal) continue;
       std::vector<Level> saved = set_levels(groups()[a], groups()[b], fit);
@@ -132,6 +134,19 @@ class Fuser {
     p.fit = fit;
     p.group.has_reduction = a.has_reduction || b.has_reduction;
     p.group.rows_stay = a.rows_stay || b.rows_stay;
+    p.group.has_totals = a.has_totals || b.has_totals || fit == Fit::second_reduces_rows;
+    if (fit == Fit::second_on_totals) {
+      if (!a.has_totals || b.has_reduction || b.loops.rank() > 0) return std::nullopt;
+      p.group.loops = a.loops;
+      p.group.reduced = a.reduced;
+      return p;
+    }
+    if (fit == Fit::second_reduces_rows) {
+      const bool reduces_all = b.has_reduction && std::all_of(b.reduced.begin(), b.reduced.end(), [](bool r) { return r; });
+      if (!a.has_reduction || a.has_totals || !reduces_all || b.has_totals || b.rows_stay || !b.loops.rank()) return std::nullopt;
+      if (!cut_kept(a, b.loops, p.group)) return std::nullopt;
+      return p;
+    }
     if (fit == Fit::same) {
       std::optional<Dims> loops = refine(a.loops, b.loops);
       if (!loops) return std::nullopt;
@@ -180,6 +195,10 @@ class Fuser {
     for (NodeId id : b.nodes) saved.push_back(result_.level[id]);
     if (fit == Fit::second_on_rows) for (NodeId id : b.nodes) result_.level[id] = Level::row;
     if (fit == Fit::first_on_rows) for (NodeId id : a.nodes) result_.level[id] = Level::row;
+    if (fit == Fit::second_on_totals) for (NodeId id : b.nodes) result_.level[id] = Level::total;
+    if (fit == Fit::second_reduces_rows) {
+      for (NodeId id : b.nodes) result_.level[id] = result_.level[id] == Level::full ? Level::row : Level::total;
+    }
     return saved;
   }
 
@@ -212,7 +231,7 @@ class Fuser {
     const Node& node = graph_[consumer];
     const Arg& arg = node.args[index];
     const Level from = result_.level[arg.node];
-    const Level to = is_reduction(node) ? Level::full : result_.level[consumer];
+    const Level to = reads_at(consumer);
     if (node.def().op_class == OpClass::take && index == 0) return "indexed elements must be in memory";
     if (from == to) {
       return reads_in_order(arg.layout) && count_of(arg.layout.shape) == count_of(graph_[arg.node].shape)
@@ -220,9 +239,17 @@ class Fuser {
     }
     if (from == Level::full) return "it is read once a row, but not reduced";
     if (is_reduction(node)) return "a reduction of a reduction";
+    if (from == Level::total || to == Level::total) return "it needs the totals before the rows are done";
     if (!is_row_broadcast(merged, arg.layout)) return "it is not broadcast along the reduced axes";
     merged.rows_stay = true;
     return nullptr;
+  }
+
+  /// A reduction reads one level further in than it writes.
+  Level reads_at(NodeId id) const {
+    const Level level = result_.level[id];
+    if (!is_reduction(graph_[id])) return level;
+    return level == Level::total ? Level::row : Level::full;
   }
 
   static bool is_row_broadcast(const Group& merged, const Layout& layout) {

@@ -20,6 +20,7 @@ struct Group {
   std::vector<bool> reduced;    // per loop: gone after the group's reductions
   bool has_reduction = false;
   bool rows_stay = false;       // an element is used again after a reduction of its row: Template::row
+  bool has_totals = false;      // its rows' results are reduced once more
   bool is_op = false;           // one op with a kernel of its own
 };
 

@@ -18,8 +18,9 @@ enum class Template : uint8_t {
   op,          // one op with a kernel of its own (scan, sort, scatter, matmul, …)
 };
 
-/// Where an instruction runs: for every element, or once a row (per kept index, reduced dimensions gone).
-enum class Level : uint8_t { full, row };
+/// Where an instruction runs: for every element, once a row (per kept index, reduced dimensions gone), or once in all,
+/// after the rows have been reduced, too (a mean of losses).
+enum class Level : uint8_t { full, row, total };
 
 /// Which element of a buffer belongs to a loop index: offset + Σ index_k · strides[k], over the kept and then the
 /// reduced dimensions. Row-level maps have stride 0 along reduced dimensions.
@@ -35,7 +36,7 @@ struct Instr {
     load,     // buffer through map
     scalar,   // a host number, converted to dtype
     map,      // elementwise op of a, b, c
-    reduce,   // op over the reduced dimensions of a; level row
+    reduce,   // op of a: over the reduced dimensions (level row), or over all rows of a row-level a (level total)
     gather,   // buffer[map + a * index_stride], a an i64 register checked against index_extent
     generate, // iota or random numbers over the linear index; scalars are registers' scalars (scalar, scalar2)
     store,    // a to buffer through map

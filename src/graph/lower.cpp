@@ -97,18 +97,19 @@ class KernelBuilder {
   void emit_reduction(NodeId id) {
     const Node& node = graph_[id];
     Instr instr{Instr::Kind::reduce};
-    instr.level = Level::row;
+    instr.level = fusion_.level[id];
+    const Level from = instr.level == Level::total ? Level::row : Level::full;
     instr.op = node.op;
     instr.operand_dtype = graph_[node.args[0].node].dtype;
-    instr.a = operand(node.args[0], Level::full, instr.operand_dtype);
+    instr.a = operand(node.args[0], from, instr.operand_dtype);
     if ((node.op == Op::any || node.op == Op::all) && instr.operand_dtype != DType::boolean) {
-      instr.a = cast(instr.a, Level::full, instr.operand_dtype, DType::boolean);
+      instr.a = cast(instr.a, from, instr.operand_dtype, DType::boolean);
       instr.operand_dtype = DType::boolean;
     }
     const bool accumulates = node.op == Op::sum || node.op == Op::prod;
     instr.dtype = accumulates ? accumulator_of(instr.operand_dtype) : node.dtype;
     define(id, instr);
-    if (instr.dtype != node.dtype) register_of_[id] = cast(register_of_[id], Level::row, instr.dtype, node.dtype);
+    if (instr.dtype != node.dtype) register_of_[id] = cast(register_of_[id], instr.level, instr.dtype, node.dtype);
   }
 
   void emit_take(NodeId id) {
@@ -206,6 +207,10 @@ class KernelBuilder {
   IndexMap map_of(const Layout& layout, Level level) const {
     IndexMap map;
     map.offset = layout.offset;
+    if (level == Level::total) {
+      for (int i = 0; i < group_.loops.rank(); ++i) map.strides.push_back(0);
+      return map;
+    }
     if (level == Level::row) {
       map.strides = split_strides(layout, kernel_.kept);
       for (int i = 0; i < kernel_.reduced.rank(); ++i) map.strides.push_back(0);

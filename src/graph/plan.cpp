@@ -1,7 +1,7 @@
 #include "graph/plan.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -22,13 +22,53 @@ uint64_t bytes_of(const Buffer& buffer) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+/// Whether two pointwise kernels run the same program, on other buffers and other sizes.
+bool same_program(const Kernel& a, const Kernel& b) {
+  if (a.kind != Template::pointwise || b.kind != a.kind || a.program.size() != b.program.size() || a.written != b.written) return false;
+  return std::equal(a.program.begin(), a.program.end(), b.program.begin(), [](const Instr& x, const Instr& y) {
+    return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype && x.a == y.a &&
+           x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
+  });
+}
+
+/// Gathers kernels that run the same program and do not depend on each other into tables: one launch each. An
+/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred.
+void make_launches(Plan& plan) {
+  std::vector<int64_t> written_in(plan.buffers.size(), -1);  // launch that wrote the buffer last
+  std::unordered_multimap<std::string, size_t> by_name;      // a kernel's name says its ops: a cheap first comparison
+  for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
+    const Kernel& kernel = plan.kernels[k];
+    int64_t after = -1;  // the launch must come after this one
+    for (uint32_t b : kernel.buffers) after = std::max(after, written_in[b]);
+    size_t launch = plan.launches.size();
+    auto [it, end] = by_name.equal_range(kernel.name);
+    for (; it != end; ++it) {
+      const size_t candidate = it->second;
+      if (static_cast<int64_t>(candidate) > after && same_program(plan.kernels[plan.launches[candidate][0]], kernel)) {
+        launch = candidate;
+        break;
+      }
+    }
+    if (launch == plan.launches.size()) {
+      plan.launches.emplace_back();
+      by_name.emplace(kernel.name, launch);
+    }
+    plan.launches[launch].push_back(k);
+    for (uint32_t w = 0; w < kernel.written; ++w) {
+      written_in[kernel.buffers[kernel.buffers.size() - 1 - w]] = static_cast<int64_t>(launch);
+    }
+  }
+}
+
 void find_lifetimes(Plan& plan) {
   std::vector<bool> seen(plan.buffers.size(), false);
-  for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
-    for (uint32_t b : plan.kernels[k].buffers) {
-      if (!seen[b]) plan.buffers[b].first = k;
-      seen[b] = true;
-      plan.buffers[b].last = k;
+  for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
+    for (uint32_t k : plan.launches[launch]) {
+      for (uint32_t b : plan.kernels[k].buffers) {
+        if (!seen[b]) plan.buffers[b].first = launch;
+        seen[b] = true;
+        plan.buffers[b].last = launch;
+      }
     }
   }
 }
@@ -82,14 +122,34 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   return true;
 }
 
-/// The last kernel that can fail on its elements' values, or -1. A plan that failed must have left its inputs alone.
+/// The last launch that can fail on its elements' values, or -1. A plan that failed must have left its inputs alone.
 int64_t last_fallible(const Plan& plan) {
-  for (size_t k = plan.kernels.size(); k-- > 0;) {
-    for (NodeId id : plan.kernels[k].nodes) {
-      if (plan.graph[id].def().fallible) return static_cast<int64_t>(k);
+  for (size_t launch = plan.launches.size(); launch-- > 0;) {
+    for (uint32_t k : plan.launches[launch]) {
+      for (NodeId id : plan.kernels[k].nodes) {
+        if (plan.graph[id].def().fallible) return static_cast<int64_t>(launch);
+      }
     }
   }
   return -1;
+}
+
+/// The kernel of a launch that writes `buffer`.
+const Kernel& writer_of(const Plan& plan, uint32_t launch, uint32_t buffer) {
+  for (uint32_t k : plan.launches[launch]) {
+    const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
+    if (std::find(buffers.end() - plan.kernels[k].written, buffers.end(), buffer) != buffers.end()) return plan.kernels[k];
+  }
+  return plan.kernels[plan.launches[launch][0]];
+}
+
+/// Whether another kernel of the launch than `kernel` uses `buffer`: it may run at the same time.
+bool used_beside(const Plan& plan, uint32_t launch, const Kernel& kernel, uint32_t buffer) {
+  for (uint32_t k : plan.launches[launch]) {
+    const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
+    if (&plan.kernels[k] != &kernel && std::find(buffers.begin(), buffers.end(), buffer) != buffers.end()) return true;
+  }
+  return false;
 }
 
 void find_donors(Plan& plan) {
@@ -103,7 +163,8 @@ void find_donors(Plan& plan) {
       const Buffer& input = plan.buffers[in];
       if (input.kind != Buffer::Kind::input || input.dtype != output.dtype) continue;
       if (input.count.hint() != output.count.hint() || input.last > output.first) continue;
-      const Kernel& writer = plan.kernels[output.first];
+      const Kernel& writer = writer_of(plan, output.first, out);
+      if (used_beside(plan, output.first, writer, in)) continue;
       const bool read_there = std::find(writer.buffers.begin(), writer.buffers.end(), in) != writer.buffers.end();
       if (read_there && !may_overwrite(writer, in, out)) continue;
       if (!plan.graph[input.node].input_layout.is_contiguous()) continue;
@@ -152,7 +213,7 @@ std::string dump_scalar(Scalar scalar, const Symbol* symbol) {
 }
 
 std::string dump_instr(const Kernel& kernel, const Instr& instr) {
-  const char* level = instr.level == Level::row ? "row " : "";
+  const char* level = instr.level == Level::row ? "row " : instr.level == Level::total ? "total " : "";
   const std::string type = fmt::format("{}{}", level, name_of(instr.dtype));
   switch (instr.kind) {
     case Instr::Kind::load: return fmt::format("{} = load b{} [{}]", type, kernel.buffers[instr.buffer], dump_map(instr.map));
@@ -213,9 +274,12 @@ std::string dump(const Kernel& kernel) {
 }
 
 std::string dump(const Plan& plan, const SourceMap*) {
-  std::string text = fmt::format("[plan] {} kernels, {} buffers, arena {} bytes\n", plan.kernels.size(),
-                                 plan.buffers.size(), plan.arena_bytes);
-  for (size_t k = 0; k < plan.kernels.size(); ++k) text += fmt::format("  k{} {}", k, dump(plan.kernels[k]));
+  std::string text = fmt::format("[plan] {} kernels in {} launches, {} buffers, arena {} bytes\n", plan.kernels.size(),
+                                 plan.launches.size(), plan.buffers.size(), plan.arena_bytes);
+  for (const std::vector<uint32_t>& launch : plan.launches) {
+    const std::string table = launch.size() > 1 ? fmt::format("table of {}: ", launch.size()) : "";
+    text += fmt::format("  k{} {}{}", launch[0], table, dump(plan.kernels[launch[0]]));
+  }
   return text;
 }
 
@@ -235,6 +299,7 @@ Plan compile(Graph graph, const CompileLog* log) {
   const Fusion fusion = fuse(plan.graph, log && log->fusion);
   if (log && log->fusion) log_fusion(*log, plan, fusion);
   lower(plan, fusion);
+  make_launches(plan);
   find_lifetimes(plan);
   place_temporaries(plan);
   find_donors(plan);

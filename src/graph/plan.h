@@ -18,7 +18,7 @@ struct Buffer {
   DType dtype = DType::f32;
   Dim count = 0;            // elements
   uint64_t offset = 0;      // temporaries: in the arena, bytes
-  uint32_t first = 0, last = 0;  // kernels that write it first and read it last
+  uint32_t first = 0, last = 0;  // launches that write it first and read it last
 };
 
 /// Where an output of the graph comes from: a buffer seen through a layout. Several outputs may share a buffer.
@@ -31,7 +31,9 @@ struct PlanOutput {
 struct Plan {
   Graph graph;                     // after the passes; spans, dtypes and layouts of the nodes
   std::vector<Buffer> buffers;
-  std::vector<Kernel> kernels;     // in order of execution
+  std::vector<Kernel> kernels;
+  /// Kernels by launch, in order of execution. A launch of several is a table: one program over many tensors.
+  std::vector<std::vector<uint32_t>> launches;
   std::vector<PlanOutput> outputs;
   uint64_t arena_bytes = 0;
   /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation).

@@ -145,6 +145,20 @@ std::string format_value(Engine& engine, const Value& value, const std::string& 
   return format.apply(std::string_view(to_string(engine, shown)));
 }
 
+void check_format(Engine& engine, const Value& value, const std::string& spec) {
+  if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
+  if (value.is(Tag::symbol)) {
+    format_value(engine, Value(value.symbol()->hint), spec);
+  } else if (value.is(Tag::tensor) && value.tensor_data()->layout.shape == Shape()) {
+    const DType dtype = value.tensor_data()->dtype;
+    format_value(engine, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);
+  } else if (value.is(Tag::tensor) && !(element_count(value.tensor_data()->layout.shape) == Dim(1))) {
+    fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(value.tensor()));
+  } else {
+    FormatSpec{spec};
+  }
+}
+
 namespace {
 
 bool all_known(const std::vector<Value>& items) {

@@ -18,6 +18,9 @@ std::string to_repr(Engine&, const Value& value);
 /// f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.
 std::string format_value(Engine&, const Value& value, const std::string& spec);
 
+/// Throws what format_value would throw, for a value that is not known yet.
+void check_format(Engine&, const Value& value, const std::string& spec);
+
 /// Specs of Text pieces that stand for str(v) and repr(v). (f"{v}" differs from str(v): it shows the one element of a
 /// tensor alone.)
 inline constexpr const char* kStrSpec = "!s";

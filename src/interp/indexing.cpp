@@ -87,11 +87,14 @@ std::vector<std::string> keys_of(const Record& record) {
   return keys;
 }
 
+std::vector<std::string> suggestion(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = nearest_name(name, known);
+  if (near.empty()) return {};
+  return {fmt::format("did you mean '{}'?", near)};
+}
+
 [[noreturn]] void unknown_key(const Record& record, const std::string& key) {
-  const std::vector<std::string> keys = keys_of(record);
-  const std::string near = nearest_name(key, keys);
-  if (near.empty()) fail(ErrorKind::index, "the record has no key '{}'", key);
-  fail(ErrorKind::index, "the record has no key '{}'; did you mean '{}'?", key, near);
+  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), suggestion(key, keys_of(record)));
 }
 
 Name key_of(Engine& engine, const IndexItem& item) {
@@ -208,9 +211,7 @@ Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
 }
 
 [[noreturn]] void unknown_field(const std::string& owner, const std::string& field, const std::vector<std::string>& known) {
-  const std::string near = nearest_name(field, known);
-  if (near.empty()) fail(ErrorKind::name, "{} has no field '{}'", owner, field);
-  fail(ErrorKind::name, "{} has no field '{}'; did you mean '{}'?", owner, field, near);
+  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), suggestion(field, known));
 }
 
 Value module_field(Engine& engine, const Module& module, Name field) {

@@ -181,11 +181,15 @@ std::string join_template(Engine& engine, const Template& parts, const Value* va
   return text;
 }
 
-Value deferred_text(const Template& parts, const Value* values) {
+Value deferred_text(Engine& engine, const Template& parts, const Value* values) {
   Ref<Text> text = make_ref<Text>();
   for (const TemplatePart& part : parts) {
-    if (part.text) text->pieces.push_back({make_string(*part.text), ""});
-    else text->pieces.push_back({*values++, part.spec});
+    if (part.text) {
+      text->pieces.push_back({make_string(*part.text), ""});
+      continue;
+    }
+    check_format(engine, *values, part.spec);
+    text->pieces.push_back({*values++, part.spec});
   }
   return Value(std::move(text));
 }
@@ -200,7 +204,7 @@ void format(Engine& engine, Frame& frame, const Instruction& i) {
   for (const TemplatePart& part : parts) {
     if (!part.text) all_known &= is_known(values[count++]);
   }
-  Value result = all_known ? make_string(join_template(engine, parts, values)) : deferred_text(parts, values);
+  Value result = all_known ? make_string(join_template(engine, parts, values)) : deferred_text(engine, parts, values);
   clear_operands(values, count);
   frame.base[i.a] = std::move(result);
 }

@@ -86,15 +86,15 @@ TEST_CASE("checking runs nothing") {
   CHECK(run({"--check", "-e", "print(nosuch)"}).err.find("unknown name 'nosuch'") != std::string::npos);
 }
 
-TEST_CASE("what follows the script is for the script") {
+TEST_CASE("what is not ours on the command line is for the script") {
   Command command;
-  const char* argv[] = {"tsl", "--seed", "7", "script.tsl", "--check", "a", "-i"};
-  REQUIRE(parse_command(7, const_cast<char**>(argv), command) == -1);
+  const char* argv[] = {"tsl", "--seed", "7", "script.tsl", "--name", "a", "test", "--check"};
+  REQUIRE(parse_command(8, const_cast<char**>(argv), command) == -1);
   CHECK(command.kind == Command::Kind::script);
   CHECK(command.script == "script.tsl");
   CHECK(command.engine.seed == 7);
-  CHECK_FALSE(command.check);
-  CHECK(command.engine.script_args == std::vector<std::string>{"--check", "a", "-i"});
+  CHECK(command.check);
+  CHECK(command.engine.script_args == std::vector<std::string>{"--name", "a", "test"});
 }
 
 TEST_CASE("errors are shown with their place, in colour if asked") {

@@ -196,7 +196,7 @@ TEST_CASE("second derivatives agree with differences of the first") {
 
 TEST_CASE("gradients of composites agree with differences") {
   const Use use{{"softmax(x)", "log_softmax(x, axis: 0)", "layer_norm(x, row, row)", "rms_norm(x)",
-                 "logsumexp(x, axis: 1)", "mean(x * x, axis: 0)", "variance(x)", "std(x + other, axis: 1)",
+                 "logsumexp(x, axis: 1)", "mean(x * x, axis: 0)", "var(x)", "std(x + other, axis: 1)",
                  "norm(x)", "norm(x + 3.0, ord: 3, axis: 0)", "cross_entropy(x, tensor([1, 0, 3]))",
                  "cross_entropy(x, softmax(other))", "tril(x) ** 2", "attention(x, x * other, x)",
                  "attention(x, x[:, ::-1], other, is_causal: true)",
@@ -373,6 +373,21 @@ TEST_CASE("compiled functions and gradients go together") {
         "[f32[2] [2. 2.], f32[2] [1. 1.], f32[2] [2. 2.], f32[2] [1. 1.]]");
   CHECK(s.eval("@compile\nfn g(x) = grad(fn(x) = grad(fn(x) = sum(x * stop_gradient(x) * "
                "x))(x)[0])(x)\n[g(ones([2])), g(ones([2]))]") == "[f32[2] [2. 0.], f32[2] [2. 0.]]");
+}
+
+TEST_CASE("numbers, reads and pullbacks under a trace") {
+  Session s;
+  CHECK(s.eval("@compile\nfn g(a) = grad(fn(v) = v * v * v)(a)\n[g(2.0), g(3.0), g(tensor(4.0))]") ==
+        "[f32[] 12.0, f32[] 27.0, f32[] 48.0]");
+  const std::string read =
+      "fn loss(x) { let s = sum(x * x); if s.item() > 3.0 { return s * 2.0 }; return s }\n";
+  CHECK(s.eval(read + "@compile\nfn g(x) = grad(loss)(x)\nmap(fn(n) = g(ones([n])), [2, 4, 2, 4])") ==
+        "[f32[2] [2. 2.], f32[4] [4. 4. 4. 4.], f32[2] [2. 2.], f32[4] [4. 4. 4. 4.]]");
+  CHECK(s.eval("let (y, pull) = vjp(fn(x) = x * x, tensor([1.0, 2.0]))\n"
+               "@compile\nfn h(p, x) = p(x) + x\n[h(pull, ones([2])), h(pull, 2.0 * ones([2]))]") ==
+        "[f32[2] [3. 5.], f32[2] [ 6. 10.]]");
+  CHECK(s.eval("@compile\nfn k(x) { let (y, pull) = vjp(fn(x) = x * x, x); return pull }\n"
+               "map(fn(n) = k(tensor([1.0]) * n)(1.0), 1..4)") == "[f32[1] [2.], f32[1] [4.], f32[1] [6.]]");
 }
 
 TEST_CASE("a tape gives memory back as it is played") {

@@ -38,9 +38,9 @@ class CpuExecutable : public graph::Executable {
     state.pool = &backend_.pool();
     state.scratch = &backend_.scratch();
     state.shared = &backend_.shared_scratch();
-    for (size_t k = 0; k < programs_.size() && !state.error; ++k) {
-      if (programs_[k]) programs_[k]->run(state);
-      else run_op(backend_, plan_, plan_.kernels[k], state);
+    for (const std::vector<uint32_t>& launch : plan_.launches) {
+      run_launch(launch, state);
+      if (state.error) break;
     }
     if (!state.error) {
       for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = make_output(plan_.outputs[i], inputs);
@@ -51,6 +51,17 @@ class CpuExecutable : public graph::Executable {
   }
 
  private:
+  void run_launch(const std::vector<uint32_t>& launch, RunState& state) {
+    if (launch.size() > 1) {
+      state.pool->parallel_for(static_cast<int64_t>(launch.size()),
+                               [&](int64_t i, int thread) { programs_[launch[i]]->run(state, thread); });
+    } else if (programs_[launch[0]]) {
+      programs_[launch[0]]->run(state);
+    } else {
+      run_op(backend_, plan_, plan_.kernels[launch[0]], state);
+    }
+  }
+
   void place_buffers(std::span<const Tensor> inputs, std::span<const bool> donated) {
     if (plan_.arena_bytes > 0) arena_ = backend_.allocator().allocate(plan_.arena_bytes);
     taken_.assign(inputs.size(), false);
@@ -59,7 +70,8 @@ class CpuExecutable : public graph::Executable {
       switch (buffer.kind) {
         case Buffer::Kind::input: addresses_[b] = inputs[buffer.index].data(); break;
         case Buffer::Kind::temporary:
-          addresses_[b] = static_cast<std::byte*>(arena_->data()) + buffer.offset;
+          // Without an arena every temporary is empty.
+          addresses_[b] = arena_ ? static_cast<std::byte*>(arena_->data()) + buffer.offset : nullptr;
           break;
         case Buffer::Kind::output: {
           Ref<Storage>& storage = storages_[buffer.index];

@@ -60,7 +60,8 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
   for (uint32_t r = 0; r < kernel.program.size(); ++r) {
     Step step = make_step(kernel, kernel.program[r], plan);
     step.dst = r;
-    const bool reads_full = step.level == Level::full || step.kind == Step::Kind::reduce;
+    const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
+    const bool reads_full = step.level == Level::full || reduces_rows;
     for (int i = 0; reads_full && i < step.arity; ++i) {
       const uint32_t source = step.src[i];
       if (kernel.program[source].level == Level::full) continue;
@@ -77,7 +78,13 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
       }
       step.src[i] = it->second;
     }
-    if (step.kind == Step::Kind::reduce) reduces_.push_back(static_cast<uint32_t>(steps_.size()));
+    if (reduces_rows) {
+      reduces_.push_back(static_cast<uint32_t>(steps_.size()));
+      partial_bytes_ += step.size;
+    } else if (step.kind == Step::Kind::reduce) {
+      step.kept_offset = kept_bytes_;
+      kept_bytes_ += (step.operand_size + 7) / 8 * 8;
+    }
     steps_.push_back(step);
   }
 }
@@ -116,6 +123,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
     case Instr::Kind::reduce:
       step.kind = Step::Kind::reduce;
       step.arity = 1;
+      step.operand_size = static_cast<uint32_t>(size_of(instr.operand_dtype));
       if (instr.op == Op::argmax || instr.op == Op::argmin) {
         step.arg = (instr.op == Op::argmax ? table_.argmax : table_.argmin)[from];
       } else {
@@ -210,7 +218,6 @@ void TileProgram::place_registers() {
   }
   tile_elements_ = std::max<int64_t>(tile_elements_, 1);
   row_elements_ = std::max<int64_t>(row_elements_, 1);
-  for (uint32_t r : reduces_) partial_bytes_ += steps_[r].size;
   // Linear scan: a register's memory is free again after its last use. Scalars are filled once and stay.
   std::vector<size_t> last_use(registers_, 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -224,8 +231,7 @@ void TileProgram::place_registers() {
     Step& step = steps_[i];
     if (step.kind != Step::Kind::store) {
       // Row-level values of a pointwise kernel do not exist; elsewhere they are short.
-      const int64_t elements = step.level == Level::row || step.kind == Step::Kind::reduce
-                                   ? row_elements_ : tile_elements_;
+      const int64_t elements = step.level == Level::full ? tile_elements_ : row_elements_;
       const uint32_t bytes = static_cast<uint32_t>((elements * step.size + 63) / 64 * 64);
       auto reusable = step.kind == Step::Kind::scalar ? free.end() : free.find(bytes);
       if (reusable != free.end()) {

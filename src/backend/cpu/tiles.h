@@ -32,6 +32,7 @@ struct RunState {
   ThreadPool* pool = nullptr;
   std::vector<Scratch>* scratch = nullptr;  // one a worker
   Scratch* shared = nullptr;             // partial results of reductions
+  std::byte* shared_memory = nullptr;    // … as reserved by the running kernel
   graph::RunError error;                 // the earliest failure in program order
   std::mutex error_mutex;
 
@@ -64,6 +65,8 @@ struct Step {
   uint32_t dst = 0;                  // registers
   std::array<uint32_t, 3> src{};
   int arity = 0;
+  uint32_t operand_size = 0;         // bytes of an element of a reduction's operand
+  uint32_t kept_offset = 0;          // of a total's operand in a row's kept results
   uint32_t size = 0;                 // bytes of an element of the result (of the operand for stores)
   uint32_t buffer = 0;               // of the plan
   int32_t slot = -1;                 // where the result lives in a tile's memory; -1: nowhere
@@ -91,7 +94,8 @@ void fill_identity(void* out, Op op, DType dtype, int64_t count);
 class TileProgram {
  public:
   TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table);
-  void run(RunState& state) const;
+  /// `thread`: run all of it on this worker (in a table, whose kernels share out the threads); -1: on all of them.
+  void run(RunState& state, int thread = -1) const;
 
  private:
   enum class Form : uint8_t { pointwise, rows, row_blocks, columns };
@@ -106,14 +110,17 @@ class TileProgram {
   bool prefers_columns() const;
 
   // tiles_run.cpp
-  void run_pointwise(RunState& state) const;
+  void run_pointwise(RunState& state, int thread) const;
   void run_rows(RunState& state) const;
   void run_blocks(RunState& state) const;     // row_blocks and columns: partial results first
   void reduce_block(Worker& worker, int64_t item, int64_t blocks) const;
   void reduce_column_block(Worker& worker, int64_t item, int64_t blocks) const;
   void combine(Worker& worker, const Step& step, int64_t blocks) const;
+  void execute_row_step(Worker& worker, const Step& step) const;
+  void finish_totals(RunState& state) const;
+  std::byte* reserve_shared(RunState& state, int64_t blocks) const;
   template <class Body>
-  void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body) const;
+  void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
 
   // steps.cpp: one step on one tile
   void execute(Worker& worker, const Step& step) const;
@@ -141,7 +148,8 @@ class TileProgram {
   uint32_t slot_bytes_ = 0;
   int64_t tile_elements_ = 0;            // the longest range a full-level register holds
   int64_t row_elements_ = 1;             // … and a row-level one
-  uint32_t partial_bytes_ = 0;           // of one partial result, all reductions together
+  uint32_t partial_bytes_ = 0;           // of one partial result, all reductions of rows together
+  uint32_t kept_bytes_ = 0;              // of a row's results that are reduced to totals
 };
 
 }  // namespace tsl::cpu

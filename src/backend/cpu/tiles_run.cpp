@@ -59,13 +59,12 @@ Walk TileProgram::row_walk() const {
 
 /// Calls body(worker, tile) for every tile. `elements` sizes the work for the decision to use threads.
 template <class Body>
-void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body) const {
+void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread) const {
   const int64_t work = elements * static_cast<int64_t>(steps_.size());
-  const bool parallel = work >= kParallelWork && tiles > 1 && state.pool->size() > 1;
+  const bool parallel = thread < 0 && work >= kParallelWork && tiles > 1 && state.pool->size() > 1;
   const int64_t items = parallel ? std::min<int64_t>(tiles, state.pool->size() * kItemsPerThread) : 1;
-  for (int w = 0; w < (parallel ? state.pool->size() : 1); ++w) (*state.scratch)[w].reserve(slot_bytes_);
-  auto run_item = [&](int64_t item, int thread) {
-    Worker worker{state, (*state.scratch)[thread].reserve(slot_bytes_), {}, {}};
+  auto run_item = [&](int64_t item, int on) {
+    Worker worker{state, (*state.scratch)[on].reserve(slot_bytes_), {}, {}};
     worker.full.walk = full_walk();
     worker.row.walk = row_walk();
     worker.full.count = std::min(tile_elements_, rows_ * row_length_);
@@ -74,40 +73,81 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
     for (int64_t tile = tiles * item / items; tile < tiles * (item + 1) / items; ++tile) body(worker, tile);
   };
   if (parallel) state.pool->parallel_for(items, run_item);
-  else run_item(0, 0);
+  else run_item(0, std::max(thread, 0));
 }
 
-void TileProgram::run(RunState& state) const {
-  if (rows_ == 0) return;
-  switch (form_) {
-    case Form::pointwise: run_pointwise(state); break;
-    case Form::rows: run_rows(state); break;
-    case Form::row_blocks:
-    case Form::columns: run_blocks(state); break;
+void TileProgram::run(RunState& state, int thread) const {
+  if (rows_ > 0) {
+    switch (form_) {
+      case Form::pointwise: run_pointwise(state, thread); break;
+      case Form::rows: run_rows(state); break;
+      case Form::row_blocks:
+      case Form::columns: run_blocks(state); break;
+    }
   }
+  if (kept_bytes_ > 0) finish_totals(state);
 }
 
-void TileProgram::run_pointwise(RunState& state) const {
+void TileProgram::run_pointwise(RunState& state, int thread) const {
   for_each_tile(state, ceil_div(rows_, tile_), rows_, [&](Worker& worker, int64_t tile) {
     worker.full.start = tile * tile_;
     worker.full.count = std::min(tile_, rows_ - worker.full.start);
     for (const Step& step : steps_) execute(worker, step);
-  });
+  }, thread);
 }
 
 void TileProgram::run_rows(RunState& state) const {
+  reserve_shared(state, 0);
   for_each_tile(state, ceil_div(rows_, tile_), rows_ * row_length_, [&](Worker& worker, int64_t tile) {
     worker.row.start = tile * tile_;
     worker.row.count = std::min(tile_, rows_ - worker.row.start);
     worker.full.start = worker.row.start * row_length_;
     worker.full.count = worker.row.count * row_length_;
-    for (const Step& step : steps_) execute(worker, step);
+    for (const Step& step : steps_) {
+      if (step.level == Level::full) execute(worker, step);
+      else execute_row_step(worker, step);
+    }
+  });
+}
+
+/// Shared memory of a run: first the rows' results that are reduced to totals, [reduction][row], then the partial
+/// results of `blocks` blocks a row.
+std::byte* TileProgram::reserve_shared(RunState& state, int64_t blocks) const {
+  const size_t kept = (static_cast<size_t>(kept_bytes_) * rows_ + 63) / 64 * 64;
+  state.shared_memory = state.shared->reserve(kept + static_cast<size_t>(partial_bytes_) * rows_ * blocks);
+  return state.shared_memory + kept;
+}
+
+/// A step of level row or total while rows are being done: what totals are made of is kept.
+void TileProgram::execute_row_step(Worker& worker, const Step& step) const {
+  if (step.level == Level::row) {
+    execute(worker, step);
+  } else if (step.kind == Step::Kind::reduce) {
+    std::byte* kept = worker.state.shared_memory + step.kept_offset * rows_;
+    std::memcpy(kept + worker.row.start * step.operand_size, worker.value(step.src[0]),
+                static_cast<size_t>(worker.row.count) * step.operand_size);
+  }
+}
+
+/// Reduces the rows' results, by the same law as any row, and does what depends on them.
+void TileProgram::finish_totals(RunState& state) const {
+  for_each_tile(state, 1, 0, [&](Worker& worker, int64_t) {
+    for (const Step& step : steps_) {
+      if (step.level != Level::total) continue;
+      if (step.kind != Step::Kind::reduce) {
+        execute(worker, step);
+        continue;
+      }
+      std::byte* out = result(worker, step);
+      if (rows_ == 0) fill_identity(out, step.op, step.dtype, 1);
+      else step.reduce.rows(out, state.shared_memory + step.kept_offset * rows_, 1, static_cast<size_t>(rows_));
+    }
   });
 }
 
 void TileProgram::run_blocks(RunState& state) const {
   const int64_t blocks = ceil_div(row_length_, static_cast<int64_t>(kReduceBlock));
-  std::byte* partials = state.shared->reserve(static_cast<size_t>(partial_bytes_) * rows_ * std::max<int64_t>(blocks, 1));
+  std::byte* partials = reserve_shared(state, std::max<int64_t>(blocks, 1));
   const int64_t columns = form_ == Form::columns ? extent_[kept_rank_ - 1] : 1;
   const int64_t chunks = form_ == Form::columns ? rows_ / columns * ceil_div(columns, tile_) : rows_;
   if (blocks > 0) {
@@ -122,8 +162,8 @@ void TileProgram::run_blocks(RunState& state) const {
     worker.row.start = tile * row_elements_;
     worker.row.count = std::min(row_elements_, rows_ - worker.row.start);
     for (const Step& step : steps_) {
-      if (step.kind == Step::Kind::reduce) combine(worker, step, blocks);
-      else if (step.level == Level::row) execute(worker, step);
+      if (step.kind == Step::Kind::reduce && step.level == Level::row) combine(worker, step, blocks);
+      else if (step.level != Level::full) execute_row_step(worker, step);
     }
   });
 }
@@ -135,7 +175,7 @@ void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) con
   worker.full.count = std::min(tile_, row_length_ - block * tile_);
   std::byte* partials = worker.partials;
   for (const Step& step : steps_) {
-    if (step.kind == Step::Kind::reduce) {
+    if (step.kind == Step::Kind::reduce && step.level == Level::row) {
       step.reduce.rows(partials + item * step.size, worker.value(step.src[0]), 1, worker.full.count);
       partials += step.size * rows_ * blocks;
     } else if (step.level == Level::full) {
@@ -174,7 +214,7 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
 
   std::byte* partials = worker.partials;
   for (const Step& step : steps_) {
-    if (step.kind == Step::Kind::reduce) {
+    if (step.kind == Step::Kind::reduce && step.level == Level::row) {
       step.reduce.columns(partials + (block * rows_ + first_row) * step.size, worker.value(step.src[0]),
                           static_cast<size_t>(length), static_cast<size_t>(width), static_cast<size_t>(width));
       partials += step.size * rows_ * blocks;

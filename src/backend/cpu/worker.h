@@ -16,11 +16,14 @@ struct TileProgram::Worker {
   RunState& state;
   std::byte* memory;            // registers' pointers, then their slots
   Range full, row;
+  Range total{{}, 0, 1};
   std::byte* partials = nullptr;
 
   const void** registers() const { return reinterpret_cast<const void**>(memory); }
   const void*& value(uint32_t reg) const { return registers()[reg]; }
-  const Range& range(graph::Level level) const { return level == graph::Level::full ? full : row; }
+  const Range& range(graph::Level level) const {
+    return level == graph::Level::full ? full : level == graph::Level::row ? row : total;
+  }
   std::byte* address(const Step& step) const { return state.buffers[step.buffer]; }
   Scalar scalar(Scalar constant, const Symbol* symbol) const {
     return symbol ? state.symbols[symbol->id] : constant;

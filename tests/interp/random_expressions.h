@@ -1,0 +1,87 @@
+// Random expressions of a wanted dtype and shape, over the variables in scope.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tsl {
+
+/// splitmix64: the same numbers everywhere.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  /// In [0, n).
+  int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+  std::string pick(std::initializer_list<std::string_view> texts);
+
+ private:
+  uint64_t state_;
+};
+
+/// Extents as program text: a number, or the name of a dimension.
+using Extents = std::vector<std::string>;
+
+enum class Kind : uint8_t { tensor, integer, real, tensors, record };
+
+/// A type of the generator: what it must know to write a use that makes sense.
+struct Typed {
+  Kind kind = Kind::tensor;
+  std::string dtype = "f32";   // tensor, tensors, record
+  Extents shape;               // tensor, tensors (of each item), record (of w; b has its last extent)
+};
+
+struct Variable {
+  std::string name;
+  Typed type;
+  bool is_assignable = false;
+};
+
+class Expressions {
+ public:
+  explicit Expressions(Random& random) : random_(random) {}
+
+  std::vector<Variable> scope;
+
+  std::string tensor(const std::string& dtype, const Extents& shape, int depth);
+  std::string integer(int depth);
+  std::string real(int depth);
+  /// A host condition, or a 0-d bool tensor.
+  std::string condition(int depth);
+  std::string of(const Typed& type, int depth);
+  /// A scalar tensor that depends smoothly on the float tensor `name`.
+  std::string loss(const std::string& name, const Typed& type, int depth);
+
+  std::string any_dtype();
+  std::string float_dtype();
+  /// A shape of up to two axes, from extents in use and small numbers.
+  Extents any_shape();
+
+ private:
+  std::string leaf(const std::string& dtype, const Extents& shape);
+  std::string source(const std::string& dtype, const Extents& shape);
+  std::string variable(const std::string& dtype, const Extents& shape);
+  std::string elementwise(const std::string& dtype, const Extents& shape, int depth);
+  std::string floating(const std::string& dtype, const Extents& shape, int depth);
+  std::string whole(const std::string& dtype, const Extents& shape, int depth);
+  std::string boolean(const Extents& shape, int depth);
+  std::string reduction(const std::string& dtype, const Extents& shape, int depth);
+  std::string view(const std::string& dtype, const Extents& shape, int depth);
+  std::string structure(const std::string& dtype, const Extents& shape, int depth);
+  std::string rows(const std::string& dtype, const Extents& shape, int depth);
+  std::string product(const std::string& dtype, const Extents& shape, int depth);
+  std::string indexed(const std::string& dtype, const Extents& shape, int depth);
+  std::string host_variable(Kind kind);
+  Extents broadcastable(const Extents& shape);
+
+  Random& random_;
+};
+
+bool is_float_name(const std::string& dtype);
+/// "[n, 3]"
+std::string to_text(const Extents& shape);
+
+}  // namespace tsl
