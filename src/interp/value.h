@@ -64,6 +64,10 @@ class Value {
   ~Value() { release(); }
   void swap(Value& other) noexcept { std::swap(tag_, other.tag_); std::swap(payload_, other.payload_); }
 
+  /// Assigns a number. The same as `=`, but the interpreter's arithmetic lives on it.
+  void become(int64_t v) { release(); tag_ = Tag::integer; payload_.integer = v; }
+  void become(double v) { release(); tag_ = Tag::real; payload_.real = v; }
+
   Tag tag() const { return tag_; }
   bool is(Tag tag) const { return tag_ == tag; }
   bool is_nil() const { return tag_ == Tag::nil; }

@@ -205,8 +205,8 @@ again:
   CASE(name) : {                                                                  \
     const Value& b = base[pc->b];                                                 \
     const Value& c = right[pc->c];                                                \
-    if (both(Tag::integer, b, c)) base[pc->a] = Value(on_integers);               \
-    else if (both(Tag::real, b, c)) base[pc->a] = Value(on_reals);                \
+    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);               \
+    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);                \
     else { SAVE(); binary_operation(engine_, *frame, *pc, BinaryOp::TSL_OP, c); } \
     NEXT(pc + 1);                                                                 \
   }
@@ -232,7 +232,7 @@ again:
   CASE(name) : {                                                                                   \
     const Value& b = base[pc->b];                                                                  \
     const Value& c = right[pc->c];                                                                 \
-    if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a] = Value(function(b.integer(), c.integer())); \
+    if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a].become(function(b.integer(), c.integer())); \
     else { SAVE(); binary_operation(engine_, *frame, *pc, BinaryOp::op, c); }                      \
     NEXT(pc + 1);                                                                                  \
   }
@@ -247,8 +247,8 @@ again:
   NEXT(pc + 1);
   CASE(negate) : {
     const Value& b = base[pc->b];
-    if (b.is(Tag::integer)) base[pc->a] = Value(wrap_sub(0, b.integer()));
-    else if (b.is(Tag::real)) base[pc->a] = Value(-b.real());
+    if (b.is(Tag::integer)) base[pc->a].become(wrap_sub(0, b.integer()));
+    else if (b.is(Tag::real)) base[pc->a].become(-b.real());
     else { SAVE(); negate(engine_, *frame, *pc); }
     NEXT(pc + 1);
   }
@@ -385,9 +385,9 @@ again:
     const int64_t left = state[1].integer();
     if (left == 0) NEXT(pc + 2);
     const int64_t number = state[0].integer();
-    state[0] = Value(wrap_add(number, 1));
-    state[1] = Value(wrap_sub(left, 1));
-    base[pc->b] = Value(number);
+    state[0].become(wrap_add(number, 1));
+    state[1].become(wrap_sub(left, 1));
+    base[pc->b].become(number);
     NEXT(code + pc[1].wide());
   }
   CASE(start_each) : base[pc->a + 1] = Value(int64_t{0});

@@ -185,6 +185,13 @@ bool TileProgram::prefers_columns() const {
   return along_kept;
 }
 
+/// Whether the columns are reduced as they lie in memory, with nothing computed before.
+bool TileProgram::reads_only_columns() const {
+  return reduced_rank_ == 1 && std::all_of(steps_.begin(), steps_.end(), [this](const Step& step) {
+    return step.level != Level::full || (step.kind == Step::Kind::load && step.access.stride[kept_rank_ - 1] == 1);
+  });
+}
+
 void TileProgram::choose_form() {
   const bool reads_indices = std::any_of(steps_.begin(), steps_.end(), [](const Step& s) { return s.arg != nullptr; });
   if (row_length_ > 0 && !reads_indices && prefers_columns()) form_ = Form::columns;
@@ -209,9 +216,10 @@ void TileProgram::place_registers() {
       break;
     case Form::columns: {
       const int64_t block = std::min(row_length_, static_cast<int64_t>(kReduceBlock));
-      tile_ = std::clamp(kColumnTileElements / block, kMinColumns, kMaxColumns);
+      in_place_ = reads_only_columns();
+      tile_ = in_place_ ? kMaxColumns : std::clamp(kColumnTileElements / block, kMinColumns, kMaxColumns);
       tile_ = std::min(tile_, extent_[kept_rank_ - 1]);
-      tile_elements_ = tile_ * block;
+      tile_elements_ = in_place_ ? 1 : tile_ * block;
       row_elements_ = std::min(rows_, kTileElements);
       break;
     }

@@ -108,6 +108,7 @@ class TileProgram {
   void choose_form();
   void place_registers();
   bool prefers_columns() const;
+  bool reads_only_columns() const;
 
   // tiles_run.cpp
   void run_pointwise(RunState& state, int thread) const;
@@ -143,6 +144,7 @@ class TileProgram {
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced
   int64_t rows_ = 1, row_length_ = 1;
   Form form_ = Form::pointwise;
+  bool in_place_ = false;                // columns: reduced where they lie, without a tile of their own
   int64_t tile_ = 0;                     // elements (pointwise), rows (rows), columns (columns) a tile
   uint32_t registers_ = 0;
   uint32_t slot_bytes_ = 0;

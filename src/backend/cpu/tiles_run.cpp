@@ -215,10 +215,18 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
   std::byte* partials = worker.partials;
   for (const Step& step : steps_) {
     if (step.kind == Step::Kind::reduce && step.level == Level::row) {
-      step.reduce.columns(partials + (block * rows_ + first_row) * step.size, worker.value(step.src[0]),
-                          static_cast<size_t>(length), static_cast<size_t>(width), static_cast<size_t>(width));
+      const void* in = worker.value(step.src[0]);
+      int64_t stride = width;
+      if (in_place_) {
+        const Step& load = *std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.dst == step.src[0]; });
+        stride = load.access.stride[kept_rank_];
+        const int64_t first = origin_of(load.access, walk) + block * static_cast<int64_t>(kReduceBlock) * stride;
+        in = worker.address(load) + first * load.size;
+      }
+      step.reduce.columns(partials + (block * rows_ + first_row) * step.size, in, static_cast<size_t>(length),
+                          static_cast<size_t>(width), stride);
       partials += step.size * rows_ * blocks;
-    } else if (step.level == Level::full) {
+    } else if (step.level == Level::full && !in_place_) {
       execute(worker, step);
     }
   }
