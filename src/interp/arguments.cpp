@@ -23,7 +23,9 @@ bool is_one_element(const Value& v) {
 }
 
 // A host number where one is asked for: as given, or read from a one-element tensor.
-Value host_number(Engine& engine, const Value& v) { return is_one_element(v) ? read_item(engine, v.tensor()) : v; }
+Value host_number(Engine& engine, const Value& v) {
+  return is_one_element(v) ? read_item(engine, v.tensor()) : v;
+}
 
 const std::vector<Value>* sequence_items(const Value& v) {
   if (v.is(Tag::list)) return &v.as<List>().items;
@@ -42,7 +44,8 @@ int64_t expect_int(Engine& engine, const Value& v, const char* what) {
 
 double expect_real(Engine& engine, const Value& v, const char* what) {
   const Value number = host_number(engine, v);
-  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) wrong_type(what, "a number", v);
+  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean)
+    wrong_type(what, "a number", v);
   return pinned(number, "float argument").as_real();
 }
 
@@ -86,7 +89,8 @@ Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* 
   const Shape shape = rows[0].tensor.shape();
   for (Operand& row : rows) {
     if (row.tensor.rank() != shape.rank() || !(row.tensor.shape() == shape)) {
-      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(shape), to_string(row.tensor.shape()));
+      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(shape),
+           to_string(row.tensor.shape()));
     }
     row.tensor = engine.ops().call(Op::insert_axis, {cast(engine.ops(), row.tensor, dtype)}, axis);
   }
@@ -98,7 +102,9 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
   if (is_host_number(v)) {
     Attrs attrs;
     const ScalarType type = scalar_of(v).type;
-    attrs.dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
+    attrs.dtype = type == ScalarType::boolean   ? DType::boolean
+                  : type == ScalarType::integer ? DType::i64
+                                                : DType::f32;
     return engine.ops().call(Op::fill, {operand_of(v)}, attrs);
   }
   if (v.is(Tag::range)) {
@@ -106,7 +112,8 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
     attrs.dtype = DType::i64;
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
     attrs.dims = {end < begin ? Dim(0) : end - begin};
-    return engine.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
+    return engine.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))},
+                             attrs);
   }
   const std::vector<Value>* items = sequence_items(v);
   if (!items) wrong_type(what, "a tensor", v);
@@ -116,7 +123,9 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
 
 }  // namespace
 
-Tensor to_tensor(Engine& engine, const Value& v, const char* what) { return to_tensor(engine, v, what, 0); }
+Tensor to_tensor(Engine& engine, const Value& v, const char* what) {
+  return to_tensor(engine, v, what, 0);
+}
 
 DType expect_dtype(Engine&, const Value& v, const char* what) {
   if (!v.is(Tag::dtype)) wrong_type(what, "a dtype", v);
@@ -150,12 +159,14 @@ std::vector<int64_t> expect_axes(Engine& engine, const Value& v, int rank, const
     return axes;
   }
   if (const std::vector<Value>* items = sequence_items(v)) {
-    for (const Value& item : *items) axes.push_back(normalize_axis(expect_int(engine, item, "axis"), rank, what));
+    for (const Value& item : *items)
+      axes.push_back(normalize_axis(expect_int(engine, item, "axis"), rank, what));
   } else {
     axes.push_back(normalize_axis(expect_int(engine, v, "axis"), rank, what));
   }
   std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) fail(ErrorKind::shape, "{}: an axis is named twice", what);
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    fail(ErrorKind::shape, "{}: an axis is named twice", what);
   return axes;
 }
 

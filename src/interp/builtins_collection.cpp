@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
-bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
+bool is_callable(const Value& v) {
+  return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype);
+}
 
 std::vector<Value> items_of(Engine& engine, const Value& iterable) {
   std::vector<Value> items;
@@ -28,12 +30,16 @@ std::vector<Value> items_of(Engine& engine, const Value& iterable) {
 // f(xs) in either order, so that both map(f, xs) and xs |> map(f) read well.
 void function_first(Args args, const char* name) {
   if (!is_callable(args[0]) && is_callable(args[1])) std::swap(args[0], args[1]);
-  if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name, type_name(args[0]), type_name(args[1]));
+  if (!is_callable(args[0]))
+    fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name,
+         type_name(args[0]), type_name(args[1]));
 }
 
 // ---- Ranges and pairs ------------------------------------------------------------------------------
 
-Value as_int(Engine& engine, const Value& v, const char* what) { return is_host_int(v) ? v : Value(expect_int(engine, v, what)); }
+Value as_int(Engine& engine, const Value& v, const char* what) {
+  return is_host_int(v) ? v : Value(expect_int(engine, v, what));
+}
 
 Value range_builtin(Engine& engine, Args args) {
   const bool has_stop = !args[1].is_nil();
@@ -51,7 +57,8 @@ Value range_builtin(Engine& engine, Args args) {
   std::vector<Value> items;
   for (int64_t at = from; step > 0 ? at < to : at > to;) {
     items.push_back(at);
-    if (static_cast<int64_t>(items.size()) > kMaxRangeItems) fail(ErrorKind::limit, "range({}, {}, {}) has too many items for a list", from, to, step);
+    if (static_cast<int64_t>(items.size()) > kMaxRangeItems)
+      fail(ErrorKind::limit, "range({}, {}, {}) has too many items for a list", from, to, step);
     if (__builtin_add_overflow(at, step, &at)) break;
   }
   return make_list(std::move(items));
@@ -92,7 +99,8 @@ Value zip_builtin(Engine& engine, Args args) {
 Value map_builtin(Engine& engine, Args args) {
   function_first(args, "map");
   std::vector<Value> results;
-  for (std::vector<Value>& row : rows_of(engine, args.values.subspan(1))) results.push_back(engine.call(args[0], row));
+  for (std::vector<Value>& row : rows_of(engine, args.values.subspan(1)))
+    results.push_back(engine.call(args[0], row));
   return make_list(std::move(results));
 }
 
@@ -163,11 +171,14 @@ Record& expect_record(const Value& v, const char* what) {
 Value keys_builtin(Engine&, Args args) {
   std::vector<Value> keys;
   const Record& record = expect_record(args[0], "keys");
-  if (record.keys) for (Name name : record.keys->names) keys.push_back(make_string(*name));
+  if (record.keys)
+    for (Name name : record.keys->names) keys.push_back(make_string(*name));
   return make_list(std::move(keys));
 }
 
-Value values_builtin(Engine&, Args args) { return make_list(expect_record(args[0], "values").values); }
+Value values_builtin(Engine&, Args args) {
+  return make_list(expect_record(args[0], "values").values);
+}
 
 Value has_builtin(Engine& engine, Args args) {
   const Name key = engine.names().intern(expect_string(engine, args[1], "a record's key"));
@@ -182,10 +193,14 @@ class TreeMap {
   Value run(const std::vector<Value>& nodes, int depth) {
     if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
     switch (nodes[0].tag()) {
-      case Tag::list: return make_list(map_items<List>(nodes, depth));
-      case Tag::tuple: return make_tuple(map_items<Tuple>(nodes, depth));
-      case Tag::record: return map_record(nodes, depth);
-      default: break;
+      case Tag::list:
+        return make_list(map_items<List>(nodes, depth));
+      case Tag::tuple:
+        return make_tuple(map_items<Tuple>(nodes, depth));
+      case Tag::record:
+        return map_record(nodes, depth);
+      default:
+        break;
     }
     std::vector<Value> leaves = nodes;
     return engine_.call(function_, leaves);
@@ -195,7 +210,8 @@ class TreeMap {
   static void check_same_kind(const std::vector<Value>& nodes) {
     for (const Value& node : nodes) {
       if (node.tag() != nodes[0].tag()) {
-        fail(ErrorKind::value, "tree_map: the structures differ: {} and {}", type_name(nodes[0]), type_name(node));
+        fail(ErrorKind::value, "tree_map: the structures differ: {} and {}", type_name(nodes[0]),
+             type_name(node));
       }
     }
   }
@@ -210,7 +226,8 @@ class TreeMap {
       std::vector<Value> children;
       for (const Value& node : nodes) {
         const std::vector<Value>& items = node.as<Sequence>().items;
-        if (items.size() != count) fail(ErrorKind::value, "tree_map: the structures differ: {} items and {}", count, items.size());
+        if (items.size() != count)
+          fail(ErrorKind::value, "tree_map: the structures differ: {} items and {}", count, items.size());
         children.push_back(items[i]);
       }
       results.push_back(run(children, depth + 1));
@@ -228,7 +245,9 @@ class TreeMap {
       for (const Value& node : nodes) {
         Value* child = node.as<Record>().find(first.keys->names[i]);
         if (!child || node.as<Record>().values.size() != first.values.size()) {
-          fail(ErrorKind::value, "tree_map: the structures differ: not all records have the keys of the first, such as '{}'", *first.keys->names[i]);
+          fail(ErrorKind::value,
+               "tree_map: the structures differ: not all records have the keys of the first, such as '{}'",
+               *first.keys->names[i]);
         }
         children.push_back(*child);
       }
@@ -248,14 +267,19 @@ Value tree_map_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"range", "range(start, stop = nil, step = 1)", "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
+    {"range", "range(start, stop = nil, step = 1)",
+     "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
     {"enumerate", "enumerate(x, start = 0)", "a list of (number, item)", enumerate_builtin, "host"},
-    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest", zip_builtin, "host"},
+    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest",
+     zip_builtin, "host"},
     {"map", "map(f, x, ...more)", "the list of f(item), or of f(item, item of more…)", map_builtin, "host"},
     {"filter", "filter(f, x)", "the list of the items for which f(item) is true", filter_builtin, "host"},
-    {"reduce", "reduce(f, x, ...start)", "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value", reduce_builtin, "host"},
-    {"tree_map", "tree_map(f, tree, ...more)", "the same nested records, lists and tuples with f(leaf) for every leaf", tree_map_builtin, "host"},
-    {"sorted", "sorted(x, key = nil, reverse = false)", "the items in order, or in the order of key(item); equals keep theirs", sorted_builtin, "host"},
+    {"reduce", "reduce(f, x, ...start)",
+     "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value", reduce_builtin, "host"},
+    {"tree_map", "tree_map(f, tree, ...more)",
+     "the same nested records, lists and tuples with f(leaf) for every leaf", tree_map_builtin, "host"},
+    {"sorted", "sorted(x, key = nil, reverse = false)",
+     "the items in order, or in the order of key(item); equals keep theirs", sorted_builtin, "host"},
     {"reversed", "reversed(x)", "the items from the last to the first", reversed_builtin, "host"},
     {"keys", "keys(record)", "the list of a record's keys", keys_builtin, "host"},
     {"values", "values(record)", "the list of a record's values", values_builtin, "host"},
@@ -264,6 +288,8 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> collection_builtins() { return kRows; }
+std::span<const Builtin> collection_builtins() {
+  return kRows;
+}
 
 }  // namespace tsl

@@ -25,19 +25,26 @@ Value filled(Engine& engine, Args args, int64_t number) {
   return fill(engine.ops(), shape, expect_dtype(engine, args[1], "a dtype"), Scalar::of(number));
 }
 
-Value zeros_builtin(Engine& engine, Args args) { return filled(engine, args, 0); }
-Value ones_builtin(Engine& engine, Args args) { return filled(engine, args, 1); }
+Value zeros_builtin(Engine& engine, Args args) {
+  return filled(engine, args, 0);
+}
+Value ones_builtin(Engine& engine, Args args) {
+  return filled(engine, args, 1);
+}
 
 Value full_builtin(Engine& engine, Args args) {
   const Shape shape = expect_shape(engine, args[0], "a shape");
   if (args[1].is(Tag::tensor)) {
     const Tensor value = args[1].tensor();
-    const Tensor typed = args[2].is_nil() ? value : cast(engine.ops(), value, expect_dtype(engine, args[2], "a dtype"));
+    const Tensor typed =
+        args[2].is_nil() ? value : cast(engine.ops(), value, expect_dtype(engine, args[2], "a dtype"));
     return expand(engine.ops(), typed, shape);
   }
   if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
   const ScalarType type = scalar_of(args[1]).type;
-  DType dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
+  DType dtype = type == ScalarType::boolean   ? DType::boolean
+                : type == ScalarType::integer ? DType::i64
+                                              : DType::f32;
   if (!args[2].is_nil()) dtype = expect_dtype(engine, args[2], "a dtype");
   return fill(engine.ops(), shape, dtype, operand_of(args[1]));
 }
@@ -51,7 +58,9 @@ Value number_argument(Engine& engine, const Value& v) {
   return number;
 }
 
-bool is_real(const Value& number) { return scalar_of(number).type == ScalarType::real; }
+bool is_real(const Value& number) {
+  return scalar_of(number).type == ScalarType::real;
+}
 
 Dim real_count(const Value& start, const Value& stop, const Value& step) {
   const double from = pinned(start, "arange").as_real(), to = pinned(stop, "arange").as_real();
@@ -78,9 +87,12 @@ Value arange_builtin(Engine& engine, Args args) {
   const Value step = number_argument(engine, args[2]);
   const bool real = is_real(start) || is_real(stop) || is_real(step);
   const Dim count = real ? real_count(start, stop, step) : integer_count(start, stop, step);
-  const DType dtype = args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(engine, args[3], "arange's dtype");
+  const DType dtype =
+      args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(engine, args[3], "arange's dtype");
   // Steps between whole numbers must not be rounded before they are added up.
-  if (real && !is_float(dtype)) return cast(engine.ops(), iota(engine.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);
+  if (real && !is_float(dtype))
+    return cast(engine.ops(), iota(engine.ops(), count, DType::f64, operand_of(start), operand_of(step)),
+                dtype);
   return iota(engine.ops(), count, dtype, operand_of(start), operand_of(step));
 }
 
@@ -95,11 +107,13 @@ Tensor random(Engine& engine, Op op, const Shape& shape, DType dtype) {
 }
 
 Value rand_builtin(Engine& engine, Args args) {
-  return random(engine, Op::random_uniform, expect_shape(engine, args[0], "a shape"), expect_dtype(engine, args[1], "rand's dtype"));
+  return random(engine, Op::random_uniform, expect_shape(engine, args[0], "a shape"),
+                expect_dtype(engine, args[1], "rand's dtype"));
 }
 
 Value randn_builtin(Engine& engine, Args args) {
-  return random(engine, Op::random_normal, expect_shape(engine, args[0], "a shape"), expect_dtype(engine, args[1], "randn's dtype"));
+  return random(engine, Op::random_normal, expect_shape(engine, args[0], "a shape"),
+                expect_dtype(engine, args[1], "randn's dtype"));
 }
 
 Value random_bits_builtin(Engine& engine, Args args) {
@@ -115,7 +129,8 @@ Value randint_builtin(Engine& engine, Args args) {
   const DType dtype = expect_dtype(engine, args[3], "randint's dtype");
   if (high <= low) fail(ErrorKind::value, "randint: the range from {} to {} is empty", low, high);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  if (range > uint64_t{1} << 32) fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);
+  if (range > uint64_t{1} << 32)
+    fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);
   Ops& ops = engine.ops();
   const Tensor bits = random(engine, Op::random_bits, shape, DType::i64);
   const Tensor offset = ops.call(Op::mod, {bits, Scalar::of(static_cast<int64_t>(range))});
@@ -129,30 +144,39 @@ Value bernoulli_builtin(Engine& engine, Args args) {
     fail(ErrorKind::type, "bernoulli takes a probability or a tensor of them, not {}", type_name(args[0]));
   }
   if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
-  const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(engine, args[1], "bernoulli's shape");
+  const Shape shape =
+      args[1].is_nil() ? args[0].tensor().shape() : expect_shape(engine, args[1], "bernoulli's shape");
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   return engine.ops().call(Op::lt, {random(engine, Op::random_uniform, shape, DType::f32), p});
 }
 
 constexpr Builtin kRows[] = {
-    {"tensor", "tensor(data, dtype = nil)", "a tensor from a number or nested lists: ints give i64, floats f32, bools bool",
-     tensor_builtin, "create"},
+    {"tensor", "tensor(data, dtype = nil)",
+     "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin,
+     "create"},
     {"zeros", "zeros(shape, dtype = f32)", "a tensor full of zeros", zeros_builtin, "create"},
     {"ones", "ones(shape, dtype = f32)", "a tensor full of ones", ones_builtin, "create"},
-    {"full", "full(shape, value, dtype = nil)", "a tensor with the same number everywhere", full_builtin, "create"},
+    {"full", "full(shape, value, dtype = nil)", "a tensor with the same number everywhere", full_builtin,
+     "create"},
     {"arange", "arange(start, stop = nil, step = 1, dtype = nil)",
      "start, start + step, … up to but without stop; arange(n) counts from 0", arange_builtin, "create"},
     {"rand", "rand(shape, dtype = f32)", "numbers uniform over [0, 1)", rand_builtin, "create"},
-    {"randn", "randn(shape, dtype = f32)", "normally distributed numbers of mean 0 and variance 1", randn_builtin, "create"},
-    {"random_bits", "random_bits(shape)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin, "create"},
+    {"randn", "randn(shape, dtype = f32)", "normally distributed numbers of mean 0 and variance 1",
+     randn_builtin, "create"},
+    {"random_bits", "random_bits(shape)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin,
+     "create"},
     {"randint", "randint(low, high, shape = nil, dtype = i64)",
-     "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin, "create"},
-    {"bernoulli", "bernoulli(p, shape = nil)", "true with probability p, which may be a tensor", bernoulli_builtin, "create"},
+     "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin,
+     "create"},
+    {"bernoulli", "bernoulli(p, shape = nil)", "true with probability p, which may be a tensor",
+     bernoulli_builtin, "create"},
 };
 
 }  // namespace
 
-std::span<const Builtin> create_builtins() { return kRows; }
+std::span<const Builtin> create_builtins() {
+  return kRows;
+}
 
 Value convert(Engine& engine, DType dtype, const Value& v) {
   if (v.is(Tag::tensor)) return cast(engine.ops(), v.tensor(), dtype);

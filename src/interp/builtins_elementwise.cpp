@@ -14,18 +14,23 @@ namespace {
 /// The host arithmetic that an op does on numbers, if it is one operation.
 std::optional<ScalarOp> scalar_op(Op op) {
   switch (op) {
-#define TSL_SAME(name) case Op::name: return ScalarOp::name;
-    TSL_SAME(abs) TSL_SAME(sign) TSL_SAME(square) TSL_SAME(relu) TSL_SAME(exp) TSL_SAME(expm1) TSL_SAME(log)
-    TSL_SAME(log1p) TSL_SAME(sqrt) TSL_SAME(rsqrt) TSL_SAME(sin) TSL_SAME(cos) TSL_SAME(tan) TSL_SAME(asin)
-    TSL_SAME(acos) TSL_SAME(atan) TSL_SAME(sinh) TSL_SAME(cosh) TSL_SAME(tanh) TSL_SAME(sigmoid) TSL_SAME(silu)
-    TSL_SAME(softplus) TSL_SAME(erf) TSL_SAME(gelu) TSL_SAME(floor) TSL_SAME(ceil) TSL_SAME(round) TSL_SAME(trunc)
-    TSL_SAME(isnan) TSL_SAME(isinf) TSL_SAME(isfinite) TSL_SAME(logical_not) TSL_SAME(add) TSL_SAME(sub)
-    TSL_SAME(mul) TSL_SAME(div) TSL_SAME(floordiv) TSL_SAME(mod) TSL_SAME(pow) TSL_SAME(minimum) TSL_SAME(maximum)
-    TSL_SAME(atan2) TSL_SAME(eq) TSL_SAME(ne) TSL_SAME(lt) TSL_SAME(le) TSL_SAME(gt) TSL_SAME(ge)
-    TSL_SAME(bit_and) TSL_SAME(bit_or) TSL_SAME(bit_xor)
+#define TSL_SAME(name) \
+  case Op::name:       \
+    return ScalarOp::name;
+    TSL_SAME(abs)
+    TSL_SAME(sign) TSL_SAME(square) TSL_SAME(relu) TSL_SAME(exp) TSL_SAME(expm1) TSL_SAME(log) TSL_SAME(log1p)
+        TSL_SAME(sqrt) TSL_SAME(rsqrt) TSL_SAME(sin) TSL_SAME(cos) TSL_SAME(tan) TSL_SAME(asin) TSL_SAME(acos)
+            TSL_SAME(atan) TSL_SAME(sinh) TSL_SAME(cosh) TSL_SAME(tanh) TSL_SAME(sigmoid) TSL_SAME(silu)
+                TSL_SAME(softplus) TSL_SAME(erf) TSL_SAME(gelu) TSL_SAME(floor) TSL_SAME(ceil) TSL_SAME(round)
+                    TSL_SAME(trunc) TSL_SAME(isnan) TSL_SAME(isinf) TSL_SAME(isfinite) TSL_SAME(logical_not)
+                        TSL_SAME(add) TSL_SAME(sub) TSL_SAME(mul) TSL_SAME(div) TSL_SAME(floordiv)
+                            TSL_SAME(mod) TSL_SAME(pow) TSL_SAME(minimum) TSL_SAME(maximum) TSL_SAME(atan2)
+                                TSL_SAME(eq) TSL_SAME(ne) TSL_SAME(lt) TSL_SAME(le) TSL_SAME(gt) TSL_SAME(ge)
+                                    TSL_SAME(bit_and) TSL_SAME(bit_or) TSL_SAME(bit_xor)
 #undef TSL_SAME
-    case Op::neg: return ScalarOp::negate;
-    default: return std::nullopt;
+                                        case Op::neg : return ScalarOp::negate;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -49,8 +54,12 @@ Value apply_to_number(Op op, const Value& x) {
   return apply_scalar(*scalar_op(op), x);
 }
 
-bool is_list(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
-const std::vector<Value>& items_of(const Value& v) { return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items; }
+bool is_list(const Value& v) {
+  return v.is(Tag::list) || v.is(Tag::tuple);
+}
+const std::vector<Value>& items_of(const Value& v) {
+  return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
+}
 Value same_kind(const Value& like, std::vector<Value> items) {
   return like.is(Tag::list) ? make_list(std::move(items)) : make_tuple(std::move(items));
 }
@@ -68,36 +77,47 @@ Value apply_unary(Engine& engine, Op op, const Value& x) {
   return same_kind(x, std::move(results));
 }
 
-Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
+Operand as_operand(const Value& x) {
+  return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x);
+}
 
 Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b) {
   if (is_list(a) || is_list(b)) {
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
-      fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op).name, items_of(a).size(), items_of(b).size());
+      fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op).name, items_of(a).size(),
+           items_of(b).size());
     }
     const Value& list = is_list(a) ? a : b;
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i) {
-      results.push_back(apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b));
+      results.push_back(
+          apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b));
     }
     return same_kind(list, std::move(results));
   }
-  for (const Value* x : {&a, &b}) if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
+  for (const Value* x : {&a, &b})
+    if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
   if (op == Op::pow) return binary(engine, ast::BinaryOp::pow, a, b);  // knows which exponents are special
   if (a.is(Tag::tensor) || b.is(Tag::tensor)) return engine.ops().call(op, {as_operand(a), as_operand(b)});
   return apply_scalar(*scalar_op(op), a, b);
 }
 
 template <Op kOp>
-Value unary_builtin(Engine& engine, Args args) { return apply_unary(engine, kOp, args[0]); }
+Value unary_builtin(Engine& engine, Args args) {
+  return apply_unary(engine, kOp, args[0]);
+}
 
 template <Op kOp>
-Value binary_builtin(Engine& engine, Args args) { return apply_binary(engine, kOp, args[0], args[1]); }
+Value binary_builtin(Engine& engine, Args args) {
+  return apply_binary(engine, kOp, args[0], args[1]);
+}
 
 Value where_builtin(Engine& engine, Args args) {
   if (is_host_number(args[0])) return truth(engine, args[0]) ? args[1] : args[2];
   const Tensor condition = to_tensor(engine, args[0], "where's condition");
-  auto branch = [&](const Value& v) { return is_host_number(v) ? operand_of(v) : Operand(to_tensor(engine, v, "where")); };
+  auto branch = [&](const Value& v) {
+    return is_host_number(v) ? operand_of(v) : Operand(to_tensor(engine, v, "where"));
+  };
   return engine.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
 
@@ -110,7 +130,8 @@ Value clamp_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-#define TSL_UNARY(name, rule, fallible, doc, dx) {#name, #name "(x)", doc, unary_builtin<Op::name>, "elementwise"},
+#define TSL_UNARY(name, rule, fallible, doc, dx) \
+  {#name, #name "(x)", doc, unary_builtin<Op::name>, "elementwise"},
 #define TSL_BINARY(name, rule, fallible, doc, da, db) \
   {#name, #name "(a, b)", doc, binary_builtin<Op::name>, "elementwise"},
 #define TSL_TERNARY(...)
@@ -118,13 +139,16 @@ constexpr Builtin kRows[] = {
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
-    {"where", "where(condition, a, b)", "a where the condition is true, b elsewhere", where_builtin, "elementwise"},
-    {"clamp", "clamp(x, min = nil, max = nil)", "x, but min where it is less, and max where it is greater", clamp_builtin,
+    {"where", "where(condition, a, b)", "a where the condition is true, b elsewhere", where_builtin,
      "elementwise"},
+    {"clamp", "clamp(x, min = nil, max = nil)", "x, but min where it is less, and max where it is greater",
+     clamp_builtin, "elementwise"},
 };
 
 }  // namespace
 
-std::span<const Builtin> elementwise_builtins() { return kRows; }
+std::span<const Builtin> elementwise_builtins() {
+  return kRows;
+}
 
 }  // namespace tsl

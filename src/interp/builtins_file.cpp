@@ -18,18 +18,21 @@ enum class FileKind { npy, npz, safetensors, json };
 FileKind kind_of(const std::string& path) {
   const size_t slash = path.find_last_of("/\\");
   const size_t dot = path.rfind('.');
-  const std::string extension = dot == std::string::npos || (slash != std::string::npos && dot < slash) ? "" : path.substr(dot);
+  const std::string extension =
+      dot == std::string::npos || (slash != std::string::npos && dot < slash) ? "" : path.substr(dot);
   if (extension == ".npy") return FileKind::npy;
   if (extension == ".npz") return FileKind::npz;
   if (extension == ".safetensors") return FileKind::safetensors;
   if (extension == ".json") return FileKind::json;
-  fail(ErrorKind::io, "'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension);
+  fail(ErrorKind::io, "'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path,
+       extension);
 }
 
 Value record_of(Engine& engine, std::vector<NamedTensor> tensors) {
   std::vector<std::pair<Name, Value>> entries;
   for (NamedTensor& item : tensors) {
-    entries.emplace_back(engine.names().intern(item.name), Value(engine.runtime().to_device(std::move(item.tensor))));
+    entries.emplace_back(engine.names().intern(item.name),
+                         Value(engine.runtime().to_device(std::move(item.tensor))));
   }
   return make_record(std::move(entries));
 }
@@ -38,10 +41,14 @@ Value run_load(Engine& engine, std::span<Value> args) {
   const std::string& path = expect_string(engine, args[0], "a path");
   Allocator& allocator = engine.runtime().allocator();
   switch (kind_of(path)) {
-    case FileKind::npy: return engine.runtime().to_device(load_npy(path, allocator));
-    case FileKind::npz: return record_of(engine, load_npz(path, allocator));
-    case FileKind::safetensors: return record_of(engine, load_safetensors(path, allocator));
-    case FileKind::json: return load_json(engine, path);
+    case FileKind::npy:
+      return engine.runtime().to_device(load_npy(path, allocator));
+    case FileKind::npz:
+      return record_of(engine, load_npz(path, allocator));
+    case FileKind::safetensors:
+      return record_of(engine, load_safetensors(path, allocator));
+    case FileKind::json:
+      return load_json(engine, path);
   }
   return Value();
 }
@@ -69,10 +76,18 @@ std::vector<NamedTensor> named_tensors(Engine& engine, const std::string& path, 
 Value run_save(Engine& engine, std::span<Value> args) {
   const std::string& path = expect_string(engine, args[0], "a path");
   switch (kind_of(path)) {
-    case FileKind::npy: save_npy(path, packed(engine, args[1])); break;
-    case FileKind::npz: save_npz(path, named_tensors(engine, path, args[1])); break;
-    case FileKind::safetensors: save_safetensors(path, named_tensors(engine, path, args[1])); break;
-    case FileKind::json: save_json(engine, path, args[1]); break;
+    case FileKind::npy:
+      save_npy(path, packed(engine, args[1]));
+      break;
+    case FileKind::npz:
+      save_npz(path, named_tensors(engine, path, args[1]));
+      break;
+    case FileKind::safetensors:
+      save_safetensors(path, named_tensors(engine, path, args[1]));
+      break;
+    case FileKind::json:
+      save_json(engine, path, args[1]);
+      break;
   }
   return Value();
 }
@@ -98,15 +113,20 @@ Value save_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"load", "load(path)", "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds", effect_builtin<run_load>,
+    {"load", "load(path)",
+     "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds",
+     effect_builtin<run_load>, "host"},
+    {"save", "save(path, value)",
+     "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)", save_builtin,
      "host"},
-    {"save", "save(path, value)", "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)", save_builtin, "host"},
     {"read_text", "read_text(path)", "a file's text", effect_builtin<run_read_text>, "host"},
     {"write_text", "write_text(path, text)", "writes text to a file", effect_builtin<run_write_text>, "host"},
 };
 
 }  // namespace
 
-std::span<const Builtin> file_builtins() { return kRows; }
+std::span<const Builtin> file_builtins() {
+  return kRows;
+}
 
 }  // namespace tsl

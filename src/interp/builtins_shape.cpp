@@ -30,7 +30,8 @@ std::vector<int64_t> spread_ints(Engine& engine, Args args, const char* what) {
 // Extents that may be -1; symbols stay symbols.
 Shape spread_extents(Engine& engine, Args args, const char* what) {
   Shape shape;
-  for (const Value& v : spread(args)) shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(engine, v, what)));
+  for (const Value& v : spread(args))
+    shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(engine, v, what)));
   return shape;
 }
 
@@ -39,18 +40,21 @@ int expect_axis(Engine& engine, const Value& v, int rank, const char* op) {
 }
 
 Value reshape_builtin(Engine& engine, Args args) {
-  return reshape(engine.ops(), to_tensor(engine, args[0], "reshape"), spread_extents(engine, args, "reshape's extent"));
+  return reshape(engine.ops(), to_tensor(engine, args[0], "reshape"),
+                 spread_extents(engine, args, "reshape's extent"));
 }
 
 Value permute_builtin(Engine& engine, Args args) {
-  return permute(engine.ops(), to_tensor(engine, args[0], "permute"), spread_ints(engine, args, "permute's axis"));
+  return permute(engine.ops(), to_tensor(engine, args[0], "permute"),
+                 spread_ints(engine, args, "permute's axis"));
 }
 
 Value transpose_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "transpose");
   std::vector<int64_t> order;
   for (int i = 0; i < x.rank(); ++i) order.push_back(i);
-  const int a = expect_axis(engine, args[1], x.rank(), "transpose"), b = expect_axis(engine, args[2], x.rank(), "transpose");
+  const int a = expect_axis(engine, args[1], x.rank(), "transpose"),
+            b = expect_axis(engine, args[2], x.rank(), "transpose");
   std::swap(order[static_cast<size_t>(a)], order[static_cast<size_t>(b)]);
   return permute(engine.ops(), x, order);
 }
@@ -73,7 +77,9 @@ Value squeeze_builtin(Engine& engine, Args args) {
   for (size_t i = axes.size(); i-- > 0;) {
     const Dim extent = x.shape()[static_cast<int>(axes[i])];
     const bool is_one = extent == Dim(1);
-    if (!is_one && !args[1].is_nil()) fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x), extent.hint());
+    if (!is_one && !args[1].is_nil())
+      fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x),
+           extent.hint());
     if (is_one) x = select(engine.ops(), x, axes[i], 0);
   }
   return x;
@@ -87,7 +93,8 @@ Value unsqueeze_builtin(Engine& engine, Args args) {
 std::vector<Operand> expect_tensors(Engine& engine, const Value& v, const char* what) {
   std::vector<Operand> tensors;
   if (v.is(Tag::tensor) && v.tensor().rank() > 0) {  // the rows of a tensor
-    for (int64_t i = 0, n = v.tensor().shape()[0].pin(); i < n; ++i) tensors.emplace_back(select(engine.ops(), v.tensor(), 0, i));
+    for (int64_t i = 0, n = v.tensor().shape()[0].pin(); i < n; ++i)
+      tensors.emplace_back(select(engine.ops(), v.tensor(), 0, i));
   } else if (const std::vector<Value>* items = sequence_items(v)) {
     for (const Value& item : *items) tensors.emplace_back(to_tensor(engine, item, what));
   } else {
@@ -126,7 +133,9 @@ Value split_tensor(Engine& engine, const Tensor& x, const Value& by, const Value
       if (sizes.back() < 0) fail(ErrorKind::value, "split: a size cannot be negative: {}", sizes.back());
       if (__builtin_add_overflow(total, sizes.back(), &total)) total = -1;
     }
-    if (total != extent) fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent, axis);
+    if (total != extent)
+      fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent,
+           axis);
   } else {
     const int64_t size = expect_int(engine, by, "split's size");
     if (size <= 0) fail(ErrorKind::value, "split: the size must be positive, not {}", size);
@@ -144,7 +153,8 @@ Value split_tensor(Engine& engine, const Tensor& x, const Value& by, const Value
 
 Value split_builtin(Engine& engine, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::text)) return split_text(engine, args[0], args[1]);
-  if (!args[0].is(Tag::tensor)) fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
+  if (!args[0].is(Tag::tensor))
+    fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
   return split_tensor(engine, args[0].tensor(), args[1], args[2]);
 }
 
@@ -161,9 +171,10 @@ Value flip_builtin(Engine& engine, Args args) {
 Value windows_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "windows");
   const int64_t axis = expect_axis(engine, args[1], x.rank(), "windows");
-  return engine.ops().call(Op::windows, {x}, with_ints({axis, expect_int(engine, args[2], "windows' size"),
-                                                         expect_int(engine, args[3], "windows' step"),
-                                                         expect_int(engine, args[4], "windows' dilation")}));
+  return engine.ops().call(Op::windows, {x},
+                           with_ints({axis, expect_int(engine, args[2], "windows' size"),
+                                      expect_int(engine, args[3], "windows' step"),
+                                      expect_int(engine, args[4], "windows' dilation")}));
 }
 
 struct Margins {
@@ -176,7 +187,8 @@ int64_t expect_margin(Engine& engine, const Value& v) {
   return margin;
 }
 
-// An int for all axes; [(before, after), …] per axis; or PyTorch's [left, right, top, bottom, …] from the last axis on.
+// An int for all axes; [(before, after), …] per axis; or PyTorch's [left, right, top, bottom, …] from the
+// last axis on.
 std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
   std::vector<Margins> margins(static_cast<size_t>(rank));
   const std::vector<Value>* items = sequence_items(v);
@@ -184,7 +196,8 @@ std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
     const int64_t width = expect_margin(engine, v);
     std::fill(margins.begin(), margins.end(), Margins{width, width});
   } else if (!items->empty() && sequence_items(items->front())) {
-    if (items->size() != margins.size()) fail(ErrorKind::shape, "pad: {} pairs of widths for rank {}", items->size(), rank);
+    if (items->size() != margins.size())
+      fail(ErrorKind::shape, "pad: {} pairs of widths for rank {}", items->size(), rank);
     for (size_t axis = 0; axis < margins.size(); ++axis) {
       const std::vector<Value>* pair = sequence_items((*items)[axis]);
       if (!pair || pair->size() != 2) fail(ErrorKind::value, "pad: each axis takes a pair (before, after)");
@@ -192,10 +205,12 @@ std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
     }
   } else {
     if (items->size() % 2 != 0 || items->size() / 2 > margins.size()) {
-      fail(ErrorKind::shape, "pad: {} widths for rank {}; two per axis, from the last on", items->size(), rank);
+      fail(ErrorKind::shape, "pad: {} widths for rank {}; two per axis, from the last on", items->size(),
+           rank);
     }
     for (size_t i = 0; i < items->size() / 2; ++i) {
-      margins[margins.size() - 1 - i] = {expect_margin(engine, (*items)[2 * i]), expect_margin(engine, (*items)[2 * i + 1])};
+      margins[margins.size() - 1 - i] = {expect_margin(engine, (*items)[2 * i]),
+                                         expect_margin(engine, (*items)[2 * i + 1])};
     }
   }
   return margins;
@@ -203,7 +218,8 @@ std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
 
 Value pad_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "pad");
-  if (!is_host_number(args[2])) fail(ErrorKind::type, "pad's value must be a number, not {}", type_name(args[2]));
+  if (!is_host_number(args[2]))
+    fail(ErrorKind::type, "pad's value must be a number, not {}", type_name(args[2]));
   const std::vector<Margins> margins = expect_margins(engine, args[1], x.rank());
   Shape shape = x.shape();
   bool changes = false;
@@ -223,27 +239,37 @@ Value pad_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"reshape", "reshape(x, shape, ...more)", "the same elements in another shape; one extent may be -1", reshape_builtin, "shape"},
-    {"transpose", "transpose(x, axis0 = -2, axis1 = -1)", "x with two axes swapped", transpose_builtin, "shape"},
+    {"reshape", "reshape(x, shape, ...more)", "the same elements in another shape; one extent may be -1",
+     reshape_builtin, "shape"},
+    {"transpose", "transpose(x, axis0 = -2, axis1 = -1)", "x with two axes swapped", transpose_builtin,
+     "shape"},
     {"permute", "permute(x, order, ...more)", "x with its axes in another order", permute_builtin, "shape"},
-    {"expand", "expand(x, shape, ...more)", "x broadcast to a shape; -1 keeps an extent", expand_builtin, "shape"},
-    {"squeeze", "squeeze(x, axis = nil)", "x without axes of extent 1: all of them, or those named", squeeze_builtin, "shape"},
+    {"expand", "expand(x, shape, ...more)", "x broadcast to a shape; -1 keeps an extent", expand_builtin,
+     "shape"},
+    {"squeeze", "squeeze(x, axis = nil)", "x without axes of extent 1: all of them, or those named",
+     squeeze_builtin, "shape"},
     {"unsqueeze", "unsqueeze(x, axis)", "x with a new axis of extent 1", unsqueeze_builtin, "shape"},
-    {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin, "shape"},
+    {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin,
+     "shape"},
     {"stack", "stack(tensors, axis = 0)", "tensors of one shape along a new axis", stack_builtin, "shape"},
     {"split", "split(x, by = nil, axis = 0)",
-     "a tensor in pieces of size `by`, or of the sizes in the list `by`; a str at each `by`, or at white space",
+     "a tensor in pieces of size `by`, or of the sizes in the list `by`; a str at each `by`, or at white "
+     "space",
      split_builtin, "shape"},
     {"flip", "flip(x, axis = nil)", "x in reverse order along axes", flip_builtin, "shape"},
     {"pad", "pad(x, pad, value = 0)",
-     "x with a margin: one width for all sides, [(before, after), …] per axis, or [left, right, top, bottom, …]",
+     "x with a margin: one width for all sides, [(before, after), …] per axis, or [left, right, top, bottom, "
+     "…]",
      pad_builtin, "shape"},
     {"windows", "windows(x, axis, size, step = 1, dilation = 1)",
-     "a view of the windows that slide along an axis; each window's elements lie along a new last axis", windows_builtin, "shape"},
+     "a view of the windows that slide along an axis; each window's elements lie along a new last axis",
+     windows_builtin, "shape"},
 };
 
 }  // namespace
 
-std::span<const Builtin> shape_builtins() { return kRows; }
+std::span<const Builtin> shape_builtins() {
+  return kRows;
+}
 
 }  // namespace tsl

@@ -13,25 +13,35 @@ namespace {
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
 std::string mapped(std::string text, char first, char last, int shift) {
-  for (char& c : text) if (c >= first && c <= last) c = static_cast<char>(c + shift);
+  for (char& c : text)
+    if (c >= first && c <= last) c = static_cast<char>(c + shift);
   return text;
 }
 
-Value upper_builtin(Engine& engine, Args args) { return make_string(mapped(expect_string(engine, args[0], "upper's text"), 'a', 'z', 'A' - 'a')); }
-Value lower_builtin(Engine& engine, Args args) { return make_string(mapped(expect_string(engine, args[0], "lower's text"), 'A', 'Z', 'a' - 'A')); }
+Value upper_builtin(Engine& engine, Args args) {
+  return make_string(mapped(expect_string(engine, args[0], "upper's text"), 'a', 'z', 'A' - 'a'));
+}
+Value lower_builtin(Engine& engine, Args args) {
+  return make_string(mapped(expect_string(engine, args[0], "lower's text"), 'A', 'Z', 'a' - 'A'));
+}
 
 Value startswith_builtin(Engine& engine, Args args) {
-  return expect_string(engine, args[0], "startswith's text").starts_with(expect_string(engine, args[1], "prefix"));
+  return expect_string(engine, args[0], "startswith's text")
+      .starts_with(expect_string(engine, args[1], "prefix"));
 }
 
 Value endswith_builtin(Engine& engine, Args args) {
-  return expect_string(engine, args[0], "endswith's text").ends_with(expect_string(engine, args[1], "suffix"));
+  return expect_string(engine, args[0], "endswith's text")
+      .ends_with(expect_string(engine, args[1], "suffix"));
 }
 
 Value strip_builtin(Engine& engine, Args args) {
   const std::string& text = expect_string(engine, args[0], "strip's text");
-  const std::string chars = args[1].is_nil() ? std::string(kWhiteSpace) : expect_string(engine, args[1], "strip's characters");
-  auto is_stripped = [&](size_t at) { return chars.find(text.substr(at, utf8_width(text, at))) != std::string::npos; };
+  const std::string chars =
+      args[1].is_nil() ? std::string(kWhiteSpace) : expect_string(engine, args[1], "strip's characters");
+  auto is_stripped = [&](size_t at) {
+    return chars.find(text.substr(at, utf8_width(text, at))) != std::string::npos;
+  };
   size_t begin = 0;
   while (begin < text.size() && is_stripped(begin)) begin += utf8_width(text, begin);
   size_t end = begin;
@@ -77,9 +87,11 @@ Value join_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"join", "join(strings, separator = nil)", "the strings one after the other, with the separator between them", join_builtin, "host"},
+    {"join", "join(strings, separator = nil)",
+     "the strings one after the other, with the separator between them", join_builtin, "host"},
     {"replace", "replace(text, old, new)", "text with every `old` replaced", replace_builtin, "host"},
-    {"strip", "strip(text, chars = nil)", "text without white space, or without any of chars, at its ends", strip_builtin, "host"},
+    {"strip", "strip(text, chars = nil)", "text without white space, or without any of chars, at its ends",
+     strip_builtin, "host"},
     {"upper", "upper(text)", "text with a … z as capitals", upper_builtin, "host"},
     {"lower", "lower(text)", "text with A … Z as small letters", lower_builtin, "host"},
     {"startswith", "startswith(text, prefix)", "whether text starts with prefix", startswith_builtin, "host"},
@@ -109,6 +121,8 @@ Value split_text(Engine& engine, const Value& given, const Value& by) {
   return make_list(std::move(parts));
 }
 
-std::span<const Builtin> text_builtins() { return kRows; }
+std::span<const Builtin> text_builtins() {
+  return kRows;
+}
 
 }  // namespace tsl

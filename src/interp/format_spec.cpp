@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "tensor/elements.h"
 #include "interp/utf8.h"
+#include "tensor/elements.h"
 
 namespace tsl {
 
@@ -43,8 +43,12 @@ std::string float_text(double value, DType dtype) {
 
 namespace {
 
-bool is_align(char c) { return c == '<' || c == '>' || c == '^'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_align(char c) {
+  return c == '<' || c == '>' || c == '^';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 int read_number(std::string_view text, size_t& at, int limit) {
   int number = 0;
@@ -62,8 +66,10 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
   auto bad = [&] { fail(ErrorKind::value, "'{}' is not a format spec", text); };
   if (!text.empty()) {
     const size_t fill = utf8_width(text, 0);
-    if (fill < text.size() && is_align(text[fill])) at = fill + 1;
-    else if (is_align(text[0])) at = 1;
+    if (fill < text.size() && is_align(text[fill]))
+      at = fill + 1;
+    else if (is_align(text[0]))
+      at = 1;
     alignment_ = std::string(text.substr(0, at));
     if (!alignment_.empty() && (alignment_[0] == '{' || alignment_[0] == '}')) bad();
     if (fill > 1 && at == fill + 1 && (static_cast<unsigned char>(text[0]) < 0xC0)) bad();
@@ -80,7 +86,9 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
     precision_ = read_number(text, at, kMaxPrecision);
   }
   if (at < text.size()) type_ = text[at++];
-  if (at != text.size() || (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs").find(type_) == std::string_view::npos)) bad();
+  if (at != text.size() ||
+      (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs").find(type_) == std::string_view::npos))
+    bad();
 }
 
 void FormatSpec::unsuitable(const char* type) const {
@@ -109,7 +117,8 @@ std::string FormatSpec::apply(double value) const {
     return sign + std::string(static_cast<size_t>(missing > 0 ? missing : 0), '0') + digits;
   }
   const std::string alignment = alignment_.empty() ? ">" : alignment_;
-  return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, width_ ? std::to_string(width_) : "")), sign + digits);
+  return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, width_ ? std::to_string(width_) : "")),
+                     sign + digits);
 }
 
 std::string FormatSpec::apply(bool value) const {

@@ -9,12 +9,14 @@
 
 namespace tsl {
 
-/// The shortest text that reads back as the same number, and always looks like a float: "1.0", "1e-05", "nan".
+/// The shortest text that reads back as the same number, and always looks like a float: "1.0", "1e-05",
+/// "nan".
 std::string float_text(double value);
 /// The same for an element of a tensor, in its own precision: 0.1f32 is "0.1".
 std::string float_text(double value, DType dtype);
 
-/// [[fill]align][sign][#][0][width][.precision][type], checked: what std::format takes, without nested fields.
+/// [[fill]align][sign][#][0][width][.precision][type], checked: what std::format takes, without nested
+/// fields.
 class FormatSpec {
  public:
   /// Throws Failure (value) for anything that is no spec.
@@ -29,10 +31,12 @@ class FormatSpec {
 
  private:
   [[noreturn]] void unsuitable(const char* type) const;
-  bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
+  bool type_is(std::string_view types) const {
+    return type_ != 0 && types.find(type_) != std::string_view::npos;
+  }
 
   std::string text_;
-  std::string alignment_;   // fill and align, or ""
+  std::string alignment_;           // fill and align, or ""
   bool has_numeric_flags_ = false;  // a sign, # or 0
   bool zero_ = false;
   std::string sign_;

@@ -1,6 +1,7 @@
 #include "interp/host_tensor.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
@@ -21,7 +22,9 @@ Tensor new_host_tensor(Engine& engine, DType dtype, const Shape& shape) {
   return Tensor(dtype, Layout::contiguous(shape), engine.runtime().allocator().allocate(bytes));
 }
 
-Tensor read_to_host(Engine& engine, const Tensor& tensor) { return engine.runtime().to_host(tensor); }
+Tensor read_to_host(Engine& engine, const Tensor& tensor) {
+  return engine.runtime().to_host(tensor);
+}
 
 // ---- Nested lists ----------------------------------------------------------------------------------
 
@@ -73,10 +76,17 @@ class ListReader {
     }
     if (depth != shape_.rank()) fail(ErrorKind::shape, "{}: numbers beside lists", what_);
     switch (v.tag()) {
-      case Tag::boolean: has_boolean_ = true; break;
-      case Tag::integer: has_integer_ = true; break;
-      case Tag::real: has_real_ = true; break;
-      default: fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
+      case Tag::boolean:
+        has_boolean_ = true;
+        break;
+      case Tag::integer:
+        has_integer_ = true;
+        break;
+      case Tag::real:
+        has_real_ = true;
+        break;
+      default:
+        fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
     }
   }
 
@@ -104,15 +114,18 @@ namespace {
 
 bool holds_only_host_numbers(const Value& v, int depth) {
   if (const std::vector<Value>* items = items_of(v)) {
-    return depth < kMaxRank && std::all_of(items->begin(), items->end(),
-                                           [depth](const Value& item) { return holds_only_host_numbers(item, depth + 1); });
+    return depth < kMaxRank && std::all_of(items->begin(), items->end(), [depth](const Value& item) {
+             return holds_only_host_numbers(item, depth + 1);
+           });
   }
   return v.is(Tag::boolean) || v.is_number();
 }
 
 }  // namespace
 
-bool holds_only_host_numbers(const Value& v) { return holds_only_host_numbers(v, 0); }
+bool holds_only_host_numbers(const Value& v) {
+  return holds_only_host_numbers(v, 0);
+}
 
 Tensor tensor_from_lists(Engine& engine, const Value& lists, const DType* dtype, const char* what) {
   ListReader reader(what);
@@ -146,43 +159,88 @@ bool may_write_elements(Engine& engine, const Value& object) {
 
 void write_element(TensorData& tensor, int64_t offset, Scalar value) {
   const size_t size = size_of(tensor.dtype);
-  store_element(tensor.dtype, static_cast<std::byte*>(tensor.storage->data()) + offset * static_cast<int64_t>(size), value);
+  store_element(tensor.dtype,
+                static_cast<std::byte*>(tensor.storage->data()) + offset * static_cast<int64_t>(size), value);
 }
 
-void write_elements(TensorData& tensor, const Layout& view, const Tensor& value) {
-  const int rank = view.rank();
-  const auto size = static_cast<int64_t>(size_of(tensor.dtype));
-  std::byte* to = static_cast<std::byte*>(tensor.storage->data()) + view.offset.hint() * size;
-  const std::byte* from = value.data();
-  if (rank == 0) {
-    std::memcpy(to, from, static_cast<size_t>(size));
+namespace {
+
+/// Where elements come from: an address, and a step in bytes along each axis.
+struct ElementRun {
+  const std::byte* at;
+  std::array<int64_t, kMaxRank> steps{};
+};
+
+template <size_t kSize>
+void copy_run(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, int64_t count) {
+  if (to_step == kSize && from_step == kSize) {
+    std::memcpy(to, from, static_cast<size_t>(count) * kSize);
     return;
   }
-  const int last = rank - 1;
-  const int64_t run = view.shape[last].hint();
-  const int64_t to_step = view.strides[last].hint() * size;
-  const int64_t from_step = value.layout().strides[last].hint() * size;
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kSize);
+}
+
+template <size_t kSize>
+void copy_into(std::byte* to, const Layout& view, ElementRun source) {
+  constexpr auto kStep = static_cast<int64_t>(kSize);
+  const int last = view.rank() - 1;
+  if (last < 0) {
+    std::memcpy(to, source.at, kSize);
+    return;
+  }
+  for (const Dim& extent : view.shape) {
+    if (extent.hint() == 0) return;
+  }
   std::array<int64_t, kMaxRank> index{};
-  for (const Dim& extent : view.shape) if (extent.hint() == 0) return;
   for (;;) {
-    if (to_step == size && from_step == size) {
-      std::memcpy(to, from, static_cast<size_t>(run * size));
-    } else {
-      for (int64_t i = 0; i < run; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(size));
-    }
+    copy_run<kSize>(to, view.strides[last].hint() * kStep, source.at, source.steps[static_cast<size_t>(last)],
+                    view.shape[last].hint());
     int axis = last - 1;
     for (; axis >= 0; --axis) {
-      const int64_t to_stride = view.strides[axis].hint() * size;
-      const int64_t from_stride = value.layout().strides[axis].hint() * size;
-      to += to_stride;
-      from += from_stride;
-      if (++index[axis] < view.shape[axis].hint()) break;
-      to -= to_stride * index[axis];
-      from -= from_stride * index[axis];
-      index[axis] = 0;
+      const auto at = static_cast<size_t>(axis);
+      const int64_t step = view.strides[axis].hint() * kStep;
+      to += step;
+      source.at += source.steps[at];
+      if (++index[at] < view.shape[axis].hint()) break;
+      to -= step * index[at];
+      source.at -= source.steps[at] * index[at];
+      index[at] = 0;
     }
     if (axis < 0) return;
   }
+}
+
+void copy_elements(TensorData& tensor, const Layout& view, const ElementRun& source) {
+  const size_t size = size_of(tensor.dtype);
+  std::byte* to =
+      static_cast<std::byte*>(tensor.storage->data()) + view.offset.hint() * static_cast<int64_t>(size);
+  switch (size) {
+    case 1:
+      return copy_into<1>(to, view, source);
+    case 2:
+      return copy_into<2>(to, view, source);
+    case 4:
+      return copy_into<4>(to, view, source);
+    default:
+      return copy_into<8>(to, view, source);
+  }
+}
+
+}  // namespace
+
+void write_elements(TensorData& tensor, const Layout& view, const Tensor& value) {
+  ElementRun source{value.data()};
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    source.steps[static_cast<size_t>(axis)] =
+        value.layout().strides[axis].hint() * static_cast<int64_t>(size_of(tensor.dtype));
+  }
+  copy_elements(tensor, view, source);
+}
+
+void write_elements(TensorData& tensor, const Layout& view, Scalar value) {
+  const ScalarBits bits = to_bits(value, tensor.dtype);
+  copy_elements(tensor, view,
+                ElementRun{reinterpret_cast<const std::byte*>(bits.bytes)});  // the same one again and again
 }
 
 }  // namespace tsl

@@ -17,8 +17,9 @@ Tensor read_to_host(Engine&, const Tensor& tensor);
 
 /// Whether `lists` is a number, or lists and tuples of nothing else.
 bool holds_only_host_numbers(const Value& lists);
-/// Nested lists of numbers, all of one extent per level, as a tensor: bools, else ints (i64), else floats (f32),
-/// unless `dtype` says otherwise. Throws Failure naming `what` if the lists are ragged or hold anything else.
+/// Nested lists of numbers, all of one extent per level, as a tensor: bools, else ints (i64), else floats
+/// (f32), unless `dtype` says otherwise. Throws Failure naming `what` if the lists are ragged or hold
+/// anything else.
 Tensor tensor_from_lists(Engine&, const Value& lists, const DType* dtype, const char* what);
 
 /// The element of a one-element tensor as a host number. Throws Failure (value) for any other size.
@@ -32,5 +33,6 @@ bool may_write_elements(Engine&, const Value& object);
 void write_element(TensorData& tensor, int64_t offset, Scalar value);
 /// Copies elements into a view of the tensor's storage. `value` has the view's shape and the tensor's dtype.
 void write_elements(TensorData& tensor, const Layout& view, const Tensor& value);
+void write_elements(TensorData& tensor, const Layout& view, Scalar value);
 
 }  // namespace tsl

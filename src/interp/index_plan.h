@@ -15,7 +15,8 @@ struct IndexPlan {
     Op op;
     Attrs attrs;
   };
-  /// An integer tensor that picks along one axis of the view. (A mask picks along several: one of these each.)
+  /// An integer tensor that picks along one axis of the view. (A mask picks along several: one of these
+  /// each.)
   struct Pick {
     int axis;
     Tensor index;
@@ -23,10 +24,10 @@ struct IndexPlan {
   };
 
   std::vector<View> views;
-  Layout view;               // of the views over x, laid out contiguously
+  Layout view;  // of the views over x, laid out contiguously
   std::vector<Pick> picks;
-  int place = 0;             // where the picks' own axes go among the axes that no pick consumes
-  Tensor mask;               // set if the picks are those of one mask alone, which then starts at mask_axis
+  int place = 0;  // where the picks' own axes go among the axes that no pick consumes
+  Tensor mask;    // set if the picks are those of one mask alone, which then starts at mask_axis
   int mask_axis = 0;
 };
 

@@ -22,7 +22,8 @@ int64_t position(Engine& engine, const Value& index, size_t length, const Value&
   const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(engine, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
   if (at < 0 || at >= static_cast<int64_t>(length)) {
-    fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object), length);
+    fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object),
+         length);
   }
   return at;
 }
@@ -33,7 +34,8 @@ struct Positions {
 };
 
 Positions positions(Engine& engine, const IndexItem& item, size_t length) {
-  const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, static_cast<int64_t>(length));
+  const SliceBounds bounds =
+      slice_bounds(engine, item.start, item.stop, item.step, static_cast<int64_t>(length));
   return {bounds.start.pin(), bounds.count.pin(), bounds.step};
 }
 
@@ -53,9 +55,11 @@ Value get_in_string(Engine& engine, const Value& object, const IndexItem& item) 
     const size_t at = ascii ? static_cast<size_t>(number) : utf8_offset(text, static_cast<size_t>(number));
     return text.substr(at, ascii ? 1 : utf8_width(text, at));
   };
-  if (item.kind == IndexItem::Kind::value) return make_string(character(position(engine, item.value, length, object)));
+  if (item.kind == IndexItem::Kind::value)
+    return make_string(character(position(engine, item.value, length, object)));
   const Positions at = positions(engine, item, length);
-  if (ascii && at.step == 1) return make_string(text.substr(static_cast<size_t>(at.start), static_cast<size_t>(at.count)));
+  if (ascii && at.step == 1)
+    return make_string(text.substr(static_cast<size_t>(at.start), static_cast<size_t>(at.count)));
   std::string result;
   for (int64_t i = 0; i < at.count; ++i) result += character(at.start + i * at.step);
   return make_string(std::move(result));
@@ -66,7 +70,8 @@ Value get_in_range(Engine& engine, const Value& object, const IndexItem& item) {
   const Dim begin = dim_of(range.begin), end = dim_of(range.end);
   const Dim length = end < begin ? Dim(0) : end - begin;
   if (item.kind == IndexItem::Kind::value) {
-    if (!is_host_int(item.value)) return begin.pin() + position(engine, item.value, static_cast<size_t>(length.pin()), object);
+    if (!is_host_int(item.value))
+      return begin.pin() + position(engine, item.value, static_cast<size_t>(length.pin()), object);
     return from_dim(begin + checked_index(item.value, length, 0));
   }
   const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, length);
@@ -77,13 +82,15 @@ Value get_in_range(Engine& engine, const Value& object, const IndexItem& item) {
     return Value(part);
   }
   std::vector<Value> items;
-  for (int64_t i = 0, n = bounds.count.pin(); i < n; ++i) items.push_back(from_dim(begin + bounds.start + Dim(i * bounds.step)));
+  for (int64_t i = 0, n = bounds.count.pin(); i < n; ++i)
+    items.push_back(from_dim(begin + bounds.start + Dim(i * bounds.step)));
   return make_list(std::move(items));
 }
 
 std::vector<std::string> keys_of(const Record& record) {
   std::vector<std::string> keys;
-  if (record.keys) for (Name name : record.keys->names) keys.push_back(*name);
+  if (record.keys)
+    for (Name name : record.keys->names) keys.push_back(*name);
   return keys;
 }
 
@@ -94,11 +101,13 @@ std::vector<std::string> suggestion(const std::string& name, const std::vector<s
 }
 
 [[noreturn]] void unknown_key(const Record& record, const std::string& key) {
-  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), suggestion(key, keys_of(record)));
+  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key),
+            suggestion(key, keys_of(record)));
 }
 
 Name key_of(Engine& engine, const IndexItem& item) {
-  if (item.kind != IndexItem::Kind::value) fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
+  if (item.kind != IndexItem::Kind::value)
+    fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
   return engine.names().intern(expect_string(engine, item.value, "a record's key"));
 }
 
@@ -129,7 +138,8 @@ void assign_slice(Engine& engine, Value& object, const IndexItem& item, const Va
     fail(ErrorKind::value, "cannot assign {} items to a slice of {}", given.size(), at.count);
   }
   std::vector<Value>& items = make_unique<List>(object).items;
-  for (int64_t i = 0; i < at.count; ++i) items[static_cast<size_t>(at.start + i * at.step)] = std::move(given[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < at.count; ++i)
+    items[static_cast<size_t>(at.start + i * at.step)] = std::move(given[static_cast<size_t>(i)]);
 }
 
 void set_in_list(Engine& engine, Value& object, const IndexItem& item, Value value) {
@@ -158,27 +168,35 @@ Value get_index(Engine& engine, const Value& object, std::span<const IndexItem> 
       return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
     }
     case Tag::string:
-    case Tag::text: return get_in_string(engine, object, only_item(items, object));
-    case Tag::range: return get_in_range(engine, object, only_item(items, object));
+    case Tag::text:
+      return get_in_string(engine, object, only_item(items, object));
+    case Tag::range:
+      return get_in_range(engine, object, only_item(items, object));
     case Tag::record: {
       const Name key = key_of(engine, only_item(items, object));
       if (Value* found = object.as<Record>().find(key)) return *found;
       unknown_key(object.as<Record>(), *key);
     }
-    default: fail(ErrorKind::type, "cannot index {}", type_name(object));
+    default:
+      fail(ErrorKind::type, "cannot index {}", type_name(object));
   }
 }
 
 void set_index(Engine& engine, Value& object, std::span<const IndexItem> items, Value value) {
   switch (object.tag()) {
-    case Tag::tensor: return tensor_set(engine, object, items, value);
-    case Tag::list: return set_in_list(engine, object, only_item(items, object), std::move(value));
-    case Tag::record: return set_field(engine, object, key_of(engine, only_item(items, object)), std::move(value));
-    default: fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
+    case Tag::tensor:
+      return tensor_set(engine, object, items, value);
+    case Tag::list:
+      return set_in_list(engine, object, only_item(items, object), std::move(value));
+    case Tag::record:
+      return set_field(engine, object, key_of(engine, only_item(items, object)), std::move(value));
+    default:
+      fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
   }
 }
 
-void update_index(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value) {
+void update_index(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
+                  const Value& value) {
   if (object.is(Tag::tensor)) return tensor_update(engine, object, items, op, value);
   set_index(engine, object, items, binary(engine, op, get_index(engine, object, items), value));
 }
@@ -210,13 +228,15 @@ Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
   return Value();
 }
 
-[[noreturn]] void unknown_field(const std::string& owner, const std::string& field, const std::vector<std::string>& known) {
+[[noreturn]] void unknown_field(const std::string& owner, const std::string& field,
+                                const std::vector<std::string>& known) {
   fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), suggestion(field, known));
 }
 
 Value module_field(Engine& engine, const Module& module, Name field) {
   if (Cell* cell = module.find(field)) {
-    if (!cell->is_set) fail(ErrorKind::name, "'{}' of module {} is used before its declaration has run", *field, module.name);
+    if (!cell->is_set)
+      fail(ErrorKind::name, "'{}' of module {} is used before its declaration has run", *field, module.name);
     if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
     return cell->value;
   }
@@ -234,18 +254,21 @@ Value get_field(Engine& engine, const Value& object, Name field) {
       if (const Value* found = record.find(field)) return *found;
       unknown_field("the record", *field, keys_of(record));
     }
-    case Tag::module: return module_field(engine, object.as<Module>(), field);
+    case Tag::module:
+      return module_field(engine, object.as<Module>(), field);
     case Tag::tensor: {
       Value found = tensor_field(engine, object.tensor(), *field);
       if (!found.is_nil()) return found;
       unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
     }
-    default: unknown_field(type_name(object), *field, {});
+    default:
+      unknown_field(type_name(object), *field, {});
   }
 }
 
 void set_field(Engine&, Value& object, Name field, Value value) {
-  if (!object.is(Tag::record)) fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
+  if (!object.is(Tag::record))
+    fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
   make_unique<Record>(object).set(field, std::move(value));
 }
 
@@ -289,8 +312,10 @@ bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item)
       ++state;
       return true;
     }
-    case Tag::list: return next_item(iterable.as<List>().items, state, item);
-    case Tag::tuple: return next_item(iterable.as<Tuple>().items, state, item);
+    case Tag::list:
+      return next_item(iterable.as<List>().items, state, item);
+    case Tag::tuple:
+      return next_item(iterable.as<Tuple>().items, state, item);
     case Tag::record: {
       const Record& record = iterable.as<Record>();
       const auto at = static_cast<size_t>(state);
@@ -300,9 +325,12 @@ bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item)
       return true;
     }
     case Tag::string:
-    case Tag::text: return next_character(expect_string(engine, iterable, "str"), state, item);
-    case Tag::tensor: return next_row(engine, iterable.tensor(), state, item);
-    default: fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
+    case Tag::text:
+      return next_character(expect_string(engine, iterable, "str"), state, item);
+    case Tag::tensor:
+      return next_row(engine, iterable.tensor(), state, item);
+    default:
+      fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
   }
 }
 

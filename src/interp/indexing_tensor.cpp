@@ -21,21 +21,22 @@ Tensor apply_views(Ops& ops, Tensor x, const IndexPlan& plan) {
 /// The picks of a plan over a view, brought into the one form that take and scatter know: the picked axes in
 /// front and joined into one, with one index into it.
 struct Gather {
-  Tensor base;                  // [n, rest…]
-  Tensor index;                 // [idx…]
-  std::vector<int64_t> order;   // the permutation of the view's axes before joining
-  Shape ordered;                // the view's shape in that order
+  Tensor base;                 // [n, rest…]
+  Tensor index;                // [idx…]
+  std::vector<int64_t> order;  // the permutation of the view's axes before joining
+  Shape ordered;               // the view's shape in that order
   int index_rank = 0;
-  int place = 0;                // where idx… goes among rest…
+  int place = 0;  // where idx… goes among rest…
 };
 
 Tensor from_end(Ops& ops, const Tensor& index, Dim extent) {
   const Operand n = operand_of(from_dim(extent));
-  return ops.call(Op::where, {ops.call(Op::lt, {index, Scalar::of(int64_t{0})}), ops.call(Op::add, {index, n}), index});
+  return ops.call(Op::where,
+                  {ops.call(Op::lt, {index, Scalar::of(int64_t{0})}), ops.call(Op::add, {index, n}), index});
 }
 
-// Row-major position of several indices. An index out of its own range becomes one out of the whole range, so that
-// the gather reports it.
+// Row-major position of several indices. An index out of its own range becomes one out of the whole range, so
+// that the gather reports it.
 Tensor joined_index(Ops& ops, const std::vector<IndexPlan::Pick>& picks, const Shape& view) {
   Tensor joined, valid;
   Dim total = int64_t{1};
@@ -45,11 +46,13 @@ Tensor joined_index(Ops& ops, const std::vector<IndexPlan::Pick>& picks, const S
     Tensor index = cast(ops, pick.index, DType::i64);
     if (!pick.is_checked) {
       index = from_end(ops, index, extent);
-      const Tensor in_range = ops.call(Op::bit_and, {ops.call(Op::ge, {index, Scalar::of(int64_t{0})}),
-                                                     ops.call(Op::lt, {index, operand_of(from_dim(extent))})});
+      const Tensor in_range =
+          ops.call(Op::bit_and, {ops.call(Op::ge, {index, Scalar::of(int64_t{0})}),
+                                 ops.call(Op::lt, {index, operand_of(from_dim(extent))})});
       valid = valid ? ops.call(Op::bit_and, {valid, in_range}) : in_range;
     }
-    joined = joined ? ops.call(Op::add, {ops.call(Op::mul, {joined, operand_of(from_dim(extent))}), index}) : index;
+    joined = joined ? ops.call(Op::add, {ops.call(Op::mul, {joined, operand_of(from_dim(extent))}), index})
+                    : index;
   }
   return valid ? ops.call(Op::where, {valid, joined, operand_of(from_dim(total))}) : joined;
 }
@@ -87,7 +90,8 @@ std::vector<int64_t> placed_order(const Gather& gather, int rank) {
 
 Tensor run_gather(Ops& ops, const Gather& gather) {
   const Tensor rows = take(ops, gather.base, gather.index, 0);
-  return gather.place == 0 || gather.index_rank == 0 ? rows : permute(ops, rows, placed_order(gather, rows.rank()));
+  return gather.place == 0 || gather.index_rank == 0 ? rows
+                                                     : permute(ops, rows, placed_order(gather, rows.rank()));
 }
 
 Shape gathered_shape(const Gather& gather) {
@@ -104,7 +108,8 @@ Tensor value_tensor(Engine& engine, const Value& value, DType dtype) {
 
 Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
   Tensor fitted = value;
-  while (fitted.rank() > shape.rank() && fitted.shape()[0] == Dim(int64_t{1})) fitted = select(ops, fitted, 0, int64_t{0});
+  while (fitted.rank() > shape.rank() && fitted.shape()[0] == Dim(int64_t{1}))
+    fitted = select(ops, fitted, 0, int64_t{0});
   if (fitted.rank() == shape.rank() && fitted.shape() == shape) return fitted;
   if (fitted.rank() > shape.rank()) {
     fail(ErrorKind::shape, "cannot assign {} to a place of shape {}", describe(value), to_string(shape));
@@ -120,7 +125,8 @@ Tensor put_view(Ops& ops, const Tensor& x, const IndexPlan& plan, const Tensor& 
   return ops.call(Op::assign_view, {x, fit(ops, changed, plan.view.shape)}, attrs);
 }
 
-Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, const Tensor& view, const Tensor& value) {
+Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, const Tensor& view,
+                    const Tensor& value) {
   const Gather gather = prepare_gather(ops, view, plan);
   const Shape rows_shape = gathered_shape(gather);
   const std::vector<int64_t> placed = placed_order(gather, rows_shape.rank());
@@ -134,7 +140,8 @@ Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, con
 
 Tensor shaped_mask(Ops& ops, const IndexPlan& plan, int rank) {
   Tensor mask = plan.mask;
-  for (int axis = plan.mask_axis + mask.rank(); axis < rank; ++axis) mask = insert_axis(ops, mask, mask.rank());
+  for (int axis = plan.mask_axis + mask.rank(); axis < rank; ++axis)
+    mask = insert_axis(ops, mask, mask.rank());
   return mask;
 }
 
@@ -161,10 +168,14 @@ bool element_offset(const TensorData& x, std::span<const IndexItem> items, int64
 bool set_in_place(Engine& engine, const Value& x, const IndexPlan& plan, const Value& value) {
   if (!plan.picks.empty() || plan.mask || !may_write_elements(engine, x)) return false;
   TensorData& data = *x.tensor_data();
-  const Tensor source = fit(engine.ops(), value_tensor(engine, value, data.dtype), plan.view.shape);
-  if (source.deferred() || !(source.device() == Device{})) return false;
   Layout view = plan.view;
   view.offset = view.offset + data.layout.offset;
+  if (value.is_number() || value.is(Tag::boolean)) {
+    write_elements(data, view, scalar_of(value));
+    return true;
+  }
+  const Tensor source = fit(engine.ops(), value_tensor(engine, value, data.dtype), view.shape);
+  if (source.deferred() || !(source.device() == Device{})) return false;
   write_elements(data, view, source);
   return true;
 }
@@ -201,10 +212,12 @@ void tensor_set(Engine& engine, Value& object, std::span<const IndexItem> items,
     return;
   }
   IndexPlan plan = plan_index(engine, object.tensor(), items, false);
-  if (!set_in_place(engine, object, plan, value)) object = Value(set_copy(engine, object.tensor(), plan, value));
+  if (!set_in_place(engine, object, plan, value))
+    object = Value(set_copy(engine, object.tensor(), plan, value));
 }
 
-void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value) {
+void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
+                   const Value& value) {
   Ops& ops = engine.ops();
   const IndexPlan plan = plan_index(engine, object.tensor(), items, false);
   const bool adds = op == ast::BinaryOp::add || op == ast::BinaryOp::sub;
@@ -212,7 +225,8 @@ void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> ite
     const Tensor x = object.tensor();
     const Tensor view = apply_views(ops, x, plan);
     const Tensor changed = cast(ops, binary(engine, op, view, value).tensor(), x.dtype());
-    object = Value(put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), changed, view})));
+    object = Value(
+        put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), changed, view})));
   } else if (adds && !plan.mask && !plan.picks.empty()) {
     const Tensor x = object.tensor();
     Tensor source = value_tensor(engine, value, x.dtype());

@@ -21,15 +21,19 @@ constexpr int kMaxDepth = 200;
 
 Value value_of(Engine& engine, const Json& json) {
   switch (json.type()) {
-    case Json::value_t::boolean: return json.get<bool>();
-    case Json::value_t::number_integer: return json.get<int64_t>();
+    case Json::value_t::boolean:
+      return json.get<bool>();
+    case Json::value_t::number_integer:
+      return json.get<int64_t>();
     case Json::value_t::number_unsigned: {
       const auto number = json.get<uint64_t>();
       if (number > static_cast<uint64_t>(INT64_MAX)) return static_cast<double>(number);
       return static_cast<int64_t>(number);
     }
-    case Json::value_t::number_float: return json.get<double>();
-    case Json::value_t::string: return make_string(json.get<std::string>());
+    case Json::value_t::number_float:
+      return json.get<double>();
+    case Json::value_t::string:
+      return make_string(json.get<std::string>());
     case Json::value_t::array: {
       std::vector<Value> items;
       for (const Json& item : json) items.push_back(value_of(engine, item));
@@ -37,10 +41,12 @@ Value value_of(Engine& engine, const Json& json) {
     }
     case Json::value_t::object: {
       std::vector<std::pair<Name, Value>> entries;
-      for (const auto& [key, item] : json.items()) entries.emplace_back(engine.names().intern(key), value_of(engine, item));
+      for (const auto& [key, item] : json.items())
+        entries.emplace_back(engine.names().intern(key), value_of(engine, item));
       return make_record(std::move(entries));
     }
-    default: return Value();
+    default:
+      return Value();
   }
 }
 
@@ -51,20 +57,33 @@ class JsonWriter {
   Json write(const Value& v, int depth) {
     if (depth > kMaxDepth) fail_to_save(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
     switch (v.tag()) {
-      case Tag::nil: return nullptr;
-      case Tag::boolean: case Tag::integer: case Tag::real: case Tag::symbol: return number(pinned(v, "file"));
-      case Tag::string: case Tag::text: return to_string(engine_, v);
-      case Tag::dtype: return std::string(name_of(v.dtype()));
-      case Tag::list: return array(v.as<List>().items, depth);
-      case Tag::tuple: return array(v.as<Tuple>().items, depth);
-      case Tag::tensor: return write(to_nested_lists(engine_, v.tensor()), depth);
+      case Tag::nil:
+        return nullptr;
+      case Tag::boolean:
+      case Tag::integer:
+      case Tag::real:
+      case Tag::symbol:
+        return number(pinned(v, "file"));
+      case Tag::string:
+      case Tag::text:
+        return to_string(engine_, v);
+      case Tag::dtype:
+        return std::string(name_of(v.dtype()));
+      case Tag::list:
+        return array(v.as<List>().items, depth);
+      case Tag::tuple:
+        return array(v.as<Tuple>().items, depth);
+      case Tag::tensor:
+        return write(to_nested_lists(engine_, v.tensor()), depth);
       case Tag::record: {
         Json object = Json::object();
         const Record& record = v.as<Record>();
-        for (size_t i = 0; i < record.values.size(); ++i) object[*record.keys->names[i]] = write(record.values[i], depth + 1);
+        for (size_t i = 0; i < record.values.size(); ++i)
+          object[*record.keys->names[i]] = write(record.values[i], depth + 1);
         return object;
       }
-      default: fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
+      default:
+        fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
     }
   }
 

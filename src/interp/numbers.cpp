@@ -4,10 +4,14 @@ namespace tsl {
 
 Scalar scalar_of(const Value& number) {
   switch (number.tag()) {
-    case Tag::boolean: return Scalar::of(number.boolean());
-    case Tag::integer: return Scalar::of(number.integer());
-    case Tag::real: return Scalar::of(number.real());
-    default: return number.symbol()->hint;
+    case Tag::boolean:
+      return Scalar::of(number.boolean());
+    case Tag::integer:
+      return Scalar::of(number.integer());
+    case Tag::real:
+      return Scalar::of(number.real());
+    default:
+      return number.symbol()->hint;
   }
 }
 
@@ -29,12 +33,18 @@ Dim dim_of(const Value& integer) {
   return integer.is(Tag::symbol) ? Dim(integer.symbol()) : Dim(integer.integer());
 }
 
-Value from_dim(Dim dim) { return dim.symbol() ? Value(dim.symbol()) : Value(dim.hint()); }
+Value from_dim(Dim dim) {
+  return dim.symbol() ? Value(dim.symbol()) : Value(dim.hint());
+}
 
 namespace {
 
-bool is_logic(ScalarOp op) { return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor; }
-bool is_comparison(ScalarOp op) { return op >= ScalarOp::eq && op <= ScalarOp::ge; }
+bool is_logic(ScalarOp op) {
+  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
+}
+bool is_comparison(ScalarOp op) {
+  return op >= ScalarOp::eq && op <= ScalarOp::ge;
+}
 
 Value bool_to_int(const Value& v) {
   if (v.is(Tag::boolean)) return Value(static_cast<int64_t>(v.boolean()));
@@ -44,15 +54,20 @@ Value bool_to_int(const Value& v) {
   return v;
 }
 
-bool is_bool(const Value& v) { return scalar_of(v).type == ScalarType::boolean; }
+bool is_bool(const Value& v) {
+  return scalar_of(v).type == ScalarType::boolean;
+}
 
-// Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on which
-// of the two happened.
+// Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on
+// which of the two happened.
 void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
-  if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer || b->hint.type != ScalarType::integer) return;
+  if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer ||
+      b->hint.type != ScalarType::integer)
+    return;
   SymbolTable& table = *b->table;
   const Symbol* zero = table.constant(Scalar::of(int64_t{0}));
-  if (op == ScalarOp::floordiv || op == ScalarOp::mod) table.pin(table.apply(ScalarOp::ne, b, zero), "division by zero");
+  if (op == ScalarOp::floordiv || op == ScalarOp::mod)
+    table.pin(table.apply(ScalarOp::ne, b, zero), "division by zero");
   if (op == ScalarOp::pow) table.pin(table.apply(ScalarOp::lt, b, zero), "sign of an exponent");
 }
 

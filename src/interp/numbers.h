@@ -9,7 +9,9 @@ namespace tsl {
 class Engine;
 
 /// A bool, int, float or symbol.
-inline bool is_host_number(const Value& v) { return v.tag() >= Tag::boolean && v.tag() <= Tag::real ? true : v.is(Tag::symbol); }
+inline bool is_host_number(const Value& v) {
+  return v.tag() >= Tag::boolean && v.tag() <= Tag::real ? true : v.is(Tag::symbol);
+}
 /// An int, or a symbol that stands for one.
 inline bool is_host_int(const Value& v) {
   return v.is(Tag::integer) || (v.is(Tag::symbol) && v.symbol()->hint.type == ScalarType::integer);

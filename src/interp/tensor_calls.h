@@ -7,9 +7,15 @@
 
 namespace tsl {
 
-inline Attrs with_ints(std::vector<int64_t> ints) { Attrs attrs; attrs.ints = std::move(ints); return attrs; }
+inline Attrs with_ints(std::vector<int64_t> ints) {
+  Attrs attrs;
+  attrs.ints = std::move(ints);
+  return attrs;
+}
 
-inline Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) { return ops.call(Op::insert_axis, {x}, with_ints({axis})); }
+inline Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) {
+  return ops.call(Op::insert_axis, {x}, with_ints({axis}));
+}
 
 inline Tensor select(Ops& ops, const Tensor& x, int64_t axis, Dim index) {
   Attrs attrs = with_ints({axis});
@@ -63,7 +69,8 @@ inline std::vector<int64_t> inverse_order(const std::vector<int64_t>& order) {
 inline Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {
   if (from == to) return x;
   std::vector<int64_t> order;
-  for (int64_t axis = 0; axis < x.rank(); ++axis) if (axis != from) order.push_back(axis);
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    if (axis != from) order.push_back(axis);
   order.insert(order.begin() + to, from);
   return permute(ops, x, order);
 }

@@ -7,7 +7,8 @@
 namespace tsl {
 
 inline bool is_ascii(std::string_view text) {
-  for (char c : text) if (static_cast<unsigned char>(c) >= 0x80) return false;
+  for (char c : text)
+    if (static_cast<unsigned char>(c) >= 0x80) return false;
   return true;
 }
 
@@ -17,7 +18,8 @@ inline size_t utf8_width(std::string_view text, size_t at) {
   const size_t expected = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF8 ? 4 : 1;
   size_t width = 1;
   while (width < expected && at + width < text.size() &&
-         (static_cast<unsigned char>(text[at + width]) & 0xC0) == 0x80) ++width;
+         (static_cast<unsigned char>(text[at + width]) & 0xC0) == 0x80)
+    ++width;
   return width == expected ? width : 1;
 }
 

@@ -367,9 +367,8 @@ again:
     NEXT(pc);
   }
   CASE(return_) : {
-    Value result(std::move(base[pc->a]));
+    base[-1] = std::move(base[pc->a]);  // lets go of the function, which nothing below needs
     for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) clear(*v);
-    base[-1] = std::move(result);
     const bool ends_run = frame->flags & Frame::kEntry;
     frames_.pop();
     if (ends_run) return;

@@ -1,18 +1,20 @@
 // Numbers and strings as text.
 #include <cmath>
 
+#include "base/error.h"
 #include "catch.h"
 #include "interp/format_spec.h"
-#include "tensor/elements.h"
-#include "base/error.h"
 #include "interp/utf8.h"
+#include "tensor/elements.h"
 
 using namespace tsl;
 
 namespace {
 
 template <class T>
-std::string formatted(T value, const char* spec) { return FormatSpec(spec).apply(value); }
+std::string formatted(T value, const char* spec) {
+  return FormatSpec(spec).apply(value);
+}
 
 template <class Call>
 bool fails(Call call) {
@@ -61,10 +63,11 @@ TEST_CASE("format specs") {
 }
 
 TEST_CASE("bad format specs are errors, never more") {
-  for (const char* spec : {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5", "  5", "+-", "%", "\xff", "é>"}) {
+  for (const char* spec : {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5",
+                           "  5", "+-", "%", "\xff", "é>"}) {
     INFO(spec);
     const bool refused = fails([&] { formatted(1.5, spec); }) && fails([&] { formatted(int64_t{1}, spec); });
-    CHECK((refused || std::string_view(spec) == "é>" ));
+    CHECK((refused || std::string_view(spec) == "é>"));
   }
   CHECK(fails([] { formatted(1.5, "d"); }));
   CHECK(fails([] { formatted(1.5, "s"); }));
@@ -80,10 +83,14 @@ TEST_CASE("every half converts to float and back") {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     const float f = f16_to_float(half), b = bf16_to_float(half);
-    if (!std::isnan(f)) REQUIRE(float_to_f16(f) == half);
-    else REQUIRE(std::isnan(f16_to_float(float_to_f16(f))));
-    if (!std::isnan(b)) REQUIRE(float_to_bf16(b) == half);
-    else REQUIRE(std::isnan(bf16_to_float(float_to_bf16(b))));
+    if (!std::isnan(f))
+      REQUIRE(float_to_f16(f) == half);
+    else
+      REQUIRE(std::isnan(f16_to_float(float_to_f16(f))));
+    if (!std::isnan(b))
+      REQUIRE(float_to_bf16(b) == half);
+    else
+      REQUIRE(std::isnan(bf16_to_float(float_to_bf16(b))));
   }
 }
 
@@ -92,7 +99,7 @@ TEST_CASE("halves round to nearest, ties to even") {
   CHECK(float_to_f16(2051.0f) == float_to_f16(2052.0f));
   CHECK(float_to_f16(65519.0f) == 0x7bff);
   CHECK(float_to_f16(65520.0f) == 0x7c00);
-  CHECK(float_to_f16(0x1p-25f) == 0);        // half of the least subnormal: to even
+  CHECK(float_to_f16(0x1p-25f) == 0);  // half of the least subnormal: to even
   CHECK(float_to_f16(0x1.8p-25f) == 1);
   CHECK(float_to_f16(-0x1p-24f) == 0x8001);
   CHECK(float_to_bf16(std::nextafter(1.00390625f, 0.0f)) == 0x3f80);

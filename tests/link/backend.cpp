@@ -17,5 +17,5 @@ int main() {
   const auto executable = backend.prepare(graph::compile(std::move(graph)));
   Tensor result;
   if (executable->run({}, {}, {}, {&result, 1})) return 1;
-  return static_cast<const float*>(result.data())[3] == 1.5f ? 0 : 1;
+  return reinterpret_cast<const float*>(result.data())[3] == 1.5f ? 0 : 1;
 }

@@ -10,12 +10,18 @@ namespace tsl {
 
 namespace fs = std::filesystem;
 
-void fail_to_load(const std::string& path, const std::string& why) { fail(ErrorKind::io, "cannot load {}: {}", path, why); }
-void fail_to_save(const std::string& path, const std::string& why) { fail(ErrorKind::io, "cannot save {}: {}", path, why); }
+void fail_to_load(const std::string& path, const std::string& why) {
+  fail(ErrorKind::io, "cannot load {}: {}", path, why);
+}
+void fail_to_save(const std::string& path, const std::string& why) {
+  fail(ErrorKind::io, "cannot save {}: {}", path, why);
+}
 
 namespace {
 
-std::string system_error() { return std::strerror(errno); }
+std::string system_error() {
+  return std::strerror(errno);
+}
 
 std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
   std::error_code status;
@@ -36,7 +42,8 @@ FileReader::FileReader(const std::string& path, std::pair<FileHandle, uint64_t> 
     : ByteReader(path, opened.second), file_(std::move(opened.first)) {}
 
 void FileReader::read(void* to, uint64_t count) {
-  if (count > left_ || std::fread(to, 1, count, file_.get()) != count) fail_to_load(name(), "the file is truncated");
+  if (count > left_ || std::fread(to, 1, count, file_.get()) != count)
+    fail_to_load(name(), "the file is truncated");
   left_ -= count;
 }
 

@@ -1,4 +1,5 @@
-// Files as bytes: reading with a known length, and writing that either succeeds as a whole or leaves no trace.
+// Files as bytes: reading with a known length, and writing that either succeeds as a whole or leaves no
+// trace.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ class FileReader : public ByteReader {
   FileHandle file_;
 };
 
-/// Writes beside the target and takes its place at commit(), so that a crash or a full disk cannot leave half a
-/// file. What is not a regular file (a pipe, /dev/stdout) is written directly.
+/// Writes beside the target and takes its place at commit(), so that a crash or a full disk cannot leave half
+/// a file. What is not a regular file (a pipe, /dev/stdout) is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

@@ -23,10 +23,11 @@ struct Known {
   ElementFormat format;
 };
 constexpr Known kKnown[] = {
-    {"BOOL", {DType::boolean, 1}}, {"U8", {DType::u8, 1}},   {"I8", {DType::i8, 1}},   {"I16", {DType::i16, 2}},
-    {"I32", {DType::i32, 4}},      {"I64", {DType::i64, 8}}, {"F16", {DType::f16, 2}}, {"BF16", {DType::bf16, 2}},
-    {"F32", {DType::f32, 4}},      {"F64", {DType::f64, 8}}, {"U16", {DType::i32, 2, true}},
-    {"U32", {DType::i64, 4, true}}, {"U64", {DType::i64, 8, true}}};
+    {"BOOL", {DType::boolean, 1}}, {"U8", {DType::u8, 1}},         {"I8", {DType::i8, 1}},
+    {"I16", {DType::i16, 2}},      {"I32", {DType::i32, 4}},       {"I64", {DType::i64, 8}},
+    {"F16", {DType::f16, 2}},      {"BF16", {DType::bf16, 2}},     {"F32", {DType::f32, 4}},
+    {"F64", {DType::f64, 8}},      {"U16", {DType::i32, 2, true}}, {"U32", {DType::i64, 4, true}},
+    {"U64", {DType::i64, 8, true}}};
 
 struct Entry {
   std::string name;
@@ -52,7 +53,9 @@ class HeaderReader {
 
  private:
   [[noreturn]] void bad(const std::string& why) const { fail_to_load(path_, why); }
-  [[noreturn]] void bad_entry(const std::string& name, const char* why) const { bad(fmt::format("'{}' {}", name, why)); }
+  [[noreturn]] void bad_entry(const std::string& name, const char* why) const {
+    bad(fmt::format("'{}' {}", name, why));
+  }
 
   Json parse(const std::string& text) const {
     std::set<std::string> names;
@@ -71,20 +74,25 @@ class HeaderReader {
   }
 
   uint64_t unsigned_number(const std::string& name, const Json& value) const {
-    if (!value.is_number_unsigned()) bad_entry(name, "has a size or offset that is not a whole number from 0 on");
+    if (!value.is_number_unsigned())
+      bad_entry(name, "has a size or offset that is not a whole number from 0 on");
     return value.get<uint64_t>();
   }
 
   Entry read_entry(const std::string& name, const Json& value) const {
-    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets")) {
+    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
+        !value.contains("data_offsets")) {
       bad_entry(name, "lacks dtype, shape or data_offsets");
     }
     const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
-    if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2) bad_entry(name, "is malformed");
+    if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2)
+      bad_entry(name, "is malformed");
     Entry entry;
     entry.name = name;
-    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return k.name == dtype.get<std::string>(); });
-    if (known == std::end(kKnown)) bad(fmt::format("'{}' is {}, a dtype that TSL does not have", name, dtype.get<std::string>()));
+    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                     [&](const Known& k) { return k.name == dtype.get<std::string>(); });
+    if (known == std::end(kKnown))
+      bad(fmt::format("'{}' is {}, a dtype that TSL does not have", name, dtype.get<std::string>()));
     entry.format = known->format;
     for (const Json& extent : shape) {
       const uint64_t size = unsigned_number(name, extent);
@@ -169,8 +177,10 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
     if (item.name == kMetadata) fail_to_save(path, "the name '__metadata__' is taken by the format");
     std::vector<int64_t> shape;
     for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
-    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return k.format.dtype == item.tensor.dtype(); });
-    header[item.name] = {{"dtype", std::string(known->name)}, {"shape", shape},
+    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                     [&](const Known& k) { return k.format.dtype == item.tensor.dtype(); });
+    header[item.name] = {{"dtype", std::string(known->name)},
+                         {"shape", shape},
                          {"data_offsets", {offsets[&item], offsets[&item] + byte_count(item.tensor)}}};
   }
   std::string text;

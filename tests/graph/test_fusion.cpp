@@ -1,0 +1,145 @@
+#include "catch.h"
+#include "graph/build.h"
+#include "graph/domain.h"
+#include "graph/fuse.h"
+#include "graph/plan.h"
+
+using namespace tsl;
+using namespace tsl::graph;
+
+TEST_CASE("equal calls are one node") {
+  Graph g;
+  const NodeId a = input(g, {4}), b = input(g, {4});
+  CHECK(add(g, Op::mul, {read(g, a), read(g, b)}) == add(g, Op::mul, {read(g, a), read(g, b)}));
+  CHECK(add(g, Op::mul, {read(g, a), read(g, b)}) != add(g, Op::mul, {read(g, b), read(g, a)}));
+}
+
+TEST_CASE("refine finds the coarsest common loops") {
+  CHECK(same(*refine({6, 4}, {2, 12}), Dims{2, 3, 4}));
+  CHECK(same(*refine({1, 5}, {5, 1}), Dims{5}));
+  CHECK_FALSE(refine({6, 4}, {4, 6}).has_value());
+  CHECK_FALSE(refine({6}, {5}).has_value());
+  CHECK(refine({0, 3}, {0, 3}).has_value());
+}
+
+TEST_CASE("a multiplication and an addition are one pointwise kernel") {
+  Graph g;
+  const NodeId a = input(g, {4, 5}), b = input(g, {4, 5}), c = input(g, {4, 5});
+  give(g, add(g, Op::add, {read(g, add(g, Op::mul, {read(g, a), read(g, b)})), read(g, c)}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 1);
+  CHECK(plan.kernels[0].kind == Template::pointwise);
+  CHECK(same(plan.kernels[0].kept, Dims{20}));  // collapsed
+  CHECK(plan.arena_bytes == 0);
+}
+
+TEST_CASE("softmax is one row kernel") {
+  Graph g;
+  const NodeId x = input(g, {8, 16});
+  const NodeId greatest = reduce(g, Op::max, x, 1);
+  const NodeId e = add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, greatest, {8, 16})}))});
+  const NodeId total = reduce(g, Op::sum, e, 1);
+  give(g, add(g, Op::div, {read(g, e), spread(g, total, {8, 16})}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 1);
+  CHECK(plan.kernels[0].kind == Template::row);
+}
+
+TEST_CASE("the mean of rows' losses stays in the rows' kernel") {
+  Graph g;
+  const NodeId x = input(g, {8, 16});
+  const NodeId rows = reduce(g, Op::sum, add(g, Op::exp, {read(g, x)}), 1, false);
+  const NodeId loss = reduce(g, Op::sum, add(g, Op::log, {read(g, rows)}), 0, false);
+  give(g, loss);
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 1);
+  CHECK(plan.kernels[0].program.back().level == Level::total);
+}
+
+TEST_CASE("rows too long for the cache are not kept") {
+  Graph g;
+  const Shape shape{2, kMaxResidentRow + 1};
+  const NodeId x = input(g, shape);
+  give(g, add(g, Op::div, {read(g, x), spread(g, reduce(g, Op::sum, x, 1), shape)}));
+  CHECK(compile(std::move(g)).kernels.size() == 2);
+}
+
+TEST_CASE("a group never waits for itself") {
+  // b = matmul(a, a) needs a = exp(x) in memory, so a + b cannot share a kernel with a.
+  Graph g;
+  const NodeId x = input(g, {4, 4});
+  const NodeId a = add(g, Op::exp, {read(g, x)});
+  const NodeId b = add(g, Op::matmul, {read(g, a), read(g, a)});
+  give(g, add(g, Op::add, {read(g, a), read(g, b)}));
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.kernels.size() == 3);
+}
+
+TEST_CASE("what nobody needs goes, but not what may fail") {
+  Graph g;
+  const NodeId x = input(g, {4});
+  const NodeId index = input(g, {2}, DType::i64);
+  add(g, Op::mul, {read(g, x), read(g, x)});
+  Attrs attrs;
+  attrs.ints = {0};
+  g.add(op_def(Op::take), {read(g, x), read(g, index)}, attrs, {DType::f32, {2}}, Span{}, 9);
+  give(g, add(g, Op::exp, {read(g, x)}));
+  const Plan plan = compile(std::move(g));
+  bool has_take = false, has_mul = false;
+  for (NodeId id = 0; id < plan.graph.size(); ++id) {
+    if (plan.graph[id].is_input) continue;
+    has_take |= plan.graph[id].op == Op::take;
+    has_mul |= plan.graph[id].op == Op::mul;
+  }
+  CHECK(has_take);
+  CHECK_FALSE(has_mul);
+}
+
+TEST_CASE("multiplying by one is not computed; by a symbol it is") {
+  Graph g;
+  const NodeId x = input(g, {4});
+  give(g, add(g, Op::exp, {read(g, add(g, Op::mul, {read(g, x), number(1.0)}))}));
+  CHECK(compile(std::move(g)).graph.size() == 2);
+}
+
+TEST_CASE("temporaries share memory when their lives do not overlap") {
+  Graph g;
+  const NodeId x = input(g, {8, 8});
+  NodeId y = x;
+  for (int i = 0; i < 6; ++i) y = add(g, Op::matmul, {read(g, y), read(g, x)});
+  give(g, y);
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.arena_bytes == 2 * 8 * 8 * 4);  // the one being read and the one being written
+}
+
+TEST_CASE("equal updates of many tensors are one launch") {
+  Graph g;
+  std::vector<NodeId> updated;
+  for (int i = 1; i <= 5; ++i) {
+    const NodeId p = input(g, {i * 10}), d = input(g, {i * 10});
+    updated.push_back(add(g, Op::sub, {read(g, p), read(g, add(g, Op::mul, {read(g, d), number(0.1)}))}));
+  }
+  for (NodeId id : updated) give(g, id);
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.kernels.size() == 5);
+  REQUIRE(plan.launches.size() == 1);
+  for (size_t i = 0; i < 5; ++i) CHECK(plan.donors[i] == std::vector<uint32_t>{static_cast<uint32_t>(2 * i), static_cast<uint32_t>(2 * i + 1)});
+}
+
+TEST_CASE("an input read in another order gives its memory to nobody") {
+  Graph g;
+  const NodeId x = input(g, {4, 4});
+  Arg transposed = read(g, x);
+  const int order[] = {1, 0};
+  transposed.layout = permute(transposed.layout, order);
+  give(g, add(g, Op::add, {read(g, x), transposed}));
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.donors[0].empty());
+}
+
+TEST_CASE("verify finds an operand that is not broadcast") {
+  Graph g;
+  const NodeId x = input(g, {4}), y = input(g, {2});
+  g.add(op_def(Op::add), {read(g, x), read(g, y)}, {}, {DType::f32, {4}}, Span{}, 0);
+  CHECK_THROWS(verify(g));
+}
