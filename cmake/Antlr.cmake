@@ -2,7 +2,7 @@
 #
 # The tool and the C++ runtime are separate packages and need not have the same minor version: Debian 12
 # pairs the tool 4.7.2 with the runtime 4.9, whose serialised automata are of one format. 4.10 has another.
-tsl_require(antlr4-runtime libantlr4-runtime-dev)
+tsl_require(antlr4-runtime "libantlr4-runtime-dev uuid-dev")
 find_program(TSL_ANTLR4_TOOL NAMES antlr4 DOC "The ANTLR 4 tool")
 if(NOT TSL_ANTLR4_TOOL)
   find_program(TSL_JAVA java)

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
-# compare_tiers.sh TSL SCRIPT: the script succeeds eagerly and compiled, and prints the same bytes.
+# compare_tiers.sh TSL SCRIPT: the script succeeds, and prints the same bytes, interpreted, with its annotated functions
+# compiled, and with everything compiled.
 set -euo pipefail
 tsl=$1
 script=$2
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$tsl" "$script" >"$folder/eager"
+"$tsl" --no-compile "$script" >"$folder/eager"
+"$tsl" "$script" >"$folder/annotated"
 "$tsl" --compile "$script" >"$folder/compiled"
-if ! cmp -s "$folder/eager" "$folder/compiled"; then
-  echo "$script prints something else with --compile:"
-  diff "$folder/eager" "$folder/compiled" || true
-  exit 1
-fi
+for tier in annotated compiled; do
+  if ! cmp -s "$folder/eager" "$folder/$tier"; then
+    echo "$script prints something else $tier:"
+    diff "$folder/eager" "$folder/$tier" || true
+    exit 1
+  fi
+done

@@ -23,8 +23,8 @@ constexpr size_t kMaxSegments = 128;
 }  // namespace
 
 ActiveTrace::ActiveTrace(Engine& engine, graph::Backend& backend, Region& region, trace::Run& run,
-                         std::vector<trace::Segment*> path, bool interpret)
-    : engine_(engine), backend_(backend), region_(region), run_(run), path_(std::move(path)), interpret_(interpret),
+                         std::vector<trace::Segment*>& path, bool interpret)
+    : engine_(engine), backend_(backend), region_(region), run_(run), path_(path), interpret_(interpret),
       id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)), symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
   engine.runtime().set_tracing(true);
@@ -40,17 +40,19 @@ Value ActiveTrace::take_input(Root root, const Value& value) {
 
 void ActiveTrace::enter(Cell& cell) {
   if (!recording_ || cell.trace == id_) return;
+  if (!can_abstract(cell.value)) return give_up("a captured variable is nested too deeply");
   cell.trace = id_;
-  Entered entered{Ref<Cell>(&cell), cell.value, Value()};
-  if (cell.is_set) {
-    Root root;
-    root.kind = Root::Kind::cell;
-    root.cell = entered.cell;
-    cell.value = take_input(std::move(root), entered.original);
-  }
+  Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
+  Root root;
+  root.kind = Root::Kind::cell;
+  root.cell = entered.cell;
+  root.is_set = cell.is_set;
+  cell.value = take_input(std::move(root), entered.original);
   entered.abstracted = cell.value;
   entered_.push_back(std::move(entered));
 }
+
+const Loop* ActiveTrace::loop() const { return region_.loop; }
 
 /// The deferred tensor for an operand. A tensor with elements was made on the host from constants while tracing.
 Tensor ActiveTrace::deferred(const Tensor& tensor) {
@@ -78,13 +80,15 @@ Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, c
 }
 
 void ActiveTrace::check_limits() {
-  if (!recording_ || position_ < path_.size()) return;
-  if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
+  if (!recording_) return;
+  if (recorder_->node_count() > kMaxSegmentNodes) {
+    end_segment({}, false);  // on the way already gone, too: it was cut here
+  } else if (position_ < path_.size()) {
+    return;
+  } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
     give_up("its way depends on too many numbers");
   } else if (position_ >= kMaxSegments) {
     give_up("too many reads on one way through it");
-  } else if (recorder_->node_count() > kMaxSegmentNodes) {
-    end_segment({}, false);
   }
 }
 
@@ -95,7 +99,7 @@ Value ActiveTrace::read_number(const Tensor& tensor) {
   const Scalar number = trace::element(recording_ ? recorder_->concrete(tensor, run_) : tensor);
   if (!recording_) return Value(number);
   const Symbol* symbol = symbols_->input(number);
-  run_.symbols.resize(symbols_->size());
+  run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   run_.symbols[symbol->id] = number;
   segment.reads[0].symbol = symbol->id;
   check_limits();
@@ -103,9 +107,8 @@ Value ActiveTrace::read_number(const Tensor& tensor) {
 }
 
 Tensor ActiveTrace::read(const Tensor& tensor) {
-  if (tensor->recording != recorder_.get()) return tensor;
-  if (recorder_->slot_of(tensor) >= 0) return recorder_->concrete(tensor, run_);
-  give_up("the host reads a whole tensor");
+  // Elements that are known already must not be read, either: the next run has others.
+  if (tensor->recording == recorder_.get()) give_up("the host reads a whole tensor");
   return tensor;  // by now it has its elements
 }
 
@@ -164,7 +167,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
     n.result = freeze(*result_, *recorder_, kept_slots);
     for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, freeze(*value, *recorder_, kept_slots));
     for (const Entered& e : entered_) {
-      if (!identical(e.cell->value, e.abstracted)) n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
+      if (!identical(e.cell->value, e.abstracted) || e.cell->is_set != e.was_set) n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
     }
   }
   segment->donatable.assign(cut.input_slots.size(), is_last);
@@ -181,11 +184,11 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
 
 /// Computes the segment and lets out its effects.
 void ActiveTrace::perform(trace::Segment& segment) {
-  run_.symbols.resize(symbols_->size());
-  for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
+  run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
+  for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
   if (trace::run_plan(segment, run_, {})) throw RestartTrace{};
   for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
-    engine_.output(to_string(engine_, instantiate(value, run_)) + "\n");
+    engine_.output(to_string(engine_, instantiate(engine_, value, run_)) + "\n");
   }
 }
 
@@ -197,21 +200,32 @@ void ActiveTrace::stop() {
 /// Recording is over: everything deferred gets its elements.
 void ActiveTrace::leave() {
   stop();
+  symbols_->close();
   recorder_->release(run_);
   for (Entered& e : entered_) {
-    const bool written = !identical(e.cell->value, e.abstracted);
+    const bool written = !identical(e.cell->value, e.abstracted) || e.cell->is_set != e.was_set;
     if (!written) e.cell->value = e.original;
-    else settle(e.cell->value);
+    else settle(engine_, e.cell->value);
   }
+  engine_.interpreter().each_register(depth_, [this](Value& value) { settle(engine_, value); });
   entered_.clear();
 }
 
 void ActiveTrace::give_up(const std::string& reason) {
   if (!recording_) return;
-  if (position_ == path_.size()) end_segment({}, false);
-  if (!recording_) return;
+  compute_pending();
   region_.demote(engine_, reason);
   leave();
+}
+
+/// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
+void ActiveTrace::compute_pending() {
+  if (position_ < path_.size()) {  // printed already; its values get slots of their own this time
+    next_slot_ = static_cast<uint32_t>(run_.values.size());
+    notes().printed.clear();
+  }
+  perform(*build_segment({}, false));
+  begin_segment();
 }
 
 void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
@@ -223,8 +237,8 @@ void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>>
     end_segment({}, true);
     leave();
   }
-  settle(result);
-  for (auto& [reg, value] : registers_) settle(*value);
+  settle(engine_, result);
+  for (auto& [reg, value] : registers_) settle(engine_, *value);
 }
 
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
@@ -259,13 +273,23 @@ bool ActiveTrace::anything_escapes(const Value& result, const std::vector<std::p
 
 void ActiveTrace::fail() {
   if (!recording_) return;
-  if (position_ == path_.size()) end_segment({}, false);
-  if (recording_) leave();
+  compute_pending();
+  leave();
+}
+
+void ActiveTrace::pin_all() {
+  for (uint32_t id = 0; recording_ && id < symbols_->size(); ++id) {
+    if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
+  }
 }
 
 void ActiveTrace::roll_back() {
   stop();
-  for (Entered& e : entered_) e.cell->value = e.original;
+  symbols_->close();
+  for (Entered& e : entered_) {
+    e.cell->value = e.original;
+    e.cell->is_set = e.was_set;
+  }
   entered_.clear();
 }
 

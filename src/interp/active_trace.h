@@ -20,6 +20,7 @@ struct Root {
   enum class Kind : uint8_t { argument, reg, cell, constant } kind = Kind::argument;
   uint32_t index = 0;      // argument or register
   Ref<Cell> cell;
+  bool is_set = true;      // cell: whether the variable had been declared
   Tensor constant;         // a tensor the region builds from nothing but constants
   std::vector<Fact> facts;
 };
@@ -40,17 +41,19 @@ struct SegmentNotes : trace::Notes {
 struct RestartTrace {};
 
 /// `path` is the way already gone in this run (its segments' values are in `run`): the trace retraces it without
-/// computing or printing anything again, and then records on, or, if `interpret` is set, goes on eagerly.
+/// computing or printing anything again, and then records on, or, if `interpret` is set, goes on eagerly. Segments
+/// computed on the way are appended to `path`.
 class ActiveTrace {
  public:
   ActiveTrace(Engine& engine, graph::Backend& backend, Region& region, trace::Run& run,
-              std::vector<trace::Segment*> path, bool interpret);
+              std::vector<trace::Segment*>& path, bool interpret);
   ~ActiveTrace();
 
   bool is_recording() const { return recording_; }
   uint32_t id() const { return id_; }
   /// The frames outside the region (for a loop body, whose frame is shared, one less).
   size_t depth() const { return depth_; }
+  const Loop* loop() const;
 
   Value take_input(Root root, const Value& value);
   /// Called before a captured variable is used.
@@ -69,6 +72,8 @@ class ActiveTrace {
 
   /// The region has run to its end. The result and the registers become values with elements.
   void finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
+  /// An error is about to be caught in the region: its message may show any number, so the trace depends on all.
+  void pin_all();
   /// The program failed in the region: lets out what came before, and captured variables keep their new values.
   void fail();
   /// Puts captured variables back to what they were before.
@@ -79,6 +84,7 @@ class ActiveTrace {
     Ref<Cell> cell;
     Value original;
     Value abstracted;
+    bool was_set;
   };
 
   SegmentNotes& notes() { return *notes_; }
@@ -90,6 +96,7 @@ class ActiveTrace {
   std::unique_ptr<trace::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
   void perform(trace::Segment& segment);
   void begin_segment();
+  void compute_pending();
   void stop();
   void leave();
 
@@ -97,7 +104,7 @@ class ActiveTrace {
   graph::Backend& backend_;
   Region& region_;
   trace::Run& run_;
-  std::vector<trace::Segment*> path_;
+  std::vector<trace::Segment*>& path_;
   size_t position_ = 0;       // segments of the path retraced
   bool interpret_;
   bool recording_ = true;

@@ -1,6 +1,4 @@
 // Every elementwise op as a builtin, on tensors, host numbers, and lists of either.
-#include <optional>
-
 #include "base/error.h"
 #include "interp/builtin.h"
 #include "interp/engine.h"
@@ -11,47 +9,23 @@ namespace tsl {
 
 namespace {
 
-/// The host arithmetic that an op does on numbers, if it is one operation.
-std::optional<ScalarOp> scalar_op(Op op) {
+/// The host arithmetic that an op does on numbers. (`where` has none: it chooses.)
+ScalarOp scalar_op(Op op) {
+  // clang-format off
   switch (op) {
-#define TSL_SAME(name) \
-  case Op::name:       \
-    return ScalarOp::name;
-    TSL_SAME(abs)
-    TSL_SAME(sign) TSL_SAME(square) TSL_SAME(relu) TSL_SAME(exp) TSL_SAME(expm1) TSL_SAME(log) TSL_SAME(log1p)
-        TSL_SAME(sqrt) TSL_SAME(rsqrt) TSL_SAME(sin) TSL_SAME(cos) TSL_SAME(tan) TSL_SAME(asin) TSL_SAME(acos)
-            TSL_SAME(atan) TSL_SAME(sinh) TSL_SAME(cosh) TSL_SAME(tanh) TSL_SAME(sigmoid) TSL_SAME(silu)
-                TSL_SAME(softplus) TSL_SAME(erf) TSL_SAME(gelu) TSL_SAME(floor) TSL_SAME(ceil) TSL_SAME(round)
-                    TSL_SAME(trunc) TSL_SAME(isnan) TSL_SAME(isinf) TSL_SAME(isfinite) TSL_SAME(logical_not)
-                        TSL_SAME(add) TSL_SAME(sub) TSL_SAME(mul) TSL_SAME(div) TSL_SAME(floordiv)
-                            TSL_SAME(mod) TSL_SAME(pow) TSL_SAME(minimum) TSL_SAME(maximum) TSL_SAME(atan2)
-                                TSL_SAME(eq) TSL_SAME(ne) TSL_SAME(lt) TSL_SAME(le) TSL_SAME(gt) TSL_SAME(ge)
-                                    TSL_SAME(bit_and) TSL_SAME(bit_or) TSL_SAME(bit_xor)
+#define TSL_SAME(name) case Op::name: return ScalarOp::name;
+    TSL_SAME(abs) TSL_SAME(sign) TSL_SAME(square) TSL_SAME(relu) TSL_SAME(exp) TSL_SAME(expm1) TSL_SAME(log)
+    TSL_SAME(log1p) TSL_SAME(sqrt) TSL_SAME(rsqrt) TSL_SAME(sin) TSL_SAME(cos) TSL_SAME(tan) TSL_SAME(asin)
+    TSL_SAME(acos) TSL_SAME(atan) TSL_SAME(sinh) TSL_SAME(cosh) TSL_SAME(tanh) TSL_SAME(sigmoid) TSL_SAME(silu)
+    TSL_SAME(softplus) TSL_SAME(erf) TSL_SAME(gelu) TSL_SAME(gelu_tanh) TSL_SAME(floor) TSL_SAME(ceil)
+    TSL_SAME(round) TSL_SAME(trunc) TSL_SAME(isnan) TSL_SAME(isinf) TSL_SAME(isfinite) TSL_SAME(logical_not)
+    TSL_SAME(bit_not) TSL_SAME(add) TSL_SAME(sub) TSL_SAME(mul) TSL_SAME(div) TSL_SAME(floordiv) TSL_SAME(mod)
+    TSL_SAME(pow) TSL_SAME(minimum) TSL_SAME(maximum) TSL_SAME(atan2) TSL_SAME(eq) TSL_SAME(ne) TSL_SAME(lt)
+    TSL_SAME(le) TSL_SAME(gt) TSL_SAME(ge) TSL_SAME(bit_and) TSL_SAME(bit_or) TSL_SAME(bit_xor)
 #undef TSL_SAME
-                                        case Op::neg : return ScalarOp::negate;
-    default:
-      return std::nullopt;
+    default: return ScalarOp::negate;  // Op::neg
   }
-}
-
-Value apply_to_number(Op op, const Value& x);
-
-Value gelu_tanh_of(const Value& x) {
-  auto mul = [](const Value& a, const Value& b) { return apply_scalar(ScalarOp::mul, a, b); };
-  auto add = [](const Value& a, const Value& b) { return apply_scalar(ScalarOp::add, a, b); };
-  const Value cube = mul(x, mul(x, x));
-  const Value inner = mul(Value(0.7978845608028654), add(x, mul(Value(0.044715), cube)));
-  return mul(mul(Value(0.5), x), add(Value(1.0), apply_scalar(ScalarOp::tanh, inner)));
-}
-
-Value apply_to_number(Op op, const Value& x) {
-  if (op == Op::gelu_tanh) return gelu_tanh_of(x);
-  if (op == Op::bit_not) {
-    const bool is_bool = scalar_of(x).type == ScalarType::boolean;
-    return is_bool ? apply_scalar(ScalarOp::logical_not, x)
-                   : apply_scalar(ScalarOp::sub, apply_scalar(ScalarOp::negate, x), Value(1));
-  }
-  return apply_scalar(*scalar_op(op), x);
+  // clang-format on
 }
 
 bool is_list(const Value& v) {
@@ -68,12 +42,20 @@ Value same_kind(const Value& like, std::vector<Value> items) {
   fail(ErrorKind::type, "{} takes tensors, numbers and lists of them, not {}", op_def(op).name, type_name(x));
 }
 
-Value apply_unary(Engine& engine, Op op, const Value& x) {
+// Deep enough for any data, and far from the end of the stack.
+constexpr int kMaxNesting = 1000;
+
+void check_depth(int depth) {
+  if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
+}
+
+Value apply_unary(Engine& engine, Op op, const Value& x, int depth = 0) {
+  check_depth(depth);
   if (x.is(Tag::tensor)) return engine.ops().call(op, {x.tensor()});
-  if (is_host_number(x)) return apply_to_number(op, x);
+  if (is_host_number(x)) return apply_scalar(scalar_op(op), x);
   if (!is_list(x)) wrong_operand(op, x);
   std::vector<Value> results;
-  for (const Value& item : items_of(x)) results.push_back(apply_unary(engine, op, item));
+  for (const Value& item : items_of(x)) results.push_back(apply_unary(engine, op, item, depth + 1));
   return same_kind(x, std::move(results));
 }
 
@@ -81,7 +63,8 @@ Operand as_operand(const Value& x) {
   return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x);
 }
 
-Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b) {
+Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int depth = 0) {
+  check_depth(depth);
   if (is_list(a) || is_list(b)) {
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
       fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op).name, items_of(a).size(),
@@ -90,8 +73,8 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b) {
     const Value& list = is_list(a) ? a : b;
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i) {
-      results.push_back(
-          apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b));
+      results.push_back(apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a,
+                                     is_list(b) ? items_of(b)[i] : b, depth + 1));
     }
     return same_kind(list, std::move(results));
   }
@@ -99,7 +82,7 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b) {
     if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
   if (op == Op::pow) return binary(engine, ast::BinaryOp::pow, a, b);  // knows which exponents are special
   if (a.is(Tag::tensor) || b.is(Tag::tensor)) return engine.ops().call(op, {as_operand(a), as_operand(b)});
-  return apply_scalar(*scalar_op(op), a, b);
+  return apply_scalar(scalar_op(op), a, b);
 }
 
 template <Op kOp>

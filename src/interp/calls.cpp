@@ -154,14 +154,15 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
   if (proto.tests_arguments) check_parameters(proto.signature, base);
   const bool may_be_region = proto.is_compiled || (!frames_.empty() && (frames_.top()->flags & Frame::kOpen));
-  if (may_be_region && engine_.runtime().wants_region(*slot)) {
+  const Runtime::CallMode mode = may_be_region ? engine_.runtime().call_mode(*slot) : Runtime::CallMode::plain;
+  if (mode == Runtime::CallMode::region) {
     const size_t parameters = proto.parameter_count();
     SlotGuard guard(*this, base, base + parameters);
     Value result = engine_.runtime().call_region(*slot, {base, parameters});
     *slot = std::move(result);
     return false;
   }
-  enter(slot, flags);
+  enter(slot, mode == Runtime::CallMode::open ? flags | Frame::kOpen : flags);
   return true;
 }
 

@@ -89,6 +89,8 @@ void FunctionCompiler::expression_statement(const Expr& e) {
 }
 
 void FunctionCompiler::return_value(const Expr* value, Span span) {
+  if (value && value->kind == ExprKind::if_) return return_branches(as<IfExpr>(*value));
+  if (value && value->kind == ExprKind::block) return return_block(*as<BlockExpr>(*value).block);
   Scope scope(*this);
   Reg reg = 0;
   if (value) {
@@ -99,6 +101,25 @@ void FunctionCompiler::return_value(const Expr* value, Span span) {
   }
   if (function_.returns) emit(Opcode::check_result, value ? value->span : span, reg);
   emit(Opcode::return_, span, reg);
+}
+
+/// return if … : each branch returns by itself.
+void FunctionCompiler::return_branches(const IfExpr& e) {
+  JumpList otherwise;
+  condition(*e.condition, false, otherwise);
+  return_block(*e.then);
+  patch_here(otherwise);
+  return_value(e.otherwise, e.span);
+}
+
+void FunctionCompiler::return_block(const Block& block) {
+  Scope scope(*this);
+  prepare_block(block);
+  for (const Stmt* s : block.statements) {
+    if (s == block.statements.back() && s->kind == StmtKind::expr) return return_value(as<ExprStmt>(*s).value, s->span);
+    statement(*s);
+  }
+  return_value(nullptr, block.span);
 }
 
 // ---- Declarations --------------------------------------------------------------------------------------

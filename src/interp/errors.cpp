@@ -44,6 +44,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
     const bool is_body = &frame == run.body_frame;
     if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
     if (handler) {
+      engine_.runtime().error_caught();
       frame.base[handler->reg] = error_record(failure.error());
       frame.pc = frame.proto->code.data() + handler->handler;
       return true;
@@ -70,9 +71,11 @@ Span Interpreter::location() const {
   return {};
 }
 
-bool Interpreter::is_guarded(size_t depth) const {
+bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
   for (size_t i = frames_.size(); i-- > depth;) {
-    if (handler_of(frames_[i])) return true;
+    const Handler* handler = handler_of(frames_[i]);
+    const bool is_outside = body && i == depth && handler && (handler->begin < body->begin || handler->end > body->end);
+    if (handler && !is_outside) return true;
   }
   return false;
 }

@@ -205,35 +205,44 @@ void check_format(Engine& engine, const Value& value, const std::string& spec) {
 
 namespace {
 
-bool all_known(const std::vector<Value>& items) {
-  for (const Value& item : items)
-    if (!is_known(item)) return false;
+bool is_known(const Value& value, int depth);
+
+bool all_known(const std::vector<Value>& items, int depth) {
+  for (const Value& item : items) {
+    if (!is_known(item, depth + 1)) return false;
+  }
   return true;
 }
 
-}  // namespace
-
-bool is_known(const Value& value) {
+bool is_known(const Value& value, int depth) {
+  if (depth > kMaxDepth) return true;  // not shown
   switch (value.tag()) {
     case Tag::symbol:
       return false;
     case Tag::tensor:
       return value.tensor_data()->recording == nullptr;
     case Tag::list:
-      return all_known(value.as<List>().items);
+      return all_known(value.as<List>().items, depth);
     case Tag::tuple:
-      return all_known(value.as<Tuple>().items);
+      return all_known(value.as<Tuple>().items, depth);
     case Tag::record:
-      return all_known(value.as<Record>().values);
+      return all_known(value.as<Record>().values, depth);
     case Tag::range:
-      return is_known(value.as<Range>().begin) && is_known(value.as<Range>().end);
+      return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
     case Tag::text:
-      for (const Text::Piece& piece : value.as<Text>().pieces)
-        if (!is_known(piece.value)) return false;
+      for (const Text::Piece& piece : value.as<Text>().pieces) {
+        if (!is_known(piece.value, depth + 1)) return false;
+      }
       return true;
     default:
       return true;
   }
+}
+
+}  // namespace
+
+bool is_known(const Value& value) {
+  return is_known(value, 0);
 }
 
 }  // namespace tsl

@@ -132,6 +132,8 @@ class FunctionCompiler {
   const ast::Variable& target_root(const ast::Expr& target, std::vector<const ast::Expr*>& steps) const;
   Path target_path(const std::vector<const ast::Expr*>& steps);
   void return_value(const ast::Expr* value, Span span);
+  void return_branches(const ast::IfExpr& e);
+  void return_block(const ast::Block& block);
   void while_loop(const ast::WhileStmt& s);
   void for_loop(const ast::ForStmt& s);
   void for_range(const ast::ForStmt& s, const ast::RangeExpr& range);

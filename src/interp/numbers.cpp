@@ -15,13 +15,20 @@ Scalar scalar_of(const Value& number) {
   }
 }
 
+namespace {
+
+/// A symbol of a trace that is still being recorded; all others count as the numbers they stand for.
+bool is_live(const Value& v) { return v.is(Tag::symbol) && !v.symbol()->table->is_closed(); }
+
+}  // namespace
+
 Scalar pinned(const Value& number, const char* reason) {
-  if (!number.is(Tag::symbol)) return scalar_of(number);
+  if (!is_live(number)) return scalar_of(number);
   return number.symbol()->table->pin(number.symbol(), reason);
 }
 
 Operand operand_of(const Value& number) {
-  return Operand(scalar_of(number), number.is(Tag::symbol) ? number.symbol() : nullptr);
+  return Operand(scalar_of(number), is_live(number) ? number.symbol() : nullptr);
 }
 
 Value from_symbol(const Symbol* symbol) {
@@ -30,7 +37,7 @@ Value from_symbol(const Symbol* symbol) {
 }
 
 Dim dim_of(const Value& integer) {
-  return integer.is(Tag::symbol) ? Dim(integer.symbol()) : Dim(integer.integer());
+  return is_live(integer) ? Dim(integer.symbol()) : Dim(scalar_of(integer).integer);
 }
 
 Value from_dim(Dim dim) {
@@ -49,6 +56,7 @@ bool is_comparison(ScalarOp op) {
 Value bool_to_int(const Value& v) {
   if (v.is(Tag::boolean)) return Value(static_cast<int64_t>(v.boolean()));
   if (v.is(Tag::symbol) && v.symbol()->hint.type == ScalarType::boolean) {
+    if (!is_live(v)) return Value(static_cast<int64_t>(v.symbol()->hint.boolean));
     return from_symbol(v.symbol()->table->apply(ScalarOp::to_integer, v.symbol()));
   }
   return v;
@@ -74,9 +82,9 @@ void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
 }  // namespace
 
 Value apply_scalar(ScalarOp op, const Value& a) {
-  const bool keeps_bool = op == ScalarOp::logical_not || op == ScalarOp::to_boolean;
+  const bool keeps_bool = op == ScalarOp::logical_not || op == ScalarOp::to_boolean || op == ScalarOp::bit_not;
   const Value x = keeps_bool ? a : bool_to_int(a);
-  if (x.is(Tag::symbol)) return from_symbol(x.symbol()->table->apply(op, x.symbol()));
+  if (is_live(x)) return from_symbol(x.symbol()->table->apply(op, x.symbol()));
   return Value(apply(op, scalar_of(x)));
 }
 
@@ -84,10 +92,10 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
   const bool as_bools = (is_logic(op) || is_comparison(op)) && is_bool(a) && is_bool(b);
   const Value x = as_bools ? a : bool_to_int(a);
   const Value y = as_bools ? b : bool_to_int(b);
-  if (!x.is(Tag::symbol) && !y.is(Tag::symbol)) return Value(apply(op, scalar_of(x), scalar_of(y)));
-  SymbolTable& table = *(x.is(Tag::symbol) ? x : y).symbol()->table;
-  const Symbol* left = x.is(Tag::symbol) ? x.symbol() : table.constant(scalar_of(x));
-  const Symbol* right = y.is(Tag::symbol) ? y.symbol() : table.constant(scalar_of(y));
+  if (!is_live(x) && !is_live(y)) return Value(apply(op, scalar_of(x), scalar_of(y)));
+  SymbolTable& table = *(is_live(x) ? x : y).symbol()->table;
+  const Symbol* left = is_live(x) ? x.symbol() : table.constant(scalar_of(x));
+  const Symbol* right = is_live(y) ? y.symbol() : table.constant(scalar_of(y));
   guard_special_cases(op, right, left->hint.type);
   apply(op, left->hint, right->hint);  // fails here, before the symbol exists, if it must fail
   return from_symbol(table.apply(op, left, right));

@@ -69,6 +69,7 @@ bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& ent
       run_.values.push_back(root.constant);
       continue;
     }
+    if (root.kind == Root::Kind::cell && root.cell->is_set != root.is_set) return false;
     const Fact* fact = root.facts.data();
     const bool owned = root.kind == Root::Kind::argument;
     if (!collect(root_value(root, entry), fact, run_, owned, sole_)) return false;
@@ -96,7 +97,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       return false;
     }
     for (const Value& value : notes_of(*segment).printed) {
-      engine_.output(to_string(engine_, instantiate(value, run_)) + "\n");
+      engine_.output(to_string(engine_, instantiate(engine_, value, run_)) + "\n");
     }
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
@@ -122,19 +123,23 @@ std::span<const bool> RegionCache::lend(const trace::Segment& segment) {
     lent_ = std::make_unique<bool[]>(count);
     lent_size_ = count;
   }
-  for (size_t i = 0; i < count; ++i) lent_[i] = segment.donatable[i] && sole_[segment.input_slots[i]];
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t slot = segment.input_slots[i];
+    // An earlier segment may have given back the same elements in another slot.
+    lent_[i] = segment.donatable[i] && sole_[slot] && run_.values[slot]->storage->use_count() == 1;
+  }
   return {lent_.get(), count};
 }
 
 void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentNotes& notes = notes_of(segment);
-  result = instantiate(notes.result, run_);
+  result = instantiate(engine_, notes.result, run_);
   for (const auto& [cell, value] : notes.cells) {
-    cell->value = instantiate(value, run_);
+    cell->value = instantiate(engine_, value, run_);
     cell->is_set = true;
   }
   std::vector<Value> registers;
-  for (const auto& output : notes.registers) registers.push_back(instantiate(output.second, run_));
+  for (const auto& output : notes.registers) registers.push_back(instantiate(engine_, output.second, run_));
   for (size_t i = 0; i < registers.size(); ++i) {
     entry.frame->base[notes.registers[i].first] = std::move(registers[i]);
   }
@@ -176,18 +181,37 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
     return Outcome::done;
   }
   if (failed) return Outcome::failed;
-  if (count_ways(region.root) >= kMaxWays) {
-    region.demote(engine_, "there are too many ways through it");
+  const char* reason = nullptr;
+  if (count_ways(region.root) >= kMaxWays) reason = "there are too many ways through it";
+  else if (!inputs_fit(entry)) reason = "an input is nested too deeply";
+  if (reason) {
+    region.demote(engine_, reason);
     return Outcome::failed;
   }
   log_trace(region, entry, path);
   return Outcome::untraced;
 }
 
+bool RegionCache::inputs_fit(const Entry& entry) const {
+  const auto fits = [](const Value& value) { return can_abstract(value); };
+  if (!entry.frame) return std::all_of(entry.args.begin(), entry.args.end(), fits);
+  const auto register_fits = [&](uint16_t r) { return can_abstract(entry.frame->base[r]); };
+  return std::all_of(entry.loop->live_in.begin(), entry.loop->live_in.end(), register_fits) &&
+         std::all_of(entry.loop->live_out.begin(), entry.loop->live_out.end(), register_fits);
+}
+
+bool RegionCache::is_demoted(const Function& function) const {
+  const auto found = regions_.find(function.proto);
+  if (found == regions_.end()) return false;
+  for (const auto& region : found->second) {
+    if (region->captures == function.captures) return region->is_demoted;
+  }
+  return false;
+}
+
 Value RegionCache::call(const Value& function, std::span<Value> args) {
   const Function& closure = function.as<Function>();
   Region& region = find(*closure.proto, nullptr, closure.captures);
-  if (region.is_demoted) return engine_.interpreter().call_bound(function, args, true);
   Entry entry;
   entry.function = &function;
   entry.args = args;
@@ -247,10 +271,10 @@ void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
   clear_run();
 }
 
-Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret) {
+Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
   std::vector<Value> args(entry.args.begin(), entry.args.end());
   if (interpret && path.empty()) return engine_.interpreter().call_bound(*entry.function, args, true);
-  ActiveTrace trace(engine_, backend_, region, run_, std::move(path), interpret);
+  ActiveTrace trace(engine_, backend_, region, run_, path, interpret);
   const Current current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
     Root root;
@@ -317,10 +341,10 @@ class RegionCache::BodyRegisters {
   }
 
   /// Gives registers that still hold what the trace put there their own values again.
-  void restore(bool all) {
+  void restore(Engine& engine, bool all) {
     for (Saved& s : saved_) {
       if (all || identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = s.original;
-      else settle(frame_.base[s.reg]);
+      else settle(engine, frame_.base[s.reg]);
     }
   }
 
@@ -334,9 +358,9 @@ class RegionCache::BodyRegisters {
   std::vector<Saved> saved_;
 };
 
-uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret) {
+uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
   Frame& frame = *entry.frame;
-  ActiveTrace trace(engine_, backend_, region, run_, std::move(path), interpret);
+  ActiveTrace trace(engine_, backend_, region, run_, path, interpret);
   const Current current(trace_, trace);
   BodyRegisters registers(frame, *entry.loop, trace);
   const StepLimit limit(engine_.interpreter(), kMaxSteps);
@@ -347,13 +371,13 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
       Value nothing;
       trace.finish(nothing, registers.written(), exit);
     });
-    registers.restore(false);
+    registers.restore(engine_, false);
     return exit;
   } catch (const RestartTrace&) {
-    registers.restore(true);
+    registers.restore(engine_, true);
     throw;
   } catch (...) {
-    registers.restore(false);
+    registers.restore(engine_, false);
     throw;
   }
 }

@@ -36,6 +36,8 @@ class RegionCache {
   /// The trace being recorded, or null.
   ActiveTrace* trace() const { return trace_ && trace_->is_recording() ? trace_ : nullptr; }
 
+  /// Whether this function is interpreted although it could be a region.
+  bool is_demoted(const Function& function) const;
   Value call(const Value& function, std::span<Value> args);
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
 
@@ -53,6 +55,7 @@ class RegionCache {
   /// Follows the tree with the values at hand; `path` is the way gone. Not done: an untraced way lies ahead, or the
   /// region has to be interpreted from there.
   Outcome advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, Value& result, uint32_t& exit);
+  bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
   bool replay(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
@@ -61,8 +64,8 @@ class RegionCache {
   std::span<const bool> lend(const trace::Segment& segment);
   void put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   const Value& root_value(const Root& root, const Entry& entry) const;
-  Value trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret);
-  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*> path, bool interpret);
+  Value trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
   template <class Body>
   void run_traced(ActiveTrace& trace, Body&& body);
   void log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "interp/format.h"
+
 namespace tsl {
 
 namespace {
@@ -72,6 +74,20 @@ Value abstract_tensor(const Tensor& tensor, std::vector<Fact>& facts, trace::Rec
 }
 
 }  // namespace
+
+bool can_abstract(const Value& value, int depth) {
+  constexpr int kMaxDepth = 100;  // far beyond any parameters; lists nested deeper are not tensor code
+  if (depth > kMaxDepth) return false;
+  const auto all = [depth](const std::vector<Value>& items) {
+    return std::all_of(items.begin(), items.end(), [depth](const Value& item) { return can_abstract(item, depth + 1); });
+  };
+  switch (value.tag()) {
+    case Tag::list: return all(value.as<List>().items);
+    case Tag::tuple: return all(value.as<Tuple>().items);
+    case Tag::record: return all(value.as<Record>().values);
+    default: return true;
+  }
+}
 
 Value abstract(const Value& value, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run, uint32_t& slot) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
@@ -233,7 +249,7 @@ bool rebuild(Value& value, Leaf&& leaf) {
       bool changed = false;
       for (Text::Piece& piece : text->pieces) changed |= rebuild(piece.value, leaf);
       if (changed) value = Value(std::move(text));
-      return changed;
+      return leaf(value) || changed;
     }
     default: return leaf(value);
   }
@@ -258,9 +274,22 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
   return frozen;
 }
 
-Value instantiate(const Value& frozen, const trace::Run& run) {
+namespace {
+
+/// A text whose pieces are known now is a string like any other.
+void join_text(Engine& engine, Value& value) {
+  if (value.is(Tag::text) && is_known(value)) value = make_string(to_string(engine, value));
+}
+
+}  // namespace
+
+Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
   rebuild(value, [&](Value& leaf) {
+    if (leaf.is(Tag::text)) {
+      join_text(engine, leaf);
+      return !leaf.is(Tag::text);
+    }
     if (leaf.is(Tag::symbol) && leaf.symbol()) {
       leaf = Value(run.symbols[leaf.symbol()->id]);
       return true;
@@ -280,8 +309,12 @@ Value instantiate(const Value& frozen, const trace::Run& run) {
   return value;
 }
 
-void settle(Value& value) {
-  rebuild(value, [](Value& leaf) {
+void settle(Engine& engine, Value& value) {
+  rebuild(value, [&](Value& leaf) {
+    if (leaf.is(Tag::text)) {
+      join_text(engine, leaf);
+      return !leaf.is(Tag::text);
+    }
     if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
     leaf = Value(leaf.symbol()->hint);
     return true;

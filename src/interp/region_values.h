@@ -25,6 +25,9 @@ struct Fact {
   uint32_t count = 0;          // list, tuple, record: how many facts-trees follow
 };
 
+/// Whether a value is nested no deeper than what takes it apart can go (recursively).
+bool can_abstract(const Value& value, int depth = 0);
+
 /// Takes a value apart for a trace: gives the value with numbers replaced by symbols and tensors by deferred ones,
 /// appends its facts, and appends its tensors and numbers to the run, beginning at `slot` (which moves on; what the
 /// run holds already, from an earlier attempt, is kept).
@@ -41,10 +44,10 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
 /// All its deferred tensors must have slots. `slots` collects them.
 Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots);
 /// The value with the slots and symbols of this run put in.
-Value instantiate(const Value& frozen, const trace::Run& run);
+Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run);
 
 /// Replaces symbols by the numbers they stand for, wherever in `value` they are. Containers without symbols stay
-/// the same objects.
-void settle(Value& value);
+/// the same objects. Texts whose pieces are known become strings.
+void settle(Engine& engine, Value& value);
 
 }  // namespace tsl

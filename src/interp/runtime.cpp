@@ -76,6 +76,9 @@ class EngineRuntime final : public Runtime, private Ops {
   void enter(Cell& cell) override {
     if (trace()) trace()->enter(cell);
   }
+  void error_caught() override {
+    if (trace()) trace()->pin_all();
+  }
   void out_of_steps() override { give_up("it runs too long to be traced"); }
 
   bool logs(std::string_view topic) const override {
@@ -88,11 +91,13 @@ class EngineRuntime final : public Runtime, private Ops {
   const graph::CompileLog* compile_log() override { return has_compile_log_ ? &compile_log_ : nullptr; }
 
   // A region's ops would pass the tapes by, so what is being differentiated is interpreted.
-  bool wants_region(const Value& function) override {
-    if (trace() || tapes_.listening()) return false;
+  CallMode call_mode(const Value& function) override {
+    if (trace() || tapes_.listening()) return CallMode::plain;
     const Proto& proto = *function.as<Function>().proto;
     const EngineOptions& options = engine_.options();
-    return proto.is_compiled ? options.compile_annotated : options.compile_all && !proto.is_internal;
+    const bool wanted = proto.is_compiled ? options.compile_annotated : options.compile_all && !proto.is_internal;
+    if (!wanted) return CallMode::plain;
+    return regions_.is_demoted(function.as<Function>()) ? CallMode::open : CallMode::region;
   }
   Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override {
@@ -107,7 +112,7 @@ class EngineRuntime final : public Runtime, private Ops {
     if (trace()) trace()->check_limits();
     if (!trace()) return eager_.run(op, operands, attrs, result, !tapes_.listening());
     // An error that only elements show must be raised here if somebody would catch it here.
-    if (op.fallible && engine_.interpreter().is_guarded(trace()->depth())) {
+    if (op.fallible && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {
       give_up("an op in a try may fail on its elements");
       return eager_.run(op, operands, attrs, result, false);
     }

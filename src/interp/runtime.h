@@ -66,6 +66,8 @@ class Runtime {
   uint32_t next_trace_id() { return ++last_trace_id_; }
   /// To be called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
+  /// To be called before an error is handed to a `try` inside the traced region.
+  virtual void error_caught() = 0;
   /// The interpreter has reached its step limit: the trace is given up.
   virtual void out_of_steps() = 0;
 
@@ -78,8 +80,10 @@ class Runtime {
 
   // What the interpreter asks before it runs code that may be a region; vm.h says when.
 
-  /// Whether this call of a function is to be run as a region.
-  virtual bool wants_region(const Value& function) = 0;
+  /// How a function is to be called that could be a region: as one, or interpreted (in an `open` frame, whose own
+  /// calls and loops may be regions, if it was found not to make one).
+  enum class CallMode : uint8_t { plain, open, region };
+  virtual CallMode call_mode(const Value& function) = 0;
   /// Runs it. Moves the bound arguments out of `args`.
   virtual Value call_region(const Value& function, std::span<Value> args) = 0;
   /// Runs the body of a loop of the innermost frame once; gives the pc at which the frame goes on, or nothing if

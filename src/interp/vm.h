@@ -6,8 +6,8 @@
 //
 // For the compiler
 //  - Before a frame is pushed for a function that has @compile, or for any function called from an `open` frame,
-//    Runtime::wants_region(function) is asked; if it says so, Runtime::call_region(function, arguments) gives the
-//    result instead. Arguments are bound and checked: one per parameter, absent() where a default will be computed.
+//    Runtime::call_mode(function) is asked; if it says `region`, Runtime::call_region(function, arguments) gives
+//    the result instead. Arguments are bound and checked: one per parameter, absent() where a default will be computed.
 //  - At `loop_body` in an open frame, Runtime::run_loop_body(frame, loop) may run the body by other means and say
 //    at which pc of the frame to go on; without an answer the body is interpreted.
 //  - A module's top level is open under --compile; call_bound() makes an open frame on request. No other frame is.
@@ -60,7 +60,14 @@ class Interpreter {
   /// How many frames there are.
   size_t depth() const { return frames_.size(); }
   /// Whether a `try` of a frame beyond the first `depth` would catch an error raised now.
-  bool is_guarded(size_t depth) const;
+  /// `body`: the first of them runs this loop body, and only a `try` within counts.
+  bool is_guarded(size_t depth, const Loop* body) const;
+  /// Calls visit(value) for all registers of the frames beyond the first `depth`, and for arguments on their way.
+  template <class Visit>
+  void each_register(size_t depth, Visit&& visit) {
+    if (depth >= frames_.size()) return;
+    for (Value *v = frames_[depth].base, *end = free_slot(); v < end; ++v) visit(*v);
+  }
 
   /// Back-edges and calls executed while a step limit is set. Reaching the limit tells the runtime, once.
   uint64_t steps() const { return steps_; }

@@ -42,6 +42,10 @@ class SymbolTable {
   const Symbol* constant(Scalar value);
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);
 
+  /// The trace is over: its symbols are plain numbers from now on, wherever one is still held.
+  void close() { is_closed_ = true; }
+  bool is_closed() const { return is_closed_; }
+
   /// Makes the trace depend on the present value of `symbol`; returns that value. What earlier guards settle is
   /// not recorded again.
   Scalar pin(const Symbol* symbol, const char* reason);
@@ -70,6 +74,7 @@ class SymbolTable {
   std::vector<SymbolGuard> guards_;
   std::unordered_set<const Symbol*> settled_;  // symbols whose value the guards imply
   uint32_t input_count_ = 0;
+  bool is_closed_ = false;
 };
 
 /// A size: an integer, or a symbol with its present value. Arithmetic on Dims follows symbols; questions about
