@@ -12,6 +12,7 @@
 #include "interp/builtin_table.h"
 #include "interp/embedded.h"
 #include "interp/engine.h"
+#include "interp/runtime.h"
 #include "interp/vm.h"
 
 namespace tsl {
@@ -145,6 +146,9 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
   }
   if (!chain.empty()) fail(ErrorKind::name, "modules import one another in a circle: {}{}", chain, found.name);
 
+  // A module runs once, whatever becomes of a trace. The prelude only declares functions.
+  if (!is_internal) engine_.runtime().give_up("it imports a module");
+  const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});
   const std::unique_ptr<ast::Module> tree = read(found.name, found.text, found.key[0] == '<' ? "" : found.name);
   VariableCells cells;

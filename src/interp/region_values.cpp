@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "interp/bytecode.h"
 #include "interp/format.h"
 
 namespace tsl {
@@ -180,7 +181,12 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
     return "";
   };
   switch (f.kind) {
-    case Fact::Kind::constant: return same_constant(value, f.constant) ? "" : fmt::format("{} is another {}", what, type_name(value));
+    case Fact::Kind::constant: {
+      if (same_constant(value, f.constant)) return "";
+      if (!value.is(Tag::function) || !f.constant.is(Tag::function)) return fmt::format("{} is another {}", what, type_name(value));
+      return fmt::format("{} is another function ({}, was {})", what, value.as<Function>().proto->display_name(),
+                         f.constant.as<Function>().proto->display_name());
+    }
     case Fact::Kind::number: {
       const char* type = f.type == ScalarType::integer ? "int" : "float";
       return std::string(type_name(value)) == type ? "" : fmt::format("{} is {}, was {}", what, type_name(value), type);

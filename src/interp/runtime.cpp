@@ -79,6 +79,9 @@ class EngineRuntime final : public Runtime, private Ops {
   void error_caught() override {
     if (trace()) trace()->pin_all();
   }
+  void give_up(const std::string& reason) override {
+    if (trace()) trace()->give_up(reason);
+  }
   void out_of_steps() override { give_up("it runs too long to be traced"); }
 
   bool logs(std::string_view topic) const override {
@@ -106,7 +109,7 @@ class EngineRuntime final : public Runtime, private Ops {
   }
 
  private:
-  ActiveTrace* trace() const { return regions_.trace(); }
+  ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
     if (trace()) trace()->check_limits();
@@ -138,10 +141,6 @@ class EngineRuntime final : public Runtime, private Ops {
     attrs.dims = pinned(attrs.dims);
     attrs.view = pinned(attrs.view);
     return attrs;
-  }
-
-  void give_up(const std::string& reason) {
-    if (trace()) trace()->give_up(reason);
   }
 
   static Operand operand(const Value& v) {

@@ -68,6 +68,8 @@ class Runtime {
   virtual void enter(Cell& cell) = 0;
   /// To be called before an error is handed to a `try` inside the traced region.
   virtual void error_caught() = 0;
+  /// Ends the trace, if there is one, before something that happens but once.
+  virtual void give_up(const std::string& reason) = 0;
   /// The interpreter has reached its step limit: the trace is given up.
   virtual void out_of_steps() = 0;
 
@@ -93,6 +95,19 @@ class Runtime {
  private:
   bool is_tracing_ = false;
   uint32_t last_trace_id_ = 0;
+};
+
+/// What runs while this lives is no part of the trace: the prelude, which is loaded when it is first needed.
+class TracingPause {
+ public:
+  explicit TracingPause(Runtime& runtime) : runtime_(runtime), was_tracing_(runtime.is_tracing()) { runtime.set_tracing(false); }
+  ~TracingPause() { runtime_.set_tracing(was_tracing_); }
+  TracingPause(const TracingPause&) = delete;
+  TracingPause& operator=(const TracingPause&) = delete;
+
+ private:
+  Runtime& runtime_;
+  const bool was_tracing_;
 };
 
 /// The runtime of an engine with the given options.

@@ -29,8 +29,9 @@ inline bool is_linear(const Access& access, const Walk& walk) {
 /// origin, `done` positions before it.
 template <class Body>
 void for_runs(const Access& access, const Walk& walk, int64_t start, int64_t count, Body&& body) {
+  if (count == 0) return;  // an empty walk has extents of 0
   if (walk.rank == 0) {
-    if (count > 0) body(int64_t{0}, int64_t{1}, int64_t{1}, int64_t{0}, int64_t{0}, int64_t{0});
+    body(int64_t{0}, int64_t{1}, int64_t{1}, int64_t{0}, int64_t{0}, int64_t{0});
     return;
   }
   const int inner = walk.rank - 1;
