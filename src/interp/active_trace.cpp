@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include <fmt/format.h>
+
 #include "interp/engine.h"
 #include "interp/format.h"
 #include "interp/region.h"
@@ -133,6 +135,7 @@ trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool 
     return segment;
   }
   std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
+  log_guards(*segment);
   perform(*segment);
   trace::Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.push_back(std::move(segment));
@@ -140,6 +143,24 @@ trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool 
   ++position_;
   begin_segment();
   return *path_.back();
+}
+
+/// What the segment will check before it runs again, a line each.
+void ActiveTrace::log_guards(const trace::Segment& segment) const {
+  if (!engine_.runtime().logs("guards")) return;
+  std::string text;
+  for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
+    for (const Fact& fact : root.facts) {
+      if (fact.kind == Fact::Kind::tensor) text += "  tensor " + describe(fact.dtype, fact.layout.shape) + "\n";
+      else if (fact.kind == Fact::Kind::constant) text += fmt::format("  the same {}\n", type_name(fact.constant));
+    }
+  }
+  for (const SymbolGuard& guard : segment.guards) {
+    const Scalar value = guard.condition->hint;
+    text += fmt::format("  {}: s{} is {}\n", guard.reason, guard.condition->id,
+                        value.type == ScalarType::real ? fmt::format("{}", value.real) : fmt::format("{}", value.as_integer()));
+  }
+  engine_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(engine_), text));
 }
 
 std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {

@@ -94,6 +94,7 @@ class ActiveTrace {
   /// Ends the segment: computes it, unless it is part of the way already gone.
   trace::Segment& end_segment(const std::vector<Tensor>& reads, bool is_last);
   std::unique_ptr<trace::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
+  void log_guards(const trace::Segment& segment) const;
   void perform(trace::Segment& segment);
   void begin_segment();
   void compute_pending();

@@ -95,7 +95,7 @@ class Interpreter {
   /// The lowest place on the stack that nobody uses.
   Value* free_slot();
 
-  // vm_calls.cpp
+  // calls.cpp
   /// Calls *slot with `count` values above it. A TSL function gets a frame and true is returned; anything else is
   /// done at once and its result is in *slot.
   bool prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags);
@@ -105,7 +105,7 @@ class Interpreter {
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
   void call_native(Value* slot, size_t count, const CallShape* shape);
 
-  // vm_errors.cpp
+  // errors.cpp
   void locate(Error& error) const;
   bool unwind(const Run& run, const Failure& failure);
   Value error_record(const Error& error) const;

@@ -22,6 +22,7 @@ struct Routine {
   std::string name;
   std::vector<Parameter> parameters;
   std::vector<std::string> dims;   // names of its dimensions
+  std::vector<std::string> sizes;  // that most calls have, so that what was traced is run again
   Typed result;                    // of kind tensor, real or record
 };
 
@@ -83,6 +84,7 @@ class Generator {
     Routine routine;
     routine.name = fresh("f");
     routine.dims = {fresh("n"), fresh("m")};
+    routine.sizes = any_sizes();
     // The first parameter binds the dimensions.
     routine.parameters.push_back({fresh("x"), {Kind::tensor, random_.chance(70) ? "f32" : expressions_.any_dtype(), routine.dims}});
     for (int n = random_.below(4); n > 0; --n) routine.parameters.push_back({fresh("x"), parameter_type(routine.dims)});
@@ -231,9 +233,13 @@ class Generator {
     declare(name, type, false);
   }
 
+  std::vector<std::string> any_sizes() {
+    return {random_.pick({"2", "2", "3", "3", "1", "5", "0"}), random_.pick({"3", "3", "2", "4", "1"})};
+  }
+
   /// A call, and the type of its result in the caller's terms.
   std::pair<std::string, Typed> call_of(const Routine& routine) {
-    const std::string sizes[] = {random_.pick({"2", "2", "3", "3", "1", "5", "0"}), random_.pick({"3", "3", "2", "4", "1"})};
+    const std::vector<std::string> sizes = random_.chance(75) ? routine.sizes : any_sizes();
     auto concrete = [&](Typed type) {
       for (std::string& extent : type.shape) {
         if (extent == routine.dims[0]) extent = sizes[0];
@@ -380,8 +386,10 @@ class Generator {
   void append_use(Block& out) {
     scope() = globals_;
     const int way = random_.below(10);
-    if (way < 5) return append_call_and_print(out, routines_[random_.below(static_cast<int>(routines_.size()))]);
-    if (way < 8) return append_loop(out);
+    const Routine& routine = routines_[random_.below(static_cast<int>(routines_.size()))];
+    if (way < 4) return append_call_and_print(out, routine);
+    if (way < 6) return append_loop(out, routine);
+    if (way < 8) return append_iteration(out, routine);
     Block body = block(1 + random_.below(3), 0);
     // Names declared here would be visible below; the generator forgets them.
     out.insert(out.end(), std::make_move_iterator(body.begin()), std::make_move_iterator(body.end()));
@@ -389,7 +397,7 @@ class Generator {
 
   /// Calls a function several times with other values, and at times other shapes.
   void append_call_and_print(Block& out, const Routine& routine) {
-    for (int n = 1 + random_.below(3); n > 0; --n) {
+    for (int n = 2 + random_.below(4); n > 0; --n) {
       const std::string name = fresh("r");
       const auto [call, type] = call_of(routine);
       Block body;
@@ -406,8 +414,7 @@ class Generator {
     }
   }
 
-  void append_loop(Block& out) {
-    const Routine& routine = routines_[random_.below(static_cast<int>(routines_.size()))];
+  void append_loop(Block& out, const Routine& routine) {
     const std::string i = fresh("i"), name = fresh("r");
     const size_t outer = scope().size();
     declare(i, {Kind::integer, "", {}}, false);
@@ -420,6 +427,38 @@ class Generator {
     else if (type.kind == Kind::tensor) body.emplace_back(fmt::format("print({})", name));
     scope().resize(outer);
     out.push_back(branch(fmt::format("for {} in 0..{}", i, 2 + random_.below(4)), std::move(body)));
+  }
+
+  /// x = f(x, …), where the old x may give its memory to the new one.
+  void append_iteration(Block& out, const Routine& routine) {
+    const Typed& type = routine.parameters[0].type;
+    if (routine.result.kind != Kind::tensor || routine.result.dtype != type.dtype || routine.result.shape != type.shape) {
+      return append_call_and_print(out, routine);
+    }
+    const std::string x = fresh("s"), keep = fresh("s"), e = fresh("e");
+    const Typed concrete{Kind::tensor, type.dtype, routine.sizes};
+    out.emplace_back(fmt::format("var {} = {}", x, expressions_.of(concrete, 1)));
+    std::string call = fmt::format("{} = {}({}", x, routine.name, x);
+    for (size_t i = 1; i < routine.parameters.size(); ++i) {
+      Typed argument = routine.parameters[i].type;
+      for (std::string& extent : argument.shape) {
+        for (size_t d = 0; d < 2; ++d) extent = extent == routine.dims[d] ? routine.sizes[d] : extent;
+      }
+      call += ", " + (random_.chance(30) && argument.kind == Kind::tensor && argument.shape == concrete.shape && argument.dtype == type.dtype ? x : expressions_.of(argument, 1));
+    }
+    Block body;
+    if (random_.chance(40)) {
+      out.emplace_back(fmt::format("var {} = {}", keep, x));
+      if (random_.chance(50)) body.emplace_back(fmt::format("{} = {}", keep, x));
+    }
+    body.emplace_back(call + ")");
+    Block handler;
+    handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
+    const bool is_kept = out.back().line.find(keep + " = ") != std::string::npos;
+    out.push_back(Statement({{"try", {branch(fmt::format("for {} in 0..{}", fresh("i"), 2 + random_.below(4)), std::move(body))}},
+                             {"catch " + e, std::move(handler)}}));
+    print_exactly({x, concrete, false}, out);
+    if (is_kept) print_exactly({keep, concrete, false}, out);
   }
 
   /// All bits of a value: tolist() and print() give the shortest text that reads back as the same number.

@@ -66,7 +66,6 @@ std::vector<Case> all_cases() {
       {Op::random_uniform, returned("rand([2, 3], dtype: d)")},
       {Op::random_normal, returned("randn([2, 3], dtype: d)")},
       {Op::permute, returned("a.T")},
-      {Op::expand, returned("expand(a, [2, ...a.shape])")},
       {Op::expand, returned("expand(unsqueeze(a, 0), [2, a.shape[0], a.shape[1]])")},
       {Op::reshape, returned("reshape(a, [-1])")},
       {Op::slice, returned("a[..., ::-2]")},
