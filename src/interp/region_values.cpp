@@ -315,12 +315,31 @@ Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   return value;
 }
 
+namespace {
+
+/// A closure made in a trace that was given up: its variables outlive the trace. Each is settled once, so that a
+/// closure which captures itself comes to an end.
+void settle_captures(Engine& engine, Value& value) {
+  if (value.is(Tag::native)) {
+    for (Value& bound : value.as<Native>().bound) settle(engine, bound);
+  }
+  if (!value.is(Tag::function)) return;
+  for (const Ref<Cell>& cell : value.as<Function>().captures) {
+    if (cell->trace == 0) continue;
+    cell->trace = 0;
+    settle(engine, cell->value);
+  }
+}
+
+}  // namespace
+
 void settle(Engine& engine, Value& value) {
   rebuild(value, [&](Value& leaf) {
     if (leaf.is(Tag::text)) {
       join_text(engine, leaf);
       return !leaf.is(Tag::text);
     }
+    settle_captures(engine, leaf);
     if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
     leaf = Value(leaf.symbol()->hint);
     return true;

@@ -191,6 +191,7 @@ void run_scatter(OpRun& run) {
       std::byte* to = run.out + (b * extent + at) * row_bytes;
       const std::byte* from = updates + position * row_bytes;
       const void* in[2] = {to, from};
+      if (rest == 0) continue;  // rows without elements may have no memory
       if (run.node.op == Op::scatter) std::memcpy(to, from, row_bytes);
       else add(to, in, static_cast<size_t>(rest));
     }
