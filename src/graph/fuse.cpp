@@ -28,7 +28,7 @@ int64_t count_of(const Dims& dims) {
   return n;
 }
 
-bool reads_in_order(const Layout& layout) { return layout.offset.hint() == 0 && layout.is_contiguous(); }
+bool reads_in_order(const Layout& layout) { return layout.offset.same(0) && layout.is_contiguous(); }
 
 Dims pick(const Dims& loops, const std::vector<bool>& reduced, bool which) {
   Dims out;
@@ -253,7 +253,7 @@ class Fuser {
   }
 
   static bool is_row_broadcast(const Group& merged, const Layout& layout) {
-    if (layout.offset.hint() != 0) return false;
+    if (!layout.offset.same(0)) return false;
     std::optional<Dims> cut = refine(layout.shape, merged.loops);
     if (!cut || cut->rank() != merged.loops.rank()) return false;
     const Dims strides = split_strides(layout, merged.loops);

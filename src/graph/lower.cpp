@@ -170,7 +170,7 @@ class KernelBuilder {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& other = kernel_.program[r];
       if (other.kind == Instr::Kind::load && other.level == level && other.buffer == instr.buffer &&
-          same(other.map.strides, instr.map.strides) && other.map.offset.hint() == instr.map.offset.hint()) {
+          same(other.map.strides, instr.map.strides) && other.map.offset.same(instr.map.offset)) {
         return r;
       }
     }

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "tensor/limits.h"
+
 namespace tsl::graph {
 
 namespace {
@@ -11,8 +13,9 @@ class Copier {
  public:
   explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) {}
 
-  void keep(NodeId id, std::vector<Arg> args) {
-    const Node& node = from_[id];
+  void keep(NodeId id, std::vector<Arg> args) { keep(from_[id], id, std::move(args)); }
+  /// As above, with `node` in the place of node `id`.
+  void keep(const Node& node, NodeId id, std::vector<Arg> args) {
     if (node.is_input) {
       renamed_[id] = to_.add_input(node.dtype, node.input_layout);
       return;
@@ -37,8 +40,13 @@ class Copier {
   std::vector<NodeId> renamed_;
 };
 
+/// Extents and strides of a run; the offset stays an expression, which a plan computes whenever it runs.
+Layout sized(const Layout& layout, std::span<const Scalar> symbols) {
+  return {in_run(layout.shape, symbols), in_run(layout.strides, symbols), layout.offset};
+}
+
 bool reads_all_in_order(const Graph& graph, const Arg& arg) {
-  return arg.layout.offset.hint() == 0 && arg.layout.is_contiguous() &&
+  return arg.layout.offset.same(0) && arg.layout.is_contiguous() &&
          element_count(arg.layout.shape).hint() == element_count(graph[arg.node].shape).hint();
 }
 
@@ -84,6 +92,28 @@ bool has_tensor_operand(const std::vector<Arg>& args) {
 }
 
 }  // namespace
+
+Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols) {
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    Node node = graph[id];
+    node.shape = in_run(node.shape, symbols);
+    node.input_layout = sized(node.input_layout, symbols);
+    node.attrs.dims = in_run(node.attrs.dims, symbols);
+    node.attrs.view = sized(node.attrs.view, symbols);
+    for (Arg& arg : node.args) {
+      if (!arg.is_tensor()) continue;
+      arg.layout = sized(arg.layout, symbols);
+      check_size(node.def().name, graph[arg.node].dtype, arg.layout.shape, true);
+    }
+    if (!node.is_input) check_size(node.def().name, node.dtype, node.shape, false);
+    std::vector<Arg> args = std::move(node.args);
+    copier.keep(node, id, std::move(args));
+  }
+  Graph out = copier.finish();
+  for (Output& output : out.outputs) output.layout = sized(output.layout, symbols);
+  return out;
+}
 
 Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& eliminated) {
   std::vector<bool> live(graph.size(), false);

@@ -8,6 +8,10 @@
 
 namespace tsl::graph {
 
+/// The graph for the sizes of one run, given the values of its symbols: extents and strides become numbers. Offsets
+/// and scalars stay symbols, arguments of the plan. Throws Failure (memory) if a tensor would be too large.
+Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols);
+
 /// Drops nodes nobody needs. A fallible node stays: its error is an effect. `eliminated` is told of each node dropped.
 Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& eliminated = nullptr);
 

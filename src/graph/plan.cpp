@@ -103,7 +103,7 @@ void place_temporaries(Plan& plan) {
 }
 
 bool same_map(const IndexMap& a, const IndexMap& b) {
-  return same(a.strides, b.strides) && a.offset.hint() == b.offset.hint();
+  return same(a.strides, b.strides) && a.offset.same(b.offset);
 }
 
 /// Whether kernel `k`, which writes `out`, reads `in` only where and before it writes.
@@ -122,10 +122,12 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   return true;
 }
 
-/// The last launch that can fail on its elements' values, or -1. A plan that failed must have left its inputs alone.
+/// The last launch that can fail, on its elements' values or for want of memory of its own, or -1. A plan that failed
+/// must have left its inputs alone.
 int64_t last_fallible(const Plan& plan) {
   for (size_t launch = plan.launches.size(); launch-- > 0;) {
     for (uint32_t k : plan.launches[launch]) {
+      if (plan.kernels[k].kind == Template::op) return static_cast<int64_t>(launch);
       for (NodeId id : plan.kernels[k].nodes) {
         if (plan.graph[id].def().fallible) return static_cast<int64_t>(launch);
       }

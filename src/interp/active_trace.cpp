@@ -7,7 +7,9 @@
 
 #include "interp/engine.h"
 #include "interp/format.h"
+#include "interp/rebuild.h"
 #include "interp/region.h"
+#include "interp/tape.h"
 #include "interp/vm.h"
 
 namespace tsl {
@@ -29,20 +31,28 @@ ActiveTrace::ActiveTrace(Engine& engine, graph::Backend& backend, Region& region
     : engine_(engine), backend_(backend), region_(region), run_(run), path_(path), interpret_(interpret),
       id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)), symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
+  engine.runtime().tapes().trace_begins(symbols_);
   engine.runtime().set_tracing(true);
 }
 
-ActiveTrace::~ActiveTrace() { engine_.runtime().set_tracing(false); }
+ActiveTrace::~ActiveTrace() { stop(); }
+
+/// The facts of the way already gone, so that it is retraced with the same symbols; beyond it, those seen last.
+const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
+  if (position_ == path_.size()) return region_.seen_facts(root);
+  return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
+}
 
 Value ActiveTrace::take_input(Root root, const Value& value) {
-  Value abstracted = abstract(value, root.facts, *recorder_, run_, next_slot_);
+  Value abstracted = abstract(value, known_facts(root), root.facts, *recorder_, run_, next_slot_);
+  if (position_ == path_.size()) region_.note_facts(root);
   notes().roots.push_back(std::move(root));
   return abstracted;
 }
 
 void ActiveTrace::enter(Cell& cell) {
   if (!recording_ || cell.trace == id_) return;
-  if (!can_abstract(cell.value)) return give_up("a captured variable is nested too deeply");
+  if (!can_abstract(cell.value)) return give_up("a captured variable has too many parts");
   cell.trace = id_;
   Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
   Root root;
@@ -66,7 +76,7 @@ Tensor ActiveTrace::deferred(const Tensor& tensor) {
   root.kind = Root::Kind::constant;
   root.constant = tensor;
   if (next_slot_ == run_.values.size()) run_.values.push_back(tensor);
-  Tensor stand_in = recorder_->input(tensor, next_slot_++);
+  Tensor stand_in = recorder_->input(tensor.dtype(), tensor.layout(), next_slot_++);
   notes().roots.push_back(std::move(root));
   constants_.emplace_back(tensor.get(), stand_in);
   return stand_in;
@@ -145,13 +155,24 @@ trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool 
   return *path_.back();
 }
 
+namespace {
+
+/// "[s3, 784]"
+std::string to_text(const Shape& shape) {
+  std::vector<std::string> extents;
+  for (Dim d : shape) extents.push_back(d.symbol() ? fmt::format("s{}", d.symbol()->id) : std::to_string(d.hint()));
+  return fmt::format("[{}]", fmt::join(extents, ", "));
+}
+
+}  // namespace
+
 /// What the segment will check before it runs again, a line each.
 void ActiveTrace::log_guards(const trace::Segment& segment) const {
   if (!engine_.runtime().logs("guards")) return;
   std::string text;
   for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
     for (const Fact& fact : root.facts) {
-      if (fact.kind == Fact::Kind::tensor) text += "  tensor " + describe(fact.dtype, fact.layout.shape) + "\n";
+      if (fact.kind == Fact::Kind::tensor) text += fmt::format("  tensor {}{}\n", name_of(fact.dtype), to_text(fact.layout.shape));
       else if (fact.kind == Fact::Kind::constant) text += fmt::format("  the same {}\n", type_name(fact.constant));
     }
   }
@@ -197,8 +218,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   }
   segment->notes = std::move(notes_);
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plan = backend_.prepare(graph::compile(std::move(cut.graph), engine_.runtime().compile_log()));
-    if (segment->plan->plan().outputs.empty() && segment->plan->plan().kernels.empty()) segment->plan = nullptr;
+    segment->plans = std::make_unique<trace::SizedPlans>(backend_, std::move(cut.graph), engine_.runtime().compile_log());
   }
   return segment;
 }
@@ -207,7 +227,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
 void ActiveTrace::perform(trace::Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (trace::run_plan(segment, run_, {})) throw RestartTrace{};
+  if (!trace::run_plan(segment, run_, {})) throw RestartTrace{};
   for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
     engine_.output(to_string(engine_, instantiate(engine_, value, run_)) + "\n");
   }
@@ -215,6 +235,7 @@ void ActiveTrace::perform(trace::Segment& segment) {
 
 void ActiveTrace::stop() {
   recording_ = false;
+  engine_.runtime().tapes().trace_ends();
   engine_.runtime().set_tracing(false);
 }
 
@@ -264,24 +285,20 @@ void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>>
 
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
 bool ActiveTrace::escapes(const Value& value) const {
-  const auto any = [this](const std::vector<Value>& items) {
-    return std::any_of(items.begin(), items.end(), [this](const Value& item) { return escapes(item); });
-  };
   const auto is_new = [this](const Cell* cell) {
     return cell->trace == id_ && std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
   };
-  switch (value.tag()) {
-    case Tag::list: return any(value.as<List>().items);
-    case Tag::tuple: return any(value.as<Tuple>().items);
-    case Tag::record: return any(value.as<Record>().values);
-    case Tag::cell: return is_new(&value.as<Cell>());
-    case Tag::native: return !value.as<Native>().bound.empty();
-    case Tag::function: {
-      const Function& function = value.as<Function>();
-      return std::any_of(function.captures.begin(), function.captures.end(), [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
+  return any_leaf(value, [&](const Value& leaf) {
+    switch (leaf.tag()) {
+      case Tag::cell: return is_new(&leaf.as<Cell>());
+      case Tag::native: return !leaf.as<Native>().bound.empty();
+      case Tag::function: {
+        const Function& function = leaf.as<Function>();
+        return std::any_of(function.captures.begin(), function.captures.end(), [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
+      }
+      default: return false;
     }
-    default: return false;
-  }
+  });
 }
 
 bool ActiveTrace::anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const {

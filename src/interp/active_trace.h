@@ -88,6 +88,7 @@ class ActiveTrace {
   };
 
   SegmentNotes& notes() { return *notes_; }
+  const std::vector<Fact>* known_facts(const Root& root) const;
   Tensor deferred(const Tensor& tensor);
   bool escapes(const Value& value) const;
   bool anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;

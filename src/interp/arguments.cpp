@@ -56,14 +56,18 @@ bool expect_bool(Engine& engine, const Value& v, const char* what) {
 }
 
 const std::string& expect_string(Engine& engine, const Value& v, const char* what) {
-  if (v.is(Tag::string)) return v.as<String>().text;
-  if (!v.is(Tag::text)) wrong_type(what, "a str", v);
-  // Reading a text settles it for good: its pieces become one known string.
-  Text& text = v.as<Text>();
-  if (text.pieces.size() != 1 || !text.pieces[0].value.is(Tag::string)) {
-    text.pieces = {Text::Piece{make_string(to_string(engine, v)), ""}};
+  if (v.is(Tag::text)) {
+    // Reading a text settles it for good: its pieces become one known string. If reading ends the trace, `v` may be a
+    // string by now.
+    std::string joined = to_string(engine, v);
+    if (v.is(Tag::text)) {
+      Text& text = v.as<Text>();
+      text.pieces = {Text::Piece{make_string(std::move(joined)), ""}};
+      return text.pieces[0].value.as<String>().text;
+    }
   }
-  return text.pieces[0].value.as<String>().text;
+  if (!v.is(Tag::string)) wrong_type(what, "a str", v);
+  return v.as<String>().text;
 }
 
 Tensor expect_tensor(Engine&, const Value& v, const char* what) {

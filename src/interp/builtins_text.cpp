@@ -83,7 +83,7 @@ Value join_builtin(Engine& engine, Args args) {
     joined->pieces.push_back({item, kStrSpec});
   }
   const Value text(joined);
-  return is_known(text) ? make_string(to_string(engine, text)) : text;
+  return is_known(engine, text) ? make_string(to_string(engine, text)) : text;
 }
 
 constexpr Builtin kRows[] = {

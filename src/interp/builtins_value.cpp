@@ -29,12 +29,12 @@ Value later_text(const Value& value, const char* spec) {
 
 Value text_of(Engine& engine, const Value& value) {
   if (value.is(Tag::string) || value.is(Tag::text)) return value;
-  return is_known(value) ? make_string(to_string(engine, value)) : later_text(value, kStrSpec);
+  return is_known(engine, value) ? make_string(to_string(engine, value)) : later_text(value, kStrSpec);
 }
 
 Value print_builtin(Engine& engine, Args args) {
   bool known = true;
-  for (const Value& v : args.values) known = known && is_known(v);
+  for (const Value& v : args.values) known = known && is_known(engine, v);
   if (known) {
     std::string line;
     for (size_t i = 0; i < args.size(); ++i) line += (i == 0 ? "" : " ") + to_string(engine, args[i]);
@@ -54,7 +54,7 @@ Value str_builtin(Engine& engine, Args args) {
   return text_of(engine, args[0]);
 }
 Value repr_builtin(Engine& engine, Args args) {
-  return is_known(args[0]) ? make_string(to_repr(engine, args[0])) : later_text(args[0], kReprSpec);
+  return is_known(engine, args[0]) ? make_string(to_repr(engine, args[0])) : later_text(args[0], kReprSpec);
 }
 Value type_builtin(Engine&, Args args) {
   return make_string(type_name(args[0]));

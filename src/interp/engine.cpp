@@ -12,6 +12,7 @@ namespace tsl {
 
 Engine::Engine(EngineOptions options)
     : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
+      log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
       options_(std::move(options)),
       runtime_(make_runtime(*this)),
       interpreter_(std::make_unique<Interpreter>(*this)),

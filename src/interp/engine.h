@@ -63,6 +63,8 @@ class Engine {
 
   /// Where print() writes (default: standard output) and what is written.
   std::function<void(std::string_view)> output;
+  /// Where logs go (default: standard error).
+  std::function<void(std::string_view)> log;
 
   /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
   std::atomic<bool> interrupt_requested{false};

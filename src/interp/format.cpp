@@ -1,5 +1,7 @@
 #include "interp/format.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "interp/builtin.h"
 #include "interp/bytecode.h"
@@ -7,6 +9,8 @@
 #include "interp/format_spec.h"
 #include "interp/host_tensor.h"
 #include "interp/numbers.h"
+#include "interp/rebuild.h"
+#include "interp/runtime.h"
 #include "interp/tensor_display.h"
 
 namespace tsl {
@@ -138,21 +142,39 @@ std::string repr(Engine& engine, const Value& value, int depth) {
 
 }  // namespace
 
+namespace {
+
+/// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
+Value with_texts_joined(Engine& engine, const Value& value) {
+  Value shown = value;
+  if (!engine.runtime().is_tracing()) return shown;
+  rebuild(shown, [&](Value& leaf) {
+    if (!leaf.is(Tag::text)) return false;
+    leaf = make_string(joined_text(engine, leaf.as<Text>()));
+    return true;
+  });
+  return shown;
+}
+
+}  // namespace
+
 std::string to_string(Engine& engine, const Value& value) {
   switch (value.tag()) {
     case Tag::string:
       return value.as<String>().text;
-    case Tag::text:
-      return joined_text(engine, value.as<Text>());
+    case Tag::text: {
+      const Value shown = with_texts_joined(engine, value);
+      return shown.is(Tag::string) ? shown.as<String>().text : joined_text(engine, shown.as<Text>());
+    }
     case Tag::tensor:
       return display_tensor(engine, value.tensor());
     default:
-      return repr(engine, value, 0);
+      return to_repr(engine, value);
   }
 }
 
 std::string to_repr(Engine& engine, const Value& value) {
-  return repr(engine, value, 0);
+  return repr(engine, with_texts_joined(engine, value), 0);
 }
 
 std::string format_value(Engine& engine, const Value& value, const std::string& spec) {
@@ -205,35 +227,28 @@ void check_format(Engine& engine, const Value& value, const std::string& spec) {
 
 namespace {
 
-bool is_known(const Value& value, int depth);
-
-bool all_known(const std::vector<Value>& items, int depth) {
-  for (const Value& item : items) {
-    if (!is_known(item, depth + 1)) return false;
-  }
-  return true;
-}
-
 bool is_known(const Value& value, int depth) {
   if (depth > kMaxDepth) return true;  // not shown
+  const auto all = [depth](const std::vector<Value>& items) {
+    return std::all_of(items.begin(), items.end(), [depth](const Value& item) { return is_known(item, depth + 1); });
+  };
   switch (value.tag()) {
     case Tag::symbol:
       return false;
     case Tag::tensor:
       return value.tensor_data()->recording == nullptr;
     case Tag::list:
-      return all_known(value.as<List>().items, depth);
+      return all(value.as<List>().items);
     case Tag::tuple:
-      return all_known(value.as<Tuple>().items, depth);
+      return all(value.as<Tuple>().items);
     case Tag::record:
-      return all_known(value.as<Record>().values, depth);
+      return all(value.as<Record>().values);
     case Tag::range:
       return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
-    case Tag::text:
-      for (const Text::Piece& piece : value.as<Text>().pieces) {
-        if (!is_known(piece.value, depth + 1)) return false;
-      }
-      return true;
+    case Tag::text: {  // made of what was not known, unless it has been read since
+      const std::vector<Text::Piece>& pieces = value.as<Text>().pieces;
+      return pieces.size() == 1 && pieces[0].value.is(Tag::string);
+    }
     default:
       return true;
   }
@@ -241,8 +256,8 @@ bool is_known(const Value& value, int depth) {
 
 }  // namespace
 
-bool is_known(const Value& value) {
-  return is_known(value, 0);
+bool is_known(Engine& engine, const Value& value) {
+  return !engine.runtime().is_tracing() || is_known(value, 0);
 }
 
 }  // namespace tsl

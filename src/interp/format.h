@@ -26,7 +26,7 @@ void check_format(Engine&, const Value& value, const std::string& spec);
 inline constexpr const char* kStrSpec = "!s";
 inline constexpr const char* kReprSpec = "!r";
 
-/// False for symbols, texts, deferred tensors and containers with one inside.
-bool is_known(const Value& value);
+/// False for symbols, texts, deferred tensors and containers with one inside, as far as they are shown.
+bool is_known(Engine&, const Value& value);
 
 }  // namespace tsl

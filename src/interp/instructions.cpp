@@ -202,7 +202,7 @@ void format(Engine& engine, Frame& frame, const Instruction& i) {
   size_t count = 0;
   bool all_known = true;
   for (const TemplatePart& part : parts) {
-    if (!part.text) all_known &= is_known(values[count++]);
+    if (!part.text) all_known &= is_known(engine, values[count++]);
   }
   Value result = all_known ? make_string(join_template(engine, parts, values)) : deferred_text(engine, parts, values);
   clear_operands(values, count);

@@ -41,7 +41,8 @@ Dim dim_of(const Value& integer) {
 }
 
 Value from_dim(Dim dim) {
-  return dim.symbol() ? Value(dim.symbol()) : Value(dim.hint());
+  const bool is_live = dim.symbol() && !dim.symbol()->table->is_closed();
+  return is_live ? Value(dim.symbol()) : Value(dim.hint());
 }
 
 namespace {

@@ -30,6 +30,49 @@ const SegmentNotes& notes_of(const trace::Segment& segment) { return static_cast
 
 }  // namespace
 
+namespace {
+
+bool same_place(const Root& a, const Root& b) {
+  return a.kind == b.kind && (a.kind == Root::Kind::cell ? a.cell == b.cell : a.index == b.index);
+}
+
+}  // namespace
+
+const std::vector<Fact>* Region::seen_facts(const Root& root) const {
+  for (const Root& other : seen) {
+    if (same_place(other, root)) return &other.facts;
+  }
+  return nullptr;
+}
+
+void Region::note_annotations() {
+  const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].type || parameters[i].type->dims.size() > kMaxRank) continue;
+    Fact fact;
+    fact.kind = Fact::Kind::tensor;
+    for (const ValueType::Dim& dim : parameters[i].type->dims) {
+      if (dim.name) fact.varying |= static_cast<uint8_t>(1 << fact.layout.rank());
+      fact.layout.shape.push_back(kUnseenExtent);
+    }
+    if (fact.varying == 0) continue;
+    Root root;
+    root.index = static_cast<uint32_t>(i);
+    root.facts = {fact};
+    seen.push_back(std::move(root));
+  }
+}
+
+void Region::note_facts(const Root& root) {
+  const auto at = std::find_if(seen.begin(), seen.end(), [&](const Root& other) { return same_place(other, root); });
+  Root& noted = at != seen.end() ? *at : seen.emplace_back(root);
+  noted.facts = root.facts;
+  // The symbols go with their trace.
+  for (Fact& fact : noted.facts) {
+    if (fact.kind == Fact::Kind::tensor) fact.layout = without_symbols(fact.layout);
+  }
+}
+
 std::string Region::name(Engine& engine) const {
   const Span span = loop ? loop->span : proto->span;
   return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), engine.sources().place(span));
@@ -51,6 +94,7 @@ Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vecto
   region->proto = &proto;
   region->loop = loop;
   region->captures = captures;
+  if (!loop) region->note_annotations();
   regions.push_back(std::move(region));
   return *regions.back();
 }
@@ -92,7 +136,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
   trace::Segment* at = &region.root;
   while (trace::Segment* segment = match(*at, entry)) {
     sole_.resize(run_.values.size());
-    if (trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
+    if (!trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
       failed = true;
       return false;
     }
@@ -106,7 +150,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
     path.push_back(segment);
     for (const trace::Read& read : segment->reads) {
       const Tensor& base = run_.values[read.slot];
-      Layout layout = read.layout;
+      Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
       run_.symbols[read.symbol] = trace::element(base.with_layout(layout));
@@ -183,7 +227,7 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   if (failed) return Outcome::failed;
   const char* reason = nullptr;
   if (count_ways(region.root) >= kMaxWays) reason = "there are too many ways through it";
-  else if (!inputs_fit(entry)) reason = "an input is nested too deeply";
+  else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.demote(engine_, reason);
     return Outcome::failed;

@@ -24,6 +24,13 @@ struct Region {
   bool is_demoted = false;               // interpreted from now on; its own calls and loops become regions
   std::string demoted_because;
 
+  std::vector<Root> seen;                // the inputs of all traces, with the facts last found in them
+
+  /// What was last found in an input, or null.
+  const std::vector<Fact>* seen_facts(const Root& root) const;
+  void note_facts(const Root& root);
+  /// A dimension with a name varies: its size is a symbol from the start.
+  void note_annotations();
   std::string name(Engine&) const;       // "step (digits.tsl:31)"
   void demote(Engine&, const std::string& reason);
 };
@@ -35,6 +42,8 @@ class RegionCache {
 
   /// The trace being recorded, or null.
   ActiveTrace* trace() const { return trace_ && trace_->is_recording() ? trace_ : nullptr; }
+  /// Whether a region is running whose trace has been left: what was recorded is computed, its symbols are numbers.
+  bool has_left_trace() const { return trace_ && !trace_->is_recording(); }
 
   /// Whether this function is interpreted although it could be a region.
   bool is_demoted(const Function& function) const;

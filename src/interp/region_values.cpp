@@ -6,6 +6,7 @@
 
 #include "interp/bytecode.h"
 #include "interp/format.h"
+#include "interp/rebuild.h"
 
 namespace tsl {
 
@@ -42,12 +43,55 @@ Fact container(Fact::Kind kind, size_t count) {
   return fact;
 }
 
-bool same_extents(const Layout& a, const Layout& b) {
-  if (a.rank() != b.rank()) return false;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a.shape[i].hint() != b.shape[i].hint() || a.strides[i].hint() != b.strides[i].hint()) return false;
+/// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up, and then all strides are those
+/// of a tensor without gaps.
+bool fits(const Layout& layout, const Fact& fact) {
+  const int rank = fact.layout.rank();
+  if (layout.rank() != rank) return false;
+  bool is_symbolic = false;
+  for (int i = 0; i < rank; ++i) {
+    if (!fact.layout.shape[i].symbol()) {
+      if (layout.shape[i].hint() != fact.layout.shape[i].hint()) return false;
+    } else {
+      is_symbolic = true;
+      if (layout.shape[i].hint() < 2) return false;
+    }
+  }
+  int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    const int axis = is_symbolic ? fact.order[static_cast<size_t>(i)] : i;
+    if (layout.strides[axis].hint() != (is_symbolic ? stride : fact.layout.strides[axis].hint())) return false;
+    stride *= layout.shape[axis].hint();
   }
   return true;
+}
+
+/// The axes in the order in which they lie in memory; false if there are gaps, overlaps or no elements.
+bool find_order(const Layout& layout, std::array<uint8_t, kMaxRank>& order) {
+  const int rank = layout.rank();
+  for (int i = 0; i < rank; ++i) order[static_cast<size_t>(i)] = static_cast<uint8_t>(i);
+  std::stable_sort(order.begin(), order.begin() + rank, [&](uint8_t a, uint8_t b) {
+    const int64_t x = layout.strides[a].hint(), y = layout.strides[b].hint();
+    return x != y ? x > y : layout.shape[a].hint() > layout.shape[b].hint();
+  });
+  int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    const int axis = order[static_cast<size_t>(i)];
+    if (layout.strides[axis].hint() != stride) return false;
+    stride *= layout.shape[axis].hint();
+  }
+  return stride != 0;
+}
+
+/// The axes of a tensor whose extents vary, given what was known of it before.
+uint8_t find_varying(const Tensor& tensor, const Fact* known) {
+  if (!known || known->kind != Fact::Kind::tensor || known->layout.rank() != tensor.rank()) return 0;
+  uint8_t varying = known->varying;
+  for (int i = 0; i < tensor.rank(); ++i) {
+    const int64_t before = known->layout.shape[i].hint();
+    if (before != kUnseenExtent && before != tensor.shape()[i].hint()) varying |= static_cast<uint8_t>(1 << i);
+  }
+  return varying;
 }
 
 Value abstract_number(const Value& value, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run) {
@@ -63,42 +107,79 @@ Value abstract_number(const Value& value, std::vector<Fact>& facts, trace::Recor
   return Value(symbol);
 }
 
-Value abstract_tensor(const Tensor& tensor, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run,
-                      uint32_t& slot) {
+/// Makes symbols of the extents that vary, and expressions of all strides.
+void make_symbolic(Fact& fact, trace::Recorder& recorder, trace::Run& run) {
+  Layout& layout = fact.layout;
+  bool is_symbolic = false;
+  for (int i = 0; i < layout.rank(); ++i) {
+    const int64_t extent = layout.shape[i].hint();
+    if (!(fact.varying >> i & 1) || extent < 2) continue;
+    const Symbol* symbol = recorder.symbols().size_input(extent);
+    if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
+    run.symbols[symbol->id] = Scalar::of(extent);
+    layout.shape[i] = symbol;
+    is_symbolic = true;
+  }
+  Dim stride = 1;
+  for (int i = layout.rank() - 1; is_symbolic && i >= 0; --i) {
+    const int axis = fact.order[static_cast<size_t>(i)];
+    layout.strides[axis] = stride;
+    stride = stride * layout.shape[axis];
+  }
+}
+
+Value abstract_tensor(const Tensor& tensor, const std::vector<Fact>* known, std::vector<Fact>& facts,
+                      trace::Recorder& recorder, trace::Run& run, uint32_t& slot) {
   if (slot == run.values.size()) run.values.push_back(tensor);
   Fact fact;
   fact.kind = Fact::Kind::tensor;
   fact.dtype = tensor.dtype();
   fact.layout = tensor.layout();
+  fact.varying = find_varying(tensor, known && facts.size() < known->size() ? &(*known)[facts.size()] : nullptr);
+  if (fact.varying != 0 && find_order(fact.layout, fact.order)) make_symbolic(fact, recorder, run);
   facts.push_back(fact);
-  return Value(recorder.input(tensor, slot++));
+  return Value(recorder.input(fact.dtype, fact.layout, slot++));
 }
 
 }  // namespace
 
-bool can_abstract(const Value& value, int depth) {
-  constexpr int kMaxDepth = 100;  // far beyond any parameters; lists nested deeper are not tensor code
-  if (depth > kMaxDepth) return false;
-  const auto all = [depth](const std::vector<Value>& items) {
-    return std::all_of(items.begin(), items.end(), [depth](const Value& item) { return can_abstract(item, depth + 1); });
+namespace {
+
+// Far beyond any parameters; what is larger is not tensor code. Taking apart recurses, and sees shared parts each time.
+constexpr int kMaxDepth = 100;
+constexpr size_t kMaxParts = 100'000;
+
+bool can_abstract(const Value& value, int depth, size_t& parts) {
+  if (depth > kMaxDepth || ++parts > kMaxParts) return false;
+  const auto all = [&](const std::vector<Value>& items) {
+    return std::all_of(items.begin(), items.end(), [&](const Value& item) { return can_abstract(item, depth + 1, parts); });
   };
   switch (value.tag()) {
     case Tag::list: return all(value.as<List>().items);
     case Tag::tuple: return all(value.as<Tuple>().items);
     case Tag::record: return all(value.as<Record>().values);
+    case Tag::native: return all(value.as<Native>().bound);
     default: return true;
   }
 }
 
-Value abstract(const Value& value, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run, uint32_t& slot) {
+}  // namespace
+
+bool can_abstract(const Value& value) {
+  size_t parts = 0;
+  return can_abstract(value, 0, parts);
+}
+
+Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
+               trace::Run& run, uint32_t& slot) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
     to.reserve(from.size());
-    for (const Value& item : from) to.push_back(abstract(item, facts, recorder, run, slot));
+    for (const Value& item : from) to.push_back(abstract(item, known, facts, recorder, run, slot));
   };
   switch (value.tag()) {
     case Tag::integer:
     case Tag::real: return abstract_number(value, facts, recorder, run);
-    case Tag::tensor: return abstract_tensor(value.tensor(), facts, recorder, run, slot);
+    case Tag::tensor: return abstract_tensor(value.tensor(), known, facts, recorder, run, slot);
     case Tag::list: {
       facts.push_back(container(Fact::Kind::list, value.as<List>().items.size()));
       Ref<List> list = make_ref<List>();
@@ -130,6 +211,19 @@ Value abstract(const Value& value, std::vector<Fact>& facts, trace::Recorder& re
   }
 }
 
+namespace {
+
+void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
+  for (int i = 0; i < layout.rank(); ++i) {
+    const Symbol* symbol = fact.layout.shape[i].symbol();
+    if (!symbol) continue;
+    if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
+    run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
+  }
+}
+
+}  // namespace
+
 bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<bool>& sole) {
   const Fact& f = *fact++;
   const auto items = [&](const std::vector<Value>& values) {
@@ -151,7 +245,8 @@ bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned,
     case Fact::Kind::tensor: {
       if (!value.is(Tag::tensor)) return false;
       const TensorData& data = *value.tensor_data();
-      if (data.dtype != f.dtype || !same_extents(data.layout, f.layout)) return false;
+      if (data.dtype != f.dtype || !fits(data.layout, f)) return false;
+      collect_extents(data.layout, f, run);
       sole.resize(run.values.size() + 1);
       sole.back() = owned && value.unique() && data.storage->use_count() == 1;
       run.values.push_back(value.tensor());
@@ -194,7 +289,7 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
     case Fact::Kind::tensor: {
       if (!value.is(Tag::tensor)) return fmt::format("{} is {}, was tensor", what, type_name(value));
       const TensorData& data = *value.tensor_data();
-      if (data.dtype == f.dtype && same_extents(data.layout, f.layout)) return "";
+      if (data.dtype == f.dtype && fits(data.layout, f)) return "";
       const std::string now = describe(data.dtype, data.layout.shape), before = describe(f.dtype, f.layout.shape);
       return now == before ? fmt::format("{} has other strides", what) : fmt::format("{} is {}, was {}", what, now, before);
     }
@@ -208,60 +303,6 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
   }
   return "";
 }
-
-namespace {
-
-/// Rebuilds the containers in `value` through `leaf`, which gives a replacement for a leaf or returns false to
-/// keep it. Containers in which nothing changes are kept. Returns whether anything changed.
-template <class Leaf>
-bool rebuild(Value& value, Leaf&& leaf) {
-  const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
-    bool changed = false;
-    to = from;
-    for (Value& item : to) changed |= rebuild(item, leaf);
-    return changed;
-  };
-  switch (value.tag()) {
-    case Tag::list: {
-      Ref<List> list = make_ref<List>();
-      if (!items(value.as<List>().items, list->items)) return false;
-      value = Value(std::move(list));
-      return true;
-    }
-    case Tag::tuple: {
-      Ref<Tuple> tuple = make_ref<Tuple>();
-      if (!items(value.as<Tuple>().items, tuple->items)) return false;
-      value = Value(std::move(tuple));
-      return true;
-    }
-    case Tag::record: {
-      Ref<Record> record = make_ref<Record>();
-      record->keys = value.as<Record>().keys;
-      if (!items(value.as<Record>().values, record->values)) return false;
-      value = Value(std::move(record));
-      return true;
-    }
-    case Tag::range: {
-      Ref<Range> range = make_ref<Range>();
-      range->begin = value.as<Range>().begin;
-      range->end = value.as<Range>().end;
-      if (!(rebuild(range->begin, leaf) | rebuild(range->end, leaf))) return false;
-      value = Value(std::move(range));
-      return true;
-    }
-    case Tag::text: {
-      Ref<Text> text = make_ref<Text>();
-      text->pieces = value.as<Text>().pieces;
-      bool changed = false;
-      for (Text::Piece& piece : text->pieces) changed |= rebuild(piece.value, leaf);
-      if (changed) value = Value(std::move(text));
-      return leaf(value) || changed;
-    }
-    default: return leaf(value);
-  }
-}
-
-}  // namespace
 
 Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots) {
   Value frozen = value;
@@ -283,8 +324,9 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
 namespace {
 
 /// A text whose pieces are known now is a string like any other.
-void join_text(Engine& engine, Value& value) {
-  if (value.is(Tag::text) && is_known(value)) value = make_string(to_string(engine, value));
+bool join_text(Engine& engine, Value& text) {
+  text = make_string(to_string(engine, text));
+  return true;
 }
 
 }  // namespace
@@ -292,10 +334,7 @@ void join_text(Engine& engine, Value& value) {
 Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
   rebuild(value, [&](Value& leaf) {
-    if (leaf.is(Tag::text)) {
-      join_text(engine, leaf);
-      return !leaf.is(Tag::text);
-    }
+    if (leaf.is(Tag::text)) return join_text(engine, leaf);
     if (leaf.is(Tag::symbol) && leaf.symbol()) {
       leaf = Value(run.symbols[leaf.symbol()->id]);
       return true;
@@ -307,7 +346,7 @@ Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
       leaf = Value(base);
       return true;
     }
-    Layout layout = reference.layout;
+    Layout layout = in_run(reference.layout, run.symbols);
     layout.offset = layout.offset + base.layout().offset;
     leaf = Value(base.with_layout(layout));
     return true;
@@ -317,33 +356,41 @@ Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
 
 namespace {
 
-/// A closure made in a trace that was given up: its variables outlive the trace. Each is settled once, so that a
-/// closure which captures itself comes to an end.
-void settle_captures(Engine& engine, Value& value) {
-  if (value.is(Tag::native)) {
-    for (Value& bound : value.as<Native>().bound) settle(engine, bound);
-  }
-  if (!value.is(Tag::function)) return;
-  for (const Ref<Cell>& cell : value.as<Function>().captures) {
-    if (cell->trace == 0) continue;
-    cell->trace = 0;
-    settle(engine, cell->value);
-  }
+/// Settles the parts of a value, and adds the closures and captured variables among them to `closures`.
+void settle_parts(Engine& engine, Value& value, std::vector<Value>& closures) {
+  rebuild(value, [&](Value& leaf) {
+    if (leaf.is(Tag::text)) return join_text(engine, leaf);
+    if (leaf.is(Tag::function) || leaf.is(Tag::native) || leaf.is(Tag::cell)) closures.push_back(leaf);
+    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
+    leaf = Value(leaf.symbol()->hint);
+    return true;
+  });
 }
 
 }  // namespace
 
 void settle(Engine& engine, Value& value) {
-  rebuild(value, [&](Value& leaf) {
-    if (leaf.is(Tag::text)) {
-      join_text(engine, leaf);
-      return !leaf.is(Tag::text);
+  std::vector<Value> closures;
+  std::unordered_set<const Object*> seen;
+  settle_parts(engine, value, closures);
+  while (!closures.empty()) {
+    // What is captured in the trace outlives it.
+    const Value closure = std::move(closures.back());
+    closures.pop_back();
+    if (!closure.unique() && !seen.insert(&closure.as<Object>()).second) continue;
+    if (closure.is(Tag::native)) {
+      for (Value& bound : closure.as<Native>().bound) settle_parts(engine, bound, closures);
+      continue;
     }
-    settle_captures(engine, leaf);
-    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
-    leaf = Value(leaf.symbol()->hint);
-    return true;
-  });
+    const auto settle_cell = [&](Cell& cell) {
+      if (std::exchange(cell.trace, 0) != 0) settle_parts(engine, cell.value, closures);
+    };
+    if (closure.is(Tag::cell)) {
+      settle_cell(closure.as<Cell>());
+      continue;
+    }
+    for (const Ref<Cell>& cell : closure.as<Function>().captures) settle_cell(*cell);
+  }
 }
 
 }  // namespace tsl

@@ -2,6 +2,7 @@
 // again from what the region computed.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -20,18 +21,25 @@ struct Fact {
   ScalarType type{};           // number
   uint32_t symbol = 0;         // number: the id of its symbol
   DType dtype{};               // tensor
-  Layout layout;               // tensor: extents and strides
+  Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
+  uint8_t varying = 0;         // tensor: the axes (a bit each) whose extents have been seen to vary
+  std::array<uint8_t, kMaxRank> order{};  // tensor with symbolic extents: its axes as they lie in memory, without gaps
   Ref<RecordKeys> keys;        // record
   uint32_t count = 0;          // list, tuple, record: how many facts-trees follow
 };
 
-/// Whether a value is nested no deeper than what takes it apart can go (recursively).
-bool can_abstract(const Value& value, int depth = 0);
+/// The extent, in what is known of an input before it has been seen: only which axes vary counts.
+inline constexpr int64_t kUnseenExtent = -1;
+
+/// Whether a value is small enough, and not too deeply nested, to be taken apart.
+bool can_abstract(const Value& value);
 
 /// Takes a value apart for a trace: gives the value with numbers replaced by symbols and tensors by deferred ones,
 /// appends its facts, and appends its tensors and numbers to the run, beginning at `slot` (which moves on; what the
-/// run holds already, from an earlier attempt, is kept).
-Value abstract(const Value& value, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run, uint32_t& slot);
+/// run holds already, from an earlier attempt, is kept). Extents that `known` facts of the same input (or null) say
+/// vary, or that differ from those, become symbols.
+Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
+               trace::Run& run, uint32_t& slot);
 
 /// Checks a value against its facts and appends its tensors and numbers to the run. `owned` says whether nobody
 /// else holds the value; `sole` collects, per slot, whether nobody else holds that tensor.

@@ -1,10 +1,9 @@
 #include "interp/runtime.h"
 
-#include <cstdio>
-
 #include "backend/cpu/backend.h"
 #include "interp/engine.h"
 #include "interp/format.h"
+#include "interp/numbers.h"
 #include "interp/region.h"
 #include "interp/tape.h"
 #include "interp/vm.h"
@@ -28,7 +27,8 @@ class EngineRuntime final : public Runtime, private Ops {
     compile_log_.graph = logs("graph");
     compile_log_.fusion = logs("fusion");
     compile_log_.plan = logs("plan");
-    compile_log_.write = [](void*, const std::string& text) { std::fputs(text.c_str(), stderr); };
+    compile_log_.write = [](void* context, const std::string& text) { static_cast<Engine*>(context)->log(text); };
+    compile_log_.context = &engine;
     has_compile_log_ = !topics.empty();
   }
 
@@ -53,10 +53,10 @@ class EngineRuntime final : public Runtime, private Ops {
   RandomState next_random(Dim count) override {
     if (trace()) trace()->enter(*random_);
     const std::vector<Value>& state = random_->value.as<Tuple>().items;
-    RandomState out{operand(state[0]), operand(state[1])};
+    RandomState out{operand_of(state[0]), operand_of(state[1])};
     const Dim blocks = (count * kWordsPerNumber + (kWordsPerBlock - 1)) / kWordsPerBlock;
-    const Dim next = dim(state[1]) + blocks;
-    random_->value = make_tuple({state[0], next.symbol() ? Value(next.symbol()) : Value(next.hint())});
+    const Dim next = dim_of(state[1]) + blocks;
+    random_->value = make_tuple({state[0], from_dim(next)});
     return out;
   }
   void seed(uint64_t seed) override {
@@ -89,7 +89,7 @@ class EngineRuntime final : public Runtime, private Ops {
     return topics.find("," + std::string(topic) + ",") != std::string::npos;
   }
   void log(std::string_view topic, const std::string& text) override {
-    if (logs(topic)) std::fputs(text.c_str(), stderr);
+    if (logs(topic)) engine_.log(text);
   }
   const graph::CompileLog* compile_log() override { return has_compile_log_ ? &compile_log_ : nullptr; }
 
@@ -113,40 +113,29 @@ class EngineRuntime final : public Runtime, private Ops {
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
     if (trace()) trace()->check_limits();
-    if (!trace()) return eager_.run(op, operands, attrs, result, !tapes_.listening());
     // An error that only elements show must be raised here if somebody would catch it here.
-    if (op.fallible && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {
+    if (trace() && op.fallible && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {
       give_up("an op in a try may fail on its elements");
-      return eager_.run(op, operands, attrs, result, false);
     }
-    return trace()->record(op, operands, pinned(attrs), {result.dtype, pinned(result.shape)});
+    if (trace()) return trace()->record(op, operands, attrs, result);
+    const bool may_donate = !tapes_.listening();
+    if (!regions_.has_left_trace()) return eager_.run(op, operands, attrs, result, may_donate);
+    return eager_.run(op, operands, settled(attrs), {result.dtype, without_symbols(result.shape)}, may_donate);
   }
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override {
     if (op.op_class == OpClass::view) {
-      result->layout = pinned(result.layout());
+      if (regions_.has_left_trace()) result->layout = without_symbols(result.layout());
       if (result.deferred() && trace()) trace()->watch(result);
     }
     if (tapes_.listening()) tapes_.record(op, operands, attrs, result);
   }
 
-  // Sizes are compiled in: a size that is a symbol becomes a number here, and the trace depends on it. (One plan for
-  // all sizes would keep the symbols; see docs/tracing.md.)
-  static Dims pinned(const Dims& dims) {
-    Dims out;
-    for (const Dim& d : dims) out.push_back(d.pin());
-    return out;
-  }
-  static Layout pinned(const Layout& layout) { return {pinned(layout.shape), pinned(layout.strides), layout.offset.pin()}; }
-  static Attrs pinned(Attrs attrs) {
-    attrs.dims = pinned(attrs.dims);
-    attrs.view = pinned(attrs.view);
+  /// Sizes computed before a trace was left may be on their way through here still, as symbols.
+  static Attrs settled(Attrs attrs) {
+    attrs.dims = without_symbols(attrs.dims);
+    attrs.view = without_symbols(attrs.view);
     return attrs;
   }
-
-  static Operand operand(const Value& v) {
-    return v.is(Tag::symbol) ? Operand(v.symbol()->hint, v.symbol()) : Operand(Scalar::of(v.integer()));
-  }
-  static Dim dim(const Value& v) { return v.is(Tag::symbol) ? Dim(v.symbol()) : Dim(v.integer()); }
 
   Engine& engine_;
   cpu::CpuBackend backend_;

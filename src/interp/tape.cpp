@@ -87,8 +87,23 @@ void add_to(Ops& ops, Tensor& sum, Tensor gradient) {
 
 }  // namespace
 
+/// Puts numbers in the place of symbols whose trace is over.
+void Tape::settle() {
+  if (!symbols_ || !symbols_->is_closed()) return;
+  for (Operand& operand : operands_) operand.symbol = nullptr;
+  for (Call& call : calls_) {
+    if (!call.attrs) continue;
+    auto attrs = std::make_unique<Attrs>(*call.attrs);
+    attrs->dims = without_symbols(attrs->dims);
+    attrs->view = without_symbols(attrs->view);
+    call.attrs = std::move(attrs);
+  }
+  symbols_ = nullptr;
+}
+
 std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results,
                                     std::span<const Tensor> result_gradients, After after) {
+  settle();
   std::vector<Tensor> sums(inputs_.size() + calls_.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const uint32_t node = nodes_.find(results[i].get());

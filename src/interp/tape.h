@@ -54,6 +54,8 @@ class Tape {
   void add_input(const Tensor& input);
   /// Notes a call, if the gradient of its result would reach an input.
   void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result);
+  /// Calls recorded from now on may hold symbols of this table.
+  void keep_alive(const std::shared_ptr<SymbolTable>& symbols) { symbols_ = symbols; }
 
   /// What is left of the calls after their derivatives are known.
   enum class After : uint8_t { empty, keep };
@@ -81,6 +83,7 @@ class Tape {
   void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
                      std::vector<Tensor>& sums);
   void drop_last_call();
+  void settle();
 
   // Nodes are numbered: first the inputs, then the results of the calls.
   std::vector<Tensor> inputs_;
@@ -88,6 +91,7 @@ class Tape {
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
   uint32_t most_operands_ = 0;           // of one call
+  std::shared_ptr<SymbolTable> symbols_; // of the trace in which calls were recorded, which they may outlive
   TensorNumbers nodes_;
 };
 
@@ -102,11 +106,17 @@ class TapeStack {
     if (pauses_ > 0) return;
     for (Tape* tape : tapes_) tape->record(def, operands, attrs, result);
   }
+  /// The symbols of the trace that is beginning.
+  void trace_begins(const std::shared_ptr<SymbolTable>& symbols) { symbols_ = symbols; }
+  void trace_ends() { symbols_ = nullptr; }
 
   /// A tape listens while this lives.
   class Listening {
    public:
-    Listening(TapeStack& stack, Tape& tape) : stack_(stack) { stack_.tapes_.push_back(&tape); }
+    Listening(TapeStack& stack, Tape& tape) : stack_(stack) {
+      if (stack_.symbols_) tape.keep_alive(stack_.symbols_);
+      stack_.tapes_.push_back(&tape);
+    }
     ~Listening() { stack_.tapes_.pop_back(); }
     Listening(const Listening&) = delete;
     Listening& operator=(const Listening&) = delete;
@@ -130,6 +140,7 @@ class TapeStack {
  private:
   std::vector<Tape*> tapes_;  // outermost first
   int pauses_ = 0;
+  std::shared_ptr<SymbolTable> symbols_;  // of the trace being recorded
 };
 
 /// Another handle to the same elements, through an op that changes nothing: the tapes that listen know that

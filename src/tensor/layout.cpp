@@ -34,14 +34,8 @@ bool is_constant(Dim d, int64_t value) {
   return !d.symbol() && d.hint() == value;
 }
 
-// Whether two sizes are equal in this run, and then guarded to be so. A no is not guarded: callers use it
-// where treating equal sizes as different is slower but right.
-bool equal_now(Dim a, Dim b) {
-  return a.hint() == b.hint() && a == b;
-}
-
 bool is_empty(const Shape& shape) {
-  return std::any_of(shape.begin(), shape.end(), [](Dim d) { return equal_now(d, 0); });
+  return std::any_of(shape.begin(), shape.end(), [](Dim d) { return d == 0; });
 }
 
 }  // namespace
@@ -73,12 +67,32 @@ Dims contiguous_strides(const Shape& shape) {
   return strides;
 }
 
+Dims in_run(const Dims& dims, std::span<const Scalar> symbols) {
+  Dims out;
+  for (Dim d : dims) out.push_back(d.in_run(symbols));
+  return out;
+}
+
+Layout in_run(const Layout& layout, std::span<const Scalar> symbols) {
+  return {in_run(layout.shape, symbols), in_run(layout.strides, symbols), layout.offset.in_run(symbols)};
+}
+
+Dims without_symbols(const Dims& dims) {
+  Dims out;
+  for (Dim d : dims) out.push_back(d.hint());
+  return out;
+}
+
+Layout without_symbols(const Layout& layout) {
+  return {without_symbols(layout.shape), without_symbols(layout.strides), layout.offset.hint()};
+}
+
 bool Layout::is_contiguous() const {
   Dim expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {
     if (is_constant(shape[i], 1)) continue;
-    if (!equal_now(strides[i], expected)) {
-      if (equal_now(shape[i], 1)) continue;
+    if (!(strides[i] == expected)) {
+      if (shape[i] == 1) continue;
       return is_empty(shape);
     }
     expected = expected * shape[i];
@@ -122,9 +136,9 @@ Layout expand(const Layout& in, const Shape& shape) {
     const Dim from = i < added ? Dim(1) : in.shape[i - added];
     if (from.same(shape[i]) && i >= added) {
       out.strides[i] = in.strides[i - added];
-    } else if (!is_constant(from, 1) && equal_now(from, shape[i])) {
+    } else if (!is_constant(from, 1) && from == shape[i]) {
       out.strides[i] = in.strides[i - added];
-    } else if (equal_now(from, 1)) {
+    } else if (from == 1) {
       if (shape[i] < 0) fail(ErrorKind::value, "expand: {} has a negative size", to_string(shape));
       out.strides[i] = 0;
     } else {
@@ -146,7 +160,7 @@ Layout insert_axis(const Layout& in, int axis) {
 
 Layout remove_axis(const Layout& in, int axis) {
   const int at = normalize_axis(axis, in.rank(), "squeeze");
-  if (!equal_now(in.shape[at], 1)) {
+  if (!(in.shape[at] == 1)) {
     fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axis, to_string(in.shape),
          in.shape[at].hint());
   }
@@ -259,7 +273,7 @@ namespace {
 // Axes [begin, end) of a layout can be walked as one: each stride is the next axis's stride times its extent.
 bool is_mergeable(const Layout& in, int begin, int end) {
   for (int i = begin; i + 1 < end; ++i) {
-    if (!equal_now(in.strides[i], in.shape[i + 1] * in.strides[i + 1])) return false;
+    if (!(in.strides[i] == in.shape[i + 1] * in.strides[i + 1])) return false;
   }
   return true;
 }
@@ -285,7 +299,7 @@ std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
   while (old_end < in.rank() && new_end < shape.rank()) {
     const int old_begin = old_end, new_begin = new_end;
     Dim old_count = in.shape[old_end++], new_count = shape[new_end++];
-    while (!equal_now(old_count, new_count)) {
+    while (!(old_count == new_count)) {
       if (new_count.hint() < old_count.hint() && new_end < shape.rank())
         new_count = new_count * shape[new_end++];
       else if (new_count.hint() > old_count.hint() && old_end < in.rank())
@@ -302,7 +316,7 @@ std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
   }
   if (old_end < in.rank()) return std::nullopt;
   for (; new_end < shape.rank(); ++new_end) {  // only extents of 1 are left
-    if (!equal_now(shape[new_end], 1)) return std::nullopt;
+    if (!(shape[new_end] == 1)) return std::nullopt;
     out.strides[new_end] = 1;
   }
   return out;
@@ -326,9 +340,9 @@ namespace {
 std::optional<Dim> broadcast_extent(Dim a, Dim b) {
   if (is_constant(a, 1)) return b;
   if (is_constant(b, 1)) return a;
-  if (equal_now(a, b)) return a.symbol() ? b : a;
-  if (equal_now(a, 1)) return b;
-  if (equal_now(b, 1)) return a;
+  if (a == b) return a.symbol() ? b : a;
+  if (a == 1) return b;
+  if (b == 1) return a;
   return std::nullopt;
 }
 

@@ -76,8 +76,8 @@ struct Layout {
 
   static Layout contiguous(const Shape& shape) { return {shape, contiguous_strides(shape), 0}; }
   int rank() const { return shape.rank(); }
-  /// Row-major without gaps (any offset). Extents of 1 and empty shapes do not disturb it. A yes that rests on
-  /// symbolic sizes is guarded; a no is not, for what is right for any strides is right for these.
+  /// Row-major without gaps (any offset). Extents of 1 and empty shapes do not disturb it. Questions about symbolic
+  /// sizes are guarded whatever the answer: it decides which layouts library calls see.
   bool is_contiguous() const;
 };
 
@@ -85,6 +85,13 @@ struct Layout {
 inline bool same(const Layout& a, const Layout& b) {
   return same(a.shape, b.shape) && same(a.strides, b.strides) && a.offset.same(b.offset);
 }
+
+/// The layout in a run with these values of the symbols; its own if it has none.
+Dims in_run(const Dims& dims, std::span<const Scalar> symbols);
+Layout in_run(const Layout& layout, std::span<const Scalar> symbols);
+/// Symbols replaced by their hints: what is left of a layout when its trace is over.
+Dims without_symbols(const Dims& dims);
+Layout without_symbols(const Layout& layout);
 
 // Views. Each gives the layout of a view of a tensor laid out as `in`, or throws Failure (shape, index).
 // `axis` arguments count from the end when negative.

@@ -1,6 +1,7 @@
 #include "tensor/symbol.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 
@@ -105,6 +106,73 @@ struct Product {
   }
 };
 
+// An integer symbol as a sum of products, expanded: (i + 1) * b as i * b + b.
+class Polynomial {
+ public:
+  explicit Polynomial(const Symbol* s) { terms_ = expand(s, 0); }
+
+  void subtract(const Polynomial& other) {
+    if (!is_small() || !other.is_small()) return terms_.clear();
+    for (const Term& term : other.terms_) add(terms_, {term.factors, wrapping_sub(0, term.coefficient)});
+    std::erase_if(terms_, [](const Term& t) { return t.coefficient == 0; });
+    is_known_ = true;
+  }
+
+  /// The only product that is left, if one is (none: 0).
+  std::optional<std::pair<std::vector<const Symbol*>, int64_t>> single() const {
+    if (!is_known_ || terms_.size() > 1) return std::nullopt;
+    if (terms_.empty()) return std::pair<std::vector<const Symbol*>, int64_t>{{}, 0};
+    return std::pair{terms_[0].factors, terms_[0].coefficient};
+  }
+
+ private:
+  struct Term {
+    std::vector<const Symbol*> factors;  // in order of creation
+    int64_t coefficient;
+  };
+  static constexpr size_t kMaxTerms = 8;  // sizes and offsets have few; longer ones are left as they are
+  static constexpr int kMaxDepth = 8;
+
+  bool is_small() const { return !terms_.empty() && terms_.size() <= kMaxTerms; }
+
+  static void add(std::vector<Term>& terms, Term term) {
+    for (Term& other : terms) {
+      if (other.factors != term.factors) continue;
+      other.coefficient = wrapping_add(other.coefficient, term.coefficient);
+      return;
+    }
+    terms.push_back(std::move(term));
+  }
+
+  static Term multiply(const Term& x, const Term& y) {
+    Term out{x.factors, wrapping_mul(x.coefficient, y.coefficient)};
+    out.factors.insert(out.factors.end(), y.factors.begin(), y.factors.end());
+    std::sort(out.factors.begin(), out.factors.end(), [](const Symbol* a, const Symbol* b) { return a->id < b->id; });
+    return out;
+  }
+
+  static std::vector<Term> expand(const Symbol* s, int depth) {
+    if (is_constant(s)) return {{{}, s->hint.integer}};
+    const bool is_sum = is_expression(s, ScalarOp::add), is_product = is_expression(s, ScalarOp::mul);
+    if ((!is_sum && !is_product) || depth == kMaxDepth) return {{{s}, 1}};
+    const std::vector<Term> a = expand(s->a, depth + 1), b = expand(s->b, depth + 1);
+    if (is_product && a.size() * b.size() > kMaxTerms) return {{{s}, 1}};
+    std::vector<Term> out;
+    if (is_sum) {
+      out = a;
+      for (const Term& term : b) add(out, term);
+      return out;
+    }
+    for (const Term& x : a) {
+      for (const Term& y : b) add(out, multiply(x, y));
+    }
+    return out;
+  }
+
+  std::vector<Term> terms_;
+  bool is_known_ = false;
+};
+
 }  // namespace
 
 const Symbol* SymbolTable::intern(Symbol symbol) {
@@ -128,7 +196,13 @@ const Symbol* SymbolTable::input(Scalar hint) {
 
 const Symbol* SymbolTable::size_input(int64_t hint) {
   const Symbol* size = input(Scalar::of(hint));
-  settled_.insert(apply(ScalarOp::lt, size, constant(Scalar::of(int64_t{0}))));
+  for (int64_t small : {0, 1, 2}) {
+    const Symbol* limit = constant(Scalar::of(small));
+    settled_.insert(apply(ScalarOp::lt, size, limit));
+    if (small == 2) break;
+    settled_.insert(apply(ScalarOp::eq, size, limit));
+    settled_.insert(apply(ScalarOp::ne, size, limit));
+  }
   return size;
 }
 
@@ -206,11 +280,15 @@ const Symbol* SymbolTable::difference(const Symbol* a, const Symbol* b) {
   const Symbol* rest = constant(Scalar::of(wrapping_sub(x.constant, y.constant)));
   if (!y.base) return apply(ScalarOp::add, a, constant(Scalar::of(wrapping_sub(0, y.constant))));
   if (x.base == y.base) return rest;
-  if (x.base && is_expression(x.base, ScalarOp::add)) {  // (p + q) - q
-    if (x.base->a == y.base) return apply(ScalarOp::add, x.base->b, rest);
-    if (x.base->b == y.base) return apply(ScalarOp::add, x.base->a, rest);
-  }
-  return nullptr;
+  if (!x.base) return nullptr;
+  // (i + 1) * b - i * b is b: the length of a slice from one expression to another.
+  Polynomial terms(x.base);
+  terms.subtract(Polynomial(y.base));
+  const auto single = terms.single();
+  if (!single) return nullptr;
+  const Symbol* result = constant(Scalar::of(single->second));
+  for (const Symbol* factor : single->first) result = apply(ScalarOp::mul, result, factor);
+  return apply(ScalarOp::add, result, rest);
 }
 
 const Symbol* SymbolTable::product(const Symbol* a, const Symbol* b) {

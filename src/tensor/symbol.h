@@ -38,7 +38,8 @@ struct SymbolGuard {
 class SymbolTable {
  public:
   const Symbol* input(Scalar hint);           // a new input slot
-  const Symbol* size_input(int64_t hint);     // one for an extent, which needs no guard against being negative
+  /// One for an extent that is 2 or more in every run, so that no guard need say so: extents of 0 and 1 are facts.
+  const Symbol* size_input(int64_t hint);
   const Symbol* constant(Scalar value);
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);
 
@@ -92,6 +93,8 @@ class Dim {
   /// The value, which the trace from now on depends on.
   int64_t pin() const { return symbol_ ? pin_symbol() : value_; }
   const Symbol* symbol() const { return symbol_; }
+  /// The value in a run with these values of the symbols.
+  int64_t in_run(std::span<const Scalar> symbols) const { return symbol_ ? symbols[symbol_->id].integer : value_; }
   /// Whether the two are surely equal: the same number or the same symbol. Records no guard.
   bool same(Dim other) const { return value_ == other.value_ && symbol_ == other.symbol_; }
 

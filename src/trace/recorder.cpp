@@ -20,11 +20,11 @@ Tensor Recorder::deferred(uint32_t value, DType dtype, const Layout& layout) {
   return Tensor(std::move(data));
 }
 
-Tensor Recorder::input(const Tensor& tensor, uint32_t slot) {
+Tensor Recorder::input(DType dtype, const Layout& layout, uint32_t slot) {
   Value value;
   value.slot = static_cast<int32_t>(slot);
-  value.dtype = tensor.dtype();
-  value.layout = tensor.layout();
+  value.dtype = dtype;
+  value.layout = layout;
   value.layout.offset = 0;
   values_.push_back(value);
   return deferred(static_cast<uint32_t>(values_.size()) - 1, value.dtype, value.layout);
@@ -86,7 +86,7 @@ Recorder::Cut Recorder::cut(uint32_t first_slot) {
 
 Tensor Recorder::concrete(const Tensor& tensor, const Run& run) const {
   const Tensor& base = run.values[static_cast<size_t>(slot_of(tensor))];
-  Layout layout = tensor.layout();
+  Layout layout = without_symbols(tensor.layout());
   layout.offset = layout.offset + base.layout().offset;
   return base.with_layout(layout);
 }

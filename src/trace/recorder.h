@@ -30,8 +30,8 @@ class Recorder : public Recording {
   SymbolTable& symbols() { return *symbols_; }
   const std::shared_ptr<SymbolTable>& shared_symbols() const { return symbols_; }
 
-  /// A deferred tensor that stands for the tensor in `slot` of the run.
-  Tensor input(const Tensor& tensor, uint32_t slot);
+  /// A deferred tensor that stands for the one in `slot` of the run, which is laid out so (its sizes may be symbols).
+  Tensor input(DType dtype, const Layout& layout, uint32_t slot);
   /// Adds an op and gives its deferred result. All tensor operands must be deferred here.
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 Span span);

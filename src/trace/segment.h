@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "graph/plan.h"
 #include "trace/recorder.h"
+#include "trace/sized_plans.h"
 
 namespace tsl::trace {
 
@@ -28,7 +28,7 @@ struct Segment {
   uint32_t first_symbol = 0, end_symbol = 0;
   std::vector<SymbolGuard> guards;
 
-  std::unique_ptr<graph::Executable> plan;   // null if the segment computes no tensors
+  std::unique_ptr<SizedPlans> plans;         // null if the segment computes no tensors
   std::vector<uint32_t> input_slots;         // per plan input: slot of the run
   uint32_t first_output = 0;                 // slot of the plan's first output
   std::vector<bool> donatable;               // per plan input: not needed by any later part of the way
@@ -41,8 +41,9 @@ struct Segment {
 /// Whether the segment's facts hold in this run. Computes its symbols; run.symbols already holds its inputs.
 bool guards_hold(const Segment& segment, Run& run);
 
-/// Runs the segment's plan and appends its outputs to the run. `donated` is per plan input, or empty.
-graph::RunError run_plan(Segment& segment, Run& run, std::span<const bool> donated);
+/// Runs the segment's plan and appends its outputs to the run. `donated` is per plan input, or empty. False if it
+/// failed, and then nothing has happened: interpreted, the same code will find out why.
+bool run_plan(Segment& segment, Run& run, std::span<const bool> donated);
 
 /// Reads one element on the host.
 Scalar element(const Tensor& zero_dimensional);

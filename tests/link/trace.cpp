@@ -6,7 +6,7 @@ using namespace tsl;
 int main() {
   trace::Recorder recorder(std::make_shared<SymbolTable>());
   const Tensor host(DType::f32, Layout::contiguous({2}), nullptr);
-  const Tensor x = recorder.input(host, 0);
+  const Tensor x = recorder.input(host.dtype(), host.layout(), 0);
   const Operand operands[] = {x};
   const Tensor y = recorder.record(op_def(Op::neg), operands, {}, {DType::f32, x.shape()}, {});
   const trace::Recorder::Cut cut = recorder.cut(1);

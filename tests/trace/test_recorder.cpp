@@ -14,7 +14,8 @@ Tensor elements(const Shape& shape) {
 struct Fixture {
   std::shared_ptr<SymbolTable> symbols = std::make_shared<SymbolTable>();
   Recorder recorder{symbols};
-  Tensor x = recorder.input(elements({3}), 0);
+  const Tensor given = elements({3});
+  Tensor x = recorder.input(given.dtype(), given.layout(), 0);
 
   Tensor exp(const Tensor& t) {
     const Operand operand(t);

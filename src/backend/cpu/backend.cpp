@@ -43,7 +43,7 @@ class CpuExecutable : public graph::Executable {
       if (state.error) break;
     }
     if (!state.error) {
-      for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = make_output(plan_.outputs[i], inputs);
+      for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = make_output(plan_.outputs[i], inputs, symbols);
     }
     for (Ref<Storage>& storage : storages_) storage = nullptr;
     arena_ = nullptr;
@@ -97,11 +97,12 @@ class CpuExecutable : public graph::Executable {
     return {};
   }
 
-  Tensor make_output(const PlanOutput& out, std::span<const Tensor> inputs) const {
+  Tensor make_output(const PlanOutput& out, std::span<const Tensor> inputs, std::span<const Scalar> symbols) const {
     const Buffer& buffer = plan_.buffers[out.buffer];
-    if (buffer.kind == Buffer::Kind::output) return Tensor(out.dtype, out.layout, storages_[buffer.index]);
-    const Tensor& input = inputs[buffer.index];
     Layout layout = out.layout;
+    layout.offset = layout.offset.in_run(symbols);
+    if (buffer.kind == Buffer::Kind::output) return Tensor(out.dtype, layout, storages_[buffer.index]);
+    const Tensor& input = inputs[buffer.index];
     layout.offset = layout.offset + input.layout().offset;
     return input.with_layout(layout);
   }

@@ -10,6 +10,13 @@
 
 #include "base/error.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, bytes) static_cast<void>(0)
+#define ASAN_UNPOISON_MEMORY_REGION(data, bytes) static_cast<void>(0)
+#endif
+
 namespace tsl::cpu {
 
 namespace {
@@ -76,10 +83,13 @@ Ref<Storage> CachingAllocator::allocate(uint64_t bytes) {
     if (!data) refuse();
     storage = new Storage(this, data, size, Device{});
   }
+  // The sanitizer sees blocks only as a tensor sees them: what is past its elements is not to be touched.
+  ASAN_POISON_MEMORY_REGION(storage->data(), storage->bytes());
+  ASAN_UNPOISON_MEMORY_REGION(storage->data(), bytes);
   stats_.live_bytes += storage->bytes();
   if (stats_.live_bytes > stats_.peak_bytes) stats_.peak_bytes = stats_.live_bytes;
 #ifdef TSL_POISON
-  std::memset(storage->data(), 0xFF, storage->bytes());  // NaN in every float dtype
+  std::memset(storage->data(), 0xFF, bytes);  // NaN in every float dtype
 #endif
   return Ref<Storage>(storage);
 }
@@ -87,6 +97,7 @@ Ref<Storage> CachingAllocator::allocate(uint64_t bytes) {
 void CachingAllocator::free(Storage* storage) {
   stats_.live_bytes -= storage->bytes();
   stats_.cached_bytes += storage->bytes();
+  ASAN_POISON_MEMORY_REGION(storage->data(), storage->bytes());
   free_[class_of(storage->bytes())].push_back(storage);
 }
 
@@ -94,6 +105,7 @@ void CachingAllocator::release_cache() {
   for (std::vector<Storage*>& list : free_) {
     for (Storage* storage : list) {
       stats_.cached_bytes -= storage->bytes();
+      ASAN_UNPOISON_MEMORY_REGION(storage->data(), storage->bytes());
       std::free(storage->data());
       delete storage;
     }

@@ -58,12 +58,12 @@ OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunSta
 const std::byte* OpRun::data(int arg) const {
   int position = 0;
   for (int i = 0; i < arg; ++i) position += node.args[i].is_tensor();
-  return state.buffers[kernel_.buffers[position]] + layout(arg).offset.hint() * static_cast<int64_t>(size_of(dtype(arg)));
+  return state.buffers[kernel_.buffers[position]] + offset(layout(arg)) * static_cast<int64_t>(size_of(dtype(arg)));
 }
 
 const std::byte* OpRun::in_order(int arg, const Layout& order) {
   const size_t size = size_of(dtype(arg));
-  const std::byte* base = data(arg) + (order.offset.hint() - layout(arg).offset.hint()) * static_cast<int64_t>(size);
+  const std::byte* base = data(arg) + (offset(order) - offset(layout(arg))) * static_cast<int64_t>(size);
   const auto [access, walk] = walk_of(order);
   if (is_linear(access, walk)) return base;
   const int64_t count = count_of(order.shape);

@@ -30,6 +30,11 @@ class OpRun {
   std::byte* temporary(uint64_t bytes);
 
  private:
+  /// In this run: an offset may be a symbol.
+  int64_t offset(const Layout& layout) const {
+    return layout.offset.symbol() ? state.symbols[layout.offset.symbol()->id].integer : layout.offset.hint();
+  }
+
   const graph::Plan& plan_;
   const graph::Kernel& kernel_;
   std::vector<Ref<Storage>> temporaries_;

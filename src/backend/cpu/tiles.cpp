@@ -22,7 +22,8 @@ constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
 Access make_access(const graph::IndexMap& map) {
   Access access;
   access.rank = map.strides.rank();
-  access.offset = map.offset.hint();
+  access.symbolic_offset = map.offset.symbol();
+  if (!access.symbolic_offset) access.offset = map.offset.hint();
   for (int i = 0; i < access.rank; ++i) access.stride[i] = map.strides[i].hint();
   return access;
 }

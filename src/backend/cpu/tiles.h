@@ -55,6 +55,7 @@ struct Walk {
 struct Access {
   std::array<int64_t, 2 * kMaxRank> stride{};     // by loop of the kernel, in elements
   int64_t offset = 0;
+  const Symbol* symbolic_offset = nullptr;        // in place of `offset`, if a run decides it
   int rank = 0;
 };
 

@@ -24,7 +24,12 @@ struct TileProgram::Worker {
   const Range& range(graph::Level level) const {
     return level == graph::Level::full ? full : level == graph::Level::row ? row : total;
   }
-  std::byte* address(const Step& step) const { return state.buffers[step.buffer]; }
+  /// Of what the step's access says is element 0, but for its own fixed offset.
+  std::byte* address(const Step& step) const {
+    std::byte* base = state.buffers[step.buffer];
+    const Symbol* offset = step.access.symbolic_offset;
+    return offset ? base + state.symbols[offset->id].integer * step.size : base;
+  }
   Scalar scalar(Scalar constant, const Symbol* symbol) const {
     return symbol ? state.symbols[symbol->id] : constant;
   }

@@ -1,0 +1,77 @@
+#include "trace/sized_plans.h"
+
+#include <algorithm>
+
+#include "graph/passes.h"
+
+namespace tsl::trace {
+
+namespace {
+
+// Plans kept for one segment. Sizes beyond that come and go, and are compiled again when they come back.
+constexpr size_t kMaxSizes = 64;
+
+/// Adds the inputs that `symbol` is computed from.
+void add_inputs(const Symbol* symbol, std::vector<uint32_t>& ids) {
+  if (!symbol || symbol->kind == Symbol::Kind::constant) return;
+  if (symbol->kind == Symbol::Kind::input) {
+    if (std::find(ids.begin(), ids.end(), symbol->id) == ids.end()) ids.push_back(symbol->id);
+    return;
+  }
+  add_inputs(symbol->a, ids);
+  add_inputs(symbol->b, ids);
+}
+
+}  // namespace
+
+SizedPlans::SizedPlans(graph::Backend& backend, graph::Graph graph, const graph::CompileLog* log)
+    : backend_(backend), log_(log), graph_(std::move(graph)) {
+  find_size_symbols();
+}
+
+void SizedPlans::find_size_symbols() {
+  std::vector<const Symbol*> seen;  // most sizes of a graph are the same few expressions
+  const auto add = [&](const Dims& dims) {
+    for (Dim d : dims) {
+      if (!d.symbol() || std::find(seen.begin(), seen.end(), d.symbol()) != seen.end()) continue;
+      seen.push_back(d.symbol());
+      add_inputs(d.symbol(), size_symbols_);
+    }
+  };
+  const auto add_layout = [&](const Layout& layout) {
+    add(layout.shape);
+    add(layout.strides);
+  };
+  for (graph::NodeId id = 0; id < graph_.size(); ++id) {
+    const graph::Node& node = graph_[id];
+    add(node.shape);
+    add(node.attrs.dims);
+    add_layout(node.input_layout);
+    add_layout(node.attrs.view);
+    for (const graph::Arg& arg : node.args) add_layout(arg.layout);
+  }
+  for (const graph::Output& output : graph_.outputs) add_layout(output.layout);
+}
+
+bool SizedPlans::fits(const Entry& entry, std::span<const Scalar> symbols) const {
+  for (size_t i = 0; i < size_symbols_.size(); ++i) {
+    if (entry.sizes[i] != symbols[size_symbols_[i]].integer) return false;
+  }
+  return true;
+}
+
+graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return fits(e, symbols); });
+  if (found != entries_.end()) {
+    if (found != entries_.begin()) std::rotate(entries_.begin(), found, found + 1);
+    return *entries_.front().plan;
+  }
+  Entry entry;
+  for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
+  entry.plan = backend_.prepare(graph::compile(graph::with_sizes(graph_, symbols), log_));
+  if (entries_.size() == kMaxSizes) entries_.pop_back();
+  entries_.insert(entries_.begin(), std::move(entry));
+  return *entries_.front().plan;
+}
+
+}  // namespace tsl::trace
