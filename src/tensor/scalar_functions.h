@@ -87,11 +87,22 @@ TSL_FN ExpPartsF exp_parts_f(float x) {
           as_float(static_cast<Word>(exponent - half + 127) << 23)};
 }
 
+/// (1 + r + r^2 q(r)) 2^n with fused steps, where each halves what is left to do; errors 2^-25 in r, 2^-28 in q. A power
+/// of two and a factor make 2^n, since n may be beyond what one has; their product rounds where the result is subnormal.
 TSL_FN float s_exp(float x) {
-  bool over = x > 89.0f, under = x < -104.0f;
-  ExpPartsF e = exp_parts_f(select(over | under, 0.0f, x));
-  float y = (1 + e.m) * e.power * e.rest;
-  return select(over, infinity<float>(), select(under, 0.0f, y));
+  float t = clamp(x, -104.0f, 89.0f);  // there the result is 0, or overflows
+  float shifted = fused(t, 0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, t));
+  float q = 0x1.6a2352p-10f;
+  q = fused(q, r, 0x1.123a6cp-7f);
+  q = fused(q, r, 0x1.5558f4p-5f);
+  q = fused(q, r, 0x1.555490p-3f);
+  q = fused(q, r, 0x1.fffffcp-2f);
+  bool small = x < -80.0f;
+  Word bias = select(small, 127u + 64u, 127u - 1u) << 23;
+  float power = as_float((bits_of(shifted) << 23) + bias);
+  float factor = select(small, select(x < -104.0f, 0.0f, 0x1p-64f), 2.0f);
+  return (1 + fused(r * r, q, r)) * power * factor;
 }
 TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(x); }
 TSL_SHORT_UNARY(exp)

@@ -1,6 +1,7 @@
 // The prebuilt tile kernels: tight loops over contiguous memory, compiled once per instruction set.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +51,36 @@ using ScanKernel = void (*)(void* out, const void* in, size_t n);
 /// `out` is i64 (random_bits) or a float dtype.
 using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
 
+/// Elements that a chain has in hand at a time: a few registers full.
+inline constexpr size_t kStrip = 128;
+
+/// What a chain does with its accumulator, a strip of f32. The binary ones take their other operand from memory; sub_from and div_into have
+/// it on the left.
+enum class ChainCode : uint8_t {
+  load, store, add, sub, sub_from, mul, div, div_into, square, neg, relu,
+  sum, prod, max, min,  // combine the accumulator into kReduceLanes lanes at the operand, which fold later
+  call,                 // a map kernel from memory to memory; the accumulator is lost
+  prefetch,             // the operand will be read soon
+};
+
+struct ChainInstr {
+  ChainCode code;
+  bool is_one = false;              // the operand is one f32 for all elements
+  uint16_t operand = 0;             // of call: where the result goes
+  std::array<uint16_t, 3> in{};     // of call; of prefetch, the first byte of a strip's and the one after the last
+  MapKernel call = nullptr;
+};
+
+/// An operand in memory: where its first strip is, and how many bytes on the next one; 0 if they are the same.
+struct ChainOperand {
+  std::byte* at = nullptr;
+  size_t step = 0;
+};
+
+/// Runs all of `code` on one strip after the other, for elements [begin, end) of a row; `operands` are at `begin`.
+/// All of a strip may be read and written unless it is call's, also where the last one has fewer elements.
+using ChainKernel = void (*)(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin, size_t end);
+
 struct KernelTable {
   MapKernel map[kOpCount][kDTypeCount] = {};          // by op and operand dtype (where: of its last two operands);
                                                       // null where the op's dtype rule admits no such operand
@@ -59,6 +90,7 @@ struct KernelTable {
   ArgKernel argmin[kDTypeCount] = {};
   ScanKernel cumsum[kDTypeCount] = {};
   ScanKernel cumprod[kDTypeCount] = {};
+  ChainKernel chain = nullptr;
   RandomKernel random_bits = nullptr;
   RandomKernel random_uniform[kDTypeCount] = {};
   RandomKernel random_normal[kDTypeCount] = {};

@@ -1,33 +1,21 @@
 // The CPU's caching allocator.
 #pragma once
 
-#include <array>
-#include <vector>
-
-#include "tensor/tensor.h"
+#include "tensor/block_cache.h"
 
 namespace tsl::cpu {
 
-/// Blocks are 64-byte aligned, come in size classes (powers of two and three quarters between) and wait in lists
-/// for reuse when freed. Fresh memory is given up to the system only by release_cache(), or when it runs out.
-class CachingAllocator : public Allocator {
+/// Blocks are 64-byte aligned, large ones of huge pages. Together they may take what memory the machine has.
+class CachingAllocator : public BlockCache {
  public:
   CachingAllocator();
   ~CachingAllocator() override;
-  Ref<Storage> allocate(uint64_t bytes) override;
-  void free(Storage* storage) override;
-  void release_cache() override;
-  Stats stats() const override { return stats_; }
 
- private:
-  static constexpr int kClasses = 4 * 48;
-  static int class_of(uint64_t bytes);
-  static uint64_t class_bytes(int size_class);
-  void* ask_system(uint64_t bytes);
-
-  std::array<std::vector<Storage*>, kClasses> free_;
-  Stats stats_;
-  uint64_t limit_;
+ protected:
+  void* take_from_system(uint64_t bytes) override;
+  void give_to_system(void* data, uint64_t bytes) override;
+  void on_hand_out(Storage& storage, uint64_t bytes) override;
+  void on_take_back(Storage& storage) override;
 };
 
 }  // namespace tsl::cpu

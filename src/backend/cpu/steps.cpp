@@ -44,6 +44,7 @@ void TileProgram::execute(Worker& worker, const Step& step) const {
     case Step::Kind::gather: execute_gather(worker, step); break;
     case Step::Kind::generate: execute_generate(worker, step); break;
     case Step::Kind::store: execute_store(worker, step); break;
+    case Step::Kind::chain: execute_chain(worker, chains_[step.chain]); break;
   }
 }
 
@@ -53,7 +54,7 @@ void TileProgram::fill_scalars(Worker& worker) const {
     std::byte* out = worker.memory + step.slot;
     worker.value(step.dst) = out;
     const ScalarBits bits = to_bits(worker.scalar(step.scalar, step.symbol), step.dtype);
-    fill(out, bits.bytes, step.size, worker.range(step.level).count);
+    fill(out, bits.bytes, step.size, step.repeat);
   }
 }
 
@@ -77,7 +78,7 @@ void TileProgram::execute_load(Worker& worker, const Step& step) const {
 std::byte* TileProgram::result(Worker& worker, const Step& step) const {
   std::byte* out = worker.memory + step.slot;
   if (step.direct >= 0) {
-    const Step& store = steps_[step.direct];
+    const Step& store = direct_stores_[step.direct];
     const Range& range = worker.range(store.level);
     if (is_linear(store.access, range.walk)) {
       out = worker.address(store) + (origin_of(store.access, range.walk) + range.start) * store.size;

@@ -2,6 +2,7 @@
 #include "backend/cpu/tiles.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace tsl::cpu {
@@ -16,7 +17,7 @@ namespace {
 // Elements of a tile: a few registers of this length live in a 32 KiB first-level cache.
 constexpr int64_t kTileElements = 2048;
 // A tile of a column reduction may hold up to this many elements a register: it lives in the second-level cache.
-constexpr int64_t kColumnTileElements = 64 * 1024;
+constexpr int64_t kColumnTileElements = 16 * 1024;
 constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
 
 Access make_access(const graph::IndexMap& map) {
@@ -46,15 +47,24 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   reduced_rank_ = kernel.reduced.rank();
   for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
   for (int i = 0; i < reduced_rank_; ++i) row_length_ *= extent_[kept_rank_ + i] = kernel.reduced[i].hint();
+  operations_ = static_cast<int64_t>(kernel.program.size());
+  by_rows_ = kernel.kind == graph::Template::row && row_length_ >= static_cast<int64_t>(kStrip);
   add_steps(kernel, plan);
+  order_steps();
   find_direct_stores(kernel, plan);
   if (kernel.kind == graph::Template::pointwise) form_ = Form::pointwise;
   else if (kernel.kind == graph::Template::row) form_ = Form::rows;
   else choose_form();
+  choose_tile();
+  if (tile_elements_ >= static_cast<int64_t>(kStrip)) form_chains();
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].kind == Step::Kind::reduce && steps_[i].level == Level::row) reduces_.push_back(static_cast<uint32_t>(i));
+  }
   place_registers();
 }
 
-/// Instructions become steps; where a full-level step reads a row-level register, a step spreads it first.
+/// Instructions become steps; where a full-level step reads a row-level register, a step spreads it first, unless the
+/// step will be part of a chain that does row by row.
 void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
   registers_ = static_cast<uint32_t>(kernel.program.size());
   std::map<uint32_t, uint32_t> spread;  // row-level register -> full-level copy
@@ -63,7 +73,7 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
     step.dst = r;
     const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
     const bool reads_full = step.level == Level::full || reduces_rows;
-    for (int i = 0; reads_full && i < step.arity; ++i) {
+    for (int i = 0; reads_full && !(by_rows_ && may_join(step)) && i < step.arity; ++i) {
       const uint32_t source = step.src[i];
       if (kernel.program[source].level == Level::full) continue;
       auto [it, is_new] = spread.try_emplace(source, registers_);
@@ -80,7 +90,6 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
       step.src[i] = it->second;
     }
     if (reduces_rows) {
-      reduces_.push_back(static_cast<uint32_t>(steps_.size()));
       partial_bytes_ += step.size;
     } else if (step.kind == Step::Kind::reduce) {
       step.kept_offset = kept_bytes_;
@@ -145,6 +154,26 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
   return step;
 }
 
+/// By phases: a phase ends with reductions, whose results the next one may use. First comes what is done once a row.
+/// Stores stay last, since what they write may be the memory of an input.
+void TileProgram::order_steps() {
+  std::vector<int> phase(registers_, 0);  // in which the register's value is there
+  std::vector<std::pair<int, size_t>> order;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    int latest = 0;
+    for (int k = 0; k < step.arity; ++k) latest = std::max(latest, phase[step.src[k]]);
+    const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
+    const bool is_last = step.kind == Step::Kind::store || step.level == Level::total;
+    if (step.kind != Step::Kind::store) phase[step.dst] = latest + reduces_rows;
+    order.emplace_back(is_last ? std::numeric_limits<int>::max() : 2 * latest + (step.level == Level::full || reduces_rows), i);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Step> sorted;
+  for (const auto& [key, i] : order) sorted.push_back(std::move(steps_[i]));
+  steps_ = std::move(sorted);
+}
+
 /// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of an
 /// input (donation) which a later step still reads.
 void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
@@ -170,7 +199,8 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
     Step& source = steps_[definition];
     if (source.kind == Step::Kind::load || source.kind == Step::Kind::scalar || source.direct >= 0) continue;
     if (source.level != steps_[i].level || read_later(steps_[i].buffer, definition)) continue;
-    source.direct = static_cast<int32_t>(i);
+    source.direct = static_cast<int32_t>(direct_stores_.size());
+    direct_stores_.push_back(steps_[i]);
   }
 }
 
@@ -200,7 +230,7 @@ void TileProgram::choose_form() {
   else form_ = Form::row_blocks;
 }
 
-void TileProgram::place_registers() {
+void TileProgram::choose_tile() {
   switch (form_) {
     case Form::pointwise:
       tile_ = tile_elements_ = std::min(rows_, kTileElements);
@@ -227,41 +257,95 @@ void TileProgram::place_registers() {
   }
   tile_elements_ = std::max<int64_t>(tile_elements_, 1);
   row_elements_ = std::max<int64_t>(row_elements_, 1);
-  // Linear scan: a register's memory is free again after its last use. Scalars are filled once and stay.
-  std::vector<size_t> last_use(registers_, 0);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = i;
+}
+
+namespace {
+
+/// Hands out pieces of a tile's memory, and those that were given back again.
+class Slots {
+ public:
+  explicit Slots(size_t reserved) : end_(aligned(reserved)) {}
+
+  int32_t take(size_t bytes) {
+    const auto reusable = free_.find(aligned(bytes));
+    if (reusable == free_.end()) return add(bytes);
+    const int32_t slot = reusable->second;
+    free_.erase(reusable);
+    return slot;
   }
-  std::multimap<uint32_t, int32_t> free;  // bytes -> slot
-  std::vector<std::pair<uint32_t, int32_t>> held(registers_, {0, -1});
-  uint32_t memory = registers_ * static_cast<uint32_t>(sizeof(void*));
-  memory = (memory + 63) / 64 * 64;
+  int32_t add(size_t bytes) {
+    end_ += aligned(bytes);
+    return static_cast<int32_t>(end_ - aligned(bytes));
+  }
+  void give_back(size_t bytes, int32_t slot) { free_.emplace(aligned(bytes), slot); }
+  uint32_t size() const { return end_; }
+
+ private:
+  static uint32_t aligned(size_t bytes) { return static_cast<uint32_t>((bytes + 63) / 64 * 64); }
+  uint32_t end_;
+  std::multimap<uint32_t, int32_t> free_;  // bytes -> slot
+};
+
+/// Calls visit(register) for all that a step reads.
+template <class Visit>
+void for_each_source(const Step& step, const std::vector<Chain>& chains, Visit visit) {
+  if (step.kind != Step::Kind::chain) {
+    for (int k = 0; k < step.arity; ++k) visit(step.src[k]);
+    return;
+  }
+  for (const Chain::Operand& operand : chains[step.chain].operands) {
+    if (!operand.is_result && operand.kind <= Chain::Operand::Kind::repeated) visit(operand.reg);
+  }
+}
+
+/// What a chain needs only while it runs.
+void place_chain(Chain& chain, Slots& slots) {
+  const size_t addresses = 2 * chain.operands.size() * sizeof(ChainOperand);
+  chain.slot = slots.take(addresses);
+  for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(kStrip * operand.size);
+  for (const Chain::Operand& operand : chain.operands) slots.give_back(kStrip * operand.size, operand.slot);
+  slots.give_back(addresses, chain.slot);
+}
+
+}  // namespace
+
+/// Linear scan: a register's memory is free again after its last use. Scalars are filled once and stay.
+void TileProgram::place_registers() {
+  std::vector<size_t> last_use(registers_, 0);
+  std::vector<bool> on_tile(registers_, false);  // read by steps that want a whole tile of it
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for_each_source(steps_[i], chains_, [&](uint32_t reg) {
+      last_use[reg] = i;
+      on_tile[reg] = on_tile[reg] || steps_[i].kind != Step::Kind::chain;
+    });
+  }
+  Slots slots(registers_ * sizeof(void*));
+  std::vector<std::pair<size_t, int32_t>> held(registers_, {0, -1});
+  auto define = [&](Step& step) {
+    const bool is_scalar = step.kind == Step::Kind::scalar;
+    step.repeat = step.level == Level::full ? tile_elements_ : row_elements_;
+    if (is_scalar && step.level == Level::full && !on_tile[step.dst]) step.repeat = kStrip;
+    const size_t bytes = static_cast<size_t>(step.repeat) * step.size;
+    step.slot = is_scalar ? slots.add(bytes) : slots.take(bytes);
+    if (!is_scalar) held[step.dst] = {bytes, step.slot};
+  };
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    if (step.kind != Step::Kind::store) {
-      // Row-level values of a pointwise kernel do not exist; elsewhere they are short.
-      const int64_t elements = step.level == Level::full ? tile_elements_ : row_elements_;
-      const uint32_t bytes = static_cast<uint32_t>((elements * step.size + 63) / 64 * 64);
-      auto reusable = step.kind == Step::Kind::scalar ? free.end() : free.find(bytes);
-      if (reusable != free.end()) {
-        step.slot = reusable->second;
-        free.erase(reusable);
-      } else {
-        step.slot = static_cast<int32_t>(memory);
-        memory += bytes;
-      }
-      held[step.dst] = {bytes, step.slot};
-      if (step.kind == Step::Kind::scalar) held[step.dst].second = -1;  // never freed
+    if (step.kind == Step::Kind::chain) {
+      for (Step& result : chains_[step.chain].results) define(result);
+      place_chain(chains_[step.chain], slots);
+    } else if (step.kind != Step::Kind::store) {
+      define(step);
     }
-    for (int k = 0; k < step.arity; ++k) {
-      auto& [bytes, slot] = held[step.src[k]];
-      if (slot >= 0 && last_use[step.src[k]] == i) {
-        free.emplace(bytes, slot);
+    for_each_source(step, chains_, [&](uint32_t reg) {
+      auto& [bytes, slot] = held[reg];
+      if (slot >= 0 && last_use[reg] == i) {
+        slots.give_back(bytes, slot);
         slot = -1;
       }
-    }
+    });
   }
-  slot_bytes_ = memory;
+  slot_bytes_ = slots.size();
 }
 
 }  // namespace tsl::cpu

@@ -60,8 +60,7 @@ Walk TileProgram::row_walk() const {
 /// Calls body(worker, tile) for every tile. `elements` sizes the work for the decision to use threads.
 template <class Body>
 void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread) const {
-  const int64_t work = elements * static_cast<int64_t>(steps_.size());
-  const bool parallel = thread < 0 && work >= kParallelWork && tiles > 1 && state.pool->size() > 1;
+  const bool parallel = thread < 0 && elements * operations_ >= kParallelWork && tiles > 1 && state.pool->size() > 1;
   const int64_t items = parallel ? std::min<int64_t>(tiles, state.pool->size() * kItemsPerThread) : 1;
   auto run_item = [&](int64_t item, int on) {
     Worker worker{state, (*state.scratch)[on].reserve(slot_bytes_), {}, {}};
@@ -75,6 +74,8 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
   if (parallel) state.pool->parallel_for(items, run_item);
   else run_item(0, std::max(thread, 0));
 }
+
+bool TileProgram::fills_threads() const { return rows_ * row_length_ * operations_ >= kParallelWork; }
 
 void TileProgram::run(RunState& state, int thread) const {
   if (rows_ > 0) {

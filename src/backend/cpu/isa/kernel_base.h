@@ -26,6 +26,7 @@ void add_reduce_kernels(KernelTable& table);
 void add_scan_kernels(KernelTable& table);
 void add_source_kernels(KernelTable& table);
 void add_copy_kernels(KernelTable& table);
+void add_chain_kernel(KernelTable& table);
 
 namespace {
 

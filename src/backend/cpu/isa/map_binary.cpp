@@ -8,14 +8,14 @@ namespace {
 /// By size: choosing copies bits.
 template <class T>
 bool map_where(void* out, const void* const* in, size_t n) {
-  const bool* c = static_cast<const bool*>(in[0]);
+  const uint8_t* c = static_cast<const uint8_t*>(in[0]);
   const T* a = static_cast<const T*>(in[1]);
   const T* b = static_cast<const T*>(in[2]);
   T* y = static_cast<T*>(out);
   TSL_VECTORIZE
   for (size_t i = 0; i < n; ++i) {
-    T first = a[i], second = b[i];
-    y[i] = math::s_where(c[i], first, second);
+    const T chosen = static_cast<T>(-static_cast<T>(c[i]));  // all ones or none: nothing here to branch on
+    y[i] = static_cast<T>((a[i] & chosen) | (b[i] & static_cast<T>(~chosen)));
   }
   return true;
 }

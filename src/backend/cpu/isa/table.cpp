@@ -12,6 +12,7 @@ void fill_table(KernelTable& table) {
   add_scan_kernels(table);
   add_source_kernels(table);
   add_copy_kernels(table);
+  add_chain_kernel(table);
 }
 
 }  // namespace tsl::cpu::TSL_ISA

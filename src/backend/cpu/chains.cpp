@@ -1,0 +1,409 @@
+// Joining steps into chains.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "backend/cpu/ranges.h"
+#include "backend/cpu/worker.h"
+
+namespace tsl::cpu {
+
+using graph::Level;
+
+namespace {
+
+using Operand = Chain::Operand;
+
+/// What an accumulator can do with f32; other ops are calls.
+struct Arithmetic {
+  Op op;
+  ChainCode code;                      // the accumulator is the left operand
+  std::optional<ChainCode> from_right; // … the right one
+};
+constexpr Arithmetic kArithmetic[] = {
+    {Op::add, ChainCode::add, ChainCode::add},      {Op::sub, ChainCode::sub, ChainCode::sub_from},
+    {Op::mul, ChainCode::mul, ChainCode::mul},      {Op::div, ChainCode::div, ChainCode::div_into},
+    {Op::square, ChainCode::square, std::nullopt},  {Op::neg, ChainCode::neg, std::nullopt},
+    {Op::relu, ChainCode::relu, std::nullopt},
+};
+
+const Arithmetic* arithmetic_of(const Step& step) {
+  if (step.dtype != DType::f32) return nullptr;
+  const auto* found = std::find_if(std::begin(kArithmetic), std::end(kArithmetic), [&](const Arithmetic& a) { return a.op == step.op; });
+  return found == std::end(kArithmetic) ? nullptr : found;
+}
+
+std::optional<ChainCode> reduction_of(const Step& step) {
+  if (step.dtype != DType::f32 || step.operand_size != sizeof(float)) return std::nullopt;
+  switch (step.op) {
+    case Op::sum: return ChainCode::sum;
+    case Op::prod: return ChainCode::prod;
+    case Op::max: return ChainCode::max;
+    case Op::min: return ChainCode::min;
+    default: return std::nullopt;
+  }
+}
+
+/// Writes the code of a chain. What a step leaves in the accumulator for the next one to take needs no memory, unless
+/// somebody else reads it.
+class ChainBuilder {
+ public:
+  /// `operand_of` tells what a register is that the chain does not compute; `is_kept` whether a result lives on.
+  template <class OperandOf, class IsKept>
+  static Chain build(const std::vector<Step>& members, int64_t row_length, OperandOf operand_of, IsKept is_kept) {
+    ChainBuilder builder;
+    builder.row_length_ = row_length;
+    for (const Step& step : members) {
+      if (step.kind == Step::Kind::reduce) builder.chain_.results.push_back(step);
+      else if (is_kept(step.dst)) builder.keep(step);
+      else builder.sizes_[step.dst] = step.size;
+    }
+    // Twice: the first time finds out which results are read from memory.
+    for (int pass = 0; pass < 2; ++pass) {
+      builder.restart();
+      for (const Step& step : members) builder.add(step, operand_of);
+    }
+    return std::move(builder.chain_);
+  }
+
+ private:
+  void keep(const Step& step) {
+    chain_.results.push_back(step);
+    sizes_[step.dst] = step.size;
+    kept_.insert(step.dst);
+    in_memory_.insert(step.dst);
+  }
+
+  void restart() {
+    chain_.code.clear();
+    chain_.operands.clear();
+    index_.clear();
+    accumulator_.reset();
+  }
+
+  template <class OperandOf>
+  void add(const Step& step, OperandOf& operand_of) {
+    auto memory = [&](uint32_t reg) { return operand(reg, operand_of, false); };
+    auto push_with = [&](ChainCode code, uint32_t reg) { push(code, operand(reg, operand_of, true)); };
+    auto bring = [&](uint32_t reg) {
+      if (accumulator_ != reg) push_with(ChainCode::load, reg);
+    };
+    if (step.kind == Step::Kind::reduce) {
+      bring(step.src[0]);
+      chain_.operands.push_back({Operand::Kind::lanes, step.dst, step.size, 0, -1, true});
+      push(*reduction_of(step), chain_.operands.size() - 1);
+      accumulator_ = step.src[0];
+      return;
+    }
+    const auto [left, right, third] = step.src;
+    const Arithmetic* arithmetic = arithmetic_of(step);
+    if (!arithmetic) {
+      ChainInstr call{ChainCode::call};
+      call.call = step.map;
+      for (int i = 0; i < step.arity; ++i) call.in[i] = static_cast<uint16_t>(memory(step.src[i]));
+      in_memory_.insert(step.dst);
+      call.operand = static_cast<uint16_t>(memory(step.dst));
+      chain_.code.push_back(call);
+      accumulator_.reset();
+      return;
+    }
+    if (step.arity == 1) {
+      bring(left);
+      push(arithmetic->code, 0);
+    } else if (left == right && step.op == Op::mul) {
+      bring(left);
+      push(ChainCode::square, 0);
+    } else if (accumulator_ == right && arithmetic->from_right) {
+      push_with(*arithmetic->from_right, left);
+    } else {
+      bring(left);
+      push_with(arithmetic->code, right);
+    }
+    accumulator_ = step.dst;
+    if (in_memory_.count(step.dst)) push(ChainCode::store, memory(step.dst));
+  }
+
+  void push(ChainCode code, size_t operand) {
+    const bool is_one = !chain_.operands.empty() && chain_.operands[operand].kind == Operand::Kind::one;
+    chain_.code.push_back({code, is_one, static_cast<uint16_t>(operand)});
+  }
+
+  /// The register's operand; of a result it says that it must be in memory. `may_be_one`: what is the same for all
+  /// elements need not be repeated.
+  template <class OperandOf>
+  size_t operand(uint32_t reg, OperandOf& operand_of, bool may_be_one) {
+    const auto computed = sizes_.find(reg);
+    if (computed != sizes_.end()) in_memory_.insert(reg);
+    const Operand found = computed == sizes_.end() ? operand_of(reg, may_be_one) : result(reg, computed->second);
+    auto [it, is_new] = index_.try_emplace({reg, found.kind}, chain_.operands.size());
+    if (is_new) chain_.operands.push_back(found);
+    return it->second;
+  }
+
+  Operand result(uint32_t reg, uint32_t size) const {
+    if (!kept_.count(reg)) return {Operand::Kind::scratch, reg, size, 0, -1, true};
+    return {Operand::Kind::elements, reg, size, row_length_ * size, -1, true};
+  }
+
+  Chain chain_;
+  std::map<uint32_t, uint32_t> sizes_;    // of the elements of what the chain computes
+  std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // of a register's operands
+  int64_t row_length_ = 0;
+  std::set<uint32_t> kept_, in_memory_;
+  std::optional<uint32_t> accumulator_;   // the register whose value it has
+};
+
+}  // namespace
+
+/// Whether a step can be part of a chain.
+bool TileProgram::may_join(const Step& step) const {
+  if (step.kind == Step::Kind::map) return step.level == Level::full && !step.fallible;
+  return step.kind == Step::Kind::reduce && step.level == Level::row && by_rows_ && reduction_of(step) &&
+         row_length_ <= static_cast<int64_t>(kReduceBlock);
+}
+
+/// Whether rows of what is loaded are consecutive elements, wherever each row begins.
+bool TileProgram::lies_in_rows(const Step& load) const {
+  Walk walk;
+  walk.rank = reduced_rank_;
+  for (int i = 0; i < reduced_rank_; ++i) {
+    walk.loop[i] = static_cast<int8_t>(kept_rank_ + i);
+    walk.extent[i] = extent_[kept_rank_ + i];
+  }
+  return is_linear(load.access, walk);
+}
+
+/// Neighbours that may join do, two of them or more. Loads and scalars do not come between them: they depend on nothing.
+void TileProgram::form_chains() {
+  std::vector<const Step*> definition(registers_, nullptr);
+  const std::vector<Step> steps = std::move(steps_);
+  for (const Step& step : steps) {
+    if (step.kind != Step::Kind::store) definition[step.dst] = &step;
+  }
+  std::vector<std::vector<Step>> groups;
+  std::vector<Step> members;
+  steps_.clear();
+  // A step alone stays itself, unless as part of a chain it need not have an operand repeated for all of a tile.
+  auto saves_repeating = [&](const Step& step) {
+    return std::any_of(step.src.begin(), step.src.begin() + step.arity, [&](uint32_t reg) {
+      return definition[reg]->level != Level::full || definition[reg]->kind == Step::Kind::scalar;
+    });
+  };
+  auto end_group = [&] {
+    if (members.size() > 1 || std::any_of(members.begin(), members.end(), saves_repeating)) {
+      Step chain;
+      chain.kind = Step::Kind::chain;
+      chain.chain = static_cast<uint32_t>(groups.size());
+      steps_.push_back(chain);
+      groups.push_back(std::move(members));
+    } else {
+      steps_.insert(steps_.end(), members.begin(), members.end());
+    }
+    members.clear();
+  };
+  // What reads the result of a reduction comes after all of the row.
+  auto waits_for = [&](const Step& step, const Step& member) {
+    return member.kind == Step::Kind::reduce && std::count(step.src.begin(), step.src.begin() + step.arity, member.dst) > 0;
+  };
+  for (const Step& step : steps) {
+    if (may_join(step)) {
+      if (std::any_of(members.begin(), members.end(), [&](const Step& member) { return waits_for(step, member); })) end_group();
+      members.push_back(step);
+    } else {
+      if (step.kind != Step::Kind::load && step.kind != Step::Kind::scalar) end_group();
+      steps_.push_back(step);
+    }
+  }
+  end_group();
+  compute_again(groups, definition);
+  build_chains(groups, definition);
+}
+
+/// One arithmetic op on what every chain can read anyway is done again by each chain that needs its result: that costs
+/// less than to keep it.
+void TileProgram::compute_again(std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) const {
+  auto is_at_hand = [&](uint32_t reg) {
+    const Step& step = *definition[reg];
+    return step.level == Level::row || step.kind == Step::Kind::load || step.kind == Step::Kind::scalar;
+  };
+  std::set<uint32_t> earlier;
+  for (std::vector<Step>& group : groups) {
+    std::set<uint32_t> own, again;
+    for (const Step& step : group) own.insert(step.dst);
+    for (const Step& step : group) {
+      for (int k = 0; k < step.arity; ++k) {
+        const uint32_t reg = step.src[k];
+        const Step& source = *definition[reg];
+        const bool is_cheap = by_rows_ && earlier.count(reg) && arithmetic_of(source) &&
+                              std::all_of(source.src.begin(), source.src.begin() + source.arity, is_at_hand);
+        if (is_cheap && !own.count(reg)) again.insert(reg);
+      }
+    }
+    earlier.insert(own.begin(), own.end());
+    for (uint32_t reg : again) group.insert(group.begin(), *definition[reg]);
+  }
+}
+
+void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) {
+  constexpr int kPlain = -1;
+  std::vector<std::set<int>> readers(registers_);  // by register: other chains than its own, or kPlain
+  std::vector<int> home(registers_, -1);           // the chain that computes it for all
+  for (const Step& step : steps_) {
+    for (int k = 0; k < step.arity; ++k) readers[step.src[k]].insert(kPlain);
+  }
+  for (size_t g = 0; g < groups.size(); ++g) {
+    std::set<uint32_t> own;
+    for (const Step& step : groups[g]) {
+      if (home[step.dst] < 0) home[step.dst] = static_cast<int>(g);
+      for (int k = 0; k < step.arity; ++k) {
+        if (!own.count(step.src[k])) readers[step.src[k]].insert(static_cast<int>(g));
+      }
+      own.insert(step.dst);
+    }
+  }
+  if (by_rows_) {
+    for (const Step& step : steps_) {
+      if (step.kind == Step::Kind::load && step.level == Level::full && lies_in_rows(step)) rows_in_place_.emplace(step.dst, step);
+    }
+    std::erase_if(steps_, [&](const Step& step) {
+      return step.kind == Step::Kind::load && rows_in_place_.count(step.dst) && !readers[step.dst].count(kPlain);
+    });
+  }
+  auto operand_of = [&](uint32_t reg, bool may_be_one) { return chain_operand(*definition[reg], may_be_one); };
+  for (size_t g = 0; g < groups.size(); ++g) {
+    auto lives_on = [&](uint32_t reg) { return home[reg] == static_cast<int>(g) && !readers[reg].empty(); };
+    chains_.push_back(ChainBuilder::build(groups[g], row_length_, operand_of, lives_on));
+  }
+  read_ahead();
+}
+
+/// What a step outside of the chain has computed, for the chain to read.
+Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) const {
+  Operand operand{Operand::Kind::elements, definition.dst, definition.size};
+  if (rows_in_place_.count(definition.dst)) {
+    operand.kind = Operand::Kind::row;
+    operand.row_bytes = kept_rank_ == 0 ? 0 : kept_rank_ == 1 ? definition.access.stride[0] * definition.size : Chain::kUneven;
+  } else if (definition.level == Level::row) {
+    operand.kind = may_be_one ? Operand::Kind::one : Operand::Kind::repeated;
+    operand.row_bytes = definition.size;
+  } else if (definition.kind == Step::Kind::scalar) {
+    operand.kind = may_be_one ? Operand::Kind::one : Operand::Kind::repeated;
+  } else {
+    operand.row_bytes = row_length_ * definition.size;
+  }
+  return operand;
+}
+
+/// While the rows of a tile are in cache and computed on, memory can bring the next tile's. That is not for the last
+/// chain to ask, which has stores to wait for. One with calls (exp, say) takes long enough for the rows that will be
+/// written to come, too; one with arithmetic alone would wait for them.
+void TileProgram::read_ahead() {
+  if (!by_rows_ || chains_.size() < 2) return;
+  Chain& chain = chains_[chains_.size() - 2];
+  auto add = [&](const Step& step, uint32_t reg) {
+    const auto begin = step.access.stride.begin();
+    if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) return;
+    Operand ahead{Operand::Kind::ahead, reg, step.size, kept_rank_ == 1 ? step.access.stride[0] * step.size : Chain::kUneven};
+    ChainInstr prefetch{ChainCode::prefetch, false, static_cast<uint16_t>(chain.operands.size())};
+    prefetch.in[1] = static_cast<uint16_t>(kStrip * step.size);
+    chain.operands.push_back(ahead);
+    chain.code.insert(chain.code.begin() + 1, prefetch);
+  };
+  const bool has_calls = std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
+  for (const auto& [reg, load] : rows_in_place_) add(load, reg);
+  if (!has_calls) return;
+  for (const Step& result : chains_.back().results) {
+    if (result.direct < 0 || result.level != Level::full) continue;
+    rows_in_place_.emplace(result.dst, direct_stores_[result.direct]);
+    add(direct_stores_[result.direct], result.dst);
+  }
+}
+
+// ---- Running ---------------------------------------------------------------------------------------------------------
+
+std::byte* TileProgram::row_of(Worker& worker, const Step& load, int64_t row) const {
+  int64_t at = load.access.offset;
+  for (int i = kept_rank_ - 1; i > 0; --i) {
+    at += row % extent_[i] * load.access.stride[i];
+    row /= extent_[i];
+  }
+  if (kept_rank_ > 0) at += row * load.access.stride[0];
+  return worker.address(load) + at * load.size;
+}
+
+/// Where the operands of a row of the tile are; those of the row before are there already.
+void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* operands, int64_t row) const {
+  for (size_t i = 0; i < chain.operands.size(); ++i) {
+    const Operand& operand = chain.operands[i];
+    std::byte* slot = worker.memory + operand.slot;
+    std::byte* value = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
+    if (operand.kind == Operand::Kind::repeated && operand.row_bytes > 0) {
+      table_.load_2d[operand.size](slot, value + row * operand.size, 1, kStrip, 0, 0);
+      operands[i] = {slot, 0};
+    } else if (row > 0 && operand.row_bytes != Chain::kUneven) {
+      operands[i].at += operand.row_bytes;
+    } else {
+      const int64_t at = worker.row.start + row;
+      switch (operand.kind) {
+        case Operand::Kind::elements: operands[i] = {value, kStrip * operand.size}; break;
+        case Operand::Kind::one:
+        case Operand::Kind::repeated: operands[i] = {value, 0}; break;
+        case Operand::Kind::row: operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), at), kStrip * operand.size}; break;
+        case Operand::Kind::ahead: {
+          const int64_t next = std::min(at + tile_, rows_ - 1);
+          operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), next), kStrip * operand.size};
+          break;
+        }
+        case Operand::Kind::scratch:
+        case Operand::Kind::lanes: operands[i] = {slot, 0}; break;
+      }
+    }
+  }
+}
+
+void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
+  const int64_t rows = by_rows_ ? worker.row.count : 1;
+  const size_t length = static_cast<size_t>(by_rows_ ? row_length_ : worker.full.count);
+  const size_t whole = length / kStrip * kStrip;
+  for (const Step& step : chain.results) result(worker, step);
+  ChainOperand* operands = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot);
+  for (int64_t row = 0; row < rows; ++row) {
+    locate(worker, chain, operands, row);
+    table_.chain(chain.code.data(), chain.code.size(), operands, 0, whole);
+    if (whole < length) run_last_strip(worker, chain, operands, whole, length);
+    for (size_t i = 0; i < chain.operands.size(); ++i) {
+      const Operand& operand = chain.operands[i];
+      if (operand.kind != Operand::Kind::lanes) continue;
+      // The lanes fold as a row of so many elements does.
+      const Step& step = *std::find_if(chain.results.begin(), chain.results.end(), [&](const Step& s) { return s.dst == operand.reg; });
+      std::byte* out = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
+      step.reduce.rows(out + row * operand.size, operands[i].at, 1, kReduceLanes);
+    }
+  }
+}
+
+/// A strip with fewer elements runs on copies as long as any, so that whole vectors can be read and written.
+void TileProgram::run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin, size_t end) const {
+  const size_t count = chain.operands.size(), strips = begin / kStrip;
+  ChainOperand* padded = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot) + count;
+  auto is_long = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::elements || operand.kind == Operand::Kind::row;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = chain.operands[i];
+    padded[i] = {operands[i].at + strips * operands[i].step, 0};
+    if (!is_long(operand)) continue;
+    std::byte* copy = worker.memory + operand.slot;
+    if (!operand.is_result) std::memcpy(copy, padded[i].at, (end - begin) * operand.size);
+    padded[i].at = copy;
+  }
+  table_.chain(chain.code.data(), chain.code.size(), padded, begin, end);
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = chain.operands[i];
+    if (!is_long(operand) || !operand.is_result) continue;
+    std::memcpy(operands[i].at + strips * operands[i].step, padded[i].at, (end - begin) * operand.size);
+  }
+}
+
+}  // namespace tsl::cpu

@@ -1,0 +1,107 @@
+#include "tensor/block_cache.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+
+namespace tsl {
+
+namespace {
+
+constexpr uint64_t kAbsurd = uint64_t{1} << 62;  // no machine has it, and sizes below cannot overflow
+
+}  // namespace
+
+uint64_t SizeClasses::size_for(uint64_t bytes) const {
+  bytes = std::max(bytes, alignment);
+  const uint64_t power = std::bit_floor(bytes);
+  const uint64_t step = std::max(alignment, power / (bytes < fine_from ? 4 : 16));
+  return (bytes + step - 1) / step * step;
+}
+
+int SizeClasses::class_of(uint64_t size) {
+  const int e = std::bit_width(size) - 1;
+  return 16 * e + static_cast<int>((size - (uint64_t{1} << e)) >> (e - 4));
+}
+
+BlockCache::BlockCache(Device device, SizeClasses classes)
+    : device_(device), classes_(classes), free_(SizeClasses::kCount) {}
+
+Ref<Storage> BlockCache::allocate(uint64_t bytes) {
+  if (bytes >= kAbsurd) refuse(bytes, 0);
+  const uint64_t size = classes_.size_for(bytes);
+  std::vector<Storage*>& list = free_[static_cast<size_t>(SizeClasses::class_of(size))];
+  Storage* storage;
+  if (!list.empty()) {
+    storage = list.back();
+    list.pop_back();
+    stats_.cached_bytes -= storage->bytes();
+  } else {
+    storage = make_block(bytes, size);
+  }
+  stats_.live_bytes += storage->bytes();
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
+  Ref<Storage> block(storage);
+  on_hand_out(*storage, bytes);
+  return block;
+}
+
+bool BlockCache::exceeds_limit(uint64_t more) const {
+  return limit_ > 0 && (more > limit_ || stats_.live_bytes + stats_.cached_bytes > limit_ - more);
+}
+
+Storage* BlockCache::make_block(uint64_t bytes, uint64_t size) {
+  const uint64_t cached = stats_.cached_bytes;
+  if (exceeds_limit(size) && cached > 0) release_cache();
+  if (exceeds_limit(size)) refuse(bytes, cached);
+  ++stats_.system_allocations;
+  void* data = take_from_system(size);
+  if (!data && stats_.cached_bytes > 0) {
+    release_cache();
+    data = take_from_system(size);
+  }
+  if (!data) refuse(bytes, cached);
+  return new Storage(this, data, size, device_);
+}
+
+void BlockCache::refuse(uint64_t bytes, uint64_t given_up) const {
+  std::string text = fmt::format("out of memory: {} asked for, {} in use by tensors", describe_bytes(bytes),
+                                 describe_bytes(stats_.live_bytes));
+  if (given_up > 0) text += fmt::format(", {} given back from the cache in vain", describe_bytes(given_up));
+  if (limit_ > 0) text += fmt::format(", limit {}", describe_bytes(limit_));
+  const std::string system = describe_system();
+  if (!system.empty()) text += "; " + system;
+  fail_with(ErrorKind::memory, std::move(text));
+}
+
+void BlockCache::free(Storage* storage) {
+  stats_.live_bytes -= storage->bytes();
+  stats_.cached_bytes += storage->bytes();
+  on_take_back(*storage);
+  free_[static_cast<size_t>(SizeClasses::class_of(storage->bytes()))].push_back(storage);
+}
+
+void BlockCache::release_cache() {
+  if (stats_.cached_bytes == 0) return;
+  settle();
+  for (std::vector<Storage*>& list : free_) {
+    for (Storage* storage : list) {
+      stats_.cached_bytes -= storage->bytes();
+      give_to_system(storage->data(), storage->bytes());
+      delete storage;
+    }
+    list.clear();
+  }
+}
+
+std::string describe_bytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+}  // namespace tsl
