@@ -75,6 +75,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual Allocator& allocator() = 0;
   virtual std::unique_ptr<Executable> prepare(Plan plan) = 0;
+  /// A tensor in host memory, moved to the device: the same one if the device is the host.
+  virtual Tensor to_device(const Tensor& host) { return host; }
+  /// A tensor of the device in host memory, after all that was launched; its layout may be another.
+  virtual Tensor to_host(const Tensor& tensor) { return tensor; }
 };
 
 /// The error a user sees for a RunError.

@@ -106,9 +106,9 @@ void ActiveTrace::check_limits() {
 
 Value ActiveTrace::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
-  if (!is_deferred) return Value(trace::element(tensor));
+  if (!is_deferred) return Value(trace::element(backend_, tensor));
   trace::Segment& segment = end_segment({tensor}, false);
-  const Scalar number = trace::element(recording_ ? recorder_->concrete(tensor, run_) : tensor);
+  const Scalar number = trace::element(backend_, recording_ ? recorder_->concrete(tensor, run_) : tensor);
   if (!recording_) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));

@@ -24,6 +24,7 @@ struct EngineOptions {
   std::string log_topics;         // "graph,fusion,…"
   uint64_t seed = 0;
   int threads = 0;                // 0: one per core
+  std::string device;             // where tensors live: "cpu" (or ""), "cuda", "cuda:1"
   std::vector<std::string> script_args;
 };
 

@@ -153,7 +153,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = trace::element(base.with_layout(layout));
+      run_.symbols[read.symbol] = trace::element(backend_, base.with_layout(layout));
     }
     at = segment;
   }

@@ -1,6 +1,12 @@
 #include "interp/runtime.h"
 
+#include <charconv>
+
 #include "backend/cpu/backend.h"
+#ifdef TSL_HAS_CUDA
+#include "backend/cuda/backend.h"
+#endif
+#include "base/error.h"
 #include "interp/engine.h"
 #include "interp/format.h"
 #include "interp/numbers.h"
@@ -13,14 +19,33 @@ namespace tsl {
 
 namespace {
 
+bool parse_ordinal(std::string_view text, int& ordinal) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), ordinal);
+  return status == std::errc() && end == text.data() + text.size() && ordinal >= 0;
+}
+
+/// The backend of a device other than the host; null for the host.
+std::unique_ptr<graph::Backend> open_device(const std::string& name, cpu::CpuBackend& host) {
+  if (name.empty() || name == "cpu") return nullptr;
+  int ordinal = 0;
+  const bool is_cuda = name == "cuda" || (name.starts_with("cuda:") && parse_ordinal(std::string_view(name).substr(5), ordinal));
+  if (!is_cuda) fail(ErrorKind::device, "unknown device '{}': cpu, cuda or cuda:N", name);
+#ifdef TSL_HAS_CUDA
+  return cuda::open_backend(ordinal, host);
+#else
+  static_cast<void>(host);
+  fail(ErrorKind::device, "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built");
+#endif
+}
+
 /// Random numbers are taken in whole blocks of four words; an f64 takes two words.
 constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 
 class EngineRuntime final : public Runtime, private Ops {
  public:
   explicit EngineRuntime(Engine& engine)
-      : engine_(engine), backend_(engine.options().threads), eager_(backend_), regions_(engine, backend_),
-        random_(make_ref<Cell>()) {
+      : engine_(engine), host_(engine.options().threads), device_(open_device(engine.options().device, host_)),
+        eager_(backend()), regions_(engine, backend()), random_(make_ref<Cell>()) {
     random_->is_set = random_->is_mutable = true;
     const std::string& topics = engine.options().log_topics;
     compile_log_.sources = &engine.sources();
@@ -34,19 +59,19 @@ class EngineRuntime final : public Runtime, private Ops {
 
   Ops& ops() override { return *this; }
   TapeStack& tapes() override { return tapes_; }
-  Allocator& allocator() override { return backend_.allocator(); }
-  Tensor to_device(Tensor host) override { return host; }
+  Allocator& allocator() override { return host_.allocator(); }
+  Tensor to_device(Tensor host) override { return backend().to_device(host); }
 
   Tensor read(const Tensor& tensor) override {
     if (!tensor.deferred() || !trace()) return tensor;
     return trace()->read(tensor);
   }
-  Tensor to_host(const Tensor& tensor) override { return read(tensor); }
+  Tensor to_host(const Tensor& tensor) override { return backend().to_host(read(tensor)); }
   Value read_number(const Tensor& tensor) override {
-    return trace() ? trace()->read_number(tensor) : Value(trace::element(tensor));
+    return trace() ? trace()->read_number(tensor) : Value(trace::element(backend(), tensor));
   }
   bool may_write_in_place(const TensorData& tensor) override {
-    return !trace() && tensor.recording == nullptr && !tapes_.listening();
+    return !device_ && !trace() && tensor.recording == nullptr && !tapes_.listening();
   }
 
   // The state of the random stream is a variable like any other, so a region reads and writes it like one.
@@ -109,6 +134,8 @@ class EngineRuntime final : public Runtime, private Ops {
   }
 
  private:
+  /// Where tensors live and ops run.
+  graph::Backend& backend() { return device_ ? *device_ : host_; }
   ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
@@ -138,7 +165,8 @@ class EngineRuntime final : public Runtime, private Ops {
   }
 
   Engine& engine_;
-  cpu::CpuBackend backend_;
+  cpu::CpuBackend host_;
+  std::unique_ptr<graph::Backend> device_;  // null: the host
   trace::EagerExecutor eager_;
   TapeStack tapes_;
   RegionCache regions_;

@@ -36,6 +36,9 @@ bool run_plan(Segment& segment, Run& run, std::span<const bool> donated) {
   return done;
 }
 
-Scalar element(const Tensor& tensor) { return load_element(tensor.dtype(), tensor.data()); }
+Scalar element(graph::Backend& backend, const Tensor& tensor) {
+  const Tensor host = backend.to_host(tensor);
+  return load_element(host.dtype(), host.data());
+}
 
 }  // namespace tsl::trace

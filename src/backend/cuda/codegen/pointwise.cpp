@@ -1,0 +1,164 @@
+// Pointwise kernels: each thread makes a few neighbouring elements of every output, with 16-byte accesses where the
+// layouts allow. All loads of a thread come before its first store.
+#include <algorithm>
+
+#include "backend/cuda/codegen/writer.h"
+
+namespace tsl::cuda {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Reg;
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kAccessBytes = 16;
+
+class PointwiseWriter {
+ public:
+  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool vectors)
+      : kernel_(kernel), plan_(plan), writer_(kernel, plan), extents_(extents_of(kernel.kept)), count_(count_of(kernel.kept)) {
+    if (vectors) choose_width();
+  }
+
+  KernelProgram write() {
+    KernelProgram program;
+    if (count_ == 0) return program;
+    const std::string n = writer_.size(count_);
+    writer_.line("const Index i = ((Index)block_x * {} + threadIdx.x) * {};", kThreads, width_);
+    writer_.line("if (i >= {}) return;", n);
+    if (width_ > 1 && count_ % width_ != 0) {
+      writer_.open("if (i + {} <= {})", width_, n);
+      body(width_, "i");
+      writer_.close(" else {");
+      writer_.open("for (Index j = i; j < {}; ++j)", n);
+      body(1, "j");
+      writer_.close();
+      writer_.line("}}");
+    } else {
+      body(width_, "i");
+    }
+    program.stages.push_back(writer_.finish(width_ > 1 ? fmt::format("x{}", width_) : "", ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
+    program.stages.back().wide = wide_accesses();
+    return program;
+  }
+
+ private:
+  static bool accesses(const Instr& instr) { return instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store; }
+  int64_t inner_stride(const Instr& instr) const {
+    return extents_.empty() ? 0 : instr.map.strides[static_cast<int>(extents_.size()) - 1].hint();
+  }
+  int element_bytes(const Instr& instr) const {
+    return static_cast<int>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
+  }
+
+  /// So many elements a thread that no access along the rows is wider than 16 bytes, and all are aligned if their
+  /// buffers are.
+  void choose_width() {
+    int widest = 0;
+    for (const Instr& instr : kernel_.program) {
+      if (accesses(instr) && inner_stride(instr) == 1) widest = std::max(widest, element_bytes(instr));
+    }
+    if (widest == 0) return;
+    width_ = kAccessBytes / widest;
+    const auto fits = [&](const Instr& instr) {
+      if (!accesses(instr) || inner_stride(instr) != 1) return true;
+      if (!instr.map.offset.symbol() && instr.map.offset.hint() % width_ != 0) return false;
+      for (int k = 0; k + 1 < instr.map.strides.rank(); ++k) {
+        if (instr.map.strides[k].hint() % width_ != 0) return false;
+      }
+      return extents_.size() == 1 || extents_.back() % width_ == 0;
+    };
+    while (width_ > 1 && !std::all_of(kernel_.program.begin(), kernel_.program.end(), fits)) width_ /= 2;
+  }
+
+  std::vector<WideAccess> wide_accesses() const {
+    std::vector<WideAccess> out;
+    for (const Instr& instr : kernel_.program) {
+      if (width_ == 1 || !accesses(instr) || inner_stride(instr) != 1) continue;
+      const int bytes = element_bytes(instr);
+      out.push_back({kernel_.buffers[instr.buffer], bytes * width_, bytes, instr.map.offset.symbol()});
+    }
+    return out;
+  }
+
+  /// The same for all elements of a thread: numbers of the host, and what is broadcast along the rows.
+  bool is_uniform(const Instr& instr) const {
+    return instr.kind == Instr::Kind::scalar || (instr.kind == Instr::Kind::load && inner_stride(instr) == 0);
+  }
+
+  void body(int width, const std::string& first) {
+    Position at;
+    at.index = writer_.coordinates(first, extents_, "k");
+    at.linear = first;
+    if (width == 1) {
+      writer_.set_arrays({}, "");
+      for (Reg r = 0; r < kernel_.program.size(); ++r) {
+        if (defines(kernel_.program[r])) writer_.emit(r, at, true);
+      }
+      for (const Instr& instr : kernel_.program) {
+        if (!defines(instr)) writer_.emit_store(instr, at);
+      }
+      return;
+    }
+    wide_body(width, at);
+  }
+
+  void wide_body(int width, const Position& first) {
+    std::vector<bool> is_array(kernel_.program.size());
+    Position at = first;
+    if (!at.index.empty()) at.index.back() = fmt::format("({} + v)", at.index.back());
+    at.linear = fmt::format("({} + v)", first.linear);
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      is_array[r] = defines(instr) && !is_uniform(instr);
+      if (is_array[r]) writer_.line("{} r{}[{}];", type_of(instr.dtype), r, width);
+    }
+    writer_.set_arrays(is_array, "v");
+    std::vector<Reg> computed;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (!defines(instr)) continue;
+      if (is_uniform(instr)) writer_.emit(r, first, true);
+      else if (instr.kind == Instr::Kind::load && inner_stride(instr) == 1) {
+        writer_.line("load_wide(r{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
+      } else computed.push_back(r);
+    }
+    if (!computed.empty()) {
+      writer_.line("#pragma unroll");
+      writer_.open("for (int v = 0; v < {}; ++v)", width);
+      for (Reg r : computed) writer_.emit(r, at, false);
+      writer_.close();
+    }
+    for (const Instr& instr : kernel_.program) {
+      if (!defines(instr)) store(instr, first, at, width, is_array[instr.a]);
+    }
+  }
+
+  void store(const Instr& instr, const Position& first, const Position& at, int width, bool is_array) {
+    if (inner_stride(instr) == 1 && is_array) {
+      writer_.line("store_wide({} + {}, r{});", writer_.buffer(instr.buffer), writer_.place(instr.map, first), instr.a);
+      return;
+    }
+    writer_.line("#pragma unroll");
+    writer_.open("for (int v = 0; v < {}; ++v)", width);
+    writer_.emit_store(instr, at);
+    writer_.close();
+  }
+
+  const Kernel& kernel_;
+  const graph::Plan& plan_;
+  StageWriter writer_;
+  std::vector<int64_t> extents_;
+  int64_t count_;
+  int width_ = 1;
+};
+
+}  // namespace
+
+KernelProgram generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
+  return PointwiseWriter(kernel, plan, vectors).write();
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,183 @@
+#include "backend/cuda/codegen/reduction.h"
+
+#include <algorithm>
+
+namespace tsl::cuda {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Level;
+using graph::Reg;
+
+namespace {
+
+const char* function_of(Op op) {
+  switch (op) {
+    case Op::sum: return "Sum";
+    case Op::prod: return "Prod";
+    case Op::max: case Op::argmax: return "Max";
+    case Op::min: case Op::argmin: return "Min";
+    case Op::any: return "Any";
+    default: return "All";
+  }
+}
+
+bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+}  // namespace
+
+Reduction::Reduction(const Instr& instr)
+    : function_(function_of(instr.op)), greatest_(instr.op == Op::argmax),
+      finds_place_(instr.op == Op::argmax || instr.op == Op::argmin), dtype_(instr.dtype) {
+  const bool accumulates = instr.op == Op::sum || instr.op == Op::prod;
+  partial_dtype_ = accumulates ? instr.dtype : instr.operand_dtype;
+  if (is_short(partial_dtype_)) partial_dtype_ = DType::f32;
+  type_ = type_of(partial_dtype_);
+}
+
+std::string Reduction::declare(const std::string& name) const {
+  if (finds_place_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
+  return fmt::format("{} {} = {}::neutral<{}>();", type_, name, function_, type_);
+}
+
+std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index) const {
+  if (finds_place_) return fmt::format("take_best<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
+  return fmt::format("{0} = {1}::combine<{2}>({0}, widen_to<{2}>({3}));", name, function_, type_, value);
+}
+
+std::string Reduction::fold(const std::string& name) const {
+  if (finds_place_) return fmt::format("fold_best<{}>({})", greatest_, name);
+  return fmt::format("fold_lanes<{}>({})", function_, name);
+}
+
+std::string Reduction::result(const std::string& folded) const {
+  return is_short(dtype_) ? fmt::format("s_cast<{}>({})", type_of(dtype_), folded) : folded;
+}
+
+std::string Reduction::identity() const {
+  return fmt::format("s_cast<{}>({})", type_of(dtype_), function_ == std::string_view("Prod") || function_ == std::string_view("All") ? 1 : 0);
+}
+
+std::string Reduction::over_array(const std::string& address, const std::string& count, const std::string& stride) const {
+  if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane)", greatest_, address, count);
+  return fmt::format("reduce_array<{}, {}>({}, {}, {}, lane)", function_, type_, address, count, stride);
+}
+
+std::vector<Reg> reduces(const Kernel& kernel, Level level) {
+  std::vector<Reg> found;
+  for (Reg r = 0; r < kernel.program.size(); ++r) {
+    if (kernel.program[r].kind == Instr::Kind::reduce && kernel.program[r].level == level) found.push_back(r);
+  }
+  return found;
+}
+
+bool has_place_reduction(const Kernel& kernel) {
+  return std::any_of(kernel.program.begin(), kernel.program.end(), [](const Instr& instr) {
+    return instr.kind == Instr::Kind::reduce && (instr.op == Op::argmax || instr.op == Op::argmin);
+  });
+}
+
+std::vector<bool> needed_for(const Kernel& kernel, const std::vector<Reg>& targets, const std::vector<bool>& known) {
+  std::vector<bool> needed(kernel.program.size(), false);
+  for (Reg r : targets) needed[r] = true;
+  for (size_t r = kernel.program.size(); r-- > 0;) {
+    if (!needed[r]) continue;
+    for (Reg operand : operands(kernel.program[r])) {
+      if (!known[operand]) needed[operand] = true;
+    }
+  }
+  return needed;
+}
+
+uint64_t reserve(KernelProgram& program, int64_t count, DType dtype) {
+  constexpr uint64_t kAlignment = 256;
+  const uint64_t at = program.scratch_bytes;
+  program.scratch_bytes += (static_cast<uint64_t>(count) * size_of(dtype) + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
+}
+
+TotalOperands reserve_totals(const Kernel& kernel, KernelProgram& program) {
+  TotalOperands totals;
+  totals.reduces = reduces(kernel, Level::total);
+  for (Reg r : totals.reduces) totals.at.push_back(reserve(program, count_of(kernel.kept), kernel.program[r].operand_dtype));
+  return totals;
+}
+
+void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row) {
+  writer.open("if (lane == 0)");
+  for (const Instr& instr : writer.kernel().program) {
+    if (!defines(instr) && instr.level == Level::row) writer.emit_store(instr, at);
+  }
+  for (size_t j = 0; j < totals.reduces.size(); ++j) {
+    const Instr& reduce = writer.instr(totals.reduces[j]);
+    writer.line("{}[{}] = {};", writer.scratch(totals.at[j], reduce.operand_dtype), row, writer.reg(reduce.a));
+  }
+  writer.close();
+}
+
+void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, int64_t rows,
+                           std::vector<uint64_t>& at, int64_t& count, KernelProgram& program) {
+  bool is_first = true;
+  while (count > kReduceBlock) {
+    const int64_t blocks = ceil_div(count, kReduceBlock);
+    StageWriter writer(kernel, plan);
+    std::vector<uint64_t> next = at;
+    writer.line("const int lane = threadIdx.x % 32;");
+    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / 32;", kRowsPerBlock);
+    writer.line("if (item >= {}) return;", writer.size(rows * blocks));
+    writer.line("const long long row = item / {0}, block = item % {0};", writer.size(blocks));
+    writer.line("const long long first = block * {}, left = {} - first;", kReduceBlock, writer.size(count));
+    for (size_t j = 0; j < which.size(); ++j) {
+      const Instr& instr = kernel.program[which[j]];
+      const Reduction reduction(instr);
+      if (reduction.finds_place()) continue;  // done by the last stage, over all of them
+      const bool from_rows = is_first && instr.level == Level::total;
+      const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
+      next[j] = reserve(program, rows * blocks, reduction.partial_dtype());
+      const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
+      const std::string value = reduction.over_array(fmt::format("{} + row * {} + first", from, writer.size(count)),
+                                                     fmt::format("(left < {0} ? left : {0})", kReduceBlock), "1");
+      writer.line("const auto p{} = {};", j, value);
+      writer.line("if (lane == 0) {}[item] = p{};", to, j);
+    }
+    program.stages.push_back(writer.finish("partial", ceil_div(rows * blocks, kRowsPerBlock), 1, kRowThreads, 1));
+    at = next;
+    count = blocks;
+    is_first = false;
+  }
+}
+
+void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program) {
+  if (totals.reduces.empty()) return;
+  const int64_t rows = count_of(kernel.kept);
+  std::vector<uint64_t> at = totals.at;
+  int64_t count = rows;
+  append_partial_stages(kernel, plan, totals.reduces, 1, at, count, program);
+  StageWriter writer(kernel, plan);
+  writer.line("const int lane = threadIdx.x % 32;");
+  Position position;
+  position.index.assign(static_cast<size_t>(kernel.kept.rank() + kernel.reduced.rank()), "0");
+  for (Reg r = 0; r < kernel.program.size(); ++r) {
+    const Instr& instr = kernel.program[r];
+    if (instr.level != Level::total || !defines(instr)) continue;
+    if (instr.kind != Instr::Kind::reduce) {
+      writer.emit(r, position, true);
+      continue;
+    }
+    const size_t j = static_cast<size_t>(std::find(totals.reduces.begin(), totals.reduces.end(), r) - totals.reduces.begin());
+    const Reduction reduction(instr);
+    const bool from_rows = count == rows || reduction.finds_place();
+    const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
+    const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
+    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count), "1");
+    writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
+  }
+  writer.open("if (lane == 0)");
+  for (const Instr& instr : kernel.program) {
+    if (!defines(instr) && instr.level == Level::total) writer.emit_store(instr, position);
+  }
+  writer.close();
+  program.stages.push_back(writer.finish("total", 1, 1, 32, 1));
+}
+
+}  // namespace tsl::cuda

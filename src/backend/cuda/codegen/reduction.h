@@ -1,0 +1,70 @@
+// The parts that templates with reductions share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/cuda/codegen/writer.h"
+
+namespace tsl::cuda {
+
+/// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
+inline constexpr int64_t kReduceLanes = 32, kReduceBlock = 4096;
+inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / 32;
+
+/// How one reduce instruction is written.
+class Reduction {
+ public:
+  explicit Reduction(const graph::Instr& instr);
+
+  bool finds_place() const { return finds_place_; }      // argmax, argmin
+  DType partial_dtype() const { return partial_dtype_; }  // of a block's result
+  /// Declares the accumulator `name` at its neutral element.
+  std::string declare(const std::string& name) const;
+  /// Takes in one value; `index` is its place along the reduced loops.
+  std::string take(const std::string& name, const std::string& value, const std::string& index) const;
+  /// The result of the warp's accumulators, in every lane; of partial_dtype() (argmax: the place).
+  std::string fold(const std::string& name) const;
+  /// fold() as an element of the instruction's dtype.
+  std::string result(const std::string& folded) const;
+  /// What a reduction over nothing gives.
+  std::string identity() const;
+  /// The law over `count` <= kReduceBlock partial results in memory, `stride` apart.
+  std::string over_array(const std::string& address, const std::string& count, const std::string& stride) const;
+
+ private:
+  const char* function_;      // "Sum", …
+  const char* type_;          // of accumulators
+  bool greatest_ = false;
+  bool finds_place_ = false;
+  DType partial_dtype_;
+  DType dtype_;
+};
+
+/// Indices of a kernel's reduce instructions of a level.
+std::vector<graph::Reg> reduces(const graph::Kernel& kernel, graph::Level level);
+bool has_place_reduction(const graph::Kernel& kernel);
+
+/// What each register of a kernel is needed for: full-level instructions, backwards from some of them.
+std::vector<bool> needed_for(const graph::Kernel& kernel, const std::vector<graph::Reg>& targets, const std::vector<bool>& known);
+
+/// Where the operands of totals wait: one array over the rows for each reduction of level total.
+struct TotalOperands {
+  std::vector<graph::Reg> reduces;
+  std::vector<uint64_t> at;          // in the scratch memory
+};
+TotalOperands reserve_totals(const graph::Kernel& kernel, KernelProgram& program);
+/// Statements for one row, for lane 0 only: stores at level row, and the operands of totals. `row` is its number.
+void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row);
+/// The stages that reduce the rows' results and do what depends on them.
+void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program);
+
+/// Stages that bring `count` partial results of each reduction, at `at` in the scratch memory and `rows` arrays of them one
+/// after another, down to at most kReduceBlock. Changes `at` and `count`.
+void append_partial_stages(const graph::Kernel& kernel, const graph::Plan& plan, const std::vector<graph::Reg>& reduces,
+                           int64_t rows, std::vector<uint64_t>& at, int64_t& count, KernelProgram& program);
+
+/// Space in the scratch memory.
+uint64_t reserve(KernelProgram& program, int64_t count, DType dtype);
+
+}  // namespace tsl::cuda

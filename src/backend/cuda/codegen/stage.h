@@ -1,0 +1,67 @@
+// What the code generator makes of a kernel: one or more CUDA kernels ("stages") with the arguments to launch them.
+// Sizes, strides, offsets and numbers are arguments; what is in the source are facts (which strides are 0 or 1, which
+// are equal, how wide accesses are), so that kernels of other sizes share it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/plan.h"
+
+namespace tsl::cuda {
+
+/// A parameter of a stage and how to find its value when a plan runs.
+struct Argument {
+  enum class Kind : uint8_t {
+    buffer,    // address of a plan buffer
+    scratch,   // address in the program's scratch memory
+    integer,   // an extent, a stride or an offset; of `bytes`
+    scalar,    // a host number as an element of `dtype`
+    error,     // address of the error cell
+  } kind = Kind::buffer;
+  uint32_t buffer = 0;
+  uint64_t scratch = 0;              // bytes from its beginning
+  int64_t value = 0;                 // integer
+  int bytes = 8;
+  Scalar scalar;
+  DType dtype = DType::f32;
+  const Symbol* symbol = nullptr;    // of a scalar or an offset: takes the place of the value
+};
+
+/// A plan buffer that is accessed several elements at a time, from an offset that a run may decide. An address that is
+/// not a multiple of `bytes` needs a kernel without such accesses.
+struct WideAccess {
+  uint32_t buffer = 0;
+  int bytes = 1;
+  int element_bytes = 1;
+  const Symbol* offset = nullptr;    // in elements; null for a multiple
+};
+
+struct Stage {
+  std::string name;                  // of the function: readable, and unique by what it does
+  std::string source;                // without the prelude
+  std::string header, body;          // what the source is made of, and the types and names of its parameters
+  std::vector<std::string> parameters;
+  bool is_table = false;             // all arguments are one parameter, a word each
+  std::vector<Argument> arguments;
+  int64_t grid[2] = {1, 1};
+  int threads_x = 1, threads_y = 1;
+  std::vector<WideAccess> wide;
+};
+
+struct KernelProgram {
+  std::vector<Stage> stages;         // in order; each needs the one before it
+  uint64_t scratch_bytes = 0;
+};
+
+/// CUDA for one kernel that is not of Template::op. `vectors`: whether buffers are aligned for wide accesses.
+KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
+
+/// One launch of many stages that have the same source and need nothing of each other: a table of their arguments, in
+/// which each block finds its own. At most kMaxTableWords arguments and blocks' places in all.
+Stage make_table(const std::vector<const Stage*>& stages);
+/// Parameters may take 32764 bytes (CUDA 12.1).
+inline constexpr size_t kMaxTableWords = 4000;
+
+}  // namespace tsl::cuda

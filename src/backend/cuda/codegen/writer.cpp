@@ -1,0 +1,291 @@
+#include "backend/cuda/codegen/writer.h"
+
+#include <algorithm>
+
+namespace tsl::cuda {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Reg;
+
+namespace {
+
+// Offsets beyond this need 64-bit arithmetic.
+constexpr int64_t kMaxSmallIndex = INT32_MAX;
+
+/// The farthest element from an access's first that the loops reach.
+int64_t reach(const Kernel& kernel, const graph::IndexMap& map) {
+  int64_t sum = 0;
+  const auto add = [&](Dim stride, Dim extent) {
+    sum += std::abs(stride.hint()) * std::max<int64_t>(extent.hint() - 1, 0);
+  };
+  for (int i = 0; i < map.strides.rank(); ++i) {
+    const int kept = kernel.kept.rank();
+    add(map.strides[i], i < kept ? kernel.kept[i] : kernel.reduced[i - kept]);
+  }
+  return sum;
+}
+
+bool uses_small_indices(const Kernel& kernel) {
+  if (count_of(kernel.kept) * std::max<int64_t>(count_of(kernel.reduced), 1) > kMaxSmallIndex) return false;
+  return std::all_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
+    const int64_t gathered = instr.index_stride.hint() * instr.index_extent.hint();
+    return reach(kernel, instr.map) + gathered <= kMaxSmallIndex;
+  });
+}
+
+uint64_t hash_of(const std::string& text) {
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
+  return h;
+}
+
+}  // namespace
+
+const char* type_of(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return "bool";
+    case DType::u8: return "unsigned char";
+    case DType::i8: return "signed char";
+    case DType::i16: return "short";
+    case DType::i32: return "int";
+    case DType::i64: return "long long";
+    case DType::f16: return "Half";
+    case DType::bf16: return "BFloat16";
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+  }
+  return "";
+}
+
+int64_t count_of(const Dims& dims) {
+  int64_t count = 1;
+  for (Dim d : dims) count *= d.hint();
+  return count;
+}
+
+std::vector<int64_t> extents_of(const Dims& dims) {
+  std::vector<int64_t> extents;
+  for (Dim d : dims) extents.push_back(d.hint());
+  return extents;
+}
+
+std::vector<Reg> operands(const Instr& instr) {
+  switch (instr.kind) {
+    case Instr::Kind::map: {
+      std::vector<Reg> regs{instr.a};
+      if (op_def(instr.op).arity > 1) regs.push_back(instr.b);
+      if (op_def(instr.op).arity > 2) regs.push_back(instr.c);
+      return regs;
+    }
+    case Instr::Kind::reduce:
+    case Instr::Kind::gather:
+    case Instr::Kind::store: return {instr.a};
+    default: return {};
+  }
+}
+
+StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan)
+    : kernel_(kernel), plan_(plan), is_small_(uses_small_indices(kernel)) {}
+
+// ---- Parameters ----------------------------------------------------------------------------------------
+
+std::string StageWriter::parameter(const std::string& type, const std::string& name, Argument argument) {
+  parameters_.push_back(type + " " + name);
+  arguments_.push_back(argument);
+  return name;
+}
+
+std::string StageWriter::size(int64_t value) {
+  if (value == 0 || value == 1) return std::to_string(value);
+  std::string& name = named_["size" + std::to_string(value)];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::integer;
+  argument.value = value;
+  argument.bytes = is_small_ ? 4 : 8;
+  return name = parameter("const Index", fmt::format("n{}", named_.size()), argument);
+}
+
+std::string StageWriter::offset(Dim offset) {
+  if (!offset.symbol() && offset.hint() == 0) return "0";
+  std::string& name = named_[offset.symbol() ? fmt::format("offset s{}", offset.symbol()->id) : fmt::format("offset {}", offset.hint())];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::integer;
+  argument.value = offset.hint();
+  argument.symbol = offset.symbol();
+  return name = parameter("const long long", fmt::format("o{}", named_.size()), argument);
+}
+
+std::string StageWriter::buffer(uint32_t kernel_buffer) {
+  std::string& name = named_["buffer" + std::to_string(kernel_buffer)];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::buffer;
+  argument.buffer = kernel_.buffers[kernel_buffer];
+  const bool is_written = kernel_buffer >= kernel_.buffers.size() - kernel_.written;
+  const char* type = type_of(plan_.buffers[argument.buffer].dtype);
+  return name = parameter(fmt::format("{}{}*", is_written ? "" : "const ", type), fmt::format("b{}", kernel_buffer), argument);
+}
+
+std::string StageWriter::scratch(uint64_t at, DType dtype) {
+  std::string& name = named_["scratch" + std::to_string(at)];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::scratch;
+  argument.scratch = at;
+  return name = parameter(std::string(type_of(dtype)) + "*", fmt::format("t{}", named_.size()), argument);
+}
+
+std::string StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
+  std::string& name = named_[symbol ? fmt::format("symbol {} {}", symbol->id, name_of(dtype))
+                                    : fmt::format("scalar {} {} {}", static_cast<int>(value.type), value.bits(), name_of(dtype))];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::scalar;
+  argument.scalar = value;
+  argument.symbol = symbol;
+  argument.dtype = dtype;
+  return name = parameter(std::string("const ") + type_of(dtype), fmt::format("x{}", named_.size()), argument);
+}
+
+std::string StageWriter::error_cell() {
+  std::string& name = named_["error"];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::error;
+  return name = parameter("ErrorCell*", "error", argument);
+}
+
+// ---- Places --------------------------------------------------------------------------------------------
+
+std::string StageWriter::place(const graph::IndexMap& map, const Position& at) {
+  std::string sum;
+  const auto add = [&](const std::string& term) { sum += sum.empty() ? term : " + " + term; };
+  for (int i = 0; i < map.strides.rank(); ++i) {
+    const int64_t stride = map.strides[i].hint();
+    const std::string& index = at.index[static_cast<size_t>(i)];
+    if (stride == 0 || index == "0") continue;
+    if (stride == 1) add(index);
+    else if (stride < 0) add(fmt::format("-{} * {}", size(-stride), index));
+    else add(fmt::format("{} * {}", size(stride), index));
+  }
+  const std::string from = offset(map.offset);
+  if (from != "0") add(from);
+  return sum.empty() ? "0" : sum;
+}
+
+std::vector<std::string> StageWriter::coordinates(const std::string& linear, const std::vector<int64_t>& extents,
+                                                  const char* prefix) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < extents.size(); ++i) names.push_back(fmt::format("{}{}", prefix, i));
+  if (extents.empty()) return names;
+  std::string left = linear;
+  for (size_t i = extents.size(); i-- > 1;) {
+    const std::string extent = size(extents[i]);
+    const std::string rest = fmt::format("{}{}_rest", prefix, i);
+    line("const Index {} = {} / {}, {} = {} - {} * {};", rest, left, extent, names[i], left, rest, extent);
+    left = rest;
+  }
+  line("const Index {} = {};", names[0], left);
+  return names;
+}
+
+// ---- Statements ----------------------------------------------------------------------------------------
+
+void StageWriter::add_line(std::string text) {
+  body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + std::move(text) + '\n';
+}
+
+std::string StageWriter::reg(Reg r) const {
+  if (r < is_array_.size() && is_array_[r]) return fmt::format("r{}[{}]", r, array_index_);
+  return fmt::format("r{}", r);
+}
+
+void StageWriter::emit(Reg r, const Position& at, bool declare) {
+  const Instr& i = instr(r);
+  const std::string target = declare ? fmt::format("{} {}", type_of(i.dtype), reg(r)) : reg(r);
+  switch (i.kind) {
+    case Instr::Kind::load: line("{} = {}[{}];", target, buffer(i.buffer), place(i.map, at)); break;
+    case Instr::Kind::scalar: line("{} = {};", target, scalar(i.scalar, i.symbol, i.dtype)); break;
+    case Instr::Kind::map: {
+      std::string args;
+      for (Reg operand : operands(i)) args += (args.empty() ? "" : ", ") + reg(operand);
+      const bool divides = op_def(i.op).fallible && !is_float(i.operand_dtype);
+      if (divides) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+      if (i.op == Op::cast) line("{} = s_cast<{}>({});", target, type_of(i.dtype), args);
+      else line("{} = s_{}({});", target, op_def(i.op).name, args);
+      break;
+    }
+    case Instr::Kind::gather: emit_gather(r, at, target); break;
+    case Instr::Kind::generate: line("{} = {};", target, generated(i, at)); break;
+    default: break;
+  }
+}
+
+void StageWriter::emit_gather(Reg r, const Position& at, const std::string& target) {
+  const Instr& i = instr(r);
+  const std::string index = fmt::format("index{}", r), extent = size(i.index_extent.hint());
+  line("const long long {0} = {1} < 0 ? {1} + {2} : {1};", index, reg(i.a), extent);
+  line("const bool found{0} = {1} >= 0 && {1} < {2};", r, index, extent);
+  line("if (!found{}) report({}, {}u, {}u, {}, {});", r, error_cell(), plan_.graph[i.node].order, i.node, at.linear, reg(i.a));
+  line("{} = found{} ? {}[{} + (Index){} * {}] : nothing<{}>();", target, r, buffer(i.buffer), place(i.map, at), index,
+       size(i.index_stride.hint()), type_of(i.dtype));
+}
+
+std::string StageWriter::generated(const Instr& i, const Position& at) {
+  const std::string index = place(i.map, at);
+  if (i.op == Op::iota) {
+    const DType counts = is_float(i.dtype) ? DType::f64 : DType::i64;
+    return fmt::format("iota<{}>({}, {}, {})", type_of(i.dtype), scalar(i.scalar, i.symbol, counts),
+                       scalar(i.scalar2, i.symbol2, counts), index);
+  }
+  const std::string stream = fmt::format("{}, {}", scalar(i.scalar, i.symbol, DType::i64), scalar(i.scalar2, i.symbol2, DType::i64));
+  const char* kind = i.op == Op::random_bits ? "bits" : i.op == Op::random_uniform ? "uniform" : "normal";
+  return fmt::format("random_{}<{}>({}, {})", kind, type_of(i.dtype), stream, index);
+}
+
+void StageWriter::emit_store(const Instr& store, const Position& at) {
+  line("{}[{}] = {};", buffer(store.buffer), place(store.map, at), reg(store.a));
+}
+
+// ---- The stage -----------------------------------------------------------------------------------------
+
+std::string StageWriter::header() const {
+  std::string ops;
+  for (graph::NodeId id : kernel_.nodes) ops += fmt::format("{}{}", ops.empty() ? "" : ", ", plan_.graph[id].def().name);
+  return fmt::format("// {}\n{}", ops, is_small_ ? "typedef int Index;\n" : "typedef long long Index;\n");
+}
+
+Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y) {
+  Stage stage;
+  const std::string text = fmt::format("({}) {{\n  const unsigned block_x = blockIdx.x;\n{}}}\n", fmt::join(parameters_, ", "), body_);
+  std::string readable = kernel_.name.empty() ? "copy" : kernel_.name;
+  if (!suffix.empty()) readable += "_" + suffix;
+  stage.header = header();
+  stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(text + stage.header) & 0xffffffff);
+  stage.source = fmt::format("{}extern \"C\" __global__ void __launch_bounds__({}) {}{}", stage.header, threads_x * threads_y,
+                             stage.name, text);
+  stage.body = body_;
+  stage.parameters = parameters_;
+  stage.arguments = std::move(arguments_);
+  stage.grid[0] = blocks_x;
+  stage.grid[1] = blocks_y;
+  stage.threads_x = threads_x;
+  stage.threads_y = threads_y;
+  return stage;
+}
+
+KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
+  switch (kernel.kind) {
+    case graph::Template::pointwise: {
+      const int across = crossing_loop(kernel);
+      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, vectors);
+    }
+    case graph::Template::row: return generate_rows(kernel, plan);
+    default: return generate_reduce(kernel, plan);
+  }
+}
+
+}  // namespace tsl::cuda

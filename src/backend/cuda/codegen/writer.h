@@ -1,0 +1,107 @@
+// Writes one stage: its parameters, coordinates, and the statements of the kernel IR's instructions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/codegen/stage.h"
+
+namespace tsl::cuda {
+
+/// An element's type in CUDA, as the prelude names it.
+const char* type_of(DType dtype);
+
+/// The position a statement is written for: an expression for the index of each loop (kept, then reduced), and for the
+/// element's place in row-major order over all loops, which errors are sorted by.
+struct Position {
+  std::vector<std::string> index;
+  std::string linear = "0";
+};
+
+class StageWriter {
+ public:
+  StageWriter(const graph::Kernel& kernel, const graph::Plan& plan);
+
+  const graph::Kernel& kernel() const { return kernel_; }
+  const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
+
+  // Parameters; each gives the expression that names it. Equal sizes share one.
+  std::string size(int64_t value);                           // 0 and 1 are written out
+  std::string offset(Dim offset);
+  std::string buffer(uint32_t kernel_buffer);                // index into Kernel::buffers
+  std::string scratch(uint64_t at, DType dtype);
+  std::string scalar(Scalar value, const Symbol* symbol, DType dtype);
+  std::string error_cell();
+
+  /// Where an access lies: an expression in elements.
+  std::string place(const graph::IndexMap& map, const Position& at);
+
+  /// One line of the body, indented by the open blocks. open() begins a block, close() ends it.
+  template <class... T>
+  void line(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...)); }
+  template <class... T>
+  void open(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...) + " {"); ++depth_; }
+  void close(const char* after = "") { --depth_; add_line(std::string("}") + after); }
+
+  /// Declares the coordinates of `linear` over loops [first, first + extents.size()): names them `prefix`0, ….
+  std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents, const char* prefix);
+
+  /// The name of a register; `vector_element` "" or an index expression for those kept in arrays.
+  std::string reg(graph::Reg r) const;
+  /// Registers that are arrays are indexed by this expression.
+  void set_arrays(std::vector<bool> is_array, std::string index) { is_array_ = std::move(is_array); array_index_ = std::move(index); }
+
+  /// The value of an instruction (load, scalar, map, gather, generate) as statements that assign its register.
+  /// `declare`: whether the register is declared here.
+  void emit(graph::Reg r, const Position& at, bool declare);
+  void emit_store(const graph::Instr& store, const Position& at);
+
+  /// The stage. `bounds`: threads a block.
+  Stage finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y);
+
+  /// 32-bit arithmetic suffices for every index of this kernel.
+  bool is_small() const { return is_small_; }
+
+ private:
+  std::string parameter(const std::string& type, const std::string& name, Argument argument);
+  void add_line(std::string text);
+  void emit_gather(graph::Reg r, const Position& at, const std::string& target);
+  std::string generated(const graph::Instr& instr, const Position& at);
+  std::string header() const;
+
+  const graph::Kernel& kernel_;
+  const graph::Plan& plan_;
+  bool is_small_;
+  int depth_ = 1;
+  std::string body_;
+  std::vector<std::string> parameters_;
+  std::vector<Argument> arguments_;
+  std::map<std::string, std::string> named_;  // what a parameter stands for -> its name
+  std::vector<bool> is_array_;
+  std::string array_index_;
+};
+
+/// Whether the instruction defines a register.
+inline bool defines(const graph::Instr& instr) { return instr.kind != graph::Instr::Kind::store; }
+/// The registers an instruction reads.
+std::vector<graph::Reg> operands(const graph::Instr& instr);
+
+int64_t count_of(const Dims& dims);
+std::vector<int64_t> extents_of(const Dims& dims);
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The loop along which operands of a pointwise kernel lie that do not lie along the innermost one; -1: there are none.
+int crossing_loop(const graph::Kernel& kernel);
+
+// The templates.
+KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
+/// `across`: the loop along which some operands lie, as crossing_loop() says.
+KernelProgram generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
+KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan);
+KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan);
+
+}  // namespace tsl::cuda

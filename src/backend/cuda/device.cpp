@@ -1,0 +1,132 @@
+#include "backend/cuda/device.h"
+
+#include "base/error.h"
+
+namespace tsl::cuda {
+
+Device::Device(int ordinal) : driver_(Driver::open()), ordinal_(ordinal) {
+  if (ordinal < 0 || ordinal >= driver_->device_count()) {
+    const int count = driver_->device_count();
+    if (count == 1) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
+    fail(ErrorKind::device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
+  }
+  check(driver_->cuDeviceGet(&device_, ordinal), "opening the GPU");
+  read_properties();
+  check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "opening the GPU");
+  try {
+    make_current();
+    check(driver_->cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "creating a stream");
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Device::~Device() { close(); }
+
+// Errors have been reported where they happened; what the driver still takes is given back.
+void Device::close() noexcept {
+  CUcontext before = nullptr;
+  driver_->cuCtxGetCurrent(&before);
+  driver_->cuCtxSetCurrent(context_);
+  staging_.reset();
+  if (stream_) {
+    driver_->cuStreamSynchronize(stream_);
+    driver_->cuStreamDestroy(stream_);
+  }
+  driver_->cuCtxSetCurrent(before == context_ ? nullptr : before);
+  driver_->cuDevicePrimaryCtxRelease(device_);
+}
+
+int Device::attribute(CUdevice_attribute which) const {
+  int value = 0;
+  check(driver_->cuDeviceGetAttribute(&value, which, device_), "asking for the GPU's properties");
+  return value;
+}
+
+void Device::read_properties() {
+  char name[256] = {};
+  check(driver_->cuDeviceGetName(name, static_cast<int>(sizeof name - 1), device_), "asking for the GPU's name");
+  size_t memory = 0;
+  check(driver_->cuDeviceTotalMem(&memory, device_), "asking for the GPU's memory");
+  Properties& p = properties_;
+  p.name = name;
+  p.total_memory = memory;
+  p.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
+  p.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  p.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  p.threads_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  p.registers_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  p.shared_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  p.shared_per_block_optin = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  p.shared_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  p.l2_bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+}
+
+void Device::make_current() const { check(driver_->cuCtxSetCurrent(context_), "switching to the GPU"); }
+
+void Device::synchronize() const { check(driver_->cuStreamSynchronize(stream_), "waiting for the GPU"); }
+
+void Device::copy_to_device(CUdeviceptr to, const void* from, uint64_t bytes) {
+  if (bytes == 0) return;
+  staging().to_device(to, static_cast<const std::byte*>(from), bytes);
+  counters_.bytes_to_device += bytes;
+}
+
+void Device::copy_to_host(void* to, CUdeviceptr from, uint64_t bytes) {
+  if (bytes == 0) return;
+  staging().to_host(static_cast<std::byte*>(to), from, bytes);
+  counters_.bytes_to_host += bytes;
+}
+
+void Device::copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+  if (bytes == 0) return;
+  check(driver_->cuMemcpyDtoDAsync(to, from, bytes, stream_), "copying within the GPU");
+  counters_.bytes_on_device += bytes;
+}
+
+void Device::fill(CUdeviceptr at, unsigned char value, uint64_t bytes) {
+  if (bytes == 0) return;
+  check(driver_->cuMemsetD8Async(at, value, bytes, stream_), "filling memory of the GPU");
+}
+
+Staging& Device::staging() {
+  if (!staging_) staging_ = std::make_unique<Staging>(*driver_, stream_);
+  return *staging_;
+}
+
+void Device::launch(const Launch& launch, void** arguments, std::string_view name) {
+  const CUresult result = driver_->cuLaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
+                                                  launch.block[0], launch.block[1], launch.block[2],
+                                                  launch.shared_bytes, stream_, arguments, nullptr);
+  if (result != CUDA_SUCCESS) check(result, fmt::format("launching {}", name));
+  ++counters_.kernel_launches;
+}
+
+void Device::launch_graph(CUgraphExec graph, std::string_view name) {
+  const CUresult result = driver_->cuGraphLaunch(graph, stream_);
+  if (result != CUDA_SUCCESS) check(result, fmt::format("launching the graph of {}", name));
+  ++counters_.graph_launches;
+}
+
+// Relaxed: libraries may load their kernels on first use while their work is recorded.
+void Device::begin_capture() {
+  check(driver_->cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "starting to record work");
+}
+
+CUgraph Device::end_capture() {
+  CUgraph graph = nullptr;
+  check(driver_->cuStreamEndCapture(stream_, &graph), "recording work");
+  if (!graph) fail(ErrorKind::device, "CUDA recorded no graph");
+  return graph;
+}
+
+void Device::abandon_capture() noexcept {
+  CUgraph graph = nullptr;
+  driver_->cuStreamEndCapture(stream_, &graph);
+  if (graph) driver_->cuGraphDestroy(graph);
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,78 @@
+#include "backend/cuda/driver.h"
+
+#include "base/error.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+constexpr int kOldest = 12000;  // CUDA 12.0, by which every function used here has the form of today's headers
+
+#define TSL_TEXT_OF(name) #name
+#define TSL_TEXT(name) TSL_TEXT_OF(name)  // of the versioned name that cuda.h's macro stands for
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+template <class Function>
+void resolve(Function& function, const Library& library, const char* name) {
+  void* address = library.find(name);
+  // The one function whose versioned name is newer than CUDA 12.0; both forms take the same arguments.
+  if (!address && std::string_view(name) == "cuEventElapsedTime_v2") address = library.find("cuEventElapsedTime");
+  if (!address) fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA 12 or newer", name);
+  function = reinterpret_cast<Function>(address);
+}
+
+}  // namespace
+
+Driver::Driver(Library library) : library_(std::move(library)) {
+#define TSL_RESOLVE(name) resolve(this->name, library_, TSL_TEXT(name));
+  TSL_DRIVER_FUNCTIONS(TSL_RESOLVE)
+#undef TSL_RESOLVE
+}
+
+std::shared_ptr<const Driver> Driver::open() {
+  Library library({"libcuda.so.1"},
+                  "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
+  // Before anything else, since an old driver lacks functions too.
+  const auto get_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(library.function("cuDriverGetVersion"));
+  int version = 0;
+  if (get_version(&version) == CUDA_SUCCESS && version < kOldest) {
+    fail(ErrorKind::device, "the NVIDIA driver is too old: it is for CUDA {}, and TSL needs one for CUDA {} or newer; "
+         "update it, or run with --device cpu", version_text(version), version_text(kOldest));
+  }
+  const auto driver = std::make_shared<Driver>(std::move(library));
+  driver->version_ = version;
+  const CUresult result = driver->cuInit(0);
+  if (result == CUDA_ERROR_NO_DEVICE) {
+    fail(ErrorKind::device, "no GPU: the NVIDIA driver is installed but sees none (CUDA_VISIBLE_DEVICES may hide it); "
+         "run with --device cpu");
+  }
+  driver->check(result, "starting the driver");
+  driver->check(driver->cuDeviceGetCount(&driver->device_count_), "counting GPUs");
+  if (driver->device_count_ == 0) fail(ErrorKind::device, "no GPU: the NVIDIA driver sees none; run with --device cpu");
+  return driver;
+}
+
+std::string Driver::describe(CUresult result) const {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) return fmt::format("error {}", static_cast<int>(result));
+  if (cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) return name;
+  return fmt::format("{} ({})", text, name);
+}
+
+void Driver::fail_on(CUresult result, std::string_view doing) const {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) fail(ErrorKind::memory, "the GPU ran out of memory {}", doing);
+  fail(ErrorKind::device, "CUDA failed {}: {}", doing, describe(result));
+}
+
+std::string why_no_device() {
+  try {
+    Driver::open();
+    return {};
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,41 @@
+// Plans on a GPU: what they share, and how one is made ready.
+#pragma once
+
+#include <memory>
+
+#include "backend/cuda/device.h"
+#include "backend/cuda/kernel_cache.h"
+#include "backend/cuda/matmul.h"
+#include "backend/cuda/memory.h"
+#include "graph/plan.h"
+
+namespace tsl::cuda {
+
+/// One engine's GPU.
+struct Gpu {
+  Gpu(int ordinal, graph::Backend& host);
+
+  graph::Backend& host;
+  Device device;
+  DeviceAllocator allocator;
+  KernelCache kernels;
+  Ref<Storage> error_cell;            // as in templates.cuh
+
+  /// Opened by the first product.
+  Matmul& matmul();
+
+ private:
+  std::unique_ptr<Matmul> matmul_;
+};
+
+std::unique_ptr<graph::Executable> prepare_plan(Gpu& gpu, graph::Plan plan);
+
+/// Copies with the same layout; a tensor that is there already is given back. The host's copy is in its allocator's memory.
+Tensor move_to_device(Gpu& gpu, const Tensor& host);
+Tensor move_to_host(Gpu& gpu, const Tensor& tensor);
+
+/// Runs node `kernel.op_node`, an op with a kernel of its own, on buffers at `addresses` (by buffer of the plan).
+graph::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
+                       std::span<const Scalar> symbols);
+
+}  // namespace tsl::cuda

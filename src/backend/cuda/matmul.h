@@ -1,0 +1,59 @@
+// Matrix products by cuBLASLt, opened at run time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backend/cuda/device.h"
+#include "tensor/tensor.h"
+
+namespace tsl::cuda {
+
+/// A matrix, or a batch of them, in memory: rows of elements, `leading` elements from one row to the next. `transposed`
+/// says that memory holds the transpose of the operand.
+struct MatrixOperand {
+  int64_t leading = 0;
+  bool transposed = false;
+  int64_t batch_stride = 0;  // elements from one matrix to the next; 0 repeats one matrix
+  friend bool operator==(const MatrixOperand&, const MatrixOperand&) = default;
+};
+
+/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated.
+struct Product {
+  DType dtype = DType::f32;  // f16, bf16, f32 or f64, of all three
+  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1;
+  MatrixOperand a, b, c;
+  bool tf32 = false;  // f32: products may be taken of operands rounded to 11 bits
+  friend bool operator==(const Product&, const Product&) = default;
+};
+
+/// Sums in f32 (f64 for f64), on the device's stream. The same problem always takes the same algorithm, so that
+/// its result has the same bits; pointers count only by whether they are aligned to 16 bytes (or how much less).
+/// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
+class Matmul {
+ public:
+  /// Opens cuBLASLt; fails (device) if it is not installed. The workspace comes from the allocator and is kept.
+  Matmul(Device& device, Allocator& allocator);
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+  /// Finds the algorithm and makes the descriptors, without running.
+  void prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+
+  /// "13.0.0"
+  const std::string& version() const;
+
+ private:
+  struct State;
+
+  template <class Visit>
+  void for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tsl::cuda

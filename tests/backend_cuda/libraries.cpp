@@ -1,0 +1,89 @@
+// Libraries opened at run time: what is missing is named, what is there is complete.
+#include "backend/cuda/library.h"
+
+#include <dlfcn.h>
+
+#include "backend/cuda/blas.h"
+#include "gpu.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+
+TEST_CASE("a library that is missing is named, with what to do") {
+  try {
+    const Library library({"libtsl-is-not-there.so.9", "libtsl-is-not-there.so"}, "the Foo library was not found: install Foo");
+    FAIL("opened " << library.name());
+  } catch (const Failure& failure) {
+    CHECK(failure.error().kind == ErrorKind::device);
+    CHECK(std::string(failure.what()) == "the Foo library was not found: install Foo");
+    CHECK(failure.error().notes.empty());  // that a name was not found goes without saying
+  }
+}
+
+TEST_CASE("a library that is there but lacks a function is too old") {
+  const Library library({"libc.so.6"}, "no C library");
+  CHECK(library.find("malloc"));
+  CHECK(library.function("malloc"));
+  CHECK_FALSE(library.find("tsl_no_such_function"));
+  CHECK_THROWS_WITH(library.function("tsl_no_such_function"), Catch::Contains("has no function tsl_no_such_function"));
+  CHECK(library.name().find("libc.so.6") != std::string::npos);
+  CHECK_THROWS_WITH(Driver(Library({"libc.so.6"}, "no C library")), Catch::Contains("driver is too old"));
+}
+
+TEST_CASE("without a driver the message says what to do") {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver) {
+    dlclose(driver);
+    TSL_SKIP("there is a driver");
+  }
+  const std::string why = why_no_device();
+  CHECK(why == "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
+}
+
+TEST_CASE("the toolkit's stand-in for the driver has every function used") {
+  std::string path;
+  for (const std::string& folder : toolkit_folders())
+    if (path.empty() && std::filesystem::exists(folder + "/stubs/libcuda.so")) path = folder + "/stubs/libcuda.so";
+  if (path.empty()) TSL_SKIP("no CUDA Toolkit with stubs/libcuda.so");
+  const Driver driver(Library({path.c_str()}, "the stub did not open"));
+  CHECK(driver.cuMemAlloc != nullptr);
+  CHECK(driver.cuGraphAddKernelNode != nullptr);
+  CHECK(driver.cuInit(0) != CUDA_SUCCESS);  // it does nothing
+  CHECK_THROWS_WITH(driver.check(CUDA_ERROR_ILLEGAL_ADDRESS, "adding"), Catch::Contains("CUDA failed adding: "));
+  CHECK_THROWS_WITH(driver.check(CUDA_ERROR_OUT_OF_MEMORY, "adding"), Catch::Contains("the GPU ran out of memory adding"));
+  CHECK_NOTHROW(driver.check(CUDA_SUCCESS, "adding"));
+}
+
+TEST_CASE("cuBLASLt opens and has every function used") {
+  try {
+    const Blas blas;
+    CHECK(blas.cublasLtGetVersion() >= 120000);
+    CHECK_THROWS_WITH(blas.check(CUBLAS_STATUS_NOT_SUPPORTED, "adding"), Catch::Contains("cuBLASLt failed adding: "));
+  } catch (const Failure& failure) {
+    CHECK(std::string(failure.what()).find("cuBLASLt, the matrix library of CUDA, was not found") == 0);
+    TSL_SKIP(failure.what());
+  }
+}
+
+TEST_CASE("where libraries are looked for follows the environment") {
+  const char* home = std::getenv("CUDA_HOME");
+  const std::string saved = home ? home : "";
+  setenv("CUDA_HOME", "/opt/some-cuda", 1);
+  CHECK(toolkit_folders().at(0) == "/opt/some-cuda/lib64");
+  saved.empty() ? unsetenv("CUDA_HOME") : setenv("CUDA_HOME", saved.c_str(), 1);
+  CHECK(toolkit_folders().back().rfind("/usr/local/cuda/", 0) == 0);
+  CHECK_FALSE(program_folders().empty());
+  CHECK(std::filesystem::is_directory(program_folders()[0]));
+
+  const std::string before = search_state();
+  CHECK(before == search_state());
+  const char* linker = std::getenv("LD_LIBRARY_PATH");
+  const std::string path = linker ? linker : "";
+  const Folder folder;
+  setenv("LD_LIBRARY_PATH", folder.path.c_str(), 1);
+  const std::string with_folder = search_state();
+  CHECK(with_folder != before);
+  std::filesystem::last_write_time(folder.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK(search_state() != with_folder);  // a library may have been installed there
+  path.empty() ? unsetenv("LD_LIBRARY_PATH") : setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+}

@@ -1,0 +1,11 @@
+// The CUDA backend stands alone, and its program starts where there is no driver.
+#include "backend/cuda/backend.h"
+#include "backend/cuda/disk_cache.h"
+#include "backend/cuda/prelude.h"
+
+using namespace tsl;
+
+int main() {
+  auto* volatile open = &cuda::open_backend;  // linked, not called: it would need a GPU
+  return open && !cuda::prelude().empty() && !cuda::DiskCache("").find({}) ? 0 : 1;
+}
