@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
 namespace tsl {
 
@@ -25,6 +27,40 @@ constexpr const char* kReset = "\x1b[0m";
 // A traceback of a deep recursion shows its two ends.
 constexpr size_t kShownCallSites = 8;
 
+// Of a longer line, only a window around the caret is shown. Both count code points.
+constexpr size_t kMaxShown = 120;
+constexpr size_t kShownBefore = 40;
+
+bool starts_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+/// A line, or the part of it around the caret.
+struct Excerpt {
+  std::string text;
+  size_t before;  // code points left of the caret
+  size_t width;   // of the caret
+};
+
+Excerpt excerpt(std::string_view line, size_t before, size_t width) {
+  std::vector<size_t> starts;  // where each code point begins
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (starts_code_point(line[i])) starts.push_back(i);
+  }
+  Excerpt shown{std::string(line), before, width};
+  if (starts.size() > kMaxShown) {
+    const size_t first = std::min(before > kShownBefore ? before - kShownBefore : 0, starts.size() - kMaxShown);
+    const size_t end = first + kMaxShown;
+    const bool is_cut = end < starts.size();
+    shown.text = line.substr(starts[first], (is_cut ? starts[end] : line.size()) - starts[first]);
+    if (first > 0) shown.text = "…" + shown.text;
+    if (is_cut) shown.text += "…";
+    shown.before = before - first + (first > 0 ? 1 : 0);
+    shown.width = before < end ? std::min(width, end - before) : 1;
+  }
+  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  std::replace_if(shown.text.begin(), shown.text.end(), is_control, ' ');  // keeps the caret under the text
+  return shown;
+}
+
 std::string render_location(const Error& error, const SourceMap& sources, const char* accent, const char* plain) {
   const Source& source = sources.get(error.span.source);
   const uint32_t line = source.line_of(error.span.begin);
@@ -35,15 +71,13 @@ std::string render_location(const Error& error, const SourceMap& sources, const 
   const uint32_t last = std::clamp(error.span.end, error.span.begin + 1, std::max(line_end, error.span.begin + 1));
   uint32_t width = 0;
   for (uint32_t i = error.span.begin; i < last && i < source.text().size(); ++i) {
-    if ((static_cast<unsigned char>(source.text()[i]) & 0xC0) != 0x80) ++width;
+    if (starts_code_point(source.text()[i])) ++width;
   }
-  std::string number = std::to_string(line);
-  std::string gutter(number.size(), ' ');
-  std::string shown(text);
-  std::replace(shown.begin(), shown.end(), '\t', ' ');  // keeps the caret under the text
+  const std::string number = std::to_string(line), gutter(number.size(), ' ');
+  const Excerpt shown = excerpt(text, column - 1, std::max<uint32_t>(width, 1));
   return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}\n", accent, plain, source.name(), line,
-                     column, accent, number, plain, shown, accent, gutter, plain, std::string(column - 1, ' '), accent,
-                     std::string(std::max<uint32_t>(width, 1), '^'), plain);
+                     column, accent, number, plain, shown.text, accent, gutter, plain, std::string(shown.before, ' '),
+                     accent, std::string(shown.width, '^'), plain);
 }
 
 std::string render_calls(const Error& error, const SourceMap& sources) {

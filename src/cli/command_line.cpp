@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <string_view>
 
 #include "cli/program.h"
@@ -9,17 +11,40 @@ namespace tsl {
 
 namespace {
 
+constexpr std::string_view kTopics[] = {"bytecode", "graph", "fusion", "plan", "guards", "recompiles"};
+
+/// What is wrong with a list of topics, or "".
+std::string check_topics(const std::string& list) {
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string topic = list.substr(begin, end - begin);
+    if (std::find(std::begin(kTopics), std::end(kTopics), topic) == std::end(kTopics)) {
+      return "unknown topic '" + topic + "': bytecode, graph, fusion, plan, guards or recompiles";
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+/// What is wrong with a number of threads, or "". (CLI11's own checks print the limits of a double.)
+std::string check_threads(const std::string& number) {
+  constexpr size_t kMaxDigits = 4;
+  const bool is_count = !number.empty() && number.size() <= kMaxDigits && number.find_first_not_of("0123456789") == std::string::npos;
+  return is_count ? "" : "'" + number + "' is not a number of threads, from 0 to 9999";
+}
+
 void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt after the script");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
   app.add_flag("!--no-compile", command.engine.compile_annotated, "Compile nothing, not even @compile functions");
-  app.add_option("--device", command.device, "cpu, cuda or cuda:N")->type_name("DEVICE");
+  app.add_option("--device", command.engine.device, "cpu, cuda or cuda:N")->type_name("DEVICE");
   app.add_option("--seed", command.engine.seed, "The seed of random numbers")->type_name("N");
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
-      ->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_option("--log", command.engine.log_topics, "What to log to standard error: bytecode, …")->type_name("TOPIC,…");
+      ->type_name("N")->check(check_threads);
+  app.add_option("--log", command.engine.log_topics, "What to log to standard error: bytecode, …")
+      ->type_name("TOPIC,…")->check(check_topics);
   app.add_option("--color", command.color, "Colour in messages")->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.set_version_flag("--version", "tsl " TSL_VERSION);
@@ -42,6 +67,7 @@ int parse_command(int argc, char** argv, Command& command) {
   const bool is_test = argc > 1 && std::string_view(argv[1]) == "test";
   if (is_test) {  // elsewhere "test" is an argument like any other
     CLI::App* test = app.add_subcommand("test", "Run the tests under PATH...");
+    test->fallthrough();  // `tsl test --device cuda PATH`
     test->add_option("PATH", command.test_paths, "Scripts and folders")->required();
   }
   try {

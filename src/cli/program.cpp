@@ -1,9 +1,12 @@
 #include "cli/program.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <iterator>
+#include <memory>
 
 #include <unistd.h>
 
@@ -47,12 +50,6 @@ bool wants_color(const std::string& when) {
 
 std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
 
-void check_device(const std::string& device) {
-  if (device.empty() || device == "cpu") return;
-  if (device.substr(0, 4) == "cuda") fail(ErrorKind::device, "this build has no CUDA backend");
-  fail(ErrorKind::device, "unknown device '{}': cpu, cuda or cuda:N", device);
-}
-
 void run_main(const Command& command, Engine& engine) {
   switch (command.kind) {
     case Command::Kind::script:
@@ -74,6 +71,16 @@ void run_main(const Command& command, Engine& engine) {
   }
 }
 
+/// Writes out what was printed. A full disk is a failure of the program, although it may show only now.
+bool flush_output() {
+  const bool was_written = std::ferror(stdout) == 0;
+  if (std::fflush(stdout) == 0 && was_written) return true;
+  std::cerr << "error[io]: cannot write to standard output";
+  if (was_written) std::cerr << ": " << std::strerror(errno);
+  std::cerr << std::endl;
+  return false;
+}
+
 }  // namespace
 
 int report(const Error& error, Engine& engine, bool color) {
@@ -90,21 +97,27 @@ int run_program(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
   if (settled >= 0) return settled;
-  if (command.kind == Command::Kind::test) return run_tests(command.test_paths);
+  if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
 
   const bool color = wants_color(command.color);
-  Engine engine(command.engine);
+  std::unique_ptr<Engine> opened;
+  try {
+    opened = std::make_unique<Engine>(command.engine);
+  } catch (const Failure& failure) {  // no such device
+    std::cerr << render(failure.error(), SourceMap(), color) << std::flush;
+    return kExitFailed;
+  }
+  Engine& engine = *opened;
   const InterruptScope interrupts(engine);
   int code = 0;
   try {
-    check_device(command.device);
     run_main(command, engine);
   } catch (const Failure& failure) {
     code = report(failure.error(), engine, color);
   }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
-  std::fflush(stdout);
+  if (!flush_output() && code == 0) code = kExitFailed;
   return code;
 }
 

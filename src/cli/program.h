@@ -13,7 +13,6 @@ struct Command {
   std::string script;               // a path, or code
   std::vector<std::string> test_paths;
   EngineOptions engine;
-  std::string device;
   std::string color = "auto";
   bool check = false;               // only parse and resolve
   bool interactive = false;         // a prompt after the script
@@ -34,7 +33,7 @@ int run_program(int argc, char** argv);
 int run_prompt(Engine& engine, bool color);
 
 /// Runs the scripts under the paths on every tier and compares what they print with their `# expect` comments.
-int run_tests(const std::vector<std::string>& paths);
+int run_tests(const std::vector<std::string>& paths, const EngineOptions& options);
 
 /// Prints an error to standard error and gives the exit code that goes with it.
 int report(const Error& error, Engine& engine, bool color);

@@ -72,9 +72,9 @@ std::string describe_error(const Expectations& expected, const std::optional<Err
 }
 
 /// Runs a script on one tier. Returns what is wrong, "" if nothing.
-std::string run_test(const fs::path& path, const std::string& text, bool compile_all) {
+std::string run_test(const fs::path& path, const std::string& text, const EngineOptions& given, bool compile_all) {
   const Expectations expected = read_expectations(text);
-  EngineOptions options;
+  EngineOptions options = given;
   options.compile_all = compile_all;
   Engine engine(options);
   std::string output;
@@ -110,14 +110,14 @@ std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-int run_tests(const std::vector<std::string>& paths) {
+int run_tests(const std::vector<std::string>& paths, const EngineOptions& options) {
   size_t passed = 0, failed = 0;
   for (const fs::path& script : scripts_under(paths)) {
     std::string problems;
     try {
       const std::string text = ModuleLoader::read_file(script.string());
       for (bool compile_all : {false, true}) {
-        const std::string problem = run_test(script, text, compile_all);
+        const std::string problem = run_test(script, text, options, compile_all);
         if (!problem.empty()) problems += fmt::format("  {}:\n{}", compile_all ? "compiled" : "eager", problem);
       }
     } catch (const Failure& failure) {

@@ -122,6 +122,7 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
   const std::vector<Value>* items = sequence_items(v);
   if (!items) wrong_type(what, "a tensor", v);
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, nullptr, what);
+  if (depth == 0) check_number_lists(v, what);
   return stack_items(engine, *items, what, depth);
 }
 
@@ -132,8 +133,10 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what) {
 }
 
 DType expect_dtype(Engine&, const Value& v, const char* what) {
-  if (!v.is(Tag::dtype)) wrong_type(what, "a dtype", v);
-  return v.dtype();
+  if (v.is(Tag::dtype)) return v.dtype();
+  std::vector<std::string> notes;
+  if (is_host_int(v)) notes.push_back("a shape is one argument, such as [2, 3]");
+  fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)), std::move(notes));
 }
 
 Shape expect_shape(Engine& engine, const Value& v, const char* what) {
@@ -142,7 +145,7 @@ Shape expect_shape(Engine& engine, const Value& v, const char* what) {
     const Value extent = item.is(Tag::tensor) ? host_number(engine, item) : item;
     if (!is_host_int(extent)) wrong_type(what, "an int or a list of ints", item);
     const Dim dim = dim_of(extent);
-    if (dim < Dim(0)) fail(ErrorKind::shape, "{}: an extent cannot be negative: {}", what, dim.hint());
+    if (dim < Dim(0)) fail(ErrorKind::shape, "an extent cannot be negative: {}", dim.hint());
     shape.push_back(dim);
   };
   if (const std::vector<Value>* items = sequence_items(v)) {

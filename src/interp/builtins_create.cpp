@@ -22,7 +22,7 @@ Value tensor_builtin(Engine& engine, Args args) {
 
 Value filled(Engine& engine, Args args, int64_t number) {
   const Shape shape = expect_shape(engine, args[0], "a shape");
-  return fill(engine.ops(), shape, expect_dtype(engine, args[1], "a dtype"), Scalar::of(number));
+  return fill(engine.ops(), shape, expect_dtype(engine, args[1], "the dtype"), Scalar::of(number));
 }
 
 Value zeros_builtin(Engine& engine, Args args) {
@@ -37,7 +37,7 @@ Value full_builtin(Engine& engine, Args args) {
   if (args[1].is(Tag::tensor)) {
     const Tensor value = args[1].tensor();
     const Tensor typed =
-        args[2].is_nil() ? value : cast(engine.ops(), value, expect_dtype(engine, args[2], "a dtype"));
+        args[2].is_nil() ? value : cast(engine.ops(), value, expect_dtype(engine, args[2], "the dtype"));
     return expand(engine.ops(), typed, shape);
   }
   if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
@@ -45,7 +45,7 @@ Value full_builtin(Engine& engine, Args args) {
   DType dtype = type == ScalarType::boolean   ? DType::boolean
                 : type == ScalarType::integer ? DType::i64
                                               : DType::f32;
-  if (!args[2].is_nil()) dtype = expect_dtype(engine, args[2], "a dtype");
+  if (!args[2].is_nil()) dtype = expect_dtype(engine, args[2], "the dtype");
   return fill(engine.ops(), shape, dtype, operand_of(args[1]));
 }
 

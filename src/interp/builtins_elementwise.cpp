@@ -4,6 +4,8 @@
 #include "interp/engine.h"
 #include "interp/numbers.h"
 #include "interp/operators.h"
+#include "interp/runtime.h"
+#include "interp/tape.h"
 
 namespace tsl {
 
@@ -104,11 +106,20 @@ Value where_builtin(Engine& engine, Args args) {
   return engine.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
 
+/// x, or the bound where it is beyond it. The gradient at the bound is that of x, while maximum and minimum share it.
+Value bounded(Engine& engine, Op op, const Value& x, const Value& bound) {
+  const Value result = apply_binary(engine, op, x, bound);
+  if (!x.is(Tag::tensor) || is_list(bound) || !engine.runtime().tapes().listening()) return result;
+  const Op within = op == Op::maximum ? Op::ge : Op::le;
+  const Tensor is_within = engine.ops().call(within, {x.tensor(), as_operand(bound)});
+  return engine.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
+}
+
 Value clamp_builtin(Engine& engine, Args args) {
   Value x = args[0];
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
-  if (!args[1].is_nil()) x = apply_binary(engine, Op::maximum, x, args[1]);
-  if (!args[2].is_nil()) x = apply_binary(engine, Op::minimum, x, args[2]);
+  if (!args[1].is_nil()) x = bounded(engine, Op::maximum, x, args[1]);
+  if (!args[2].is_nil()) x = bounded(engine, Op::minimum, x, args[2]);
   return x;
 }
 

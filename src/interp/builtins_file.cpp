@@ -55,8 +55,8 @@ Value run_load(Engine& engine, std::span<Value> args) {
 
 /// A value's elements, in order and in host memory.
 Tensor packed(Engine& engine, const Value& v) {
-  const Tensor host = read_to_host(engine, to_tensor(engine, v, "save"));
-  return host.layout().is_contiguous() ? host : read_to_host(engine, engine.ops().call(Op::copy, {host}));
+  const Tensor x = to_tensor(engine, v, "save");
+  return read_to_host(engine, x.layout().is_contiguous() ? x : engine.ops().call(Op::copy, {x}));
 }
 
 std::vector<NamedTensor> named_tensors(Engine& engine, const std::string& path, const Value& v) {

@@ -14,6 +14,15 @@ int expect_axis(Engine& engine, const Value& v, int rank, const char* op) {
   return normalize_axis(expect_int(engine, v, "axis"), rank, op);
 }
 
+/// Positions: integers, or an empty list.
+Tensor expect_index(Engine& engine, const Value& v, const char* what) {
+  const Tensor index = to_tensor(engine, v, what);
+  if (is_integer(index.dtype())) return index;
+  const bool is_empty = v.is(Tag::list) && v.as<List>().items.empty();
+  if (!is_empty) fail(ErrorKind::type, "{} must be integers, not {}", what, describe(index));
+  return cast(engine.ops(), index, DType::i64);
+}
+
 Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
   Attrs attrs = with_ints({axis});
   attrs.flag = descending;
@@ -61,7 +70,7 @@ Value topk_builtin(Engine& engine, Args args) {
 Value take_builtin(Engine& engine, Args args) {
   Ops& ops = engine.ops();
   const Tensor x = to_tensor(engine, args[0], "take");
-  const Tensor index = to_tensor(engine, args[1], "take's index");
+  const Tensor index = expect_index(engine, args[1], "take's index");
   if (args[2].is_nil()) return take(ops, reshape(ops, x, {Dim(-1)}), index, 0);
   const int axis = expect_axis(engine, args[2], x.rank(), "take");
   if (axis == 0) return take(ops, x, index, 0);
@@ -92,7 +101,7 @@ Tensor cut_to(Ops& ops, Tensor x, const Tensor& index, int axis, const char* op)
 Value gather_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "gather");
   const int axis = expect_axis(engine, args[1], x.rank(), "gather");
-  const Tensor index = to_tensor(engine, args[2], "gather's index");
+  const Tensor index = expect_index(engine, args[2], "gather's index");
   return gather(engine.ops(), cut_to(engine.ops(), x, index, axis, "gather"), index, axis);
 }
 
@@ -100,7 +109,7 @@ Value scatter_add_builtin(Engine& engine, Args args) {
   Ops& ops = engine.ops();
   const Tensor x = to_tensor(engine, args[0], "scatter_add");
   const int axis = expect_axis(engine, args[1], x.rank(), "scatter_add");
-  const Tensor index = to_tensor(engine, args[2], "scatter_add's index");
+  const Tensor index = expect_index(engine, args[2], "scatter_add's index");
   for (int i = 0; i < x.rank(); ++i) {
     if (x.rank() == index.rank() && (i == axis || x.shape()[i] == index.shape()[i])) continue;
     fail(ErrorKind::shape, "scatter_add: the index {} does not fit {} along axis {}", describe(index),
@@ -126,7 +135,7 @@ Value one_hot_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "one_hot");
   if (!is_integer(x.dtype())) fail(ErrorKind::type, "one_hot takes integers, not {}", describe(x));
   Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(engine, args[1], "num_classes"));
-  if (!classes.symbol() && classes.hint() < 0) {  // PyTorch: as many as the greatest needs
+  if (classes < Dim(0)) {  // PyTorch: as many as the greatest needs
     Attrs attrs;
     attrs.ints = expect_axes(engine, Value(), x.rank(), "one_hot");
     const Tensor greatest = x.rank() == 0 ? x : ops.call(Op::max, {x}, attrs);

@@ -36,7 +36,7 @@ std::optional<std::vector<Value>> items_to_fold(Engine& engine, Args args) {
     return items;
   }
   const bool several =
-      is_host_number(args[0]) || (args.size() > 3 && is_item(args[0])) || args[1].is(Tag::tensor);
+      is_host_number(args[0]) || (is_item(args[0]) && (args.size() > 3 || args[1].is(Tag::tensor)));
   if (!several) return std::nullopt;
   std::vector<Value> items = {args[0]};
   if (is_item(args[1])) items.push_back(args[1]);

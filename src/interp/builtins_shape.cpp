@@ -64,7 +64,7 @@ Value expand_builtin(Engine& engine, Args args) {
   Shape shape = spread_extents(engine, args, "expand's extent");
   const int added = shape.rank() - x.rank();
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i].symbol() || shape[i].hint() != -1) continue;
+    if (shape[i].hint() != -1 || !(shape[i] == Dim(-1))) continue;  // what is no -1 now meets guards in expand()
     if (i < added) fail(ErrorKind::shape, "expand: -1 keeps an extent, but axis {} is new", i);
     shape[i] = x.shape()[i - added];
   }

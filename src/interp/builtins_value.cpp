@@ -1,4 +1,5 @@
 // Builtins on values of any kind: print, len, conversions, help.
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -111,9 +112,9 @@ Value int_builtin(Engine& engine, Args args) {
     return parse<int64_t>(expect_string(engine, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
-  const Scalar value = scalar_of(number);
-  if (value.type == ScalarType::real && !(std::fabs(value.real) < 9223372036854775808.0)) {
-    fail(ErrorKind::value, "{} is not an int", to_string(engine, number));
+  if (scalar_of(number).type == ScalarType::real) {  // NaN is no int either
+    const Value is_in_range = apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
+    if (!truth(engine, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(engine, number));
   }
   return apply_scalar(ScalarOp::to_integer, number);
 }
@@ -211,11 +212,27 @@ std::string help_text(Engine& engine, const Value& v) {
   }
 }
 
+/// Names in alphabetical order, in lines that fit a terminal.
+std::string list_names(std::vector<std::string> names) {
+  constexpr size_t kMaxLine = 100;
+  std::sort(names.begin(), names.end());
+  std::string text;
+  size_t line = kMaxLine;
+  for (const std::string& name : names) {
+    if (line + 1 + name.size() > kMaxLine) {
+      text += "\n ";
+      line = 1;
+    }
+    text += " " + name;
+    line += 1 + name.size();
+  }
+  return text;
+}
+
 Value help_builtin(Engine& engine, Args args) {
   std::string text;
   if (args[0].is_nil()) {
-    text = "help(f) shows what f takes and does. Builtins:\n ";
-    for (const std::string& name : engine.builtin_names()) text += " " + name;
+    text = "help(f) shows what f takes and does. Builtins:" + list_names(engine.builtin_names());
   } else {
     text = help_text(engine, args[0]);
   }

@@ -1,4 +1,6 @@
 // Calls: from bytecode, from builtins and from the compiler.
+#include <algorithm>
+
 #include "base/error.h"
 #include "interp/builtin.h"
 #include "interp/builtin_table.h"
@@ -190,11 +192,25 @@ const Value* member(Engine& engine, const Value& object, Name name) {
   return nullptr;
 }
 
+/// Words of other languages, and what says the same here.
+constexpr std::pair<std::string_view, const char*> kForeign[] = {
+    {"append", "l += [v] appends"},
+    {"push", "l += [v] appends"},
+    {"extend", "l += items appends"},
+    {"items", "for (key, value) in r goes over a record"},
+    {"view", "did you mean 'reshape'?"},
+    {"size", "x.shape is a tuple, x.size the number of elements"},
+    {"astype", "f32(x) converts"},
+    {"to", "f32(x) converts"},
+    {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
+
 [[noreturn]] void no_method(Engine& engine, const Value& object, Name name) {
   if (object.is(Tag::module)) member_of(engine, object.as<Module>(), name);  // says what it has
   std::vector<std::string> notes;
   const std::string near = nearest_name(*name, engine.builtin_names());
-  if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
+  const auto foreign = std::find_if(std::begin(kForeign), std::end(kForeign), [name](const auto& f) { return f.first == *name; });
+  if (foreign != std::end(kForeign)) notes.emplace_back(foreign->second);
+  else if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
   const char* what = object.is(Tag::record) ? "field or method" : "method";
   fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name), std::move(notes));
 }

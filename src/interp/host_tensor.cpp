@@ -75,18 +75,17 @@ class ListReader {
       return;
     }
     if (depth != shape_.rank()) fail(ErrorKind::shape, "{}: numbers beside lists", what_);
-    switch (v.tag()) {
-      case Tag::boolean:
+    if (!is_host_number(v)) fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
+    switch (scalar_of(v).type) {
+      case ScalarType::boolean:
         has_boolean_ = true;
         break;
-      case Tag::integer:
+      case ScalarType::integer:
         has_integer_ = true;
         break;
-      case Tag::real:
+      case ScalarType::real:
         has_real_ = true;
         break;
-      default:
-        fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
     }
   }
 
@@ -112,19 +111,23 @@ Value nested_lists(DType dtype, const std::byte* at, const Layout& layout, int a
 
 namespace {
 
-bool holds_only_host_numbers(const Value& v, int depth) {
+bool holds_only_numbers(const Value& v, bool symbols_too, int depth) {
   if (const std::vector<Value>* items = items_of(v)) {
-    return depth < kMaxRank && std::all_of(items->begin(), items->end(), [depth](const Value& item) {
-             return holds_only_host_numbers(item, depth + 1);
+    return depth < kMaxRank && std::all_of(items->begin(), items->end(), [=](const Value& item) {
+             return holds_only_numbers(item, symbols_too, depth + 1);
            });
   }
-  return v.is(Tag::boolean) || v.is_number();
+  return is_host_number(v) && (symbols_too || !v.is(Tag::symbol));
 }
 
 }  // namespace
 
 bool holds_only_host_numbers(const Value& v) {
-  return holds_only_host_numbers(v, 0);
+  return holds_only_numbers(v, false, 0);
+}
+
+void check_number_lists(const Value& lists, const char* what) {
+  if (holds_only_numbers(lists, true, 0)) ListReader(what).measure(lists);
 }
 
 Tensor tensor_from_lists(Engine& engine, const Value& lists, const DType* dtype, const char* what) {

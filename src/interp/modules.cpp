@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 
 #include "base/error.h"
@@ -40,10 +39,6 @@ std::string canonical_path(const fs::path& path) {
   std::error_code failed;
   const fs::path result = fs::weakly_canonical(path, failed);
   return failed ? path.string() : result.string();
-}
-
-bool has_topic(const std::string& topics, const std::string& topic) {
-  return ("," + topics + ",").find("," + topic + ",") != std::string::npos;
 }
 
 /// Takes the innermost entry off when a module has been loaded or has failed.
@@ -117,6 +112,10 @@ std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string te
   ResolveOptions options;
   options.is_builtin = [this](Name n) { return engine_.builtins().contains(n); };
   options.builtin_names = [this] { return engine_.builtins().names(); };
+  options.is_module = [](Name n) {
+    const EmbeddedSource* source = embedded_source(*n);
+    return source && !is_prelude(*source);
+  };
   options.predeclared = predeclared;
   resolve(*module, options);
   return module;
@@ -126,7 +125,7 @@ Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options
   std::unique_ptr<Proto> compiled = compile(engine_, module, options, cells);
   compiled->name = name;
   const Proto& proto = engine_.interpreter().own(std::move(compiled));
-  if (has_topic(engine_.options().log_topics, "bytecode")) std::cerr << disassemble(proto, engine_.sources());
+  if (engine_.runtime().logs("bytecode")) engine_.log(disassemble(proto, engine_.sources()));
   return engine_.interpreter().run_module(proto);
 }
 

@@ -1,6 +1,7 @@
 // Values of the language: 16 bytes, a tag and a payload; heap payloads are counted and copied on write.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -74,17 +75,20 @@ class Value {
   bool is_number() const { return tag_ == Tag::integer || tag_ == Tag::real; }  // host, not symbolic
 
   // Unchecked access; the tag must match.
-  bool boolean() const { return payload_.boolean; }
-  int64_t integer() const { return payload_.integer; }
-  double real() const { return payload_.real; }
-  DType dtype() const { return static_cast<DType>(payload_.integer); }
-  const Symbol* symbol() const { return payload_.symbol; }
-  Tensor tensor() const { return Tensor(Ref<TensorData>(payload_.tensor)); }
-  TensorData* tensor_data() const { return payload_.tensor; }
+  bool boolean() const { expect(Tag::boolean); return payload_.boolean; }
+  int64_t integer() const { expect(Tag::integer); return payload_.integer; }
+  double real() const { expect(Tag::real); return payload_.real; }
+  DType dtype() const { expect(Tag::dtype); return static_cast<DType>(payload_.integer); }
+  const Symbol* symbol() const { expect(Tag::symbol); return payload_.symbol; }
+  Tensor tensor() const { expect(Tag::tensor); return Tensor(Ref<TensorData>(payload_.tensor)); }
+  TensorData* tensor_data() const { expect(Tag::tensor); return payload_.tensor; }
   template <class T>
-  T& as() const { return *static_cast<T*>(payload_.object); }
+  T& as() const {
+    if constexpr (requires { T::kTag; }) expect(T::kTag);
+    return *static_cast<T*>(payload_.object);
+  }
   /// Moves the tensor out, leaving nil.
-  Tensor take_tensor() { tag_ = Tag::nil; return Tensor(Ref<TensorData>::adopt(payload_.tensor)); }
+  Tensor take_tensor() { expect(Tag::tensor); tag_ = Tag::nil; return Tensor(Ref<TensorData>::adopt(payload_.tensor)); }
 
   /// Whether this is the only reference to its payload (always true of immediates).
   bool unique() const;
@@ -92,6 +96,7 @@ class Value {
   friend bool identical(const Value& a, const Value& b) { return a.tag_ == b.tag_ && a.payload_.integer == b.payload_.integer; }
 
  private:
+  void expect([[maybe_unused]] Tag tag) const { assert(tag_ == tag); }
   bool counted() const { return tag_ >= Tag::string; }
   void retain() const {
     if (!counted()) return;

@@ -1,4 +1,6 @@
 // Checking values against annotations.
+#include <algorithm>
+
 #include "base/error.h"
 #include "interp/numbers.h"
 #include "interp/signature.h"
@@ -64,7 +66,9 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
   const Signature& signature = subject.signature;
   const std::string own = subject.is_result() ? "the result" : *signature.parameters[subject.index].name;
   const std::string quoted = subject.is_result() ? own : fmt::format("'{}'", own);
-  for (size_t i = 0; i < signature.parameters.size() && i <= subject.index; ++i) {
+  const bool is_parameter = std::any_of(signature.parameters.begin(), signature.parameters.end(),
+                                        [name](const ParameterInfo& p) { return p.name == name; });
+  for (size_t i = 0; i < signature.parameters.size() && i <= subject.index && !is_parameter; ++i) {
     const std::optional<ValueType>& type = signature.parameters[i].type;
     int axis = 0;
     if (!type || !dim_named(*type, name, axis)) continue;
@@ -83,6 +87,12 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
        quoted);
 }
 
+/// A dimension's name may be that of a parameter, too.
+Dim bound_dim(const Subject& subject, const ValueType::Dim& dim, const Value& bound) {
+  if (is_host_int(bound)) return dim_of(bound);
+  fail(ErrorKind::type, "'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function, type_name(bound));
+}
+
 void check_dims(const Subject& subject, const ValueType& type, const Value& value, const Shape& shape) {
   if (shape.rank() != static_cast<int>(type.dims.size())) wrong_type(subject, type, value, ErrorKind::shape);
   for (int i = 0; i < shape.rank(); ++i) {
@@ -90,8 +100,12 @@ void check_dims(const Subject& subject, const ValueType& type, const Value& valu
     if (dim.size >= 0 && !(shape[i] == Dim(dim.size))) wrong_type(subject, type, value, ErrorKind::shape);
     if (!dim.name) continue;
     Value& bound = variable_at(subject.frame[dim.reg]);
-    if (is_absent(bound)) bound = from_dim(shape[i]);
-    else if (!(dim_of(bound) == shape[i])) wrong_dim(subject, dim.name, dim_of(bound), shape[i], value);
+    if (is_absent(bound)) {
+      bound = from_dim(shape[i]);
+      continue;
+    }
+    const Dim known = bound_dim(subject, dim, bound);
+    if (!(known == shape[i])) wrong_dim(subject, dim.name, known, shape[i], value);
   }
 }
 

@@ -171,7 +171,7 @@ struct Function {
   Function* enclosing = nullptr;
   bool is_module = false;
   // Set by the resolver:
-  List<Variable*> variables;     // all variables of its frame; parameters first
+  List<Variable*> variables;     // all of its frame, in order of declaration
   List<Variable*> captures;      // variables of enclosing functions that it or a nested function uses
 };
 

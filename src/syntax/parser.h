@@ -26,6 +26,7 @@ std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Intern
 struct ResolveOptions {
   std::function<bool(Name)> is_builtin;
   std::function<std::vector<std::string>()> builtin_names;  // only called to suggest a name
+  std::function<bool(Name)> is_module;                      // of the standard library; to suggest its import
   /// Variables that exist before the module runs (a prompt's earlier lines). They belong to no frame of
   /// this module and are bound as they are.
   std::vector<ast::Variable*> predeclared;

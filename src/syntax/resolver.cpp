@@ -13,7 +13,7 @@ using namespace ast;
 namespace {
 
 /// How a variable came about, for messages about assigning to it.
-enum class Origin { declaration, parameter, loop, function, import, error, dimension };
+enum class Origin { declaration, parameter, loop, function, import, error, dimension, result_dimension };
 
 struct Binding {
   Variable* variable = nullptr;
@@ -40,7 +40,7 @@ class Resolver {
  private:
   void function(Function& function);
   void parameters(Function& function);
-  void annotation(const Annotation& annotation);
+  void annotation(const Annotation& annotation, Origin origin);
   void attributes(const Function& function);
 
   void block(const Block& block);
@@ -181,6 +181,10 @@ std::string Resolver::suggestion(Name name) const {
 
 void Resolver::name(NameExpr& name) {
   const Binding binding = find(name.name);
+  if (binding.origin == Origin::result_dimension) {
+    fail_at(ErrorKind::name, name.span,
+            fmt::format("dimension '{}' is known only once the function has returned", *name.name));
+  }
   if (binding.variable) {
     name.variable = binding.variable;
     use(binding.variable, false);
@@ -193,7 +197,9 @@ void Resolver::refuse_unknown(const NameExpr& name) const {
   if (*name.name == "_") fail_at(ErrorKind::name, name.span, "'_' discards a value and holds none");
   std::vector<std::string> notes;
   const std::string near = suggestion(name.name);
-  if (!near.empty()) {
+  if (options_.is_module && options_.is_module(name.name)) {
+    notes.push_back(fmt::format("it is a module: import {}", *name.name));
+  } else if (!near.empty()) {
     notes.push_back(fmt::format("did you mean '{}'?", near));
   } else if (later_.count(name.name)) {
     notes.push_back("it is declared further down");
@@ -222,27 +228,24 @@ void Resolver::function(Function& function) {
   frames_.pop_back();
 }
 
+/// In order, as defaults are computed: one may use the parameters and dimensions before it.
 void Resolver::parameters(Function& function) {
   for (const Parameter& parameter : function.parameters) {
+    if (parameter.default_value) expression(*parameter.default_value);
     const Name name = parameter.variable->name;
     if (scopes_.back().count(name) && *name != "_") {
       fail_at(ErrorKind::syntax, parameter.variable->span,
               fmt::format("parameter '{}' is declared twice", *name));
     }
     declare(parameter.variable, Origin::parameter);
+    if (parameter.annotation) annotation(*parameter.annotation, Origin::dimension);
   }
-  for (const Parameter& parameter : function.parameters) {
-    if (parameter.annotation) annotation(*parameter.annotation);
-  }
-  if (function.returns) annotation(*function.returns);
-  for (const Parameter& parameter : function.parameters) {
-    if (parameter.default_value) expression(*parameter.default_value);
-  }
+  if (function.returns) annotation(*function.returns, Origin::result_dimension);
 }
 
-void Resolver::annotation(const Annotation& annotation) {
+void Resolver::annotation(const Annotation& annotation, Origin origin) {
   for (const AnnotatedDim& dim : annotation.dims) {
-    if (dim.binds) declare(dim.variable, Origin::dimension);
+    if (dim.binds) declare(dim.variable, origin);
   }
 }
 
@@ -425,6 +428,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
       fail_at(ErrorKind::name, name.span,
               fmt::format("'{}' is the error caught and cannot be {}", text, what));
     case Origin::dimension:
+    case Origin::result_dimension:
       fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a dimension and cannot be {}", text, what));
   }
   fail_at(ErrorKind::name, name.span, fmt::format("'{}' cannot be {}", text, what));

@@ -196,6 +196,7 @@ const Symbol* SymbolTable::input(Scalar hint) {
 
 const Symbol* SymbolTable::size_input(int64_t hint) {
   const Symbol* size = input(Scalar::of(hint));
+  symbols_.back().is_extent = true;
   for (int64_t small : {0, 1, 2}) {
     const Symbol* limit = constant(Scalar::of(small));
     settled_.insert(apply(ScalarOp::lt, size, limit));
@@ -327,7 +328,7 @@ void SymbolTable::evaluate(std::span<Scalar> values, uint32_t first) const {
     if (s.kind != Kind::expression) continue;
     const Scalar a = values[s.a->id], b = s.b ? values[s.b->id] : Scalar();
     const bool divides = s.op == ScalarOp::floordiv || s.op == ScalarOp::mod;
-    const bool by_zero = divides && b.type != ScalarType::real && b.bits() == 0;
+    const bool by_zero = divides && a.type != ScalarType::real && b.type != ScalarType::real && b.bits() == 0;
     values[id] = by_zero ? tsl::apply(ScalarOp::mul, b, one) : tsl::apply(s.op, a, b);
   }
 }
@@ -343,16 +344,65 @@ int64_t divide_up(int64_t a, int64_t b) {
   return a / b + (a % b > 0 ? 1 : 0);
 }
 
+// Whether a symbol is an extent, or a product of extents and a small number, as counts and strides of elements are.
+bool is_count(const Symbol* s) {
+  constexpr int64_t kSmall = int64_t{1} << 15;
+  if (is_constant(s)) return s->hint.integer > 0 && s->hint.integer <= kSmall;
+  if (is_expression(s, ScalarOp::mul)) return is_count(s->a) && is_count(s->b);
+  return s->is_extent;
+}
+
+// Whether s has less than 32 bits, guarding the answer: host ints may be as large as they like.
+bool is_small(const Symbol* s) {
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  const auto ask = [s](ScalarOp op, int64_t limit) {
+    return s->table->pin(s->table->apply(op, s, s->table->constant(Scalar::of(limit))), "size").boolean;
+  };
+  return ask(ScalarOp::lt, kLimit) && ask(ScalarOp::gt, -kLimit);
+}
+
+// x < y says something about x + 1 < y + 1, or 2 * x < 2 * y, only where nothing wraps around. These two say whether
+// that is sure of base + constant and of base * factor.
+bool adds_exactly(const Sum& sum) {
+  constexpr int64_t kLimit = int64_t{1} << 62;
+  if (!sum.base || sum.constant == 0) return true;
+  return -kLimit < sum.constant && sum.constant < kLimit && (is_count(sum.base) || is_small(sum.base));
+}
+
+bool multiplies_exactly(const Symbol* base, int64_t factor) {
+  return 0 < factor && factor <= int64_t{1} << 31 && (is_count(base) || is_small(base));
+}
+
 // Asks base == limit, or base < limit, of a size. `factor * x < limit` is asked of x, so that one fact is one
 // guard.
 bool ask_constant(SymbolTable& table, ScalarOp op, const Symbol* base, int64_t limit) {
-  if (is_expression(base, ScalarOp::mul) && is_constant(base->b) && base->b->hint.integer > 0) {
+  if (is_expression(base, ScalarOp::mul) && is_constant(base->b) &&
+      multiplies_exactly(base->a, base->b->hint.integer)) {
     const int64_t factor = base->b->hint.integer;
     if (op == ScalarOp::eq && limit % factor != 0) return false;
     limit = op == ScalarOp::eq ? limit / factor : divide_up(limit, factor);
     base = base->a;
   }
   return table.pin(table.apply(op, base, table.constant(Scalar::of(limit))), "size").boolean;
+}
+
+// x == y, of sums of which one is a number, or both have the same base. Wrapping around changes nothing about it.
+bool ask_equal(SymbolTable& table, const Sum& x, const Sum& y) {
+  if (x.base == y.base) return x.constant == y.constant;
+  if (!y.base) return ask_constant(table, ScalarOp::eq, x.base, wrapping_sub(y.constant, x.constant));
+  return ask_constant(table, ScalarOp::eq, y.base, wrapping_sub(x.constant, y.constant));
+}
+
+// The same for x < y, where neither sum wraps around. Nothing if it is to be asked as it stands.
+std::optional<bool> ask_less(SymbolTable& table, const Sum& x, const Sum& y) {
+  if (x.base == y.base) return x.constant < y.constant;
+  int64_t limit = 0;
+  if (!y.base) {
+    if (__builtin_sub_overflow(y.constant, x.constant, &limit)) return std::nullopt;
+    return ask_constant(table, ScalarOp::lt, x.base, limit);
+  }
+  if (x.base || __builtin_sub_overflow(x.constant, y.constant, &limit) || limit == INT64_MAX) return std::nullopt;
+  return !ask_constant(table, ScalarOp::lt, y.base, limit + 1);  // c < y  is  not (y < c + 1)
 }
 
 }  // namespace
@@ -395,12 +445,10 @@ bool Dim::ask(ScalarOp op, Dim a, Dim b) {
   if (a.symbol_ == b.symbol_) return op == ScalarOp::eq;  // both symbolic, and the same
   SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
   const Sum x = split_sum(symbol_of(table, a)), y = split_sum(symbol_of(table, b));
-  if (x.base == y.base) return op == ScalarOp::eq ? x.constant == y.constant : x.constant < y.constant;
-  if (!y.base) return ask_constant(table, op, x.base, wrapping_sub(y.constant, x.constant));
-  if (!x.base) {
-    const int64_t constant = wrapping_sub(x.constant, y.constant);
-    if (op == ScalarOp::eq) return ask_constant(table, op, y.base, constant);
-    return !ask_constant(table, op, y.base, wrapping_add(constant, 1));  // c < y  is  not (y < c + 1)
+  const bool is_related = !x.base || !y.base || x.base == y.base;
+  if (is_related && op == ScalarOp::eq) return ask_equal(table, x, y);
+  if (is_related && adds_exactly(x) && adds_exactly(y)) {
+    if (const std::optional<bool> answer = ask_less(table, x, y)) return *answer;
   }
   return table.pin(table.apply(op, symbol_of(table, a), symbol_of(table, b)), "size").boolean;
 }

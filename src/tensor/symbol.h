@@ -25,6 +25,7 @@ struct Symbol {
   const Symbol* a;
   const Symbol* b;
   SymbolTable* table;
+  bool is_extent = false;  // Kind::input: a tensor's extent, from 2 up and far from wrapping around
 };
 
 /// A question about symbols whose answer steered the trace: `condition` was `hint` when traced. A region's

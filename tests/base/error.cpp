@@ -48,6 +48,28 @@ TEST_CASE("an error at the end of the text points after it") {
   CHECK(text.find("t.tsl:1:8\n   1 | let x =\n     |        ^\n") != std::string::npos);
 }
 
+TEST_CASE("of a long line, the part around the caret is shown") {
+  SourceMap sources;
+  const std::string left(500, 'a'), right(500, 'b');
+  const uint32_t id = sources.add("t.tsl", left + "é+" + right);
+  const auto lines = [&](uint32_t begin, uint32_t end) {
+    const std::string text = render({ErrorKind::name, "m", {id, begin, end}, {}, {}}, sources);
+    return text.substr(text.find("\n   1 | ") + 8);
+  };
+  // 40 code points before the caret, 80 from it on.
+  CHECK(lines(502, 503) == "…" + std::string(39, 'a') + "é+" + std::string(79, 'b') + "…\n     | " + std::string(41, ' ') + "^\n");
+  CHECK(lines(0, 1003) == std::string(120, 'a') + "…\n     | " + std::string(120, '^') + "\n");
+  CHECK(lines(1003, 1004) == "…" + std::string(120, 'b') + "\n     | " + std::string(121, ' ') + "^\n");
+  CHECK(lines(1002, 1003) == "…" + std::string(120, 'b') + "\n     | " + std::string(120, ' ') + "^\n");
+}
+
+TEST_CASE("control characters of the source are not sent to the terminal") {
+  SourceMap sources;
+  const uint32_t id = sources.add("t.tsl", "a\t\x1b[2J b");
+  const std::string text = render({ErrorKind::name, "m", {id, 7, 8}, {}, {}}, sources);
+  CHECK(text.find("1 | a  [2J b\n     |        ^\n") != std::string::npos);
+}
+
 TEST_CASE("the traceback of a deep recursion shows its ends") {
   SourceMap sources;
   const uint32_t id = sources.add("t.tsl", "f()");

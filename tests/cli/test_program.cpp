@@ -22,8 +22,9 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program in this process. What scripts print goes to the C stream stdout, which is caught with a file.
-Outcome run(std::vector<std::string> args, const std::string& input = "") {
+/// Runs the program in this process. What scripts print goes to the C stream stdout, which is caught with a file, or goes to
+/// `output`.
+Outcome run(std::vector<std::string> args, const std::string& input = "", const char* output = nullptr) {
   args.insert(args.begin(), "tsl");
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
@@ -33,10 +34,11 @@ Outcome run(std::vector<std::string> args, const std::string& input = "") {
   std::cin.clear();
   std::fflush(stdout);
   const int saved = dup(STDOUT_FILENO);
-  std::FILE* caught = std::tmpfile();
+  std::FILE* caught = output ? std::fopen(output, "w+") : std::tmpfile();
   dup2(fileno(caught), STDOUT_FILENO);
   const int code = run_program(static_cast<int>(argv.size()), argv.data());
   std::fflush(stdout);
+  std::clearerr(stdout);
   dup2(saved, STDOUT_FILENO);
   close(saved);
   std::cin.rdbuf(streams[0]);
@@ -44,7 +46,7 @@ Outcome run(std::vector<std::string> args, const std::string& input = "") {
   std::cerr.rdbuf(streams[2]);
   std::string printed;
   std::rewind(caught);
-  for (int c; (c = std::fgetc(caught)) != EOF;) printed += static_cast<char>(c);
+  for (int c; !output && (c = std::fgetc(caught)) != EOF;) printed += static_cast<char>(c);
   std::fclose(caught);
   return {code, out.str() + printed, err.str()};
 }
@@ -101,6 +103,23 @@ TEST_CASE("errors are shown with their place, in colour if asked") {
   const Outcome plain = run({"-e", "let x = 1\nerror(\"oh\")"});
   CHECK(plain.err.find("error[user]: oh\n  --> <command line>:2:1") == 0);
   CHECK(run({"--color", "always", "-e", "error(\"oh\")"}).err.find("\x1b[") != std::string::npos);
+}
+
+TEST_CASE("options say what they take") {
+  for (const char* threads : {"-1", "x", "1.5", "100000"}) CHECK(run({"--threads", threads, "-e", "1"}).code == 2);
+  CHECK(run({"--threads", "0", "-e", "1"}).code == 0);
+  CHECK(run({"--log", "plan,guards", "-e", "1"}).code == 0);
+  const Outcome unknown = run({"--log", "plan,plans", "-e", "1"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("unknown topic 'plans'") != std::string::npos);
+}
+
+TEST_CASE("output that cannot be written is a failure") {
+  if (!fs::exists("/dev/full")) return;
+  const Outcome outcome = run({"-e", "print(1)"}, "", "/dev/full");
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.find("error[io]: cannot write to standard output: No space left on device") == 0);
+  CHECK(run({"-e", "let x = 1"}, "", "/dev/full").code == 0);
 }
 
 TEST_CASE("a prompt shows values and survives errors") {

@@ -56,6 +56,9 @@ Extents Expressions::any_shape() {
   for (const Variable& v : scope) {
     for (const std::string& extent : v.type.shape) used.push_back(extent);
   }
+  for (const Variable& v : scope) {  // a size that is a host number, such as a loop's variable
+    if (v.type.kind == Kind::integer && !v.is_assignable && random_.chance(10)) used.push_back(fmt::format("({} % 4)", v.name));
+  }
   Extents shape;
   for (int axes = random_.below(3); axes > 0; --axes) {
     if (!used.empty() && random_.chance(75)) shape.push_back(used[random_.below(static_cast<int>(used.size()))]);
@@ -73,13 +76,39 @@ std::string Expressions::host_variable(Kind kind) {
   return fits[random_.below(static_cast<int>(fits.size()))]->name;
 }
 
+/// "2:-1", "i * 2:(i + 1) * 2", "::-3", …: of a length that only a run can tell.
+std::string Expressions::any_slice(int depth) {
+  const std::string i = integer(0), step = random_.pick({"", ":2", ":-1", ":3", ":-2"});
+  switch (random_.below(5)) {
+    case 0: return fmt::format("{0} * 2:({0} + 1) * 2", i);
+    case 1: return fmt::format("{}:{}", i, step);
+    case 2: return fmt::format(":{}{}", i, step);
+    case 3: return fmt::format("{} * {}:", i, random_.pick({"2", "4", "-3"}));
+    default: return fmt::format("{}:{}{}", i, integer(depth - 1), step);
+  }
+}
+
+/// A vector whose length only a run can tell.
+std::string Expressions::part(int depth) {
+  const std::string x = leaf(random_.chance(60) ? "f32" : "i64", {random_.pick({"5", "2", "7"})});
+  switch (random_.below(4)) {
+    case 0: return fmt::format("{0}[{0} > {1}]", x, integer(0));
+    case 1: return fmt::format("concat([{0}[{1}], {0}[{2}]])", x, any_slice(depth), any_slice(depth));
+    default: return fmt::format("{}[{}]", x, any_slice(depth));
+  }
+}
+
 std::string Expressions::integer(int depth) {
   const std::string variable = host_variable(Kind::integer);
+  if (random_.chance(1)) return random_.pick({"4611686018427387904", "9223372036854775807", "-9223372036854775807"});
   if (depth <= 0 || random_.chance(30)) {
     return !variable.empty() && random_.chance(70) ? variable : std::to_string(random_.below(9) - 3);
   }
-  switch (random_.below(11)) {
+  switch (random_.below(14)) {
     case 0: return fmt::format("({} // {})", integer(depth - 1), random_.pick({"2", "3", "-2", "7"}));
+    case 8: return fmt::format("len({})", part(depth - 1));
+    case 9: return fmt::format("{}.size", tensor("f32", any_shape(), depth - 1));
+    case 10: return fmt::format("int({})", real(depth - 1));
     case 1: return fmt::format("({} % {})", integer(depth - 1), random_.pick({"2", "3", "5", "-4"}));
     case 2: return fmt::format("min({}, {})", integer(depth - 1), integer(depth - 1));
     case 3: return fmt::format("max({}, {})", integer(depth - 1), integer(depth - 1));
@@ -90,7 +119,7 @@ std::string Expressions::integer(int depth) {
       return fmt::format("({} // {})", integer(depth - 1), divisor);
     }
     case 7: return fmt::format("(-{})", integer(depth - 1));
-    case 8: return fmt::format("(if {} {{ {} }} else {{ {} }})", condition(depth - 1), integer(depth - 1), integer(depth - 1));
+    case 11: return fmt::format("(if {} {{ {} }} else {{ {} }})", condition(depth - 1), integer(depth - 1), integer(depth - 1));
     default: return fmt::format("({} {} {})", integer(depth - 1), random_.pick({"+", "-", "*"}), integer(depth - 1));
   }
 }
@@ -100,8 +129,9 @@ std::string Expressions::real(int depth) {
   if (depth <= 0 || random_.chance(30)) {
     return !variable.empty() && random_.chance(70) ? variable : random_.pick({"0.5", "-1.25", "0.1", "2.0", "1e-3", "3.0"});
   }
-  switch (random_.below(9)) {
+  switch (random_.below(10)) {
     case 0: return fmt::format("float({})", integer(depth - 1));
+    case 6: return fmt::format("float({}({}))", random_.pick({"sum", "norm", "prod"}), part(depth - 1));
     case 1: return fmt::format("float({}({}))", random_.pick({"sum", "mean"}), tensor(float_dtype(), any_shape(), depth - 1));
     case 2: return fmt::format("({} * {})", integer(depth - 1), real(depth - 1));
     case 3: return fmt::format("{}({})", random_.pick({"tanh", "sin", "abs", "floor", "exp"}), real(depth - 1));
@@ -168,6 +198,9 @@ std::string Expressions::source(const std::string& dtype, const Extents& shape) 
   const std::string dims = to_text(shape);
   const std::string count = shape.empty() ? "1" : fmt::format("{}", fmt::join(shape, " * "));
   if (dtype == "bool") return fmt::format("(rand({}) > 0.5)", dims);
+  if (shape.size() == 2 && shape[0] == shape[1] && random_.chance(20)) return fmt::format("eye({}, dtype: {})", shape[0], dtype);
+  if (shape.size() == 1 && random_.chance(8)) return fmt::format("{}(linspace(0.0, 3.0, {}))", dtype, shape[0]);
+  if (shape.size() == 1 && random_.chance(8)) return fmt::format("{}(randperm({}))", dtype, shape[0]);
   if (random_.chance(20)) return fmt::format("full({}, {}, dtype: {})", dims, random_.pick({"0", "1", "2", "3"}), dtype);
   if (!is_float_name(dtype)) {
     if (random_.chance(50)) return fmt::format("randint(0, 9, {}, dtype: {})", dims, dtype);
@@ -306,7 +339,8 @@ std::string Expressions::view(const std::string& dtype, const Extents& shape, in
     out[axis] = fmt::format("({} + {})", extent, more);
     return tensor(dtype, out, depth - 1);
   };
-  switch (random_.below(9)) {
+  switch (random_.below(11)) {
+    case 9: return sliced(dtype, shape, axis, depth);
     case 0: return tensor(dtype, shape, depth - 1) + at_axis(axis, "::-1");
     case 1: return larger("2") + at_axis(axis, random_.pick({"1:-1", "2:", ":-2"}));
     case 2: return larger(extent) + at_axis(axis, random_.pick({"::2", "1::2"}));
@@ -317,7 +351,11 @@ std::string Expressions::view(const std::string& dtype, const Extents& shape, in
       one[axis] = "1";
       return fmt::format("expand({}, {})", tensor(dtype, one, depth - 1), to_text(shape));
     }
-    case 6: return fmt::format("reshape({}, {})", tensor(dtype, {fmt::format("{}", fmt::join(shape, " * "))}, depth - 1), to_text(shape));
+    case 6: {
+      Extents given = shape;
+      if (random_.chance(30)) given[axis] = "-1";
+      return fmt::format("reshape({}, {})", tensor(dtype, {fmt::format("{}", fmt::join(shape, " * "))}, depth - 1), to_text(given));
+    }
     default: {
       if (shape.size() < 2) return fmt::format("flip({}, axis: 0)", tensor(dtype, shape, depth - 1));
       Extents swapped = shape;
@@ -325,6 +363,22 @@ std::string Expressions::view(const std::string& dtype, const Extents& shape, in
       return fmt::format("transpose({}, 0, 1)", tensor(dtype, swapped, depth - 1));
     }
   }
+}
+
+/// A part of known length, whose place is a host number: a batch, a piece, windows.
+std::string Expressions::sliced(const std::string& dtype, const Extents& shape, size_t axis, int depth) {
+  const std::string extent = fmt::format("({})", shape[axis]), at = fmt::format("({} % 3)", integer(0));
+  Extents whole = shape;
+  const int way = random_.below(4);
+  if (way == 2 && shape.size() == 1 && dtype != "bool") {
+    return fmt::format("{}(windows({}, 0, 3).sum(axis: -1))", dtype, tensor(dtype, {fmt::format("({} + 2)", extent)}, depth - 1));
+  }
+  if (way == 3) {
+    whole[axis] = fmt::format("({} + 2)", extent);
+    return fmt::format("split({}, [{}, 2], axis: {})[0]", tensor(dtype, whole, depth - 1), extent, axis);
+  }
+  whole[axis] = fmt::format("(3 * {})", extent);
+  return tensor(dtype, whole, depth - 1) + at_axis(axis, fmt::format("{0} * {1}:({0} + 1) * {1}", at, extent));
 }
 
 std::string Expressions::structure(const std::string& dtype, const Extents& shape, int depth) {
@@ -339,6 +393,9 @@ std::string Expressions::structure(const std::string& dtype, const Extents& shap
     return fmt::format("{}({}({}, axis: {}))", dtype, name, tensor(dtype, shape, depth - 1), axis);
   }
   if (shape.size() == 2 && random_.chance(20)) return fmt::format("{}({})", random_.pick({"tril", "triu"}), tensor(dtype, shape, depth - 1));
+  if (axis == 0 && is_float_name(dtype) && random_.chance(10)) {
+    return fmt::format("topk({}, {}, axis: 0)[0]", tensor(dtype, with(without(shape, 0), 0, fmt::format("({} + 1)", shape[0])), depth - 1), shape[0]);
+  }
   Extents two = shape;
   two[axis] = "2";
   return fmt::format("concat([{}, {}], axis: {}){}", tensor(dtype, shape, depth - 1), tensor(dtype, two, depth - 1), axis,
@@ -364,6 +421,9 @@ std::string Expressions::rows(const std::string& dtype, const Extents& shape, in
 std::string Expressions::product(const std::string& dtype, const Extents& shape, int depth) {
   if (shape.size() != 2 || !is_float_name(dtype)) return elementwise(dtype, shape, depth);
   const std::string inner = random_.chance(60) ? random_.pick({"1", "2", "3", "8"}) : shape[random_.below(2)];
+  if (random_.chance(15)) {
+    return fmt::format("einsum(\"ij,kj->ik\", {}, {})", tensor(dtype, {shape[0], inner}, depth - 1), tensor(dtype, {shape[1], inner}, depth - 1));
+  }
   return fmt::format("({} @ {})", tensor(dtype, {shape[0], inner}, depth - 1), tensor(dtype, {inner, shape[1]}, depth - 1));
 }
 
@@ -378,6 +438,9 @@ std::string Expressions::indexed(const std::string& dtype, const Extents& shape,
   Extents table = shape;
   table[axis] = extent;
   if (axis == 0 && random_.chance(60)) return fmt::format("{}[{}]", tensor(dtype, table, depth - 1), index);
+  if (shape.size() == 2 && axis == 1 && random_.chance(20)) {
+    return fmt::format("{}(one_hot({} % {}, {}))", dtype, tensor("i64", {shape[0]}, depth - 1), bound, shape[1]);
+  }
   return fmt::format("take({}, {}, axis: {})", tensor(dtype, table, depth - 1), index, axis);
 }
 

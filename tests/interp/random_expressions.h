@@ -22,7 +22,7 @@ class Random {
   uint64_t state_;
 };
 
-/// Extents as program text: a number, or the name of a dimension.
+/// Extents as program text: a number, the name of a dimension, or an expression of names that are never assigned.
 using Extents = std::vector<std::string>;
 
 enum class Kind : uint8_t { tensor, integer, real, tensors, record };
@@ -74,7 +74,10 @@ class Expressions {
   std::string rows(const std::string& dtype, const Extents& shape, int depth);
   std::string product(const std::string& dtype, const Extents& shape, int depth);
   std::string indexed(const std::string& dtype, const Extents& shape, int depth);
+  std::string sliced(const std::string& dtype, const Extents& shape, size_t axis, int depth);
   std::string host_variable(Kind kind);
+  std::string any_slice(int depth);
+  std::string part(int depth);
   Extents broadcastable(const Extents& shape);
 
   Random& random_;

@@ -239,7 +239,10 @@ class Generator {
 
   /// A call, and the type of its result in the caller's terms.
   std::pair<std::string, Typed> call_of(const Routine& routine) {
-    const std::vector<std::string> sizes = random_.chance(75) ? routine.sizes : any_sizes();
+    return call_of(routine, random_.chance(65) ? routine.sizes : any_sizes());
+  }
+
+  std::pair<std::string, Typed> call_of(const Routine& routine, const std::vector<std::string>& sizes) {
     auto concrete = [&](Typed type) {
       for (std::string& extent : type.shape) {
         if (extent == routine.dims[0]) extent = sizes[0];
@@ -385,8 +388,10 @@ class Generator {
 
   void append_use(Block& out) {
     scope() = globals_;
-    const int way = random_.below(10);
+    const int way = random_.below(14);
     const Routine& routine = routines_[random_.below(static_cast<int>(routines_.size()))];
+    if (way >= 12) return append_growing(out, routine);
+    if (way >= 10) return append_sizes(out, routine);
     if (way < 4) return append_call_and_print(out, routine);
     if (way < 6) return append_loop(out, routine);
     if (way < 8) return append_iteration(out, routine);
@@ -412,6 +417,50 @@ class Generator {
       handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
       out.push_back(Statement({{"try", std::move(body)}, {"catch " + e, std::move(handler)}}));
     }
+  }
+
+  /// One function, at many sizes.
+  void append_sizes(Block& out, const Routine& routine) {
+    const std::string size = fresh("i");
+    const size_t outer = scope().size();
+    declare(size, {Kind::integer, "", {}}, false);
+    std::vector<std::string> sizes = routine.sizes;
+    sizes[random_.below(2)] = size;
+    if (random_.chance(30)) sizes = {size, size};
+    Block body;
+    append_guarded_call(body, routine, sizes);
+    scope().resize(outer);
+    out.push_back(branch(fmt::format("for {} in {}", size, random_.pick({"[2, 3, 5, 4]", "[3, 1, 4, 0, 2]", "1..6", "[7, 2, 7, 33, 3]"})), std::move(body)));
+  }
+
+  /// A tensor grows, and is passed to a function.
+  void append_growing(Block& out, const Routine& routine) {
+    const Typed& type = routine.parameters[0].type;
+    const std::string rows = fresh("c"), i = fresh("i"), extent = rows + ".shape[0]";
+    const std::string columns = routine.sizes[1];
+    out.emplace_back(fmt::format("var {} = {}", rows, expressions_.of({Kind::tensor, type.dtype, {random_.pick({"0", "1", "2"}), columns}}, 0)));
+    const size_t outer = scope().size();
+    declare(i, {Kind::integer, "", {}}, false);
+    ++loops_;
+    Block body;
+    const std::string more = expressions_.of({Kind::tensor, type.dtype, {random_.pick({"1", "2", "(" + i + " % 3)"}), columns}}, 1);
+    body.emplace_back(fmt::format("{0} = concat([{0}, {1}])", rows, more));
+    declare(rows, {Kind::tensor, type.dtype, {extent, columns}}, false);
+    append_guarded_call(body, routine, {extent, columns});
+    --loops_;
+    scope().resize(outer);
+    out.push_back(branch(fmt::format("for {} in 0..{}", i, 3 + random_.below(4)), std::move(body)));
+  }
+
+  void append_guarded_call(Block& out, const Routine& routine, const std::vector<std::string>& sizes) {
+    const std::string name = fresh("r"), e = fresh("e");
+    const auto [call, type] = call_of(routine, sizes);
+    Block body;
+    body.emplace_back(fmt::format("let {} = {}", name, call));
+    print_exactly({name, type, false}, body);
+    Block handler;
+    handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
+    out.push_back(Statement({{"try", std::move(body)}, {"catch " + e, std::move(handler)}}));
   }
 
   void append_loop(Block& out, const Routine& routine) {

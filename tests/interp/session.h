@@ -1,6 +1,7 @@
 // What the interpreter's tests share: an engine whose output is caught.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 
 #include "catch.h"
@@ -9,9 +10,16 @@
 
 namespace tsl {
 
+/// Engines of tests run on the device that $TSL_TEST_DEVICE names; by default, the CPU.
+inline EngineOptions on_test_device(EngineOptions options) {
+  const char* device = std::getenv("TSL_TEST_DEVICE");
+  if (device && options.device.empty()) options.device = device;
+  return options;
+}
+
 class Session {
  public:
-  explicit Session(EngineOptions options = {}) : engine(std::move(options)) {
+  explicit Session(EngineOptions options = {}) : engine(on_test_device(std::move(options))) {
     engine.output = [this](std::string_view text) { printed += text; };
   }
 

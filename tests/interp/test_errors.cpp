@@ -16,6 +16,19 @@ TEST_CASE("an error has a place and the calls that led to it") {
   CHECK(s.engine.sources().place(e.called_from[1].span) == "test.tsl:6");
 }
 
+TEST_CASE("words of other languages are told ours") {
+  Session s;
+  const auto note = [&](const char* code) {
+    const Error e = s.error(code);
+    return e.notes.empty() ? "" : e.notes[0];
+  };
+  CHECK(note("var l = [1]\nl.append(2)") == "l += [v] appends");
+  CHECK(note("ones([2, 3]).view(6)") == "did you mean 'reshape'?");
+  CHECK(note("ones([2, 3]).reshap(6)") == "did you mean 'reshape'?");
+  CHECK(note("print(ones(2, 3))") == "a shape is one argument, such as [2, 3]");
+  CHECK(note("nn.relu(1)") == "it is a module: import nn");
+}
+
 TEST_CASE("arguments that do not fit are the caller's fault") {
   Session s;
   const Error arity = s.error("fn f(a) = a\nfn g() = f(1, 2)\ng()");

@@ -205,6 +205,7 @@ TEST_CASE_METHOD(Fixture, "paths that cannot be read or written") {
              Contains("No such file"));
   if (std::filesystem::exists("/dev/full")) {
     CHECK_THAT(error_of([&] { save_npy("/dev/full", tensor(DType::f32, {2})); }), Contains("No space left"));
+    CHECK_THAT(error_of([&] { save_npz("/dev/full", {{"a", tensor(DType::f32, {2})}}); }), Contains("not a regular file"));
   }
   CHECK(folder.entries() == 0);
 }

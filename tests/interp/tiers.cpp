@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "interp/engine.h"
+#include "session.h"
 
 namespace tsl {
 
@@ -38,7 +39,7 @@ std::string outcome(const std::string& program, Tier tier, int threads) {
   options.compile_all = tier == Tier::everything;
   options.threads = threads;
   options.seed = 7;
-  Engine engine(options);
+  Engine engine(on_test_device(options));
   std::string text;
   engine.output = [&](std::string_view printed) {
     if (text.size() < kMaxOutput) text += printed;

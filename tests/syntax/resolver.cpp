@@ -73,17 +73,31 @@ TEST_CASE("a function's body may use a module's name declared further down") {
   CHECK(complaint.notes == "it is declared further down");
 }
 
-TEST_CASE("frames list their variables, parameters first and then dimensions") {
+TEST_CASE("frames list their variables, parameters first, each with the dimensions it binds") {
   const auto parsed =
       resolve_text("fn f(x: f32[b, n], k = 1) {\n let y = b\n if true { var y = n }\n for i in 0..k { }\n}");
   const Function& f = function_at(*parsed, 0);
-  CHECK(names(f.variables) == "x k b n y y i");
+  CHECK(names(f.variables) == "x b n k y y i");
   for (uint32_t i = 0; i < f.variables.size(); ++i) {
     CHECK(f.variables[i]->index == i);
     CHECK(f.variables[i]->owner == &f);
   }
   CHECK(f.captures.empty());
   CHECK(names(parsed->module->main->variables) == "f");
+}
+
+TEST_CASE("a default may use the parameters and dimensions before it") {
+  CHECK_NOTHROW(resolve_text("fn f(x: f32[n], y = x, z: f32[n] = sum(n), g = fn() = z) { }"));
+  CHECK(name_error("fn f(a = b, b = 2) { }").message == "unknown name 'b'");
+  CHECK(name_error("fn f(a = a) { }").message == "unknown name 'a'");
+  CHECK(name_error("fn f(a = n, x: f32[n] = 2) { }").message == "unknown name 'n'");
+  CHECK(name_error("fn f(x: f32[n] = sum(n)) { }").message == "unknown name 'n'");
+}
+
+TEST_CASE("a dimension of the result is nothing that the body knows") {
+  CHECK_NOTHROW(resolve_text("fn f(x: f32[n]) -> f32[n, k] { return sum(n) }"));
+  CHECK(name_error("fn f(x: f32[n]) -> f32[k] = x * k").message == "dimension 'k' is known only once the function has returned");
+  CHECK(name_error("fn f(x) -> f32[k] { return fn() = k }").message == "dimension 'k' is known only once the function has returned");
 }
 
 TEST_CASE("captures pass through every function in between") {

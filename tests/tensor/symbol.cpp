@@ -148,18 +148,35 @@ TEST_CASE("other questions are guarded once, in one form") {
   Trace t;
   const Dim n = t.given(5);
   REQUIRE_FALSE(n < 1);
-  REQUIRE_FALSE(n - 1 < 0);
   REQUIRE(Dim(0) < n);
-  REQUIRE_FALSE(n * 64 < 1);
   REQUIRE(t.guards() == 1);
+  REQUIRE_FALSE(n - 1 < 0);
+  REQUIRE_FALSE(n * 64 < 1);
+  REQUIRE(t.guards() == 3);  // that it has less than 32 bits: two questions
   REQUIRE(t.holds({1}));
   REQUIRE_FALSE(t.holds({0}));
   REQUIRE(n * 4 == 20);
-  REQUIRE(t.guards() == 2);
+  REQUIRE(t.guards() == 4);
   REQUIRE_FALSE(n == 6);  // implied by n == 5
   REQUIRE(n.pin() == 5);
-  REQUIRE(t.guards() == 2);
+  REQUIRE(t.guards() == 4);
   REQUIRE_FALSE(t.holds({4}));
+}
+
+TEST_CASE("what orders two host numbers need not order their sums and products") {
+  constexpr int64_t kHighest = INT64_MAX;
+  Trace t;
+  const Dim n = t.given(3), huge = t.given(kHighest);
+  REQUIRE(n + 1 < 5);
+  REQUIRE(n * 4 < 13);
+  REQUIRE(n < n + 1);
+  REQUIRE(t.holds({2, kHighest}));
+  REQUIRE_FALSE(t.holds({kHighest, kHighest}));       // n + 1 is negative then
+  REQUIRE_FALSE(t.holds({-kHighest, kHighest}));      // n * 4 is 4
+  REQUIRE(huge + 1 < huge);
+  REQUIRE(huge + 1 < 5);
+  REQUIRE(huge * 2 < 13);
+  REQUIRE_FALSE(t.holds({3, 1}));
 }
 
 TEST_CASE("an extent is two or more, which is asked of nobody") {

@@ -130,6 +130,10 @@ void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item,
 
 void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors) {
   if (tensors.empty()) fail_to_save(path, "there is nothing to save");
+  std::error_code status;
+  if (std::filesystem::is_directory(path, status)) fail_to_save(path, "it is a folder");
+  if (std::filesystem::exists(path, status) && !std::filesystem::is_regular_file(path, status))
+    fail_to_save(path, "it is not a regular file");
   const std::string temporary = temporary_name(path);
   int code = 0;
   Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_EXCL, &code));
