@@ -43,30 +43,24 @@ Fact container(Fact::Kind kind, size_t count) {
   return fact;
 }
 
-/// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up, and then all strides are those
-/// of a tensor without gaps.
+/// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up.
 bool fits(const Layout& layout, const Fact& fact) {
   const int rank = fact.layout.rank();
   if (layout.rank() != rank) return false;
-  bool is_symbolic = false;
   for (int i = 0; i < rank; ++i) {
-    if (!fact.layout.shape[i].symbol()) {
-      if (layout.shape[i].hint() != fact.layout.shape[i].hint()) return false;
-    } else {
-      is_symbolic = true;
-      if (layout.shape[i].hint() < 2) return false;
-    }
+    const Dim extent = fact.layout.shape[i];
+    if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
   }
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; --i) {
-    const int axis = is_symbolic ? fact.order[static_cast<size_t>(i)] : i;
-    if (layout.strides[axis].hint() != (is_symbolic ? stride : fact.layout.strides[axis].hint())) return false;
+    const int axis = fact.is_dense ? fact.order[static_cast<size_t>(i)] : i;
+    if (layout.strides[axis].hint() != (fact.is_dense ? stride : fact.layout.strides[axis].hint())) return false;
     stride *= layout.shape[axis].hint();
   }
   return true;
 }
 
-/// The axes in the order in which they lie in memory; false if there are gaps, overlaps or no elements.
+/// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
 bool find_order(const Layout& layout, std::array<uint8_t, kMaxRank>& order) {
   const int rank = layout.rank();
   for (int i = 0; i < rank; ++i) order[static_cast<size_t>(i)] = static_cast<uint8_t>(i);
@@ -80,7 +74,11 @@ bool find_order(const Layout& layout, std::array<uint8_t, kMaxRank>& order) {
     if (layout.strides[axis].hint() != stride) return false;
     stride *= layout.shape[axis].hint();
   }
-  return stride != 0;
+  return true;
+}
+
+bool is_empty(const Layout& layout) {
+  return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.hint() == 0; });
 }
 
 /// The axes of a tensor whose extents vary, given what was known of it before.
@@ -107,7 +105,8 @@ Value abstract_number(const Value& value, std::vector<Fact>& facts, trace::Recor
   return Value(symbol);
 }
 
-/// Makes symbols of the extents that vary, and expressions of all strides.
+/// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
+/// they are.
 void make_symbolic(Fact& fact, trace::Recorder& recorder, trace::Run& run) {
   Layout& layout = fact.layout;
   bool is_symbolic = false;
@@ -120,8 +119,9 @@ void make_symbolic(Fact& fact, trace::Recorder& recorder, trace::Run& run) {
     layout.shape[i] = symbol;
     is_symbolic = true;
   }
+  fact.is_dense = is_symbolic && find_order(fact.layout, fact.order);
   Dim stride = 1;
-  for (int i = layout.rank() - 1; is_symbolic && i >= 0; --i) {
+  for (int i = layout.rank() - 1; fact.is_dense && i >= 0; --i) {
     const int axis = fact.order[static_cast<size_t>(i)];
     layout.strides[axis] = stride;
     stride = stride * layout.shape[axis];
@@ -136,7 +136,7 @@ Value abstract_tensor(const Tensor& tensor, const std::vector<Fact>* known, std:
   fact.dtype = tensor.dtype();
   fact.layout = tensor.layout();
   fact.varying = find_varying(tensor, known && facts.size() < known->size() ? &(*known)[facts.size()] : nullptr);
-  if (fact.varying != 0 && find_order(fact.layout, fact.order)) make_symbolic(fact, recorder, run);
+  if (fact.varying != 0 && !is_empty(fact.layout)) make_symbolic(fact, recorder, run);
   facts.push_back(fact);
   return Value(recorder.input(fact.dtype, fact.layout, slot++));
 }

@@ -23,7 +23,8 @@ struct Fact {
   DType dtype{};               // tensor
   Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
   uint8_t varying = 0;         // tensor: the axes (a bit each) whose extents have been seen to vary
-  std::array<uint8_t, kMaxRank> order{};  // tensor with symbolic extents: its axes as they lie in memory, without gaps
+  bool is_dense = false;       // tensor with symbolic extents: without gaps, so that they give its strides
+  std::array<uint8_t, kMaxRank> order{};  // … and its axes as they lie in memory
   Ref<RecordKeys> keys;        // record
   uint32_t count = 0;          // list, tuple, record: how many facts-trees follow
 };

@@ -1,6 +1,6 @@
 // Random calls of every builtin, most of them wrong ones: nothing crashes, and every tier gives the same values and the
 // same errors.
-//   TSL_RANDOM_CALLS  how many hundreds
+//   TSL_RANDOM_CALLS  how many hundreds (default 40, fewer under sanitizers)
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -123,7 +123,7 @@ TEST_CASE("random calls agree on all tiers", "[random_calls]") {
   const char* hundreds = std::getenv("TSL_RANDOM_CALLS");
   const std::vector<std::string> builtins = builtins_to_call();
   REQUIRE(builtins.size() > 100);
-  for (int seed = 1; seed <= (hundreds ? std::atoi(hundreds) : 40); ++seed) {
+  for (int seed = 1; seed <= (hundreds ? std::atoi(hundreds) : TSL_RANDOM_CALLS); ++seed) {
     Calls calls(static_cast<uint64_t>(seed), builtins);
     std::string program = "fn size(shape) = reduce(fn(a, b) = a * b, shape, 1)\n";
     for (int i = 0; i < 100; ++i) program += calls.next(i);
