@@ -136,48 +136,65 @@ int64_t last_fallible(const Plan& plan) {
   return -1;
 }
 
-/// The kernel of a launch that writes `buffer`.
-const Kernel& writer_of(const Plan& plan, uint32_t launch, uint32_t buffer) {
-  for (uint32_t k : plan.launches[launch]) {
-    const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
-    if (std::find(buffers.end() - plan.kernels[k].written, buffers.end(), buffer) != buffers.end()) return plan.kernels[k];
+/// For each launch: the kernel that uses a buffer, or kSeveral.
+using Users = std::vector<std::unordered_map<uint32_t, uint32_t>>;
+constexpr uint32_t kSeveral = ~0u;
+
+Users find_users(const Plan& plan) {
+  Users users(plan.launches.size());
+  for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
+    for (uint32_t k : plan.launches[launch]) {
+      for (uint32_t b : plan.kernels[k].buffers) {
+        const auto [at, is_new] = users[launch].try_emplace(b, k);
+        if (!is_new && at->second != k) at->second = kSeveral;
+      }
+    }
   }
-  return plan.kernels[plan.launches[launch][0]];
+  return users;
 }
 
-/// Whether another kernel of the launch than `kernel` uses `buffer`: it may run at the same time.
-bool used_beside(const Plan& plan, uint32_t launch, const Kernel& kernel, uint32_t buffer) {
-  for (uint32_t k : plan.launches[launch]) {
-    const std::vector<uint32_t>& buffers = plan.kernels[k].buffers;
-    if (&plan.kernels[k] != &kernel && std::find(buffers.begin(), buffers.end(), buffer) != buffers.end()) return true;
-  }
-  return false;
+/// Whether output `out`, first written by kernel `writer`, may take the memory of input `in`.
+bool may_take_over(const Plan& plan, const Users& users, uint32_t in, uint32_t out, uint32_t writer) {
+  const Buffer& input = plan.buffers[in];
+  const Buffer& output = plan.buffers[out];
+  if (input.kind != Buffer::Kind::input || input.dtype != output.dtype) return false;
+  if (input.count.hint() != output.count.hint() || input.last > output.first) return false;
+  if (!plan.graph[input.node].input_layout.is_contiguous()) return false;
+  const auto user = users[output.first].find(in);
+  if (user == users[output.first].end()) return true;
+  // Another kernel of the launch may run at the same time.
+  return user->second == writer && may_overwrite(plan.kernels[writer], in, out);
 }
 
 void find_donors(Plan& plan) {
+  constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
+  const Users users = find_users(plan);
+  std::vector<bool> given_back(plan.graph.inputs().size(), false);  // an input that is also an output must stay
+  for (const PlanOutput& out : plan.outputs) {
+    if (plan.buffers[out.buffer].kind == Buffer::Kind::input) given_back[plan.buffers[out.buffer].index] = true;
+  }
+  std::vector<uint32_t> inputs;
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    if (plan.buffers[b].kind == Buffer::Kind::input && !given_back[plan.buffers[b].index]) inputs.push_back(b);
+  }
   for (uint32_t out = 0; out < plan.buffers.size(); ++out) {
     const Buffer& output = plan.buffers[out];
     if (output.kind != Buffer::Kind::output) continue;
     plan.donors.resize(std::max<size_t>(plan.donors.size(), output.index + 1));
     if (static_cast<int64_t>(output.first) <= safe_after || plan.kernels.empty()) continue;
-    for (uint32_t in = 0; in < plan.buffers.size(); ++in) {
-      const Buffer& input = plan.buffers[in];
-      if (input.kind != Buffer::Kind::input || input.dtype != output.dtype) continue;
-      if (input.count.hint() != output.count.hint() || input.last > output.first) continue;
-      const Kernel& writer = writer_of(plan, output.first, out);
-      if (used_beside(plan, output.first, writer, in)) continue;
-      const bool read_there = std::find(writer.buffers.begin(), writer.buffers.end(), in) != writer.buffers.end();
-      if (read_there && !may_overwrite(writer, in, out)) continue;
-      if (!plan.graph[input.node].input_layout.is_contiguous()) continue;
-      plan.donors[output.index].push_back(input.index);
+    const auto written = users[output.first].find(out);
+    if (written == users[output.first].end() || written->second == kSeveral) continue;
+    std::vector<uint32_t>& donors = plan.donors[output.index];
+    const auto offer = [&](uint32_t in) {
+      if (donors.size() == kMaxDonors || !may_take_over(plan, users, in, out, written->second)) return;
+      if (std::find(donors.begin(), donors.end(), plan.buffers[in].index) == donors.end()) donors.push_back(plan.buffers[in].index);
+    };
+    // First what the kernel reads itself: updates in place.
+    for (uint32_t in : plan.kernels[written->second].buffers) {
+      if (plan.buffers[in].kind == Buffer::Kind::input && !given_back[plan.buffers[in].index]) offer(in);
     }
-  }
-  // An input that is also given back as it is must stay.
-  for (const PlanOutput& out : plan.outputs) {
-    const Buffer& buffer = plan.buffers[out.buffer];
-    if (buffer.kind != Buffer::Kind::input) continue;
-    for (auto& donors : plan.donors) std::erase(donors, buffer.index);
+    for (uint32_t in : inputs) offer(in);
   }
 }
 
