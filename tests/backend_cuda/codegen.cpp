@@ -1,0 +1,255 @@
+// The code generator: every template and every op's statement compiles for the architectures we support. What the kernels
+// compute is tested on a GPU, by the language's own tests ($TSL_TEST_DEVICE, `tsl test --device cuda`).
+#include <functional>
+#include <map>
+
+#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/prelude.h"
+#include "gpu.h"
+#include "graph/build.h"
+#include "graph/plan.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+using graph::add;
+using graph::give;
+using graph::Graph;
+using graph::input;
+using graph::NodeId;
+using graph::read;
+using graph::reduce;
+using graph::spread;
+
+namespace {
+
+/// The stages of all kernels of a graph, with and without wide accesses.
+std::vector<Stage> stages_of(Graph graph) {
+  std::vector<Stage> out;
+  const graph::Plan plan = graph::compile(std::move(graph));
+  for (const graph::Kernel& kernel : plan.kernels) {
+    if (kernel.kind == graph::Template::op) continue;
+    for (bool vectors : {true, false}) {
+      for (Stage& stage : generate(kernel, plan, vectors).stages) out.push_back(std::move(stage));
+    }
+  }
+  return out;
+}
+
+bool has_stage(const std::vector<Stage>& stages, const std::string& part) {
+  for (const Stage& stage : stages) {
+    if (stage.name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// Compiles each different stage for sm_80 and sm_90.
+void check_compiles(const std::vector<Stage>& stages) {
+  REQUIRE_FALSE(stages.empty());
+  std::string why;
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
+  if (!nvrtc) TSL_SKIP(why);
+  std::map<std::string, KernelSource> sources;
+  for (const Stage& stage : stages) sources[stage.name] = {stage.name, stage.source};
+  for (const char* arch : {"sm_80", "sm_90"}) {
+    cuda::Program program{prelude(), {}};
+    for (const auto& [name, source] : sources) program.kernels.push_back(&source);
+    CHECK_NOTHROW(nvrtc->compile(program, arch));
+  }
+}
+
+void append(std::vector<Stage>& to, std::vector<Stage> from) { std::move(from.begin(), from.end(), std::back_inserter(to)); }
+
+Graph softmax(int64_t rows, int64_t columns, DType dtype = DType::f32) {
+  Graph g;
+  const Shape shape{rows, columns};
+  const NodeId x = input(g, shape, dtype), greatest = reduce(g, Op::max, x, 1);
+  const NodeId e = add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, greatest, shape)}))});
+  give(g, add(g, Op::div, {read(g, e), spread(g, reduce(g, Op::sum, e, 1), shape)}));
+  return g;
+}
+
+NodeId place(Graph& g, Op op, NodeId x, int axis) {
+  Attrs attrs;
+  attrs.ints = {axis};
+  Shape shape = g[x].shape;
+  shape.erase(axis);
+  return g.add(op_def(op), {read(g, x)}, attrs, {DType::i64, shape}, Span{}, g.size());
+}
+
+NodeId source(Graph& g, Op op, const Shape& shape, DType dtype) {
+  Attrs attrs;
+  attrs.dims = shape;
+  attrs.dtype = dtype;
+  graph::Arg first, second;
+  first.scalar = second.scalar = op == Op::iota && is_float(dtype) ? Scalar::of(1.0) : Scalar::of(int64_t{1});
+  return g.add(op_def(op), {first, second}, attrs, {dtype, shape}, Span{}, g.size());
+}
+
+constexpr DType kAll[] = {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32,
+                          DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64};
+
+bool is_defined(const OpDef& op, DType dtype) {
+  switch (op.dtype_rule) {
+    case DTypeRule::floating: case DTypeRule::predicate: return is_float(dtype);
+    case DTypeRule::bitwise: return !is_float(dtype);
+    case DTypeRule::compare: return true;
+    default: return dtype != DType::boolean;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every elementwise op has a statement that compiles, for every dtype") {
+  for (DType dtype : kAll) {
+    Graph g;
+    const NodeId a = input(g, {5, 12}, dtype), b = input(g, {5, 12}, dtype), c = input(g, {5, 12}, DType::boolean);
+    for (const OpDef& op : op_table()) {
+      if (op.op_class != OpClass::elementwise || op.op == Op::copy || op.op == Op::where || !is_defined(op, dtype)) continue;
+      Attrs attrs;
+      if (op.op == Op::cast) {
+        for (DType to : kAll) {
+          attrs.dtype = to;
+          if (to != dtype) give(g, g.add(op, {read(g, a)}, attrs, {to, g[a].shape}, Span{}, g.size()));
+        }
+        continue;
+      }
+      const bool asks = op.dtype_rule == DTypeRule::compare || op.dtype_rule == DTypeRule::predicate;
+      std::vector<graph::Arg> args{read(g, a)};
+      if (op.arity > 1) args.push_back(read(g, b));
+      give(g, g.add(op, args, attrs, {asks ? DType::boolean : dtype, g[a].shape}, Span{}, g.size()));
+    }
+    give(g, g.add(op_def(Op::where), {read(g, c), read(g, a), read(g, b)}, {}, {dtype, g[a].shape}, Span{}, g.size()));
+    INFO(name_of(dtype));
+    check_compiles(stages_of(std::move(g)));
+  }
+}
+
+TEST_CASE("sources compile") {
+  std::vector<Stage> stages;
+  for (DType dtype : kAll) {
+    Graph g;
+    if (dtype != DType::boolean) give(g, source(g, Op::iota, {40}, dtype));
+    if (is_float(dtype)) {
+      give(g, source(g, Op::random_uniform, {40}, dtype));
+      give(g, source(g, Op::random_normal, {40}, dtype));
+    }
+    if (dtype == DType::i64) give(g, source(g, Op::random_bits, {40}, dtype));
+    if (!g.outputs.empty()) append(stages, stages_of(std::move(g)));
+  }
+  check_compiles(stages);
+}
+
+TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
+  std::vector<Stage> stages;
+  for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000}) append(stages, stages_of(softmax(9, columns)));
+  append(stages, stages_of(softmax(9, 100, DType::bf16)));
+  append(stages, stages_of(softmax(9, 100, DType::f64)));
+  CHECK(has_stage(stages, "_r32__"));  // 1024 elements are 32 a lane
+  check_compiles(stages);
+}
+
+TEST_CASE("reductions: rows, columns, blocks, places and totals") {
+  std::vector<Stage> stages;
+  const auto reduced = [&](const Shape& shape, int axis, const std::function<NodeId(Graph&, NodeId)>& of) {
+    Graph g;
+    give(g, of(g, input(g, shape)));
+    static_cast<void>(axis);
+    append(stages, stages_of(std::move(g)));
+  };
+  reduced({300, 160}, 0, [](Graph& g, NodeId x) { return reduce(g, Op::sum, x, 0, false); });
+  reduced({9000, 160}, 0, [](Graph& g, NodeId x) { return reduce(g, Op::max, x, 0, false); });
+  CHECK(has_stage(stages, "columns"));
+  CHECK(has_stage(stages, "finish"));
+  reduced({3, 900000}, 1, [](Graph& g, NodeId x) { return reduce(g, Op::prod, x, 1, false); });
+  CHECK(has_stage(stages, "blocks"));
+  reduced({2, 20000000}, 1, [](Graph& g, NodeId x) { return reduce(g, Op::min, x, 1, false); });
+  CHECK(has_stage(stages, "partial"));
+  reduced({5, 700}, 1, [](Graph& g, NodeId x) { return place(g, Op::argmax, x, 1); });
+  reduced({5, 9000}, 1, [](Graph& g, NodeId x) { return place(g, Op::argmin, x, 1); });
+  for (int64_t rows : {8, 5000}) {
+    reduced({rows, 16}, 1, [](Graph& g, NodeId x) {
+      const NodeId sums = reduce(g, Op::sum, add(g, Op::exp, {read(g, x)}), 1, false);
+      return reduce(g, Op::sum, add(g, Op::log, {read(g, sums)}), 0, false);
+    });
+  }
+  CHECK(has_stage(stages, "total"));
+  check_compiles(stages);
+}
+
+TEST_CASE("reductions of every dtype") {
+  for (DType dtype : kAll) {
+    Graph g;
+    const NodeId x = input(g, {7, 33}, dtype);
+    for (Op op : {Op::sum, Op::prod, Op::max, Op::min, Op::any, Op::all}) {
+      Attrs attrs;
+      attrs.ints = {1};
+      const bool accumulates = op == Op::sum || op == Op::prod, asks = op == Op::any || op == Op::all;
+      const DType to = asks ? DType::boolean : accumulates && !is_float(dtype) ? DType::i64 : dtype;
+      give(g, g.add(op_def(op), {read(g, x)}, attrs, {to, Shape{7}}, Span{}, g.size()));
+    }
+    give(g, place(g, Op::argmax, x, 1));
+    INFO(name_of(dtype));
+    check_compiles(stages_of(std::move(g)));
+  }
+}
+
+TEST_CASE("operands that lie across go through tiles") {
+  Graph g;
+  const NodeId a = input(g, {3, 40, 50}), b = input(g, {3, 50, 40});
+  graph::Arg across = read(g, b);
+  const int order[] = {0, 2, 1};
+  across.layout = permute(across.layout, order);
+  give(g, add(g, Op::add, {read(g, a), across}));
+  const std::vector<Stage> stages = stages_of(std::move(g));
+  CHECK(has_stage(stages, "tiles"));
+  check_compiles(stages);
+}
+
+TEST_CASE("gathers, negative strides and offsets of a run") {
+  Graph g;
+  SymbolTable symbols;
+  const NodeId x = input(g, {90, 8}), index = input(g, {20}, DType::i64);
+  Attrs attrs;
+  attrs.ints = {0};
+  give(g, g.add(op_def(Op::take), {read(g, x), read(g, index)}, attrs, {DType::f32, Shape{20, 8}}, Span{}, g.size()));
+  graph::Arg flipped = read(g, x), shifted = read(g, x);
+  flipped.layout = slice(flipped.layout, 0, 89, 90, -1);
+  shifted.layout.shape[0] = 10;
+  shifted.layout.offset = Dim(symbols.input(Scalar::of(int64_t{16})));
+  give(g, add(g, Op::exp, {flipped}));
+  give(g, add(g, Op::exp, {shifted}));
+  const std::vector<Stage> stages = stages_of(std::move(g));
+  bool has_symbol = false;
+  for (const Stage& stage : stages) {
+    for (const Argument& argument : stage.arguments) has_symbol |= argument.symbol != nullptr;
+  }
+  CHECK(has_symbol);
+  check_compiles(stages);
+}
+
+TEST_CASE("stages of one source are one launch over a table") {
+  std::vector<Stage> stages;
+  for (int64_t n : {1000, 2000, 5000}) {
+    Graph g;
+    const NodeId a = input(g, {n}), b = input(g, {n});
+    give(g, add(g, Op::mul, {read(g, a), read(g, b)}));
+    stages.push_back(stages_of(std::move(g)).front());
+  }
+  REQUIRE(stages[0].source == stages[1].source);
+  const Stage table = make_table({&stages[0], &stages[1], &stages[2]});
+  CHECK(table.is_table);
+  CHECK(table.grid[0] == stages[0].grid[0] + stages[1].grid[0] + stages[2].grid[0]);
+  CHECK(table.arguments.size() == 3 * stages[0].arguments.size() + 3);
+  check_compiles({table});
+}
+
+TEST_CASE("sizes are arguments: other sizes of the same kind share a source") {
+  const auto source_of = [](int64_t rows, int64_t columns) {
+    Graph g;
+    const NodeId a = input(g, {rows, columns}), b = input(g, {columns});
+    give(g, add(g, Op::add, {read(g, a), spread(g, b, {rows, columns})}));
+    return stages_of(std::move(g)).front().source;
+  };
+  CHECK(source_of(16, 8) == source_of(300, 128));
+  CHECK(source_of(16, 8) != source_of(16, 7));  // cannot be read four at a time
+}
