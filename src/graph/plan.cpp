@@ -186,15 +186,13 @@ void find_donors(Plan& plan) {
     const auto written = users[output.first].find(out);
     if (written == users[output.first].end() || written->second == kSeveral) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
-    const auto offer = [&](uint32_t in) {
-      if (donors.size() == kMaxDonors || !may_take_over(plan, users, in, out, written->second)) return;
-      if (std::find(donors.begin(), donors.end(), plan.buffers[in].index) == donors.end()) donors.push_back(plan.buffers[in].index);
-    };
-    // First what the kernel reads itself: updates in place.
-    for (uint32_t in : plan.kernels[written->second].buffers) {
-      if (plan.buffers[in].kind == Buffer::Kind::input && !given_back[plan.buffers[in].index]) offer(in);
+    for (const bool read_here : {true, false}) {  // first what the kernel reads itself: updates in place
+      for (uint32_t in : inputs) {
+        if (donors.size() == kMaxDonors) break;
+        if (users[output.first].count(in) != read_here || !may_take_over(plan, users, in, out, written->second)) continue;
+        donors.push_back(plan.buffers[in].index);
+      }
     }
-    for (uint32_t in : inputs) offer(in);
   }
 }
 
