@@ -92,7 +92,8 @@ Library::Library(std::initializer_list<const char*> names, std::string_view miss
 }
 
 bool Library::open(const std::string& path, std::vector<std::string>& problems) {
-  handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);  // lazy: NVRTC and cuBLASLt have very many symbols
+  // Lazy: NVRTC and cuBLASLt have very many symbols. They stay in memory once opened, for they leave theirs behind.
+  handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle_) {
     const char* problem = dlerror();
     if (problem && !says_not_there(problem, path)) problems.emplace_back(problem);
