@@ -24,24 +24,24 @@ struct ExpParts { double scale, m; };
 
 /// m = r + r^2 q(r) with |r| <= log(2)/2; relative error 2^-34.2.
 TSL_FN ExpParts exp_parts(double t) {
-  double shifted = t * 0x1.71547652b82fep0 + 0x1.8p52;  // t / log(2), rounded to an integer in the low bits
-  double r = t - (shifted - 0x1.8p52) * kLog2;
+  double shifted = fused(t, 0x1.71547652b82fep0, 0x1.8p52);  // t / log(2), rounded to an integer in the low bits
+  double r = fused(shifted - 0x1.8p52, -kLog2, t);
   double q = 0x1.9f0812891a285p-13;
-  q = q * r + 0x1.6d8db0e921aa1p-10;
-  q = q * r + 0x1.111271fa280d2p-7;
-  q = q * r + 0x1.55548d100d68dp-5;
-  q = q * r + 0x1.55555441c010ep-3;
-  q = q * r + 0x1.0000003a71a75p-1;
-  return {as_double((bits_of(shifted) << 52) + 0x3ff0000000000000ull), r + r * r * q};
+  q = fused(q, r, 0x1.6d8db0e921aa1p-10);
+  q = fused(q, r, 0x1.111271fa280d2p-7);
+  q = fused(q, r, 0x1.55548d100d68dp-5);
+  q = fused(q, r, 0x1.55555441c010ep-3);
+  q = fused(q, r, 0x1.0000003a71a75p-1);
+  return {as_double((bits_of(shifted) << 52) + 0x3ff0000000000000ull), fused(r * r, q, r)};
 }
 TSL_FN double exp_core(double t) {
   ExpParts e = exp_parts(t);
-  return e.scale + e.scale * e.m;
+  return fused(e.scale, e.m, e.scale);
 }
 /// e^t - 1, with a small relative error for small t as well.
 TSL_FN double expm1_core(double t) {
   ExpParts e = exp_parts(t);
-  return (e.scale - 1) + e.scale * e.m;
+  return fused(e.scale, e.m, e.scale - 1);
 }
 
 /// log(x) = 2s + s^3 L(s^2) + k log(2), with x = m 2^k, m in [sqrt(1/2), sqrt(2)], s = f / (2 + f), f = m - 1;
@@ -54,43 +54,23 @@ TSL_FN double log_core(double x, double f_if_near_one) {
   double f = select(biased == 1023, f_if_near_one, m - 1);
   double s = f / (2 + f), z = s * s;
   double l = 0x1.911c9398a9a6dp-3;
-  l = l * z + 0x1.c62aa0595d9abp-3;
-  l = l * z + 0x1.249413365f181p-2;
-  l = l * z + 0x1.999996a67b5e6p-2;
-  l = l * z + 0x1.555555561f332p-1;
-  return s * (2 + z * l) + k * kLog2;
+  l = fused(l, z, 0x1.c62aa0595d9abp-3);
+  l = fused(l, z, 0x1.249413365f181p-2);
+  l = fused(l, z, 0x1.999996a67b5e6p-2);
+  l = fused(l, z, 0x1.555555561f332p-1);
+  return fused(s, fused(z, l, 2.0), k * kLog2);
 }
 /// log(1 + x) for x > -1, with a small relative error for small x as well.
 TSL_FN double log1p_core(double x) { return log_core(1 + x, x); }
 
 // ---- Exponentials --------------------------------------------------------------------------------------------
 
-/// e^x = (1 + m) * 2^half * 2^rest, for x in [-104, 89]; both powers are normal, so a product with them rounds once
-/// at most (where the result is subnormal).
-struct ExpPartsF { float m, power, rest; };
-
-/// Relative error of 1 + m: 2^-28.
-TSL_FN ExpPartsF exp_parts_f(float x) {
-  float shifted = x * 0x1.715476p0f + 0x1.8p23f;
-  float n = shifted - 0x1.8p23f;
-  float high = x - n * 0x1.63p-1f;            // exact: nine bits times at most eight
-  float low = n * 0x1.bd0106p-13f;            // log(2) = 0x1.63p-1 - 0x1.bd0106p-13
-  float r = high + low;
-  float q = 0x1.6a2352p-10f;
-  q = q * r + 0x1.123a6cp-7f;
-  q = q * r + 0x1.5558f4p-5f;
-  q = q * r + 0x1.555490p-3f;
-  q = q * r + 0x1.fffffcp-2f;
-  int exponent = static_cast<int>(bits_of(shifted)) - 0x4b400000;
-  int half = exponent >> 1;
-  return {high + (low + r * r * q), as_float(static_cast<Word>(half + 127) << 23),
-          as_float(static_cast<Word>(exponent - half + 127) << 23)};
-}
-
-/// (1 + r + r^2 q(r)) 2^n with fused steps, where each halves what is left to do; errors 2^-25 in r, 2^-28 in q. A power
-/// of two and a factor make 2^n, since n may be beyond what one has; their product rounds where the result is subnormal.
-TSL_FN float s_exp(float x) {
-  float t = clamp(x, -104.0f, 89.0f);  // there the result is 0, or overflows
+/// e^t = (1 + m) * 2^n, |t| <= 112: fused steps, each of which halves what is left to do; errors 2^-25 in r, 2^-28 in q.
+struct ExpPartsF {
+  float r, q;  // m = r + r^2 q
+  int n;
+};
+TSL_FN ExpPartsF exp_parts_f(float t) {
   float shifted = fused(t, 0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, t));
   float q = 0x1.6a2352p-10f;
@@ -98,12 +78,25 @@ TSL_FN float s_exp(float x) {
   q = fused(q, r, 0x1.5558f4p-5f);
   q = fused(q, r, 0x1.555490p-3f);
   q = fused(q, r, 0x1.fffffcp-2f);
-  bool small = x < -80.0f;
-  Word bias = select(small, 127u + 64u, 127u - 1u) << 23;
-  float power = as_float((bits_of(shifted) << 23) + bias);
-  float factor = select(small, select(x < -104.0f, 0.0f, 0x1p-64f), 2.0f);
-  return (1 + fused(r * r, q, r)) * power * factor;
+  return {r, q, static_cast<int>(bits_of(shifted)) - 0x4b400000};
 }
+TSL_FN float power_of_two(int n) { return as_float(static_cast<Word>(n + 127) << 23); }
+
+/// e^x = (1 + m) * power * rest with m = r * slope, where only the last product can round: `rest` is 2 unless the result
+/// may be subnormal.
+struct ExpF { float r, slope, power, rest; };
+TSL_FN ExpF exp_f(float x) {
+  ExpPartsF e = exp_parts_f(clamp(x, -112.0f, 89.0f));  // there the result is 0, or overflows
+  int most = select(e.n < -100, -100, e.n) - 1;
+  float rest = power_of_two(e.n - most);
+#if !defined(__CUDACC__)
+  rest = select(x < -112.0f, 0.0f, rest);  // spares processors the slow path
+#endif
+  return {e.r, fused(e.q, e.r, 1.0f), power_of_two(most), rest};
+}
+/// weight * e^x
+TSL_FN float times(ExpF e, float weight) { return fused(weight * e.r, e.slope, weight) * e.power * e.rest; }
+TSL_FN float s_exp(float x) { return times(exp_f(x), 1.0f); }
 TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(x); }
 TSL_SHORT_UNARY(exp)
 
@@ -128,39 +121,26 @@ TSL_FN float s_cosh(float x) {
 TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(x); }
 TSL_SHORT_UNARY(cosh)
 
-/// Near 0 x + x^3 P(x^2) (|x| <= 0.625, error 2^-32.6); else by exp.
+/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so.
+TSL_FN float quotient(float n, float a, float b) {
+  float d = a + b, lost = b - (d - a), y = reciprocal(d), q = n * y;
+  return fused(fused(-lost, q, fused(-d, q, n)), y, q);
+}
+
+/// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0.
 TSL_FN float s_tanh(float x) {
-  float z = x * x;
-  float p = 0x1.197b80p-9f;
-  p = p * z - 0x1.0c2148p-7f;
-  p = p * z + 0x1.6394dap-6f;
-  p = p * z - 0x1.b9ef7cp-5f;
-  p = p * z + 0x1.11106cp-3f;
-  p = p * z - 0x1.555554p-2f;
-  float near = x + x * z * p;
   ExpPartsF e = exp_parts_f(clamp(2 * magnitude(x), 0.0f, 20.0f));
-  float far = 1 - 2 / ((1 + e.m) * e.power * e.rest + 1);
-  return copy_sign(select(magnitude(x) < 0.625f, near, far), x);
+  float scale = power_of_two(e.n), above = fused(scale, fused(e.r * e.r, e.q, e.r), scale - 1);
+  return copy_sign(quotient(above, 2.0f, above), x);
 }
 TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
 TSL_SHORT_UNARY(tanh)
 
-/// weight * sigmoid(x), as weight / (1 + e^-|x|), times e^-|x| for negative x.
+/// weight * sigmoid(x): weight / (1 + e^-|x|), times e^-|x| for negative x.
 TSL_FN float sigmoid_times(float x, float weight) {
-  bool vanishes = x < -112.0f;
-  ExpPartsF e = exp_parts_f(select(vanishes | (x > 80.0f), -80.0f, -magnitude(x)));
-  float product = weight * e.m, grown = weight + product;
-  float numerator = select(x < 0, grown * e.power * e.rest, weight);
-  float small = (1 + e.m) * e.power * e.rest, denominator = 1 + small;
-  float quotient = numerator / denominator;
-  // Make up for what the two sums lost, with 1 / denominator to a few bits. (For large x they lose nothing.)
-  float lost_above = select(x < 0, ((weight - grown) + product) * e.power * e.rest, 0.0f);
-  float lost_below = small - (denominator - 1);
-  float lost = lost_above - quotient * lost_below;
-  float y = quotient + select((lost == 0) | (x > 80.0f), -0.0f, lost * (1.41f - 0.47f * denominator));
-  return select(vanishes, copy_sign(0.0f, weight), y);
+  ExpF e = exp_f(-magnitude(x));
+  return quotient(select(x < 0, times(e, weight), weight), 1.0f, times(e, 1.0f));
 }
-
 TSL_FN float s_sigmoid(float x) { return sigmoid_times(x, 1.0f); }
 TSL_FN double s_sigmoid(double x) {
   double e = TSL_LIBM(exp)(-magnitude(x));
@@ -168,7 +148,10 @@ TSL_FN double s_sigmoid(double x) {
 }
 TSL_SHORT_UNARY(sigmoid)
 
-TSL_FN float s_silu(float x) { return sigmoid_times(x, select(x < -200.0f, -200.0f, x)); }
+TSL_FN float s_silu(float x) {
+  float y = sigmoid_times(x, clamp(x, -200.0f, 100.0f));
+  return copy_sign(select(x > 100.0f, x, y), x);
+}
 TSL_FN double s_silu(double x) { return select(x < -800.0, -800.0, x) * s_sigmoid(x); }
 TSL_SHORT_UNARY(silu)
 
@@ -193,17 +176,17 @@ TSL_FN float s_log(float x) {
   float k = static_cast<float>(exponent) - select(subnormal, 23.0f, 0.0f);
   float f = as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
   float p = 0x1.1457b2p-4f;
-  p = p * f - 0x1.de4054p-4f;
-  p = p * f + 0x1.e6f2aap-4f;
-  p = p * f - 0x1.fc218cp-4f;
-  p = p * f + 0x1.23373cp-3f;
-  p = p * f - 0x1.555c4ep-3f;
-  p = p * f + 0x1.99a4b8p-3f;
-  p = p * f - 0x1.000006p-2f;
-  p = p * f + 0x1.555548p-2f;
+  p = fused(p, f, -0x1.de4054p-4f);
+  p = fused(p, f, 0x1.e6f2aap-4f);
+  p = fused(p, f, -0x1.fc218cp-4f);
+  p = fused(p, f, 0x1.23373cp-3f);
+  p = fused(p, f, -0x1.555c4ep-3f);
+  p = fused(p, f, 0x1.99a4b8p-3f);
+  p = fused(p, f, -0x1.000006p-2f);
+  p = fused(p, f, 0x1.555548p-2f);
   float z = f * f;
-  float low = k * -0x1.bd0106p-13f + f * z * p - 0.5f * z;
-  float y = k * 0x1.63p-1f + (f + low);
+  float low = fused(k, -0x1.bd0106p-13f, fused(f * z, p, -0.5f * z));
+  float y = fused(k, 0x1.63p-1f, f + low);
   y = select(x == infinity<float>(), x, y);
   y = select(x == 0, -infinity<float>(), y);
   return select((x < 0) | (x != x), not_a_number<float>(), y);
@@ -275,14 +258,14 @@ struct Angle {
 /// Whether reduce_angle() holds; beyond, reduce_large_angle() must do.
 TSL_FN bool is_small_angle(float x) { return magnitude(x) <= 0x1p20f; }
 TSL_FN Angle reduce_angle(float x) {
-  double shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+  double wide = x, shifted = fused(wide, 0x1.45f306dc9c883p-1, 0x1.8p52);
   double n = shifted - 0x1.8p52;
-  double rest = x - n * 0x1.921fb544p0;  // exact: pi/2 in 33 bits and the rest of it
-  return {rest - n * 0x1.0b4611a626331p-34, bits_of(shifted) & 3};
+  double rest = fused(n, -0x1.921fb544p0, wide);  // exact: pi/2 in 33 bits and the rest of it
+  return {fused(n, -0x1.0b4611a626331p-34, rest), bits_of(shifted) & 3};
 }
 
 /// Payne and Hanek: multiplies the mantissa with only those bits of 2/pi that matter modulo 4.
-TSL_FN Angle reduce_large_angle(float x) {
+TSL_RARE_FN Angle reduce_large_angle(float x) {
   constexpr Word kTwoOverPi[] = {0,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                  0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
   Word bits = bits_of(x) & 0x7fffffffu;
@@ -311,20 +294,20 @@ TSL_FN Angle reduce_large_angle(float x) {
 TSL_FN double sin_core(double x) {
   double z = x * x;
   double p = -0x1.a965d1db164b1p-26;
-  p = p * z + 0x1.71d77a1a1be75p-19;
-  p = p * z - 0x1.a019f955483f8p-13;
-  p = p * z + 0x1.1111110c9ebc4p-7;
-  p = p * z - 0x1.55555555523c5p-3;
-  return x + x * z * p;
+  p = fused(p, z, 0x1.71d77a1a1be75p-19);
+  p = fused(p, z, -0x1.a019f955483f8p-13);
+  p = fused(p, z, 0x1.1111110c9ebc4p-7);
+  p = fused(p, z, -0x1.55555555523c5p-3);
+  return fused(x * z, p, x);
 }
 TSL_FN double cos_core(double x) {
   double z = x * x;
   double p = -0x1.23d712fe247cdp-22;
-  p = p * z + 0x1.a00f0c79bf82cp-16;
-  p = p * z - 0x1.6c16b3f702042p-10;
-  p = p * z + 0x1.55555546e6f6dp-5;
-  p = p * z - 0x1.ffffffffebe51p-2;
-  return 1 + z * p;
+  p = fused(p, z, 0x1.a00f0c79bf82cp-16);
+  p = fused(p, z, -0x1.6c16b3f702042p-10);
+  p = fused(p, z, 0x1.55555546e6f6dp-5);
+  p = fused(p, z, -0x1.ffffffffebe51p-2);
+  return fused(z, p, 1.0);
 }
 TSL_FN float sin_of(Angle angle) {
   double y = select((angle.quadrant & 1) != 0, cos_core(angle.rest), sin_core(angle.rest));
@@ -362,13 +345,13 @@ TSL_FN double atan2_core(double y, double x) {
   double turn = select(steep, kPi / 2, select(middle, kPi / 4, 0.0));
   double t = top / bottom, z = t * t;
   double p = -0x1.36a227c104ad7p-5;
-  p = p * z + 0x1.1e5ac9e1b4abbp-4;
-  p = p * z - 0x1.7082c9db85735p-4;
-  p = p * z + 0x1.c6d1f9fc713a2p-4;
-  p = p * z - 0x1.2490c3cab2ce9p-3;
-  p = p * z + 0x1.99999203c6bcep-3;
-  p = p * z - 0x1.5555554eeab69p-2;
-  double angle = turn + (t + t * z * p);
+  p = fused(p, z, 0x1.1e5ac9e1b4abbp-4);
+  p = fused(p, z, -0x1.7082c9db85735p-4);
+  p = fused(p, z, 0x1.c6d1f9fc713a2p-4);
+  p = fused(p, z, -0x1.2490c3cab2ce9p-3);
+  p = fused(p, z, 0x1.99999203c6bcep-3);
+  p = fused(p, z, -0x1.5555554eeab69p-2);
+  double angle = turn + fused(t * z, p, t);
   angle = select(sign_bit(x), kPi - angle, angle);
   return copy_sign(angle, y);
 }
@@ -413,23 +396,23 @@ TSL_FN Pair sum(Pair a, Pair b) {
 TSL_FN float s_erf(float x) {
   float z = x * x;
   float p = 0x1.5bfc34p-14f;
-  p = p * z - 0x1.aa06bep-11f;
-  p = p * z + 0x1.54c2d0p-8f;
-  p = p * z - 0x1.b80e30p-6f;
-  p = p * z + 0x1.ce2e06p-4f;
-  p = p * z - 0x1.812742p-2f;
-  p = p * z + 0x1.06eba8p-3f;
-  float near = x + x * p;
+  p = fused(p, z, -0x1.aa06bep-11f);
+  p = fused(p, z, 0x1.54c2d0p-8f);
+  p = fused(p, z, -0x1.b80e30p-6f);
+  p = fused(p, z, 0x1.ce2e06p-4f);
+  p = fused(p, z, -0x1.812742p-2f);
+  p = fused(p, z, 0x1.06eba8p-3f);
+  float near = fused(x, p, x);
   float t = clamp(magnitude(x), 0.0f, 4.0f);
   float q = 0x1.8dbeccp-17f;
-  q = q * t - 0x1.59091ep-12f;
-  q = q * t + 0x1.e0c3acp-9f;
-  q = q * t - 0x1.86341ep-6f;
-  q = q * t + 0x1.b36782p-4f;
-  q = q * t + 0x1.452d8ap-1f;
-  q = q * t + 0x1.077dd2p-3f;
-  ExpPartsF e = exp_parts_f(-(t + t * q));
-  float far = 1 - (1 + e.m) * e.power * e.rest;
+  q = fused(q, t, -0x1.59091ep-12f);
+  q = fused(q, t, 0x1.e0c3acp-9f);
+  q = fused(q, t, -0x1.86341ep-6f);
+  q = fused(q, t, 0x1.b36782p-4f);
+  q = fused(q, t, 0x1.452d8ap-1f);
+  q = fused(q, t, 0x1.077dd2p-3f);
+  ExpPartsF e = exp_parts_f(-fused(t, q, t));
+  float far = fused(-power_of_two(e.n), fused(fused(e.q, e.r, 1.0f), e.r, 1.0f), 1.0f);
   return select(magnitude(x) < 0.9375f, near, copy_sign(far, x));
 }
 TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(x); }
@@ -438,21 +421,21 @@ TSL_SHORT_UNARY(erf)
 /// The normal distribution function at -t, t in [0, 15]: exp(-t^2 / 2) R(v) / (t + 4), v = (t - 4) / (t + 4);
 /// relative error of R 2^-29.6. What can err by a few units of 2^-25 is computed in float.
 TSL_FN double normal_tail(float t) {
-  float rough = 1 / (t + 4), v = 1 - 8 * rough;
+  float rough = reciprocal(t + 4), v = fused(-8.0f, rough, 1.0f);
   float r = -0x1.826952p-15f;
-  r = r * v - 0x1.d07f44p-13f;
-  r = r * v + 0x1.66e862p-13f;
-  r = r * v + 0x1.ad11cap-10f;
-  r = r * v - 0x1.c9a2ecp-9f;
-  r = r * v - 0x1.ee5408p-8f;
-  r = r * v + 0x1.eec830p-5f;
-  r = r * v - 0x1.7dff04p-3f;
+  r = fused(r, v, -0x1.d07f44p-13f);
+  r = fused(r, v, 0x1.66e862p-13f);
+  r = fused(r, v, 0x1.ad11cap-10f);
+  r = fused(r, v, -0x1.c9a2ecp-9f);
+  r = fused(r, v, -0x1.ee5408p-8f);
+  r = fused(r, v, 0x1.eec830p-5f);
+  r = fused(r, v, -0x1.7dff04p-3f);
   double wide = t, w = rough;
-  w = w * (2 - (wide + 4) * w);  // Newton: 1 / (t + 4)
-  double u = 1 - 8 * w, sum = r;
-  sum = sum * u + 0x1.8c6db97a5f944p-2;
-  sum = sum * u - 0x1.373e3acbb5ac8p-1;
-  sum = sum * u + 0x1.82b4bb933732ep-1;
+  w = fused(w, fused(-(wide + 4), w, 1.0), w);  // Newton: 1 / (t + 4)
+  double u = fused(-8.0, w, 1.0), sum = r;
+  sum = fused(sum, u, 0x1.8c6db97a5f944p-2);
+  sum = fused(sum, u, -0x1.373e3acbb5ac8p-1);
+  sum = fused(sum, u, 0x1.82b4bb933732ep-1);
   return exp_core(-0.5 * wide * wide) * (sum * w);
 }
 
@@ -474,7 +457,7 @@ TSL_SHORT_UNARY(gelu)
 /// x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3): the same as x/2 (1 + tanh(u)).
 TSL_FN float s_gelu_tanh(float x) {
   double wide = clamp(x, -11.0f, 11.0f);
-  double u2 = wide * (1.5957691216057308 + 0.07135481627159849 * (wide * wide));
+  double u2 = wide * fused(wide * wide, 0.07135481627159849, 1.5957691216057308);
   double y = static_cast<double>(x) / (1 + exp_core(-u2));
   return static_cast<float>(select(x < -11.0f, -0.0, y));
 }

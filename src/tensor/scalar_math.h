@@ -13,8 +13,10 @@
 #ifndef TSL_FN
 #if defined(__CUDACC__)
 #define TSL_FN __device__ __forceinline__
+#define TSL_RARE_FN __device__ __noinline__  // keeps what is hardly ever run out of the way of what is
 #else
 #define TSL_FN static inline __attribute__((always_inline))
+#define TSL_RARE_FN TSL_FN
 #endif
 #endif
 
@@ -53,6 +55,19 @@ template <class T> TSL_FN T select(bool c, T a, T b) { return c ? a : b; }
 /// a * b + c, rounded once: where a body asks for it in so many words. Every machine gives the same bits, those without
 /// the instruction slowly.
 TSL_FN float fused(float a, float b, float c) { return TSL_LIBM(fmaf)(a, b, c); }
+TSL_FN double fused(double a, double b, double c) { return TSL_LIBM(fma)(a, b, c); }
+
+/// 1 / x for x in [2^-60, 2^60]. (An estimate and one step by its remainder round correctly; how the division of CUDA
+/// works, less its care for other numbers.)
+TSL_FN float reciprocal(float x) {
+#if defined(__CUDACC__)
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return fused(y, fused(-x, y, 1.0f), y);
+#else
+  return 1 / x;
+#endif
+}
 
 template <class F> struct FloatTraits;
 template <> struct FloatTraits<float> {
@@ -79,10 +94,17 @@ template <class F> TSL_FN F clamp(F x, F lo, F hi) {
   x = select(x < lo, lo, x);
   return select(x > hi, hi, x);
 }
+#if defined(__CUDACC__)
+TSL_FN float clamp(float x, float lo, float hi) {
+  float y;
+  asm("{ .reg .f32 t; max.NaN.f32 t, %1, %2; min.NaN.f32 %0, t, %3; }" : "=f"(y) : "f"(x), "f"(lo), "f"(hi));
+  return y;
+}
+#endif
 
 // ---- f16 and bf16 --------------------------------------------------------------------------------------------
 
-/// A 16-bit float, held as bits.
+/// A 16-bit float, held as bits. (CUDA converts by the hardware, for which all NaNs are one; else the bits are the same.)
 template <int kExponentBits> struct Short {
   static constexpr int kExponent = kExponentBits;
   unsigned short bits;
@@ -92,6 +114,11 @@ using BFloat16 = Short<8>;
 
 TSL_FN float widen(BFloat16 x) { return as_float(static_cast<Word>(x.bits) << 16); }
 TSL_FN float widen(Half x) {
+#if defined(__CUDACC__)
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+#else
   Word magnitude = static_cast<Word>(x.bits & 0x7fff) << 13;
   // Normal numbers: move the exponent's bias from 15 to 127; infinity and NaN: to 255.
   Word normal = magnitude + (112u << 23);
@@ -101,15 +128,27 @@ TSL_FN float widen(Half x) {
   float subnormal = as_float(magnitude + (113u << 23)) - 0x1p-14f;
   Word result = select(magnitude < 0x00800000u, bits_of(subnormal), normal);
   return as_float(result | static_cast<Word>(x.bits & 0x8000) << 16);
+#endif
 }
 
 TSL_FN unsigned short bfloat16_bits(float x) {
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+#else
   Word bits = bits_of(x);
   Word rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
   Word nan = bits >> 16 | 0x40u;
   return static_cast<unsigned short>(select((bits & 0x7fffffffu) > 0x7f800000u, nan, rounded));
+#endif
 }
 TSL_FN unsigned short half_bits(float x) {
+#if defined(__CUDACC__)
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+#else
   Word sign = bits_of(x) >> 16 & 0x8000u, bits = bits_of(x) & 0x7fffffffu;
   Word normal = (bits - (112u << 23) + 0xfffu + (bits >> 13 & 1)) >> 13;
   // Below 2^-14: adding 0.5 lines up the fraction so that the addition itself rounds.
@@ -118,6 +157,7 @@ TSL_FN unsigned short half_bits(float x) {
   result = select(bits >= 0x477ff000u, 0x7c00u, result);
   result = select(bits > 0x7f800000u, 0x7e00u | (bits >> 13 & 0x1ffu), result);
   return static_cast<unsigned short>(sign | result);
+#endif
 }
 /// Rounds to nearest, ties to even.
 template <class S> TSL_FN S narrow(float x) {

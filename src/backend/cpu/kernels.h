@@ -26,7 +26,7 @@ using MapKernel = bool (*)(void* out, const void* const* in, size_t n);
 //   f(v[0..n)) for n <= kReduceBlock: kReduceLanes accumulators, lane l taking v[l], v[l+L], v[l+2L], …; then
 //   the lanes fold in halves (lane l takes lane l+width/2, where it exists); lanes beyond n take no part.
 //   For n > kReduceBlock: f over the results of consecutive blocks (the last may be short).
-inline constexpr size_t kReduceLanes = 32;
+inline constexpr size_t kReduceLanes = 128;
 inline constexpr size_t kReduceBlock = 4096;
 
 enum class ReduceOp : uint8_t { sum, prod, max, min, any, all };
@@ -42,8 +42,13 @@ struct ReduceKernels {
 /// argmax/argmin of contiguous rows: out is i64; the first of equals; the first NaN wins.
 using ArgKernel = void (*)(void* out, const void* in, size_t rows, size_t n);
 
-/// Running sums or products of a row of n, in order; the accumulator is as for sum, rounded at each store. `out` has
-/// in's dtype if that is a float, else i64.
+/// Running sums or products of a row of n; the accumulator is as for sum, rounded at each store. `out` has in's dtype if
+/// that is a float, else i64. The order, too, is a function of n alone:
+///   Blocks of kScanBlock elements are scanned one element after the other, within each block. Blocks are grouped by
+///   kScanBlock, those groups again, and so on; totals of the members of a group are scanned in the same way. Element i is
+///   (… (T2 + T1) + own), own being what its block has up to i, T1 what its group of blocks has before the block, T2 what
+///   the group of groups has before that group, and so on. What has nothing before it adds nothing.
+inline constexpr size_t kScanBlock = 32;
 using ScanKernel = void (*)(void* out, const void* in, size_t n);
 
 /// Elements [first, first + n) of the stream (key, counter): element i is made of word i%4 of Philox block
@@ -51,8 +56,8 @@ using ScanKernel = void (*)(void* out, const void* in, size_t n);
 /// `out` is i64 (random_bits) or a float dtype.
 using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
 
-/// Elements that a chain has in hand at a time: a few registers full.
-inline constexpr size_t kStrip = 128;
+/// Elements that a chain has in hand at a time: a few registers full, and one for each lane of a reduction.
+inline constexpr size_t kStrip = kReduceLanes;
 
 /// What a chain does with its accumulator, a strip of f32. The binary ones take their other operand from memory; sub_from and div_into have
 /// it on the left.

@@ -31,7 +31,7 @@ TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p 
 /// Takes `count` elements of a strip into the lanes at `p`; those of a row's first strip are the lanes' first.
 template <class R>
 TSL_FN void take_strip(std::byte* p, const Vector (&strip)[kVectors], size_t count, bool is_first) {
-  constexpr size_t kLaneVectors = kReduceLanes / kWidth;
+  static_assert(kStrip == kReduceLanes);
   alignas(64) float values[kStrip];
   Vector lanes[kVectors];
   if (count < kStrip) {
@@ -41,11 +41,7 @@ TSL_FN void take_strip(std::byte* p, const Vector (&strip)[kVectors], size_t cou
   } else {
     TSL_EACH_VECTOR lanes[k] = strip[k];
   }
-  TSL_EACH_VECTOR {
-    if (k < kLaneVectors && !is_first) lanes[k] = R::combine(load_vector(p, k), lanes[k]);
-    if (k >= kLaneVectors) lanes[k] = R::combine(lanes[k - kLaneVectors], lanes[k]);
-  }
-  for (size_t k = 0; k < kLaneVectors; ++k) store_vector(p, k, lanes[kVectors - kLaneVectors + k]);
+  TSL_EACH_VECTOR store_vector(p, k, is_first ? lanes[k] : R::combine(load_vector(p, k), lanes[k]));
 }
 
 void run_chain(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin, size_t end) {

@@ -21,7 +21,7 @@ template <>
     const __mmask16 inside = count - i >= 16 ? 0xffff : static_cast<__mmask16>((1u << (count - i)) - 1);
     const __m512 x = _mm512_maskz_loadu_ps(inside, from + i);
     // NaN, the second operand, stays. (GCC 12 warns of the forms without a mask.)
-    const __m512 t = _mm512_maskz_min_ps(0xffff, all(89.0f), _mm512_maskz_max_ps(0xffff, all(-104.0f), x));
+    const __m512 t = _mm512_maskz_min_ps(0xffff, all(89.0f), _mm512_maskz_max_ps(0xffff, all(-112.0f), x));
     const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(t, all(0x1.715476p0f), all(0x1.8p23f)), all(0x1.8p23f));
     const __m512 r = _mm512_fmadd_ps(n, all(0x1.05c610p-29f), _mm512_fmadd_ps(n, all(-0x1.62e430p-1f), t));
     __m512 q = all(0x1.6a2352p-10f);
@@ -29,8 +29,8 @@ template <>
     q = _mm512_fmadd_ps(q, r, all(0x1.5558f4p-5f));
     q = _mm512_fmadd_ps(q, r, all(0x1.555490p-3f));
     q = _mm512_fmadd_ps(q, r, all(0x1.fffffcp-2f));
-    const __m512 y = _mm512_add_ps(all(1.0f), _mm512_fmadd_ps(_mm512_mul_ps(r, r), q, r));
-    const __mmask16 vanishes = _mm512_cmp_ps_mask(x, all(-104.0f), _CMP_LT_OQ);
+    const __m512 y = _mm512_fmadd_ps(_mm512_fmadd_ps(q, r, all(1.0f)), r, all(1.0f));
+    const __mmask16 vanishes = _mm512_cmp_ps_mask(x, all(-112.0f), _CMP_LT_OQ);
     _mm512_mask_storeu_ps(to + i, inside, _mm512_maskz_scalef_ps(static_cast<__mmask16>(~vanishes), y, n));
   }
   return true;

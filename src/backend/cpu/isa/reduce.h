@@ -39,11 +39,11 @@ struct Min {
   template <class T> static T neutral() { return math::infinity<T>(); }
 };
 
-/// kReduceLanes accumulators.
-template <class T>
+/// kLanes accumulators: of the law's kReduceLanes the first, where a row has no more elements.
+template <class T, size_t kLanes = kReduceLanes>
 struct Lanes {
   using Vector = typename VectorOf<T>::Type;
-  static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kReduceLanes / kWidth;
+  static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kLanes / kWidth;
   Vector v[kCount];
 
   static Lanes load(const T* p) {
@@ -56,17 +56,17 @@ struct Lanes {
   }
 };
 
-/// The first `count` < kReduceLanes elements, then neutral ones. `readable` elements may be read.
-template <class R, class T>
-Lanes<T> load_some(const T* p, size_t count, size_t readable) {
-  T padded[kReduceLanes];
-  if (readable >= kReduceLanes) {
-    for (size_t l = 0; l < kReduceLanes; ++l) padded[l] = math::select(l < count, p[l], R::template neutral<T>());
+/// The first `count` <= kLanes elements, then neutral ones. `readable` elements may be read.
+template <class R, size_t kLanes, class T>
+Lanes<T, kLanes> load_some(const T* p, size_t count, size_t readable) {
+  T padded[kLanes];
+  if (readable >= kLanes) {
+    for (size_t l = 0; l < kLanes; ++l) padded[l] = math::select(l < count, p[l], R::template neutral<T>());
   } else {
-    for (size_t l = 0; l < kReduceLanes; ++l) padded[l] = R::template neutral<T>();
+    for (size_t l = 0; l < kLanes; ++l) padded[l] = R::template neutral<T>();
     for (size_t l = 0; l < count; ++l) padded[l] = p[l];
   }
-  return Lanes<T>::load(padded);
+  return Lanes<T, kLanes>::load(padded);
 }
 
 /// Lane l takes lane l + kHalf, for l < kHalf; what happens to the others does not matter.
@@ -76,11 +76,11 @@ V fold_vector(V v, std::index_sequence<kLane...>) {
 }
 
 /// Lanes fold in halves.
-template <class R, class T>
-T fold(Lanes<T> lanes) {
+template <class R, class T, size_t kLanes>
+T fold(Lanes<T, kLanes> lanes) {
   constexpr size_t width = Lanes<T>::kWidth;
   constexpr std::make_index_sequence<width> all;
-  for (size_t half = Lanes<T>::kCount / 2; half >= 1; half /= 2) {
+  for (size_t half = Lanes<T, kLanes>::kCount / 2; half >= 1; half /= 2) {
     for (size_t k = 0; k < half; ++k) lanes.v[k] = R::combine(lanes.v[k], lanes.v[k + half]);
   }
   if constexpr (width > 8) lanes.v[0] = fold_vector<R, 8>(lanes.v[0], all);
@@ -92,11 +92,13 @@ T fold(Lanes<T> lanes) {
 /// n <= kReduceBlock; `readable` >= n elements may be read.
 template <class R, class T>
 T reduce_block(const T* v, size_t n, size_t readable) {
-  if (n < kReduceLanes) return fold<R>(load_some<R>(v, n, readable));
+  constexpr size_t kFew = 32;
+  if (n <= kFew) return fold<R>(load_some<R, kFew>(v, n, readable));
+  if (n < kReduceLanes) return fold<R>(load_some<R, kReduceLanes>(v, n, readable));
   Lanes<T> lanes = Lanes<T>::load(v);
   size_t i = kReduceLanes;
   for (; i + kReduceLanes <= n; i += kReduceLanes) lanes.template take<R>(Lanes<T>::load(v + i));
-  if (i < n) lanes.template take<R>(load_some<R>(v + i, n - i, readable - i));
+  if (i < n) lanes.template take<R>(load_some<R, kReduceLanes>(v + i, n - i, readable - i));
   return fold<R>(lanes);
 }
 

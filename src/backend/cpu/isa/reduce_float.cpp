@@ -29,49 +29,60 @@ void rows_short(void* out, const void* in, size_t rows, size_t n) {
   }
 }
 
-/// So many columns at a time that their lanes stay in the fastest cache.
+/// Columns that are reduced together.
 constexpr size_t kColumns = 128;
 
-/// lanes[l][c]: accumulator l of column c.
-template <class R, class T>
-void fold_columns(T (*lanes)[kColumns], size_t n, size_t width, T* result) {
-  size_t count = least(n, kReduceLanes);
-  for (size_t half = kReduceLanes / 2; half >= 1; half /= 2) {
-    for (size_t l = 0; l < half && l + half < count; ++l) {
+/// sums[c] = lane `lane` of column c.
+template <class R, class In, class T>
+void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size_t stride) {
+  T wide[kColumns];
+  for (size_t r = lane; r < n; r += kReduceLanes) {
+    const T* row = wide;
+    if constexpr (math::kIsShort<In>) widen(wide, x + r * stride, width);
+    else row = x + r * stride;
+    if (r == lane) {
+      for (size_t c = 0; c < width; ++c) sums[c] = row[c];
+    } else {
       TSL_VECTORIZE
-      for (size_t c = 0; c < width; ++c) lanes[l][c] = R::combine(lanes[l][c], lanes[l + half][c]);
+      for (size_t c = 0; c < width; ++c) sums[c] = R::combine(sums[c], row[c]);
     }
-    count = least(count, half);
   }
-  for (size_t c = 0; c < width; ++c) result[c] = lanes[0][c];
 }
 
+/// One lane after the other, in the order in which they fold, so that at each level at most one waits for its partner:
+/// as many as a binary counter has digits, where all lanes would not stay in the fastest cache.
 template <class R, class In, class T, class Out>
 void columns_float(void* out, const void* in, size_t n, size_t columns, size_t stride) {
-  alignas(64) T lanes[kReduceLanes][kColumns];
-  T wide[kColumns];
+  constexpr size_t kLevels = 8;
+  static_assert(size_t{1} << (kLevels - 1) == kReduceLanes);
+  alignas(64) T waiting[kLevels][kColumns];
+  alignas(64) T sums[kColumns] = {};
+  bool waits[kLevels] = {};
   for (size_t begin = 0; begin < columns; begin += kColumns) {
-    const In* x = static_cast<const In*>(in) + begin;
-    size_t width = least(kColumns, columns - begin);
-    for (size_t r = 0; r < n; ++r) {
-      const T* row = wide;
-      if constexpr (math::kIsShort<In>) widen(wide, x + r * stride, width);
-      else row = x + r * stride;
-      T* lane = lanes[r % kReduceLanes];
-      if (r < kReduceLanes) {
-        for (size_t c = 0; c < width; ++c) lane[c] = row[c];
-      } else {
-        TSL_VECTORIZE
-        for (size_t c = 0; c < width; ++c) lane[c] = R::combine(lane[c], row[c]);
+    const size_t width = least(kColumns, columns - begin);
+    for (size_t i = 0, lane = 0; i < kReduceLanes; ++i) {
+      reduce_lane<R>(sums, static_cast<const In*>(in) + begin, lane, n, width, stride);
+      bool exists = lane < n;
+      size_t level = 0;
+      for (; i >> level & 1; ++level) {
+        if (exists) {
+          TSL_VECTORIZE
+          for (size_t c = 0; c < width; ++c) sums[c] = R::combine(waiting[level][c], sums[c]);
+        } else if (waits[level]) {  // who waits has the lower lanes, which may exist where the others do not
+          for (size_t c = 0; c < width; ++c) sums[c] = waiting[level][c];
+        }
+        exists = waits[level];
       }
+      waits[level] = exists;
+      for (size_t c = 0; c < width; ++c) waiting[level][c] = sums[c];
+      // The next number with its bits the other way round.
+      size_t bit = kReduceLanes / 2;
+      for (; lane & bit; bit /= 2) lane ^= bit;
+      lane ^= bit;
     }
     Out* y = static_cast<Out*>(out) + begin;
-    if constexpr (math::kIsShort<Out>) {
-      fold_columns<R>(lanes, n, width, wide);
-      narrow(y, wide, width);
-    } else {
-      fold_columns<R>(lanes, n, width, y);
-    }
+    if constexpr (math::kIsShort<Out>) narrow(y, waiting[kLevels - 1], width);
+    else for (size_t c = 0; c < width; ++c) y[c] = waiting[kLevels - 1][c];
   }
 }
 

@@ -1,28 +1,124 @@
-// Running sums and products.
+// Running sums and products, in the order that kernels.h lays down.
 #include "backend/cpu/isa/kernel_base.h"
 
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
 struct Sum {
+  template <class A> static A neutral() { return math::kIsFloat<A> ? A(-0.0) : A(0); }  // -0.0 + x is x, whatever x is
   template <class A> static A combine(A a, A x) { return math::s_add(a, x); }
 };
 struct Prod {
+  template <class A> static A neutral() { return A(1); }
   template <class A> static A combine(A a, A x) { return math::s_mul(a, x); }
 };
 
-/// In order: A accumulates elements of T, and each total is rounded to Out.
-template <class R, class T, class A, class Out>
-void scan(void* out, const void* in, size_t n) {
-  const T* x = static_cast<const T*>(in);
-  Out* y = static_cast<Out*>(out);
-  if (n == 0) return;
-  A total = math::s_cast<A>(x[0]);
-  y[0] = math::s_cast<Out>(total);
-  for (size_t i = 1; i < n; ++i) {
-    total = R::combine(total, math::s_cast<A>(x[i]));
-    y[i] = math::s_cast<Out>(total);
+constexpr size_t kLevels = 8;           // 32^9 elements: more than memory holds
+constexpr size_t kBlocks = 4;           // scanned side by side: an addition takes longer than it keeps the machine busy
+constexpr size_t kTile = kBlocks * kScanBlock;
+
+/// What comes before a block: of each level of groups, the running total within the present one.
+template <class R, class A> class Carry {
+ public:
+  Carry() {
+    for (A& total : totals_) total = R::template neutral<A>();
   }
+  A value() const { return R::combine(above_, totals_[0]); }
+  /// Takes in the next block's total.
+  void take(A total) {
+    totals_[0] = R::combine(totals_[0], total);
+    if (++blocks_ % kScanBlock == 0) close_groups();
+  }
+
+ private:
+  void close_groups() {
+    size_t groups = blocks_;
+    for (size_t level = 0; groups % kScanBlock == 0 && level + 1 < kLevels; ++level, groups /= kScanBlock) {
+      totals_[level + 1] = R::combine(totals_[level + 1], totals_[level]);
+      totals_[level] = R::template neutral<A>();
+    }
+    above_ = R::template neutral<A>();
+    for (size_t level = kLevels - 1; level > 0; --level) above_ = R::combine(above_, totals_[level]);
+  }
+
+  A totals_[kLevels];
+  A above_ = R::template neutral<A>();  // the levels but the first, brought together
+  size_t blocks_ = 0;
+};
+
+template <class A, class T> void load(A* to, const T* from, size_t n) {
+  if constexpr (math::kIsShort<T>) {
+    widen(to, from, n);
+  } else {
+    TSL_VECTORIZE
+    for (size_t i = 0; i < n; ++i) to[i] = math::s_cast<A>(from[i]);
+  }
+}
+template <class Out, class A> void store(Out* to, const A* from, size_t n) {
+  if constexpr (math::kIsShort<Out>) {
+    narrow(to, from, n);
+  } else {
+    TSL_VECTORIZE
+    for (size_t i = 0; i < n; ++i) to[i] = math::s_cast<Out>(from[i]);
+  }
+}
+
+/// Each block of a tile on its own, side by side.
+template <class R, class A> void scan_blocks(A* tile) {
+  A totals[kBlocks];
+  for (size_t b = 0; b < kBlocks; ++b) totals[b] = tile[b * kScanBlock];
+  for (size_t i = 1; i < kScanBlock; ++i) {
+    for (size_t b = 0; b < kBlocks; ++b) {
+      totals[b] = R::combine(totals[b], tile[b * kScanBlock + i]);
+      tile[b * kScanBlock + i] = totals[b];
+    }
+  }
+}
+
+/// y may be x.
+template <class R, class A, class Out, class T> void scan_in_order(Out* y, const T* x, size_t n) {
+  A total = R::template neutral<A>();
+  for (size_t i = 0; i < n; ++i) y[i] = total = R::combine(total, static_cast<A>(x[i]));
+}
+
+template <class R, class A, class T> void scan_one_block(T* y, const T* x, size_t n) {
+  if constexpr (math::kIsShort<T>) {
+    A block[kScanBlock];
+    load(block, x, n);
+    scan_in_order<R, A>(block, block, n);
+    store(y, block, n);
+  } else {
+    scan_in_order<R, A>(y, x, n);
+  }
+}
+
+/// A accumulates elements of T, and each total is rounded to it.
+template <class R, class T, class A>
+void scan_floats(void* out, const void* in, size_t n) {
+  const T* x = static_cast<const T*>(in);
+  T* y = static_cast<T*>(out);
+  if (n <= kScanBlock) return scan_one_block<R, A>(y, x, n);
+  Carry<R, A> carry;
+  A tile[kTile];
+  for (size_t at = 0; at < n; at += kTile) {
+    const size_t count = least(kTile, n - at);
+    load(tile, x + at, count);
+    for (size_t i = count; i < kTile; ++i) tile[i] = R::template neutral<A>();
+    scan_blocks<R>(tile);
+    for (size_t b = 0; b < count; b += kScanBlock) {
+      const A before = carry.value(), total = tile[b + kScanBlock - 1];
+      TSL_VECTORIZE
+      for (size_t i = 0; i < kScanBlock; ++i) tile[b + i] = R::combine(before, tile[b + i]);
+      carry.take(total);
+    }
+    store(y + at, tile, count);
+  }
+}
+
+/// Integers wrap around, so any order gives the same.
+template <class R, class T>
+void scan_integers(void* out, const void* in, size_t n) {
+  scan_in_order<R, int64_t>(static_cast<int64_t*>(out), static_cast<const T*>(in), n);
 }
 
 template <class R>
@@ -30,9 +126,9 @@ void add_op(ScanKernel* kernels) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
     ScanKernel& kernel = kernels[index_of(dtype.value)];
-    if constexpr (dtype.value < DType::f16) kernel = scan<R, T, int64_t, int64_t>;
-    else if constexpr (dtype.value == DType::f64) kernel = scan<R, T, double, double>;
-    else kernel = scan<R, T, float, T>;
+    if constexpr (dtype.value < DType::f16) kernel = scan_integers<R, T>;
+    else if constexpr (dtype.value == DType::f64) kernel = scan_floats<R, T, double>;
+    else kernel = scan_floats<R, T, float>;
   });
 }
 

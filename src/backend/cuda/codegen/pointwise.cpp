@@ -40,12 +40,12 @@ class PointwiseWriter {
       body(width_, "i");
     }
     program.stages.push_back(writer_.finish(width_ > 1 ? fmt::format("x{}", width_) : "", ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
-    program.stages.back().wide = wide_accesses();
+    if (width_ > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), width_);
     return program;
   }
 
  private:
-  static bool accesses(const Instr& instr) { return instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store; }
+  int inner_loop() const { return static_cast<int>(extents_.size()) - 1; }
   int64_t inner_stride(const Instr& instr) const {
     return extents_.empty() ? 0 : instr.map.strides[static_cast<int>(extents_.size()) - 1].hint();
   }
@@ -58,29 +58,12 @@ class PointwiseWriter {
   void choose_width() {
     int widest = 0;
     for (const Instr& instr : kernel_.program) {
-      if (accesses(instr) && inner_stride(instr) == 1) widest = std::max(widest, element_bytes(instr));
+      if (lies_along(kernel_, instr, inner_loop())) widest = std::max(widest, element_bytes(instr));
     }
     if (widest == 0) return;
     width_ = kAccessBytes / widest;
-    const auto fits = [&](const Instr& instr) {
-      if (!accesses(instr) || inner_stride(instr) != 1) return true;
-      if (!instr.map.offset.symbol() && instr.map.offset.hint() % width_ != 0) return false;
-      for (int k = 0; k + 1 < instr.map.strides.rank(); ++k) {
-        if (instr.map.strides[k].hint() % width_ != 0) return false;
-      }
-      return extents_.size() == 1 || extents_.back() % width_ == 0;
-    };
-    while (width_ > 1 && !std::all_of(kernel_.program.begin(), kernel_.program.end(), fits)) width_ /= 2;
-  }
-
-  std::vector<WideAccess> wide_accesses() const {
-    std::vector<WideAccess> out;
-    for (const Instr& instr : kernel_.program) {
-      if (width_ == 1 || !accesses(instr) || inner_stride(instr) != 1) continue;
-      const int bytes = element_bytes(instr);
-      out.push_back({kernel_.buffers[instr.buffer], bytes * width_, bytes, instr.map.offset.symbol()});
-    }
-    return out;
+    const bool is_whole = extents_.size() == 1;  // else a row's end comes first
+    while (width_ > 1 && !(allows_wide(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0))) width_ /= 2;
   }
 
   /// The same for all elements of a thread: numbers of the host, and what is broadcast along the rows.
@@ -93,7 +76,7 @@ class PointwiseWriter {
     at.index = writer_.coordinates(first, extents_, "k");
     at.linear = first;
     if (width == 1) {
-      writer_.set_arrays({}, "");
+      writer_.set_arrays({});
       for (Reg r = 0; r < kernel_.program.size(); ++r) {
         if (defines(kernel_.program[r])) writer_.emit(r, at, true);
       }
@@ -106,16 +89,17 @@ class PointwiseWriter {
   }
 
   void wide_body(int width, const Position& first) {
-    std::vector<bool> is_array(kernel_.program.size());
+    std::vector<std::string> array_index(kernel_.program.size());
     Position at = first;
     if (!at.index.empty()) at.index.back() = fmt::format("({} + v)", at.index.back());
     at.linear = fmt::format("({} + v)", first.linear);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      is_array[r] = defines(instr) && !is_uniform(instr);
-      if (is_array[r]) writer_.line("{} r{}[{}];", type_of(instr.dtype), r, width);
+      if (!defines(instr) || is_uniform(instr)) continue;
+      array_index[r] = "v";
+      writer_.line("{} r{}[{}];", type_of(instr.dtype), r, width);
     }
-    writer_.set_arrays(is_array, "v");
+    writer_.set_arrays(array_index);
     std::vector<Reg> computed;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
@@ -132,7 +116,7 @@ class PointwiseWriter {
       writer_.close();
     }
     for (const Instr& instr : kernel_.program) {
-      if (!defines(instr)) store(instr, first, at, width, is_array[instr.a]);
+      if (!defines(instr)) store(instr, first, at, width, !array_index[instr.a].empty());
     }
   }
 

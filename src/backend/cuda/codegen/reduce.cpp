@@ -68,8 +68,22 @@ class ReduceWriter {
       if (instr.level == Level::full && !defines(instr)) writer.emit_store(instr, at);
     }
     for (Reg r : reduces_) {
-      writer.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer.reg(kernel_.program[r].a), element));
+      writer.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer.reg(kernel_.program[r].a), element, "step"));
     }
+  }
+
+  /// The elements of a block, from `first` to `end`, that lane, lane + 32, … of the law's lanes take.
+  void emit_block(StageWriter& writer, const Position& row) {
+    writer.line("#pragma unroll 4");
+    writer.open("for (Index turn = first; turn < end; turn += {})", kReduceLanes);
+    writer.line("#pragma unroll");
+    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / kWarp);
+    writer.line("const Index e = turn + step * {} + lane;", kWarp);
+    writer.open("if (e < end)");
+    emit_element(writer, row, "e");
+    writer.close();
+    writer.close();
+    writer.close();
   }
 
   Position row_position(StageWriter& writer) const {
@@ -110,11 +124,8 @@ class ReduceWriter {
     writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
-    writer.line("const Index left = {0} - block * {1}, end = block * {1} + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
-    writer.line("#pragma unroll 8");
-    writer.open("for (Index e = block * {} + lane; e < end; e += 32)", kReduceBlock);
-    emit_element(writer, row, "e");
-    writer.close();
+    writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
+    emit_block(writer, row);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
       writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j])));
@@ -135,31 +146,30 @@ class ReduceWriter {
     emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
     writer.line("const Index end = inside ? first + count : 0;");
-    writer.line("#pragma unroll 8");
-    writer.open("for (Index e = first + lane; e < end; e += 32)");
-    emit_element(writer, row, "e");
-    writer.close();
+    emit_block(writer, row);
     for (size_t j = 0; j < reduces_.size(); ++j) emit_column_fold(writer, reduces_[j]);
     writer.line("if (!inside || lane != 0) return;");
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reg r = reduces_[j];
       const Reduction reduction(kernel_.program[r]);
-      if (blocks_ > 1) writer.line("{}[row * {} + block] = a{};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), r);
-      else writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(fmt::format("a{}", r)));
+      if (blocks_ > 1) writer.line("{}[row * {} + block] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), r);
+      else writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(fmt::format("f{}", r)));
     }
     if (blocks_ == 1) emit_ends(writer, totals, row);
-    return writer.finish("columns", chunks * (rows_ / columns), blocks_, kColumns, static_cast<int>(kReduceLanes));
+    return writer.finish("columns", chunks * (rows_ / columns), blocks_, kColumns, kWarp);
   }
 
   void emit_column_fold(StageWriter& writer, Reg r) {
     const Reduction reduction(kernel_.program[r]);
     const char* type = type_of(reduction.partial_dtype());
-    writer.line("__shared__ {} lanes{}[32][33];", type, r);
-    writer.line("lanes{0}[lane][threadIdx.x] = a{0};", r);
+    writer.line("__shared__ {} lanes{}[{}][{}];", type, r, kWarp, kColumns + 1);
+    writer.line("a{}.fold_steps();", r);
+    writer.line("{0} f{1} = a{1}.held[0];", type, r);
+    writer.line("lanes{0}[lane][threadIdx.x] = f{0};", r);
     writer.line("__syncthreads();");
-    writer.open("for (int half = 16; half >= 1; half /= 2)");
-    writer.line("if (lane < half) {{ {} lanes{}[lane][threadIdx.x] = a{}; }}",
-                reduction.take(fmt::format("a{}", r), fmt::format("lanes{}[lane + half][threadIdx.x]", r), "0"), r, r);
+    writer.open("for (int half = {}; half >= 1; half /= 2)", kWarp / 2);
+    writer.line("if (lane < half) lanes{0}[lane][threadIdx.x] = f{0} = {1};", r,
+                reduction.combine(fmt::format("f{}", r), fmt::format("lanes{}[lane + half][threadIdx.x]", r)));
     writer.line("__syncthreads();");
     writer.close();
   }
@@ -176,7 +186,7 @@ class ReduceWriter {
       const Reduction reduction(instr);
       const std::string from = fmt::format("{} + row * {}", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(count));
       writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j],
-                  reduction.result(reduction.over_array(from, writer.size(count), "1")));
+                  reduction.result(reduction.over_array(from, writer.size(count))));
     }
     emit_ends(writer, totals, row);
     return writer.finish("finish", ceil_div(rows_, kRowsPerBlock), 1, kRowThreads, 1);
@@ -201,12 +211,12 @@ class ReduceWriter {
 
 }  // namespace
 
-KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan) {
+KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
-  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan);
+  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, vectors);
   ReduceWriter writer(kernel, plan);
   if (writer.prefers_columns()) return writer.write(true);
-  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan);
+  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, vectors);
   return writer.write(false);
 }
 

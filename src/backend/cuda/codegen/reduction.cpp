@@ -35,19 +35,28 @@ Reduction::Reduction(const Instr& instr)
   type_ = type_of(partial_dtype_);
 }
 
-std::string Reduction::declare(const std::string& name) const {
+std::string Reduction::declare(const std::string& name, LaneForm form) const {
   if (finds_place_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
-  return fmt::format("{} {} = {}::neutral<{}>();", type_, name, function_, type_);
+  return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
 }
 
-std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index) const {
+std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index, const std::string& step,
+                            const std::string& place) const {
   if (finds_place_) return fmt::format("take_best<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
-  return fmt::format("{0} = {1}::combine<{2}>({0}, widen_to<{2}>({3}));", name, function_, type_, value);
+  return fmt::format("{}.take({}, {}, {});", name, step, place, value);
 }
 
-std::string Reduction::fold(const std::string& name) const {
-  if (finds_place_) return fmt::format("fold_best<{}>({})", greatest_, name);
-  return fmt::format("fold_lanes<{}>({})", function_, name);
+std::string Reduction::fold(const std::string& name, LaneForm form, const std::string& shared) const {
+  if (!finds_place_) return fmt::format("{}.fold({})", name, shared);
+  const std::string at = shared == "nullptr" ? fmt::format("static_cast<Best<{}>*>(nullptr)", type_) : shared;
+  return fmt::format("fold_best<{}, {}>({}, {})", greatest_, form.threads, name, at);
+}
+
+std::string Reduction::shared_type() const { return finds_place_ ? fmt::format("Best<{}>", type_) : type_; }
+int Reduction::shared_count(LaneForm form) const { return finds_place_ ? form.threads / kWarp : form.threads * form.width; }
+
+std::string Reduction::combine(const std::string& a, const std::string& b) const {
+  return fmt::format("{}::combine({}, {})", function_, a, b);
 }
 
 std::string Reduction::result(const std::string& folded) const {
@@ -58,9 +67,13 @@ std::string Reduction::identity() const {
   return fmt::format("s_cast<{}>({})", type_of(dtype_), function_ == std::string_view("Prod") || function_ == std::string_view("All") ? 1 : 0);
 }
 
-std::string Reduction::over_array(const std::string& address, const std::string& count, const std::string& stride) const {
+std::string Reduction::over_array(const std::string& address, const std::string& count) const {
   if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane)", greatest_, address, count);
-  return fmt::format("reduce_array<{}, {}>({}, {}, {}, lane)", function_, type_, address, count, stride);
+  return fmt::format("reduce_array<{}, {}>({}, {}, 1, lane)", function_, type_, address, count);
+}
+
+std::string Reduction::over_long_array(const std::string& address, const std::string& count) const {
+  return fmt::format("reduce_long_array<{}, {}>({}, {}, threadIdx.x % {})", function_, type_, address, count, kWarp);
 }
 
 std::vector<Reg> reduces(const Kernel& kernel, Level level) {
@@ -136,7 +149,7 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
       next[j] = reserve(program, rows * blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
       const std::string value = reduction.over_array(fmt::format("{} + row * {} + first", from, writer.size(count)),
-                                                     fmt::format("(left < {0} ? left : {0})", kReduceBlock), "1");
+                                                     fmt::format("(left < {0} ? left : {0})", kReduceBlock));
       writer.line("const auto p{} = {};", j, value);
       writer.line("if (lane == 0) {}[item] = p{};", to, j);
     }
@@ -169,7 +182,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count), "1");
+    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count));
     writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");

@@ -9,8 +9,14 @@
 namespace tsl::cuda {
 
 /// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
-inline constexpr int64_t kReduceLanes = 32, kReduceBlock = 4096;
-inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / 32;
+inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
+inline constexpr int kWarp = 32;
+inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
+
+/// The threads that share the law's lanes, and how many neighbours of them each takes at a time.
+struct LaneForm {
+  int threads = kWarp, width = 1;
+};
 
 /// How one reduce instruction is written.
 class Reduction {
@@ -19,18 +25,25 @@ class Reduction {
 
   bool finds_place() const { return finds_place_; }      // argmax, argmin
   DType partial_dtype() const { return partial_dtype_; }  // of a block's result
-  /// Declares the accumulator `name` at its neutral element.
-  std::string declare(const std::string& name) const;
-  /// Takes in one value; `index` is its place along the reduced loops.
-  std::string take(const std::string& name, const std::string& value, const std::string& index) const;
-  /// The result of the warp's accumulators, in every lane; of partial_dtype() (argmax: the place).
-  std::string fold(const std::string& name) const;
+  /// Declares the accumulators `name` at their neutral element.
+  std::string declare(const std::string& name, LaneForm form = {}) const;
+  /// Takes in one value; `index` is its place along the reduced loops, `step` the thread's turn, `place` among neighbours.
+  std::string take(const std::string& name, const std::string& value, const std::string& index, const std::string& step,
+                   const std::string& place = "0") const;
+  /// The result of the threads' accumulators, in all of them; of partial_dtype() (argmax: the place). `shared`: an array
+  /// of shared_count() elements of shared_type(), if there are more threads than a warp.
+  std::string fold(const std::string& name, LaneForm form = {}, const std::string& shared = "nullptr") const;
+  std::string shared_type() const;
+  int shared_count(LaneForm form) const;
+  std::string combine(const std::string& a, const std::string& b) const;
   /// fold() as an element of the instruction's dtype.
   std::string result(const std::string& folded) const;
   /// What a reduction over nothing gives.
   std::string identity() const;
-  /// The law over `count` <= kReduceBlock partial results in memory, `stride` apart.
-  std::string over_array(const std::string& address, const std::string& count, const std::string& stride) const;
+  /// The law over `count` <= kReduceBlock partial results in memory, by a warp.
+  std::string over_array(const std::string& address, const std::string& count) const;
+  /// Over as many as there are.
+  std::string over_long_array(const std::string& address, const std::string& count) const;
 
  private:
   const char* function_;      // "Sum", …

@@ -1,186 +1,142 @@
-// Row kernels: a warp a row. Values that a later loop needs stay in registers where they fit; else they are computed
-// again from memory, which the caches hold.
+// Row kernels: a warp or a block of threads a row. Values that a later pass needs stay in registers where they fit; else
+// they are computed again from memory, which the caches hold.
 #include <algorithm>
 
-#include "backend/cuda/codegen/reduction.h"
+#include "backend/cuda/codegen/row_passes.h"
 
 namespace tsl::cuda {
 
 using graph::Instr;
 using graph::Kernel;
-using graph::Level;
 using graph::Reg;
 
 namespace {
 
-// 32-bit registers a thread may spend on values kept from loop to loop; the rest of the 255 are for computing.
-constexpr int64_t kMaxKeptWords = 128;
+// 32-bit registers a thread should spend on values kept from pass to pass, so that enough threads are under way to hide
+// the memory's latency; and may, before computing them again is better.
+constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
+// With fewer rows, each has as many threads as it can use.
+constexpr int64_t kFewRows = 2048;
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxSharedPartials = 256;
 
-/// One pass over the row's elements.
-struct Pass {
-  std::vector<Reg> reduces;     // row-level reductions it computes
-  std::vector<Reg> targets;     // full-level instructions it is for: their operands, and stores
-  std::vector<bool> computes;   // per instruction
+/// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by the
+/// groups in turn, in `rounds`.
+struct RowForm {
+  LaneForm lanes;
+  int groups = 1;
+  int64_t rounds = 1;
+  int64_t turns = 1;         // of a thread, in each round: how many times `lanes.width` elements
+  bool keeps = false;
+  int threads() const { return lanes.threads * groups; }
 };
 
 class RowsWriter {
  public:
-  RowsWriter(const Kernel& kernel, const graph::Plan& plan)
-      : kernel_(kernel), plan_(plan), writer_(kernel, plan), rows_(count_of(kernel.kept)), length_(count_of(kernel.reduced)) {
-    plan_passes();
-    choose_kept();
+  RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool vectors)
+      : kernel_(kernel), plan_(plan), writer_(kernel, plan), rows_(count_of(kernel.kept)), length_(count_of(kernel.reduced)),
+        blocks_(ceil_div(length_, kReduceBlock)), passes_(plan_passes(kernel)) {
+    choose_form(vectors ? access_width() : 1);
   }
 
   KernelProgram write() {
     KernelProgram program;
     const TotalOperands totals = reserve_totals(kernel_, program);
     if (rows_ > 0) {
-      writer_.line("const int lane = threadIdx.x % 32;");
-      writer_.line("const Index row = (Index)block_x * {} + threadIdx.x / 32;", kRowsPerBlock);
-      writer_.line("if (row >= {}) return;", writer_.size(rows_));
-      row_.index = writer_.coordinates("row", extents_of(kernel_.kept), "k");
-      row_.index.resize(static_cast<size_t>(kernel_.kept.rank() + kernel_.reduced.rank()), "0");
-      row_.linear = "row";
-      declare_kept();
+      reserve_partials(program);
+      // Rows of more than a warp meet at barriers, to which all threads of a block must come.
+      const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
+      emit_row_place(rows_per_block);
+      declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
-      for (const Pass& pass : passes_) {
+      for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
         emit_row_values(done);
         emit_pass(pass);
         for (Reg r : pass.reduces) done[r] = true;
       }
       emit_row_values(done);
       emit_row_ends(writer_, totals, row_, "row");
-      program.stages.push_back(writer_.finish(keeps_ ? fmt::format("r{}", units()) : "", ceil_div(rows_, kRowsPerBlock), 1, kRowThreads, 1));
+      const std::string suffix = fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
+      program.stages.push_back(writer_.finish(suffix, ceil_div(rows_, rows_per_block), 1, form_.threads() * rows_per_block, 1));
+      if (form_.lanes.width > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
     append_totals(kernel_, plan_, totals, program);
     return program;
   }
 
  private:
-  bool is_full(Reg r) const { return kernel_.program[r].level == Level::full; }
-  int64_t units() const { return std::max<int64_t>(ceil_div(length_, kReduceLanes), 1); }
+  int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
+  bool is_wide(const Instr& instr) const { return form_.lanes.width > 1 && lies_along(kernel_, instr, inner_loop()); }
 
-  /// Row-level registers known when the reductions in `done` are.
-  std::vector<bool> known_rows(const std::vector<bool>& done) const {
-    std::vector<bool> known(kernel_.program.size(), false);
+  // ---- The form ----------------------------------------------------------------------------------------
+
+  /// Two neighbours at a time where elements are short: a warp then reads as much at once as of longer ones.
+  int access_width() const {
+    const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
+      return lies_along(kernel_, instr, inner_loop()) && size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
+    });
+    return short_elements && length_ % 2 == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 &&
+                   allows_wide(kernel_, inner_loop(), 2) ? 2 : 1;
+  }
+
+  void choose_form(int width) {
+    form_.lanes.width = width;
+    const int most = static_cast<int>(kReduceLanes) / width;
+    if (blocks_ > 1) {
+      form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, kMaxThreads / most));
+      form_.groups = static_cast<int>(ceil_div(blocks_, form_.rounds));
+      form_.lanes.threads = most;
+      form_.turns = kReduceBlock / (most * width);
+      form_.keeps = passes_.kept_words * form_.turns * form_.rounds <= kGoodKeptWords;
+      return;
+    }
+    const auto words = [&](int threads) { return passes_.kept_words * ceil_div(length_, threads); };
+    int threads = kWarp;
+    while (threads < most && (words(threads) > kGoodKeptWords || (rows_ < kFewRows && length_ >= 2 * threads * width))) threads *= 2;
+    form_.lanes.threads = threads;
+    form_.turns = std::max<int64_t>(ceil_div(length_, threads * width), 1);
+    form_.keeps = words(threads) <= kMaxKeptWords && length_ > 0;
+  }
+
+  // ---- Rows --------------------------------------------------------------------------------------------
+
+  void emit_row_place(int rows_per_block) {
+    writer_.line("const int lane = threadIdx.x % {};", form_.threads());
+    if (rows_per_block == 1) {
+      writer_.line("const Index row = block_x;");
+    } else {
+      writer_.line("const Index row = (Index)block_x * {} + threadIdx.x / {};", rows_per_block, form_.threads());
+      writer_.line("if (row >= {}) return;", writer_.size(rows_));
+    }
+    row_.index = writer_.coordinates("row", extents_of(kernel_.kept), "k");
+    row_.index.resize(static_cast<size_t>(kernel_.kept.rank() + kernel_.reduced.rank()), "0");
+    row_.linear = "row";
+  }
+
+  /// What is kept, and numbers of the host.
+  void declare_values() {
+    std::vector<std::string> index(kernel_.program.size());
+    const int width = form_.lanes.width;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (instr.level != Level::row || !defines(instr)) continue;
-      if (instr.kind == Instr::Kind::reduce) {
-        known[r] = done[r];
-        continue;
+      if (!is_full(instr) || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
+      if (form_.keeps && passes_.kept[r]) {
+        writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.rounds * form_.turns * width);
+        index[r] = form_.rounds > 1 ? fmt::format("(round * {} + turn)", form_.turns) : "turn";
+        if (width > 1) index[r] += fmt::format(" * {} + v", width);
+      } else if (width > 1) {
+        index[r] = "v";
       }
-      const std::vector<Reg> in = operands(instr);
-      known[r] = std::all_of(in.begin(), in.end(), [&](Reg o) { return known[o]; });
     }
-    return known;
-  }
-
-  /// Reductions whose elements depend on no reduction that is still to come share a pass; the last one stores.
-  void plan_passes() {
-    const std::vector<Reg> all = reduces(kernel_, Level::row);
-    std::vector<bool> done(kernel_.program.size(), false), computed(kernel_.program.size(), false);
-    for (size_t left = all.size(); left > 0;) {
-      const std::vector<bool> known = known_rows(done);
-      Pass pass;
-      for (Reg r : all) {
-        if (!done[r] && depends_only_on(r, known)) pass.reduces.push_back(r);
-      }
-      for (Reg r : pass.reduces) {
-        pass.targets.push_back(kernel_.program[r].a);
-        done[r] = true;
-      }
-      left -= pass.reduces.size();
-      add_pass(std::move(pass), computed);
-    }
-    Pass last;
+    writer_.set_arrays(index);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      const bool may_fail = kernel_.program[r].kind == Instr::Kind::gather || op_def(kernel_.program[r].op).fallible;
-      if (is_full(r) && (!defines(kernel_.program[r]) || (may_fail && !computed[r]))) last.targets.push_back(r);
-    }
-    if (!last.targets.empty()) add_pass(std::move(last), computed);
-  }
-
-  void add_pass(Pass pass, std::vector<bool>& computed) {
-    std::vector<bool> rows(kernel_.program.size(), false);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) rows[r] = !is_full(r);
-    pass.computes = needed_for(kernel_, pass.targets, rows);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      pass.computes[r] = pass.computes[r] && is_full(r);
-      if (pass.computes[r]) computed[r] = true;
-    }
-    passes_.push_back(std::move(pass));
-  }
-
-  bool depends_only_on(Reg reduce, const std::vector<bool>& known_row) const {
-    std::vector<bool> rows(kernel_.program.size(), false);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) rows[r] = !is_full(r);
-    const Reg from = kernel_.program[reduce].a;
-    if (!is_full(from)) return known_row[from];
-    const std::vector<bool> needed = needed_for(kernel_, {from}, rows);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (!needed[r]) continue;
-      for (Reg operand : operands(kernel_.program[r])) {
-        if (!is_full(operand) && !known_row[operand]) return false;
-      }
-    }
-    return true;
-  }
-
-  /// Values computed in one pass and needed in a later one are kept, each computed once, if the registers suffice.
-  void choose_kept() {
-    kept_.assign(kernel_.program.size(), false);
-    if (length_ > kReduceBlock || length_ == 0) return;
-    std::vector<bool> rows(kernel_.program.size(), false);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) rows[r] = !is_full(r) || kernel_.program[r].kind == Instr::Kind::scalar;
-    std::vector<bool> computed = rows, kept(kernel_.program.size(), false);
-    std::vector<Pass> once = passes_;
-    std::vector<size_t> last_use(kernel_.program.size(), 0), first(kernel_.program.size(), 0);
-    for (size_t p = 0; p < once.size(); ++p) {
-      std::vector<Reg> fresh;
-      for (Reg r : once[p].targets) {
-        if (!computed[r]) fresh.push_back(r);
-      }
-      once[p].computes = needed_for(kernel_, fresh, computed);
-      const auto use = [&](Reg r) {
-        if (rows[r] || once[p].computes[r]) return;
-        kept[r] = true;
-        last_use[r] = p;
-      };
-      for (Reg r : once[p].targets) use(r);
-      for (Reg r = 0; r < kernel_.program.size(); ++r) {
-        if (!once[p].computes[r]) continue;
-        for (Reg operand : operands(kernel_.program[r])) use(operand);
-      }
-      for (Reg r = 0; r < kernel_.program.size(); ++r) {
-        if (once[p].computes[r]) { computed[r] = true; first[r] = p; }
-      }
-    }
-    for (size_t p = 0; p + 1 < once.size(); ++p) {
-      int64_t words = 0;
-      for (Reg r = 0; r < kernel_.program.size(); ++r) {
-        if (kept[r] && first[r] <= p && last_use[r] > p) words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
-      }
-      if (words * units() > kMaxKeptWords) return;
-    }
-    keeps_ = true;
-    kept_ = std::move(kept);
-    passes_ = std::move(once);
-  }
-
-  void declare_kept() {
-    for (Reg r = 0; keeps_ && r < kernel_.program.size(); ++r) {
-      if (kept_[r]) writer_.line("{} r{}[{}];", type_of(kernel_.program[r].dtype), r, units());
-    }
-    writer_.set_arrays(kept_, "u");
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (is_full(r) && kernel_.program[r].kind == Instr::Kind::scalar) writer_.emit(r, row_, true);
+      if (is_full(kernel_.program[r]) && kernel_.program[r].kind == Instr::Kind::scalar) writer_.emit(r, row_, true);
     }
   }
 
   /// Row-level values whose operands are known by now.
   void emit_row_values(const std::vector<bool>& done) {
-    const std::vector<bool> known = known_rows(done);
+    const std::vector<bool> known = known_rows(kernel_, done);
     emitted_.resize(kernel_.program.size(), false);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       if (!known[r] || emitted_[r] || kernel_.program[r].kind == Instr::Kind::reduce) continue;
@@ -189,89 +145,180 @@ class RowsWriter {
     }
   }
 
-  void emit_element(const Pass& pass) {
-    Position at = row_;
-    const std::vector<std::string> inner = writer_.coordinates("e", extents_of(kernel_.reduced), "c");
-    std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
-    at.linear = fmt::format("((long long)row * {} + e)", writer_.size(length_));
+  // ---- Elements ----------------------------------------------------------------------------------------
+
+  /// The elements from `e` on, as many as are taken at a time.
+  void emit_elements(const Pass& pass) {
+    if (form_.lanes.width == 1) return emit_element(pass, "e", "0");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (!pass.computes[r] || instr.kind == Instr::Kind::scalar) continue;
-      if (defines(instr)) writer_.emit(r, at, !kept_[r]);
+      if (!(form_.keeps && passes_.kept[r])) writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
+    }
+    const Position first = position("e");
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (!pass.computes[r] || !is_wide(instr)) continue;
+      writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
+      writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
     }
     for (Reg r : pass.targets) {
-      if (!defines(kernel_.program[r])) writer_.emit_store(kernel_.program[r], at);
+      const Instr& instr = kernel_.program[r];
+      if (!defines(instr) && is_wide(instr)) writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
     }
-    for (Reg r : pass.reduces) {
-      writer_.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer_.reg(kernel_.program[r].a), "e"));
+    writer_.line("#pragma unroll");
+    writer_.open("for (int v = 0; v < {}; ++v)", form_.lanes.width);
+    emit_element(pass, "(e + v)", "v");
+    writer_.close();
+    for (Reg r : pass.targets) {
+      const Instr& instr = kernel_.program[r];
+      if (!defines(instr) && is_wide(instr)) {
+        writer_.line("store_wide({} + {}, wide{});", writer_.buffer(instr.buffer), writer_.place(instr.map, first), r);
+      }
     }
   }
+
+  Position position(const std::string& element) {
+    Position at = row_;
+    const std::vector<std::string> inner = writer_.coordinates(element, extents_of(kernel_.reduced), element == "e" ? "c" : "d");
+    std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
+    at.linear = fmt::format("((long long)row * {} + {})", writer_.size(length_), element);
+    return at;
+  }
+
+  void emit_element(const Pass& pass, const std::string& element, const std::string& among) {
+    const Position at = position(element);
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr)) continue;
+      if (is_wide(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
+      else writer_.emit(r, at, form_.lanes.width == 1 && !(form_.keeps && passes_.kept[r]));
+    }
+    for (Reg r : pass.targets) {
+      const Instr& instr = kernel_.program[r];
+      if (defines(instr)) continue;
+      if (is_wide(instr)) writer_.line("wide{}[v] = {};", r, writer_.reg(instr.a));
+      else writer_.emit_store(instr, at);
+    }
+    for (Reg r : pass.reduces) {
+      writer_.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer_.reg(kernel_.program[r].a), element, "turn", among));
+    }
+  }
+
+  // ---- Passes ------------------------------------------------------------------------------------------
 
   void emit_pass(const Pass& pass) {
-    for (Reg r : pass.reduces) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r)));
-    if (length_ > kReduceBlock && !pass.reduces.empty()) return emit_blocks(pass);
-    if (keeps_) {
-      writer_.line("#pragma unroll");
-      writer_.open("for (int u = 0; u < {}; ++u)", units());
-      writer_.line("const Index e = lane + 32 * u;");
-      if (length_ % kReduceLanes != 0) writer_.open("if (e < {})", writer_.size(length_));
-      emit_element(pass);
-      if (length_ % kReduceLanes != 0) writer_.close();
-      writer_.close();
+    if (blocks_ > 1) return emit_rounds(pass);
+    for (Reg r : pass.reduces) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
+    emit_turns(pass, "0", writer_.size(length_));
+    for (Reg r : pass.reduces) finish_reduce(r, emit_fold(r, form_.lanes, "0"));
+  }
+
+  /// A thread's elements among those from `first` to `end`.
+  void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
+    const int step = form_.lanes.threads * form_.lanes.width;
+    const int64_t lane_turns = kReduceLanes / step;  // after which the lanes are the first again
+    writer_.line("#pragma unroll{}", form_.keeps ? "" : fmt::format(" {}", 8 / lane_turns));
+    if (form_.keeps) {
+      writer_.open("for (int turn = 0; turn < {}; ++turn)", form_.turns);
     } else {
-      writer_.open("for (Index e = lane; e < {}; e += 32)", writer_.size(length_));
-      emit_element(pass);
-      writer_.close();
+      writer_.open("for (Index from = {}; from < {}; from += {})", first, end, kReduceLanes);
+      writer_.line("#pragma unroll");
+      writer_.open("for (int turn = 0; turn < {}; ++turn)", lane_turns);
     }
-    for (Reg r : pass.reduces) finish_reduce(r, fmt::format("a{}", r));
+    const std::string thread = form_.groups > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
+    writer_.line("const Index e = {} + turn * {} + {} * {};", form_.keeps ? first : "from", step, thread, form_.lanes.width);
+    const bool is_whole = length_ % (form_.keeps ? step * (blocks_ > 1 ? form_.turns : 1) : kReduceLanes) == 0 && blocks_ % form_.groups == 0;
+    // All turns but a row's last are whole.
+    if (!is_whole && form_.keeps && blocks_ == 1) writer_.open("if (turn < {} || e < {})", form_.turns - 1, end);
+    else if (!is_whole) writer_.open("if (e < {})", end);
+    emit_elements(pass);
+    if (!is_whole) writer_.close();
+    writer_.close();
+    if (!form_.keeps) writer_.close();
   }
 
-  void finish_reduce(Reg r, const std::string& name) {
-    const Instr& instr = kernel_.program[r];
-    const Reduction reduction(instr);
-    const std::string result = length_ == 0 ? reduction.identity() : reduction.result(reduction.fold(name));
-    writer_.line("const {} r{} = {};", type_of(instr.dtype), r, result);
+  /// Statements for the result of accumulators a<r>; gives its name. `group` of the row's groups folds them.
+  std::string emit_fold(Reg r, LaneForm lanes, const std::string& group) {
+    const Reduction reduction(kernel_.program[r]);
+    std::string shared = "nullptr";
+    if (lanes.threads > kWarp) {
+      const int groups = form_.threads() / lanes.threads;
+      writer_.line("__shared__ {} shared{}[{}];", reduction.shared_type(), r, reduction.shared_count(lanes) * groups);
+      shared = group == "0" ? fmt::format("shared{}", r) : fmt::format("shared{} + {} * {}", r, group, reduction.shared_count(lanes));
+    }
+    writer_.line("const auto f{0} = {1};", r, reduction.fold(fmt::format("a{}", r), lanes, shared));
+    return fmt::format("f{}", r);
   }
 
-  /// A long row: lane b % 32 takes the result of block b.
-  void emit_blocks(const Pass& pass) {
+  void finish_reduce(Reg r, const std::string& folded) {
+    const Reduction reduction(kernel_.program[r]);
+    writer_.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r,
+                 length_ == 0 ? reduction.identity() : reduction.result(folded));
+  }
+
+  /// A long row: the groups take its blocks in turn; the law over the blocks' results follows.
+  void emit_rounds(const Pass& pass) {
+    const LaneForm whole{form_.threads(), 1};
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (!reduction.finds_place()) writer_.line("{}", reduction.declare(fmt::format("s{}", r)));
+      if (reduction.finds_place()) writer_.line("{}", reduction.declare(fmt::format("a{}", r), whole));
     }
-    writer_.open("for (Index block = 0; block * {} < {}; ++block)", kReduceBlock, writer_.size(length_));
-    for (Reg r : pass.reduces) {
-      const Reduction reduction(kernel_.program[r]);
-      if (!reduction.finds_place()) writer_.line("{{ {} a{} = fresh; }}", reduction.declare("fresh"), r);
+    if (form_.keeps) writer_.line("#pragma unroll");
+    writer_.open("for (int round = 0; round < {}; ++round)", form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
+    writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups, form_.lanes.threads);
+    writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});", kReduceBlock, writer_.size(length_));
+    std::vector<Reg> by_law;
+    std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(by_law), [&](Reg r) { return !Reduction(kernel_.program[r]).finds_place(); });
+    for (Reg r : by_law) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
+    emit_turns(pass, "first", "end");
+    for (Reg r : by_law) {
+      const std::string folded = emit_fold(r, form_.lanes, fmt::format("lane / {}", form_.lanes.threads));
+      writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_), partials(r), folded);
     }
-    writer_.line("const Index left = {0} - block * {1}, end = block * {1} + (left < {1} ? left : {1});", writer_.size(length_), kReduceBlock);
-    writer_.open("for (Index e = block * {} + lane; e < end; e += 32)", kReduceBlock);
-    emit_element(pass);
+    writer_.line("__syncthreads();");
     writer_.close();
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.finds_place()) continue;
-      writer_.line("const auto f{0} = {1};", r, reduction.fold(fmt::format("a{}", r)));
-      writer_.line("if (lane == block % 32) {}", reduction.take(fmt::format("s{}", r), fmt::format("f{}", r), "block"));
-    }
-    writer_.close();
-    for (Reg r : pass.reduces) {
-      finish_reduce(r, fmt::format("{}{}", Reduction(kernel_.program[r]).finds_place() ? "a" : "s", r));
+      if (reduction.finds_place()) finish_reduce(r, emit_fold(r, whole, "0"));
+      else finish_reduce(r, reduction.over_long_array(partials(r), writer_.size(blocks_)));
     }
   }
+
+  // ---- The results of blocks ---------------------------------------------------------------------------
+
+  /// In shared memory if they are few, else in the scratch memory.
+  void reserve_partials(KernelProgram& program) {
+    partials_.resize(kernel_.program.size());
+    for (Reg r : reduces(kernel_, graph::Level::row)) {
+      const Reduction reduction(kernel_.program[r]);
+      if (blocks_ <= 1 || reduction.finds_place()) continue;
+      if (blocks_ <= kMaxSharedPartials) {
+        partials_[r] = fmt::format("partial{}", r);
+        writer_.line("__shared__ {} partial{}[{}];", type_of(reduction.partial_dtype()), r, kMaxSharedPartials);
+      } else {
+        const std::string all = writer_.scratch(reserve(program, rows_ * blocks_, reduction.partial_dtype()), reduction.partial_dtype());
+        partials_[r] = fmt::format("({} + (long long)row * {})", all, writer_.size(blocks_));
+      }
+    }
+  }
+  const std::string& partials(Reg r) const { return partials_[r]; }
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
   StageWriter writer_;
-  int64_t rows_, length_;
-  std::vector<Pass> passes_;
-  std::vector<bool> kept_, emitted_;
-  bool keeps_ = false;
+  int64_t rows_, length_, blocks_;
+  RowPasses passes_;
+  RowForm form_;
+  std::vector<bool> emitted_;
+  std::vector<std::string> partials_;
   Position row_;
 };
 
 }  // namespace
 
-KernelProgram generate_rows(const Kernel& kernel, const graph::Plan& plan) { return RowsWriter(kernel, plan).write(); }
+KernelProgram generate_rows(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
+  return RowsWriter(kernel, plan, vectors).write();
+}
 
 }  // namespace tsl::cuda

@@ -85,10 +85,10 @@ template <class T> __device__ __forceinline__ T random_normal(long long key, lon
 // ---- Reductions ------------------------------------------------------------------------------------------------
 //
 // The order is that of the CPU (backend/cpu/kernels.h), so that the devices agree bit for bit: of at most 4096 elements,
-// lane l takes elements l, l + 32, …, and the 32 lanes fold in halves; of more, the law applies to the results of blocks
+// lane l takes elements l, l + 128, …, and the 128 lanes fold in halves; of more, the law applies to the results of blocks
 // of 4096. Each reduction's neutral element on the right changes no value, so it stands for lanes that take no part.
 
-constexpr int kReduceLanes = 32, kReduceBlock = 4096;
+constexpr int kReduceLanes = 128, kReduceBlock = 4096, kWarpThreads = 32;
 
 template <class A, class T> __device__ __forceinline__ A widen_to(T x) {
   if constexpr (kIsShort<T> && !kIsShort<A>) return static_cast<A>(widen(x));
@@ -128,12 +128,62 @@ struct All {
   template <class A> static __device__ __forceinline__ A combine(A a, A b) { return a & b; }
 };
 
-/// The fold of a warp's lanes, in all of them.
-template <class R, class A> __device__ __forceinline__ A fold_lanes(A x) {
+/// The fold of the values of a warp's threads, in the first of them.
+template <class R, class A> __device__ __forceinline__ A fold_threads(A x) {
 #pragma unroll
-  for (int half = kReduceLanes / 2; half >= 1; half /= 2) x = R::combine(x, tsl::device::shuffle_down(x, half));
-  return tsl::device::shuffle_from(x, 0);
+  for (int half = kWarpThreads / 2; half >= 1; half /= 2) x = R::combine(x, tsl::device::shuffle_down(x, half));
+  return x;
 }
+
+/// The lanes of one thread among kThreads (32, 64 or 128) that reduce together, one behind the other in the block: kWidth
+/// neighbours every kThreads * kWidth.
+template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
+  static constexpr int kSteps = kReduceLanes / (kThreads * kWidth);
+  A held[kSteps * kWidth];
+
+  __device__ __forceinline__ Lanes() {
+#pragma unroll
+    for (int i = 0; i < kSteps * kWidth; ++i) held[i] = R::template neutral<A>();
+  }
+  /// The value of the element `place` of kWidth in the thread's `step`-th turn.
+  template <class T> __device__ __forceinline__ void take(int step, int place, T x) {
+    A& lane = held[step % kSteps * kWidth + place];
+    lane = R::template combine<A>(lane, widen_to<A>(x));
+  }
+  /// Brings down what needs no other thread.
+  __device__ __forceinline__ void fold_steps() {
+#pragma unroll
+    for (int half = kSteps / 2; half >= 1; half /= 2) {
+#pragma unroll
+      for (int i = 0; i < half * kWidth; ++i) held[i] = R::combine(held[i], held[i + half * kWidth]);
+    }
+  }
+  /// The result, in all threads. `shared`: kThreads * kWidth values for these threads alone, if they are more than a warp;
+  /// then the whole block must come here, and again to a barrier before `shared` is used anew.
+  __device__ __forceinline__ A fold(A* shared) {
+    fold_steps();
+    if constexpr (kThreads > kWarpThreads) {
+      const int thread = threadIdx.x % kThreads, lane = threadIdx.x % kWarpThreads;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) shared[i * kThreads + thread] = held[i];
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        const A* at = shared + i * kThreads + lane;
+        if constexpr (kThreads == 128) held[i] = R::combine(R::combine(at[0], at[64]), R::combine(at[32], at[96]));
+        else held[i] = R::combine(at[0], at[32]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) held[i] = fold_threads<R>(held[i]);
+#pragma unroll
+    for (int half = kWidth / 2; half >= 1; half /= 2) {
+#pragma unroll
+      for (int i = 0; i < half; ++i) held[i] = R::combine(held[i], held[i + half]);
+    }
+    return tsl::device::shuffle_from(held[0], 0);
+  }
+};
 
 /// argmax and argmin: the first of equals; the first NaN wins. Any order gives the same.
 template <class T> struct Best {
@@ -151,12 +201,22 @@ template <bool kGreatest, class T> __device__ __forceinline__ bool beats(T a, lo
 template <bool kGreatest, class T> __device__ __forceinline__ void take_best(Best<T>& best, T value, long long index) {
   if (beats<kGreatest>(value, index, best.value, best.index)) best = {value, index};
 }
-template <bool kGreatest, class T> __device__ __forceinline__ long long fold_best(Best<T> best) {
+/// The place of the best, in all of a row's kThreads threads. `shared`: one for each of their warps, if they are more.
+template <bool kGreatest, int kThreads, class T>
+__device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
 #pragma unroll
-  for (int half = kReduceLanes / 2; half >= 1; half /= 2) {
+  for (int half = kWarpThreads / 2; half >= 1; half /= 2) {
     const T value = tsl::device::shuffle_down(best.value, half);
     const long long index = tsl::device::shuffle_down(best.index, half);
     take_best<kGreatest>(best, value, index);
+  }
+  if constexpr (kThreads > kWarpThreads) {
+    const int thread = threadIdx.x % kThreads;
+    if (thread % kWarpThreads == 0) shared[thread / kWarpThreads] = best;
+    __syncthreads();
+    best = shared[0];
+    for (int warp = 1; warp < kThreads / kWarpThreads; ++warp) take_best<kGreatest>(best, shared[warp].value, shared[warp].index);
+    return best.index;
   }
   return tsl::device::shuffle_from(best.index, 0);
 }
@@ -164,19 +224,40 @@ template <bool kGreatest, class T> __device__ __forceinline__ long long fold_bes
 /// The law over count <= kReduceBlock values in memory, by one warp.
 template <class R, class A, class T>
 __device__ __forceinline__ A reduce_array(const T* values, long long count, long long stride, int lane) {
-  A sum = R::template neutral<A>();
-  for (long long i = lane; i < count; i += kReduceLanes) sum = R::template combine<A>(sum, widen_to<A>(values[i * stride]));
-  return fold_lanes<R>(sum);
+  Lanes<R, A, kWarpThreads> lanes;
+  for (long long first = 0; first < count; first += kReduceLanes) {
+#pragma unroll
+    for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
+      const long long i = first + step * kWarpThreads + lane;
+      if (i < count) lanes.take(step, 0, values[i * stride]);
+    }
+  }
+  return lanes.fold(nullptr);
+}
+/// Over any number of values up to kReduceBlock^2.
+template <class R, class A, class T>
+__device__ __forceinline__ A reduce_long_array(const T* values, long long count, int lane) {
+  if (count <= kReduceBlock) return reduce_array<R, A>(values, count, 1, lane);
+  Lanes<R, A, kWarpThreads> lanes;
+  for (long long first = 0, block = 0; first < count; first += kReduceBlock, ++block) {
+    const long long left = count - first;
+    const A sum = reduce_array<R, A>(values + first, left < kReduceBlock ? left : kReduceBlock, 1, lane);
+#pragma unroll
+    for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
+      if (block % kReduceLanes == step * kWarpThreads + lane) lanes.take(step, 0, sum);
+    }
+  }
+  return lanes.fold(nullptr);
 }
 template <bool kGreatest, class T>
 __device__ __forceinline__ long long place_in_array(const T* values, long long count, int lane) {
   if constexpr (kIsShort<T>) {
     Best<float> best = {0.0f, -1};
-    for (long long i = lane; i < count; i += kReduceLanes) take_best<kGreatest>(best, widen(values[i]), i);
-    return fold_best<kGreatest>(best);
+    for (long long i = lane; i < count; i += kWarpThreads) take_best<kGreatest>(best, widen(values[i]), i);
+    return fold_best<kGreatest, kWarpThreads>(best, static_cast<Best<float>*>(nullptr));
   } else {
     Best<T> best = {T(), -1};
-    for (long long i = lane; i < count; i += kReduceLanes) take_best<kGreatest>(best, values[i], i);
-    return fold_best<kGreatest>(best);
+    for (long long i = lane; i < count; i += kWarpThreads) take_best<kGreatest>(best, values[i], i);
+    return fold_best<kGreatest, kWarpThreads>(best, static_cast<Best<T>*>(nullptr));
   }
 }

@@ -85,8 +85,38 @@ std::vector<Reg> operands(const Instr& instr) {
   }
 }
 
+bool lies_along(const Kernel& kernel, const Instr& instr, int loop) {
+  if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) return false;
+  return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 && loop < kernel.kept.rank() + kernel.reduced.rank();
+}
+
+bool allows_wide(const Kernel& kernel, int loop, int width) {
+  return std::all_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
+    if (!lies_along(kernel, instr, loop)) return true;
+    if (!instr.map.offset.symbol() && instr.map.offset.hint() % width != 0) return false;
+    for (int k = 0; k < instr.map.strides.rank(); ++k) {
+      if (k != loop && instr.map.strides[k].hint() % width != 0) return false;
+    }
+    return true;
+  });
+}
+
+std::vector<WideAccess> wide_accesses(const Kernel& kernel, const graph::Plan& plan, int loop, int width) {
+  std::vector<WideAccess> out;
+  for (const Instr& instr : kernel.program) {
+    if (!lies_along(kernel, instr, loop)) continue;
+    const uint32_t buffer = kernel.buffers[instr.buffer];
+    const int bytes = static_cast<int>(size_of(plan.buffers[buffer].dtype));
+    out.push_back({buffer, bytes * width, bytes, instr.map.offset.symbol()});
+  }
+  return out;
+}
+
 StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan)
-    : kernel_(kernel), plan_(plan), is_small_(uses_small_indices(kernel)) {}
+    : StageWriter(kernel, plan, uses_small_indices(kernel), "") {}
+
+StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
+    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions) {}
 
 // ---- Parameters ----------------------------------------------------------------------------------------
 
@@ -129,13 +159,13 @@ std::string StageWriter::buffer(uint32_t kernel_buffer) {
   return name = parameter(fmt::format("{}{}*", is_written ? "" : "const ", type), fmt::format("b{}", kernel_buffer), argument);
 }
 
-std::string StageWriter::scratch(uint64_t at, DType dtype) {
+std::string StageWriter::scratch(uint64_t at, const char* type) {
   std::string& name = named_["scratch" + std::to_string(at)];
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::scratch;
   argument.scratch = at;
-  return name = parameter(std::string(type_of(dtype)) + "*", fmt::format("t{}", named_.size()), argument);
+  return name = parameter(std::string(type) + "*", fmt::format("t{}", named_.size()), argument);
 }
 
 std::string StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
@@ -199,7 +229,7 @@ void StageWriter::add_line(std::string text) {
 }
 
 std::string StageWriter::reg(Reg r) const {
-  if (r < is_array_.size() && is_array_[r]) return fmt::format("r{}[{}]", r, array_index_);
+  if (r < array_index_.size() && !array_index_[r].empty()) return fmt::format("r{}[{}]", r, array_index_[r]);
   return fmt::format("r{}", r);
 }
 
@@ -265,8 +295,8 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   if (!suffix.empty()) readable += "_" + suffix;
   stage.header = header();
   stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(text + stage.header) & 0xffffffff);
-  stage.source = fmt::format("{}extern \"C\" __global__ void __launch_bounds__({}) {}{}", stage.header, threads_x * threads_y,
-                             stage.name, text);
+  stage.source = fmt::format("{}{}extern \"C\" __global__ void __launch_bounds__({}) {}{}", stage.header, functions_,
+                             threads_x * threads_y, stage.name, text);
   stage.body = body_;
   stage.parameters = parameters_;
   stage.arguments = std::move(arguments_);
@@ -283,8 +313,8 @@ KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, bool vecto
       const int across = crossing_loop(kernel);
       return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, vectors);
     }
-    case graph::Template::row: return generate_rows(kernel, plan);
-    default: return generate_reduce(kernel, plan);
+    case graph::Template::row: return generate_rows(kernel, plan, vectors);
+    default: return generate_reduce(kernel, plan, vectors);
   }
 }
 

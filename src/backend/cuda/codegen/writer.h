@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +26,8 @@ struct Position {
 class StageWriter {
  public:
   StageWriter(const graph::Kernel& kernel, const graph::Plan& plan);
+  /// For an op with a kernel of its own: what numbers it needs is told, and which functions stand in front of it.
+  StageWriter(const graph::Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions);
 
   const graph::Kernel& kernel() const { return kernel_; }
   const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
@@ -33,7 +36,8 @@ class StageWriter {
   std::string size(int64_t value);                           // 0 and 1 are written out
   std::string offset(Dim offset);
   std::string buffer(uint32_t kernel_buffer);                // index into Kernel::buffers
-  std::string scratch(uint64_t at, DType dtype);
+  std::string scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
+  std::string scratch(uint64_t at, const char* type);
   std::string scalar(Scalar value, const Symbol* symbol, DType dtype);
   std::string error_cell();
 
@@ -50,10 +54,10 @@ class StageWriter {
   /// Declares the coordinates of `linear` over loops [first, first + extents.size()): names them `prefix`0, ….
   std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents, const char* prefix);
 
-  /// The name of a register; `vector_element` "" or an index expression for those kept in arrays.
+  /// The name of a register, with its index if it is an array.
   std::string reg(graph::Reg r) const;
-  /// Registers that are arrays are indexed by this expression.
-  void set_arrays(std::vector<bool> is_array, std::string index) { is_array_ = std::move(is_array); array_index_ = std::move(index); }
+  /// By which expression each register is indexed that is an array; "" for those that are none.
+  void set_arrays(std::vector<std::string> index) { array_index_ = std::move(index); }
 
   /// The value of an instruction (load, scalar, map, gather, generate) as statements that assign its register.
   /// `declare`: whether the register is declared here.
@@ -76,13 +80,13 @@ class StageWriter {
   const graph::Kernel& kernel_;
   const graph::Plan& plan_;
   bool is_small_;
+  std::string_view functions_;
   int depth_ = 1;
   std::string body_;
   std::vector<std::string> parameters_;
   std::vector<Argument> arguments_;
   std::map<std::string, std::string> named_;  // what a parameter stands for -> its name
-  std::vector<bool> is_array_;
-  std::string array_index_;
+  std::vector<std::string> array_index_;
 };
 
 /// Whether the instruction defines a register.
@@ -94,6 +98,13 @@ int64_t count_of(const Dims& dims);
 std::vector<int64_t> extents_of(const Dims& dims);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// Whether a load or store goes along `loop` one element after the other.
+bool lies_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
+/// Whether all accesses along `loop`, from a multiple of `width` on, are aligned for that many elements at a time if their
+/// buffers are; and what to check of the buffers when the plan runs.
+bool allows_wide(const graph::Kernel& kernel, int loop, int width);
+std::vector<WideAccess> wide_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop, int width);
+
 /// The loop along which operands of a pointwise kernel lie that do not lie along the innermost one; -1: there are none.
 int crossing_loop(const graph::Kernel& kernel);
 
@@ -101,7 +112,7 @@ int crossing_loop(const graph::Kernel& kernel);
 KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
 /// `across`: the loop along which some operands lie, as crossing_loop() says.
 KernelProgram generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
-KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan);
-KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan);
+KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
+KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
 
 }  // namespace tsl::cuda

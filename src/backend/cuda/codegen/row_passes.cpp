@@ -1,0 +1,140 @@
+#include "backend/cuda/codegen/row_passes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tsl::cuda {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Level;
+using graph::Reg;
+
+std::vector<bool> known_rows(const Kernel& kernel, const std::vector<bool>& done) {
+  std::vector<bool> known(kernel.program.size(), false);
+  for (Reg r = 0; r < kernel.program.size(); ++r) {
+    const Instr& instr = kernel.program[r];
+    if (instr.level != Level::row || !defines(instr)) continue;
+    if (instr.kind == Instr::Kind::reduce) {
+      known[r] = done[r];
+      continue;
+    }
+    const std::vector<Reg> in = operands(instr);
+    known[r] = std::all_of(in.begin(), in.end(), [&](Reg o) { return known[o]; });
+  }
+  return known;
+}
+
+namespace {
+
+class PassPlanner {
+ public:
+  explicit PassPlanner(const Kernel& kernel) : kernel_(kernel), not_full_(size(), false) {
+    for (Reg r = 0; r < size(); ++r) not_full_[r] = !is_full(kernel.program[r]);
+  }
+
+  RowPasses plan() {
+    plan_again();
+    plan_once();
+    return std::move(passes_);
+  }
+
+ private:
+  size_t size() const { return kernel_.program.size(); }
+
+  /// Reductions whose elements depend on no reduction that is still to come share a pass; the last one stores.
+  void plan_again() {
+    const std::vector<Reg> all = reduces(kernel_, Level::row);
+    std::vector<bool> done(size(), false), computed(size(), false);
+    for (size_t left = all.size(); left > 0;) {
+      const std::vector<bool> known = known_rows(kernel_, done);
+      Pass pass;
+      for (Reg r : all) {
+        if (!done[r] && depends_only_on(r, known)) pass.reduces.push_back(r);
+      }
+      for (Reg r : pass.reduces) {
+        pass.targets.push_back(kernel_.program[r].a);
+        done[r] = true;
+      }
+      left -= pass.reduces.size();
+      add(std::move(pass), computed);
+    }
+    Pass last;
+    for (Reg r = 0; r < size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      const bool may_fail = instr.kind == Instr::Kind::gather || op_def(instr.op).fallible;
+      if (is_full(instr) && (!defines(instr) || (may_fail && !computed[r]))) last.targets.push_back(r);
+    }
+    if (!last.targets.empty()) add(std::move(last), computed);
+  }
+
+  void add(Pass pass, std::vector<bool>& computed) {
+    pass.computes = needed_for(kernel_, pass.targets, not_full_);
+    for (Reg r = 0; r < size(); ++r) {
+      pass.computes[r] = pass.computes[r] && !not_full_[r];
+      if (pass.computes[r]) computed[r] = true;
+    }
+    passes_.again.push_back(std::move(pass));
+  }
+
+  bool depends_only_on(Reg reduce, const std::vector<bool>& known_row) const {
+    const Reg from = kernel_.program[reduce].a;
+    if (not_full_[from]) return known_row[from];
+    const std::vector<bool> needed = needed_for(kernel_, {from}, not_full_);
+    for (Reg r = 0; r < size(); ++r) {
+      if (!needed[r]) continue;
+      for (Reg operand : operands(kernel_.program[r])) {
+        if (not_full_[operand] && !known_row[operand]) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Values computed in one pass and needed in a later one are kept.
+  void plan_once() {
+    std::vector<bool> free = not_full_;  // known without a pass, or cheaper to say again
+    for (Reg r = 0; r < size(); ++r) free[r] = free[r] || kernel_.program[r].kind == Instr::Kind::scalar;
+    std::vector<bool> computed = free;
+    std::vector<size_t> first(size(), 0), last_use(size(), 0);
+    passes_.once = passes_.again;
+    passes_.kept.assign(size(), false);
+    for (size_t p = 0; p < passes_.once.size(); ++p) {
+      Pass& pass = passes_.once[p];
+      std::vector<Reg> fresh;
+      std::copy_if(pass.targets.begin(), pass.targets.end(), std::back_inserter(fresh), [&](Reg r) { return !computed[r]; });
+      pass.computes = needed_for(kernel_, fresh, computed);
+      const auto use = [&](Reg r) {
+        if (free[r] || pass.computes[r]) return;
+        passes_.kept[r] = true;
+        last_use[r] = p;
+      };
+      for (Reg r : pass.targets) use(r);
+      for (Reg r = 0; r < size(); ++r) {
+        if (!pass.computes[r]) continue;
+        for (Reg operand : operands(kernel_.program[r])) use(operand);
+      }
+      for (Reg r = 0; r < size(); ++r) {
+        if (!pass.computes[r]) continue;
+        computed[r] = true;
+        first[r] = p;
+      }
+    }
+    for (size_t p = 0; p + 1 < passes_.once.size(); ++p) {
+      int64_t words = 0;
+      for (Reg r = 0; r < size(); ++r) {
+        if (passes_.kept[r] && first[r] <= p && last_use[r] > p) words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
+      }
+      passes_.kept_words = std::max(passes_.kept_words, words);
+    }
+  }
+
+  const Kernel& kernel_;
+  std::vector<bool> not_full_;
+  RowPasses passes_;
+};
+
+}  // namespace
+
+RowPasses plan_passes(const Kernel& kernel) { return PassPlanner(kernel).plan(); }
+
+}  // namespace tsl::cuda
