@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -9,6 +12,7 @@ namespace tsl {
 
 namespace {
 
+constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 constexpr uint64_t kAbsurd = uint64_t{1} << 62;  // no machine has it, and sizes below cannot overflow
 
 }  // namespace
@@ -97,11 +101,27 @@ void BlockCache::release_cache() {
 
 std::string describe_bytes(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
-  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
   for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::optional<uint64_t> parse_bytes(std::string_view text) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (status != std::errc() || value < 0) return {};
+  std::string unit(end, text.data() + text.size());
+  unit.erase(0, std::min(unit.find_first_not_of(' '), unit.size()));
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (!unit.empty() && unit != "b") {
+    const size_t power = std::string_view("kmgtpe").find(unit[0]);
+    const std::string rest = unit.substr(1);
+    if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib")) return {};
+    value = std::ldexp(value, 10 * (static_cast<int>(power) + 1));
+  }
+  if (!(value < static_cast<double>(kAbsurd))) return {};
+  return static_cast<uint64_t>(value);
 }
 
 }  // namespace tsl

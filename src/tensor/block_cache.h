@@ -1,7 +1,9 @@
 // What the allocators of all devices share: size classes, lists of freed blocks, limits and statistics.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -64,5 +66,7 @@ class BlockCache : public Allocator {
 
 /// "1.5 GiB"
 std::string describe_bytes(uint64_t bytes);
+/// The other way around: "1.5 GiB", "512M", "4096". Units are powers of 1024. Nothing if it is no such text.
+std::optional<uint64_t> parse_bytes(std::string_view text);
 
 }  // namespace tsl

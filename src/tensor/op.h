@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -57,6 +59,8 @@ enum class Op : uint16_t {
   fold_windows,     // adjoint of windows: [.., w at axis, .., size last] -> sums; ints = {axis, step, dilation}, dims = {n}
   // linear algebra
   matmul,           // [batch…, m, k] @ [batch…, k, n], equal batches
+  // between devices: never a node of a graph, which has one
+  to_device,        // x; ints = {kind, ordinal} of the device; contiguous
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
@@ -68,6 +72,7 @@ enum class OpClass : uint8_t {
   view,          // a change of layout; never a kernel
   reduction,     // over axes
   scan, sort, take, scatter, nonzero, concat, assign, fold, matmul,
+  transfer,      // a copy on another device; never a kernel
 };
 
 /// How an elementwise op's dtypes go together.
@@ -169,16 +174,37 @@ class Ops {
     return call(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
+  /// Where ops without tensor operands put their results: where the innermost Placement says, else the default device.
+  Device device() { return place_ ? *place_ : default_device(); }
+
  protected:
+  virtual Device default_device() { return {}; }
   /// Computes or records one op whose operands are promoted, broadcast and checked, and which is not a view.
   virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) = 0;
   /// Told of every op after it has run, views included: what a tape listens to.
   virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor&) {}
 
  private:
+  friend class Placement;
+  Tensor call_across_devices(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor finish(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+
+  std::optional<Device> place_;
+};
+
+/// While it lives, tensors made of nothing but numbers are made on this device, or, if none is given, on the default one.
+class Placement {
+ public:
+  Placement(Ops& ops, std::optional<Device> device) : ops_(ops), before_(std::exchange(ops.place_, device)) {}
+  ~Placement() { ops_.place_ = before_; }
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+
+ private:
+  Ops& ops_;
+  const std::optional<Device> before_;
 };
 
 // Short names for the ops that C++ code calls often. Axes count from the end when negative.
@@ -191,5 +217,6 @@ Tensor slice(Ops&, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t 
 Tensor sum(Ops&, const Tensor& x, const Ints& axes, bool keepdims);
 Tensor fill(Ops&, const Shape& shape, DType dtype, Scalar value);
 Tensor matmul(Ops&, const Tensor& a, const Tensor& b);
+Tensor to_device(Ops&, const Tensor& x, Device device);         // x itself if it is there
 
 }  // namespace tsl

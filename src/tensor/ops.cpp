@@ -56,6 +56,23 @@ Shape broadcast_operands(const OpDef& op, std::span<const Operand> operands) {
   return shape;
 }
 
+bool on_one_device(std::span<const Operand> operands) {
+  const TensorData* first = nullptr;
+  for (const Operand& operand : operands) {
+    const TensorData* tensor = operand.tensor.get();
+    if (!tensor) continue;
+    if (!first) first = tensor;
+    if (!(tensor->device == first->device)) return false;
+  }
+  return true;
+}
+
+[[noreturn]] void fail_across_devices(const OpDef& op, const Tensor& a, const Tensor& b) {
+  const std::string on_a = to_string(a.device()), on_b = to_string(b.device());
+  fail_with(ErrorKind::device, fmt::format("{}: {} is on {}, but {} is on {}", op.name, describe(a), on_a, describe(b), on_b),
+            {fmt::format("an op's tensors must be on one device: x.to(\"{}\") moves x", a.device().is_host() ? on_b : on_a)});
+}
+
 void check_condition(const OpDef& op, const Operand& condition) {
   const bool is_bool = condition.is_tensor() ? condition.tensor.dtype() == DType::boolean
                                              : condition.scalar.type == ScalarType::boolean;
@@ -67,11 +84,30 @@ void check_condition(const OpDef& op, const Operand& condition) {
 Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   check_operands(def, operands);
+  if (!on_one_device(operands)) [[unlikely]] return call_across_devices(def, operands, attrs);
   if (takes_numbers(def)) return call_elementwise(def, operands, attrs);
   if (def.prepare) {
+    const Placement placement(*this, !operands.empty() && operands[0].is_tensor() ? operands[0].tensor.device() : place_);
     if (Tensor result = def.prepare(*this, op, operands, attrs)) return result;
   }
   return def.op_class == OpClass::view ? call_view(def, operands, attrs) : finish(def, operands, attrs);
+}
+
+/// A number in host memory goes to the others; everything else is for the program to move.
+Tensor Ops::call_across_devices(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
+  const auto is_host_number = [](const Tensor& x) { return x.rank() == 0 && x.device().is_host(); };
+  const Tensor* first = nullptr;
+  for (const Operand& operand : operands) {
+    if (operand.is_tensor() && !is_host_number(operand.tensor)) {
+      if (!first) first = &operand.tensor;
+      if (!(operand.tensor.device() == first->device())) fail_across_devices(def, *first, operand.tensor);
+    }
+  }
+  std::vector<Operand> moved(operands.begin(), operands.end());
+  for (Operand& operand : moved) {
+    if (operand.is_tensor()) operand.tensor = to_device(*this, operand.tensor, first->device());
+  }
+  return call(def.op, moved, attrs);
 }
 
 Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
@@ -187,6 +223,13 @@ Tensor fill(Ops& ops, const Shape& shape, DType dtype, Scalar value) {
 
 Tensor matmul(Ops& ops, const Tensor& a, const Tensor& b) {
   return ops.call(Op::matmul, {a, b});
+}
+
+Tensor to_device(Ops& ops, const Tensor& x, Device device) {
+  if (x.device() == device) return x;
+  Attrs attrs;
+  attrs.ints = {static_cast<int64_t>(device.kind), device.ordinal};
+  return ops.call(Op::to_device, {x}, attrs);
 }
 
 }  // namespace tsl

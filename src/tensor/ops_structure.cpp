@@ -105,6 +105,19 @@ void vjp_fold_windows(VjpCall& call) {
   call.grads[0] = call.ops.call(Op::windows, {call.grad}, unfold);
 }
 
+// to_device
+// -----------------------------------------------------------------------------------------------------
+
+Tensor prepare_to_device(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
+  const Tensor& x = operands[0].tensor;
+  if (x.layout().is_contiguous()) return {};
+  return ops.call(op, {copy(ops, x)}, attrs);  // so that no gaps are sent
+}
+
+void vjp_to_device(VjpCall& call) {
+  call.grads[0] = to_device(call.ops, call.grad, call.inputs[0].tensor.device());
+}
+
 }  // namespace
 
 void add_structure(Table& table) {
@@ -135,6 +148,15 @@ void add_structure(Table& table) {
              .prepare = prepare_axis,
              .infer = infer_fold_windows,
              .vjp = vjp_fold_windows});
+  table.add({.op = Op::to_device,
+             .name = "to_device",
+             .signature = "to(x, device)",
+             .doc = "the same elements on another device",
+             .op_class = OpClass::transfer,
+             .arity = 1,
+             .prepare = prepare_to_device,
+             .infer = infer_like_first,
+             .vjp = vjp_to_device});
 }
 
 }  // namespace tsl::rows

@@ -70,15 +70,18 @@ struct ExpPartsF {
   float r, q;  // m = r + r^2 q
   int n;
 };
-TSL_FN ExpPartsF exp_parts_f(float t) {
-  float shifted = fused(t, 0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
-  float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, t));
+/// t = n log(2) + r, where 1.5 * 2^23 + n is `shifted`.
+TSL_FN ExpPartsF exp_parts_f(float shifted, float r) {
   float q = 0x1.6a2352p-10f;
   q = fused(q, r, 0x1.123a6cp-7f);
   q = fused(q, r, 0x1.5558f4p-5f);
   q = fused(q, r, 0x1.555490p-3f);
   q = fused(q, r, 0x1.fffffcp-2f);
   return {r, q, static_cast<int>(bits_of(shifted)) - 0x4b400000};
+}
+TSL_FN ExpPartsF exp_parts_f(float t) {
+  float shifted = fused(t, 0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  return exp_parts_f(shifted, fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, t)));
 }
 TSL_FN float power_of_two(int n) { return as_float(static_cast<Word>(n + 127) << 23); }
 
@@ -313,16 +316,33 @@ TSL_FN float sin_of(Angle angle) {
   double y = select((angle.quadrant & 1) != 0, cos_core(angle.rest), sin_core(angle.rest));
   return static_cast<float>(select((angle.quadrant & 2) != 0, -y, y));
 }
-TSL_FN float cos_of(Angle angle) { return sin_of({angle.rest, angle.quadrant + 1}); }
 TSL_FN float tan_of(Angle angle) {
   double sine = sin_core(angle.rest), cosine = cos_core(angle.rest);
   bool swap = (angle.quadrant & 1) != 0;
   return static_cast<float>(select(swap, -cosine, sine) / select(swap, sine, cosine));
 }
+/// The sine of `quarters` right angles and x, for x where is_near_angle(); relative error of the polynomials 2^-27.9. The
+/// first step of the reduction is exact; the last is left to the end.
+TSL_FN bool is_near_angle(float x) { return magnitude(x) <= 0x1p16f; }
+TSL_FN float sin_near(float x, Word quarters) {
+  float shifted = fused(x, 0x1.45f306p-1f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = fused(n, 0x1.777a5cp-25f, fused(n, -0x1.921fb6p0f, x)), low = n * 0x1.ee59dap-50f;
+  float z = r * r;
+  float p = fused(fused(-0x1.992c3ap-13f, z, 0x1.1106fcp-7f), z, -0x1.555544p-3f);
+  float sine = r + fused(r * z, p, low);
+  float q = fused(fused(0x1.99e3a6p-16f, z, -0x1.6c0c24p-10f), z, 0x1.55554ap-5f);
+  float cosine = fused(z, fused(z, q, -0.5f), 1.0f);
+  Word quadrant = bits_of(shifted) + quarters;
+  float y = select((quadrant & 1) != 0, cosine, sine);
+  return as_float(bits_of(y) ^ (quadrant & 2) << 30);
+}
+TSL_RARE_FN float sin_far(float x, Word quarters) {
+  Angle angle = is_small_angle(x) ? reduce_angle(x) : reduce_large_angle(x);
+  return sin_of({angle.rest, angle.quadrant + quarters});
+}
+TSL_FN float s_sin(float x) { return is_near_angle(x) ? select(x == 0, x, sin_near(x, 0)) : sin_far(x, 0); }
+TSL_FN float s_cos(float x) { return is_near_angle(x) ? sin_near(x, 1) : sin_far(x, 1); }
 TSL_FN Angle reduce_any_angle(float x) { return is_small_angle(x) ? reduce_angle(x) : reduce_large_angle(x); }
-
-TSL_FN float s_sin(float x) { return select(x == 0, x, sin_of(reduce_any_angle(x))); }
-TSL_FN float s_cos(float x) { return cos_of(reduce_any_angle(x)); }
 TSL_FN float s_tan(float x) { return select(x == 0, x, tan_of(reduce_any_angle(x))); }
 TSL_FN double s_sin(double x) { return TSL_LIBM(sin)(x); }
 TSL_FN double s_cos(double x) { return TSL_LIBM(cos)(x); }
@@ -418,32 +438,32 @@ TSL_FN float s_erf(float x) {
 TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(x); }
 TSL_SHORT_UNARY(erf)
 
-/// The normal distribution function at -t, t in [0, 15]: exp(-t^2 / 2) R(v) / (t + 4), v = (t - 4) / (t + 4);
-/// relative error of R 2^-29.6. What can err by a few units of 2^-25 is computed in float.
-TSL_FN double normal_tail(float t) {
-  float rough = reciprocal(t + 4), v = fused(-8.0f, rough, 1.0f);
-  float r = -0x1.826952p-15f;
-  r = fused(r, v, -0x1.d07f44p-13f);
-  r = fused(r, v, 0x1.66e862p-13f);
-  r = fused(r, v, 0x1.ad11cap-10f);
-  r = fused(r, v, -0x1.c9a2ecp-9f);
-  r = fused(r, v, -0x1.ee5408p-8f);
-  r = fused(r, v, 0x1.eec830p-5f);
-  r = fused(r, v, -0x1.7dff04p-3f);
-  double wide = t, w = rough;
-  w = fused(w, fused(-(wide + 4), w, 1.0), w);  // Newton: 1 / (t + 4)
-  double u = fused(-8.0, w, 1.0), sum = r;
-  sum = fused(sum, u, 0x1.8c6db97a5f944p-2);
-  sum = fused(sum, u, -0x1.373e3acbb5ac8p-1);
-  sum = fused(sum, u, 0x1.82b4bb933732ep-1);
-  return exp_core(-0.5 * wide * wide) * (sum * w);
-}
-
-/// Infinities give the limits: 0 and infinity.
+/// max(x, 0) - t Phi(-t), t = |x|, Phi being the normal distribution function. t Phi(-t) is exp(-t^2 / 2) q R with
+/// q = t / (t + 7/4) and R = 1/2 + p, p a polynomial in 1/2 - q (error 2^-26.3 of R). What q and t^2 lose to rounding is
+/// made up for; powers of two are split off lest a product in between is subnormal.
 TSL_FN float s_gelu(float x) {
-  double tail = normal_tail(clamp(magnitude(x), 0.0f, 15.0f)), wide = x;
-  double y = wide * select(x > 0, 1 - tail, tail);
-  return static_cast<float>(select(x < -15.0f, -0.0, y));
+  float t = select(magnitude(x) < 14.5f, magnitude(x), 14.5f);  // where the result is 0 or x
+  float d = t + 1.75f, lost = t - (d - 1.75f), y = reciprocal(d), q = t * y;
+  float rest = fused(-q, lost, fused(-q, d, t)) * y, v = (0.5f - q) - rest;
+  float p = 0x1.8ebee0p-4f;
+  p = fused(p, v, 0x1.c05558p-5f);
+  p = fused(p, v, -0x1.1a1e46p-2f);
+  p = fused(p, v, 0x1.3e6882p-3f);
+  p = fused(p, v, 0x1.076a52p-3f);
+  p = fused(p, v, -0x1.0068c6p-2f);
+  p = fused(p, v, 0x1.b8ecfap-4f);
+  p = fused(p, v, 0x1.5d4276p-3f);
+  p = fused(p, v, -0x1.13f0a6p-2f);
+  p = fused(p, v, -0x1.330a20p-4f);
+  p = fused(p, v, 0x1.12419ap-1f);
+  p = fused(p, v, 0x1.4bef66p-1f - 0.5f);
+  float high = 0.5f * q, low = fused(q, p, rest * (0.5f + p));
+  float square = t * t, square_low = fused(t, t, -square);
+  float shifted = fused(square, -0x1.715476p-1f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, -0.5f * square));
+  ExpPartsF e = exp_parts_f(shifted, fused(square_low, -0.5f, r));
+  float tail = high + fused(fused(e.r * e.r, e.q, e.r), high + low, low);
+  return select(x < 0, -0.0f, x) - tail * power_of_two(e.n + 64) * 0x1p-64f;
 }
 /// erfc(-x / sqrt(2)), corrected for the rounding of its argument, which the tail magnifies.
 TSL_FN double s_gelu(double x) {

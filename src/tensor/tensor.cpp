@@ -79,15 +79,21 @@ void TensorData::destroy(TensorData* data) {
 
 Tensor::Tensor(DType dtype, const Layout& layout, Ref<Storage> storage) : data_(TensorData::make()) {
   data_->dtype = dtype;
+  if (storage) data_->device = storage->device();
   data_->layout = layout;
   data_->storage = std::move(storage);
 }
 
 Tensor Tensor::with_layout(const Layout& layout) const {
   Tensor view(data_->dtype, layout, data_->storage);
+  view->device = data_->device;
   view->recording = data_->recording;
   view->node = data_->node;
   return view;
+}
+
+std::string to_string(Device device) {
+  return device.is_host() ? "cpu" : fmt::format("cuda:{}", device.ordinal);
 }
 
 std::string describe(const Tensor& tensor) {

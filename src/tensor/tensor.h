@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/ref.h"
 #include "tensor/dtype.h"
@@ -12,8 +13,12 @@ namespace tsl {
 struct Device {
   enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;
   uint8_t ordinal = 0;
+  bool is_host() const { return kind == Kind::cpu; }
   friend bool operator==(Device, Device) = default;
 };
+
+/// "cpu", "cuda:1"
+std::string to_string(Device device);
 
 class Allocator;
 
@@ -64,6 +69,7 @@ class Recording : public Counted {
 /// sole count of both the TensorData and the Storage.
 struct TensorData : Counted {
   DType dtype = DType::f32;
+  Device device;              // where the elements are, or will be
   Layout layout;              // of a deferred tensor: the view of its node's (contiguous) output
   Ref<Storage> storage;       // null while deferred
   Recording* recording = nullptr;  // set while deferred
@@ -90,7 +96,7 @@ class Tensor {
   const Layout& layout() const { return data_->layout; }
   int rank() const { return data_->layout.rank(); }
   bool deferred() const { return data_->recording != nullptr; }
-  Device device() const { return data_->storage ? data_->storage->device() : Device{}; }
+  Device device() const { return data_->device; }
   /// The address of element (0, 0, …). Only for tensors that are not deferred.
   std::byte* data() const {
     return static_cast<std::byte*>(data_->storage->data()) + data_->layout.offset.hint() * static_cast<int64_t>(size_of(data_->dtype));

@@ -142,10 +142,13 @@ TEST_CASE("sources compile") {
 
 TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
   std::vector<Stage> stages;
-  for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000}) append(stages, stages_of(softmax(9, columns)));
+  for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000, 40000, 2000000}) append(stages, stages_of(softmax(9, columns)));
+  for (int64_t columns : {16, 1000, 2000, 4096}) append(stages, stages_of(softmax(9000, columns)));
+  for (int64_t columns : {1024, 4096, 9000, 50258}) append(stages, stages_of(softmax(9000, columns, DType::bf16)));
   append(stages, stages_of(softmax(9, 100, DType::bf16)));
   append(stages, stages_of(softmax(9, 100, DType::f64)));
-  CHECK(has_stage(stages, "_r32__"));  // 1024 elements are 32 a lane
+  CHECK(has_stage(stages, "_t32r32__"));   // 1000 elements are at most 32 for each thread of a warp
+  CHECK(has_stage(stages, "_t128r32__"));  // and 4096 for each of 128
   check_compiles(stages);
 }
 

@@ -192,6 +192,28 @@ TEST_CASE("beyond the cap the entries used longest ago go") {
   CHECK(cache.find(key_of("8")));
 }
 
+TEST_CASE("a folder has a cap of its own, which all who use it see") {
+  const Folder folder;
+  const DiskCache cache(folder.path), other(folder.path);
+  CHECK(cache.cap() == DiskCache::kDefaultCap);
+  REQUIRE(cache.set_cap(5000));
+  CHECK(other.cap() == 5000);
+  CHECK(DiskCache(folder.path, 10).cap() == 10);
+  for (int i = 0; i < 9; ++i) REQUIRE(other.store(key_of(std::to_string(i)), payload_of_size(1000, i)));
+  other.trim();
+  CHECK(other.usage().bytes <= 5000);
+  CHECK(other.usage().entries > 0);
+  write_file(cache.folder() + "/cap", bytes_of("a lot"));
+  CHECK(cache.cap() == DiskCache::kDefaultCap);
+  cache.clear();
+  REQUIRE(cache.set_cap(0));  // nothing is kept
+  REQUIRE(cache.store(key_of("k"), payload_of_size(1, 1)));
+  cache.trim();
+  CHECK(cache.usage().entries == 0);
+  CHECK_FALSE(DiskCache("").set_cap(5000));
+  CHECK(DiskCache("").cap() == DiskCache::kDefaultCap);
+}
+
 TEST_CASE("what a writer that died left behind goes, what another is writing stays") {
   const Folder folder;
   const DiskCache cache(folder.path);

@@ -176,18 +176,19 @@ TEST_CASE("operands that lie across the others go through shared memory") {
   REQUIRE(stages.size() == 1);
   CHECK(contains(stages[0].name, "tiles"));
   CHECK(count(stages[0].body, "__shared__") == 1);
-  CHECK(stages[0].grid[0] == 4 * 3);
+  CHECK(stages[0].grid[0] == 2 * 2);
   CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].body, "__shared__"));  // too thin
 }
 
-TEST_CASE("rows are reduced by a warp each, and kept in registers if they fit") {
-  const std::vector<Stage> kept = stages_of(softmax({64, 1000}));
+TEST_CASE("rows are reduced by a warp each if they are many, and kept in registers if they fit") {
+  CHECK(stages_of(softmax({64, 1000}))[0].grid[0] == 64);
+  const std::vector<Stage> kept = stages_of(softmax({6400, 1000}));
   REQUIRE(kept.size() == 1);
   CHECK(count(kept[0].body, "s_exp(") == 1);  // computed once, kept for the division
-  CHECK(kept[0].grid[0] == 64 / 4);
-  const std::vector<Stage> again = stages_of(softmax({64, 5000}));
+  CHECK(kept[0].grid[0] == 6400 / 4);
+  const std::vector<Stage> again = stages_of(softmax({64, 50000}));
   REQUIRE(again.size() == 1);
-  CHECK(count(again[0].body, "s_exp(") == 2);
+  CHECK(count(again[0].body, "s_exp(") == 4);  // in both passes, for whole turns and the last
 }
 
 TEST_CASE("reductions take the form that suits how their operands lie") {

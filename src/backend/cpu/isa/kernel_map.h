@@ -39,17 +39,19 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
 /// Ops whose full body branches, to be rarely right: `apply` is for the operands that are_easy, all in one loop; the
 /// body is called again for the others.
 template <class Fn> struct EasyPart { static constexpr bool kExists = false; };
-struct EasyAngle {
+struct NearAngle {
+  static constexpr bool kExists = true;
+  static bool is_easy(float x) { return math::is_near_angle(x); }
+};
+template <> struct EasyPart<Fn_sin> : NearAngle {
+  static float apply(float x) { return math::select(x == 0, x, math::sin_near(x, 0)); }
+};
+template <> struct EasyPart<Fn_cos> : NearAngle {
+  static float apply(float x) { return math::sin_near(x, 1); }
+};
+template <> struct EasyPart<Fn_tan> {
   static constexpr bool kExists = true;
   static bool is_easy(float x) { return math::is_small_angle(x); }
-};
-template <> struct EasyPart<Fn_sin> : EasyAngle {
-  static float apply(float x) { return math::select(x == 0, x, math::sin_of(math::reduce_angle(x))); }
-};
-template <> struct EasyPart<Fn_cos> : EasyAngle {
-  static float apply(float x) { return math::cos_of(math::reduce_angle(x)); }
-};
-template <> struct EasyPart<Fn_tan> : EasyAngle {
   static float apply(float x) { return math::select(x == 0, x, math::tan_of(math::reduce_angle(x))); }
 };
 struct EasyDivision {

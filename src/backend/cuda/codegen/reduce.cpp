@@ -74,14 +74,22 @@ class ReduceWriter {
 
   /// The elements of a block, from `first` to `end`, that lane, lane + 32, … of the law's lanes take.
   void emit_block(StageWriter& writer, const Position& row) {
+    writer.line("Index turn = first;");
     writer.line("#pragma unroll 4");
-    writer.open("for (Index turn = first; turn < end; turn += {})", kReduceLanes);
+    writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
+    emit_turn(writer, row, "");
+    writer.close();
+    writer.open("if (turn < end)");
+    emit_turn(writer, row, "if (e < end) ");
+    writer.close();
+  }
+
+  void emit_turn(StageWriter& writer, const Position& row, const char* condition) {
     writer.line("#pragma unroll");
     writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / kWarp);
     writer.line("const Index e = turn + step * {} + lane;", kWarp);
-    writer.open("if (e < end)");
+    writer.open("{}", condition);
     emit_element(writer, row, "e");
-    writer.close();
     writer.close();
     writer.close();
   }

@@ -158,7 +158,7 @@ class RowsWriter {
     const Position first = position("e");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (!pass.computes[r] || !is_wide(instr)) continue;
+      if (!pass.computes[r] || !defines(instr) || !is_wide(instr)) continue;
       writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
       writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
     }
@@ -208,6 +208,7 @@ class RowsWriter {
   // ---- Passes ------------------------------------------------------------------------------------------
 
   void emit_pass(const Pass& pass) {
+    ++pass_;
     if (blocks_ > 1) return emit_rounds(pass);
     for (Reg r : pass.reduces) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
     emit_turns(pass, "0", writer_.size(length_));
@@ -216,26 +217,45 @@ class RowsWriter {
 
   /// A thread's elements among those from `first` to `end`.
   void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
-    const int step = form_.lanes.threads * form_.lanes.width;
-    const int64_t lane_turns = kReduceLanes / step;  // after which the lanes are the first again
-    writer_.line("#pragma unroll{}", form_.keeps ? "" : fmt::format(" {}", 8 / lane_turns));
-    if (form_.keeps) {
-      writer_.open("for (int turn = 0; turn < {}; ++turn)", form_.turns);
-    } else {
-      writer_.open("for (Index from = {}; from < {}; from += {})", first, end, kReduceLanes);
-      writer_.line("#pragma unroll");
-      writer_.open("for (int turn = 0; turn < {}; ++turn)", lane_turns);
-    }
-    const std::string thread = form_.groups > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
-    writer_.line("const Index e = {} + turn * {} + {} * {};", form_.keeps ? first : "from", step, thread, form_.lanes.width);
-    const bool is_whole = length_ % (form_.keeps ? step * (blocks_ > 1 ? form_.turns : 1) : kReduceLanes) == 0 && blocks_ % form_.groups == 0;
-    // All turns but a row's last are whole.
-    if (!is_whole && form_.keeps && blocks_ == 1) writer_.open("if (turn < {} || e < {})", form_.turns - 1, end);
+    if (form_.keeps) return emit_kept_turns(pass, first, end);
+    const int64_t lane_turns = kReduceLanes / (form_.lanes.threads * form_.lanes.width);  // then the lanes are the first again
+    writer_.line("Index from{} = {};", pass_, first);
+    writer_.line("#pragma unroll {}", 8 / lane_turns);
+    writer_.open("for (; from{0} + {1} <= {2}; from{0} += {1})", pass_, kReduceLanes, end);
+    emit_lane_turns(pass, lane_turns, "");
+    writer_.close();
+    writer_.open("if (from{} < {})", pass_, end);
+    emit_lane_turns(pass, lane_turns, fmt::format("if (e < {}) ", end));
+    writer_.close();
+  }
+
+  void emit_lane_turns(const Pass& pass, int64_t lane_turns, const std::string& condition) {
+    writer_.line("#pragma unroll");
+    writer_.open("for (int turn = 0; turn < {}; ++turn)", lane_turns);
+    emit_element_index(fmt::format("from{}", pass_));
+    writer_.open("{}", condition);
+    emit_elements(pass);
+    writer_.close();
+    writer_.close();
+  }
+
+  /// All turns but the last of a row are whole.
+  void emit_kept_turns(const Pass& pass, const std::string& first, const std::string& end) {
+    writer_.line("#pragma unroll");
+    writer_.open("for (int turn = 0; turn < {}; ++turn)", form_.turns);
+    emit_element_index(first);
+    const int64_t step = form_.lanes.threads * form_.lanes.width;
+    const bool is_whole = blocks_ > 1 ? length_ % kReduceBlock == 0 && blocks_ % form_.groups == 0 : length_ % step == 0;
+    if (!is_whole && blocks_ <= 1) writer_.open("if (turn < {} || e < {})", form_.turns - 1, end);
     else if (!is_whole) writer_.open("if (e < {})", end);
     emit_elements(pass);
     if (!is_whole) writer_.close();
     writer_.close();
-    if (!form_.keeps) writer_.close();
+  }
+
+  void emit_element_index(const std::string& first) {
+    const std::string thread = form_.groups > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
+    writer_.line("const Index e = {} + turn * {} + {} * {};", first, form_.lanes.threads * form_.lanes.width, thread, form_.lanes.width);
   }
 
   /// Statements for the result of accumulators a<r>; gives its name. `group` of the row's groups folds them.
@@ -310,6 +330,7 @@ class RowsWriter {
   int64_t rows_, length_, blocks_;
   RowPasses passes_;
   RowForm form_;
+  int pass_ = 0;
   std::vector<bool> emitted_;
   std::vector<std::string> partials_;
   Position row_;

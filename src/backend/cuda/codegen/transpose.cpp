@@ -1,5 +1,5 @@
-// Pointwise kernels some of whose operands lie across the others: tiles of 32 by 32 elements go through shared memory, so
-// that both sides are read and written along the memory.
+// Pointwise kernels some of whose operands lie across the others: square tiles go through shared memory, so that both sides
+// are read and written along the memory. All loads of a thread come before it waits for the others.
 #include <algorithm>
 
 #include "backend/cuda/codegen/writer.h"
@@ -12,7 +12,9 @@ using graph::Reg;
 
 namespace {
 
-constexpr int kTile = 32, kTileRows = 8;
+constexpr int kThreadsAlong = 32, kThreadsDown = 8;
+constexpr int kLargeTile = 64, kSmallTile = 32;
+constexpr int64_t kMaxSharedBytes = 40 * 1024;  // of the 48 KiB that need not be asked for
 
 class TransposeWriter {
  public:
@@ -21,42 +23,34 @@ class TransposeWriter {
         inner_(static_cast<int>(extents_.size()) - 1) {}
 
   KernelProgram write() {
+    choose_tile();
     const int64_t rows = extents_[static_cast<size_t>(across_)], columns = extents_[static_cast<size_t>(inner_)];
-    const int64_t tiles_down = ceil_div(rows, kTile), tiles_along = ceil_div(columns, kTile);
+    const int64_t tiles_down = ceil_div(rows, tile_), tiles_along = ceil_div(columns, tile_);
     int64_t others = 1;
     for (int i = 0; i < inner_; ++i) others *= i == across_ ? 1 : extents_[static_cast<size_t>(i)];
-    writer_.line("const Index tile = block_x, along = tile % {0} * 32, down = tile / {0} % {1} * 32;",
-                 writer_.size(tiles_along), writer_.size(tiles_down));
+    writer_.line("const Index tile = block_x, along = tile % {0} * {2}, down = tile / {0} % {1} * {2};",
+                 writer_.size(tiles_along), writer_.size(tiles_down), tile_);
     writer_.line("const Index other = tile / {} / {};", writer_.size(tiles_along), writer_.size(tiles_down));
     declare_others();
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (is_across(kernel_.program[r])) emit_tile_load(r, rows, columns);
-    }
-    writer_.line("__syncthreads();");
-    writer_.line("const Index c = along + threadIdx.x;");
-    writer_.line("#pragma unroll");
-    writer_.open("for (int q = 0; q < {}; ++q)", kTile / kTileRows);
-    writer_.line("const Index d = down + threadIdx.y + {} * q;", kTileRows);
-    writer_.open("if (c < {} && d < {})", writer_.size(columns), writer_.size(rows));
-    const Position at = position("d", "c");
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      const Instr& instr = kernel_.program[r];
-      if (is_across(instr)) writer_.line("{} r{} = tile{}[threadIdx.x][threadIdx.y + {} * q];", type_of(instr.dtype), r, r, kTileRows);
-      else if (defines(instr)) writer_.emit(r, at, true);
-    }
-    for (const Instr& instr : kernel_.program) {
-      if (!defines(instr)) writer_.emit_store(instr, at);
-    }
-    writer_.close();
-    writer_.close();
+    emit_loads();
+    emit_exchange();
+    emit_results();
     KernelProgram program;
-    program.stages.push_back(writer_.finish("tiles", tiles_along * tiles_down * others, 1, kTile, kTileRows));
+    program.stages.push_back(writer_.finish(fmt::format("tiles{}", tile_), tiles_along * tiles_down * others, 1, kThreadsAlong, kThreadsDown));
     return program;
   }
 
  private:
   bool is_across(const Instr& instr) const {
     return instr.kind == Instr::Kind::load && instr.map.strides[across_].hint() == 1 && instr.map.strides[inner_].hint() != 1;
+  }
+
+  void choose_tile() {
+    int64_t bytes = 0;
+    for (const Instr& instr : kernel_.program) {
+      if (is_across(instr)) bytes += static_cast<int64_t>(size_of(instr.dtype)) * kLargeTile * (kLargeTile + 1);
+    }
+    tile_ = bytes <= kMaxSharedBytes ? kLargeTile : kSmallTile;
   }
 
   /// Coordinates of the loops that no tile spans.
@@ -83,22 +77,70 @@ class TransposeWriter {
     return at;
   }
 
-  /// Threads side by side read what lies side by side: along the other side of the tile.
-  void emit_tile_load(Reg r, int64_t rows, int64_t columns) {
-    const Instr& instr = kernel_.program[r];
-    writer_.line("__shared__ {} tile{}[32][33];", type_of(instr.dtype), r);
+  /// A loop over the elements of a thread: element `i` at (y + 8 * q, x + 32 * h) of the tile.
+  void open_elements() {
     writer_.line("#pragma unroll");
-    writer_.open("for (int q = 0; q < {}; ++q)", kTile / kTileRows);
-    writer_.line("const Index d = down + threadIdx.x, c = along + threadIdx.y + {} * q;", kTileRows);
-    writer_.line("if (c < {} && d < {}) tile{}[threadIdx.y + {} * q][threadIdx.x] = {}[{}];", writer_.size(columns),
-                 writer_.size(rows), r, kTileRows, writer_.buffer(instr.buffer), writer_.place(instr.map, position("d", "c")));
+    writer_.open("for (int i = 0; i < {}; ++i)", tile_ / kThreadsAlong * (tile_ / kThreadsDown));
+    writer_.line("const int x = threadIdx.x + {0} * (i % {1}), y = threadIdx.y + {2} * (i / {1});", kThreadsAlong, tile_ / kThreadsAlong, kThreadsDown);
+  }
+  /// `down` and `along`: which of x and y leads there.
+  void open_inside(const char* down, const char* along) {
+    writer_.line("const Index d = down + {}, c = along + {};", down, along);
+    writer_.open("if (c < {} && d < {})", writer_.size(extents_[static_cast<size_t>(inner_)]), writer_.size(extents_[static_cast<size_t>(across_)]));
+  }
+
+  /// Threads side by side read what lies side by side: of operands that lie across, along the other side of the tile.
+  void emit_loads() {
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (instr.kind != Instr::Kind::load) continue;
+      writer_.line("{} r{}[{}];", type_of(instr.dtype), r, tile_ / kThreadsAlong * (tile_ / kThreadsDown));
+      open_elements();
+      if (is_across(instr)) open_inside("x", "y");
+      else open_inside("y", "x");
+      writer_.line("r{}[i] = {}[{}];", r, writer_.buffer(instr.buffer), writer_.place(instr.map, position("d", "c")));
+      writer_.close();
+      writer_.close();
+    }
+  }
+
+  void emit_exchange() {
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (!is_across(kernel_.program[r])) continue;
+      writer_.line("__shared__ {} tile{}[{}][{}];", type_of(kernel_.program[r].dtype), r, tile_, tile_ + 1);
+      open_elements();
+      writer_.line("tile{0}[y][x] = r{0}[i];", r);
+      writer_.close();
+    }
+    writer_.line("__syncthreads();");
+  }
+
+  void emit_results() {
+    open_elements();
+    open_inside("y", "x");
+    const Position at = position("d", "c");
+    std::vector<std::string> index(kernel_.program.size());
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (is_across(instr)) writer_.line("r{0}[i] = tile{0}[x][y];", r);
+      if (instr.kind == Instr::Kind::load) index[r] = "i";
+    }
+    writer_.set_arrays(index);
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (defines(instr) && instr.kind != Instr::Kind::load) writer_.emit(r, at, true);
+    }
+    for (const Instr& instr : kernel_.program) {
+      if (!defines(instr)) writer_.emit_store(instr, at);
+    }
+    writer_.close();
     writer_.close();
   }
 
   const Kernel& kernel_;
   StageWriter writer_;
   std::vector<int64_t> extents_;
-  int across_, inner_;
+  int across_, inner_, tile_ = kSmallTile;
   std::vector<std::string> others_;
 };
 
@@ -106,13 +148,13 @@ class TransposeWriter {
 
 int crossing_loop(const Kernel& kernel) {
   const int inner = kernel.kept.rank() - 1;
-  if (inner < 1 || kernel.kept[inner].hint() < kTile / 2) return -1;
+  if (inner < 1 || kernel.kept[inner].hint() < kSmallTile / 2) return -1;
   for (const Instr& instr : kernel.program) {
     if (instr.kind != Instr::Kind::load) continue;
     const int64_t along = instr.map.strides[inner].hint();
     if (along == 0 || along == 1) continue;
     for (int i = 0; i < inner; ++i) {
-      if (instr.map.strides[i].hint() == 1 && kernel.kept[i].hint() >= kTile / 2) return i;
+      if (instr.map.strides[i].hint() == 1 && kernel.kept[i].hint() >= kSmallTile / 2) return i;
     }
   }
   return -1;

@@ -10,6 +10,9 @@ using graph::Reg;
 
 namespace {
 
+// Functions that are approximated are long. More of one in a kernel are calls, or fetching the instructions, which nothing
+// has in a cache when a small kernel starts, takes longer than running them.
+constexpr int kMaxInlined = 4;
 // Offsets beyond this need 64-bit arithmetic.
 constexpr int64_t kMaxSmallIndex = INT32_MAX;
 
@@ -137,6 +140,16 @@ std::string StageWriter::size(int64_t value) {
   return name = parameter("const Index", fmt::format("n{}", named_.size()), argument);
 }
 
+std::string StageWriter::number(const char* role, int64_t value) {
+  std::string& name = named_[std::string("number ") + role];
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::integer;
+  argument.value = value;
+  argument.bytes = is_small_ ? 4 : 8;
+  return name = parameter("const Index", fmt::format("{}{}", role, named_.size()), argument);
+}
+
 std::string StageWriter::offset(Dim offset) {
   if (!offset.symbol() && offset.hint() == 0) return "0";
   std::string& name = named_[offset.symbol() ? fmt::format("offset s{}", offset.symbol()->id) : fmt::format("offset {}", offset.hint())];
@@ -233,6 +246,16 @@ std::string StageWriter::reg(Reg r) const {
   return fmt::format("r{}", r);
 }
 
+bool StageWriter::is_called(const Instr& instr) {
+  const auto is_same = [&](const Instr& other) {
+    return other.kind == Instr::Kind::map && other.op == instr.op && other.operand_dtype == instr.operand_dtype;
+  };
+  if (op_def(instr.op).dtype_rule != DTypeRule::floating || op_def(instr.op).arity != 1) return false;
+  if (std::count_if(kernel_.program.begin(), kernel_.program.end(), is_same) <= kMaxInlined) return false;
+  called_.emplace(op_def(instr.op).name, type_of(instr.operand_dtype));
+  return true;
+}
+
 void StageWriter::emit(Reg r, const Position& at, bool declare) {
   const Instr& i = instr(r);
   const std::string target = declare ? fmt::format("{} {}", type_of(i.dtype), reg(r)) : reg(r);
@@ -245,7 +268,7 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
       const bool divides = op_def(i.op).fallible && !is_float(i.operand_dtype);
       if (divides) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       if (i.op == Op::cast) line("{} = s_cast<{}>({});", target, type_of(i.dtype), args);
-      else line("{} = s_{}({});", target, op_def(i.op).name, args);
+      else line("{} = {}{}({});", target, is_called(i) ? "called_" : "s_", op_def(i.op).name, args);
       break;
     }
     case Instr::Kind::gather: emit_gather(r, at, target); break;
@@ -285,7 +308,11 @@ void StageWriter::emit_store(const Instr& store, const Position& at) {
 std::string StageWriter::header() const {
   std::string ops;
   for (graph::NodeId id : kernel_.nodes) ops += fmt::format("{}{}", ops.empty() ? "" : ", ", plan_.graph[id].def().name);
-  return fmt::format("// {}\n{}", ops, is_small_ ? "typedef int Index;\n" : "typedef long long Index;\n");
+  std::string called;
+  for (const auto& [name, type] : called_) {
+    called += fmt::format("__device__ __noinline__ {1} called_{0}({1} x) {{ return s_{0}(x); }}\n", name, type);
+  }
+  return fmt::format("// {}\n{}{}", ops, is_small_ ? "typedef int Index;\n" : "typedef long long Index;\n", called);
 }
 
 Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y) {

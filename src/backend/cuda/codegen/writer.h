@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ class StageWriter {
 
   // Parameters; each gives the expression that names it. Equal sizes share one.
   std::string size(int64_t value);                           // 0 and 1 are written out
+  std::string number(const char* role, int64_t value);       // a parameter of its own, whatever its value
   std::string offset(Dim offset);
   std::string buffer(uint32_t kernel_buffer);                // index into Kernel::buffers
   std::string scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
@@ -73,6 +75,7 @@ class StageWriter {
  private:
   std::string parameter(const std::string& type, const std::string& name, Argument argument);
   void add_line(std::string text);
+  bool is_called(const graph::Instr& instr);
   void emit_gather(graph::Reg r, const Position& at, const std::string& target);
   std::string generated(const graph::Instr& instr, const Position& at);
   std::string header() const;
@@ -87,6 +90,7 @@ class StageWriter {
   std::vector<Argument> arguments_;
   std::map<std::string, std::string> named_;  // what a parameter stands for -> its name
   std::vector<std::string> array_index_;
+  std::set<std::pair<std::string, std::string>> called_;  // functions and their type
 };
 
 /// Whether the instruction defines a register.
