@@ -9,13 +9,14 @@ NumPy and PyTorch are optional; columns that cannot be measured are empty.
 """
 
 import argparse
-import math
 import os
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tables import show_time, table
 
 FOLDER = Path(__file__).resolve().parent
 NAMES = ["fib", "loop", "toy", "index_write", "fma", "chain", "softmax", "layer_norm", "mlp_train", "adam200"]
@@ -77,28 +78,6 @@ def measure_process(command, runs=20):
     return statistics.median(times)
 
 
-def show_time(seconds):
-    if seconds is None:
-        return ""
-    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * scale >= 1:
-            break
-    else:
-        unit, scale = "ns", 1e9
-    value = seconds * scale
-    digits = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
-    return f"{value:.{digits}f} {unit}"
-
-
-def show_table(header, rows):
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    lines = [header, ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])], *rows]
-    for line in lines:
-        cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))]
-        print("| " + " | ".join(cells) + " |")
-    print()
-
-
 def measure_all(options):
     """Per benchmark and column: (first, median)."""
     set_threads(options.threads)
@@ -128,22 +107,22 @@ def main():
     columns = [*TSL_COLUMNS, *PEER_COLUMNS]
 
     print(f"{options.threads} threads; medians; the ratio is the best peer's time over TSL's best.\n")
-    show_table(["benchmark", *columns, "ratio"],
-               [[name, *(show_time(row[c][1]) if c in row else "" for c in columns), ratio(row)]
-                for name, row in results.items()])
+    print(table(["benchmark", *columns, "ratio"],
+                [[name, *(show_time(row[c][1]) if c in row else "" for c in columns), ratio(row)]
+                 for name, row in results.items()]))
 
     print("The first call less a warm one: tracing and compiling.\n")
     compilers = ["TSL", "torch.compile"]
-    show_table(["benchmark", *compilers],
-               [[name, *(show_time(max(row[c][0] - row[c][1], 0)) if c in row else "" for c in compilers)]
-                for name, row in results.items() if "torch.compile" in row and name not in MANY_CALLS_A_TIME])
+    print(table(["benchmark", *compilers],
+                [[name, *(show_time(max(row[c][0] - row[c][1], 0)) if c in row else "" for c in compilers)]
+                 for name, row in results.items() if "torch.compile" in row and name not in MANY_CALLS_A_TIME]))
 
     print("A whole process that does nothing.\n")
     commands = {"tsl -e ''": [options.tsl, "-e", ""], "python3 -c ''": [sys.executable, "-c", ""],
                 "python3 -c 'import torch'": [sys.executable, "-c", "import torch"]}
-    show_table(["process", "time"],
-               [[name, show_time(measure_process(command, 20 if name.startswith("tsl") else 5))]
-                for name, command in commands.items()])
+    print(table(["process", "time"],
+                [[name, show_time(measure_process(command, 20 if name.startswith("tsl") else 5))]
+                 for name, command in commands.items()]))
 
 
 if __name__ == "__main__":

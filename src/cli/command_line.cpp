@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "cli/program.h"
+#include "tensor/block_cache.h"
 
 namespace tsl {
 
 namespace {
 
-constexpr std::string_view kTopics[] = {"bytecode", "graph", "fusion", "plan", "guards", "recompiles"};
+constexpr std::string_view kTopics[] = {"bytecode", "graph", "fusion", "plan", "guards", "recompiles", "device"};
 
 /// What is wrong with a list of topics, or "".
 std::string check_topics(const std::string& list) {
@@ -19,7 +21,7 @@ std::string check_topics(const std::string& list) {
     const size_t end = std::min(list.find(',', begin), list.size());
     const std::string topic = list.substr(begin, end - begin);
     if (std::find(std::begin(kTopics), std::end(kTopics), topic) == std::end(kTopics)) {
-      return "unknown topic '" + topic + "': bytecode, graph, fusion, plan, guards or recompiles";
+      return "unknown topic '" + topic + "': bytecode, graph, fusion, plan, guards, recompiles or device";
     }
     begin = end + 1;
   }
@@ -33,13 +35,26 @@ std::string check_threads(const std::string& number) {
   return is_count ? "" : "'" + number + "' is not a number of threads, from 0 to 9999";
 }
 
+/// What is wrong with a size in memory, or "".
+std::string check_size(const std::string& size) {
+  const std::optional<uint64_t> bytes = parse_bytes(size);
+  return bytes && *bytes > 0 ? "" : "'" + size + "' is not a size, such as 512M or 1.5GiB";
+}
+
 void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt after the script");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
   app.add_flag("!--no-compile", command.engine.compile_annotated, "Compile nothing, not even @compile functions");
-  app.add_option("--device", command.engine.device, "cpu, cuda or cuda:N")->type_name("DEVICE");
+  app.add_option("--device", command.engine.device, "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")->type_name("DEVICE");
+  const auto set_limit = [&](const std::string& size) { command.engine.memory_limit = *parse_bytes(size); };
+  app.add_option_function<std::string>("--memory-limit", set_limit, "The most memory that tensors may take: 512M, 1.5GiB, …")
+      ->type_name("SIZE")->check(check_size);
+  const auto set_graphs = [&](const std::string& choice) { command.engine.cuda_graphs = choice == "on"; };
+  app.add_option_function<std::string>("--cuda-graphs", set_graphs, "Launch kernels as CUDA graphs, or one by one")
+      ->type_name("on|off")->check(CLI::IsMember({"on", "off"}));
+  app.add_flag("--tf32", command.engine.tf32, "Products of f32 on a GPU may round their operands to 11 bits");
   app.add_option("--seed", command.engine.seed, "The seed of random numbers")->type_name("N");
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
       ->type_name("N")->check(check_threads);
@@ -50,9 +65,28 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.set_version_flag("--version", "tsl " TSL_VERSION);
 }
 
+void add_test(CLI::App& app, Command& command) {
+  command.kind = Command::Kind::test;
+  CLI::App* test = app.add_subcommand("test", "Run the tests under PATH...");
+  test->fallthrough();  // `tsl test --device cuda PATH`
+  test->add_option("PATH", command.test_paths, "Scripts and folders")->required();
+}
+
+void add_cache(CLI::App& app, Command& command) {
+  command.kind = Command::Kind::cache;
+  CLI::App* cache = app.add_subcommand("cache", "Show how many GPU kernels are kept on disk, and where");
+  cache->require_subcommand(0, 1);
+  cache->add_subcommand("clear", "Remove them")->callback([&] { command.cache.action = CacheCommand::Action::clear; });
+  CLI::App* cap = cache->add_subcommand("cap", "Set how much they may take; what was not used for longest goes first");
+  const auto set = [&](const std::string& size) { command.cache.cap = *parse_bytes(size); };
+  cap->add_option_function<std::string>("SIZE", set, "512M, 1.5GiB, …")->required()->check(check_size);
+  cap->callback([&] { command.cache.action = CacheCommand::Action::cap; });
+}
+
 constexpr const char* kFooter = R"(tsl SCRIPT [ARGS]   runs a script; - is standard input
 tsl                 starts a prompt
 tsl test PATH...    runs the scripts under PATH and compares what they print with their "# expect:" comments
+tsl cache           shows the GPU kernels kept on disk; `tsl cache clear`, `tsl cache cap SIZE`
 
 Exit codes: 0; 1 the script failed; 2 usage; 65 syntax error; 130 interrupted.)";
 
@@ -64,20 +98,18 @@ int parse_command(int argc, char** argv, Command& command) {
   app.allow_extras();  // the script and its arguments; options of tsl may stand before or after them
   std::string code;
   add_options(app, command, code);
-  const bool is_test = argc > 1 && std::string_view(argv[1]) == "test";
-  if (is_test) {  // elsewhere "test" is an argument like any other
-    CLI::App* test = app.add_subcommand("test", "Run the tests under PATH...");
-    test->fallthrough();  // `tsl test --device cuda PATH`
-    test->add_option("PATH", command.test_paths, "Scripts and folders")->required();
-  }
+  const std::string_view first = argc > 1 ? argv[1] : "";  // elsewhere "test" is an argument like any other
+  if (first == "test") add_test(app, command);
+  if (first == "cache") add_cache(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage;
   }
-  if (is_test) {
-    command.kind = Command::Kind::test;
-    return -1;
+  if (command.kind != Command::Kind::prompt) {
+    if (app.remaining(true).empty()) return -1;
+    std::cerr << "tsl " << first << ": unexpected argument " << app.remaining(true)[0] << "\nRun with --help for more information.\n";
+    return kExitUsage;
   }
   std::vector<std::string> rest = app.remaining();
   if (app.count("-e") > 0) {

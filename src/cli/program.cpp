@@ -97,6 +97,7 @@ int run_program(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
   if (settled >= 0) return settled;
+  if (command.kind == Command::Kind::cache) return run_cache(command.cache);
   if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
 
   const bool color = wants_color(command.color);

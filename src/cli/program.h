@@ -1,6 +1,7 @@
 // The `tsl` program.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,10 +9,16 @@
 
 namespace tsl {
 
+struct CacheCommand {
+  enum class Action { show, clear, cap } action = Action::show;
+  uint64_t cap = 0;                 // bytes
+};
+
 struct Command {
-  enum class Kind { script, code, input, prompt, test } kind = Kind::prompt;
+  enum class Kind { script, code, input, prompt, test, cache } kind = Kind::prompt;
   std::string script;               // a path, or code
   std::vector<std::string> test_paths;
+  CacheCommand cache;
   EngineOptions engine;
   std::string color = "auto";
   bool check = false;               // only parse and resolve
@@ -34,6 +41,9 @@ int run_prompt(Engine& engine, bool color);
 
 /// Runs the scripts under the paths on every tier and compares what they print with their `# expect` comments.
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options);
+
+/// Shows, clears or caps the kernels kept on disk.
+int run_cache(const CacheCommand& command);
 
 /// Prints an error to standard error and gives the exit code that goes with it.
 int report(const Error& error, Engine& engine, bool color);

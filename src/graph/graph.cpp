@@ -113,6 +113,7 @@ void verify(const Graph& graph) {
     const Node& node = graph[id];
     if (node.is_input) continue;
     if (node.def().op_class == OpClass::view) broken(id, "views are layouts, not nodes");
+    if (node.def().op_class == OpClass::transfer) broken(id, "a graph has one device");
     if (node.def().arity >= 0 && node.def().arity != static_cast<int>(node.args.size())) broken(id, "wrong arity");
     for (const Arg& arg : node.args) {
       if (!arg.is_tensor()) continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/counters.h"
 #include "graph/graph.h"
 #include "graph/kernel.h"
 
@@ -79,6 +80,9 @@ class Backend {
   virtual Tensor to_device(const Tensor& host) { return host; }
   /// A tensor of the device in host memory, after all that was launched; its layout may be another.
   virtual Tensor to_host(const Tensor& tensor) { return tensor; }
+  /// Called before the device is used again after another one was.
+  virtual void activate() {}
+  virtual Counters counters() const = 0;
 };
 
 /// The error a user sees for a RunError.

@@ -26,9 +26,9 @@ constexpr size_t kMaxSegments = 128;
 
 }  // namespace
 
-ActiveTrace::ActiveTrace(Engine& engine, graph::Backend& backend, Region& region, trace::Run& run,
+ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
                          std::vector<trace::Segment*>& path, bool interpret)
-    : engine_(engine), backend_(backend), region_(region), run_(run), path_(path), interpret_(interpret),
+    : engine_(engine), devices_(devices), region_(region), run_(run), path_(path), interpret_(interpret),
       id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)), symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
   engine.runtime().tapes().trace_begins(symbols_);
@@ -76,19 +76,41 @@ Tensor ActiveTrace::deferred(const Tensor& tensor) {
   root.kind = Root::Kind::constant;
   root.constant = tensor;
   if (next_slot_ == run_.values.size()) run_.values.push_back(tensor);
-  Tensor stand_in = recorder_->input(tensor.dtype(), tensor.layout(), next_slot_++);
+  Tensor stand_in = recorder_->input(tensor.dtype(), tensor.layout(), next_slot_++, tensor.device());
   notes().roots.push_back(std::move(root));
   constants_.emplace_back(tensor.get(), stand_in);
   return stand_in;
 }
 
 Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                           const TensorType& type) {
+                           const TensorType& type, Device device) {
   std::vector<Operand> inputs(operands.begin(), operands.end());
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
-  return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location());
+  return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location(), device);
+}
+
+void ActiveTrace::enter_device(Device device) {
+  if (recorder_->is_empty() || recorder_->device() == device) return;
+  end_segment({}, false);
+}
+
+/// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
+Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
+  if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
+  if (!recording_) return devices_.move(tensor, device);
+  const Tensor original = deferred(tensor);
+  Root root;
+  root.kind = Root::Kind::moved;
+  root.index = static_cast<uint32_t>(recorder_->slot_of(original));
+  root.layout = original.layout();
+  root.device = device;
+  root.slot = next_slot_;
+  if (next_slot_ == run_.values.size()) run_.values.push_back(devices_.move(recorder_->concrete(original, run_), device));
+  ++next_slot_;
+  notes().roots.push_back(std::move(root));
+  return recorder_->input(tensor.dtype(), Layout::contiguous(original.shape()), next_slot_ - 1, device);
 }
 
 void ActiveTrace::check_limits() {
@@ -106,9 +128,9 @@ void ActiveTrace::check_limits() {
 
 Value ActiveTrace::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
-  if (!is_deferred) return Value(trace::element(backend_, tensor));
+  if (!is_deferred) return Value(trace::element(devices_, tensor));
   trace::Segment& segment = end_segment({tensor}, false);
-  const Scalar number = trace::element(backend_, recording_ ? recorder_->concrete(tensor, run_) : tensor);
+  const Scalar number = trace::element(devices_, recording_ ? recorder_->concrete(tensor, run_) : tensor);
   if (!recording_) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
@@ -218,7 +240,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   }
   segment->notes = std::move(notes_);
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<trace::SizedPlans>(backend_, std::move(cut.graph), engine_.runtime().compile_log());
+    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), engine_.runtime().compile_log());
   }
   return segment;
 }

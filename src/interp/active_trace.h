@@ -17,11 +17,14 @@ struct Region;
 
 /// Where a region finds an input.
 struct Root {
-  enum class Kind : uint8_t { argument, reg, cell, constant } kind = Kind::argument;
-  uint32_t index = 0;      // argument or register
+  enum class Kind : uint8_t { argument, reg, cell, constant, moved } kind = Kind::argument;
+  uint32_t index = 0;      // argument or register; moved: the slot of the run that it is a copy of
   Ref<Cell> cell;
   bool is_set = true;      // cell: whether the variable had been declared
   Tensor constant;         // a tensor the region builds from nothing but constants
+  Layout layout;           // moved: of the original, from the slot's element (0, 0, …)
+  Device device;           // moved: where to
+  uint32_t slot = 0;       // moved: of the copy
   std::vector<Fact> facts;
 };
 
@@ -45,7 +48,7 @@ struct RestartTrace {};
 /// computed on the way are appended to `path`.
 class ActiveTrace {
  public:
-  ActiveTrace(Engine& engine, graph::Backend& backend, Region& region, trace::Run& run,
+  ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
               std::vector<trace::Segment*>& path, bool interpret);
   ~ActiveTrace();
 
@@ -58,7 +61,12 @@ class ActiveTrace {
   Value take_input(Root root, const Value& value);
   /// Called before a captured variable is used.
   void enter(Cell& cell);
-  Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type);
+  Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
+                Device device);
+  /// To be called before an op is recorded: ops of another device are in another segment.
+  void enter_device(Device device);
+  /// A contiguous tensor on another device.
+  Tensor move(const Tensor& tensor, Device device);
   void watch(const Tensor& view) { recorder_->watch(view); }
   /// A one-element tensor as a number: a symbol, or the number if the trace ended on the way here.
   Value read_number(const Tensor& tensor);
@@ -103,7 +111,7 @@ class ActiveTrace {
   void leave();
 
   Engine& engine_;
-  graph::Backend& backend_;
+  trace::Devices& devices_;
   Region& region_;
   trace::Run& run_;
   std::vector<trace::Segment*>& path_;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "interp/builtin.h"
+#include "interp/device_names.h"
 #include "interp/engine.h"
 #include "interp/format.h"
 #include "interp/host_tensor.h"
@@ -137,6 +138,11 @@ DType expect_dtype(Engine&, const Value& v, const char* what) {
   std::vector<std::string> notes;
   if (is_host_int(v)) notes.push_back("a shape is one argument, such as [2, 3]");
   fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)), std::move(notes));
+}
+
+Device expect_device(Engine& engine, const Value& v, const char* what) {
+  if (!v.is(Tag::string) && !v.is(Tag::text)) wrong_type(what, "\"cpu\", \"cuda\" or \"cuda:N\"", v);
+  return parse_device(expect_string(engine, v, what), engine.runtime().default_device());
 }
 
 Shape expect_shape(Engine& engine, const Value& v, const char* what) {

@@ -51,6 +51,8 @@ Tensor to_tensor(Engine&, const Value&, const char* what);
 /// dtype(v): a tensor cast, or made of a number or lists. bool(v) of a host number is a host bool.
 Value convert(Engine&, DType dtype, const Value& v);
 DType expect_dtype(Engine&, const Value&, const char* what);
+/// "cpu", "cuda" (of several GPUs the one that tensors are made on by default) or "cuda:N".
+Device expect_device(Engine&, const Value&, const char* what);
 Shape expect_shape(Engine&, const Value&, const char* what);       // an int, or a list or tuple of ints (symbols stay)
 /// nil means all axes; an int or a list of ints. The result is normalised, sorted and unique.
 std::vector<int64_t> expect_axes(Engine&, const Value&, int rank, const char* what);

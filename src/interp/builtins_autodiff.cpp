@@ -182,6 +182,7 @@ Differentiated differentiate(Engine& engine, Args args) {
     done.result = engine.call(args.bound[kFunction], args.values);
   }
   const Tensor loss = loss_of(done.result, args.bound[kHasAux].boolean());
+  const Placement placement(engine.ops(), loss.device());
   const Tensor one = fill(engine.ops(), loss.shape(), loss.dtype(), Scalar::of(1.0));
   std::vector<Value> gradients =
       inputs.assemble(tape.gradients(engine.ops(), {&loss, 1}, {&one, 1}, Tape::After::empty));
@@ -281,12 +282,17 @@ class ResultGradients {
   }
 
   void add(const Tensor& result, const Value& given) {
+    const Placement placement(engine_.ops(), result.device());
     Tensor gradient =
         cast(engine_.ops(), to_tensor(engine_, given, "the gradient given to a pullback"), result.dtype());
     if (is_host_number(given)) gradient = expand(engine_.ops(), gradient, result.shape());
     if (!(gradient.shape() == result.shape())) {
       fail(ErrorKind::shape, "a pullback needs a gradient of {}, like the function's value, not of {}",
            to_string(result.shape()), to_string(gradient.shape()));
+    }
+    if (!(gradient.device() == result.device())) {
+      fail(ErrorKind::device, "a pullback needs a gradient on {}, like the function's value, not on {}",
+           to_string(result.device()), to_string(gradient.device()));
     }
     results_.push_back(result);
     gradients_.push_back(std::move(gradient));

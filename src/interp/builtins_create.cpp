@@ -13,14 +13,37 @@ namespace tsl {
 
 namespace {
 
+/// Where the argument `device` says that tensors are to be made; nil leaves that as it is.
+Device device_argument(Engine& engine, const Value& device) {
+  return device.is_nil() ? engine.ops().device() : expect_device(engine, device, "the device");
+}
+
+Tensor new_tensor(Engine& engine, const Value& data, const Value& dtype) {
+  if (dtype.is_nil()) return to_tensor(engine, data, "tensor");
+  const DType wanted = expect_dtype(engine, dtype, "tensor's dtype");
+  return is_host_number(data) ? fill(engine.ops(), Shape(), wanted, operand_of(data)) : convert(engine, wanted, data).tensor();
+}
+
 Value tensor_builtin(Engine& engine, Args args) {
-  if (args[1].is_nil()) return to_tensor(engine, args[0], "tensor");
-  const DType dtype = expect_dtype(engine, args[1], "tensor's dtype");
-  return is_host_number(args[0]) ? Value(fill(engine.ops(), Shape(), dtype, operand_of(args[0])))
-                                 : convert(engine, dtype, args[0]);
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
+  const Tensor made = new_tensor(engine, args[0], args[1]);
+  return args[2].is_nil() ? made : to_device(engine.ops(), made, engine.ops().device());
+}
+
+Value to_builtin(Engine& engine, Args args) {
+  if (args[1].is(Tag::dtype)) return convert(engine, args[1].dtype(), args[0]);
+  if (!args[1].is(Tag::string) && !args[1].is(Tag::text)) {
+    fail(ErrorKind::type, "to takes a device, such as \"cuda\", or a dtype, not {}", type_name(args[1]));
+  }
+  if (args[0].is(Tag::record)) {
+    fail_with(ErrorKind::type, "to moves a tensor, not a record", {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
+  }
+  const Placement placement(engine.ops(), expect_device(engine, args[1], "the device"));
+  return to_device(engine.ops(), to_tensor(engine, args[0], "to"), engine.ops().device());
 }
 
 Value filled(Engine& engine, Args args, int64_t number) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
   const Shape shape = expect_shape(engine, args[0], "a shape");
   return fill(engine.ops(), shape, expect_dtype(engine, args[1], "the dtype"), Scalar::of(number));
 }
@@ -33,9 +56,10 @@ Value ones_builtin(Engine& engine, Args args) {
 }
 
 Value full_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[3]));
   const Shape shape = expect_shape(engine, args[0], "a shape");
   if (args[1].is(Tag::tensor)) {
-    const Tensor value = args[1].tensor();
+    const Tensor value = to_device(engine.ops(), args[1].tensor(), engine.ops().device());
     const Tensor typed =
         args[2].is_nil() ? value : cast(engine.ops(), value, expect_dtype(engine, args[2], "the dtype"));
     return expand(engine.ops(), typed, shape);
@@ -81,6 +105,7 @@ Dim integer_count(const Value& start, const Value& stop, const Value& step) {
 }
 
 Value arange_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[4]));
   const bool has_stop = !args[1].is_nil();
   const Value start = has_stop ? number_argument(engine, args[0]) : Value(0);
   const Value stop = number_argument(engine, has_stop ? args[1] : args[0]);
@@ -107,21 +132,25 @@ Tensor random(Engine& engine, Op op, const Shape& shape, DType dtype) {
 }
 
 Value rand_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
   return random(engine, Op::random_uniform, expect_shape(engine, args[0], "a shape"),
                 expect_dtype(engine, args[1], "rand's dtype"));
 }
 
 Value randn_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
   return random(engine, Op::random_normal, expect_shape(engine, args[0], "a shape"),
                 expect_dtype(engine, args[1], "randn's dtype"));
 }
 
 Value random_bits_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[1]));
   return random(engine, Op::random_bits, expect_shape(engine, args[0], "a shape"), DType::i64);
 }
 
 // randint(high, shape) or randint(low, high, shape)
 Value randint_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[4]));
   const bool has_low = !args[2].is_nil();
   const int64_t low = has_low ? expect_int(engine, args[0], "randint's low") : 0;
   const int64_t high = expect_int(engine, args[has_low ? 1 : 0], "randint's high");
@@ -139,6 +168,7 @@ Value randint_builtin(Engine& engine, Args args) {
 
 // bernoulli(p) has p's shape if p is a tensor.
 Value bernoulli_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
   const bool is_tensor = args[0].is(Tag::tensor);
   if (!is_tensor && !is_host_number(args[0])) {
     fail(ErrorKind::type, "bernoulli takes a probability or a tensor of them, not {}", type_name(args[0]));
@@ -151,24 +181,27 @@ Value bernoulli_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"tensor", "tensor(data, dtype = nil)",
+    {"tensor", "tensor(data, dtype = nil, device = nil)",
      "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin,
      "create"},
-    {"zeros", "zeros(shape, dtype = f32)", "a tensor full of zeros", zeros_builtin, "create"},
-    {"ones", "ones(shape, dtype = f32)", "a tensor full of ones", ones_builtin, "create"},
-    {"full", "full(shape, value, dtype = nil)", "a tensor with the same number everywhere", full_builtin,
+    {"to", "to(x, target)",
+     "x on another device (\"cpu\", \"cuda\", \"cuda:1\") or of another dtype; x itself if it is that already",
+     to_builtin, "create"},
+    {"zeros", "zeros(shape, dtype = f32, device = nil)", "a tensor full of zeros", zeros_builtin, "create"},
+    {"ones", "ones(shape, dtype = f32, device = nil)", "a tensor full of ones", ones_builtin, "create"},
+    {"full", "full(shape, value, dtype = nil, device = nil)", "a tensor with the same number everywhere", full_builtin,
      "create"},
-    {"arange", "arange(start, stop = nil, step = 1, dtype = nil)",
+    {"arange", "arange(start, stop = nil, step = 1, dtype = nil, device = nil)",
      "start, start + step, … up to but without stop; arange(n) counts from 0", arange_builtin, "create"},
-    {"rand", "rand(shape, dtype = f32)", "numbers uniform over [0, 1)", rand_builtin, "create"},
-    {"randn", "randn(shape, dtype = f32)", "normally distributed numbers of mean 0 and variance 1",
+    {"rand", "rand(shape, dtype = f32, device = nil)", "numbers uniform over [0, 1)", rand_builtin, "create"},
+    {"randn", "randn(shape, dtype = f32, device = nil)", "normally distributed numbers of mean 0 and variance 1",
      randn_builtin, "create"},
-    {"random_bits", "random_bits(shape)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin,
+    {"random_bits", "random_bits(shape, device = nil)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin,
      "create"},
-    {"randint", "randint(low, high, shape = nil, dtype = i64)",
+    {"randint", "randint(low, high, shape = nil, dtype = i64, device = nil)",
      "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin,
      "create"},
-    {"bernoulli", "bernoulli(p, shape = nil)", "true with probability p, which may be a tensor",
+    {"bernoulli", "bernoulli(p, shape = nil, device = nil)", "true with probability p, which may be a tensor",
      bernoulli_builtin, "create"},
 };
 

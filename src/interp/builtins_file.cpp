@@ -39,6 +39,8 @@ Value record_of(Engine& engine, std::vector<NamedTensor> tensors) {
 
 Value run_load(Engine& engine, std::span<Value> args) {
   const std::string& path = expect_string(engine, args[0], "a path");
+  const Device device = args[1].is_nil() ? engine.ops().device() : expect_device(engine, args[1], "the device");
+  const Placement placement(engine.ops(), device);
   Allocator& allocator = engine.runtime().allocator();
   switch (kind_of(path)) {
     case FileKind::npy:
@@ -113,7 +115,7 @@ Value save_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"load", "load(path)",
+    {"load", "load(path, device = nil)",
      "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds",
      effect_builtin<run_load>, "host"},
     {"save", "save(path, value)",

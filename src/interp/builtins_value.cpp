@@ -155,6 +155,35 @@ Value clock_builtin(Engine& engine, Args) {
   return engine.runtime().effect(read_clock, {});
 }
 
+Value read_counters(Engine& engine, std::span<Value> args) {
+  const bool is_default = args[0].is_nil();
+  const graph::Counters device =
+      engine.runtime().counters(is_default ? engine.runtime().default_device() : expect_device(engine, args[0], "the device"));
+  const TraceCounts tracing = engine.runtime().trace_counts();
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"kernels", device.kernels},
+      {"graph_launches", device.graph_launches},
+      {"bytes_to_device", device.bytes_to_device},
+      {"bytes_to_host", device.bytes_to_host},
+      {"bytes_on_device", device.bytes_on_device},
+      {"driver_allocations", device.driver_allocations},
+      {"kernels_compiled", device.kernels_compiled},
+      {"kernels_from_disk", device.kernels_from_disk},
+      {"memory", device.memory},
+      {"memory_peak", device.memory_peak},
+      {"memory_cached", device.memory_cached},
+      {"traces", tracing.traces},
+      {"retraces", tracing.retraces},
+  };
+  std::vector<std::pair<Name, Value>> entries;
+  for (const auto& [name, count] : rows) entries.emplace_back(engine.names().intern(name), Value(static_cast<int64_t>(count)));
+  return make_record(std::move(entries));
+}
+
+Value counters_builtin(Engine& engine, Args args) {
+  return engine.runtime().effect(read_counters, {args[0]});
+}
+
 Value seed_builtin(Engine& engine, Args args) {
   engine.runtime().seed(static_cast<uint64_t>(expect_int(engine, args[0], "the seed")));
   return Value();
@@ -256,6 +285,9 @@ constexpr Builtin kRows[] = {
     {"assert", "assert(condition, message = nil)", "raises an error unless the condition is true",
      assert_builtin, "host"},
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
+    {"counters", "counters(device = nil)",
+     "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, bytes copied, memory in use, traces, …",
+     counters_builtin, "host"},
     {"seed", "seed(n)", "restarts the random numbers", seed_builtin, "host"},
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
     {"help", "help(f = nil)", "prints what a function takes and does", help_builtin, "host"},

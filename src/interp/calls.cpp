@@ -84,6 +84,7 @@ Value Interpreter::run_module(const Proto& proto) {
 
 Value Interpreter::call(const Value& callee, std::span<Value> args) {
   NativeDepth depth(*this);
+  const Placement placement(engine_.ops(), std::nullopt);  // not where the builtin that calls puts its tensors
   Value* slot = free_slot();
   values_.reserve(slot + 1 + args.size());
   SlotGuard guard(*this, slot, slot + 1 + args.size());
@@ -179,6 +180,9 @@ void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape)
   for (size_t i = 0; i < parameters && !native.builtin->forwards; ++i) {
     if (is_absent(args[i])) args[i] = signature.parameters[i].default_value;
   }
+  // What the builtin makes of numbers and lists goes where its first tensor is.
+  const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
+  const Placement placement(engine_.ops(), tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
   Value result = native.builtin->function(engine_, Args{{args, bound}, native.bound});
   *slot = std::move(result);
 }
@@ -201,7 +205,6 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
     {"view", "did you mean 'reshape'?"},
     {"size", "x.shape is a tuple, x.size the number of elements"},
     {"astype", "f32(x) converts"},
-    {"to", "f32(x) converts"},
     {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
 
 [[noreturn]] void no_method(Engine& engine, const Value& object, Name name) {

@@ -16,6 +16,10 @@
 #include "syntax/parser.h"
 #include "tensor/op.h"
 
+namespace tsl::graph {
+class Backend;
+}
+
 namespace tsl {
 
 struct EngineOptions {
@@ -24,7 +28,13 @@ struct EngineOptions {
   std::string log_topics;         // "graph,fusion,…"
   uint64_t seed = 0;
   int threads = 0;                // 0: one per core
-  std::string device;             // where tensors live: "cpu" (or ""), "cuda", "cuda:1"
+  std::string device;             // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
+  bool show_device = true;        // in displays of tensors that are not in host memory; tests print the same everywhere
+  bool cuda_graphs = true;        // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
+  bool tf32 = false;              // products of f32 on a GPU may round their operands to 11 bits (--tf32)
+  uint64_t memory_limit = 0;      // the most bytes that tensors and the cache may take on the device; 0: all it has
+  /// If set, opens every device but the CPU, in place of CUDA; ops may run on the host's backend. For tests.
+  std::function<std::unique_ptr<graph::Backend>(Device device, graph::Backend& host)> open_backend;
   std::vector<std::string> script_args;
 };
 

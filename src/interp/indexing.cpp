@@ -221,10 +221,7 @@ Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
     for (int axis = x.rank() - 1; axis >= 0; --axis) order.push_back(axis);
     return permute(engine.ops(), x, order);
   }
-  if (field == "device") {
-    const Device device = x.device();
-    return make_string(device.kind == Device::Kind::cpu ? "cpu" : fmt::format("cuda:{}", device.ordinal));
-  }
+  if (field == "device") return make_string(to_string(x.device()));
   return Value();
 }
 

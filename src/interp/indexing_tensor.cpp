@@ -175,7 +175,7 @@ bool set_in_place(Engine& engine, const Value& x, const IndexPlan& plan, const V
     return true;
   }
   const Tensor source = fit(engine.ops(), value_tensor(engine, value, data.dtype), view.shape);
-  if (source.deferred() || !(source.device() == Device{})) return false;
+  if (source.deferred() || !source.device().is_host()) return false;
   write_elements(data, view, source);
   return true;
 }
@@ -198,6 +198,7 @@ Tensor set_copy(Engine& engine, const Tensor& x, IndexPlan& plan, const Value& v
 }  // namespace
 
 Value tensor_get(Engine& engine, const Tensor& x, std::span<const IndexItem> items) {
+  const Placement placement(engine.ops(), x.device());
   const IndexPlan plan = plan_index(engine, x, items, true);
   const Tensor view = apply_views(engine.ops(), x, plan);
   if (plan.picks.empty()) return view;
@@ -211,6 +212,7 @@ void tensor_set(Engine& engine, Value& object, std::span<const IndexItem> items,
     write_element(*object.tensor_data(), offset, scalar_of(value));
     return;
   }
+  const Placement placement(engine.ops(), object.tensor_data()->device);
   IndexPlan plan = plan_index(engine, object.tensor(), items, false);
   if (!set_in_place(engine, object, plan, value))
     object = Value(set_copy(engine, object.tensor(), plan, value));
@@ -219,6 +221,7 @@ void tensor_set(Engine& engine, Value& object, std::span<const IndexItem> items,
 void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
                    const Value& value) {
   Ops& ops = engine.ops();
+  const Placement placement(ops, object.tensor_data()->device);
   const IndexPlan plan = plan_index(engine, object.tensor(), items, false);
   const bool adds = op == ast::BinaryOp::add || op == ast::BinaryOp::sub;
   if (plan.mask && is_one_element(value)) {

@@ -113,10 +113,29 @@ bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& ent
       run_.values.push_back(root.constant);
       continue;
     }
+    if (root.kind == Root::Kind::moved) {
+      run_.values.emplace_back();  // by move_inputs, once the guards hold
+      continue;
+    }
     if (root.kind == Root::Kind::cell && root.cell->is_set != root.is_set) return false;
     const Fact* fact = root.facts.data();
     const bool owned = root.kind == Root::Kind::argument;
     if (!collect(root_value(root, entry), fact, run_, owned, sole_)) return false;
+  }
+  return true;
+}
+
+bool RegionCache::move_inputs(const trace::Segment& segment) {
+  for (const Root& root : notes_of(segment).roots) {
+    if (root.kind != Root::Kind::moved) continue;
+    const Tensor& base = run_.values[root.index];
+    Layout layout = in_run(root.layout, run_.symbols);
+    layout.offset = layout.offset + base.layout().offset;
+    try {
+      run_.values[root.slot] = devices_.move(base.with_layout(layout), root.device);
+    } catch (const Failure&) {
+      return false;  // interpreted, the same code will say what is wrong
+    }
   }
   return true;
 }
@@ -136,7 +155,8 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
   trace::Segment* at = &region.root;
   while (trace::Segment* segment = match(*at, entry)) {
     sole_.resize(run_.values.size());
-    if (!trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
+    if (!move_inputs(*segment) ||
+        !trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
       failed = true;
       return false;
     }
@@ -153,7 +173,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = trace::element(backend_, base.with_layout(layout));
+      run_.symbols[read.symbol] = trace::element(devices_, base.with_layout(layout));
     }
     at = segment;
   }
@@ -203,7 +223,7 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
   if (!at.next.empty()) {
     reason = "a branch went another way";
     for (const Root& root : notes_of(*at.next.back()).roots) {
-      if (root.kind == Root::Kind::constant) continue;
+      if (root.kind == Root::Kind::constant || root.kind == Root::Kind::moved) continue;
       const Fact* fact = root.facts.data();
       const std::string what = root.kind == Root::Kind::cell ? "a captured variable"
                                : root.kind == Root::Kind::argument ? *region.proto->signature.parameters[root.index].name
@@ -232,6 +252,8 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
     region.demote(engine_, reason);
     return Outcome::failed;
   }
+  ++counts_.traces;
+  if (!region.root.next.empty()) ++counts_.retraces;
   log_trace(region, entry, path);
   return Outcome::untraced;
 }
@@ -317,8 +339,11 @@ void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
 
 Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
   std::vector<Value> args(entry.args.begin(), entry.args.end());
-  if (interpret && path.empty()) return engine_.interpreter().call_bound(*entry.function, args, true);
-  ActiveTrace trace(engine_, backend_, region, run_, path, interpret);
+  if (interpret && path.empty()) {
+    clear_run();
+    return engine_.interpreter().call_bound(*entry.function, args, true);
+  }
+  ActiveTrace trace(engine_, devices_, region, run_, path, interpret);
   const Current current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
     Root root;
@@ -404,7 +429,7 @@ class RegionCache::BodyRegisters {
 
 uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
   Frame& frame = *entry.frame;
-  ActiveTrace trace(engine_, backend_, region, run_, path, interpret);
+  ActiveTrace trace(engine_, devices_, region, run_, path, interpret);
   const Current current(trace_, trace);
   BodyRegisters registers(frame, *entry.loop, trace);
   const StepLimit limit(engine_.interpreter(), kMaxSteps);

@@ -38,12 +38,13 @@ struct Region {
 /// All regions of an engine.
 class RegionCache {
  public:
-  RegionCache(Engine& engine, graph::Backend& backend) : engine_(engine), backend_(backend) {}
+  RegionCache(Engine& engine, trace::Devices& devices) : engine_(engine), devices_(devices) {}
 
   /// The trace being recorded, or null.
   ActiveTrace* trace() const { return trace_ && trace_->is_recording() ? trace_ : nullptr; }
   /// Whether a region is running whose trace has been left: what was recorded is computed, its symbols are numbers.
   bool has_left_trace() const { return trace_ && !trace_->is_recording(); }
+  const TraceCounts& counts() const { return counts_; }
 
   /// Whether this function is interpreted although it could be a region.
   bool is_demoted(const Function& function) const;
@@ -70,6 +71,8 @@ class RegionCache {
               uint32_t& exit);
   trace::Segment* match(trace::Segment& at, const Entry& entry);
   bool collect_inputs(const trace::Segment& segment, const Entry& entry);
+  /// Makes the copies that the segment begins with. False if there is no memory for one.
+  bool move_inputs(const trace::Segment& segment);
   std::span<const bool> lend(const trace::Segment& segment);
   void put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   const Value& root_value(const Root& root, const Entry& entry) const;
@@ -81,13 +84,14 @@ class RegionCache {
   void clear_run();
 
   Engine& engine_;
-  graph::Backend& backend_;
+  trace::Devices& devices_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
   trace::Run run_;            // of the region being run; kept for its capacity
   std::vector<bool> sole_;    // per slot: nobody else holds the tensor
   std::unique_ptr<bool[]> lent_;
   size_t lent_size_ = 0;
   ActiveTrace* trace_ = nullptr;
+  TraceCounts counts_;
 };
 
 }  // namespace tsl

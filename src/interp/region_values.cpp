@@ -134,11 +134,12 @@ Value abstract_tensor(const Tensor& tensor, const std::vector<Fact>* known, std:
   Fact fact;
   fact.kind = Fact::Kind::tensor;
   fact.dtype = tensor.dtype();
+  fact.device = tensor.device();
   fact.layout = tensor.layout();
   fact.varying = find_varying(tensor, known && facts.size() < known->size() ? &(*known)[facts.size()] : nullptr);
   if (fact.varying != 0 && !is_empty(fact.layout)) make_symbolic(fact, recorder, run);
   facts.push_back(fact);
-  return Value(recorder.input(fact.dtype, fact.layout, slot++));
+  return Value(recorder.input(fact.dtype, fact.layout, slot++, fact.device));
 }
 
 }  // namespace
@@ -245,7 +246,7 @@ bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned,
     case Fact::Kind::tensor: {
       if (!value.is(Tag::tensor)) return false;
       const TensorData& data = *value.tensor_data();
-      if (data.dtype != f.dtype || !fits(data.layout, f)) return false;
+      if (data.dtype != f.dtype || !(data.device == f.device) || !fits(data.layout, f)) return false;
       collect_extents(data.layout, f, run);
       sole.resize(run.values.size() + 1);
       sole.back() = owned && value.unique() && data.storage->use_count() == 1;
@@ -289,6 +290,7 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
     case Fact::Kind::tensor: {
       if (!value.is(Tag::tensor)) return fmt::format("{} is {}, was tensor", what, type_name(value));
       const TensorData& data = *value.tensor_data();
+      if (!(data.device == f.device)) return fmt::format("{} is on {}, was on {}", what, to_string(data.device), to_string(f.device));
       if (data.dtype == f.dtype && fits(data.layout, f)) return "";
       const std::string now = describe(data.dtype, data.layout.shape), before = describe(f.dtype, f.layout.shape);
       return now == before ? fmt::format("{} has other strides", what) : fmt::format("{} is {}, was {}", what, now, before);

@@ -21,6 +21,7 @@ struct Fact {
   ScalarType type{};           // number
   uint32_t symbol = 0;         // number: the id of its symbol
   DType dtype{};               // tensor
+  Device device;               // tensor
   Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
   uint8_t varying = 0;         // tensor: the axes (a bit each) whose extents have been seen to vary
   bool is_dense = false;       // tensor with symbolic extents: without gaps, so that they give its strides

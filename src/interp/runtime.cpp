@@ -1,12 +1,11 @@
 #include "interp/runtime.h"
 
-#include <charconv>
-
 #include "backend/cpu/backend.h"
 #ifdef TSL_HAS_CUDA
 #include "backend/cuda/backend.h"
 #endif
 #include "base/error.h"
+#include "interp/device_names.h"
 #include "interp/engine.h"
 #include "interp/format.h"
 #include "interp/numbers.h"
@@ -19,22 +18,23 @@ namespace tsl {
 
 namespace {
 
-bool parse_ordinal(std::string_view text, int& ordinal) {
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), ordinal);
-  return status == std::errc() && end == text.data() + text.size() && ordinal >= 0;
+/// Throws Failure (device) unless the GPU is there. Opens nothing on it.
+void check_present([[maybe_unused]] Device device) {
+#ifdef TSL_HAS_CUDA
+  cuda::check_device(device.ordinal);
+#else
+  fail(ErrorKind::device, "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
+       "run with --device cpu");
+#endif
 }
 
-/// The backend of a device other than the host; null for the host.
-std::unique_ptr<graph::Backend> open_device(const std::string& name, cpu::CpuBackend& host) {
-  if (name.empty() || name == "cpu") return nullptr;
-  int ordinal = 0;
-  const bool is_cuda = name == "cuda" || (name.starts_with("cuda:") && parse_ordinal(std::string_view(name).substr(5), ordinal));
-  if (!is_cuda) fail(ErrorKind::device, "unknown device '{}': cpu, cuda or cuda:N", name);
+std::unique_ptr<graph::Backend> open_device(const EngineOptions& options, Device device, graph::Backend& host) {
+  if (options.open_backend) return options.open_backend(device, host);
 #ifdef TSL_HAS_CUDA
-  return cuda::open_backend(ordinal, host);
+  return cuda::open_backend(device.ordinal, host, {options.cuda_graphs, options.memory_limit, options.tf32});
 #else
-  static_cast<void>(host);
-  fail(ErrorKind::device, "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built");
+  check_present(device);
+  return nullptr;
 #endif
 }
 
@@ -44,10 +44,14 @@ constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 class EngineRuntime final : public Runtime, private Ops {
  public:
   explicit EngineRuntime(Engine& engine)
-      : engine_(engine), host_(engine.options().threads), device_(open_device(engine.options().device, host_)),
-        eager_(backend()), regions_(engine, backend()), random_(make_ref<Cell>()) {
+      : engine_(engine), host_(engine.options().threads),
+        devices_(host_, [this](Device device) { return open_device(engine_.options(), device, host_); }),
+        eager_(devices_), regions_(engine, devices_), random_(make_ref<Cell>()) {
     random_->is_set = random_->is_mutable = true;
-    const std::string& topics = engine.options().log_topics;
+    const EngineOptions& options = engine.options();
+    if (!options.device.empty()) choose_device(parse_device(options.device));
+    if (options.memory_limit > 0 && default_device().is_host()) host_.limit_memory(options.memory_limit);
+    const std::string& topics = options.log_topics;
     compile_log_.sources = &engine.sources();
     compile_log_.graph = logs("graph");
     compile_log_.fusion = logs("fusion");
@@ -60,18 +64,22 @@ class EngineRuntime final : public Runtime, private Ops {
   Ops& ops() override { return *this; }
   TapeStack& tapes() override { return tapes_; }
   Allocator& allocator() override { return host_.allocator(); }
-  Tensor to_device(Tensor host) override { return backend().to_device(host); }
+  Device default_device() override {
+    if (!default_) default_ = find_device();
+    return *default_;
+  }
+  Tensor to_device(Tensor host) override { return devices_.at(device()).to_device(host); }
 
   Tensor read(const Tensor& tensor) override {
     if (!tensor.deferred() || !trace()) return tensor;
     return trace()->read(tensor);
   }
-  Tensor to_host(const Tensor& tensor) override { return backend().to_host(read(tensor)); }
+  Tensor to_host(const Tensor& tensor) override { return devices_.to_host(read(tensor)); }
   Value read_number(const Tensor& tensor) override {
-    return trace() ? trace()->read_number(tensor) : Value(trace::element(backend(), tensor));
+    return trace() ? trace()->read_number(tensor) : Value(trace::element(devices_, tensor));
   }
   bool may_write_in_place(const TensorData& tensor) override {
-    return !device_ && !trace() && tensor.recording == nullptr && !tapes_.listening();
+    return tensor.device.is_host() && !trace() && tensor.recording == nullptr && !tapes_.listening();
   }
 
   // The state of the random stream is a variable like any other, so a region reads and writes it like one.
@@ -97,6 +105,9 @@ class EngineRuntime final : public Runtime, private Ops {
     give_up("it touches the world outside");
     return run(engine_, args);
   }
+
+  graph::Counters counters(Device device) override { return devices_.counters(device); }
+  TraceCounts trace_counts() const override { return regions_.counts(); }
 
   void enter(Cell& cell) override {
     if (trace()) trace()->enter(cell);
@@ -134,8 +145,23 @@ class EngineRuntime final : public Runtime, private Ops {
   }
 
  private:
-  /// Where tensors live and ops run.
-  graph::Backend& backend() { return device_ ? *device_ : host_; }
+  void choose_device(Device device) {
+    if (!device.is_host() && !engine_.options().open_backend) check_present(device);
+    default_ = device;
+  }
+  /// The first GPU if there is one, else the CPU.
+  Device find_device() {
+    const Device gpu{Device::Kind::cuda, 0};
+    if (engine_.options().open_backend) return gpu;
+    try {
+      check_present(gpu);
+      return gpu;
+    } catch (const Failure& failure) {
+      log("device", fmt::format("[device] tensors are on the CPU: {}\n", failure.what()));
+      return {};
+    }
+  }
+
   ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
@@ -144,10 +170,23 @@ class EngineRuntime final : public Runtime, private Ops {
     if (trace() && op.fallible && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {
       give_up("an op in a try may fail on its elements");
     }
-    if (trace()) return trace()->record(op, operands, attrs, result);
+    if (op.op == Op::to_device) return move(operands[0].tensor, attrs);
+    const Device device = device_of(operands);
+    if (trace()) trace()->enter_device(device);
+    if (trace()) return trace()->record(op, operands, attrs, result, device);
     const bool may_donate = !tapes_.listening();
-    if (!regions_.has_left_trace()) return eager_.run(op, operands, attrs, result, may_donate);
-    return eager_.run(op, operands, settled(attrs), {result.dtype, without_symbols(result.shape)}, may_donate);
+    if (!regions_.has_left_trace()) return eager_.run(op, operands, attrs, result, device, may_donate);
+    return eager_.run(op, operands, settled(attrs), {result.dtype, without_symbols(result.shape)}, device, may_donate);
+  }
+  Tensor move(const Tensor& tensor, const Attrs& attrs) {
+    const Device to{static_cast<Device::Kind>(attrs.ints[0]), static_cast<uint8_t>(attrs.ints[1])};
+    return trace() ? trace()->move(tensor, to) : devices_.move(tensor, to);
+  }
+  Device device_of(std::span<const Operand> operands) {
+    for (const Operand& operand : operands) {
+      if (operand.is_tensor()) return operand.tensor.device();
+    }
+    return device();
   }
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override {
     if (op.op_class == OpClass::view) {
@@ -166,7 +205,8 @@ class EngineRuntime final : public Runtime, private Ops {
 
   Engine& engine_;
   cpu::CpuBackend host_;
-  std::unique_ptr<graph::Backend> device_;  // null: the host
+  trace::Devices devices_;
+  std::optional<Device> default_;  // once it is known
   trace::EagerExecutor eager_;
   TapeStack tapes_;
   RegionCache regions_;

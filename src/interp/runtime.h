@@ -25,6 +25,12 @@ struct RandomState {
   Operand counter;
 };
 
+/// What tracing has done so far.
+struct TraceCounts {
+  uint64_t traces = 0;    // recorded, or tried
+  uint64_t retraces = 0;  // those of them for regions that had been traced before, in other circumstances
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -36,7 +42,9 @@ class Runtime {
 
   /// Host memory for tensors built from host data.
   virtual Allocator& allocator() = 0;
-  /// A host tensor moved to the device that new tensors live on.
+  /// Where tensors are made unless a program says otherwise. Finds out, the first time, but opens no GPU.
+  virtual Device default_device() = 0;
+  /// A host tensor moved to where new tensors are made: ops().device().
   virtual Tensor to_device(Tensor host) = 0;
   /// A tensor with elements: computes a deferred one, which ends the segment being traced.
   virtual Tensor read(const Tensor& tensor) = 0;
@@ -45,7 +53,7 @@ class Runtime {
   /// As read(), and in host memory (the layout may change).
   virtual Tensor to_host(const Tensor& tensor) = 0;
   /// Whether the sole owner of this tensor may write its elements: false while deferred, while a tape listens,
-  /// or when the elements are not in host memory.
+  /// or when its elements are not in host memory.
   virtual bool may_write_in_place(const TensorData& tensor) = 0;
 
   /// Takes `count` numbers from the random stream.
@@ -56,6 +64,10 @@ class Runtime {
   virtual void effect_print(Value value) = 0;
   /// Calls `run`, which touches the world outside (files, clock): now, or in order when a compiled region runs.
   virtual Value effect(Value (*run)(Engine&, std::span<Value>), std::vector<Value> args) = 0;
+
+  /// Of one device; zeros if it has not been used.
+  virtual graph::Counters counters(Device device) = 0;
+  virtual TraceCounts trace_counts() const = 0;
 
   // While a region is traced.
 

@@ -117,6 +117,7 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results,
   }
   sums.resize(inputs_.size());
   for (size_t i = 0; i < sums.size(); ++i) {
+    const Placement placement(ops, inputs_[i].device());
     if (!sums[i]) sums[i] = fill(ops, inputs_[i].shape(), inputs_[i].dtype(), Scalar::of(0.0));
   }
   return sums;
@@ -124,6 +125,7 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results,
 
 void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
                          std::vector<Tensor>& sums) {
+  const Placement placement(ops, gradient.device());
   const size_t count = call.operand_count;
   const uint32_t* nodes = operand_nodes_.data() + call.first_operand;
   for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;

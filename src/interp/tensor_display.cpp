@@ -238,8 +238,7 @@ std::string rows_of(Engine& engine, const Tensor& tensor, bool one_line) {
 std::string display_tensor(Engine& engine, const Tensor& tensor) {
   const Tensor known = engine.runtime().read(tensor);
   std::string header = describe(known);
-  const Device device = known.device();
-  if (device.kind == Device::Kind::cuda) header += fmt::format(" cuda:{}", device.ordinal);
+  if (!known.device().is_host() && engine.options().show_device) header += " " + to_string(known.device());
   return header + (known.rank() == 0 ? " " : "\n") + rows_of(engine, known, false);
 }
 

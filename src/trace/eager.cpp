@@ -16,6 +16,18 @@ void append(std::vector<uint64_t>& key, const Dims& dims) {
   for (const Dim& d : dims) key.push_back(static_cast<uint64_t>(d.hint()));
 }
 
+/// Lets go of operands at the end of a scope: also of those that an error for want of memory is about.
+class Emptied {
+ public:
+  explicit Emptied(std::vector<Tensor>& tensors) : tensors_(tensors) {}
+  ~Emptied() { tensors_.clear(); }
+  Emptied(const Emptied&) = delete;
+  Emptied& operator=(const Emptied&) = delete;
+
+ private:
+  std::vector<Tensor>& tensors_;
+};
+
 }  // namespace
 
 size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
@@ -28,11 +40,12 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 }
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                             const TensorType& type) {
+                             const TensorType& type, Device device) {
+  const uint64_t place = device.is_host() ? 0 : device.ordinal + uint64_t{1};
   key_.clear();
   key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(attrs.dtype) << 16 |
                  static_cast<uint64_t>(attrs.flag) << 24 | static_cast<uint64_t>(type.dtype) << 32 |
-                 static_cast<uint64_t>(operands.size()) << 40);
+                 static_cast<uint64_t>(operands.size()) << 40 | place << 56);
   key_.push_back(attrs.ints.size());
   for (int64_t i : attrs.ints) key_.push_back(static_cast<uint64_t>(i));
   append(key_, attrs.dims);
@@ -52,8 +65,8 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
   }
 }
 
-EagerExecutor::Entry EagerExecutor::compile(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                                            const TensorType& type) {
+EagerExecutor::Entry EagerExecutor::compile(graph::Backend& backend, const OpDef& op, std::span<const Operand> operands,
+                                            const Attrs& attrs, const TensorType& type) {
   Entry entry;
   entry.symbols = std::make_unique<SymbolTable>();
   graph::Graph graph;
@@ -72,17 +85,18 @@ EagerExecutor::Entry EagerExecutor::compile(const OpDef& op, std::span<const Ope
   }
   const graph::NodeId node = graph.add(op, std::move(args), attrs, type, Span{}, 0);
   graph.outputs.push_back({node, Layout::contiguous(type.shape)});
-  entry.plan = backend_.prepare(graph::compile(std::move(graph)));
+  entry.plan = backend.prepare(graph::compile(std::move(graph)));
   return entry;
 }
 
 Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                          const TensorType& type, bool may_donate) {
-  make_key(op, operands, attrs, type);
+                          const TensorType& type, Device device, bool may_donate) {
+  graph::Backend& backend = devices_.at(device);
+  make_key(op, operands, attrs, type, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
     if (cache_.size() >= kMaxSignatures) cache_.clear();
-    found = cache_.emplace(key_, compile(op, operands, attrs, type)).first;
+    found = cache_.emplace(key_, compile(backend, op, operands, attrs, type)).first;
   }
   std::array<bool, 8> donated{};
   inputs_.clear();
@@ -97,11 +111,11 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
     inputs_.push_back(operand.tensor);
   }
   const bool few = inputs_.size() <= donated.size();
+  const Emptied emptied(inputs_);
   Tensor result;
   const graph::RunError error =
       found->second.plan->run(inputs_, few ? std::span<const bool>(donated.data(), inputs_.size()) : std::span<const bool>(),
                               numbers_, {&result, 1});
-  inputs_.clear();
   if (error) throw Failure(graph::describe(error, found->second.plan->plan().graph));
   return result;
 }

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/plan.h"
+#include "trace/devices.h"
 
 namespace tsl::trace {
 
@@ -14,12 +14,12 @@ namespace tsl::trace {
 /// `table` if given (so that one plan serves all values), else constants.
 class EagerExecutor {
  public:
-  explicit EagerExecutor(graph::Backend& backend) : backend_(backend) {}
+  explicit EagerExecutor(Devices& devices) : devices_(devices) {}
 
-  /// Computes one op. If `may_donate`, operands that nobody else holds may lend their memory to the result.
+  /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds may lend their memory to the result.
   /// Throws Failure for errors that the elements' values cause.
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-             bool may_donate);
+             Device device, bool may_donate);
 
  private:
   using Key = std::vector<uint64_t>;
@@ -31,10 +31,12 @@ class EagerExecutor {
     std::unique_ptr<graph::Executable> plan;
   };
 
-  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type);
-  Entry compile(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type);
+  void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
+                Device device);
+  Entry compile(graph::Backend& backend, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                const TensorType& type);
 
-  graph::Backend& backend_;
+  Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;
   Key key_;                      // reused from call to call
   std::vector<Tensor> inputs_;   // likewise

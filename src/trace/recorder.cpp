@@ -10,24 +10,26 @@ Recorder::~Recorder() {
   }
 }
 
-Tensor Recorder::deferred(uint32_t value, DType dtype, const Layout& layout) {
+Tensor Recorder::deferred(Value value) {
   Ref<TensorData> data(TensorData::make());
-  data->dtype = dtype;
-  data->layout = layout;
+  data->dtype = value.dtype;
+  data->device = value.device;
+  data->layout = value.layout;
   data->recording = this;
-  data->node = value;
+  data->node = static_cast<uint32_t>(values_.size());
+  values_.push_back(std::move(value));
   watched_.emplace_back(data);
   return Tensor(std::move(data));
 }
 
-Tensor Recorder::input(DType dtype, const Layout& layout, uint32_t slot) {
+Tensor Recorder::input(DType dtype, const Layout& layout, uint32_t slot, Device device) {
   Value value;
   value.slot = static_cast<int32_t>(slot);
   value.dtype = dtype;
+  value.device = device;
   value.layout = layout;
   value.layout.offset = 0;
-  values_.push_back(value);
-  return deferred(static_cast<uint32_t>(values_.size()) - 1, value.dtype, value.layout);
+  return deferred(std::move(value));
 }
 
 graph::NodeId Recorder::node_of(uint32_t index) {
@@ -41,7 +43,9 @@ graph::NodeId Recorder::node_of(uint32_t index) {
 }
 
 Tensor Recorder::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                        Span span) {
+                        Span span, Device device) {
+  assert(is_empty() || device == device_);
+  device_ = device;
   std::vector<graph::Arg> args;
   args.reserve(operands.size());
   for (const Operand& operand : operands) {
@@ -59,9 +63,9 @@ Tensor Recorder::record(const OpDef& op, std::span<const Operand> operands, cons
   Value value;
   value.node = graph_.add(op, std::move(args), attrs, type, span, order_++);
   value.dtype = type.dtype;
+  value.device = device;
   value.layout = Layout::contiguous(type.shape);
-  values_.push_back(value);
-  return deferred(static_cast<uint32_t>(values_.size()) - 1, type.dtype, value.layout);
+  return deferred(std::move(value));
 }
 
 void Recorder::watch(const Tensor& view) { watched_.push_back(view); }
@@ -77,6 +81,7 @@ Recorder::Cut Recorder::cut(uint32_t first_slot) {
     graph_.outputs.push_back({value.node, value.layout});
   }
   cut.graph = std::move(graph_);
+  cut.device = device_;
   cut.input_slots = std::move(input_slots_);
   graph_ = {};
   input_slots_.clear();

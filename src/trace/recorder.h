@@ -31,18 +31,22 @@ class Recorder : public Recording {
   const std::shared_ptr<SymbolTable>& shared_symbols() const { return symbols_; }
 
   /// A deferred tensor that stands for the one in `slot` of the run, which is laid out so (its sizes may be symbols).
-  Tensor input(DType dtype, const Layout& layout, uint32_t slot);
-  /// Adds an op and gives its deferred result. All tensor operands must be deferred here.
+  Tensor input(DType dtype, const Layout& layout, uint32_t slot, Device device = {});
+  /// Adds an op and gives its deferred result. All tensor operands must be deferred here; they and the other ops since
+  /// the last cut must be on the same device.
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                Span span);
+                Span span, Device device = {});
   /// Tells the recorder of a view it did not make, so that it knows the view is alive.
   void watch(const Tensor& view);
   uint32_t node_count() const { return graph_.size(); }
   bool is_empty() const { return graph_.size() == graph_.inputs().size(); }
+  /// Where the ops since the last cut run.
+  Device device() const { return device_; }
 
   /// The graph recorded since the last cut. Its outputs are all values that somebody still holds.
   struct Cut {
     graph::Graph graph;
+    Device device;
     std::vector<uint32_t> input_slots;   // of the run, per graph input
     std::vector<uint32_t> values;        // per graph output: the value it computes
   };
@@ -61,14 +65,16 @@ class Recorder : public Recording {
     graph::NodeId node = graph::kNoNode;  // in the present graph
     int32_t slot = -1;
     DType dtype = DType::f32;
+    Device device;
     Layout layout;                        // of the whole value, from its element (0, 0, …)
   };
 
   graph::NodeId node_of(uint32_t value);
-  Tensor deferred(uint32_t value, DType dtype, const Layout& layout);
+  Tensor deferred(Value value);
 
   std::shared_ptr<SymbolTable> symbols_;
   graph::Graph graph_;
+  Device device_;
   std::vector<uint32_t> input_slots_;
   std::vector<Value> values_;
   std::vector<Tensor> watched_;

@@ -36,8 +36,8 @@ bool run_plan(Segment& segment, Run& run, std::span<const bool> donated) {
   return done;
 }
 
-Scalar element(graph::Backend& backend, const Tensor& tensor) {
-  const Tensor host = backend.to_host(tensor);
+Scalar element(Devices& devices, const Tensor& tensor) {
+  const Tensor host = devices.to_host(tensor);
   return load_element(host.dtype(), host.data());
 }
 

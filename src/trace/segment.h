@@ -46,6 +46,6 @@ bool guards_hold(const Segment& segment, Run& run);
 bool run_plan(Segment& segment, Run& run, std::span<const bool> donated);
 
 /// Reads one element on the host.
-Scalar element(graph::Backend& backend, const Tensor& zero_dimensional);
+Scalar element(Devices& devices, const Tensor& zero_dimensional);
 
 }  // namespace tsl::trace

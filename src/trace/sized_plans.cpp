@@ -24,8 +24,8 @@ void add_inputs(const Symbol* symbol, std::vector<uint32_t>& ids) {
 
 }  // namespace
 
-SizedPlans::SizedPlans(graph::Backend& backend, graph::Graph graph, const graph::CompileLog* log)
-    : backend_(backend), log_(log), graph_(std::move(graph)) {
+SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::CompileLog* log)
+    : devices_(devices), device_(device), log_(log), graph_(std::move(graph)) {
   find_size_symbols();
 }
 
@@ -61,6 +61,7 @@ bool SizedPlans::fits(const Entry& entry, std::span<const Scalar> symbols) const
 }
 
 graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
+  graph::Backend& backend = devices_.at(device_);
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return fits(e, symbols); });
   if (found != entries_.end()) {
     if (found != entries_.begin()) std::rotate(entries_.begin(), found, found + 1);
@@ -68,7 +69,7 @@ graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   }
   Entry entry;
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
-  entry.plan = backend_.prepare(graph::compile(graph::with_sizes(graph_, symbols), log_));
+  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), log_));
   if (entries_.size() == kMaxSizes) entries_.pop_back();
   entries_.insert(entries_.begin(), std::move(entry));
   return *entries_.front().plan;

@@ -7,16 +7,17 @@
 #include <span>
 #include <vector>
 
-#include "graph/plan.h"
+#include "trace/devices.h"
 
 namespace tsl::trace {
 
 class SizedPlans {
  public:
   /// `graph` must compute something. `log` may be null; else it must outlive this.
-  SizedPlans(graph::Backend& backend, graph::Graph graph, const graph::CompileLog* log);
+  SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::CompileLog* log);
 
-  /// The plan for the sizes of this run, given the values of all symbols. The reference is good until the next call.
+  /// The plan for the sizes of this run, given the values of all symbols. The reference is good until the next call,
+  /// and the plan ready to run.
   /// Throws Failure (memory) if a tensor of the segment would be too large to exist.
   graph::Executable& at(std::span<const Scalar> symbols);
 
@@ -31,7 +32,8 @@ class SizedPlans {
   void find_size_symbols();
   bool fits(const Entry& entry, std::span<const Scalar> symbols) const;
 
-  graph::Backend& backend_;
+  Devices& devices_;
+  Device device_;
   const graph::CompileLog* log_;
   graph::Graph graph_;
   std::vector<uint32_t> size_symbols_;  // ids of the inputs that extents and strides are computed from

@@ -288,6 +288,53 @@ TEST_CASE("strided loads and stores", "[kernels]") {
   }
 }
 
+namespace {
+
+/// The order of running sums and products, straight from kernels.h: what comes before each value, and with it.
+template <class A, class Combine> std::vector<A> before_each(const std::vector<A>& values, A neutral, Combine combine) {
+  std::vector<A> own(values.size(), neutral), totals;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i % cpu::kScanBlock != 0) own[i] = combine(own[i - 1], values[i - 1]);
+    if (i % cpu::kScanBlock == cpu::kScanBlock - 1 || i + 1 == values.size()) totals.push_back(combine(own[i], values[i]));
+  }
+  if (totals.size() <= 1) return own;
+  const std::vector<A> above = before_each(totals, neutral, combine);
+  for (size_t i = 0; i < values.size(); ++i) own[i] = combine(above[i / cpu::kScanBlock], own[i]);
+  return own;
+}
+
+template <class A, class Combine> std::vector<A> scanned(const std::vector<A>& values, A neutral, Combine combine) {
+  std::vector<A> sums(values.size()), totals;
+  for (size_t i = 0; i < values.size(); ++i) {
+    sums[i] = i % cpu::kScanBlock == 0 ? values[i] : combine(sums[i - 1], values[i]);
+    if (i % cpu::kScanBlock == cpu::kScanBlock - 1 || i + 1 == values.size()) totals.push_back(sums[i]);
+  }
+  const std::vector<A> before = before_each(totals, neutral, combine);
+  for (size_t i = 0; i < values.size(); ++i) sums[i] = combine(before[i / cpu::kScanBlock], sums[i]);
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("running sums and products of floats keep their order on every instruction set", "[kernels]") {
+  Random random(3);
+  for (const size_t n : {1, 31, 32, 33, 100, 128, 1000, 1024, 1025, 40'000, 1'100'000}) {
+    std::vector<float> values(n);
+    for (float& value : values) value = static_cast<float>(random.unit() * 2 - 0.5);
+    values[n / 2] = -0.0f;
+    const std::vector<float> sums = scanned(values, -0.0f, [](float a, float b) { return a + b; });
+    const std::vector<float> products = scanned(values, 1.0f, [](float a, float b) { return a * b; });
+    for (Isa isa : isas()) {
+      INFO(n);
+      std::vector<float> out(n);
+      cpu::kernels(isa).cumsum[index(DType::f32)](out.data(), values.data(), n);
+      CHECK(std::memcmp(out.data(), sums.data(), n * sizeof(float)) == 0);
+      cpu::kernels(isa).cumprod[index(DType::f32)](out.data(), values.data(), n);
+      CHECK(std::memcmp(out.data(), products.data(), n * sizeof(float)) == 0);
+    }
+  }
+}
+
 TEST_CASE("scans and iota", "[kernels]") {
   const std::vector<int8_t> v = {100, 100, 100};
   std::vector<int64_t> sums(3);

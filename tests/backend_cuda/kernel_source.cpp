@@ -151,9 +151,10 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
   CHECK_FALSE(contains(narrow[0].body, "_wide("));
   CHECK(wide[0].grid[0] == (33000 / 4 + 255) / 256);
   CHECK(narrow[0].grid[0] == (33000 + 255) / 256);
-  const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)), odd = stages_of(scaled_sum({7, 3}));
+  const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)), odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
   CHECK(contains(halves[0].name, "x8"));
-  CHECK(contains(odd[0].body, "for (Index j = i;"));  // 21 elements: the last one alone
+  CHECK(contains(odd[0].body, "for (Index j = i;"));  // the last 3 of 21003, alone
+  CHECK(few[0].wide.empty());
 }
 
 TEST_CASE("kernels of other sizes share their source") {

@@ -229,7 +229,6 @@ TEST_CASE("scattering adds and replaces in order of the index", "[cuda]") {
   Generator generator(8);
   for (const DType dtype : kAll) {
     for (const Op op : {Op::scatter, Op::scatter_add}) {
-      if (op == Op::scatter_add && dtype == DType::boolean) continue;
       for (const int64_t columns : {1, 2, 5, 16, 17, 40, 150}) {
         for (const int64_t picked : {0, 1, 20, 600, 5000}) {
           for (const int64_t rows : {1, 3, 700}) {
@@ -384,8 +383,8 @@ TEST_CASE("long rows and many of them", "[cuda][large]") {
     INFO(describe(x.dtype, x.shape));
     devices.compare(graph, {devices.random(x, values, 21)});
   };
-  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::i64}) {
-    for (const Shape& shape : {Shape{3'000'001}, Shape{3, 400'000}, Shape{2100, 1500}, Shape{200'000, 11}, Shape{40'000, 48}}) {
+  for (const DType dtype : {DType::f16, DType::f32, DType::i64}) {
+    for (const Shape& shape : {Shape{3'000'001}, Shape{3, 400'000}, Shape{2100, 1500}, Shape{20'000, 48}}) {
       const Lying x = plain(shape, dtype);
       for (int axis = 0; axis < shape.rank(); ++axis) {
         check(scan(Op::cumsum, x, axis), x, Values::many);

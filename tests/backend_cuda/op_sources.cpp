@@ -1,5 +1,6 @@
 // The source that is generated for ops with kernels of their own: every family compiles, for every dtype and form. What
 // the kernels compute is tested in op_kernels.cpp.
+#include <future>
 #include <map>
 #include <set>
 
@@ -71,7 +72,11 @@ class Corpus {
     if (!nvrtc) TSL_SKIP(why);
     cuda::Program program{prelude(), {}};
     for (const auto& [name, source] : sources_) program.kernels.push_back(&source);
-    for (const char* arch : {"sm_80", "sm_90"}) CHECK_NOTHROW(nvrtc->compile(program, arch));
+    std::vector<std::future<Cubin>> cubins;
+    for (const char* arch : {"sm_80", "sm_90"}) {
+      cubins.push_back(std::async(std::launch::async, [&nvrtc, &program, arch] { return nvrtc->compile(program, arch); }));
+    }
+    for (std::future<Cubin>& cubin : cubins) CHECK_NOTHROW(cubin.get());
   }
 
  private:

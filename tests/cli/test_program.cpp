@@ -10,6 +10,9 @@
 
 #include "catch.h"
 #include "cli/program.h"
+#ifdef TSL_HAS_CUDA
+#include "backend/cuda/disk_cache.h"
+#endif
 
 namespace fs = std::filesystem;
 
@@ -157,3 +160,89 @@ TEST_CASE("tsl test compares output and errors on both tiers") {
   CHECK(fails("\nerror(\"e\")\n# expect error: e\n"));
   CHECK(fails("error(\"other\")  # expect error: e\n"));
 }
+
+// ---- Memory ----------------------------------------------------------------------------------------------------
+
+TEST_CASE("a limit on memory is an error with sizes and the line, and the session goes on") {
+  const Outcome failed = run({"--memory-limit", "1MiB", "-e", "let x = zeros([10])\nlet y = ones([1000000])"});
+  CHECK(failed.code == 1);
+  CHECK(failed.err.find("error[memory]: out of memory: 3.8 MiB asked for") == 0);
+  CHECK(failed.err.find("limit 1.0 MiB") != std::string::npos);
+  CHECK(failed.err.find("<command line>:2:9") != std::string::npos);
+  CHECK(run({"--memory-limit", "1M"}, "let y = ones([1000000])\nsum(ones([100])).item()\n").out == "100.0\n");
+  CHECK(run({"--memory-limit", "8M", "-e", "print(sum(ones([1000000])).item())"}).out == "1000000.0\n");
+  for (const char* wrong : {"", "0", "-1", "1Q", "many", "1 2"}) {
+    CAPTURE(wrong);
+    CHECK(run({"--memory-limit", wrong, "-e", "1"}).code == 2);
+  }
+  CHECK(run({"--cuda-graphs", "off", "-e", "print(1)"}).out == "1\n");
+  CHECK(run({"--cuda-graphs", "never", "-e", "1"}).code == 2);
+}
+
+// ---- tsl cache -------------------------------------------------------------------------------------------------
+
+#ifdef TSL_HAS_CUDA
+
+namespace {
+
+/// A folder for the cache of one test.
+class CacheFolder {
+ public:
+  CacheFolder() : path_((fs::temp_directory_path() / ("tsl_cli_cache_" + std::to_string(getpid()))).string()) {
+    fs::remove_all(path_);
+    if (const char* before = std::getenv("TSL_CACHE_DIR")) before_ = before;
+    setenv("TSL_CACHE_DIR", path_.c_str(), 1);
+  }
+  ~CacheFolder() {
+    before_.empty() ? unsetenv("TSL_CACHE_DIR") : setenv("TSL_CACHE_DIR", before_.c_str(), 1);
+    fs::remove_all(path_);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+  /// Keeps an entry of so many bytes.
+  void store(const std::string& key, size_t bytes) const {
+    REQUIRE(cuda::DiskCache(path_).store(cuda::Digester().add(key).digest(), cuda::Bytes(bytes)));
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_, before_;
+};
+
+}  // namespace
+
+TEST_CASE("tsl cache shows, clears and caps the kernels on disk") {
+  const CacheFolder folder;
+  CHECK(run({"cache"}).out == "folder   " + folder.path() + "/kernels\nentries  0\nsize     0 B of at most 1.0 GiB\n");
+  CHECK_FALSE(fs::exists(folder.path()));  // looking changes nothing
+  for (int i = 0; i < 10; ++i) folder.store(std::to_string(i), 10'000);
+  CHECK(run({"cache"}).out.find("entries  10\nsize     98.3 KiB of at most 1.0 GiB\n") != std::string::npos);
+
+  const Outcome capped = run({"cache", "cap", "50KiB"});
+  CHECK(capped.code == 0);
+  CHECK(capped.out.find("entries  4\nsize     39.3 KiB of at most 50.0 KiB\n") != std::string::npos);
+  CHECK(cuda::DiskCache(folder.path()).cap() == 50 << 10);  // for everybody
+  CHECK(run({"cache"}).out == capped.out);
+
+  CHECK(run({"cache", "clear"}).out == "removed 4 entries, 39.3 KiB\n");
+  CHECK(run({"cache"}).out.find("entries  0\nsize     0 B of at most 50.0 KiB\n") != std::string::npos);
+}
+
+TEST_CASE("tsl cache with a wrong argument, or nowhere to write") {
+  const CacheFolder folder;
+  CHECK(run({"cache", "drop"}).code == 2);
+  CHECK(run({"cache", "cap"}).code == 2);
+  CHECK(run({"cache", "cap", "much"}).code == 2);
+  CHECK(run({"cache", "cap", "1M", "2M"}).code == 2);
+  CHECK(run({"cache", "--help"}).code == 0);
+  std::ofstream(folder.path()) << "in the way";
+  CHECK(run({"cache"}).code == 0);
+  CHECK(run({"cache", "cap", "1M"}).code == 1);
+  CHECK(run({"cache", "cap", "1M"}).err.find("error[io]: cannot write to") == 0);
+}
+
+TEST_CASE("elsewhere cache is a name like any other") {
+  CHECK(run({script("args.tsl", "print(args())"), "cache", "clear"}).out == "[\"cache\", \"clear\"]\n");
+}
+
+#endif

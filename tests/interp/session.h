@@ -10,10 +10,12 @@
 
 namespace tsl {
 
-/// Engines of tests run on the device that $TSL_TEST_DEVICE names; by default, the CPU.
+/// Engines of tests make tensors on the device that $TSL_TEST_DEVICE names; by default, the CPU, or else on the backend
+/// that a test brings with it.
 inline EngineOptions on_test_device(EngineOptions options) {
   const char* device = std::getenv("TSL_TEST_DEVICE");
-  if (device && options.device.empty()) options.device = device;
+  if (options.device.empty() && !options.open_backend) options.device = device ? device : "cpu";
+  options.show_device = false;  // what is expected is the same on every device
   return options;
 }
 

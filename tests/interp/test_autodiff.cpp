@@ -135,6 +135,7 @@ const std::map<Op, Use>& uses() {
        {{"x @ x.T", "x @ row", "row[:3] @ x ** 2", "stack([x, x * x]) @ other.T",
          "einsum(\"ij,kj->ik\", x, x * x)", "outer(x[0], x[1])"}}},
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
+      {Op::to_device, {{"(x ** 2).to(x.device)"}}},  // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows
   };
   return table;

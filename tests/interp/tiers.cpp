@@ -19,7 +19,28 @@ std::string describe_failure(Engine& engine, const Error& error) {
   return fmt::format("error[{}] line {}: {}\n", name_of(error.kind), line, error.message);
 }
 
-/// The first line in which two texts differ.
+/// What `run` prints in an engine of these options, then the error it ends in.
+template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions options) {
+  options.compile_annotated = tier != Tier::eager;
+  options.compile_all = tier == Tier::everything;
+  options.seed = 7;
+  Engine engine(on_test_device(std::move(options)));
+  std::string text;
+  engine.output = [&](std::string_view printed) {
+    if (text.size() < kMaxOutput) text += printed;
+  };
+  try {
+    run(engine);
+  } catch (const Failure& failure) {
+    text += describe_failure(engine, failure.error());
+  } catch (const std::exception& exception) {
+    text += fmt::format("exception: {}\n", exception.what());
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string first_difference(const std::string& a, const std::string& b) {
   size_t at = 0;
   while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
@@ -31,27 +52,18 @@ std::string first_difference(const std::string& a, const std::string& b) {
   return fmt::format("  interpreted: {}\n  compiled:    {}\n", line(a), line(b));
 }
 
-}  // namespace
+std::string outcome(const std::string& program, Tier tier, EngineOptions options) {
+  return outcome_of([&](Engine& engine) { engine.run("program.tsl", program); }, tier, std::move(options));
+}
 
 std::string outcome(const std::string& program, Tier tier, int threads) {
   EngineOptions options;
-  options.compile_annotated = tier != Tier::eager;
-  options.compile_all = tier == Tier::everything;
   options.threads = threads;
-  options.seed = 7;
-  Engine engine(on_test_device(options));
-  std::string text;
-  engine.output = [&](std::string_view printed) {
-    if (text.size() < kMaxOutput) text += printed;
-  };
-  try {
-    engine.run("program.tsl", program);
-  } catch (const Failure& failure) {
-    text += describe_failure(engine, failure.error());
-  } catch (const std::exception& exception) {
-    text += fmt::format("exception: {}\n", exception.what());
-  }
-  return text;
+  return outcome(program, tier, options);
+}
+
+std::string outcome_of_script(const std::string& path, Tier tier, EngineOptions options) {
+  return outcome_of([&](Engine& engine) { engine.run_file(path); }, tier, std::move(options));
 }
 
 std::string disagreement(const std::string& program, int threads) {

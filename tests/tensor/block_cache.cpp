@@ -135,3 +135,17 @@ TEST_CASE("bytes are told in units a person reads") {
   CHECK(describe_bytes(1536) == "1.5 KiB");
   CHECK(describe_bytes(uint64_t{80} << 30) == "80.0 GiB");
 }
+
+TEST_CASE("bytes are read as they are told, and as people write them") {
+  CHECK(parse_bytes("4096") == 4096);
+  CHECK(parse_bytes("0") == 0);
+  CHECK(parse_bytes("1.5 KiB") == 1536);
+  CHECK(parse_bytes("512M") == uint64_t{512} << 20);
+  CHECK(parse_bytes("2gb") == uint64_t{2} << 30);
+  CHECK(parse_bytes("80.0 GiB") == uint64_t{80} << 30);
+  CHECK(parse_bytes("1023 B") == 1023);
+  for (const char* wrong : {"", " ", "M", "-1", "1 2", "1Q", "1Mi b", "1MM", "1e3", "nan", "inf", "9E", "99999999999999999999", "1.2.3"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_bytes(wrong));
+  }
+}

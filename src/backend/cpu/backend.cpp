@@ -35,6 +35,7 @@ class CpuExecutable : public graph::Executable {
     state.pool = &backend_.pool();
     state.scratch = &backend_.scratch();
     state.shared = &backend_.shared_scratch();
+    backend_.count_launches(plan_.launches.size());
     for (const std::vector<uint32_t>& launch : plan_.launches) {
       run_launch(launch, state);
       if (state.error) break;
@@ -81,6 +82,17 @@ CpuBackend::CpuBackend(int threads, Isa isa) : table_(kernels(isa)), pool_(threa
 
 std::unique_ptr<graph::Executable> CpuBackend::prepare(Plan plan) {
   return std::make_unique<CpuExecutable>(*this, std::move(plan));
+}
+
+graph::Counters CpuBackend::counters() const {
+  const Allocator::Stats memory = allocator_.stats();
+  graph::Counters out;
+  out.kernels = launches_;
+  out.driver_allocations = memory.system_allocations;
+  out.memory = memory.live_bytes;
+  out.memory_peak = memory.peak_bytes;
+  out.memory_cached = memory.cached_bytes;
+  return out;
 }
 
 }  // namespace tsl::cpu

@@ -18,11 +18,16 @@ class CpuBackend : public graph::Backend {
   explicit CpuBackend(int threads = 0, Isa isa = best_isa());
   Allocator& allocator() override { return allocator_; }
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
+  graph::Counters counters() const override;
+
+  /// The most bytes that tensors and the cache may take.
+  void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }
 
   ThreadPool& pool() { return pool_; }
   const KernelTable& table() const { return table_; }
   std::vector<Scratch>& scratch() { return scratch_; }
   Scratch& shared_scratch() { return shared_; }
+  void count_launches(size_t launches) { launches_ += launches; }
 
  private:
   const KernelTable& table_;
@@ -30,6 +35,7 @@ class CpuBackend : public graph::Backend {
   ThreadPool pool_;
   std::vector<Scratch> scratch_;
   Scratch shared_;
+  uint64_t launches_ = 0;
 };
 
 }  // namespace tsl::cpu

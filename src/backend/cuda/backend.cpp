@@ -8,12 +8,31 @@ namespace {
 
 class CudaBackend : public graph::Backend {
  public:
-  CudaBackend(int ordinal, graph::Backend& host) : gpu_(ordinal, host) {}
+  CudaBackend(int ordinal, graph::Backend& host, const BackendOptions& options) : gpu_(ordinal, host, options) {}
 
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
   Tensor to_device(const Tensor& host) override { return move_to_device(gpu_, host); }
   Tensor to_host(const Tensor& tensor) override { return move_to_host(gpu_, tensor); }
+  void activate() override { gpu_.device.make_current(); }
+
+  graph::Counters counters() const override {
+    const Counters& device = gpu_.device.counters();
+    const Allocator::Stats memory = gpu_.allocator.stats();
+    graph::Counters out;
+    out.kernels = device.kernel_launches + device.graph_kernels;
+    out.graph_launches = device.graph_launches;
+    out.bytes_to_device = device.bytes_to_device;
+    out.bytes_to_host = device.bytes_to_host;
+    out.bytes_on_device = device.bytes_on_device;
+    out.driver_allocations = device.driver_allocations;
+    out.kernels_compiled = gpu_.kernels.stats().compiled;
+    out.kernels_from_disk = gpu_.kernels.stats().from_disk;
+    out.memory = memory.live_bytes;
+    out.memory_peak = memory.peak_bytes;
+    out.memory_cached = memory.cached_bytes;
+    return out;
+  }
 
  private:
   Gpu gpu_;
@@ -21,8 +40,10 @@ class CudaBackend : public graph::Backend {
 
 }  // namespace
 
-std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host) {
-  return std::make_unique<CudaBackend>(ordinal, host);
+void check_device(int ordinal) { check_ordinal(*Driver::open(), ordinal); }
+
+std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options) {
+  return std::make_unique<CudaBackend>(ordinal, host, options);
 }
 
 }  // namespace tsl::cuda

@@ -1,14 +1,24 @@
 // A GPU as a backend: its memory, its kernels, and plans run on it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "graph/plan.h"
 
 namespace tsl::cuda {
 
+struct BackendOptions {
+  bool graphs = true;         // kernels are launched as CUDA graphs; if not, one by one
+  uint64_t memory_limit = 0;  // the most bytes to take from the device; 0 for all it has
+  bool tf32 = false;          // products of f32 may round their operands to 11 bits
+};
+
+/// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`. Opens nothing on it.
+void check_device(int ordinal);
+
 /// Opens GPU `ordinal`. Ops that have no kernel for it yet run on `host`, which must outlive the backend and whose
 /// memory takes tensors that are read. Belongs to one engine. Throws Failure (device) naming what is missing.
-std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host);
+std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options = {});
 
 }  // namespace tsl::cuda

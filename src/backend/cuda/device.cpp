@@ -4,12 +4,15 @@
 
 namespace tsl::cuda {
 
+void check_ordinal(const Driver& driver, int ordinal) {
+  const int count = driver.device_count();
+  if (ordinal >= 0 && ordinal < count) return;
+  if (count == 1) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
+  fail(ErrorKind::device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
+}
+
 Device::Device(int ordinal) : driver_(Driver::open()), ordinal_(ordinal) {
-  if (ordinal < 0 || ordinal >= driver_->device_count()) {
-    const int count = driver_->device_count();
-    if (count == 1) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
-    fail(ErrorKind::device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
-  }
+  check_ordinal(*driver_, ordinal);
   check(driver_->cuDeviceGet(&device_, ordinal), "opening the GPU");
   read_properties();
   check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "opening the GPU");

@@ -16,8 +16,9 @@ struct Counters {
   uint64_t bytes_to_device = 0;
   uint64_t bytes_to_host = 0;
   uint64_t bytes_on_device = 0;      // copied within the device by Device::copy_on_device
-  uint64_t kernel_launches = 0;      // outside graphs
+  uint64_t kernel_launches = 0;      // outside graphs; a product by cuBLASLt is one
   uint64_t graph_launches = 0;
+  uint64_t graph_kernels = 0;        // launched by those
   uint64_t driver_allocations = 0;   // calls of cuMemAlloc
 };
 
@@ -36,6 +37,9 @@ struct Properties {
   int l2_bytes = 0;
   uint64_t total_memory = 0;
 };
+
+/// Fails (device) if the driver sees no such GPU.
+void check_ordinal(const Driver& driver, int ordinal);
 
 struct Launch {
   CUfunction function = nullptr;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -200,14 +201,13 @@ std::string default_cache_folder() {
   return {};
 }
 
-DiskCache::DiskCache(const std::string& folder, uint64_t cap)
+DiskCache::DiskCache(const std::string& folder, std::optional<uint64_t> cap)
     : folder_(folder.empty() ? std::string() : folder + "/kernels"), cap_(cap) {}
 
 std::string DiskCache::path_of(const Digest& key) const {
   return folder_ + "/" + key.text() + std::string(kSuffix);
 }
 
-/// Nobody else may have put kernels there.
 bool DiskCache::is_trusted() const {
   struct stat info;
   if (stat(folder_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
@@ -226,15 +226,34 @@ std::optional<Bytes> DiskCache::find(const Digest& key) const {
 }
 
 bool DiskCache::store(const Digest& key, std::span<const std::byte> payload) const {
-  if (folder_.empty() || payload.size() > kMaxEntry - sizeof(Header)) return false;
-  if (!make_folders(folder_) || !is_trusted()) return false;
+  return payload.size() <= kMaxEntry - sizeof(Header) && write(path_of(key), encode_entry(key, payload));
+}
+
+/// A file that appears whole, in a folder that is made if it is not there.
+bool DiskCache::write(const std::string& target, std::span<const std::byte> bytes) const {
+  if (folder_.empty() || !make_folders(folder_) || !is_trusted()) return false;
   std::string path = folder_ + "/" + std::string(kNewPrefix) + "XXXXXX";
   File file(::mkostemp(path.data(), O_CLOEXEC));
   if (!file) return false;
-  const bool is_written = write_all(file, encode_entry(key, payload));
-  if (file.close() && is_written && ::rename(path.c_str(), path_of(key).c_str()) == 0) return true;
+  const bool is_written = write_all(file, bytes);
+  if (file.close() && is_written && ::rename(path.c_str(), target.c_str()) == 0) return true;
   ::unlink(path.c_str());
   return false;
+}
+
+uint64_t DiskCache::cap() const {
+  if (cap_) return *cap_;
+  const File file(::open(path_of_cap().c_str(), O_RDONLY | O_CLOEXEC));
+  const std::optional<Bytes> bytes = file && is_trusted() ? read_all(file) : std::nullopt;
+  if (!bytes) return kDefaultCap;
+  uint64_t cap = 0;
+  const auto* text = reinterpret_cast<const char*>(bytes->data());
+  return std::from_chars(text, text + bytes->size(), cap).ec == std::errc() ? cap : kDefaultCap;
+}
+
+bool DiskCache::set_cap(uint64_t bytes) const {
+  const std::string text = fmt::format("{}\n", bytes);
+  return write(path_of_cap(), std::as_bytes(std::span(text.data(), text.size())));
 }
 
 DiskCache::Usage DiskCache::usage() const {
@@ -251,11 +270,12 @@ void DiskCache::trim() const {
   std::vector<EntryFile> entries = entries_in(folder_);
   uint64_t total = 0;
   for (const EntryFile& entry : entries) total += entry.bytes;
-  if (total <= cap_) return;
+  const uint64_t cap = this->cap();
+  if (total <= cap) return;
   std::sort(entries.begin(), entries.end(), [](const EntryFile& a, const EntryFile& b) {
     return a.used != b.used ? a.used < b.used : a.path < b.path;
   });
-  const uint64_t goal = cap_ - cap_ / 8;  // so that not every new entry has to look for another to go
+  const uint64_t goal = cap - cap / 8;  // so that not every new entry has to look for another to go
   for (const EntryFile& entry : entries) {
     if (total <= goal) break;
     std::error_code ignored;

@@ -50,10 +50,10 @@ std::string default_cache_folder();
 /// the same folder; entries appear whole (written under another name, then renamed).
 class DiskCache {
  public:
-  static constexpr uint64_t kDefaultCap = uint64_t{512} << 20;
+  static constexpr uint64_t kDefaultCap = uint64_t{1} << 30;
 
-  /// "" for no cache at all.
-  explicit DiskCache(const std::string& folder, uint64_t cap = kDefaultCap);
+  /// "" for no cache at all. The cap is the folder's own unless given.
+  explicit DiskCache(const std::string& folder, std::optional<uint64_t> cap = {});
 
   std::optional<Bytes> find(const Digest& key) const;
   /// Whether the entry lies on disk now.
@@ -64,7 +64,10 @@ class DiskCache {
     uint64_t bytes = 0;
   };
   Usage usage() const;
-  uint64_t cap() const { return cap_; }
+  /// The most bytes that entries may take, after trim().
+  uint64_t cap() const;
+  /// Sets the folder's cap, for all who use it from now on. Whether that was possible.
+  bool set_cap(uint64_t bytes) const;
   /// Removes entries not used for longest until the rest fits the cap with some room to grow, if it does not fit.
   void trim() const;
   /// Removes every entry.
@@ -73,12 +76,15 @@ class DiskCache {
   /// Where entries lie; "" for no cache.
   const std::string& folder() const { return folder_; }
   std::string path_of(const Digest& key) const;
-
- private:
+  /// Whether the folder is there, and nobody else may have put kernels into it.
   bool is_trusted() const;
 
+ private:
+  std::string path_of_cap() const { return folder_ + "/cap"; }
+  bool write(const std::string& path, std::span<const std::byte> bytes) const;
+
   std::string folder_;
-  uint64_t cap_;
+  std::optional<uint64_t> cap_;
 };
 
 }  // namespace tsl::cuda

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <unordered_map>
+#include <optional>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/op.h"
+#include "backend/cuda/product.h"
+#include "backend/cuda/program.h"
 #include "backend/cuda/sequence.h"
 #include "base/error.h"
 #include "graph/plan_memory.h"
@@ -19,69 +20,32 @@ using graph::RunError;
 
 namespace {
 
-/// templates.cuh has the same.
-struct ErrorCell {
-  uint32_t lock, order, node, padding;
-  int64_t element, value;
-};
-constexpr ErrorCell kNoError{0, ~0u, 0, 0, INT64_MAX, 0};
-
 /// Stages with their functions.
 struct Ready {
   std::vector<Stage> stages;
   std::vector<CUfunction> functions;
 };
 
-/// What one launch of the plan becomes: kernels that may run in any order, with wide accesses and, for buffers that are
-/// not aligned for them, without.
+/// One launch of the plan: kernels, or a product.
 struct Unit {
-  std::vector<Stage> wide, narrow;   // equally many
-  uint64_t scratch_bytes = 0;
+  LaunchStages stages;
   Ready ready_wide, ready_narrow;    // loaded when first needed
+  std::optional<PlanProduct> product;
 };
 
-/// What runs one after another: kernels as one sequence, or an op with a kernel of its own.
+/// What runs one after another: kernels and products as one sequence, or an op that is neither.
 struct Step {
   uint32_t op = 0;                             // kernel of the plan
   std::vector<size_t> units;
   std::unique_ptr<KernelSequence> sequence;    // null for an op
 };
 
-/// Stages of equal source share tables.
-std::vector<Stage> tabled(const std::vector<Stage>& stages, const std::vector<size_t>& group) {
-  std::vector<Stage> out;
-  std::vector<std::vector<const Stage*>> groups;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    groups.resize(std::max(groups.size(), group[i] + 1));
-    groups[group[i]].push_back(&stages[i]);
-  }
-  for (const std::vector<const Stage*>& members : groups) out.push_back(members.size() == 1 ? *members[0] : make_table(members));
-  return out;
-}
-
-/// Which stages share a table: those whose sources are equal with and without wide accesses, as many as a table holds.
-std::vector<size_t> find_groups(const std::vector<Stage>& wide, const std::vector<Stage>& narrow) {
-  struct Open {
-    size_t number, words;
-  };
-  std::unordered_map<std::string, Open> open;
-  std::vector<size_t> group;
-  size_t count = 0;
-  for (size_t i = 0; i < wide.size(); ++i) {
-    const size_t words = wide[i].arguments.size() + 1;
-    const auto [at, is_new] = open.try_emplace(wide[i].source + narrow[i].source, Open{count, 0});
-    if (is_new || at->second.words + words > kMaxTableWords) at->second = {count++, 0};
-    at->second.words += words;
-    group.push_back(at->second.number);
-  }
-  return group;
-}
-
 class CudaExecutable : public graph::Executable {
  public:
   CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
     for (const Kernel& kernel : plan_.kernels) {
-      for (graph::NodeId id : kernel.nodes) may_fail_ |= kernel.kind != graph::Template::op && plan_.graph[id].def().fallible;
+      const bool is_generated = kernel.kind != graph::Template::op || has_generated_kernels(kernel, plan_);
+      for (graph::NodeId id : kernel.nodes) may_fail_ |= is_generated && plan_.graph[id].def().fallible;
     }
     for (const std::vector<uint32_t>& launch : plan_.launches) add_launch(launch);
     load_all();
@@ -95,13 +59,14 @@ class CudaExecutable : public graph::Executable {
     for (const Tensor& input : inputs) {
       if (input.device().kind != tsl::Device::Kind::cuda) fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(input));
     }
-    memory_.place(inputs, donated);
+    // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
+    memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);
     RunError error;
     try {
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
-      if (may_fail_) gpu_.device.copy_to_device(address_of(gpu_.error_cell->data()), &kNoError, sizeof kNoError);
+      prepare_sequences(symbols);
       error = run_steps(symbols);
-      if (!error && may_fail_) error = read_error();
+      if (!error && may_fail_) error = gpu_.errors.take();
     } catch (...) {
       release();
       throw;
@@ -113,48 +78,54 @@ class CudaExecutable : public graph::Executable {
 
  private:
   void add_launch(const std::vector<uint32_t>& launch) {
-    const bool is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
-    if (is_op || steps_.empty() || !steps_.back().sequence) steps_.emplace_back();
+    std::optional<PlanProduct> product = product_of(plan_.kernels[launch[0]]);
+    const bool is_apart = is_op(plan_, launch) && !product;
+    if (is_apart || steps_.empty() || !steps_.back().sequence) steps_.emplace_back();
     Step& step = steps_.back();
-    if (is_op) {
+    if (is_apart) {
       step.op = launch[0];
+      takes_memory_ = true;
       return;
     }
-    if (!step.sequence) step.sequence = std::make_unique<KernelSequence>(gpu_.device);
+    if (!step.sequence) step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs);
+    std::vector<KernelCall>& calls = step.sequence->calls();
     step.units.push_back(units_.size());
-    units_.push_back(make_unit(launch));
-    step.sequence->calls().resize(step.sequence->calls().size() + units_.back().wide.size());
+    if (product) {
+      calls.emplace_back();
+      calls.back().name = "a product";
+      calls.back().enqueue = [&matmul = gpu_.matmul(), problem = product->product()](const std::vector<uint64_t>& at) {
+        matmul.run(problem, at[0], at[1], at[2]);
+      };
+      units_.push_back({{}, {}, {}, std::move(product)});
+      return;
+    }
+    units_.push_back({stages_of(plan_, launch), {}, {}, {}});
+    const LaunchStages& stages = units_.back().stages;
+    scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
+    calls.resize(calls.size() + stages.wide.size());
   }
 
-  Unit make_unit(const std::vector<uint32_t>& launch) {
-    Unit unit;
-    for (uint32_t k : launch) {
-      KernelProgram wide = generate(plan_.kernels[k], plan_, true), narrow = generate(plan_.kernels[k], plan_, false);
-      unit.scratch_bytes = std::max(unit.scratch_bytes, wide.scratch_bytes);
-      std::move(wide.stages.begin(), wide.stages.end(), std::back_inserter(unit.wide));
-      std::move(narrow.stages.begin(), narrow.stages.end(), std::back_inserter(unit.narrow));
-    }
-    scratch_bytes_ = std::max(scratch_bytes_, unit.scratch_bytes);
-    if (launch.size() > 1) {
-      const std::vector<size_t> group = find_groups(unit.wide, unit.narrow);
-      unit.wide = tabled(unit.wide, group);
-      unit.narrow = tabled(unit.narrow, group);
-    }
-    return unit;
+  /// The product that the kernel is, if its operands can be taken as they lie.
+  std::optional<PlanProduct> product_of(const Kernel& kernel) const {
+    if (kernel.kind != graph::Template::op || plan_.graph[kernel.op_node].op != Op::matmul) return {};
+    if (!is_float(plan_.graph[kernel.op_node].dtype)) return {};
+    PlanProduct product(plan_, kernel, gpu_.options.tf32);
+    if (product.is_empty() || product.needs_copy(0) || product.needs_copy(1)) return {};
+    return product;
   }
 
   /// All at once: the cache compiles them side by side.
   void load_all() {
     std::vector<KernelSource> sources;
     for (const Unit& unit : units_) {
-      for (const Stage& stage : unit.wide) sources.push_back({stage.name, stage.source});
+      for (const Stage& stage : unit.stages.wide) sources.push_back({stage.name, stage.source});
     }
     const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     auto next = functions.begin();
     for (Unit& unit : units_) {
-      unit.ready_wide.stages = unit.wide;
-      unit.ready_wide.functions.assign(next, next + static_cast<ptrdiff_t>(unit.wide.size()));
-      next += static_cast<ptrdiff_t>(unit.wide.size());
+      const auto end = next + static_cast<ptrdiff_t>(unit.stages.wide.size());
+      unit.ready_wide = {unit.stages.wide, {next, end}};
+      next = end;
     }
   }
 
@@ -165,24 +136,35 @@ class CudaExecutable : public graph::Executable {
     ready.stages = stages;
   }
 
+  void prepare_sequences(std::span<const Scalar> symbols) {
+    for (Step& step : steps_) {
+      if (!step.sequence) continue;
+      KernelCall* call = step.sequence->calls().data();
+      for (size_t u : step.units) {
+        if (const std::optional<PlanProduct>& product = units_[u].product) {
+          const std::array<uint64_t, 3> at = product->addresses(memory_.addresses(), symbols);
+          call++->values.assign(at.begin(), at.end());
+        } else {
+          call = set_calls(call, ready(units_[u], symbols), symbols);
+        }
+      }
+      step.sequence->prepare();
+    }
+  }
+
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
-      if (!step.sequence) {
-        if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
-        continue;
-      }
-      KernelCall* call = step.sequence->calls().data();
-      for (size_t u : step.units) call = set_calls(call, ready(units_[u], symbols), symbols);
-      step.sequence->launch();
+      if (step.sequence) step.sequence->launch();
+      else if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
     }
     return {};
   }
 
   /// The stages for buffers that lie as they do now.
   const Ready& ready(Unit& unit, std::span<const Scalar> symbols) {
-    for (const Stage& stage : unit.wide) {
+    for (const Stage& stage : unit.stages.wide) {
       if (is_aligned(stage, symbols)) continue;
-      if (unit.ready_narrow.functions.empty()) load(unit.narrow, unit.ready_narrow);
+      if (unit.ready_narrow.functions.empty()) load(unit.stages.narrow, unit.ready_narrow);
       return unit.ready_narrow;
     }
     return unit.ready_wide;
@@ -219,7 +201,7 @@ class CudaExecutable : public graph::Executable {
     switch (argument.kind) {
       case Argument::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
       case Argument::Kind::scratch: return address_of(scratch_->data()) + argument.scratch;
-      case Argument::Kind::error: return address_of(gpu_.error_cell->data());
+      case Argument::Kind::error: return gpu_.errors.cell();
       case Argument::Kind::integer:
         return static_cast<uint64_t>(argument.symbol ? symbols[argument.symbol->id].integer : argument.value);
       case Argument::Kind::scalar: {
@@ -230,17 +212,6 @@ class CudaExecutable : public graph::Executable {
       }
     }
     return 0;
-  }
-
-  RunError read_error() {
-    ErrorCell cell;
-    gpu_.device.copy_to_host(&cell, address_of(gpu_.error_cell->data()), sizeof cell);
-    RunError error;
-    if (cell.order == ~0u) return error;
-    error.order = cell.order;
-    error.node = cell.node;
-    error.value = cell.value;
-    return error;
   }
 
   void release() {
@@ -256,6 +227,7 @@ class CudaExecutable : public graph::Executable {
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
   bool may_fail_ = false;
+  bool takes_memory_ = false;
 };
 
 /// The elements that a layout can reach, as a range of its storage: first, and how many.
@@ -271,8 +243,9 @@ std::pair<int64_t, int64_t> reached(const Layout& layout) {
 
 }  // namespace
 
-Gpu::Gpu(int ordinal, graph::Backend& host)
-    : host(host), device(ordinal), allocator(device), kernels(device), error_cell(allocator.allocate(sizeof(ErrorCell))) {}
+Gpu::Gpu(int ordinal, graph::Backend& host, const BackendOptions& options)
+    : host(host), options(options), device(ordinal), allocator(device, options.memory_limit), kernels(device),
+      errors(device, allocator) {}
 
 Matmul& Gpu::matmul() {
   if (!matmul_) matmul_ = std::make_unique<Matmul>(device, allocator);

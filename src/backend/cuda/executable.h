@@ -3,7 +3,9 @@
 
 #include <memory>
 
+#include "backend/cuda/backend.h"
 #include "backend/cuda/device.h"
+#include "backend/cuda/error_report.h"
 #include "backend/cuda/kernel_cache.h"
 #include "backend/cuda/matmul.h"
 #include "backend/cuda/memory.h"
@@ -13,13 +15,14 @@ namespace tsl::cuda {
 
 /// One engine's GPU.
 struct Gpu {
-  Gpu(int ordinal, graph::Backend& host);
+  Gpu(int ordinal, graph::Backend& host, const BackendOptions& options);
 
   graph::Backend& host;
+  const BackendOptions options;
   Device device;
   DeviceAllocator allocator;
   KernelCache kernels;
-  Ref<Storage> error_cell;            // as in templates.cuh
+  ErrorReport errors;
 
   /// Opened by the first product.
   Matmul& matmul();
@@ -34,7 +37,8 @@ std::unique_ptr<graph::Executable> prepare_plan(Gpu& gpu, graph::Plan plan);
 Tensor move_to_device(Gpu& gpu, const Tensor& host);
 Tensor move_to_host(Gpu& gpu, const Tensor& tensor);
 
-/// Runs node `kernel.op_node`, an op with a kernel of its own, on buffers at `addresses` (by buffer of the plan).
+/// Runs node `kernel.op_node`, an op that is not generated and is no product as its operands lie, on buffers at `addresses`
+/// (by buffer of the plan). Takes memory on the way.
 graph::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
                        std::span<const Scalar> symbols);
 

@@ -102,6 +102,25 @@ void remember_nvrtc_version(const DiskCache& disk, const std::string& version, c
   disk.store(key_of_version(), std::as_bytes(std::span(text.data(), text.size())));
 }
 
+Digester keys_for(const std::string& arch, const std::string& nvrtc_version, std::span<const std::string> options) {
+  Digester keys;
+  keys.add("kernel").add(prelude()).add(arch).add(nvrtc_version);
+  for (const std::string& option : Nvrtc::base_options(nvrtc_version)) keys.add(option);
+  for (const std::string& option : options) keys.add(option);
+  return keys;
+}
+
+Digest key_of(const Digester& keys, const KernelSource& kernel) {
+  return Digester(keys).add(kernel.name).add(kernel.source).digest();
+}
+
+void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cubin) {
+  const Digest unit = digest_of_unit(kernels);
+  disk.store(unit, cubin_entry(std::move(cubin)));
+  if (kernels.size() == 1) return;
+  for (const Digest& kernel : kernels) disk.store(kernel, reference_entry(unit));
+}
+
 Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,
                    std::span<const std::string> options) {
   return nvrtc.compile(Program{prelude(), {&kernel}}, arch, options);
@@ -117,7 +136,9 @@ size_t unit_count(size_t kernels, size_t threads) {
 KernelCache::KernelCache(Device& device, DiskCache disk, std::vector<std::string> options)
     : device_(device), disk_(std::move(disk)), options_(std::move(options)) {}
 
+// Whoever adds to the folder sees at the end that it does not grow beyond its cap: nobody waits for that.
 KernelCache::~KernelCache() {
+  if (stats_.compiled > 0) disk_.trim();
   for (const auto& [unit, module] : units_) device_.driver().cuModuleUnload(module);
 }
 
@@ -132,7 +153,7 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
   std::vector<Wanted> missing;
   std::unordered_set<Digest, DigestHash> seen;
   for (const KernelSource& kernel : kernels) {
-    keys.push_back(key_of(kernel));
+    keys.push_back(key_of(*base_, kernel));
     if (functions_.count(keys.back())) ++stats_.from_memory;
     else if (seen.insert(keys.back()).second) missing.push_back({keys.back(), &kernel});
   }
@@ -155,14 +176,7 @@ void KernelCache::prepare_keys() {
   if (base_) return;
   if (version_.empty()) version_ = recall_nvrtc_version(disk_);
   if (version_.empty()) open_nvrtc();
-  base_.emplace();
-  base_->add("kernel").add(prelude()).add(device_.arch()).add(version_);
-  for (const std::string& option : Nvrtc::base_options(version_)) base_->add(option);
-  for (const std::string& option : options_) base_->add(option);
-}
-
-Digest KernelCache::key_of(const KernelSource& kernel) const {
-  return Digester(*base_).add(kernel.name).add(kernel.source).digest();
+  base_ = keys_for(device_.arch(), version_, options_);
 }
 
 /// Whether its version is another than the one expected, so that keys must be made anew.
@@ -238,7 +252,6 @@ void KernelCache::compile(std::span<const Wanted> wanted) {
   }
   keep_unit(units[0], compile_unit(units[0]));
   for (size_t i = 1; i < units.size(); ++i) keep_unit(units[i], others[i - 1].get());
-  disk_.trim();
 }
 
 Cubin KernelCache::compile_unit(const Unit& unit) const {
@@ -261,9 +274,7 @@ void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
     functions_[wanted.key] = function;
     ++stats_.compiled;
   }
-  disk_.store(digest, cubin_entry(std::move(cubin)));
-  if (unit.size() == 1) return;
-  for (const Wanted& wanted : unit) disk_.store(wanted.key, reference_entry(digest));
+  store_unit(disk_, keys, std::move(cubin));
 }
 
 KernelCache::Resources KernelCache::resources(CUfunction function) const {

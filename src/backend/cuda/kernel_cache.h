@@ -59,7 +59,6 @@ class KernelCache {
   using Unit = std::vector<Wanted>;  // one program
 
   void prepare_keys();
-  Digest key_of(const KernelSource& kernel) const;
   bool open_nvrtc();
   bool find_on_disk(const Wanted& wanted);
   CUmodule module_on_disk(const Wanted& wanted);
@@ -82,6 +81,12 @@ class KernelCache {
 
 /// Into how many programs a number of kernels goes.
 size_t unit_count(size_t kernels, size_t threads);
+
+/// What the keys on disk of all kernels for one architecture, one NVRTC and its options begin with; and one kernel's.
+Digester keys_for(const std::string& arch, const std::string& nvrtc_version, std::span<const std::string> options = {});
+Digest key_of(const Digester& keys, const KernelSource& kernel);
+/// Keeps the cubin of a program under the keys of its kernels, for any cache to find.
+void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cubin);
 
 /// Compiles a kernel for `arch` as the cache would, without a device: for machines that have none, such as CI's.
 Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,

@@ -1,6 +1,6 @@
 // Ops with kernels of their own: products by cuBLASLt; those that have no kernel yet run on the host, between copies.
 #include "backend/cuda/executable.h"
-#include "base/error.h"
+#include "backend/cuda/product.h"
 
 namespace tsl::cuda {
 
@@ -10,6 +10,8 @@ using graph::Plan;
 using graph::RunError;
 
 namespace {
+
+tsl::Device device_of(const Gpu& gpu) { return {tsl::Device::Kind::cuda, static_cast<uint8_t>(gpu.device.ordinal())}; }
 
 /// One call of such an op: its operands in memory.
 struct OpCall {
@@ -34,79 +36,35 @@ struct OpCall {
 
 // ---- Products ------------------------------------------------------------------------------------------
 
-/// A matrix (the last two axes) as cuBLASLt takes it, or nothing if it must be copied first. Which layouts go as they
-/// are depends on the layout alone, so that eager and compiled agree.
-bool as_operand(const Layout& layout, MatrixOperand& operand) {
-  const int rank = layout.rank();
-  const int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
-  const int64_t down = layout.strides[rank - 2].hint(), across = layout.strides[rank - 1].hint();
-  if ((across == 1 || columns == 1) && down >= std::max<int64_t>(columns, 1)) {
-    operand = {down, false, 0};
-  } else if ((down == 1 || rows == 1) && across >= std::max<int64_t>(rows, 1)) {
-    operand = {across, true, 0};
-  } else {
-    return false;
-  }
-  int64_t expected = -1;  // batches must be equally far apart
-  for (int i = rank - 3; i >= 0; --i) {
-    if (layout.shape[i].hint() == 1) continue;
-    if (expected < 0) operand.batch_stride = expected = layout.strides[i].hint();
-    if (layout.strides[i].hint() != expected) return false;
-    expected *= layout.shape[i].hint();
-  }
-  return operand.batch_stride >= 0;
+/// A copy of operand `arg` in row-major order, by a plan of one op.
+Tensor contiguous(const OpCall& call, size_t arg) {
+  const Layout layout = call.layout(arg);
+  graph::Graph graph;
+  graph::Arg from;
+  from.node = graph.add_input(call.dtype(arg), layout);
+  from.layout = layout;
+  from.layout.offset = 0;
+  const graph::NodeId copy = graph.add(op_def(Op::copy), {from}, {}, {call.dtype(arg), layout.shape}, {}, 0);
+  graph.outputs.push_back({copy, Layout::contiguous(layout.shape)});
+  const Tensor in(call.dtype(arg), layout, Ref<Storage>(new Storage(nullptr, call.base(arg), 0, device_of(call.gpu))));
+  Tensor out;
+  prepare_plan(call.gpu, graph::compile(std::move(graph)))->run({&in, 1}, {}, {}, {&out, 1});
+  return out;
 }
 
-class ProductCall {
- public:
-  explicit ProductCall(const OpCall& call) : call_(call) {}
-
-  void run() {
-    const Shape& shape = call_.node.shape;
-    const int rank = shape.rank();
-    product_.dtype = call_.node.dtype;
-    product_.m = shape[rank - 2].hint();
-    product_.n = shape[rank - 1].hint();
-    product_.k = call_.layout(0).shape[rank - 1].hint();
-    for (int i = 0; i < rank - 2; ++i) product_.batch *= shape[i].hint();
-    if (product_.m * product_.n * product_.batch == 0) return;
-    const CUdeviceptr a = operand(0, product_.a), b = operand(1, product_.b);
-    product_.c = {product_.n, false, product_.m * product_.n};
-    call_.gpu.matmul().run(product_, a, b, address_of(call_.out()));
+/// Products with operands that must be copied first, or of nothing.
+void run_product(const OpCall& call) {
+  const PlanProduct product(call.plan, call.kernel, call.gpu.options.tf32);
+  if (product.is_empty()) return;
+  std::array<uint64_t, 3> at = product.addresses(call.addresses, call.symbols);
+  Tensor copies[2];
+  for (size_t arg = 0; arg < 2; ++arg) {
+    if (!product.needs_copy(arg)) continue;
+    copies[arg] = contiguous(call, arg);
+    at[arg] = address_of(copies[arg].data());
   }
-
- private:
-  CUdeviceptr operand(size_t arg, MatrixOperand& operand) {
-    const Layout layout = call_.layout(arg);
-    if (as_operand(layout, operand)) {
-      return address_of(call_.base(arg)) + static_cast<uint64_t>(layout.offset.hint()) * size_of(call_.dtype(arg));
-    }
-    copies_[arg] = contiguous(call_.base(arg), layout, call_.dtype(arg));
-    as_operand(Layout::contiguous(layout.shape), operand);
-    return address_of(copies_[arg].data());
-  }
-
-  /// A copy in row-major order, by a plan of one op.
-  Tensor contiguous(std::byte* base, const Layout& layout, DType dtype) {
-    graph::Graph graph;
-    const graph::NodeId input = graph.add_input(dtype, layout);
-    graph::Arg arg;
-    arg.node = input;
-    arg.layout = layout;
-    arg.layout.offset = 0;
-    const graph::NodeId copy = graph.add(op_def(Op::copy), {arg}, {}, {dtype, layout.shape}, {}, 0);
-    graph.outputs.push_back({copy, Layout::contiguous(layout.shape)});
-    Layout at = layout;
-    const Tensor in(dtype, at, Ref<Storage>(new Storage(nullptr, base, 0, tsl::Device{tsl::Device::Kind::cuda, 0})));
-    Tensor out;
-    prepare_plan(call_.gpu, graph::compile(std::move(graph)))->run({&in, 1}, {}, {}, {&out, 1});
-    return out;
-  }
-
-  const OpCall& call_;
-  Product product_;
-  Tensor copies_[2];
-};
+  call.gpu.matmul().run(product.product(), at[0], at[1], at[2]);
+}
 
 // ---- On the host ---------------------------------------------------------------------------------------
 
@@ -121,7 +79,7 @@ RunError run_on_host(const OpCall& call) {
     if (arg.is_tensor()) {
       const Layout layout = call.layout(i);
       const Tensor on_device(call.dtype(i), layout,
-                             Ref<Storage>(new Storage(nullptr, call.base(i), 0, tsl::Device{tsl::Device::Kind::cuda, 0})));
+                             Ref<Storage>(new Storage(nullptr, call.base(i), 0, device_of(call.gpu))));
       inputs.push_back(move_to_host(call.gpu, on_device));
       arg.node = graph.add_input(call.dtype(i), layout);
       arg.layout = layout;
@@ -150,7 +108,7 @@ RunError run_on_host(const OpCall& call) {
 RunError run_op(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::byte* const* addresses, std::span<const Scalar> symbols) {
   const OpCall call{gpu, plan, kernel, addresses, symbols, plan.graph[kernel.op_node]};
   if (call.node.op == Op::matmul && is_float(call.node.dtype)) {
-    ProductCall(call).run();
+    run_product(call);
     return {};
   }
   return run_on_host(call);

@@ -33,21 +33,41 @@ CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& p
 
 }  // namespace
 
-KernelSequence::~KernelSequence() {
+KernelSequence::~KernelSequence() { destroy(); }
+
+void KernelSequence::destroy() {
   if (executable_) device_.driver().cuGraphExecDestroy(executable_);
   if (graph_) device_.driver().cuGraphDestroy(graph_);
+  executable_ = nullptr;
+  graph_ = nullptr;
+  nodes_.clear();
+}
+
+void KernelSequence::prepare() {
+  if (calls_.empty() || !has_run_ || !as_graph_) return;
+  if (executable_) return patch();
+  try {
+    instantiate();
+  } catch (...) {
+    destroy();
+    throw;
+  }
 }
 
 void KernelSequence::launch() {
   if (calls_.empty()) return;
-  if (!has_run_) return launch_each();
-  if (!executable_) instantiate();
-  else patch();
+  if (!executable_) return launch_each();
   device_.launch_graph(executable_, calls_.front().name);
+  device_.counters().graph_kernels += calls_.size();
 }
 
 void KernelSequence::launch_each() {
   for (KernelCall& call : calls_) {
+    if (call.enqueue) {
+      call.enqueue(call.values);
+      ++device_.counters().kernel_launches;
+      continue;
+    }
     std::vector<void*> pointers = pointers_to(call);
     Launch launch;
     launch.function = call.function;
@@ -61,26 +81,62 @@ void KernelSequence::launch_each() {
 void KernelSequence::instantiate() {
   const Driver& driver = device_.driver();
   driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
-  for (KernelCall& call : calls_) {
-    std::vector<void*> pointers = pointers_to(call);
-    const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
-    CUgraphNode node = nullptr;
-    const CUgraphNode* before = nodes_.empty() ? nullptr : &nodes_.back();
-    driver.check(driver.cuGraphAddKernelNode(&node, graph_, before, nodes_.empty() ? 0 : 1, &params), "adding to a graph");
-    nodes_.push_back(node);
-  }
+  for (KernelCall& call : calls_) nodes_.push_back(add_node(call));
   driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
   sent_ = calls_;
 }
 
-void KernelSequence::patch() {
+namespace {
+
+/// A library's work as a graph.
+class Recorded {
+ public:
+  Recorded(Device& device, const KernelCall& call) : device_(device), graph_(device.capture([&] { call.enqueue(call.values); })) {}
+  ~Recorded() { device_.driver().cuGraphDestroy(graph_); }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  CUgraph graph() const { return graph_; }
+
+ private:
+  Device& device_;
+  CUgraph graph_;
+};
+
+}  // namespace
+
+CUgraphNode KernelSequence::add_node(KernelCall& call) {
   const Driver& driver = device_.driver();
+  const CUgraphNode* before = nodes_.empty() ? nullptr : &nodes_.back();
+  const size_t count = nodes_.empty() ? 0 : 1;
+  CUgraphNode node = nullptr;
+  if (call.enqueue) {
+    const Recorded recorded(device_, call);
+    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, before, count, recorded.graph()), "adding to a graph");
+  } else {
+    std::vector<void*> pointers = pointers_to(call);
+    const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
+    driver.check(driver.cuGraphAddKernelNode(&node, graph_, before, count, &params), "adding to a graph");
+  }
+  return node;
+}
+
+void KernelSequence::patch() {
   for (size_t i = 0; i < calls_.size(); ++i) {
     if (same(calls_[i], sent_[i])) continue;
-    std::vector<void*> pointers = pointers_to(calls_[i]);
-    const CUDA_KERNEL_NODE_PARAMS params = parameters(calls_[i], pointers);
-    driver.check(driver.cuGraphExecKernelNodeSetParams(executable_, nodes_[i], &params), "patching a graph");
+    patch(nodes_[i], calls_[i]);
     sent_[i] = calls_[i];
+  }
+}
+
+void KernelSequence::patch(CUgraphNode node, KernelCall& call) {
+  const Driver& driver = device_.driver();
+  if (call.enqueue) {
+    const Recorded recorded(device_, call);
+    driver.check(driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()), "patching a graph");
+  } else {
+    std::vector<void*> pointers = pointers_to(call);
+    const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
+    driver.check(driver.cuGraphExecKernelNodeSetParams(executable_, node, &params), "patching a graph");
   }
 }
 

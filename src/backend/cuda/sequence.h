@@ -1,4 +1,4 @@
-// Kernels in order, launched as one CUDA graph. A graph launch costs the host less than a kernel launch does, and between
+// Kernels and work of libraries in order, launched as one CUDA graph. A graph launch costs the host less than a kernel launch does, and between
 // runs only what changed is patched: pointers, sizes, numbers.
 //
 //   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
@@ -6,6 +6,7 @@
 // The first run does not instantiate, because much of what a program runs, it runs once.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@
 
 namespace tsl::cuda {
 
-/// A kernel and the parameters of its next launch.
+/// A kernel and the parameters of its next launch; or a library's work on what `values` name, which is recorded as a graph
+/// of its own.
 struct KernelCall {
   std::string name;
   CUfunction function = nullptr;
@@ -22,26 +24,34 @@ struct KernelCall {
   unsigned block[2] = {1, 1};
   std::vector<uint64_t> values;   // each parameter begins a word of its own
   bool is_table = false;          // all values are one parameter
+  std::function<void(const std::vector<uint64_t>& values)> enqueue;  // a library's work, onto the stream; null for a kernel
 };
 
 class KernelSequence {
  public:
-  explicit KernelSequence(Device& device) : device_(device) {}
+  /// If not `as_graph`, kernels are launched one by one every time.
+  KernelSequence(Device& device, bool as_graph) : device_(device), as_graph_(as_graph) {}
   ~KernelSequence();
   KernelSequence(const KernelSequence&) = delete;
   KernelSequence& operator=(const KernelSequence&) = delete;
 
   /// The calls, in order. Their number and the number of their parameters must not change once launched.
   std::vector<KernelCall>& calls() { return calls_; }
-  /// Launches them all on the device's stream.
+  /// Makes the graph, or brings it up to date: all that may fail for want of memory.
+  void prepare();
+  /// Launches them all on the device's stream. They have been prepared as they are now.
   void launch();
 
  private:
   void launch_each();
   void instantiate();
+  CUgraphNode add_node(KernelCall& call);
   void patch();
+  void patch(CUgraphNode node, KernelCall& call);
+  void destroy();
 
   Device& device_;
+  const bool as_graph_;
   std::vector<KernelCall> calls_;
   std::vector<KernelCall> sent_;         // as the instantiated graph has them
   std::vector<CUgraphNode> nodes_;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kAccessBytes = 16;
+// Fewer elements are made one by one: then time goes by one thread's work, not by the memory's.
+constexpr int64_t kFewElements = 1 << 14;
 
 class PointwiseWriter {
  public:
@@ -60,7 +62,7 @@ class PointwiseWriter {
     for (const Instr& instr : kernel_.program) {
       if (lies_along(kernel_, instr, inner_loop())) widest = std::max(widest, element_bytes(instr));
     }
-    if (widest == 0) return;
+    if (widest == 0 || count_ < kFewElements) return;
     width_ = kAccessBytes / widest;
     const bool is_whole = extents_.size() == 1;  // else a row's end comes first
     while (width_ > 1 && !(allows_wide(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0))) width_ /= 2;

@@ -3,24 +3,32 @@
 
 // ---- Errors ----------------------------------------------------------------------------------------------------
 
-/// The failure that the program would have met first: by op, then by element.
-struct ErrorCell {
-  unsigned lock, order, node, padding;
+struct Failure {
+  unsigned order, node;
   long long element, value;
+};
+/// The failure that the program would have met first, by op, then by element; and its copy in the host's memory.
+struct ErrorCell {
+  Failure first;
+  Failure* mirror;
+  unsigned lock, padding;
 };
 
 /// Failures are rare and many threads may see them at once, so they queue for a lock.
 __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned node, long long element, long long value) {
   for (bool done = false; !done;) {
     if (atomicCAS(&cell->lock, 0u, 1u) != 0) continue;
-    volatile ErrorCell* c = cell;
-    if (order < c->order || (order == c->order && element < c->element)) {
-      c->order = order;
-      c->node = node;
-      c->element = element;
-      c->value = value;
+    volatile Failure* first = &cell->first;
+    if (order < first->order || (order == first->order && element < first->element)) {
+      volatile Failure* const places[] = {first, cell->mirror};
+      for (volatile Failure* to : places) {
+        to->order = order;
+        to->node = node;
+        to->element = element;
+        to->value = value;
+      }
     }
-    __threadfence();
+    __threadfence_system();
     atomicExch(&cell->lock, 0u);
     done = true;
   }

@@ -1,0 +1,122 @@
+"""The table of what run.py measured."""
+
+import sys
+from pathlib import Path
+
+from rows import ROWS
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from tables import show_number, show_time, table  # noqa: E402, of the benchmarks for the CPU
+
+TITLES = {"torch": "eager", "compile": "compile", "reduce": "reduce-overhead", "jax": "JAX"}
+HEADER = ["row", "TSL ms", "GB/s", "of copy", "host µs", "first call: cold, cached", "kernels", "copied B",
+          *TITLES.values(), "ratio", "goal"]
+
+
+def result(cells, column):
+    """What was measured, or nothing if it failed."""
+    values = cells.get(column, {})
+    return {} if "error" in values else values
+
+
+def show(values, key, scale=1.0):
+    return show_number(values[key] * scale) if key in values else ""
+
+
+def copy_speed(data):
+    """GB/s, as a copy has it: each byte is read and written."""
+    copied = result(data["rows"].get("copy", {}), "copy")
+    n = max(1, int(16000 * data["scale"]))
+    return 2 * 4 * n * n / copied["device"] / 1e9 if copied else None
+
+
+def speed(row, values, scale):
+    """GB/s"""
+    return row.bytes(scale) / values["device"] / 1e9 if row.bytes and "device" in values else None
+
+
+def show_speed(row, values, scale):
+    gigabytes = speed(row, values, scale)
+    if gigabytes:
+        return f"{gigabytes:.0f}" if gigabytes >= 100 else show_number(gigabytes)
+    if row.flops and "device" in values:
+        return f"{show_number(row.flops(scale) / values['device'] / 1e12)} TFLOP/s"
+    return ""
+
+
+def show_first(values):
+    """With nothing cached on disk, and with everything."""
+    return ", ".join(show_time(values[key]) for key in ("first", "cached") if key in values)
+
+
+def show_peer(row, values):
+    """In milliseconds, or what the row is about: microseconds of the host, seconds of a first call."""
+    if row.metric == "host":
+        return show_time(values.get("host"))
+    if row.metric == "first":
+        return show_first(values)
+    return show(values, "device", 1e3)
+
+
+def ratio(row, cells):
+    """The best peer's time over TSL's."""
+    peers = [values[row.metric] for values in (result(cells, peer) for peer in TITLES) if row.metric in values]
+    ours = result(cells, "tsl").get(row.metric)
+    return f"{show_number(min(peers) / ours)} ×" if peers and ours else ""
+
+
+def show_goal(key, goal):
+    if key == "GB/s":
+        return f"≥ {goal} GB/s"
+    if key in ("first", "cached"):
+        return f"{key} ≤ {goal:g} s"
+    return f"{key} ≤ {goal * 1e3:g} ms" if goal >= 1e-4 else f"{key} ≤ {goal * 1e6:g} µs"
+
+
+def show_goals(row, values, scale):
+    parts = []
+    for key, goal in row.goals.items():
+        found = speed(row, values, scale) if key == "GB/s" else values.get(key)
+        verdict = ""
+        if found is not None:
+            is_met = found >= goal if key == "GB/s" else found <= goal
+            verdict = ": met" if is_met else f": **missed** ({show_number(found / goal)} × the goal)"
+        parts.append(show_goal(key, goal) + verdict)
+    return "; ".join(parts)
+
+
+def line(name, row, cells, data, ceiling):
+    scale = data["scale"]
+    values = result(cells, "tsl")
+    gigabytes = speed(row, values, scale)
+    return [f"`{name}`: {row.of}", show(values, "device", 1e3), show_speed(row, values, scale),
+            f"{gigabytes / ceiling:.1%}" if gigabytes and ceiling else "", show(values, "host", 1e6), show_first(values),
+            f"{values['kernels']:g}" if "kernels" in values else "", f"{values['copied']:g}" if "copied" in values else "",
+            *(show_peer(row, result(cells, peer)) for peer in TITLES), ratio(row, cells), show_goals(row, values, scale)]
+
+
+def errors(data):
+    return [f"- `{name}`, {TITLES.get(column, column)}: {' '.join(values['error'].split())[:300]}" for name, cells in data["rows"].items()
+            for column, values in cells.items() if "error" in values]
+
+
+def not_warm(data):
+    """Rows whose warm calls still ask the driver for memory, or compile."""
+    found = {name: result(cells, "tsl") for name, cells in data["rows"].items()}
+    return [f"`{name}`" for name, values in found.items() if values.get("allocations") or values.get("compiled")]
+
+
+def report(data):
+    ceiling = copy_speed(data)
+    rows = [line(name, row, data["rows"][name], data, ceiling) for name, row in ROWS.items() if name in data["rows"]]
+    about = [data["machine"], *dict.fromkeys(data["versions"].values()), data["date"]]
+    if data["scale"] != 1:
+        about.append(f"scale {data['scale']}: the goals are for the full size")
+    if ceiling:
+        about.append(f"a copy within the device: {ceiling:.0f} GB/s")
+    if data.get("tsl_start"):
+        about.append(f"a process of TSL that opens the device: {data['tsl_start']:.3f} s")
+    text = "; ".join(about) + "\n\n" + (table(HEADER, rows) if rows else "Nothing was measured.\n")
+    text += f"\nWarm calls that allocate from the driver or compile: {', '.join(not_warm(data)) or 'none'}.\n"
+    failed = errors(data)
+    return text + ("\nWhat failed:\n\n" + "\n".join(failed) + "\n" if failed else "")

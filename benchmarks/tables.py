@@ -1,0 +1,31 @@
+"""Times and tables as the benchmarks print them."""
+
+import math
+
+
+def show_number(value):
+    """Three significant digits."""
+    digits = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
+    return f"{value:.{digits}f}"
+
+
+def show_time(seconds):
+    if seconds is None:
+        return ""
+    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * scale >= 1:
+            break
+    else:
+        unit, scale = "ns", 1e9
+    return f"{show_number(seconds * scale)} {unit}"
+
+
+def table(header, rows):
+    """In Markdown."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [header, ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])], *rows]
+    text = ""
+    for line in lines:
+        cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))]
+        text += "| " + " | ".join(cells) + " |\n"
+    return text

@@ -1,0 +1,126 @@
+#include "backend/cuda/codegen/op.h"
+
+#include <algorithm>
+
+namespace tsl::cuda {
+
+using graph::Kernel;
+using graph::Node;
+
+namespace {
+
+/// The farthest place from its first element that an operand reaches, either way.
+int64_t reach(const Layout& layout) {
+  int64_t sum = 0;
+  for (int i = 0; i < layout.rank(); ++i) {
+    sum += std::abs(layout.strides[i].hint()) * std::max<int64_t>(layout.shape[i].hint() - 1, 0);
+  }
+  return sum;
+}
+
+Loops loops_over(const Layout& layout, const std::vector<int>& axes) {
+  Loops loops;
+  for (int axis : axes) {
+    const int64_t extent = layout.shape[axis].hint(), stride = layout.strides[axis].hint();
+    if (extent == 1) continue;
+    if (!loops.extents.empty() && loops.strides.back() == stride * extent) {
+      loops.extents.back() *= extent;
+      loops.strides.back() = stride;
+    } else {
+      loops.extents.push_back(extent);
+      loops.strides.push_back(stride);
+    }
+  }
+  return loops;
+}
+
+}  // namespace
+
+Loops loops_of(const Layout& layout, int first, int last) {
+  std::vector<int> axes;
+  for (int i = first; i < last; ++i) axes.push_back(i);
+  return loops_over(layout, axes);
+}
+
+Loops loops_without(const Layout& layout, int axis) {
+  std::vector<int> axes;
+  for (int i = 0; i < layout.rank(); ++i) {
+    if (i != axis) axes.push_back(i);
+  }
+  return loops_over(layout, axes);
+}
+
+OpKernel::OpKernel(const Kernel& kernel, const graph::Plan& plan)
+    : kernel(kernel), plan(plan), node(plan.graph[kernel.op_node]) {
+  farthest_ = element_count(node.shape).hint();
+  for (const graph::Arg& arg : node.args) {
+    if (arg.is_tensor()) farthest_ = std::max({farthest_, reach(arg.layout), element_count(arg.layout.shape).hint()});
+  }
+}
+
+uint32_t OpKernel::buffer(size_t arg) const {
+  uint32_t position = 0;
+  for (size_t i = 0; i < arg; ++i) position += node.args[i].is_tensor();
+  return position;
+}
+
+StageWriter OpKernel::writer(std::string_view templates, int64_t count) const {
+  // A little less than fits: places are rounded up to whole tiles.
+  constexpr int64_t kFarthest = INT32_MAX - (1 << 20);
+  return StageWriter(kernel, plan, std::max(farthest_, count) <= kFarthest, templates);
+}
+
+void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim offset) {
+  writer.open("const auto {} = [&](Index i) -> long long", name);
+  graph::IndexMap map;
+  for (int64_t stride : loops.strides) map.strides.push_back(stride);
+  map.offset = offset;
+  Position at;
+  at.index = writer.coordinates("i", loops.extents, "k");
+  writer.line("return {};", writer.place(map, at));
+  writer.close(";");
+}
+
+uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes) {
+  constexpr uint64_t kAlignment = 256;
+  const uint64_t at = program.scratch_bytes;
+  program.scratch_bytes += (static_cast<uint64_t>(count * bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
+}
+
+bool has_generated_kernels(const Kernel& kernel, const graph::Plan& plan) {
+  if (kernel.kind != graph::Template::op) return false;
+  const Node& node = plan.graph[kernel.op_node];
+  switch (node.op) {
+    case Op::cumsum:
+    case Op::cumprod:
+    case Op::nonzero:
+    case Op::fold_windows: return true;
+    case Op::argsort: return node.shape[static_cast<int>(node.attrs.ints[0])].hint() <= kMaxSortLength;
+    case Op::scatter:
+    case Op::scatter_add: {
+      // Rows that can be named, and updates, are counted in 32 bits.
+      int64_t places = 1;
+      for (int i = 0; i <= static_cast<int>(node.attrs.ints[0]); ++i) places *= node.shape[i].hint();
+      return places < INT32_MAX && element_count(node.args[1].layout.shape).hint() <= kMaxSortLength;
+    }
+    case Op::matmul: return !is_float(node.dtype);
+    default: return false;
+  }
+}
+
+KernelProgram generate_op(const Kernel& kernel, const graph::Plan& plan) {
+  const OpKernel op(kernel, plan);
+  switch (op.node.op) {
+    case Op::cumsum:
+    case Op::cumprod: return generate_scan(op);
+    case Op::argsort: return generate_argsort(op);
+    case Op::scatter:
+    case Op::scatter_add: return generate_scatter(op);
+    case Op::nonzero: return generate_nonzero(op);
+    case Op::fold_windows: return generate_fold_windows(op);
+    default: return generate_integer_product(op);
+  }
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,136 @@
+// Running sums and products; see scan.cuh.
+#include <algorithm>
+
+#include "backend/cuda/codegen/op.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+constexpr int64_t kBlock = 32, kTile = kBlock * 32;  // as in scan.cuh
+constexpr int kWarps = 4, kThreads = 32 * kWarps;
+// So many warps (threads, of rows that lie across) keep the machine busy: with fewer rows, they are cut into chunks.
+constexpr int64_t kManyWarps = 2048, kManyThreads = 65536;
+
+class ScanWriter {
+ public:
+  explicit ScanWriter(const OpKernel& op)
+      : op_(op), axis_(static_cast<int>(op.node.attrs.ints[0])), out_(Layout::contiguous(op.node.shape)),
+        length_(op.node.shape[axis_].hint()), count_(element_count(op.node.shape).hint()),
+        across_(out_.strides[axis_].hint() >= 32 && length_ > 1) {
+    rows_ = count_ == 0 ? 0 : count_ / length_;
+  }
+
+  KernelProgram write() {
+    if (rows_ == 0) return std::move(program_);
+    if (!across_ && length_ <= kTile) {
+      program_.stages.push_back(short_stage());
+      return std::move(program_);
+    }
+    const int64_t chunk = chunk_length();
+    const int64_t chunks = ceil_div(length_, chunk);
+    if (chunks == 1) {
+      program_.stages.push_back(long_stage(kRunning, chunk, chunks, 0));
+      return std::move(program_);
+    }
+    const uint64_t totals = reserve(chunks);
+    program_.stages.push_back(long_stage(kTotal, chunk, chunks, totals));
+    scan_totals(chunks, totals);
+    program_.stages.push_back(long_stage(kRunning, chunk, chunks, totals));
+    return std::move(program_);
+  }
+
+ private:
+  enum Mode { kRunning, kBefore, kTotal };
+  static const char* name_of_mode(Mode mode) { return mode == kRunning ? "kRunning" : mode == kBefore ? "kBefore" : "kTotal"; }
+
+  const char* reduction() const { return op_.node.op == Op::cumsum ? "Sum" : "Prod"; }
+  DType accumulator() const { return accumulator_of(op_.dtype(0)); }
+  uint64_t reserve(int64_t chunks) { return reserve_bytes(program_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator()))); }
+
+  /// Elements a chunk: all of the row where rows are many, else a power of 32.
+  int64_t chunk_length() const {
+    const int64_t shortest = kTile, longest = kTile * kBlock, many = across_ ? kManyThreads : kManyWarps;
+    if (rows_ >= many || length_ <= shortest) return length_;
+    const int64_t chunk = rows_ * ceil_div(length_, longest) >= many ? longest : shortest;
+    return std::min(chunk, length_);
+  }
+  /// In Carry::totals, of the total of a chunk. (A thread carries blocks, a warp tiles.)
+  int level_of(int64_t chunk) const {
+    int level = 0;
+    for (int64_t size = across_ ? kBlock : kTile; size < chunk; size *= kBlock) ++level;
+    return level;
+  }
+
+  void write_places(StageWriter& writer) const {
+    write_place(writer, "row_from", loops_without(op_.layout(0), axis_), op_.layout(0).offset);
+    write_place(writer, "row_to", loops_without(out_, axis_), 0);
+  }
+  /// "b0, row_from, step, b1, row_to, step"
+  std::string operands(StageWriter& writer, const std::string& target) const {
+    const int64_t step = op_.layout(0).strides[axis_].hint();
+    const std::string from = step < 0 ? "-" + writer.size(-step) : writer.size(step);
+    return fmt::format("{}, row_from, {}, {}, row_to, {}", writer.buffer(0), from, target, writer.size(out_.strides[axis_].hint()));
+  }
+
+  Stage short_stage() const {
+    StageWriter writer = op_.writer(scan_templates());
+    write_places(writer);
+    writer.line("scan_short_rows<{}, {}, kRunning>({}, {}, {});", reduction(), type_of(accumulator()),
+                operands(writer, writer.buffer(op_.out())), writer.size(rows_), writer.size(length_));
+    const int64_t warp_rows = 32 / ceil_div(length_, kBlock);
+    return writer.finish("", ceil_div(rows_, kWarps * warp_rows), 1, kThreads, 1);
+  }
+
+  /// Over the operand: totals of chunks, or the result, with what comes before each chunk at `scratch` if they are several.
+  Stage long_stage(Mode mode, int64_t chunk, int64_t chunks, uint64_t scratch) const {
+    StageWriter writer = op_.writer(scan_templates());
+    write_places(writer);
+    const char* type = type_of(accumulator());
+    const std::string none = fmt::format("(const {}*)nullptr", type), between = chunks > 1 ? writer.scratch(scratch, type) : none;
+    const std::string target = mode == kTotal ? between : writer.buffer(op_.out());
+    writer.line("{}<{}, {}, {}, {}>({}, {}, {}, {}, {}, {});", across_ ? "scan_columns" : "scan_long_rows", reduction(), type,
+                name_of_mode(mode), mode == kTotal ? level_of(chunk) : 0, operands(writer, target), writer.size(rows_), writer.size(length_),
+                writer.size(chunks), writer.size(across_ ? chunk : ceil_div(chunk, kTile)), mode == kTotal ? none : between);
+    const int64_t items = rows_ * chunks;
+    return writer.finish(mode == kTotal ? "totals" : across_ ? "columns" : "rows", ceil_div(items, across_ ? kThreads : kWarps), 1, kThreads, 1);
+  }
+
+  /// Rows of totals in the scratch memory become what comes before each.
+  void scan_totals(int64_t length, uint64_t at) {
+    const int64_t chunks = rows_ >= kManyWarps ? 1 : ceil_div(length, kTile);
+    if (chunks == 1) {
+      program_.stages.push_back(totals_stage(kBefore, length, 1, at, 0));
+      return;
+    }
+    const uint64_t above = reserve(chunks);
+    program_.stages.push_back(totals_stage(kTotal, length, chunks, at, above));
+    scan_totals(chunks, above);
+    program_.stages.push_back(totals_stage(kBefore, length, chunks, at, above));
+  }
+
+  Stage totals_stage(Mode mode, int64_t length, int64_t chunks, uint64_t at, uint64_t above) const {
+    StageWriter writer = op_.writer(scan_templates(), rows_ * length);
+    const char* type = type_of(accumulator());
+    const std::string totals = writer.scratch(at, type), n = writer.size(length);
+    const std::string none = fmt::format("(const {}*)nullptr", type), between = chunks > 1 ? writer.scratch(above, type) : none;
+    writer.line("const auto row_at = [&](Index row) -> long long {{ return (long long)row * {}; }};", n);
+    writer.line("scan_long_rows<{}, {}, {}, 0>({}, row_at, 1, {}, row_at, 1, {}, {}, {}, {}, {});", reduction(), type,
+                name_of_mode(mode), totals, mode == kTotal ? between : totals, writer.size(rows_), n, writer.size(chunks),
+                writer.size(chunks > 1 ? 1 : ceil_div(length, kTile)), mode == kTotal ? none : between);
+    return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), 1, kThreads, 1);
+  }
+
+  const OpKernel& op_;
+  int axis_;
+  Layout out_;
+  int64_t length_, count_, rows_ = 0;
+  bool across_;  // neighbouring threads have neighbouring rows
+  KernelProgram program_;
+};
+
+}  // namespace
+
+KernelProgram generate_scan(const OpKernel& op) { return ScanWriter(op).write(); }
+
+}  // namespace tsl::cuda

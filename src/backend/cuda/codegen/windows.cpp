@@ -1,0 +1,55 @@
+// The adjoint of windows: each element of the result adds up what windows have of it, in order of its position in them, as
+// the CPU does.
+#include "backend/cuda/codegen/op.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+/// Statements for element i of the result: `sum` over positions p in windows w with w * step + p * dilation == at.
+void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
+  const Layout& in = op.layout(0);
+  const int last = in.rank() - 1;
+  const int64_t step = op.node.attrs.ints[1], dilation = op.node.attrs.ints[2];
+  const std::string windows = writer.size(in.shape[axis].hint()), size = writer.size(in.shape[last].hint());
+  const std::string steps = writer.size(step), dilations = writer.size(dilation), at = fmt::format("k{}", axis);
+  Position from;
+  graph::IndexMap map;  // of the first window's first element
+  for (int i = 0; i < last; ++i) {
+    from.index.push_back(i == axis ? "0" : fmt::format("k{}", i));
+    map.strides.push_back(in.strides[i]);
+  }
+  map.offset = in.offset;
+  const auto times = [&](int64_t stride) { return stride < 0 ? fmt::format("-{}", writer.size(-stride)) : writer.size(stride); };
+  writer.line("const auto* from = {} + ({});", writer.buffer(0), writer.place(map, from));
+  writer.line("{} sum = s_cast<{}>(0);", type_of(op.node.dtype), type_of(op.node.dtype));
+  writer.line("const Index before = {} - ({} - 1) * {};", at, windows, steps);  // where the last window begins, from here
+  writer.line("const Index first = before > 0 ? (before + {0} - 1) / {0} : 0, beyond = {1} / {0} + 1;", dilations, at);
+  writer.open("for (Index p = first; p < {0} && p < beyond; ++p)", size);
+  writer.line("const Index start = {} - p * {};", at, dilations);
+  if (step != 1) writer.line("if (start % {} != 0) continue;", steps);
+  writer.line("sum = s_add(sum, from[start / {} * (long long){} + p * (long long){}]);", steps, times(in.strides[axis].hint()),
+              times(in.strides[last].hint()));
+  writer.close();
+}
+
+}  // namespace
+
+KernelProgram generate_fold_windows(const OpKernel& op) {
+  const int axis = static_cast<int>(op.node.attrs.ints[0]);
+  const int64_t count = element_count(op.node.shape).hint();
+  KernelProgram program;
+  if (count == 0) return program;
+  StageWriter writer = op.writer("");
+  writer.line("const Index i = (Index)block_x * {} + threadIdx.x;", kThreads);
+  writer.line("if (i >= {}) return;", writer.size(count));
+  writer.coordinates("i", extents_of(op.node.shape), "k");
+  write_sum(writer, op, axis);
+  writer.line("{}[i] = sum;", writer.buffer(op.out()));
+  program.stages.push_back(writer.finish("", ceil_div(count, kThreads), 1, kThreads, 1));
+  return program;
+}
+
+}  // namespace tsl::cuda

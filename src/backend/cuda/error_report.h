@@ -1,0 +1,34 @@
+// Where kernels report that an op failed on an element.
+#pragma once
+
+#include "backend/cuda/device.h"
+#include "graph/plan.h"
+#include "tensor/tensor.h"
+
+namespace tsl::cuda {
+
+/// A cell on the device, in which kernels settle whose failure the program would have met first, and its mirror in the
+/// host's memory, which they write after the cell: while nothing fails, looking costs no copy.
+class ErrorReport {
+ public:
+  ErrorReport(Device& device, Allocator& allocator);
+  ~ErrorReport();
+  ErrorReport(const ErrorReport&) = delete;
+  ErrorReport& operator=(const ErrorReport&) = delete;
+
+  /// What kernels are given.
+  CUdeviceptr cell() const;
+  /// Waits for all work; the first failure since the last call, or none.
+  graph::RunError take();
+
+ private:
+  struct Failure;
+  struct Cell;
+  void clear();
+
+  Device& device_;
+  Ref<Storage> cell_;
+  Failure* mirror_ = nullptr;
+};
+
+}  // namespace tsl::cuda

@@ -1,0 +1,75 @@
+#include "backend/cuda/program.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <unordered_map>
+
+#include "backend/cuda/codegen/op.h"
+
+namespace tsl::cuda {
+
+using graph::Plan;
+
+namespace {
+
+/// Which stages share a table: those whose sources are equal with and without wide accesses, as many as a table holds.
+std::vector<size_t> find_groups(const std::vector<Stage>& wide, const std::vector<Stage>& narrow) {
+  struct Open {
+    size_t number, words;
+  };
+  std::unordered_map<std::string, Open> open;
+  std::vector<size_t> group;
+  size_t count = 0;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    const size_t words = wide[i].arguments.size() + 1;
+    const auto [at, is_new] = open.try_emplace(wide[i].source + narrow[i].source, Open{count, 0});
+    if (is_new || at->second.words + words > kMaxTableWords) at->second = {count++, 0};
+    at->second.words += words;
+    group.push_back(at->second.number);
+  }
+  return group;
+}
+
+std::vector<Stage> tabled(const std::vector<Stage>& stages, const std::vector<size_t>& group) {
+  std::vector<Stage> out;
+  std::vector<std::vector<const Stage*>> groups;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    groups.resize(std::max(groups.size(), group[i] + 1));
+    groups[group[i]].push_back(&stages[i]);
+  }
+  for (const std::vector<const Stage*>& members : groups) out.push_back(members.size() == 1 ? *members[0] : make_table(members));
+  return out;
+}
+
+}  // namespace
+
+bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
+  const graph::Kernel& kernel = plan.kernels[launch[0]];
+  return kernel.kind == graph::Template::op && !has_generated_kernels(kernel, plan);
+}
+
+LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch) {
+  LaunchStages out;
+  if (plan.kernels[launch[0]].kind == graph::Template::op) {
+    KernelProgram program = generate_op(plan.kernels[launch[0]], plan);
+    out.wide = program.stages;
+    out.narrow = std::move(program.stages);
+    out.scratch_bytes = program.scratch_bytes;
+    return out;
+  }
+  for (uint32_t k : launch) {
+    KernelProgram wide = generate(plan.kernels[k], plan, true), narrow = generate(plan.kernels[k], plan, false);
+    out.scratch_bytes = std::max(out.scratch_bytes, wide.scratch_bytes);
+    std::move(wide.stages.begin(), wide.stages.end(), std::back_inserter(out.wide));
+    std::move(narrow.stages.begin(), narrow.stages.end(), std::back_inserter(out.narrow));
+  }
+  if (launch.size() > 1) {
+    const std::vector<size_t> group = find_groups(out.wide, out.narrow);
+    out.wide = tabled(out.wide, group);
+    out.narrow = tabled(out.narrow, group);
+  }
+  return out;
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,37 @@
+#include "trace/devices.h"
+
+namespace tsl::trace {
+
+Devices::~Devices() {
+  for (auto& backend : opened_) {
+    if (backend) backend->activate();
+    backend.reset();
+  }
+}
+
+graph::Backend& Devices::activate(Device device) {
+  if (opened_.size() <= device.ordinal) opened_.resize(device.ordinal + size_t{1});
+  std::unique_ptr<graph::Backend>& backend = opened_[device.ordinal];
+  active_ = nullptr;  // in case that opening fails half-way
+  if (!backend) backend = open_(device);
+  else backend->activate();
+  active_ = backend.get();
+  active_device_ = device;
+  return *backend;
+}
+
+Tensor Devices::move(const Tensor& tensor, Device to) {
+  Tensor moved = to_host(tensor);  // from one GPU to another by way of the host
+  if (!to.is_host()) moved = at(to).to_device(moved);
+  Layout layout = Layout::contiguous(tensor.shape());
+  layout.offset = moved.layout().offset;
+  return moved.with_layout(layout);
+}
+
+graph::Counters Devices::counters(Device device) const {
+  if (device.is_host()) return host_.counters();
+  const bool is_open = device.ordinal < opened_.size() && opened_[device.ordinal];
+  return is_open ? opened_[device.ordinal]->counters() : graph::Counters();
+}
+
+}  // namespace tsl::trace

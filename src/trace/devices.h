@@ -1,0 +1,47 @@
+// The devices of one engine. Each is opened when a tensor first goes there.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "graph/plan.h"
+
+namespace tsl::trace {
+
+class Devices {
+ public:
+  /// Opens a device that is not the host, or throws Failure (device).
+  using Open = std::function<std::unique_ptr<graph::Backend>(Device)>;
+
+  Devices(graph::Backend& host, Open open) : host_(host), open_(std::move(open)) {}
+  ~Devices();
+  Devices(const Devices&) = delete;
+  Devices& operator=(const Devices&) = delete;
+
+  /// The device, ready to be used until another one is asked for.
+  graph::Backend& at(Device device) {
+    if (device.is_host()) return host_;
+    if (active_ && device == active_device_) return *active_;
+    return activate(device);
+  }
+
+  /// The tensor in host memory; its layout may be another.
+  Tensor to_host(const Tensor& tensor) { return at(tensor.device()).to_host(tensor); }
+  /// A contiguous tensor on another device.
+  Tensor move(const Tensor& tensor, Device to);
+
+  /// What the device has done: nothing, if it has not been opened.
+  graph::Counters counters(Device device) const;
+
+ private:
+  graph::Backend& activate(Device device);
+
+  graph::Backend& host_;
+  Open open_;
+  std::vector<std::unique_ptr<graph::Backend>> opened_;  // by ordinal; null where it is not open
+  graph::Backend* active_ = nullptr;
+  Device active_device_;
+};
+
+}  // namespace tsl::trace

@@ -1,0 +1,52 @@
+// A CPU that poses as a GPU, so that programs for several devices run on any machine.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/backend.h"
+#include "tensor/block_cache.h"
+
+namespace tsl {
+
+/// Its tensors say that they are on a GPU. If it is `guarded`, touching their memory while it does not work is a crash, as
+/// it is with a GPU.
+class PretendGpu : public cpu::CpuBackend {
+ public:
+  PretendGpu(Device device, graph::Backend& host, bool guarded);
+
+  Allocator& allocator() override { return memory_; }
+  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
+  Tensor to_device(const Tensor& tensor) override;
+  Tensor to_host(const Tensor& tensor) override;
+  graph::Counters counters() const override;
+
+ private:
+  class Executable;
+  class Access;  // while it lives, the memory may be touched
+
+  class Memory : public BlockCache {
+   public:
+    Memory(Device device, bool guarded);
+    ~Memory() override;
+    void allow(bool access);
+
+   protected:
+    void* take_from_system(uint64_t bytes) override;
+    void give_to_system(void* data, uint64_t bytes) override;
+
+   private:
+    std::vector<std::pair<void*, uint64_t>> blocks_;
+    const bool is_guarded_;
+    bool is_open_;
+  };
+
+  /// The part of the tensor's memory that it reaches, elsewhere, seen through the same layout.
+  Tensor copy(const Tensor& tensor, Allocator& to, uint64_t& counter);
+
+  graph::Backend& host_;
+  Memory memory_;
+  uint64_t to_device_ = 0, to_host_ = 0;  // bytes
+};
+
+}  // namespace tsl

@@ -1,0 +1,100 @@
+// What a replay on a GPU costs: counted, and timed.
+#include <cstdio>
+#include <string>
+
+#include "cuda_device.h"
+#include "session.h"
+
+using namespace tsl;
+
+namespace {
+
+Session on_gpu() {
+  EngineOptions options;
+  options.device = "cuda";
+  return Session(options);
+}
+
+/// Prints what has been spent since `before`, of what a replay must not spend.
+const char* const kSpent = R"(
+fn spent(before) {
+  let now = counters()
+  for name in ["bytes_to_device", "bytes_to_host", "bytes_on_device", "driver_allocations", "kernels_compiled",
+               "kernels_from_disk", "traces"] {
+    if now[name] != before[name] { print(name, now[name] - before[name]) }
+  }
+}
+)";
+
+}  // namespace
+
+TEST_CASE("1,000 replays with fresh inputs, all outputs kept: nothing copied, allocated or compiled", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(std::string(kSpent) + R"(
+fn expression(a, b, k) = (a * b + k) / (abs(a) + 1.0) - maximum(a, b)
+@compile
+fn compiled(a, b, k) = expression(a, b, k)
+
+let inputs = map(fn(i) = arange(4096) * 0.25 - i, 0..1000)
+for i in 0..5 { compiled(inputs[i], inputs[i + 1], i * 0.5) }
+# Where the outputs will go: memory that was in use before.
+map(fn(i) = zeros([4096]) + i, 0..1010)
+let before = counters()
+let outputs = map(fn(i) = compiled(inputs[i], inputs[999 - i], i * 0.5), 0..1000)
+spent(before)
+print(counters().graph_launches - before.graph_launches, counters().kernels - before.kernels)
+print(all(tensor(map(fn(i) = all(outputs[i] == expression(inputs[i], inputs[999 - i], i * 0.5)).item(), 0..1000))).item())
+)") == "1000 1000\ntrue\n");
+}
+
+TEST_CASE("so do products, with what is fused around them", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(std::string(kSpent) + R"(
+fn layer(x, w, b) = maximum(x @ w + b, 0.0)
+@compile
+fn compiled(x, w, b) = layer(layer(x, w, b), w, b)
+
+let w = reshape(f32(arange(64 * 64) % 7) - 3.0, [64, 64]) / 64.0
+let b = f32(arange(64) % 5) - 2.0
+let inputs = map(fn(i) = reshape(f32(arange(32 * 64) % (i + 2)), [32, 64]), 0..200)
+for i in 0..5 { compiled(inputs[i], w, b) }
+map(fn(i) = zeros([32, 64]) + i, 0..250)
+let before = counters()
+let outputs = map(fn(i) = compiled(inputs[i], w, b), 0..200)
+spent(before)
+print(all(tensor(map(fn(i) = all(outputs[i] == layer(layer(inputs[i], w, b), w, b)).item(), 0..200))).item())
+)") == "true\n");
+}
+
+TEST_CASE("another size takes kernels that are there, in little time", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  // A millisecond is the goal; the machine may be busy with something else.
+  const std::string printed = session.output(R"(
+@compile
+fn compiled(a, b, k) = sum(exp(a * b + k) / (abs(a) + 1.0), axis: -1)
+fn first_call(n) {
+  let (a, b) = (ones([n, 1024]) * 0.5, ones([n, 1024]))
+  let before = counters()
+  let start = clock()
+  compiled(a, b, 0.5)
+  let seconds = clock() - start
+  return (seconds, counters().kernels_compiled - before.kernels_compiled, counters().kernels_from_disk - before.kernels_from_disk)
+}
+first_call(512)
+first_call(1024)
+for n in [2048, 4096, 8192] { print(first_call(n)) }
+)");
+  double seconds = 0;
+  int compiled = 0, from_disk = 0, read = 0;
+  const char* line = printed.c_str();
+  for (; std::sscanf(line, "(%lf, %d, %d)\n%n", &seconds, &compiled, &from_disk, &read) == 3; line += read) {
+    WARN("a new size took " << seconds * 1e3 << " ms");
+    CHECK(seconds < 5e-3);
+    CHECK(compiled == 0);
+    CHECK(from_disk == 0);
+  }
+  CHECK(read > 0);
+}

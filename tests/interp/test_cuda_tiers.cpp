@@ -1,0 +1,166 @@
+// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for bit;
+// and the same as on the CPU, but for what libraries compute.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catch.h"
+#include "corpus.h"
+#include "cuda_device.h"
+
+using namespace tsl;
+
+namespace {
+
+// ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, and of products of floats, which cuBLASLt
+// sums in its own order. Of the numbers printed, or of 1 where they are less; all else is exact. ----
+constexpr double kFunctionBound = 16 * 0x1p-52;
+constexpr double kInexactBound = 1e-4;  // of programs that use the results of these any way they like
+constexpr double product_bound(std::string_view dtype) {
+  return 4 * (dtype == "f16" ? 0x1p-10 : dtype == "bf16" ? 0x1p-7 : dtype == "f64" ? 0x1p-52 : 0x1p-23);
+}
+
+/// Whether two texts are the same but for numbers that are close.
+bool is_close(const std::string& a, const std::string& b, double bound) {
+  const char *p = a.c_str(), *q = b.c_str();
+  while (*p && *q) {
+    if (*p == *q && !std::isdigit(static_cast<unsigned char>(*p)) && *p != '-') {
+      ++p, ++q;
+      continue;
+    }
+    char *p_end = nullptr, *q_end = nullptr;
+    const double x = std::strtod(p, &p_end), y = std::strtod(q, &q_end);
+    if (p_end == p || q_end == q) return false;
+    const bool are_near = std::abs(x - y) <= bound * std::max({1.0, std::abs(x), std::abs(y)});
+    if (x != y && !(std::isfinite(x) && std::isfinite(y) && are_near)) return false;
+    p = p_end;
+    q = q_end;
+  }
+  return *p == *q;
+}
+
+std::string on_gpu(const CorpusProgram& program, Tier tier, bool graphs) {
+  EngineOptions options;
+  options.device = "cuda";
+  options.cuda_graphs = graphs;
+  options.threads = 1;
+  return outcome(program, tier, options);
+}
+
+std::string on_cpu(const CorpusProgram& program) {
+  EngineOptions options;
+  options.device = "cpu";
+  options.threads = 1;
+  return outcome(program, Tier::eager, options);
+}
+
+/// How the tiers on the GPU differ from each other; "" if they do not.
+std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager) {
+  const std::string compiled = on_gpu(program, Tier::everything, true);
+  if (compiled != eager) return "compiled on the GPU differs:\n" + first_difference(eager, compiled);
+  const std::string annotated = on_gpu(program, Tier::annotated, true);
+  if (annotated != eager) return "@compile on the GPU differs:\n" + first_difference(eager, annotated);
+  const std::string one_by_one = on_gpu(program, Tier::everything, false);
+  if (one_by_one != eager) return "without CUDA graphs it differs:\n" + first_difference(eager, one_by_one);
+  return "";
+}
+
+/// How the program's runs differ; "" where they do not.
+struct Differences {
+  std::string tiers;  // on the GPU
+  std::string cpu;    // from it
+};
+
+/// `bound`: how close the CPU must be; 0 for the same bits.
+Differences differences(const CorpusProgram& program, double bound) {
+  const std::string eager = on_gpu(program, Tier::eager, true);
+  Differences out{difference_of_tiers(program, eager), ""};
+  const std::string expected = on_cpu(program);
+  if (expected == eager || (bound > 0 && is_close(expected, eager, bound))) return out;
+  out.cpu = "the GPU differs from the CPU:\n" + first_difference(expected, eager);
+  return out;
+}
+
+bool never(const CorpusProgram&) { return false; }
+double exactly(const CorpusProgram&) { return 0; }
+
+/// Of the programs that `may_go_its_way` from the CPU, how many did. All other differences are failures.
+template <class Bound, class May>
+size_t check_all(const std::vector<CorpusProgram>& programs, Bound&& bound_of, May&& may_go_its_way) {
+  const InRepository here;
+  const cuda::Device keeps_the_gpu_open;
+  std::vector<Differences> found(programs.size());
+  in_parallel(programs.size(), [&](size_t i) { found[i] = differences(programs[i], bound_of(programs[i])); });
+  size_t went = 0;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    std::string problem = found[i].tiers;
+    if (may_go_its_way(programs[i])) went += !found[i].cpu.empty();
+    else problem += found[i].cpu;
+    if (problem.empty()) continue;
+    FAIL_CHECK(programs[i].name << "\n" << problem << (programs[i].path.empty() ? programs[i].code : ""));
+  }
+  return went;
+}
+
+bool has(const CorpusProgram& program, const char* text) { return program.code.find(text) != std::string::npos; }
+
+bool has_products(const CorpusProgram& program) {
+  for (const char* product : {" @ ", "matmul", "einsum", "nn.", "conv2d", "attention"}) {
+    if (has(program, product)) return true;
+  }
+  return false;
+}
+
+std::string dtype_of(const CorpusProgram& program) { return program.name.substr(program.name.rfind(' ') + 1); }
+
+/// Operands of other dtypes include f64 as well.
+double bound_in_matrix(const CorpusProgram& program) {
+  const std::string dtype = dtype_of(program);
+  if (has_products(program)) return product_bound(dtype);
+  return dtype == "f16" || dtype == "bf16" || dtype == "f32" ? 0 : kFunctionBound;
+}
+
+}  // namespace
+
+TEST_CASE("texts are close if their numbers are") {
+  CHECK(is_close("f32 [1.5, -2e-3] x", "f32 [1.5000001, -2e-3] x", 1e-6));
+  CHECK_FALSE(is_close("f32 [1.5]", "f32 [1.51]", 1e-6));
+  CHECK_FALSE(is_close("[1.5]", "[1.5, 2]", 1));
+  CHECK_FALSE(is_close("[nan]", "[1.0]", 1));
+  CHECK(is_close("[nan, inf, -inf]", "[nan, inf, -inf]", 0));
+  CHECK_FALSE(is_close("[inf]", "[-inf]", 1));
+  CHECK_FALSE(is_close("a 1", "b 1", 1));
+}
+
+TEST_CASE("every op runs alike on all tiers of a GPU", "[cuda][matrix]") {
+  TSL_NEEDS_GPU();
+  check_all(corpus_matrix(), bound_in_matrix, never);
+}
+
+TEST_CASE("derivatives run alike on all tiers of a GPU", "[cuda][matrix]") {
+  TSL_NEEDS_GPU();
+  // A derivative multiplies several functions and products.
+  check_all(corpus_derivatives(), [](const CorpusProgram& program) { return 4 * bound_in_matrix(program); }, never);
+}
+
+TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
+  TSL_NEEDS_GPU();
+  // Training goes its own way after the first product that differs.
+  check_all(corpus_scripts(), exactly, [](const CorpusProgram& program) {
+    return program.path.rfind("examples/", 0) == 0 && has_products(program);
+  });
+}
+
+TEST_CASE("random programs run alike on all tiers of a GPU", "[cuda][random]") {
+  TSL_NEEDS_GPU();
+  // What differs in the last bits may be rounded, compared or chosen by, and then something else is printed.
+  const auto is_inexact = [](const CorpusProgram& program) { return has_products(program) || has(program, "f64"); };
+  const std::vector<CorpusProgram> programs = corpus_random_programs();
+  const auto bound_of = [&](const CorpusProgram& program) { return is_inexact(program) ? kInexactBound : 0; };
+  const size_t went = check_all(programs, bound_of, is_inexact);
+  CHECK(went <= programs.size() / 20);
+}

@@ -1,0 +1,91 @@
+// Running out of memory: an error with sizes and the line, wherever it happens; and then everything goes on.
+#include "cuda_device.h"
+#include "session.h"
+
+using namespace tsl;
+
+namespace {
+
+constexpr uint64_t kLimit = uint64_t{4} << 20;
+
+Session limited(const std::string& device, bool compile_all = false) {
+  EngineOptions options;
+  options.device = device;
+  options.memory_limit = kLimit;
+  options.threads = 1;
+  options.compile_all = compile_all;
+  return Session(options);
+}
+
+void check_error(Session& session, const std::string& program, uint32_t line) {
+  INFO(program);
+  const Error error = session.error(program);
+  INFO(error.message);
+  CHECK(error.kind == ErrorKind::memory);
+  CHECK(error.message.find("out of memory: ") == 0);
+  CHECK(error.message.find(" asked for, ") != std::string::npos);
+  CHECK(error.message.find("limit 4.0 MiB") != std::string::npos);
+  CHECK(session.line_of(error) == line);
+}
+
+/// What goes on after an error, and counts what tensors hold.
+const std::string kStillWell = "assert(sum(ones([1000])).item() == 1000.0)\n";
+
+void check_eager(const std::string& device) {
+  Session session = limited(device);
+  check_error(session, "let x = ones([1000])\nlet y = x + 1\nlet z = ones([2000, 1000])\n", 3);
+  check_error(session, "let x = ones([1100])\nlet y = reshape(x, [-1, 1])\nlet z = sum(x * y * 2.0)", 3);
+  CHECK(session.output(kStillWell + "try { ones([2000, 1000]) } catch e { print(e.kind) }\n" + kStillWell) == "memory\n");
+  // 3 MiB four times over, and then of another size: what was freed makes room.
+  CHECK(session.output("for n in [786432, 786432, 786432, 400000, 900000, 786432] { print(sum(ones([n])).item()) }") ==
+        "786432.0\n786432.0\n786432.0\n400000.0\n900000.0\n786432.0\n");
+}
+
+/// Too large while it is traced; and for sizes that come along when it is replayed.
+void check_compiled(const std::string& device) {
+  const std::string outer = "@compile\nfn outer(x) {\n  let y = x + 1\n  return reshape(y, [-1, 1]) * y\n}\n";
+  Session session = limited(device);
+  check_error(session, outer + "let x = ones([2000])\nouter(x)", 4);
+  check_error(session, outer + "let x = ones([30])\nfor i in 0..5 { outer(x) }\nouter(ones([2000]))", 4);
+  check_error(session, outer + "for n in [30, 40, 50, 2000] { outer(ones([n])) }", 4);
+  CHECK(session.output(outer + R"(
+let before = counters().memory
+for n in [3, 4, 2000, 5, 2000, 3] {
+  try { print(sum(outer(ones([n]))).item()) } catch e { print(e.kind) }
+}
+print(counters().memory == before)
+)") == "36.0\n64.0\nmemory\n100.0\nmemory\n36.0\ntrue\n");
+}
+
+/// What a loop's body did before the error is done, and what it was to do after it is not.
+void check_loop(const std::string& device) {
+  for (bool compile_all : {false, true}) {
+    Session session = limited(device, compile_all);
+    CHECK(session.output(R"(
+var (v, w, kept) = (ones([100]), ones([100]), nil)
+try {
+  for n in [10, 10, 10, 2000000, 10] {
+    v = v * 2.0
+    kept = ones([n])
+    w = w * 2.0
+  }
+} catch e { print(e.kind) }
+print(v[0].item(), w[99].item(), kept.shape)
+)") == "memory\n16.0 8.0 (10,)\n");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("out of memory on the CPU: interpreted, traced, replayed") {
+  check_eager("cpu");
+  check_compiled("cpu");
+  check_loop("cpu");
+}
+
+TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
+  TSL_NEEDS_GPU();
+  check_eager("cuda");
+  check_compiled("cuda");
+  check_loop("cuda");
+}
