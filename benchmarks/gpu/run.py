@@ -85,7 +85,8 @@ def machine():
 
 def run_tsl(options, script, rows, cache, *flags):
     """The lines that the script prints, by row: dicts of numbers."""
-    command = [options.tsl, "--device", options.device, str(FOLDER / f"{script}.tsl"), *rows, *flags,
+    tf32 = ["--tf32"] if script == "matmul" else []  # as the peers, in the row that has it in its name
+    command = [options.tsl, "--device", options.device, *tf32, str(FOLDER / f"{script}.tsl"), *rows, *flags,
                "--scale", str(options.scale)]
     environment = {**os.environ, "TSL_CACHE_DIR": cache}
     try:

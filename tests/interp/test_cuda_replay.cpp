@@ -83,9 +83,9 @@ fn first_call(n) {
   let seconds = clock() - start
   return (seconds, counters().kernels_compiled - before.kernels_compiled, counters().kernels_from_disk - before.kernels_from_disk)
 }
-first_call(512)
-first_call(1024)
-for n in [2048, 4096, 8192] { print(first_call(n)) }
+first_call(2048)
+first_call(4096)
+for n in [3000, 8192, 5000] { print(first_call(n)) }
 )");
   double seconds = 0;
   int compiled = 0, from_disk = 0, read = 0;

@@ -40,6 +40,17 @@ struct Step {
   std::unique_ptr<KernelSequence> sequence;    // null for an op
 };
 
+class ProductWork : public LibraryWork {
+ public:
+  ProductWork(Matmul& matmul, const Product& product) : matmul_(matmul), product_(product) {}
+  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(product_, at[0], at[1], at[2]); }
+  bool can_record(const std::vector<uint64_t>& at) override { return matmul_.can_record(product_, at[0], at[1], at[2]); }
+
+ private:
+  Matmul& matmul_;
+  Product product_;
+};
+
 class CudaExecutable : public graph::Executable {
  public:
   CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
@@ -93,13 +104,11 @@ class CudaExecutable : public graph::Executable {
     if (product) {
       calls.emplace_back();
       calls.back().name = "a product";
-      calls.back().enqueue = [&matmul = gpu_.matmul(), problem = product->product()](const std::vector<uint64_t>& at) {
-        matmul.run(problem, at[0], at[1], at[2]);
-      };
+      calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product());
       units_.push_back({{}, {}, {}, std::move(product)});
       return;
     }
-    units_.push_back({stages_of(plan_, launch), {}, {}, {}});
+    units_.push_back({stages_of(plan_, launch, gpu_.device.properties().compute_major >= 9), {}, {}, {}});
     const LaunchStages& stages = units_.back().stages;
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     calls.resize(calls.size() + stages.wide.size());
@@ -200,7 +209,7 @@ class CudaExecutable : public graph::Executable {
   uint64_t value_of(const Argument& argument, std::span<const Scalar> symbols) const {
     switch (argument.kind) {
       case Argument::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
-      case Argument::Kind::scratch: return address_of(scratch_->data()) + argument.scratch;
+      case Argument::Kind::scratch: return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
       case Argument::Kind::error: return gpu_.errors.cell();
       case Argument::Kind::integer:
         return static_cast<uint64_t>(argument.symbol ? symbols[argument.symbol->id].integer : argument.value);

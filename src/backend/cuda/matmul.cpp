@@ -98,8 +98,9 @@ class Problem {
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
 
-  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace,
-           CUstream stream) const {
+  bool has_run() const { return has_run_; }
+
+  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUstream stream) {
     static constexpr float one_f32 = 1, zero_f32 = 0;
     static constexpr double one_f64 = 1, zero_f64 = 0;
     const bool is_f64 = types_.scale == CUDA_R_64F;
@@ -109,6 +110,7 @@ class Problem {
                                      is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32, pointer(c), c_,
                                      pointer(c), c_, &algorithm_, pointer(workspace), kWorkspace, stream),
                 "multiplying matrices");
+    has_run_ = true;
   }
 
  private:
@@ -189,6 +191,7 @@ class Problem {
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_ = {};
+  bool has_run_ = false;
 };
 
 }  // namespace
@@ -223,7 +226,7 @@ struct Matmul::State {
     if (handle) blas.cublasLtDestroy(handle);
   }
 
-  const Problem& problem(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+  Problem& problem(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
     const Key key{product, {alignment_of(a), alignment_of(b), alignment_of(c)}};
     std::unique_ptr<Problem>& place = problems[key];
     if (!place) place = std::make_unique<Problem>(blas, handle, key);
@@ -278,6 +281,15 @@ void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdevicep
     state_->problem(part, pa, pb, pc)
         .run(state_->handle, pa, pb, pc, address_of(state_->workspace->data()), state_->device.stream());
   });
+}
+
+bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+  bool can = true;
+  if (product.m == 0 || product.n == 0 || product.k == 0) return can;
+  for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
+    can &= state_->problem(part, pa, pb, pc).has_run();
+  });
+  return can;
 }
 
 void Matmul::prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {

@@ -43,6 +43,8 @@ class Matmul {
   void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
   /// Finds the algorithm and makes the descriptors, without running.
   void prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+  /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).
+  bool can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
 
   /// "13.0.0"
   const std::string& version() const;

@@ -44,27 +44,36 @@ void KernelSequence::destroy() {
 }
 
 void KernelSequence::prepare() {
+  is_current_ = false;
   if (calls_.empty() || !has_run_ || !as_graph_) return;
-  if (executable_) return patch();
-  try {
-    instantiate();
-  } catch (...) {
-    destroy();
-    throw;
+  const bool can_record = std::all_of(calls_.begin(), calls_.end(), [](const KernelCall& call) {
+    return !call.library || call.library->can_record(call.values);
+  });
+  if (!can_record) return;
+  if (executable_) {
+    patch();
+  } else {
+    try {
+      instantiate();
+    } catch (...) {
+      destroy();
+      throw;
+    }
   }
+  is_current_ = true;
 }
 
 void KernelSequence::launch() {
   if (calls_.empty()) return;
-  if (!executable_) return launch_each();
+  if (!is_current_) return launch_each();
   device_.launch_graph(executable_, calls_.front().name);
   device_.counters().graph_kernels += calls_.size();
 }
 
 void KernelSequence::launch_each() {
   for (KernelCall& call : calls_) {
-    if (call.enqueue) {
-      call.enqueue(call.values);
+    if (call.library) {
+      call.library->enqueue(call.values);
       ++device_.counters().kernel_launches;
       continue;
     }
@@ -91,7 +100,7 @@ namespace {
 /// A library's work as a graph.
 class Recorded {
  public:
-  Recorded(Device& device, const KernelCall& call) : device_(device), graph_(device.capture([&] { call.enqueue(call.values); })) {}
+  Recorded(Device& device, const KernelCall& call) : device_(device), graph_(device.capture([&] { call.library->enqueue(call.values); })) {}
   ~Recorded() { device_.driver().cuGraphDestroy(graph_); }
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
@@ -109,7 +118,7 @@ CUgraphNode KernelSequence::add_node(KernelCall& call) {
   const CUgraphNode* before = nodes_.empty() ? nullptr : &nodes_.back();
   const size_t count = nodes_.empty() ? 0 : 1;
   CUgraphNode node = nullptr;
-  if (call.enqueue) {
+  if (call.library) {
     const Recorded recorded(device_, call);
     driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, before, count, recorded.graph()), "adding to a graph");
   } else {
@@ -130,7 +139,7 @@ void KernelSequence::patch() {
 
 void KernelSequence::patch(CUgraphNode node, KernelCall& call) {
   const Driver& driver = device_.driver();
-  if (call.enqueue) {
+  if (call.library) {
     const Recorded recorded(device_, call);
     driver.check(driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()), "patching a graph");
   } else {

@@ -6,7 +6,7 @@
 // The first run does not instantiate, because much of what a program runs, it runs once.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,8 +15,17 @@
 
 namespace tsl::cuda {
 
-/// A kernel and the parameters of its next launch; or a library's work on what `values` name, which is recorded as a graph
-/// of its own.
+/// The work of a library on what values name.
+class LibraryWork {
+ public:
+  virtual ~LibraryWork() = default;
+  /// Puts it on the device's stream.
+  virtual void enqueue(const std::vector<uint64_t>& values) = 0;
+  /// Whether it can be recorded: the library has what it needs.
+  virtual bool can_record(const std::vector<uint64_t>& values) = 0;
+};
+
+/// A kernel and the parameters of its next launch; or a library's work, which is recorded as a graph of its own.
 struct KernelCall {
   std::string name;
   CUfunction function = nullptr;
@@ -24,7 +33,7 @@ struct KernelCall {
   unsigned block[2] = {1, 1};
   std::vector<uint64_t> values;   // each parameter begins a word of its own
   bool is_table = false;          // all values are one parameter
-  std::function<void(const std::vector<uint64_t>& values)> enqueue;  // a library's work, onto the stream; null for a kernel
+  std::shared_ptr<LibraryWork> library;  // null for a kernel
 };
 
 class KernelSequence {
@@ -58,6 +67,7 @@ class KernelSequence {
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;
   bool has_run_ = false;
+  bool is_current_ = false;              // the graph is as the calls are
 };
 
 }  // namespace tsl::cuda

@@ -19,9 +19,9 @@ constexpr int64_t kFewElements = 1 << 14;
 
 class PointwiseWriter {
  public:
-  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool vectors)
+  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, Target target)
       : kernel_(kernel), plan_(plan), writer_(kernel, plan), extents_(extents_of(kernel.kept)), count_(count_of(kernel.kept)) {
-    if (vectors) choose_width();
+    if (target.wide) choose_width();
   }
 
   KernelProgram write() {
@@ -143,8 +143,8 @@ class PointwiseWriter {
 
 }  // namespace
 
-KernelProgram generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
-  return PointwiseWriter(kernel, plan, vectors).write();
+KernelProgram generate_pointwise(const Kernel& kernel, const graph::Plan& plan, Target target) {
+  return PointwiseWriter(kernel, plan, target).write();
 }
 
 }  // namespace tsl::cuda

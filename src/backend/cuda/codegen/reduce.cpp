@@ -123,12 +123,15 @@ class ReduceWriter {
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// As many threads as the law has lanes, for each block of a row.
+  /// As many threads as the law has lanes, for each block of a row; a few blocks together. The last threads may do a block
+  /// that others do as well, since all must come to the barriers.
   Stage block_stage() {
     constexpr LaneForm form{static_cast<int>(kReduceLanes), 1};
+    constexpr int groups = 4;
     StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.x;");
-    writer.line("const long long item = block_x;");
+    writer.line("const int lane = threadIdx.x % {0}, group = threadIdx.x / {0};", form.threads);
+    writer.line("const long long last = {} - 1, wanted = (long long)block_x * {} + group;", writer.size(rows_ * blocks_), groups);
+    writer.line("const long long item = wanted < last ? wanted : last;");
     writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
     const Position row = row_position(writer);
     emit_before_elements(writer, row, form);
@@ -136,11 +139,11 @@ class ReduceWriter {
     emit_block(writer, row, form);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
-      writer.line("__shared__ {} shared{}[{}];", reduction.shared_type(), j, reduction.shared_count(form));
-      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j]), form, fmt::format("shared{}", j)));
+      writer.line("__shared__ {} shared{}[{}][{}];", reduction.shared_type(), j, groups, reduction.shared_count(form));
+      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j]), form, fmt::format("shared{}[group]", j)));
       writer.line("if (lane == 0) {}[item] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), j);
     }
-    return writer.finish("blocks", rows_ * blocks_, 1, form.threads, 1);
+    return writer.finish("blocks", ceil_div(rows_ * blocks_, groups), 1, form.threads * groups, 1);
   }
 
   /// 32 columns by 32 lanes; each thread takes every 32nd element of a block of its column.
@@ -220,12 +223,12 @@ class ReduceWriter {
 
 }  // namespace
 
-KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
+KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, Target target) {
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
-  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, vectors);
+  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, target);
   ReduceWriter writer(kernel, plan);
   if (writer.prefers_columns()) return writer.write(true);
-  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, vectors);
+  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, target);
   return writer.write(false);
 }
 

@@ -34,6 +34,21 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
   }
 }
 
+// ---- Clusters --------------------------------------------------------------------------------------------------
+
+#if __CUDA_ARCH__ >= 900
+/// All threads of the cluster come here; what they wrote to each other's shared memory is there.
+__device__ __forceinline__ void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+/// What `mine`, in shared memory, is in block `rank` of the cluster.
+template <class T> __device__ __forceinline__ T* in_block(T* mine, unsigned rank) {
+  T* theirs;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
+  return theirs;
+}
+#endif
+
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 

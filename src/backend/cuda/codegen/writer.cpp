@@ -322,7 +322,8 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   if (!suffix.empty()) readable += "_" + suffix;
   stage.header = header();
   stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(text + stage.header) & 0xffffffff);
-  stage.source = fmt::format("{}{}extern \"C\" __global__ void __launch_bounds__({}) {}{}", stage.header, functions_,
+  const std::string cluster = cluster_ > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", cluster_) : "";
+  stage.source = fmt::format("{}{}extern \"C\" __global__ void {}__launch_bounds__({}) {}{}", stage.header, functions_, cluster,
                              threads_x * threads_y, stage.name, text);
   stage.body = body_;
   stage.parameters = parameters_;
@@ -334,14 +335,14 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   return stage;
 }
 
-KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, bool vectors) {
+KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, Target target) {
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);
-      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, vectors);
+      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, target);
     }
-    case graph::Template::row: return generate_rows(kernel, plan, vectors);
-    default: return generate_reduce(kernel, plan, vectors);
+    case graph::Template::row: return generate_rows(kernel, plan, target);
+    default: return generate_reduce(kernel, plan, target);
   }
 }
 

@@ -51,6 +51,7 @@ class StageWriter {
   void line(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...)); }
   template <class... T>
   void open(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...) + " {"); ++depth_; }
+  void indent() { ++depth_; }
   void close(const char* after = "") { --depth_; add_line(std::string("}") + after); }
 
   /// Declares the coordinates of `linear` over loops [first, first + extents.size()): names them `prefix`0, ….
@@ -69,6 +70,9 @@ class StageWriter {
   /// The stage. `bounds`: threads a block.
   Stage finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y);
 
+  /// `count` blocks, neighbours in the grid, are a cluster.
+  void set_cluster(int count) { cluster_ = count; }
+
   /// 32-bit arithmetic suffices for every index of this kernel.
   bool is_small() const { return is_small_; }
 
@@ -85,6 +89,7 @@ class StageWriter {
   bool is_small_;
   std::string_view functions_;
   int depth_ = 1;
+  int cluster_ = 1;
   std::string body_;
   std::vector<std::string> parameters_;
   std::vector<Argument> arguments_;
@@ -113,10 +118,10 @@ std::vector<WideAccess> wide_accesses(const graph::Kernel& kernel, const graph::
 int crossing_loop(const graph::Kernel& kernel);
 
 // The templates.
-KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
+KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
 /// `across`: the loop along which some operands lie, as crossing_loop() says.
 KernelProgram generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
-KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
-KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool vectors);
+KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
+KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
 
 }  // namespace tsl::cuda
