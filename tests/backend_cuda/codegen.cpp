@@ -25,13 +25,13 @@ using graph::spread;
 namespace {
 
 /// The stages of all kernels of a graph, with and without wide accesses.
-std::vector<Stage> stages_of(Graph graph, bool clusters = false) {
+std::vector<Stage> stages_of(Graph graph) {
   std::vector<Stage> out;
   const graph::Plan plan = graph::compile(std::move(graph));
   for (const graph::Kernel& kernel : plan.kernels) {
     if (kernel.kind == graph::Template::op) continue;
     for (bool vectors : {true, false}) {
-      for (Stage& stage : generate(kernel, plan, {vectors, clusters}).stages) out.push_back(std::move(stage));
+      for (Stage& stage : generate(kernel, plan, vectors).stages) out.push_back(std::move(stage));
     }
   }
   return out;
@@ -44,15 +44,15 @@ bool has_stage(const std::vector<Stage>& stages, const std::string& part) {
   return false;
 }
 
-/// Compiles each different stage.
-void check_compiles(const std::vector<Stage>& stages, std::initializer_list<const char*> archs = {"sm_80", "sm_90"}) {
+/// Compiles each different stage for sm_80 and sm_90.
+void check_compiles(const std::vector<Stage>& stages) {
   REQUIRE_FALSE(stages.empty());
   std::string why;
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
   std::map<std::string, KernelSource> sources;
   for (const Stage& stage : stages) sources[stage.name] = {stage.name, stage.source};
-  for (const char* arch : archs) {
+  for (const char* arch : {"sm_80", "sm_90"}) {
     cuda::Program program{prelude(), {}};
     for (const auto& [name, source] : sources) program.kernels.push_back(&source);
     CHECK_NOTHROW(nvrtc->compile(program, arch));
@@ -151,15 +151,6 @@ TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
   CHECK(has_stage(stages, "_t32r32__"));   // 1000 elements are at most 32 for each thread of a warp
   CHECK(has_stage(stages, "_t128r32__"));  // and 4096 for each of 128
   check_compiles(stages);
-}
-
-TEST_CASE("long rows are kept by clusters of blocks") {
-  std::vector<Stage> stages;
-  for (int64_t columns : {20000, 50257, 131072}) append(stages, stages_of(softmax(300, columns), true));
-  append(stages, stages_of(softmax(300, 50257, DType::f16), true));
-  const auto is_cluster = [](const Stage& stage) { return stage.source.find("__cluster_dims__") != std::string::npos; };
-  CHECK(std::count_if(stages.begin(), stages.end(), is_cluster) >= 6);
-  check_compiles(stages, {"sm_90"});
 }
 
 TEST_CASE("reductions: rows, columns, blocks, places and totals") {

@@ -27,7 +27,7 @@ std::vector<Stage> stages_of(const Plan& plan, bool vectors = true) {
   std::vector<Stage> stages;
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind == Template::op) continue;
-    for (Stage& stage : generate(kernel, plan, {vectors}).stages) stages.push_back(std::move(stage));
+    for (Stage& stage : generate(kernel, plan, vectors).stages) stages.push_back(std::move(stage));
   }
   for (const Stage& stage : stages) {
     INFO(stage.source);
@@ -213,7 +213,7 @@ TEST_CASE("reductions take the form that suits how their operands lie") {
 TEST_CASE("what is between stages is in scratch memory, and results of rows' results come last") {
   const Plan plan = loss({64, 1000});
   REQUIRE(plan.kernels.size() == 1);
-  const KernelProgram program = generate(plan.kernels[0], plan, {true});
+  const KernelProgram program = generate(plan.kernels[0], plan, true);
   CHECK(program.stages.size() > 1);
   CHECK(program.scratch_bytes >= 64 * 4);
   const auto scratch_of = [](const Stage& stage) {

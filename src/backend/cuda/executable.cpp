@@ -108,7 +108,7 @@ class CudaExecutable : public graph::Executable {
       units_.push_back({{}, {}, {}, std::move(product)});
       return;
     }
-    units_.push_back({stages_of(plan_, launch, gpu_.device.properties().compute_major >= 9), {}, {}, {}});
+    units_.push_back({stages_of(plan_, launch), {}, {}, {}});
     const LaunchStages& stages = units_.back().stages;
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     calls.resize(calls.size() + stages.wide.size());

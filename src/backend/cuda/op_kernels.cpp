@@ -1,4 +1,5 @@
-// Ops with kernels of their own: products by cuBLASLt; those that have no kernel yet run on the host, between copies.
+// Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the host,
+// between copies (argsort of, and scatter into, more than 2^31 elements).
 #include "backend/cuda/executable.h"
 #include "backend/cuda/product.h"
 

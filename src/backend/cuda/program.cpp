@@ -49,7 +49,7 @@ bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
   return kernel.kind == graph::Template::op && !has_generated_kernels(kernel, plan);
 }
 
-LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bool clusters) {
+LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch) {
   LaunchStages out;
   if (plan.kernels[launch[0]].kind == graph::Template::op) {
     KernelProgram program = generate_op(plan.kernels[launch[0]], plan);
@@ -59,7 +59,7 @@ LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bo
     return out;
   }
   for (uint32_t k : launch) {
-    KernelProgram wide = generate(plan.kernels[k], plan, {true, clusters}), narrow = generate(plan.kernels[k], plan, {false, clusters});
+    KernelProgram wide = generate(plan.kernels[k], plan, true), narrow = generate(plan.kernels[k], plan, false);
     out.scratch_bytes = std::max({out.scratch_bytes, wide.scratch_bytes, narrow.scratch_bytes});
     std::move(wide.stages.begin(), wide.stages.end(), std::back_inserter(out.wide));
     std::move(narrow.stages.begin(), narrow.stages.end(), std::back_inserter(out.narrow));

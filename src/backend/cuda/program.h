@@ -19,8 +19,7 @@ struct LaunchStages {
 /// Whether the launch is of an op that is not generated, and so has no stages.
 bool is_op(const graph::Plan& plan, const std::vector<uint32_t>& launch);
 
-/// The stages of one launch of the plan, which is of kernels that are generated, for a device with or without clusters. Those
-/// of equal source share tables.
-LaunchStages stages_of(const graph::Plan& plan, const std::vector<uint32_t>& launch, bool clusters);
+/// The stages of one launch of the plan, which is of kernels that are generated. Those of equal source share tables.
+LaunchStages stages_of(const graph::Plan& plan, const std::vector<uint32_t>& launch);
 
 }  // namespace tsl::cuda

@@ -19,9 +19,9 @@ constexpr int64_t kFewElements = 1 << 14;
 
 class PointwiseWriter {
  public:
-  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, Target target)
+  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool wide)
       : kernel_(kernel), plan_(plan), writer_(kernel, plan), extents_(extents_of(kernel.kept)), count_(count_of(kernel.kept)) {
-    if (target.wide) choose_width();
+    if (wide) choose_width();
   }
 
   KernelProgram write() {
@@ -143,8 +143,8 @@ class PointwiseWriter {
 
 }  // namespace
 
-KernelProgram generate_pointwise(const Kernel& kernel, const graph::Plan& plan, Target target) {
-  return PointwiseWriter(kernel, plan, target).write();
+KernelProgram generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool wide) {
+  return PointwiseWriter(kernel, plan, wide).write();
 }
 
 }  // namespace tsl::cuda

@@ -73,21 +73,21 @@ class ReduceWriter {
   }
 
   /// The elements of a block, from `first` to `end`, that thread `lane` takes.
-  void emit_block(StageWriter& writer, const Position& row, LaneForm form) {
+  void emit_block(StageWriter& writer, const Position& row) {
     writer.line("Index turn = first;");
-    writer.line("#pragma unroll {}", 16 / (kReduceLanes / form.threads));
+    writer.line("#pragma unroll 4");
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
-    emit_turn(writer, row, form, "");
+    emit_turn(writer, row, "");
     writer.close();
     writer.open("if (turn < end)");
-    emit_turn(writer, row, form, "if (e < end) ");
+    emit_turn(writer, row, "if (e < end) ");
     writer.close();
   }
 
-  void emit_turn(StageWriter& writer, const Position& row, LaneForm form, const char* condition) {
+  void emit_turn(StageWriter& writer, const Position& row, const char* condition) {
     writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / form.threads);
-    writer.line("const Index e = turn + step * {} + lane;", form.threads);
+    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / kWarp);
+    writer.line("const Index e = turn + step * {} + lane;", kWarp);
     writer.open("{}", condition);
     emit_element(writer, row, "e");
     writer.close();
@@ -102,13 +102,13 @@ class ReduceWriter {
     return at;
   }
 
-  void emit_before_elements(StageWriter& writer, const Position& row, LaneForm form) {
+  void emit_before_elements(StageWriter& writer, const Position& row) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       const bool is_number = instr.kind == Instr::Kind::scalar && instr.level == Level::full;
       if (is_number || is_row_input(r)) writer.emit(r, row, true);
     }
-    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form));
+    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r)));
   }
 
   /// Row-level values that full-level ones read: they depend on no reduction here.
@@ -123,27 +123,23 @@ class ReduceWriter {
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// As many threads as the law has lanes, for each block of a row; a few blocks together. The last threads may do a block
-  /// that others do as well, since all must come to the barriers.
+  /// A warp a block of a row.
   Stage block_stage() {
-    constexpr LaneForm form{static_cast<int>(kReduceLanes), 1};
-    constexpr int groups = 4;
     StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.x % {0}, group = threadIdx.x / {0};", form.threads);
-    writer.line("const long long last = {} - 1, wanted = (long long)block_x * {} + group;", writer.size(rows_ * blocks_), groups);
-    writer.line("const long long item = wanted < last ? wanted : last;");
+    writer.line("const int lane = threadIdx.x % {};", kWarp);
+    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / {};", kRowsPerBlock, kWarp);
+    writer.line("if (item >= {}) return;", writer.size(rows_ * blocks_));
     writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
     const Position row = row_position(writer);
-    emit_before_elements(writer, row, form);
+    emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
-    emit_block(writer, row, form);
+    emit_block(writer, row);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
-      writer.line("__shared__ {} shared{}[{}][{}];", reduction.shared_type(), j, groups, reduction.shared_count(form));
-      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j]), form, fmt::format("shared{}[group]", j)));
+      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j])));
       writer.line("if (lane == 0) {}[item] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), j);
     }
-    return writer.finish("blocks", ceil_div(rows_ * blocks_, groups), 1, form.threads * groups, 1);
+    return writer.finish("blocks", ceil_div(rows_ * blocks_, kRowsPerBlock), 1, kRowThreads, 1);
   }
 
   /// 32 columns by 32 lanes; each thread takes every 32nd element of a block of its column.
@@ -155,10 +151,10 @@ class ReduceWriter {
     writer.line("const bool inside = column < {};", writer.size(columns));
     writer.line("const Index row = (Index)(block_x / {}) * {} + (inside ? column : 0);", writer.size(chunks), writer.size(columns));
     const Position row = row_position(writer);
-    emit_before_elements(writer, row, {});
+    emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
     writer.line("const Index end = inside ? first + count : 0;");
-    emit_block(writer, row, {});
+    emit_block(writer, row);
     for (size_t j = 0; j < reduces_.size(); ++j) emit_column_fold(writer, reduces_[j]);
     writer.line("if (!inside || lane != 0) return;");
     for (size_t j = 0; j < reduces_.size(); ++j) {
@@ -223,12 +219,12 @@ class ReduceWriter {
 
 }  // namespace
 
-KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, Target target) {
+KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool wide) {
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
-  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, target);
+  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, wide);
   ReduceWriter writer(kernel, plan);
   if (writer.prefers_columns()) return writer.write(true);
-  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, target);
+  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, wide);
   return writer.write(false);
 }
 

@@ -15,32 +15,30 @@ namespace {
 // 32-bit registers a thread should spend on values kept from pass to pass, so that enough threads are under way to hide
 // the memory's latency; and may, before computing them again is better.
 constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
+// On a multiprocessor: with these, a thread has 64 registers.
+constexpr int kResidentThreads = 1024;
 // With fewer rows, each has as many threads as it can use.
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
-// A cluster's blocks have so few threads that two or three of them share a multiprocessor: one computes while another
-// waits for the memory.
-constexpr int kClusterThreads = 512, kMaxCluster = 8;
 constexpr int64_t kMaxSharedPartials = 256;
 
 /// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by the
-/// groups in turn, in `rounds`; the groups are shared out to the thread blocks of a cluster, if one is too few.
+/// groups in turn, in `rounds`.
 struct RowForm {
   LaneForm lanes;
-  int groups = 1;            // of a thread block
-  int cluster = 1;           // thread blocks of a row
+  int groups = 1;
   int64_t rounds = 1;
   int64_t turns = 1;         // of a thread, in each round: how many times `lanes.width` elements
   bool keeps = false;
-  int threads() const { return lanes.threads * groups; }  // of a thread block
+  int threads() const { return lanes.threads * groups; }
 };
 
 class RowsWriter {
  public:
-  RowsWriter(const Kernel& kernel, const graph::Plan& plan, Target target)
+  RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool wide)
       : kernel_(kernel), plan_(plan), writer_(kernel, plan), rows_(count_of(kernel.kept)), length_(count_of(kernel.reduced)),
         blocks_(ceil_div(length_, kReduceBlock)), passes_(plan_passes(kernel)) {
-    choose_form(target.wide ? access_width() : 1, target.clusters);
+    choose_form(wide ? access_width() : 1);
   }
 
   KernelProgram write() {
@@ -51,6 +49,8 @@ class RowsWriter {
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
+      const int64_t kept = passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds;
+      if (form_.keeps && kept > 0 && kept <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
       declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
       for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
@@ -61,7 +61,7 @@ class RowsWriter {
       emit_row_values(done);
       emit_row_ends(writer_, totals, row_, "row");
       const std::string suffix = fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
-      program.stages.push_back(writer_.finish(suffix, ceil_div(rows_, rows_per_block) * form_.cluster, 1, form_.threads() * rows_per_block, 1));
+      program.stages.push_back(writer_.finish(suffix, ceil_div(rows_, rows_per_block), 1, form_.threads() * rows_per_block, 1));
       if (form_.lanes.width > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
     append_totals(kernel_, plan_, totals, program);
@@ -83,13 +83,12 @@ class RowsWriter {
                    allows_wide(kernel_, inner_loop(), 2) ? 2 : 1;
   }
 
-  void choose_form(int width, bool clusters) {
+  void choose_form(int width) {
     form_.lanes.width = width;
     const int most = static_cast<int>(kReduceLanes) / width;
     if (blocks_ > 1) {
       form_.lanes.threads = most;
       form_.turns = kReduceBlock / (most * width);
-      if (clusters && choose_cluster()) return;
       form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, kMaxThreads / most));
       form_.groups = static_cast<int>(ceil_div(blocks_, form_.rounds));
       form_.keeps = passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds <= kGoodKeptWords;
@@ -103,28 +102,10 @@ class RowsWriter {
     form_.keeps = words(threads) <= kMaxKeptWords && length_ > 0;
   }
 
-  /// A cluster for a row, if its threads can keep what they read: then the row is read once.
-  bool choose_cluster() {
-    if (has_place_reduction(kernel_) || passes_.again.size() < 2) return false;
-    if (passes_.kept_words * form_.turns * form_.lanes.width > kGoodKeptWords) return false;
-    const int groups = kClusterThreads / form_.lanes.threads;
-    const int64_t cluster = ceil_div(blocks_, groups);
-    if (cluster < 2 || cluster > kMaxCluster) return false;
-    form_.cluster = static_cast<int>(cluster);
-    form_.groups = static_cast<int>(ceil_div(blocks_, cluster));
-    form_.keeps = true;
-    return true;
-  }
-
   // ---- Rows --------------------------------------------------------------------------------------------
 
   void emit_row_place(int rows_per_block) {
-    if (form_.cluster > 1) {
-      writer_.set_cluster(form_.cluster);
-      writer_.line("const int lane = threadIdx.x + block_x % {} * {};", form_.cluster, form_.threads());
-      writer_.line("const Index row = block_x / {};", form_.cluster);
-      writer_.line("cluster_barrier();  // all its blocks are there, and so is their memory");
-    } else if (rows_per_block == 1) {
+    if (rows_per_block == 1) {
       writer_.line("const int lane = threadIdx.x;");
       writer_.line("const Index row = block_x;");
     } else {
@@ -271,7 +252,7 @@ class RowsWriter {
       const std::string condition = length_ % step == 0 ? "" : fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
       return emit_kept_block(pass, first, condition);
     }
-    const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % (form_.groups * form_.cluster) == 0;
+    const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % form_.groups == 0;
     if (is_whole) return emit_kept_block(pass, first, "");
     writer_.open("if (left >= {})", kReduceBlock);
     emit_kept_block(pass, first, "");
@@ -292,7 +273,7 @@ class RowsWriter {
   }
 
   void emit_element_index(const std::string& first) {
-    const std::string thread = form_.groups * form_.cluster > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
+    const std::string thread = form_.groups > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
     writer_.line("const Index e = {} + turn * {} + {} * {};", first, form_.lanes.threads * form_.lanes.width, thread, form_.lanes.width);
   }
 
@@ -324,7 +305,7 @@ class RowsWriter {
     }
     if (form_.keeps) writer_.line("#pragma unroll");
     writer_.open("for (int round = 0; round < {}; ++round)", form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
-    writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups * form_.cluster, form_.lanes.threads);
+    writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups, form_.lanes.threads);
     writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});", kReduceBlock, writer_.size(length_));
     std::vector<Reg> by_law;
     std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(by_law), [&](Reg r) { return !Reduction(kernel_.program[r]).finds_place(); });
@@ -332,13 +313,9 @@ class RowsWriter {
     emit_turns(pass, "first", "end");
     for (Reg r : by_law) {
       const std::string folded = emit_fold(r, form_.lanes, fmt::format("threadIdx.x / {}", form_.lanes.threads));
-      writer_.open("if (lane % {} == 0 && block < {})", form_.lanes.threads, writer_.size(blocks_));
-      if (form_.cluster > 1) writer_.line("for (int to = 0; to < {0}; ++to) *in_block(&{1}[block], to) = {2};", form_.cluster, partials(r), folded);
-      else writer_.line("{}[block] = {};", partials(r), folded);
-      writer_.close();
+      writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_), partials(r), folded);
     }
-    if (form_.cluster > 1) writer_.line("cluster_barrier();");
-    else writer_.line("__syncthreads();");
+    writer_.line("__syncthreads();");
     writer_.close();
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
@@ -380,8 +357,8 @@ class RowsWriter {
 
 }  // namespace
 
-KernelProgram generate_rows(const Kernel& kernel, const graph::Plan& plan, Target target) {
-  return RowsWriter(kernel, plan, target).write();
+KernelProgram generate_rows(const Kernel& kernel, const graph::Plan& plan, bool wide) {
+  return RowsWriter(kernel, plan, wide).write();
 }
 
 }  // namespace tsl::cuda

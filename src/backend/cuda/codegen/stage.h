@@ -55,14 +55,8 @@ struct KernelProgram {
   uint64_t scratch_bytes = 0;
 };
 
-/// What generated code may rely on. It decides how work is shared out, never a result.
-struct Target {
-  bool wide = true;        // buffers are aligned for wide accesses
-  bool clusters = false;   // the device has thread block clusters (sm_90)
-};
-
-/// CUDA for one kernel that is not of Template::op.
-KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
+/// CUDA for one kernel that is not of Template::op. `wide`: whether buffers are aligned for wide accesses.
+KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
 
 /// One launch of many stages that have the same source and need nothing of each other: a table of their arguments, in
 /// which each block finds its own. At most kMaxTableWords arguments and blocks' places in all.

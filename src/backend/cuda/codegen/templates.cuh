@@ -34,21 +34,6 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
   }
 }
 
-// ---- Clusters --------------------------------------------------------------------------------------------------
-
-#if __CUDA_ARCH__ >= 900
-/// All threads of the cluster come here; what they wrote to each other's shared memory is there.
-__device__ __forceinline__ void cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-/// What `mine`, in shared memory, is in block `rank` of the cluster.
-template <class T> __device__ __forceinline__ T* in_block(T* mine, unsigned rank) {
-  T* theirs;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
-  return theirs;
-}
-#endif
-
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 
@@ -248,12 +233,18 @@ __device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
 template <class R, class A, class T>
 __device__ __forceinline__ A reduce_array(const T* values, long long count, long long stride, int lane) {
   Lanes<R, A, kWarpThreads> lanes;
-  for (long long first = 0; first < count; first += kReduceLanes) {
+  long long first = 0;
+#pragma unroll 8
+  for (; first + kReduceLanes <= count; first += kReduceLanes) {
 #pragma unroll
     for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
-      const long long i = first + step * kWarpThreads + lane;
-      if (i < count) lanes.take(step, 0, values[i * stride]);
+      lanes.take(step, 0, values[(first + step * kWarpThreads + lane) * stride]);
     }
+  }
+#pragma unroll
+  for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
+    const long long i = first + step * kWarpThreads + lane;
+    if (i < count) lanes.take(step, 0, values[i * stride]);
   }
   return lanes.fold(nullptr);
 }

@@ -322,9 +322,9 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   if (!suffix.empty()) readable += "_" + suffix;
   stage.header = header();
   stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(text + stage.header) & 0xffffffff);
-  const std::string cluster = cluster_ > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", cluster_) : "";
-  stage.source = fmt::format("{}{}extern \"C\" __global__ void {}__launch_bounds__({}) {}{}", stage.header, functions_, cluster,
-                             threads_x * threads_y, stage.name, text);
+  const std::string residents = residents_ > 0 ? fmt::format(", {}", residents_) : "";
+  stage.source = fmt::format("{}{}extern \"C\" __global__ void __launch_bounds__({}{}) {}{}", stage.header, functions_,
+                             threads_x * threads_y, residents, stage.name, text);
   stage.body = body_;
   stage.parameters = parameters_;
   stage.arguments = std::move(arguments_);
@@ -335,14 +335,14 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   return stage;
 }
 
-KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, Target target) {
+KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, bool wide) {
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);
-      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, target);
+      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, wide);
     }
-    case graph::Template::row: return generate_rows(kernel, plan, target);
-    default: return generate_reduce(kernel, plan, target);
+    case graph::Template::row: return generate_rows(kernel, plan, wide);
+    default: return generate_reduce(kernel, plan, wide);
   }
 }
 

@@ -70,8 +70,8 @@ class StageWriter {
   /// The stage. `bounds`: threads a block.
   Stage finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y);
 
-  /// `count` blocks, neighbours in the grid, are a cluster.
-  void set_cluster(int count) { cluster_ = count; }
+  /// So few registers a thread that `count` blocks share a multiprocessor.
+  void set_residents(int count) { residents_ = count; }
 
   /// 32-bit arithmetic suffices for every index of this kernel.
   bool is_small() const { return is_small_; }
@@ -89,7 +89,7 @@ class StageWriter {
   bool is_small_;
   std::string_view functions_;
   int depth_ = 1;
-  int cluster_ = 1;
+  int residents_ = 0;
   std::string body_;
   std::vector<std::string> parameters_;
   std::vector<Argument> arguments_;
@@ -118,10 +118,10 @@ std::vector<WideAccess> wide_accesses(const graph::Kernel& kernel, const graph::
 int crossing_loop(const graph::Kernel& kernel);
 
 // The templates.
-KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
+KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
 /// `across`: the loop along which some operands lie, as crossing_loop() says.
 KernelProgram generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
-KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
-KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, Target target);
+KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
+KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
 
 }  // namespace tsl::cuda
