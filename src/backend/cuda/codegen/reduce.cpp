@@ -142,7 +142,7 @@ class ReduceWriter {
     return writer.finish("blocks", ceil_div(rows_ * blocks_, kRowsPerBlock), 1, kRowThreads, 1);
   }
 
-  /// 32 columns by 32 lanes; each thread takes every 32nd element of a block of its column.
+  /// 32 columns by 32 threads; each thread takes every 32nd element of a block of its column.
   Stage column_stage(const TotalOperands& totals) {
     const int64_t columns = kernel_.kept[kernel_.kept.rank() - 1].hint(), chunks = ceil_div(columns, kColumns);
     StageWriter writer(kernel_, plan_);
