@@ -17,7 +17,7 @@ struct BackendOptions {
 /// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`. Opens nothing on it.
 void check_device(int ordinal);
 
-/// Opens GPU `ordinal`. Ops that have no kernel for it yet run on `host`, which must outlive the backend and whose
+/// Opens GPU `ordinal`. What its kernels do not do runs on `host`, which must outlive the backend and whose
 /// memory takes tensors that are read. Belongs to one engine. Throws Failure (device) naming what is missing.
 std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options = {});
 

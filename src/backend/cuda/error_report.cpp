@@ -1,6 +1,6 @@
 #include "backend/cuda/error_report.h"
 
-#include <cstddef>
+#include <cstdint>
 
 #include "backend/cuda/memory.h"
 

@@ -55,7 +55,7 @@ std::array<uint64_t, 3> PlanProduct::addresses(std::byte* const* buffers, std::s
   std::array<uint64_t, 3> out{};
   for (size_t i = 0; i < 3; ++i) {
     const Place& place = places_[i];
-    const int64_t offset = place.offset.symbol() ? symbols[place.offset.symbol()->id].integer : place.offset.hint();
+    const int64_t offset = place.offset.in_run(symbols);
     out[i] = reinterpret_cast<uint64_t>(buffers[place.buffer]) + static_cast<uint64_t>(offset) * place.element_bytes;
   }
   return out;

@@ -14,7 +14,7 @@ class PlanProduct {
   /// `kernel` is of a matmul of floats. `tf32`: f32 operands may be rounded to 11 bits.
   PlanProduct(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32);
 
-  /// There is something to compute.
+  /// There is nothing to compute.
   bool is_empty() const { return product_.m * product_.n * product_.batch == 0; }
   /// Operand 0 or 1 lies in no way that cuBLASLt can take: a row-major copy must be made. This depends on the layout alone,
   /// so that eager and compiled agree.

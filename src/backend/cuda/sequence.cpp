@@ -46,10 +46,11 @@ void KernelSequence::destroy() {
 void KernelSequence::prepare() {
   is_current_ = false;
   if (calls_.empty() || !has_run_ || !as_graph_) return;
-  const bool can_record = std::all_of(calls_.begin(), calls_.end(), [](const KernelCall& call) {
-    return !call.library || call.library->can_record(call.values);
-  });
-  if (!can_record) return;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const KernelCall& call = calls_[i];
+    if (!call.library || (executable_ && same(call, sent_[i]))) continue;  // nothing to record
+    if (!call.library->can_record(call.values)) return;
+  }
   if (executable_) {
     patch();
   } else {

@@ -1,5 +1,5 @@
-// Kernels and work of libraries in order, launched as one CUDA graph. A graph launch costs the host less than a kernel launch does, and between
-// runs only what changed is patched: pointers, sizes, numbers.
+// Kernels and work of libraries in order, launched as one CUDA graph. A graph launch costs the host less than a kernel
+// launch does, and between runs only what changed is patched: pointers, sizes, numbers.
 //
 //   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
 //

@@ -81,13 +81,6 @@ void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim 
   writer.close(";");
 }
 
-uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes) {
-  constexpr uint64_t kAlignment = 256;
-  const uint64_t at = program.scratch_bytes;
-  program.scratch_bytes += (static_cast<uint64_t>(count * bytes) + kAlignment - 1) / kAlignment * kAlignment;
-  return at;
-}
-
 bool has_generated_kernels(const Kernel& kernel, const graph::Plan& plan) {
   if (kernel.kind != graph::Template::op) return false;
   const Node& node = plan.graph[kernel.op_node];

@@ -60,9 +60,6 @@ class OpKernel {
 /// element is at `offset`.
 void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim offset);
 
-/// Space in the scratch memory.
-uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
-
 // ---- Sorting, of rows or of what is scattered ------------------------------------------------------------------
 
 /// Rows of keys to be sorted: stable, in ascending order.

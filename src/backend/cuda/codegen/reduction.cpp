@@ -103,10 +103,7 @@ std::vector<bool> needed_for(const Kernel& kernel, const std::vector<Reg>& targe
 }
 
 uint64_t reserve(KernelProgram& program, int64_t count, DType dtype) {
-  constexpr uint64_t kAlignment = 256;
-  const uint64_t at = program.scratch_bytes;
-  program.scratch_bytes += (static_cast<uint64_t>(count) * size_of(dtype) + kAlignment - 1) / kAlignment * kAlignment;
-  return at;
+  return reserve_bytes(program, count, static_cast<int64_t>(size_of(dtype)));
 }
 
 TotalOperands reserve_totals(const Kernel& kernel, KernelProgram& program) {

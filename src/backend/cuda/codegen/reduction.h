@@ -77,7 +77,7 @@ void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const T
 void append_partial_stages(const graph::Kernel& kernel, const graph::Plan& plan, const std::vector<graph::Reg>& reduces,
                            int64_t rows, std::vector<uint64_t>& at, int64_t& count, KernelProgram& program);
 
-/// Space in the scratch memory.
+/// reserve_bytes() for elements of a dtype.
 uint64_t reserve(KernelProgram& program, int64_t count, DType dtype);
 
 }  // namespace tsl::cuda

@@ -49,8 +49,7 @@ class RowsWriter {
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
-      const int64_t kept = passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds;
-      if (form_.keeps && kept > 0 && kept <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
+      if (form_.keeps && kept_words() > 0 && kept_words() <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
       declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
       for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
@@ -83,6 +82,9 @@ class RowsWriter {
                    allows_wide(kernel_, inner_loop(), 2) ? 2 : 1;
   }
 
+  /// That a thread of this form would spend on kept values.
+  int64_t kept_words() const { return passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds; }
+
   void choose_form(int width) {
     form_.lanes.width = width;
     const int most = static_cast<int>(kReduceLanes) / width;
@@ -91,7 +93,7 @@ class RowsWriter {
       form_.turns = kReduceBlock / (most * width);
       form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, kMaxThreads / most));
       form_.groups = static_cast<int>(ceil_div(blocks_, form_.rounds));
-      form_.keeps = passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds <= kGoodKeptWords;
+      form_.keeps = kept_words() <= kGoodKeptWords;
       return;
     }
     const auto words = [&](int threads) { return passes_.kept_words * ceil_div(length_, threads); };

@@ -88,6 +88,13 @@ std::vector<Reg> operands(const Instr& instr) {
   }
 }
 
+uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes) {
+  constexpr uint64_t kAlignment = 256;
+  const uint64_t at = program.scratch_bytes;
+  program.scratch_bytes += (static_cast<uint64_t>(count * bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
+}
+
 bool lies_along(const Kernel& kernel, const Instr& instr, int loop) {
   if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) return false;
   return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 && loop < kernel.kept.rank() + kernel.reduced.rank();
