@@ -57,6 +57,7 @@ class Fuser {
       if (!graph_[id].is_input) place(id);
     }
     merge_siblings();
+    join_rows();
     order_groups();
     return std::move(result_);
   }
@@ -327,6 +328,26 @@ class Fuser {
         const Node& y = graph_[nodes[i]];
         if (same(loop_shape(x), loop_shape(y))) try_merge(std::min(a, b), std::max(a, b));
       }
+    }
+  }
+
+  /// What one group alone reads, once a row, and came before that group had rows.
+  void join_rows() {
+    std::vector<NodeId> reader(groups().size(), kNoNode);
+    std::vector<bool> has_several(groups().size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      for (const Arg& arg : graph_[id].args) {
+        if (!arg.is_tensor() || result_.group_of[arg.node] < 0) continue;
+        const int producer = result_.group_of[arg.node];
+        if (producer == result_.group_of[id]) continue;
+        if (reader[producer] == kNoNode) reader[producer] = id;
+        else if (result_.group_of[reader[producer]] != result_.group_of[id]) has_several[producer] = true;
+      }
+    }
+    for (size_t g = 0; g < groups().size(); ++g) {
+      if (reader[g] == kNoNode || has_several[g] || groups()[g].nodes.empty() || groups()[g].is_op || groups()[g].has_reduction) continue;
+      const int rows = result_.group_of[reader[g]];
+      if (!groups()[rows].is_op && groups()[rows].has_reduction) try_merge(static_cast<int>(g), rows);
     }
   }
 

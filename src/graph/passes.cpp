@@ -1,5 +1,8 @@
 #include "graph/passes.h"
 
+#include <cmath>
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "tensor/limits.h"
@@ -74,14 +77,38 @@ NodeId repeated_operand(const Graph& graph, const Node& node) {
   }
 }
 
-/// An operand that is a constant everywhere can be the constant itself: fill() rounds to the dtype exactly as a
-/// scalar operand of that dtype does.
-void inline_fill(const Graph& graph, Arg& arg) {
-  if (!arg.is_tensor()) return;
-  const Node& producer = graph[arg.node];
-  if (producer.is_input || producer.op != Op::fill) return;
-  const Arg value = producer.args[0];
-  arg = value;
+/// What an op of constants gives, where any machine gives the same: f32 and f64 arithmetic that rounds once. (Of f32, the
+/// rounded f64 result is the f32 one: Figueroa, "When is double rounding innocuous?", 1995.)
+std::optional<Scalar> folded(const Node& node, const std::vector<Arg>& args) {
+  if (node.dtype != DType::f32 && node.dtype != DType::f64) return {};
+  double x[2] = {0, 0};
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Arg& arg = args[i];
+    const bool is_exact = !arg.is_tensor() && !arg.symbol && (arg.scalar.type != ScalarType::integer || std::abs(arg.scalar.as_real()) < 0x1p53);
+    if (!is_exact || i == 2) return {};
+    x[i] = node.dtype == DType::f32 ? static_cast<float>(arg.scalar.as_real()) : arg.scalar.as_real();
+  }
+  const auto rounded = [&](double y) { return Scalar::of(node.dtype == DType::f32 ? static_cast<double>(static_cast<float>(y)) : y); };
+  switch (node.op) {
+    case Op::neg: return rounded(-x[0]);
+    case Op::add: return rounded(x[0] + x[1]);
+    case Op::sub: return rounded(x[0] - x[1]);
+    case Op::mul: return rounded(x[0] * x[1]);
+    case Op::div: return rounded(x[0] / x[1]);
+    default: return {};
+  }
+}
+
+/// The op that makes a constant of a node's type.
+Node fill_like(const Node& node) {
+  Node fill;
+  fill.op = Op::fill;
+  fill.attrs.dims = node.shape;
+  fill.attrs.dtype = fill.dtype = node.dtype;
+  fill.shape = node.shape;
+  fill.span = node.span;
+  fill.order = node.order;
+  return fill;
 }
 
 bool has_tensor_operand(const std::vector<Arg>& args) {
@@ -137,6 +164,10 @@ Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& elim
 
 Graph simplify(const Graph& graph) {
   Copier copier(graph);
+  // Of nodes that are one constant everywhere. It can stand for them as an operand: fill() rounds to the dtype exactly as a
+  // scalar operand of that dtype does.
+  std::vector<const Arg*> constants(graph.size(), nullptr);
+  std::deque<Arg> made;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     const NodeId same = repeated_operand(graph, node);
@@ -145,10 +176,19 @@ Graph simplify(const Graph& graph) {
       continue;
     }
     std::vector<Arg> args = node.args;
+    if (!node.is_input && node.op == Op::fill) constants[id] = &node.args[0];
     const bool elementwise = !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
     if (elementwise) {
       std::vector<Arg> inlined = args;
-      for (Arg& arg : inlined) inline_fill(graph, arg);
+      for (Arg& arg : inlined) {
+        if (arg.is_tensor() && constants[arg.node]) arg = *constants[arg.node];
+      }
+      if (const std::optional<Scalar> value = folded(node, inlined)) {
+        made.emplace_back().scalar = *value;
+        constants[id] = &made.back();
+        copier.keep(fill_like(node), id, {made.back()});
+        continue;
+      }
       // An op needs a tensor to know its dtype by; `where` needs its condition to be one.
       const bool keeps_dtype = has_tensor_operand(inlined) && (node.op != Op::where || inlined[0].is_tensor());
       if (keeps_dtype) args = std::move(inlined);

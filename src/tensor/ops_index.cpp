@@ -1,4 +1,6 @@
 // Indexing by tensors.
+#include <algorithm>
+
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -70,8 +72,38 @@ Tensor take(VjpCall& call, const Tensor& x, const Tensor& index) {
   return call.ops.call(Op::take, {x, index}, call.attrs);
 }
 
+/// Of one index in each batch (a loss takes one logit of a row): where x's row is the one, compared rather than scattered,
+/// so that it fuses with what is done to the gradient next.
+Tensor gradient_of_one(VjpCall& call) {
+  Ops& ops = call.ops;
+  const Tensor& x = call.inputs[0].tensor;
+  const int batch = static_cast<int>(batch_of(call.attrs));
+  Attrs count;
+  count.dtype = DType::i64;
+  count.dims = {x.shape()[batch]};
+  const Operand zero = Scalar::of(int64_t{0}), one = Scalar::of(int64_t{1});
+  Shape along_rows, per_batch, row = x.shape();
+  for (int i = 0; i < x.rank(); ++i) {
+    along_rows.push_back(i == batch ? x.shape()[i] : Dim(1));
+    per_batch.push_back(i < batch ? x.shape()[i] : Dim(1));
+  }
+  row[batch] = 1;
+  using namespace diff;
+  const Var place = var(call, reshape(ops, ops.call(Op::iota, {zero, one}, count), along_rows));
+  const Var index = var(call, reshape(ops, call.inputs[1].tensor, per_batch));
+  const Var extent(ops, Operand(Scalar::of(x.shape()[batch].hint()), x.shape()[batch].symbol()));
+  const Var from_start = where(lt(index, 0), index + extent, index);
+  return where(eq(place, from_start), var(call, reshape(ops, call.grad, row)), 0.0).tensor();
+}
+
 void vjp_take(VjpCall& call) {
   const Tensor& x = call.inputs[0].tensor;
+  const Shape& index = call.inputs[1].tensor.shape();
+  const auto is_one = [](Dim extent) { return extent.same(1); };
+  if (std::all_of(index.begin() + batch_of(call.attrs), index.end(), is_one)) {
+    call.grads[0] = gradient_of_one(call);
+    return;
+  }
   call.grads[0] = call.ops.call(
       Op::scatter_add, {zeros(call.ops, x.shape(), x.dtype()), call.inputs[1], call.grad}, call.attrs);
 }

@@ -118,11 +118,26 @@ void vjp_reshape(VjpCall& call) {
   call.grads[0] = reshape(call.ops, call.grad, call.inputs[0].tensor.shape());
 }
 
-// For views that pick elements: each goes back to where it was picked.
+// Whether two layouts surely walk over the same elements in the same order.
+bool walks_alike(const Layout& a, const Layout& b) {
+  const auto steps = [](const Layout& layout) {
+    Layout out{{}, {}, layout.offset};
+    for (int i = 0; i < layout.rank(); ++i) {
+      if (layout.shape[i].same(1)) continue;
+      out.shape.push_back(layout.shape[i]);
+      out.strides.push_back(layout.strides[i]);
+    }
+    return out;
+  };
+  return same(steps(a), steps(b));
+}
+
+// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all.
 template <Layout (*kView)(const Layout&, const Attrs&)>
 void vjp_pick(VjpCall& call) {
   const Shape& shape = call.inputs[0].tensor.shape();
-  call.grads[0] = embed(call.ops, call.grad, shape, kView(Layout::contiguous(shape), call.attrs));
+  const Layout all = Layout::contiguous(shape), picked = kView(all, call.attrs);
+  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, call.grad, shape) : embed(call.ops, call.grad, shape, picked);
 }
 
 void vjp_windows(VjpCall& call) {
