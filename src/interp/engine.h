@@ -32,6 +32,7 @@ struct EngineOptions {
   bool show_device = true;        // in displays of tensors that are not in host memory; tests print the same everywhere
   bool cuda_graphs = true;        // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
   bool tf32 = false;              // products of f32 on a GPU may round their operands to 11 bits (--tf32)
+  bool portable = false;          // functions on a GPU give the CPU's bits (--portable)
   uint64_t memory_limit = 0;      // the most bytes that tensors and the cache may take on the device; 0: all it has
   /// If set, opens every device but the CPU, in place of CUDA; ops may run on the host's backend. For tests.
   std::function<std::unique_ptr<graph::Backend>(Device device, graph::Backend& host)> open_backend;

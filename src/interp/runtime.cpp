@@ -31,7 +31,7 @@ void check_present([[maybe_unused]] Device device) {
 std::unique_ptr<graph::Backend> open_device(const EngineOptions& options, Device device, graph::Backend& host) {
   if (options.open_backend) return options.open_backend(device, host);
 #ifdef TSL_HAS_CUDA
-  return cuda::open_backend(device.ordinal, host, {options.cuda_graphs, options.memory_limit, options.tf32});
+  return cuda::open_backend(device.ordinal, host, {options.cuda_graphs, options.memory_limit, options.tf32, options.portable});
 #else
   check_present(device);
   return nullptr;

@@ -2,7 +2,8 @@
 // there for the rules of these files).
 //
 // f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
-// in C99. The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in float; the
+// in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid, silu and tanh within 4, gelu within 5, but for results near the least
+// normal number.) The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in float; the
 // others in double, where about 2^-30 of relative error leaves a correctly rounded float nearly always.
 // f64: the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal number, where
 // their exponential is subnormal already).
@@ -85,6 +86,25 @@ TSL_FN ExpPartsF exp_parts_f(float t) {
 }
 TSL_FN float power_of_two(int n) { return as_float(static_cast<Word>(n + 127) << 23); }
 
+#if defined(TSL_NATIVE)
+/// a * b + c, rounded down.
+TSL_FN float fused_down(float a, float b, float c) {
+  float y;
+  asm("fma.rm.f32 %0, %1, %2, %3;" : "=f"(y) : "f"(a), "f"(b), "f"(c));
+  return y;
+}
+/// e^x = root * power, where only the product can be subnormal or overflow: power is 2^n, n within [-126, 126], and root is
+/// 2^f with f = x / log(2) - n, within [0, 1] where n is not at a bound (there estimates are best).
+struct ExpF { float root, power; };
+TSL_FN ExpF exp_f(float x) {
+  float part;  // n / 252 + 1/2; 0 of NaN, which comes through by f
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(x), "f"(0x1.77313cp-8f), "f"(0.5f));
+  const float shifted = fused_down(part, 252.0f, 0x1.8p23f + 1), n = shifted - (0x1.8p23f + 127);
+  return {native_exp2(fused(x, 0x1.4ae0c0p-26f, fused(x, 0x1.715476p0f, -n))), as_float(bits_of(shifted) << 23)};
+}
+/// weight * e^x
+TSL_FN float times(ExpF e, float weight) { return weight * e.root * e.power; }
+#else
 /// e^x = (1 + m) * power * rest with m = r * slope, where only the last product can round: `rest` is 2 unless the result
 /// may be subnormal.
 struct ExpF { float r, slope, power, rest; };
@@ -99,6 +119,7 @@ TSL_FN ExpF exp_f(float x) {
 }
 /// weight * e^x
 TSL_FN float times(ExpF e, float weight) { return fused(weight * e.r, e.slope, weight) * e.power * e.rest; }
+#endif
 TSL_FN float s_exp(float x) { return times(exp_f(x), 1.0f); }
 TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(x); }
 TSL_SHORT_UNARY(exp)
@@ -124,16 +145,29 @@ TSL_FN float s_cosh(float x) {
 TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(x); }
 TSL_SHORT_UNARY(cosh)
 
-/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so.
+/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so (native: two).
 TSL_FN float quotient(float n, float a, float b) {
+#if defined(TSL_NATIVE)
+  return n * native_reciprocal(a + b);
+#else
   float d = a + b, lost = b - (d - a), y = reciprocal(d), q = n * y;
   return fused(fused(-lost, q, fused(-d, q, n)), y, q);
+#endif
 }
 
-/// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0.
+/// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0: exp_parts_f() for 2x,
+/// in terms of half its r.
 TSL_FN float s_tanh(float x) {
-  ExpPartsF e = exp_parts_f(clamp(2 * magnitude(x), 0.0f, 20.0f));
-  float scale = power_of_two(e.n), above = fused(scale, fused(e.r * e.r, e.q, e.r), scale - 1);
+  float t = at_most(magnitude(x), 10.0f);
+  float shifted = fused(t, 0x1.715476p1f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  float h = fused(n, 0x1.05c610p-30f, fused(n, -0x1.62e430p-2f, t));
+  float q = 0x1.6a2352p-5f;
+  q = fused(q, h, 0x1.123a6cp-3f);
+  q = fused(q, h, 0x1.5558f4p-2f);
+  q = fused(q, h, 0x1.555490p-1f);
+  q = fused(q, h, 0x1.fffffcp-1f);
+  float twice = power_of_two(static_cast<int>(bits_of(shifted)) - 0x4b400000 + 1);
+  float above = fused(twice, fused(h * h, q, h), fused(0.5f, twice, -1.0f));
   return copy_sign(quotient(above, 2.0f, above), x);
 }
 TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
@@ -438,13 +472,8 @@ TSL_FN float s_erf(float x) {
 TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(x); }
 TSL_SHORT_UNARY(erf)
 
-/// max(x, 0) - t Phi(-t), t = |x|, Phi being the normal distribution function. t Phi(-t) is exp(-t^2 / 2) q R with
-/// q = t / (t + 7/4) and R = 1/2 + p, p a polynomial in 1/2 - q (error 2^-26.3 of R). What q and t^2 lose to rounding is
-/// made up for; powers of two are split off lest a product in between is subnormal.
-TSL_FN float s_gelu(float x) {
-  float t = select(magnitude(x) < 14.5f, magnitude(x), 14.5f);  // where the result is 0 or x
-  float d = t + 1.75f, lost = t - (d - 1.75f), y = reciprocal(d), q = t * y;
-  float rest = fused(-q, lost, fused(-q, d, t)) * y, v = (0.5f - q) - rest;
+/// R of gelu: 1/2 + p(v), p(v) being less than 1/2 - q; its last coefficient is `constant` (see there).
+TSL_FN float gelu_ratio(float v, float constant) {
   float p = 0x1.8ebee0p-4f;
   p = fused(p, v, 0x1.c05558p-5f);
   p = fused(p, v, -0x1.1a1e46p-2f);
@@ -456,7 +485,24 @@ TSL_FN float s_gelu(float x) {
   p = fused(p, v, -0x1.13f0a6p-2f);
   p = fused(p, v, -0x1.330a20p-4f);
   p = fused(p, v, 0x1.12419ap-1f);
-  p = fused(p, v, 0x1.4bef66p-1f - 0.5f);
+  return fused(p, v, constant);
+}
+/// max(x, 0) - t Phi(-t), t = |x|, Phi being the normal distribution function. t Phi(-t) is exp(-t^2 / 2) q R with
+/// q = t / (t + 7/4) and R = 1/2 + p, p a polynomial in 1/2 - q (error 2^-26.3 of R). What t^2 loses to rounding is made up
+/// for (and what q does, if not native); powers of two are split off lest a product in between is subnormal.
+TSL_FN float s_gelu(float x) {
+#if defined(TSL_NATIVE)
+  const float t = native_min(magnitude(x), 14.5f);  // where the result is 0 or x
+  const float q = t * native_reciprocal(t + 1.75f);
+  const float square = t * t, square_low = fused(t, t, -square);
+  const float shifted = native_max(fused_down(square, -0x1.715476p-1f, 0x1.8p23f + 127), 0x1.8p23f + 1), n = shifted - (0x1.8p23f + 127);
+  const float f = fused(square_low, -0x1.715476p-1f, fused(square, -0x1.4ae0c0p-27f, fused(square, -0x1.715476p-1f, -n)));
+  const float tail = q * gelu_ratio(0.5f - q, 0x1.4bef66p-1f) * native_exp2(f);
+  return fused(-tail, as_float(bits_of(shifted) << 23), native_max(x, -0.0f));
+#else
+  float t = select(magnitude(x) < 14.5f, magnitude(x), 14.5f);  // where the result is 0 or x
+  float d = t + 1.75f, lost = t - (d - 1.75f), y = reciprocal(d), q = t * y;
+  float rest = fused(-q, lost, fused(-q, d, t)) * y, p = gelu_ratio((0.5f - q) - rest, 0x1.4bef66p-1f - 0.5f);
   float high = 0.5f * q, low = fused(q, p, rest * (0.5f + p));
   float square = t * t, square_low = fused(t, t, -square);
   float shifted = fused(square, -0x1.715476p-1f, 0x1.8p23f), n = shifted - 0x1.8p23f;
@@ -464,6 +510,7 @@ TSL_FN float s_gelu(float x) {
   ExpPartsF e = exp_parts_f(shifted, fused(square_low, -0.5f, r));
   float tail = high + fused(fused(e.r * e.r, e.q, e.r), high + low, low);
   return select(x < 0, -0.0f, x) - tail * power_of_two(e.n + 64) * 0x1p-64f;
+#endif
 }
 /// erfc(-x / sqrt(2)), corrected for the rounding of its argument, which the tail magnifies.
 TSL_FN double s_gelu(double x) {

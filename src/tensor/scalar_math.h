@@ -3,7 +3,8 @@
 //
 // These files are plain C++17 without any #include, because the same text is compiled three times over: into the
 // CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel (in this
-// order, `using namespace tsl::math`). So whatever runs an op gives the same bits. What that asks of the code:
+// order, `using namespace tsl::math`). So whatever runs an op gives the same bits, but for what is TSL_NATIVE. What that
+// asks of the code:
 //   - no contraction (a * b + c rounds twice; compile with -ffp-contract=off or --fmad=false) and no fast-math;
 //   - selects instead of branches wherever a loop over the function shall vectorise;
 //   - nothing undefined: integers wrap around, casts saturate.
@@ -27,6 +28,11 @@
 #else
 #define TSL_LIBM(name) __builtin_##name
 #define TSL_BIT_CAST(To, x) __builtin_bit_cast(To, x)
+#endif
+
+/// Kernels use the GPU's own approximations of 1/x and 2^x (half the instructions) unless they shall give the CPU's bits.
+#if defined(__CUDACC__) && !defined(TSL_PORTABLE)
+#define TSL_NATIVE
 #endif
 
 namespace tsl::math {
@@ -57,12 +63,26 @@ template <class T> TSL_FN T select(bool c, T a, T b) { return c ? a : b; }
 TSL_FN float fused(float a, float b, float c) { return TSL_LIBM(fmaf)(a, b, c); }
 TSL_FN double fused(double a, double b, double c) { return TSL_LIBM(fma)(a, b, c); }
 
+#if defined(__CUDACC__)
+/// Within 1 ulp for x in [2^-126, 2^126].
+TSL_FN float native_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// 2^x, within 2^-22.5 of it.
+TSL_FN float native_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+#endif
+
 /// 1 / x for x in [2^-60, 2^60]. (An estimate and one step by its remainder round correctly; how the division of CUDA
 /// works, less its care for other numbers.)
 TSL_FN float reciprocal(float x) {
 #if defined(__CUDACC__)
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  const float y = native_reciprocal(x);
   return fused(y, fused(-x, y, 1.0f), y);
 #else
   return 1 / x;
@@ -88,6 +108,15 @@ template <class F> TSL_FN F magnitude(F x) { return from_bits(bits_of(x) & ~Floa
 template <class F> TSL_FN F copy_sign(F x, F sign) {
   return from_bits((bits_of(x) & ~FloatTraits<F>::kSign) | (bits_of(sign) & FloatTraits<F>::kSign));
 }
+#if defined(__CUDACC__)
+// The same, but for the sign of NaN, in a form that costs nothing in front of other instructions, and one instruction.
+TSL_FN float magnitude(float x) { return ::fabsf(x); }
+TSL_FN float copy_sign(float x, float sign) {
+  float y;
+  asm("copysign.f32 %0, %1, %2;" : "=f"(y) : "f"(sign), "f"(x));
+  return y;
+}
+#endif
 template <class F> TSL_FN bool sign_bit(F x) { return (bits_of(x) & FloatTraits<F>::kSign) != 0; }
 /// x within [lo, hi]; NaN stays.
 template <class F> TSL_FN F clamp(F x, F lo, F hi) {
@@ -95,12 +124,27 @@ template <class F> TSL_FN F clamp(F x, F lo, F hi) {
   return select(x > hi, hi, x);
 }
 #if defined(__CUDACC__)
-TSL_FN float clamp(float x, float lo, float hi) {
+/// The greater one; NaN if one is. 0 is greater than -0.
+TSL_FN float native_max(float a, float b) {
   float y;
-  asm("{ .reg .f32 t; max.NaN.f32 t, %1, %2; min.NaN.f32 %0, t, %3; }" : "=f"(y) : "f"(x), "f"(lo), "f"(hi));
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
   return y;
 }
+TSL_FN float native_min(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+TSL_FN float clamp(float x, float lo, float hi) { return native_min(native_max(x, lo), hi); }
 #endif
+/// The lesser one; x if it is NaN.
+TSL_FN float at_most(float x, float hi) {
+#if defined(__CUDACC__)
+  return native_min(x, hi);
+#else
+  return select(x > hi, hi, x);
+#endif
+}
 
 // ---- f16 and bf16 --------------------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ TEST_CASE("the prelude needs no header and has no line that includes one") {
 
 TEST_CASE("the scalar bodies and the helpers compile for every type of element") {
   TSL_NEEDS_NVRTC();
-  for (const char* arch : {"sm_80", "sm_90"}) {
+  for (const auto& [arch, portable] : {std::pair("sm_80", false), {"sm_90", false}, {"sm_90", true}}) {
     INFO(arch);
     std::vector<KernelSource> sources;
     for (const auto& [type, count] : {std::pair("bool", 16), {"u8", 4}, {"i8", 2}, {"i16", 8}, {"i32", 4}, {"i64", 2},
@@ -61,7 +61,7 @@ TEST_CASE("the scalar bodies and the helpers compile for every type of element")
     }
     Program program{prelude(), {}};
     for (const KernelSource& source : sources) program.kernels.push_back(&source);
-    const Cubin cubin = nvrtc->compile(program, arch);
+    const Cubin cubin = nvrtc->compile(program, arch, kernel_options(portable));
     CHECK(is_elf(cubin));
     const std::string text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
     for (const KernelSource& source : sources) CHECK(text.find(source.name) != std::string::npos);

@@ -204,12 +204,12 @@ std::string in_processes(size_t count, const std::function<std::string(size_t)>&
 }
 
 /// Gives the compiler's complaints.
-std::string compile(const std::vector<const KernelSource*>& kernels, const std::string& arch,
+std::string compile(const std::vector<const KernelSource*>& kernels, const std::string& arch, const std::vector<std::string>& options,
                     const std::function<void(const cuda::Program&, cuda::Cubin)>& keep) {
   const std::vector<cuda::Program> programs = programs_of(kernels);
   return in_processes(programs.size(), [&](size_t i) -> std::string {
     try {
-      keep(programs[i], cuda::Nvrtc().compile(programs[i], arch));
+      keep(programs[i], cuda::Nvrtc().compile(programs[i], arch, options));
       return "";
     } catch (const Failure& failure) {
       return failure.what() + std::string("\n");
@@ -257,7 +257,7 @@ TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]")
   const std::vector<const KernelSource*> chosen = variable("TSL_CORPUS") == "all" ? pointers_to(kernels) : representatives(kernels);
   CHECK(chosen.size() > 3'000);
   WARN(chosen.size() << " of " << kernels.size() << " kernels");
-  for (const char* arch : {"sm_80", "sm_90"}) CHECK(compile(chosen, arch, [](const auto&, const auto&) {}) == "");
+  for (const char* arch : {"sm_80", "sm_90"}) CHECK(compile(chosen, arch, {}, [](const auto&, const auto&) {}) == "");
 }
 
 TEST_CASE("the corpus fills a cache", "[corpus]") {
@@ -268,14 +268,17 @@ TEST_CASE("the corpus fills a cache", "[corpus]") {
   }
   const std::string arch = wanted_arch.empty() ? "sm_90" : wanted_arch;
   const cuda::DiskCache disk(folder);
-  const cuda::Digester keys = cuda::keys_for(arch, cuda::Nvrtc().version());
   const std::vector<KernelSource> kernels = kernels_of_corpus();
-  const auto keep = [&](const cuda::Program& program, cuda::Cubin cubin) {
-    std::vector<cuda::Digest> digests;
-    for (const KernelSource* kernel : program.kernels) digests.push_back(key_of(keys, *kernel));
-    store_unit(disk, digests, std::move(cubin));
-  };
-  CHECK(compile(pointers_to(kernels), arch, keep) == "");
+  for (const bool portable : {false, true}) {
+    const std::vector<std::string> options = cuda::kernel_options(portable);
+    const cuda::Digester keys = cuda::keys_for(arch, cuda::Nvrtc().version(), options);
+    const auto keep = [&](const cuda::Program& program, cuda::Cubin cubin) {
+      std::vector<cuda::Digest> digests;
+      for (const KernelSource* kernel : program.kernels) digests.push_back(key_of(keys, *kernel));
+      store_unit(disk, digests, std::move(cubin));
+    };
+    CHECK(compile(pointers_to(kernels), arch, options, keep) == "");
+  }
   CHECK(disk.usage().entries >= kernels.size());
 }
 

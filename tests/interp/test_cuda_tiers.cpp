@@ -1,9 +1,10 @@
-// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for bit;
-// and the same as on the CPU, but for what libraries compute.
+// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for bit.
+// With --portable it does the same as on the CPU, but for what libraries compute.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,13 +17,16 @@ using namespace tsl;
 
 namespace {
 
-// ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, and of products of floats, which cuBLASLt
-// sums in its own order. Of the numbers printed, or of 1 where they are less; all else is exact. ----
+// ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, of products of floats, which cuBLASLt sums in
+// its own order, and, unless portable, of functions of f32 and shorter floats. Of the numbers printed, or of 1 where they
+// are less; all else is exact. ----
 constexpr double kFunctionBound = 16 * 0x1p-52;
 constexpr double kInexactBound = 1e-4;  // of programs that use the results of these any way they like
-constexpr double product_bound(std::string_view dtype) {
-  return 4 * (dtype == "f16" ? 0x1p-10 : dtype == "bf16" ? 0x1p-7 : dtype == "f64" ? 0x1p-52 : 0x1p-23);
+constexpr double epsilon_of(std::string_view dtype) {
+  return dtype == "f16" ? 0x1p-10 : dtype == "bf16" ? 0x1p-7 : dtype == "f64" ? 0x1p-52 : 0x1p-23;
 }
+constexpr double product_bound(std::string_view dtype) { return 4 * epsilon_of(dtype); }
+constexpr double native_bound(std::string_view dtype) { return dtype == "f64" ? kFunctionBound : 6 * epsilon_of(dtype); }
 
 /// Whether two texts are the same but for numbers that are close.
 bool is_close(const std::string& a, const std::string& b, double bound) {
@@ -43,10 +47,11 @@ bool is_close(const std::string& a, const std::string& b, double bound) {
   return *p == *q;
 }
 
-std::string on_gpu(const CorpusProgram& program, Tier tier, bool graphs) {
+std::string on_gpu(const CorpusProgram& program, Tier tier, bool graphs = true, bool portable = false) {
   EngineOptions options;
   options.device = "cuda";
   options.cuda_graphs = graphs;
+  options.portable = portable;
   options.threads = 1;
   return outcome(program, tier, options);
 }
@@ -60,14 +65,20 @@ std::string on_cpu(const CorpusProgram& program) {
 
 /// How the tiers on the GPU differ from each other; "" if they do not.
 std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager) {
-  const std::string compiled = on_gpu(program, Tier::everything, true);
+  const std::string compiled = on_gpu(program, Tier::everything);
   if (compiled != eager) return "compiled on the GPU differs:\n" + first_difference(eager, compiled);
-  const std::string annotated = on_gpu(program, Tier::annotated, true);
+  const std::string annotated = on_gpu(program, Tier::annotated);
   if (annotated != eager) return "@compile on the GPU differs:\n" + first_difference(eager, annotated);
   const std::string one_by_one = on_gpu(program, Tier::everything, false);
   if (one_by_one != eager) return "without CUDA graphs it differs:\n" + first_difference(eager, one_by_one);
   return "";
 }
+
+/// How close the GPU must be to the CPU; 0 for the same bits.
+struct Bounds {
+  double portable = 0;
+  std::optional<double> native;  // none: the programs print what cannot be told from the numbers alone
+};
 
 /// How the program's runs differ; "" where they do not.
 struct Differences {
@@ -75,26 +86,29 @@ struct Differences {
   std::string cpu;    // from it
 };
 
-/// `bound`: how close the CPU must be; 0 for the same bits.
-Differences differences(const CorpusProgram& program, double bound) {
-  const std::string eager = on_gpu(program, Tier::eager, true);
+Differences differences(const CorpusProgram& program, const Bounds& bounds) {
+  const std::string eager = on_gpu(program, Tier::eager);
   Differences out{difference_of_tiers(program, eager), ""};
   const std::string expected = on_cpu(program);
-  if (expected == eager || (bound > 0 && is_close(expected, eager, bound))) return out;
-  out.cpu = "the GPU differs from the CPU:\n" + first_difference(expected, eager);
+  const auto compare = [&](const std::string& got, double bound, const char* what) {
+    if (expected == got || (bound > 0 && is_close(expected, got, bound))) return;
+    out.cpu += what + first_difference(expected, got);
+  };
+  compare(on_gpu(program, Tier::eager, true, true), bounds.portable, "the portable GPU differs from the CPU:\n");
+  if (bounds.native) compare(eager, *bounds.native, "the GPU differs from the CPU:\n");
   return out;
 }
 
 bool never(const CorpusProgram&) { return false; }
-double exactly(const CorpusProgram&) { return 0; }
+Bounds exactly(const CorpusProgram&) { return {}; }
 
 /// Of the programs that `may_go_its_way` from the CPU, how many did. All other differences are failures.
-template <class Bound, class May>
-size_t check_all(const std::vector<CorpusProgram>& programs, Bound&& bound_of, May&& may_go_its_way) {
+template <class BoundsOf, class May>
+size_t check_all(const std::vector<CorpusProgram>& programs, BoundsOf&& bounds_of, May&& may_go_its_way) {
   const InRepository here;
   const cuda::Device keeps_the_gpu_open;
   std::vector<Differences> found(programs.size());
-  in_parallel(programs.size(), [&](size_t i) { found[i] = differences(programs[i], bound_of(programs[i])); });
+  in_parallel(programs.size(), [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i])); });
   size_t went = 0;
   for (size_t i = 0; i < programs.size(); ++i) {
     std::string problem = found[i].tiers;
@@ -117,11 +131,18 @@ bool has_products(const CorpusProgram& program) {
 
 std::string dtype_of(const CorpusProgram& program) { return program.name.substr(program.name.rfind(' ') + 1); }
 
-/// Operands of other dtypes include f64 as well.
-double bound_in_matrix(const CorpusProgram& program) {
+/// Operands of other dtypes include f64 as well, and their functions' results may be f32.
+Bounds bounds_in_matrix(const CorpusProgram& program) {
   const std::string dtype = dtype_of(program);
-  if (has_products(program)) return product_bound(dtype);
-  return dtype == "f16" || dtype == "bf16" || dtype == "f32" ? 0 : kFunctionBound;
+  if (has_products(program)) return {product_bound(dtype), std::max(product_bound(dtype), native_bound(dtype))};
+  const bool is_own = dtype == "f16" || dtype == "bf16" || dtype == "f32";
+  return {is_own ? 0 : kFunctionBound, native_bound(dtype)};
+}
+
+/// A derivative multiplies several functions and products.
+Bounds bounds_of_derivative(const CorpusProgram& program) {
+  const Bounds bounds = bounds_in_matrix(program);
+  return {4 * bounds.portable, 4 * *bounds.native};
 }
 
 }  // namespace
@@ -138,13 +159,12 @@ TEST_CASE("texts are close if their numbers are") {
 
 TEST_CASE("every op runs alike on all tiers of a GPU", "[cuda][matrix]") {
   TSL_NEEDS_GPU();
-  check_all(corpus_matrix(), bound_in_matrix, never);
+  check_all(corpus_matrix(), bounds_in_matrix, never);
 }
 
 TEST_CASE("derivatives run alike on all tiers of a GPU", "[cuda][matrix]") {
   TSL_NEEDS_GPU();
-  // A derivative multiplies several functions and products.
-  check_all(corpus_derivatives(), [](const CorpusProgram& program) { return 4 * bound_in_matrix(program); }, never);
+  check_all(corpus_derivatives(), bounds_of_derivative, never);
 }
 
 TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
@@ -160,7 +180,7 @@ TEST_CASE("random programs run alike on all tiers of a GPU", "[cuda][random]") {
   // What differs in the last bits may be rounded, compared or chosen by, and then something else is printed.
   const auto is_inexact = [](const CorpusProgram& program) { return has_products(program) || has(program, "f64"); };
   const std::vector<CorpusProgram> programs = corpus_random_programs();
-  const auto bound_of = [&](const CorpusProgram& program) { return is_inexact(program) ? kInexactBound : 0; };
-  const size_t went = check_all(programs, bound_of, is_inexact);
+  const auto bounds_of = [&](const CorpusProgram& program) { return Bounds{is_inexact(program) ? kInexactBound : 0, {}}; };
+  const size_t went = check_all(programs, bounds_of, is_inexact);
   CHECK(went <= programs.size() / 20);
 }

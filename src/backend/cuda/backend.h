@@ -12,6 +12,7 @@ struct BackendOptions {
   bool graphs = true;         // kernels are launched as CUDA graphs; if not, one by one
   uint64_t memory_limit = 0;  // the most bytes to take from the device; 0 for all it has
   bool tf32 = false;          // products of f32 may round their operands to 11 bits
+  bool portable = false;      // functions of f32 and shorter floats give the CPU's bits
 };
 
 /// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`. Opens nothing on it.

@@ -253,8 +253,8 @@ std::pair<int64_t, int64_t> reached(const Layout& layout) {
 }  // namespace
 
 Gpu::Gpu(int ordinal, graph::Backend& host, const BackendOptions& options)
-    : host(host), options(options), device(ordinal), allocator(device, options.memory_limit), kernels(device),
-      errors(device, allocator) {}
+    : host(host), options(options), device(ordinal), allocator(device, options.memory_limit),
+      kernels(device, DiskCache(default_cache_folder()), kernel_options(options.portable)), errors(device, allocator) {}
 
 Matmul& Gpu::matmul() {
   if (!matmul_) matmul_ = std::make_unique<Matmul>(device, allocator);

@@ -102,6 +102,11 @@ void remember_nvrtc_version(const DiskCache& disk, const std::string& version, c
   disk.store(key_of_version(), std::as_bytes(std::span(text.data(), text.size())));
 }
 
+std::vector<std::string> kernel_options(bool portable) {
+  if (portable) return {"--define-macro=TSL_PORTABLE"};
+  return {};
+}
+
 Digester keys_for(const std::string& arch, const std::string& nvrtc_version, std::span<const std::string> options) {
   Digester keys;
   keys.add("kernel").add(prelude()).add(arch).add(nvrtc_version);

@@ -79,6 +79,9 @@ class KernelCache {
   KernelCacheStats stats_;
 };
 
+/// NVRTC's options for kernels whose functions give the CPU's bits, or for all others.
+std::vector<std::string> kernel_options(bool portable);
+
 /// Into how many programs a number of kernels goes.
 size_t unit_count(size_t kernels, size_t threads);
 
