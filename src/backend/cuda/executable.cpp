@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "backend/cuda/codegen/op.h"
 #include "backend/cuda/product.h"
@@ -20,16 +21,54 @@ using graph::RunError;
 
 namespace {
 
+/// The arguments of a stage that may be others at the next run. A table has thousands of arguments: most are addresses
+/// or never change, and its entries share the numbers of the host.
+struct Changing {
+  struct Address {
+    uint32_t word, buffer;
+  };
+  struct Number {
+    Argument argument;             // not of Kind::buffer
+    std::vector<uint32_t> words;   // that have its value
+  };
+  explicit Changing(const Stage& stage);
+  std::vector<Address> addresses;
+  std::vector<Number> numbers;
+};
+
+bool same_value(const Argument& a, const Argument& b) {
+  return a.kind == b.kind && a.symbol == b.symbol && a.dtype == b.dtype && a.scratch == b.scratch;
+}
+
+Changing::Changing(const Stage& stage) {
+  constexpr size_t kRecent = 16;  // where an equal number is looked for: in what the last entries of a table have
+  for (uint32_t word = 0; word < stage.arguments.size(); ++word) {
+    const Argument& argument = stage.arguments[word];
+    if (argument.kind == Argument::Kind::buffer) addresses.push_back({word, argument.buffer});
+    if (!argument.symbol && argument.kind != Argument::Kind::scratch) continue;
+    const auto recent = numbers.end() - static_cast<ptrdiff_t>(std::min(numbers.size(), kRecent));
+    const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return same_value(n.argument, argument); });
+    if (at != numbers.end()) at->words.push_back(word);
+    else numbers.push_back({argument, {word}});
+  }
+}
+
 /// Stages with their functions.
 struct Ready {
   std::vector<Stage> stages;
   std::vector<CUfunction> functions;
+  std::vector<Changing> changing;
+
+  Ready() = default;
+  Ready(const std::vector<Stage>& of, std::vector<CUfunction> theirs)
+      : stages(of), functions(std::move(theirs)), changing(of.begin(), of.end()) {}
 };
 
 /// One launch of the plan: kernels, or a product.
 struct Unit {
   LaunchStages stages;
   Ready ready_wide, ready_narrow;    // loaded when first needed
+  const Ready* current = nullptr;    // the one that its calls have been set to
   std::optional<PlanProduct> product;
 };
 
@@ -105,10 +144,10 @@ class CudaExecutable : public graph::Executable {
       calls.emplace_back();
       calls.back().name = "a product";
       calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product());
-      units_.push_back({{}, {}, {}, std::move(product)});
+      units_.push_back({{}, {}, {}, nullptr, std::move(product)});
       return;
     }
-    units_.push_back({stages_of(plan_, launch), {}, {}, {}});
+    units_.push_back({stages_of(plan_, launch), {}, {}, nullptr, {}});
     const LaunchStages& stages = units_.back().stages;
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     calls.resize(calls.size() + stages.wide.size());
@@ -133,7 +172,7 @@ class CudaExecutable : public graph::Executable {
     auto next = functions.begin();
     for (Unit& unit : units_) {
       const auto end = next + static_cast<ptrdiff_t>(unit.stages.wide.size());
-      unit.ready_wide = {unit.stages.wide, {next, end}};
+      unit.ready_wide = Ready(unit.stages.wide, {next, end});
       next = end;
     }
   }
@@ -141,8 +180,7 @@ class CudaExecutable : public graph::Executable {
   void load(const std::vector<Stage>& stages, Ready& ready) {
     std::vector<KernelSource> sources;
     for (const Stage& stage : stages) sources.push_back({stage.name, stage.source});
-    ready.functions = gpu_.kernels.get_many(sources);
-    ready.stages = stages;
+    ready = Ready(stages, gpu_.kernels.get_many(sources));
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
@@ -152,9 +190,10 @@ class CudaExecutable : public graph::Executable {
       for (size_t u : step.units) {
         if (const std::optional<PlanProduct>& product = units_[u].product) {
           const std::array<uint64_t, 3> at = product->addresses(memory_.addresses(), symbols);
+          call->is_sent &= std::equal(at.begin(), at.end(), call->values.begin(), call->values.end());
           call++->values.assign(at.begin(), at.end());
         } else {
-          call = set_calls(call, ready(units_[u], symbols), symbols);
+          call = set_calls(call, units_[u], symbols);
         }
       }
       step.sequence->prepare();
@@ -179,29 +218,44 @@ class CudaExecutable : public graph::Executable {
     return unit.ready_wide;
   }
 
-  KernelCall* set_calls(KernelCall* call, const Ready& ready, std::span<const Scalar> symbols) const {
+  KernelCall* set_calls(KernelCall* call, Unit& unit, std::span<const Scalar> symbols) {
+    const Ready& ready = this->ready(unit, symbols);
+    const bool is_other = std::exchange(unit.current, &ready) != &ready;
     for (size_t i = 0; i < ready.stages.size(); ++i, ++call) {
-      const Stage& stage = ready.stages[i];
-      if (call->function != ready.functions[i]) {
-        call->name = stage.name;
-        call->function = ready.functions[i];
-        call->grid[0] = static_cast<unsigned>(stage.grid[0]);
-        call->grid[1] = static_cast<unsigned>(stage.grid[1]);
-        call->block[0] = static_cast<unsigned>(stage.threads_x);
-        call->block[1] = static_cast<unsigned>(stage.threads_y);
-        call->values.resize(stage.arguments.size());
-        call->is_table = stage.is_table;
+      if (is_other) set_call(*call, ready.stages[i], ready.functions[i], symbols);
+      const auto set = [call](uint32_t word, uint64_t value) {
+        call->is_sent &= call->values[word] == value;
+        call->values[word] = value;
+      };
+      for (const Changing::Address& at : ready.changing[i].addresses) {
+        set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
       }
-      for (size_t a = 0; a < stage.arguments.size(); ++a) call->values[a] = value_of(stage.arguments[a], symbols);
+      for (const Changing::Number& number : ready.changing[i].numbers) {
+        const uint64_t value = value_of(number.argument, symbols);
+        for (uint32_t word : number.words) set(word, value);
+      }
     }
     return call;
+  }
+
+  void set_call(KernelCall& call, const Stage& stage, CUfunction function, std::span<const Scalar> symbols) const {
+    call.name = stage.name;
+    call.function = function;
+    call.grid[0] = static_cast<unsigned>(stage.grid[0]);
+    call.grid[1] = static_cast<unsigned>(stage.grid[1]);
+    call.block[0] = static_cast<unsigned>(stage.threads_x);
+    call.block[1] = static_cast<unsigned>(stage.threads_y);
+    call.is_table = stage.is_table;
+    call.values.clear();
+    for (const Argument& argument : stage.arguments) call.values.push_back(value_of(argument, symbols));
+    call.is_sent = false;
   }
 
   bool is_aligned(const Stage& stage, std::span<const Scalar> symbols) const {
     for (const WideAccess& access : stage.wide) {
       uint64_t address = reinterpret_cast<uint64_t>(memory_.addresses()[access.buffer]);
       if (access.offset) address += static_cast<uint64_t>(symbols[access.offset->id].integer * access.element_bytes);
-      if (address % static_cast<uint64_t>(access.bytes) != 0) return false;
+      if (address & static_cast<uint64_t>(access.bytes - 1)) return false;
     }
     return true;
   }
