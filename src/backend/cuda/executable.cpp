@@ -60,16 +60,17 @@ struct Ready {
   std::vector<Changing> changing;
 
   Ready() = default;
-  Ready(const std::vector<Stage>& of, std::vector<CUfunction> theirs)
-      : stages(of), functions(std::move(theirs)), changing(of.begin(), of.end()) {}
+  Ready(std::vector<Stage> of, std::vector<CUfunction> theirs)
+      : stages(std::move(of)), functions(std::move(theirs)), changing(stages.begin(), stages.end()) {}
 };
 
 /// One launch of the plan: kernels, or a product.
 struct Unit {
-  LaunchStages stages;
-  Ready ready_wide, ready_narrow;    // loaded when first needed
-  const Ready* current = nullptr;    // the one that its calls have been set to
+  const std::vector<uint32_t>& launch;
   std::optional<PlanProduct> product;
+  Ready wide, narrow;                // narrow: loaded when first needed
+  const Ready* chosen = nullptr;     // for the present run
+  const Ready* set = nullptr;        // the one that its calls have been set to
 };
 
 /// What runs one after another: kernels and products as one sequence, or an op that is neither.
@@ -113,6 +114,7 @@ class CudaExecutable : public graph::Executable {
     memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);
     RunError error;
     try {
+      for (Unit& unit : units_) choose_stages(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
       error = run_steps(symbols);
@@ -144,13 +146,13 @@ class CudaExecutable : public graph::Executable {
       calls.emplace_back();
       calls.back().name = "a product";
       calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product());
-      units_.push_back({{}, {}, {}, nullptr, std::move(product)});
+      units_.push_back({launch, std::move(product), {}, {}});
       return;
     }
-    units_.push_back({stages_of(plan_, launch), {}, {}, nullptr, {}});
-    const LaunchStages& stages = units_.back().stages;
+    LaunchStages stages = stages_of(plan_, launch, true);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
-    calls.resize(calls.size() + stages.wide.size());
+    calls.resize(calls.size() + stages.stages.size());
+    units_.push_back({launch, {}, {std::move(stages.stages), {}}, {}});
   }
 
   /// The product that the kernel is, if its operands can be taken as they lie.
@@ -166,21 +168,24 @@ class CudaExecutable : public graph::Executable {
   void load_all() {
     std::vector<KernelSource> sources;
     for (const Unit& unit : units_) {
-      for (const Stage& stage : unit.stages.wide) sources.push_back({stage.name, stage.source});
+      for (const Stage& stage : unit.wide.stages) sources.push_back({stage.name, stage.source});
     }
     const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     auto next = functions.begin();
     for (Unit& unit : units_) {
-      const auto end = next + static_cast<ptrdiff_t>(unit.stages.wide.size());
-      unit.ready_wide = Ready(unit.stages.wide, {next, end});
+      const auto end = next + static_cast<ptrdiff_t>(unit.wide.stages.size());
+      unit.wide.functions.assign(next, end);
       next = end;
     }
   }
 
-  void load(const std::vector<Stage>& stages, Ready& ready) {
+  void load_narrow(Unit& unit) {
+    LaunchStages stages = stages_of(plan_, unit.launch, false);
+    scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     std::vector<KernelSource> sources;
-    for (const Stage& stage : stages) sources.push_back({stage.name, stage.source});
-    ready = Ready(stages, gpu_.kernels.get_many(sources));
+    for (const Stage& stage : stages.stages) sources.push_back({stage.name, stage.source});
+    std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
+    unit.narrow = Ready(std::move(stages.stages), std::move(functions));
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
@@ -209,23 +214,26 @@ class CudaExecutable : public graph::Executable {
   }
 
   /// The stages for buffers that lie as they do now.
-  const Ready& ready(Unit& unit, std::span<const Scalar> symbols) {
-    for (const Stage& stage : unit.stages.wide) {
+  void choose_stages(Unit& unit, std::span<const Scalar> symbols) {
+    unit.chosen = &unit.wide;
+    for (const Stage& stage : unit.wide.stages) {
       if (is_aligned(stage, symbols)) continue;
-      if (unit.ready_narrow.functions.empty()) load(unit.stages.narrow, unit.ready_narrow);
-      return unit.ready_narrow;
+      if (unit.narrow.functions.empty()) load_narrow(unit);
+      unit.chosen = &unit.narrow;
+      return;
     }
-    return unit.ready_wide;
   }
 
   KernelCall* set_calls(KernelCall* call, Unit& unit, std::span<const Scalar> symbols) {
-    const Ready& ready = this->ready(unit, symbols);
-    const bool is_other = std::exchange(unit.current, &ready) != &ready;
+    const Ready& ready = *unit.chosen;
+    const bool is_other = std::exchange(unit.set, unit.chosen) != unit.chosen;
     for (size_t i = 0; i < ready.stages.size(); ++i, ++call) {
       if (is_other) set_call(*call, ready.stages[i], ready.functions[i], symbols);
-      const auto set = [call](uint32_t word, uint64_t value) {
-        call->is_sent &= call->values[word] == value;
-        call->values[word] = value;
+      uint64_t* const values = call->values.data();
+      bool is_same = true;
+      const auto set = [&](uint32_t word, uint64_t value) {
+        is_same &= values[word] == value;
+        values[word] = value;
       };
       for (const Changing::Address& at : ready.changing[i].addresses) {
         set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
@@ -234,6 +242,7 @@ class CudaExecutable : public graph::Executable {
         const uint64_t value = value_of(number.argument, symbols);
         for (uint32_t word : number.words) set(word, value);
       }
+      call->is_sent &= is_same;
     }
     return call;
   }
