@@ -21,6 +21,17 @@ PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), al
       }
     }
   }
+  for (const PlanOutput& out : plan.outputs) {
+    uint32_t like = 0;
+    const Buffer& buffer = plan.buffers[out.buffer];
+    if (buffer.kind == Buffer::Kind::output) {
+      const std::span<const uint32_t> donors = outputs_[buffer.index].donors;
+      for (size_t d = 0; d < donors.size(); ++d) {
+        if (same(out.layout, plan.graph[plan.graph.inputs()[donors[d]]].input_layout)) like |= 1u << d;
+      }
+    }
+    like_donor_.push_back(like);
+  }
 }
 
 void PlanMemory::place(std::span<const Tensor> inputs, std::span<const bool> donated) {
@@ -42,7 +53,7 @@ void PlanMemory::place(std::span<const Tensor> inputs, std::span<const bool> don
 void PlanMemory::place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) {
   output.donor = donated.empty() ? -1 : find_donor(output, inputs, donated);
   if (output.donor >= 0) {
-    const size_t donor = static_cast<size_t>(output.donor);
+    const uint32_t donor = output.donors[static_cast<size_t>(output.donor)];
     taken_[donor] = true;
     addresses_[output.buffer] = static_cast<std::byte*>(inputs[donor]->storage->data());
   } else {
@@ -51,10 +62,11 @@ void PlanMemory::place_output(Output& output, std::span<const Tensor> inputs, st
   }
 }
 
-/// An input that was given up and whose memory can hold this output, or -1.
-int64_t PlanMemory::find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const {
-  for (uint32_t i : output.donors) {
-    if (donated[i] && !taken_[i] && inputs[i].layout().offset.hint() == 0) return i;
+/// Which donor was given up and can hold this output, or -1.
+int PlanMemory::find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const {
+  for (size_t d = 0; d < output.donors.size(); ++d) {
+    const uint32_t i = output.donors[d];
+    if (donated[i] && !taken_[i] && inputs[i].layout().offset.hint() == 0) return static_cast<int>(d);
   }
   return -1;
 }
@@ -72,8 +84,8 @@ void PlanMemory::make_outputs(std::span<const Tensor> inputs, std::span<const Sc
       continue;
     }
     const Output& output = outputs_[buffer.index];
-    const Tensor* donor = output.donor >= 0 ? &inputs[static_cast<size_t>(output.donor)] : nullptr;
-    if (donor && same(out.layout, donor->layout())) {
+    const Tensor* donor = output.donor >= 0 ? &inputs[output.donors[static_cast<size_t>(output.donor)]] : nullptr;
+    if (donor && (like_donor_[i] >> output.donor & 1)) {
       outputs[i] = *donor;
       continue;
     }

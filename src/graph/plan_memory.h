@@ -33,12 +33,12 @@ class PlanMemory {
     uint32_t buffer;
     uint64_t bytes;
     std::span<const uint32_t> donors;
-    int64_t donor = -1;       // the input that has given up its memory for it
+    int donor = -1;           // which of them has given up its memory for it
     Ref<Storage> storage;     // without a donor
   };
 
   void place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated);
-  int64_t find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const;
+  int find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const;
 
   const Plan& plan_;
   Allocator& allocator_;
@@ -46,6 +46,7 @@ class PlanMemory {
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;         // by number of the output buffer
   std::vector<uint32_t> temporaries_;   // buffers
+  std::vector<uint32_t> like_donor_;    // by output of the plan: a bit for each donor (they are few) that lies just as it
   std::vector<char> taken_;             // by input: an output has its memory
   Ref<Storage> arena_;
 };

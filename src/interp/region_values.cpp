@@ -44,6 +44,17 @@ Fact container(Fact::Kind kind, size_t count) {
   return fact;
 }
 
+/// Whether the axes lie in memory as the fact says, without gaps.
+bool is_dense_as(const Layout& layout, const Fact& fact) {
+  int64_t stride = 1;
+  for (int i = layout.rank() - 1; i >= 0; --i) {
+    const int axis = fact.order[static_cast<size_t>(i)];
+    if (layout.strides[axis].hint() != stride) return false;
+    stride *= layout.shape[axis].hint();
+  }
+  return true;
+}
+
 /// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up.
 inline bool fits(const Layout& layout, const Fact& fact) {
   const int rank = fact.layout.rank();
@@ -53,14 +64,7 @@ inline bool fits(const Layout& layout, const Fact& fact) {
     if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
     if (!fact.is_dense && layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
   }
-  if (!fact.is_dense) return true;
-  int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    const int axis = fact.order[static_cast<size_t>(i)];
-    if (layout.strides[axis].hint() != stride) return false;
-    stride *= layout.shape[axis].hint();
-  }
-  return true;
+  return !fact.is_dense || is_dense_as(layout, fact);
 }
 
 /// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
