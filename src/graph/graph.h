@@ -47,6 +47,8 @@ struct Output {
 
 class Graph {
  public:
+  /// Makes room for this many nodes.
+  void reserve(size_t nodes) { nodes_.reserve(nodes); }
   NodeId add_input(DType dtype, const Layout& layout);
   /// Adds an op, or finds the equal one that is there already.
   NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,

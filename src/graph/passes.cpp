@@ -1,5 +1,6 @@
 #include "graph/passes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <optional>
@@ -14,7 +15,7 @@ namespace {
 /// Copies the chosen nodes of a graph into a new one, operands renamed.
 class Copier {
  public:
-  explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) {}
+  explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) { to_.reserve(from.size()); }
 
   void keep(NodeId id, std::vector<Arg> args) { keep(from_[id], id, std::move(args)); }
   /// As above, with `node` in the place of node `id`.
@@ -142,7 +143,7 @@ Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols) {
   return out;
 }
 
-Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& eliminated) {
+Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated) {
   std::vector<bool> live(graph.size(), false);
   for (const Output& out : graph.outputs) live[out.node] = true;
   for (NodeId id = graph.size(); id-- > 0;) {
@@ -154,6 +155,7 @@ Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& elim
       if (arg.is_tensor()) live[arg.node] = true;
     }
   }
+  if (std::find(live.begin(), live.end(), false) == live.end()) return graph;
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (live[id]) copier.keep(id, graph[id].args);

@@ -13,7 +13,7 @@ namespace tsl::graph {
 Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols);
 
 /// Drops nodes nobody needs. A fallible node stays: its error is an effect. `eliminated` is told of each node dropped.
-Graph dead_code(const Graph& graph, const std::function<void(const Node&)>& eliminated = nullptr);
+Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated = nullptr);
 
 /// Exact rewrites only (bit for bit, NaNs and signed zeros included): constants become scalar operands, copies
 /// that change nothing and multiplications or divisions by one go.

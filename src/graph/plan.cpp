@@ -303,7 +303,7 @@ std::string dump(const Plan& plan, const SourceMap*) {
 Plan compile(Graph graph, const CompileLog* log) {
   verify_in_debug(graph);
   if (log && log->graph) log_lines(log, "[graph]\n" + dump(graph, log->sources));
-  graph = dead_code(graph, [&](const Node& node) {
+  graph = dead_code(std::move(graph), [&](const Node& node) {
     if (!log || !log->graph) return;
     const std::string place = log->sources && node.span.valid() ? log->sources->place(node.span) : "?";
     log_lines(log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, place));

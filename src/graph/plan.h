@@ -64,7 +64,7 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them; an input whose
-  /// entry in `donated` is true may be overwritten. Fills `outputs`.
+  /// entry in `donated` is true, and which nobody else holds, may be overwritten and be an output. Fills `outputs`.
   virtual RunError run(std::span<const Tensor> inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const Plan& plan() const = 0;

@@ -18,20 +18,36 @@ class PlanMemory {
   void place(std::span<const Tensor> inputs, std::span<const bool> donated);
   /// The address of element 0, by buffer of the plan.
   std::byte* const* addresses() const { return addresses_.data(); }
-  /// The plan's outputs as tensors, after place() and as long as release() was not called.
+  /// The plan's outputs as tensors, after place() and as long as release() was not called. An output that lies just as
+  /// the input whose memory it has taken over is that tensor: nobody else holds it, or it had not been given up.
   void make_outputs(std::span<const Tensor> inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const;
   /// Lets go of all memory. What outputs hold stays alive with them.
   void release();
 
  private:
-  Ref<Storage> donor(const Buffer& output, std::span<const Tensor> inputs, std::span<const bool> donated);
-  void place_output(const Buffer& buffer, std::byte*& address, std::span<const Tensor> inputs, std::span<const bool> donated);
+  struct Input {
+    uint32_t buffer;
+    uint32_t index;           // of the plan's inputs
+  };
+  struct Output {
+    uint32_t buffer;
+    uint64_t bytes;
+    std::span<const uint32_t> donors;
+    int donor = -1;           // which of them has given up its memory for it
+    Ref<Storage> storage;     // without a donor
+  };
+
+  void place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated);
+  int find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const;
 
   const Plan& plan_;
   Allocator& allocator_;
   std::vector<std::byte*> addresses_;
-  std::vector<Ref<Storage>> storages_;  // by output buffer
-  std::vector<bool> taken_;             // by input: an output has its memory
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;         // by number of the output buffer
+  std::vector<uint32_t> temporaries_;   // buffers
+  std::vector<uint32_t> like_donor_;    // by output of the plan: a bit for each donor (they are few) that lies just as it
+  std::vector<char> taken_;             // by input: an output has its memory
   Ref<Storage> arena_;
 };
 

@@ -148,9 +148,9 @@ namespace {
 Value with_texts_joined(Engine& engine, const Value& value) {
   Value shown = value;
   if (!engine.runtime().is_tracing()) return shown;
-  rebuild(shown, [&](Value& leaf) {
+  rebuild(shown, [&](const Value& leaf, Value& joined) {
     if (!leaf.is(Tag::text)) return false;
-    leaf = make_string(joined_text(engine, leaf.as<Text>()));
+    joined = make_string(joined_text(engine, leaf.as<Text>()));
     return true;
   });
   return shown;

@@ -22,6 +22,15 @@ const Value& at(const Value& v, size_t index) {
   }
 }
 
+const Value* items(const Value& v) {
+  switch (v.tag()) {
+    case Tag::list: return v.as<List>().items.data();
+    case Tag::tuple: return v.as<Tuple>().items.data();
+    case Tag::record: return v.as<Record>().values.data();
+    default: return nullptr;
+  }
+}
+
 Value replaced(const Value& v, std::vector<Value> with) {
   switch (v.tag()) {
     case Tag::list: return make_list(std::move(with));

@@ -23,51 +23,68 @@ inline bool has_parts(const Value& v) {
 
 size_t count(const Value& v);
 const Value& at(const Value& v, size_t index);
+/// The first part, if they lie one after the other, else null.
+const Value* items(const Value& v);
 /// The same kind of value with other parts, one for each of `v`.
 Value replaced(const Value& v, std::vector<Value> with);
 
 }  // namespace parts
 
-/// Replaces leaves: `leaf(Value&)` is asked about everything without parts, and about texts after their pieces, and
-/// says whether it has put something else there. Values in which nothing changes stay the same objects, and what is
+/// Replaces leaves: `leaf(const Value& part, Value& with)` is asked about everything without parts, and about texts after
+/// their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in which nothing changes stay the same objects, and what is
 /// shared is looked at once and stays shared. Returns whether anything changed.
 template <class Leaf>
 bool rebuild(Value& value, Leaf&& leaf) {
   struct Level {
+    explicit Level(const Value& from) : from(&from), count(parts::count(from)), items(parts::items(from)) {}
     const Value* from;
-    std::vector<Value> changed{};  // all parts, once one is different
+    size_t count;
+    const Value* items;            // all parts, or null if they do not lie side by side
+    std::vector<Value> changed{};  // the parts so far, once one is different
     size_t next = 0;
+    const Value& part() const { return items ? items[next] : parts::at(*from, next); }
+    void keep() {
+      if (!changed.empty()) changed.push_back(part());
+      ++next;
+    }
     void put(Value part) {
       if (changed.empty()) {
-        changed.reserve(parts::count(*from));
-        for (size_t i = 0; i < parts::count(*from); ++i) changed.push_back(parts::at(*from, i));
+        changed.reserve(count);
+        for (size_t i = 0; i < next; ++i) changed.push_back(parts::at(*from, i));
       }
-      changed[next] = std::move(part);
+      changed.push_back(std::move(part));
+      ++next;
     }
   };
-  if (!parts::has_parts(value)) return leaf(value);
+  if (!parts::has_parts(value)) {
+    Value now;
+    if (!leaf(std::as_const(value), now)) return false;
+    value = std::move(now);
+    return true;
+  }
   const Value root = value;  // what is walked over stays alive, whatever the leaves do
   std::unordered_map<const Object*, Value> done;  // shared ones
-  std::vector<Level> levels{{&root}};
+  std::vector<Level> levels;
+  levels.emplace_back(root);
   while (true) {
     Level& level = levels.back();
-    if (level.next < parts::count(*level.from)) {
-      const Value& part = parts::at(*level.from, level.next);
+    if (level.next < level.count) {
+      const Value& part = level.part();
       if (!parts::has_parts(part)) {
-        Value now = part;
-        if (leaf(now)) level.put(std::move(now));
-        ++level.next;
+        Value now;
+        if (leaf(part, now)) level.put(std::move(now));
+        else level.keep();
       } else if (const auto known = part.unique() ? done.end() : done.find(&part.as<Object>()); known != done.end()) {
-        if (!identical(known->second, part)) level.put(known->second);
-        ++level.next;
+        if (identical(known->second, part)) level.keep();
+        else level.put(known->second);
       } else {
-        levels.push_back({&part});
+        levels.emplace_back(part);
       }
       continue;
     }
     const Value& from = *level.from;
     Value now = level.changed.empty() ? from : parts::replaced(from, std::move(level.changed));
-    if (now.is(Tag::text)) leaf(now);
+    if (Value joined; now.is(Tag::text) && leaf(std::as_const(now), joined)) now = std::move(joined);
     levels.pop_back();
     if (levels.empty()) {
       value = std::move(now);
@@ -76,7 +93,7 @@ bool rebuild(Value& value, Leaf&& leaf) {
     const bool is_new = !identical(now, from);
     if (!from.unique()) done.emplace(&from.as<Object>(), now);
     if (is_new) levels.back().put(std::move(now));
-    ++levels.back().next;
+    else levels.back().keep();
   }
 }
 

@@ -111,10 +111,12 @@ bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& ent
   for (const Root& root : notes_of(segment).roots) {
     if (root.kind == Root::Kind::constant) {
       run_.values.push_back(root.constant);
+      sole_.push_back(false);
       continue;
     }
     if (root.kind == Root::Kind::moved) {
       run_.values.emplace_back();  // by move_inputs, once the guards hold
+      sole_.push_back(false);
       continue;
     }
     if (root.kind == Root::Kind::cell && root.cell->is_set != root.is_set) return false;
@@ -145,6 +147,7 @@ trace::Segment* RegionCache::match(trace::Segment& at, const Entry& entry) {
   for (const auto& candidate : at.next) {
     if (collect_inputs(*candidate, entry) && trace::guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
+    sole_.resize(values);
     run_.symbols.resize(symbols);
   }
   return nullptr;
@@ -154,12 +157,12 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
                          Value& result, uint32_t& exit) {
   trace::Segment* at = &region.root;
   while (trace::Segment* segment = match(*at, entry)) {
-    sole_.resize(run_.values.size());
     if (!move_inputs(*segment) ||
         !trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
       failed = true;
       return false;
     }
+    sole_.resize(run_.values.size());
     for (const Value& value : notes_of(*segment).printed) {
       engine_.output(to_string(engine_, instantiate(engine_, value, run_)) + "\n");
     }

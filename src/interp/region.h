@@ -87,7 +87,7 @@ class RegionCache {
   trace::Devices& devices_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
   trace::Run run_;            // of the region being run; kept for its capacity
-  std::vector<bool> sole_;    // per slot: nobody else holds the tensor
+  std::vector<char> sole_;    // per slot: nobody else holds the tensor
   std::unique_ptr<bool[]> lent_;
   size_t lent_size_ = 0;
   ActiveTrace* trace_ = nullptr;

@@ -15,6 +15,7 @@ namespace {
 /// Marks the slot references in frozen values; nothing is ever recorded by it.
 class SlotMark : public Recording {};
 SlotMark slot_mark;
+SlotMark whole_slot_mark;  // the slot's tensor as it is, not a view of it
 
 bool same_constant(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
@@ -43,21 +44,27 @@ Fact container(Fact::Kind kind, size_t count) {
   return fact;
 }
 
-/// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up.
-bool fits(const Layout& layout, const Fact& fact) {
-  const int rank = fact.layout.rank();
-  if (layout.rank() != rank) return false;
-  for (int i = 0; i < rank; ++i) {
-    const Dim extent = fact.layout.shape[i];
-    if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
-  }
+/// Whether the axes lie in memory as the fact says, without gaps.
+bool is_dense_as(const Layout& layout, const Fact& fact) {
   int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    const int axis = fact.is_dense ? fact.order[static_cast<size_t>(i)] : i;
-    if (layout.strides[axis].hint() != (fact.is_dense ? stride : fact.layout.strides[axis].hint())) return false;
+  for (int i = layout.rank() - 1; i >= 0; --i) {
+    const int axis = fact.order[static_cast<size_t>(i)];
+    if (layout.strides[axis].hint() != stride) return false;
     stride *= layout.shape[axis].hint();
   }
   return true;
+}
+
+/// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up.
+inline bool fits(const Layout& layout, const Fact& fact) {
+  const int rank = fact.layout.rank();
+  if (layout.rank() != rank) return false;
+  for (int i = 0; i < rank; ++i) {
+    const Dim& extent = fact.layout.shape[i];
+    if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
+    if (!fact.is_dense && layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
+  }
+  return !fact.is_dense || is_dense_as(layout, fact);
 }
 
 /// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
@@ -223,15 +230,29 @@ void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
   }
 }
 
+bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run, bool owned, std::vector<char>& sole) {
+  if (!value.is(Tag::tensor)) return false;
+  const TensorData& data = *value.tensor_data();
+  if (data.dtype != fact.dtype || !(data.device == fact.device) || !fits(data.layout, fact)) return false;
+  if (fact.varying != 0) collect_extents(data.layout, fact, run);
+  sole.push_back(owned && data.use_count() == 1 && data.storage->use_count() == 1);
+  run.values.push_back(value.tensor());
+  return true;
+}
+
 }  // namespace
 
-bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<bool>& sole) {
+bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<char>& sole) {
   const Fact& f = *fact++;
   const auto items = [&](const std::vector<Value>& values) {
     if (values.size() != f.count) return false;
     const bool all_owned = owned && value.unique();
     for (const Value& item : values) {
-      if (!collect(item, fact, run, all_owned, sole)) return false;
+      if (fact->kind == Fact::Kind::tensor) {  // here, as most parts of what has many are tensors
+        if (!collect_tensor(item, *fact++, run, all_owned, sole)) return false;
+      } else if (!collect(item, fact, run, all_owned, sole)) {
+        return false;
+      }
     }
     return true;
   };
@@ -243,16 +264,7 @@ bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned,
       run.symbols[f.symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
       return true;
     }
-    case Fact::Kind::tensor: {
-      if (!value.is(Tag::tensor)) return false;
-      const TensorData& data = *value.tensor_data();
-      if (data.dtype != f.dtype || !(data.device == f.device) || !fits(data.layout, f)) return false;
-      collect_extents(data.layout, f, run);
-      sole.resize(run.values.size() + 1);
-      sole.back() = owned && value.unique() && data.storage->use_count() == 1;
-      run.values.push_back(value.tensor());
-      return true;
-    }
+    case Fact::Kind::tensor: return collect_tensor(value, f, run, owned, sole);
     case Fact::Kind::record: {
       if (!value.is(Tag::record)) return false;
       const Record& record = value.as<Record>();
@@ -308,16 +320,16 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
 
 Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots) {
   Value frozen = value;
-  rebuild(frozen, [&](Value& leaf) {
+  rebuild(frozen, [&](const Value& leaf, Value& slot) {
     if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
     const Tensor tensor = leaf.tensor();
     Ref<TensorData> reference(TensorData::make());
     reference->dtype = tensor.dtype();
     reference->layout = tensor.layout();
-    reference->recording = &slot_mark;
+    reference->recording = recorder.is_whole(tensor) ? &whole_slot_mark : &slot_mark;
     reference->node = static_cast<uint32_t>(recorder.slot_of(tensor));
     slots.push_back(reference->node);
-    leaf = Value(Tensor(std::move(reference)));
+    slot = Value(Tensor(std::move(reference)));
     return true;
   });
   return frozen;
@@ -326,8 +338,8 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
 namespace {
 
 /// A text whose pieces are known now is a string like any other.
-bool join_text(Engine& engine, Value& text) {
-  text = make_string(to_string(engine, text));
+bool join_text(Engine& engine, const Value& text, Value& joined) {
+  joined = make_string(to_string(engine, text));
   return true;
 }
 
@@ -335,22 +347,23 @@ bool join_text(Engine& engine, Value& text) {
 
 Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
-  rebuild(value, [&](Value& leaf) {
-    if (leaf.is(Tag::text)) return join_text(engine, leaf);
-    if (leaf.is(Tag::symbol) && leaf.symbol()) {
-      leaf = Value(run.symbols[leaf.symbol()->id]);
+  rebuild(value, [&](const Value& leaf, Value& now) {
+    if (leaf.is(Tag::tensor)) {
+      const TensorData& reference = *leaf.tensor_data();
+      if (reference.recording == &whole_slot_mark) {
+        now = Value(run.values[reference.node]);
+        return true;
+      }
+      if (reference.recording != &slot_mark) return false;
+      const Tensor& base = run.values[reference.node];
+      Layout layout = in_run(reference.layout, run.symbols);
+      layout.offset = layout.offset + base.layout().offset;
+      now = Value(base.with_layout(layout));
       return true;
     }
-    if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &slot_mark) return false;
-    const TensorData& reference = *leaf.tensor_data();
-    const Tensor& base = run.values[reference.node];
-    if (same(base.layout(), reference.layout)) {
-      leaf = Value(base);
-      return true;
-    }
-    Layout layout = in_run(reference.layout, run.symbols);
-    layout.offset = layout.offset + base.layout().offset;
-    leaf = Value(base.with_layout(layout));
+    if (leaf.is(Tag::text)) return join_text(engine, leaf, now);
+    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
+    now = Value(run.symbols[leaf.symbol()->id]);
     return true;
   });
   return value;
@@ -360,11 +373,11 @@ namespace {
 
 /// Settles the parts of a value, and adds the closures and captured variables among them to `closures`.
 void settle_parts(Engine& engine, Value& value, std::vector<Value>& closures) {
-  rebuild(value, [&](Value& leaf) {
-    if (leaf.is(Tag::text)) return join_text(engine, leaf);
+  rebuild(value, [&](const Value& leaf, Value& settled) {
+    if (leaf.is(Tag::text)) return join_text(engine, leaf, settled);
     if (leaf.is(Tag::function) || leaf.is(Tag::native) || leaf.is(Tag::cell)) closures.push_back(leaf);
     if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
-    leaf = Value(leaf.symbol()->hint);
+    settled = Value(leaf.symbol()->hint);
     return true;
   });
 }

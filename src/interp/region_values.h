@@ -44,8 +44,8 @@ Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<F
                trace::Run& run, uint32_t& slot);
 
 /// Checks a value against its facts and appends its tensors and numbers to the run. `owned` says whether nobody
-/// else holds the value; `sole` collects, per slot, whether nobody else holds that tensor.
-bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<bool>& sole);
+/// else holds the value; `sole` collects whether nobody else holds a tensor, for each that is appended.
+bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<char>& sole);
 
 /// In words, the first difference between a value and its facts, or "".
 std::string difference(const Value& value, const Fact*& fact, const std::string& what);

@@ -72,11 +72,6 @@ Value::Value(Scalar s) {
   }
 }
 
-bool Value::unique() const {
-  if (!counted()) return true;
-  return (tag_ == Tag::tensor ? payload_.tensor->use_count() : payload_.object->use_count()) == 1;
-}
-
 void Value::release_counted() {
   const Tag tag = std::exchange(tag_, Tag::nil);
   if (tag == Tag::tensor) {

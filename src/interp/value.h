@@ -91,7 +91,10 @@ class Value {
   Tensor take_tensor() { expect(Tag::tensor); tag_ = Tag::nil; return Tensor(Ref<TensorData>::adopt(payload_.tensor)); }
 
   /// Whether this is the only reference to its payload (always true of immediates).
-  bool unique() const;
+  bool unique() const {
+    if (!counted()) return true;
+    return (tag_ == Tag::tensor ? payload_.tensor->use_count() : payload_.object->use_count()) == 1;
+  }
   /// The same object in memory, or the same immediate. For guards and caches, not for `==` of the language.
   friend bool identical(const Value& a, const Value& b) { return a.tag_ == b.tag_ && a.payload_.integer == b.payload_.integer; }
 

@@ -5,21 +5,15 @@
 namespace tsl {
 
 namespace {
-struct Info {
-  std::string_view name;
-  size_t size;
-};
-constexpr std::array<Info, kDTypeCount> kInfo = {{{"bool", 1}, {"u8", 1}, {"i8", 1}, {"i16", 2}, {"i32", 4},
-                                                  {"i64", 8}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}}};
+constexpr std::array<std::string_view, kDTypeCount> kNames = {"bool", "u8",  "i8",   "i16", "i32",
+                                                              "i64",  "f16", "bf16", "f32", "f64"};
 }  // namespace
 
-size_t size_of(DType dtype) { return kInfo[static_cast<size_t>(dtype)].size; }
-
-std::string_view name_of(DType dtype) { return kInfo[static_cast<size_t>(dtype)].name; }
+std::string_view name_of(DType dtype) { return kNames[static_cast<size_t>(dtype)]; }
 
 std::optional<DType> dtype_named(std::string_view name) {
-  for (size_t i = 0; i < kInfo.size(); ++i) {
-    if (kInfo[i].name == name) return static_cast<DType>(i);
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<DType>(i);
   }
   return std::nullopt;
 }

@@ -11,7 +11,8 @@ namespace tsl {
 enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
 inline constexpr int kDTypeCount = 10;
 
-size_t size_of(DType dtype);
+inline constexpr size_t kDTypeSize[kDTypeCount] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+inline size_t size_of(DType dtype) { return kDTypeSize[static_cast<size_t>(dtype)]; }
 std::string_view name_of(DType dtype);
 std::optional<DType> dtype_named(std::string_view name);
 

@@ -55,6 +55,8 @@ class Recorder : public Recording {
 
   /// The slot that holds this deferred tensor's value, or -1 if it is not computed yet.
   int32_t slot_of(const Tensor& deferred) const { return values_[deferred->node].slot; }
+  /// Whether a deferred tensor is a value as it is, not a view of it.
+  bool is_whole(const Tensor& deferred) const { return same(values_[deferred->node].layout, deferred.layout()); }
   /// A deferred tensor whose value the run holds, as a tensor with elements.
   Tensor concrete(const Tensor& deferred, const Run& run) const;
   /// Turns every deferred tensor that is still held into one with elements. All must be computed.

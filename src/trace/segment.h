@@ -31,7 +31,7 @@ struct Segment {
   std::unique_ptr<SizedPlans> plans;         // null if the segment computes no tensors
   std::vector<uint32_t> input_slots;         // per plan input: slot of the run
   uint32_t first_output = 0;                 // slot of the plan's first output
-  std::vector<bool> donatable;               // per plan input: not needed by any later part of the way
+  std::vector<char> donatable;               // per plan input: not needed by any later part of the way
   std::vector<Read> reads;
   bool is_last = false;                      // the region ends here
   std::unique_ptr<Notes> notes;

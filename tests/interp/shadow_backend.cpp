@@ -27,10 +27,10 @@ class ShadowBackend : public PretendGpu {
 void KernelCorpus::add(const graph::Plan& plan) {
   for (const std::vector<uint32_t>& launch : plan.launches) {
     if (cuda::is_op(plan, launch)) continue;
-    const cuda::LaunchStages stages = cuda::stages_of(plan, launch);
+    const cuda::LaunchStages wide = cuda::stages_of(plan, launch, true), narrow = cuda::stages_of(plan, launch, false);
     const std::lock_guard lock(mutex_);
-    for (const cuda::Stage& stage : stages.wide) add(stage);
-    for (const cuda::Stage& stage : stages.narrow) add(stage);
+    for (const cuda::Stage& stage : wide.stages) add(stage);
+    for (const cuda::Stage& stage : narrow.stages) add(stage);
   }
 }
 

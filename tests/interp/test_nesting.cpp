@@ -73,9 +73,9 @@ TEST_CASE("closures in closures that outlive a trace", "[nesting]") {
 }
 
 TEST_CASE("rebuilding replaces leaves, keeps what does not change, and keeps sharing", "[nesting]") {
-  const auto one_to_two = [](Value& leaf) {
+  const auto one_to_two = [](const Value& leaf, Value& with) {
     if (!leaf.is(Tag::integer) || leaf.integer() != 1) return false;
-    leaf = Value(2);
+    with = Value(2);
     return true;
   };
   Value unchanged = make_list({Value(3), make_tuple({Value(4)})});

@@ -56,15 +56,28 @@ class CpuExecutable : public graph::Executable {
     }
   }
 
-  /// The large kernels of a table one after the other, each on all threads; then threads share out the small ones.
+  /// The large kernels of a table one after the other, each on all threads; then threads share out the small ones, in
+  /// groups that are worth a thread.
   void run_table(const std::vector<uint32_t>& launch, RunState& state) {
     small_.clear();
+    groups_.assign(1, 0);
+    int64_t work = 0;
     for (uint32_t kernel : launch) {
-      if (programs_[kernel]->fills_threads()) programs_[kernel]->run(state);
-      else small_.push_back(kernel);
+      const TileProgram& program = *programs_[kernel];
+      if (program.work() >= kParallelWork) {
+        program.run(state);
+        continue;
+      }
+      small_.push_back(kernel);
+      work += program.work();
+      if (work < kParallelWork) continue;
+      groups_.push_back(small_.size());
+      work = 0;
     }
-    state.pool->parallel_for(static_cast<int64_t>(small_.size()),
-                             [&](int64_t i, int thread) { programs_[small_[i]]->run(state, thread); });
+    if (groups_.back() < small_.size()) groups_.push_back(small_.size());
+    state.pool->parallel_for(static_cast<int64_t>(groups_.size()) - 1, [&](int64_t group, int thread) {
+      for (size_t i = groups_[group]; i < groups_[group + 1]; ++i) programs_[small_[i]]->run(state, thread);
+    });
   }
 
   CpuBackend& backend_;
@@ -72,6 +85,7 @@ class CpuExecutable : public graph::Executable {
   graph::PlanMemory memory_;
   std::vector<std::optional<TileProgram>> programs_;
   std::vector<uint32_t> small_;  // of the present table
+  std::vector<size_t> groups_;   // of them: where each begins, and the end
 };
 
 }  // namespace

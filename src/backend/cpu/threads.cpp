@@ -44,11 +44,12 @@ void ThreadPool::run(int64_t count, Call call, void* context) {
   call_ = call;
   context_ = context;
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(size_ - 1, std::memory_order_relaxed);
+  gate_.store(kOpen, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   take_items(0);
-  for (int spins = 0; busy_.load(std::memory_order_acquire) > 0; ++spins) {
+  gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int spins = 0; gate_.load(std::memory_order_acquire) > 0; ++spins) {
     if (spins < kSpins) pause();
     else std::this_thread::yield();
   }
@@ -69,8 +70,13 @@ void ThreadPool::work(int worker) {
     epoch_.wait(seen, std::memory_order_acquire);
     seen = epoch_.load(std::memory_order_acquire);
     if (stop_.load()) return;
-    take_items(worker);
-    busy_.fetch_sub(1, std::memory_order_release);
+    uint32_t gate = gate_.load(std::memory_order_relaxed);
+    while (gate & kOpen) {
+      if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+      take_items(worker);
+      gate_.fetch_sub(1, std::memory_order_release);
+      break;
+    }
   }
 }
 

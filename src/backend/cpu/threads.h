@@ -38,7 +38,10 @@ class ThreadPool {
   int size_;
   std::vector<std::thread> threads_;
   std::atomic<uint32_t> epoch_{0};   // bumped once a loop; workers wait on it
-  std::atomic<int> busy_{0};         // workers still in the present loop
+  // Whether a loop may be entered, and how many workers are in it. A loop does not wait for workers that have not
+  // entered it when its items are gone: waking up may take longer than the loop.
+  static constexpr uint32_t kOpen = 1u << 31;
+  std::atomic<uint32_t> gate_{0};
   std::atomic<int64_t> next_{0};
   std::atomic<bool> stop_{false};
   int64_t count_ = 0;

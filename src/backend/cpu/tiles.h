@@ -120,14 +120,17 @@ void fill(void* out, const void* value, size_t size, int64_t count);
 /// What a reduction over nothing gives.
 void fill_identity(void* out, Op op, DType dtype, int64_t count);
 
+/// Below this many element-operations a second thread costs more than it brings.
+inline constexpr int64_t kParallelWork = 64 * 1024;
+
 /// One kernel, prepared. Immutable; run() may be called any number of times.
 class TileProgram {
  public:
   TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table);
   /// `thread`: run all of it on this worker (in a table, whose kernels share out the threads); -1: on all of them.
   void run(RunState& state, int thread = -1) const;
-  /// Whether there is work for several threads.
-  bool fills_threads() const;
+  /// In element-operations.
+  int64_t work() const { return rows_ * row_length_ * operations_; }
 
  private:
   enum class Form : uint8_t { pointwise, rows, row_blocks, columns };

@@ -11,8 +11,6 @@ using graph::Level;
 
 namespace {
 
-// Below this many element-operations a second thread costs more than it brings.
-constexpr int64_t kParallelWork = 64 * 1024;
 // Items a thread: enough for balance, few enough that their set-up does not show.
 constexpr int64_t kItemsPerThread = 8;
 
@@ -74,8 +72,6 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
   if (parallel) state.pool->parallel_for(items, run_item);
   else run_item(0, std::max(thread, 0));
 }
-
-bool TileProgram::fills_threads() const { return rows_ * row_length_ * operations_ >= kParallelWork; }
 
 void TileProgram::run(RunState& state, int thread) const {
   if (rows_ > 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "backend/cuda/codegen/op.h"
 #include "backend/cuda/product.h"
@@ -20,17 +21,56 @@ using graph::RunError;
 
 namespace {
 
+/// The arguments of a stage that may be others at the next run. A table has thousands of arguments: most are addresses
+/// or never change, and its entries share the numbers of the host.
+struct Changing {
+  struct Address {
+    uint32_t word, buffer;
+  };
+  struct Number {
+    Argument argument;             // not of Kind::buffer
+    std::vector<uint32_t> words;   // that have its value
+  };
+  explicit Changing(const Stage& stage);
+  std::vector<Address> addresses;
+  std::vector<Number> numbers;
+};
+
+bool same_value(const Argument& a, const Argument& b) {
+  return a.kind == b.kind && a.symbol == b.symbol && a.dtype == b.dtype && a.scratch == b.scratch;
+}
+
+Changing::Changing(const Stage& stage) {
+  constexpr size_t kRecent = 16;  // where an equal number is looked for: in what the last entries of a table have
+  for (uint32_t word = 0; word < stage.arguments.size(); ++word) {
+    const Argument& argument = stage.arguments[word];
+    if (argument.kind == Argument::Kind::buffer) addresses.push_back({word, argument.buffer});
+    if (!argument.symbol && argument.kind != Argument::Kind::scratch) continue;
+    const auto recent = numbers.end() - static_cast<ptrdiff_t>(std::min(numbers.size(), kRecent));
+    const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return same_value(n.argument, argument); });
+    if (at != numbers.end()) at->words.push_back(word);
+    else numbers.push_back({argument, {word}});
+  }
+}
+
 /// Stages with their functions.
 struct Ready {
   std::vector<Stage> stages;
   std::vector<CUfunction> functions;
+  std::vector<Changing> changing;
+
+  Ready() = default;
+  Ready(std::vector<Stage> of, std::vector<CUfunction> theirs)
+      : stages(std::move(of)), functions(std::move(theirs)), changing(stages.begin(), stages.end()) {}
 };
 
 /// One launch of the plan: kernels, or a product.
 struct Unit {
-  LaunchStages stages;
-  Ready ready_wide, ready_narrow;    // loaded when first needed
+  const std::vector<uint32_t>& launch;
   std::optional<PlanProduct> product;
+  Ready wide, narrow;                // narrow: loaded when first needed
+  const Ready* chosen = nullptr;     // for the present run
+  const Ready* set = nullptr;        // the one that its calls have been set to
 };
 
 /// What runs one after another: kernels and products as one sequence, or an op that is neither.
@@ -74,6 +114,7 @@ class CudaExecutable : public graph::Executable {
     memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);
     RunError error;
     try {
+      for (Unit& unit : units_) choose_stages(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
       error = run_steps(symbols);
@@ -105,13 +146,13 @@ class CudaExecutable : public graph::Executable {
       calls.emplace_back();
       calls.back().name = "a product";
       calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product());
-      units_.push_back({{}, {}, {}, std::move(product)});
+      units_.push_back({launch, std::move(product), {}, {}});
       return;
     }
-    units_.push_back({stages_of(plan_, launch), {}, {}, {}});
-    const LaunchStages& stages = units_.back().stages;
+    LaunchStages stages = stages_of(plan_, launch, true);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
-    calls.resize(calls.size() + stages.wide.size());
+    calls.resize(calls.size() + stages.stages.size());
+    units_.push_back({launch, {}, {std::move(stages.stages), {}}, {}});
   }
 
   /// The product that the kernel is, if its operands can be taken as they lie.
@@ -127,22 +168,24 @@ class CudaExecutable : public graph::Executable {
   void load_all() {
     std::vector<KernelSource> sources;
     for (const Unit& unit : units_) {
-      for (const Stage& stage : unit.stages.wide) sources.push_back({stage.name, stage.source});
+      for (const Stage& stage : unit.wide.stages) sources.push_back({stage.name, stage.source});
     }
     const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     auto next = functions.begin();
     for (Unit& unit : units_) {
-      const auto end = next + static_cast<ptrdiff_t>(unit.stages.wide.size());
-      unit.ready_wide = {unit.stages.wide, {next, end}};
+      const auto end = next + static_cast<ptrdiff_t>(unit.wide.stages.size());
+      unit.wide.functions.assign(next, end);
       next = end;
     }
   }
 
-  void load(const std::vector<Stage>& stages, Ready& ready) {
+  void load_narrow(Unit& unit) {
+    LaunchStages stages = stages_of(plan_, unit.launch, false);
+    scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     std::vector<KernelSource> sources;
-    for (const Stage& stage : stages) sources.push_back({stage.name, stage.source});
-    ready.functions = gpu_.kernels.get_many(sources);
-    ready.stages = stages;
+    for (const Stage& stage : stages.stages) sources.push_back({stage.name, stage.source});
+    std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
+    unit.narrow = Ready(std::move(stages.stages), std::move(functions));
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
@@ -152,9 +195,10 @@ class CudaExecutable : public graph::Executable {
       for (size_t u : step.units) {
         if (const std::optional<PlanProduct>& product = units_[u].product) {
           const std::array<uint64_t, 3> at = product->addresses(memory_.addresses(), symbols);
+          call->is_sent &= std::equal(at.begin(), at.end(), call->values.begin(), call->values.end());
           call++->values.assign(at.begin(), at.end());
         } else {
-          call = set_calls(call, ready(units_[u], symbols), symbols);
+          call = set_calls(call, units_[u], symbols);
         }
       }
       step.sequence->prepare();
@@ -170,38 +214,57 @@ class CudaExecutable : public graph::Executable {
   }
 
   /// The stages for buffers that lie as they do now.
-  const Ready& ready(Unit& unit, std::span<const Scalar> symbols) {
-    for (const Stage& stage : unit.stages.wide) {
+  void choose_stages(Unit& unit, std::span<const Scalar> symbols) {
+    unit.chosen = &unit.wide;
+    for (const Stage& stage : unit.wide.stages) {
       if (is_aligned(stage, symbols)) continue;
-      if (unit.ready_narrow.functions.empty()) load(unit.stages.narrow, unit.ready_narrow);
-      return unit.ready_narrow;
+      if (unit.narrow.functions.empty()) load_narrow(unit);
+      unit.chosen = &unit.narrow;
+      return;
     }
-    return unit.ready_wide;
   }
 
-  KernelCall* set_calls(KernelCall* call, const Ready& ready, std::span<const Scalar> symbols) const {
+  KernelCall* set_calls(KernelCall* call, Unit& unit, std::span<const Scalar> symbols) {
+    const Ready& ready = *unit.chosen;
+    const bool is_other = std::exchange(unit.set, unit.chosen) != unit.chosen;
     for (size_t i = 0; i < ready.stages.size(); ++i, ++call) {
-      const Stage& stage = ready.stages[i];
-      if (call->function != ready.functions[i]) {
-        call->name = stage.name;
-        call->function = ready.functions[i];
-        call->grid[0] = static_cast<unsigned>(stage.grid[0]);
-        call->grid[1] = static_cast<unsigned>(stage.grid[1]);
-        call->block[0] = static_cast<unsigned>(stage.threads_x);
-        call->block[1] = static_cast<unsigned>(stage.threads_y);
-        call->values.resize(stage.arguments.size());
-        call->is_table = stage.is_table;
+      if (is_other) set_call(*call, ready.stages[i], ready.functions[i], symbols);
+      uint64_t* const values = call->values.data();
+      bool is_same = true;
+      const auto set = [&](uint32_t word, uint64_t value) {
+        is_same &= values[word] == value;
+        values[word] = value;
+      };
+      for (const Changing::Address& at : ready.changing[i].addresses) {
+        set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
       }
-      for (size_t a = 0; a < stage.arguments.size(); ++a) call->values[a] = value_of(stage.arguments[a], symbols);
+      for (const Changing::Number& number : ready.changing[i].numbers) {
+        const uint64_t value = value_of(number.argument, symbols);
+        for (uint32_t word : number.words) set(word, value);
+      }
+      call->is_sent &= is_same;
     }
     return call;
+  }
+
+  void set_call(KernelCall& call, const Stage& stage, CUfunction function, std::span<const Scalar> symbols) const {
+    call.name = stage.name;
+    call.function = function;
+    call.grid[0] = static_cast<unsigned>(stage.grid[0]);
+    call.grid[1] = static_cast<unsigned>(stage.grid[1]);
+    call.block[0] = static_cast<unsigned>(stage.threads_x);
+    call.block[1] = static_cast<unsigned>(stage.threads_y);
+    call.is_table = stage.is_table;
+    call.values.clear();
+    for (const Argument& argument : stage.arguments) call.values.push_back(value_of(argument, symbols));
+    call.is_sent = false;
   }
 
   bool is_aligned(const Stage& stage, std::span<const Scalar> symbols) const {
     for (const WideAccess& access : stage.wide) {
       uint64_t address = reinterpret_cast<uint64_t>(memory_.addresses()[access.buffer]);
       if (access.offset) address += static_cast<uint64_t>(symbols[access.offset->id].integer * access.element_bytes);
-      if (address % static_cast<uint64_t>(access.bytes) != 0) return false;
+      if (address & static_cast<uint64_t>(access.bytes - 1)) return false;
     }
     return true;
   }

@@ -49,26 +49,24 @@ bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
   return kernel.kind == graph::Template::op && !has_generated_kernels(kernel, plan);
 }
 
-LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch) {
+LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bool wide) {
   LaunchStages out;
+  const auto add = [&](KernelProgram program) {
+    out.scratch_bytes = std::max(out.scratch_bytes, program.scratch_bytes);
+    std::move(program.stages.begin(), program.stages.end(), std::back_inserter(out.stages));
+  };
   if (plan.kernels[launch[0]].kind == graph::Template::op) {
-    KernelProgram program = generate_op(plan.kernels[launch[0]], plan);
-    out.wide = program.stages;
-    out.narrow = std::move(program.stages);
-    out.scratch_bytes = program.scratch_bytes;
+    add(generate_op(plan.kernels[launch[0]], plan));
     return out;
   }
+  for (uint32_t k : launch) add(generate(plan.kernels[k], plan, wide));
+  if (launch.size() == 1) return out;
+  std::vector<Stage> others;
   for (uint32_t k : launch) {
-    KernelProgram wide = generate(plan.kernels[k], plan, true), narrow = generate(plan.kernels[k], plan, false);
-    out.scratch_bytes = std::max({out.scratch_bytes, wide.scratch_bytes, narrow.scratch_bytes});
-    std::move(wide.stages.begin(), wide.stages.end(), std::back_inserter(out.wide));
-    std::move(narrow.stages.begin(), narrow.stages.end(), std::back_inserter(out.narrow));
+    KernelProgram program = generate(plan.kernels[k], plan, !wide);
+    std::move(program.stages.begin(), program.stages.end(), std::back_inserter(others));
   }
-  if (launch.size() > 1) {
-    const std::vector<size_t> group = find_groups(out.wide, out.narrow);
-    out.wide = tabled(out.wide, group);
-    out.narrow = tabled(out.narrow, group);
-  }
+  out.stages = tabled(out.stages, wide ? find_groups(out.stages, others) : find_groups(others, out.stages));
   return out;
 }
 

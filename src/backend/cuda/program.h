@@ -9,17 +9,17 @@
 
 namespace tsl::cuda {
 
-/// What one launch of a plan becomes: kernels that may run in any order, with wide accesses and, for buffers that are
-/// not aligned for them, without.
+/// What one launch of a plan becomes: kernels that may run in any order.
 struct LaunchStages {
-  std::vector<Stage> wide, narrow;  // equally many
+  std::vector<Stage> stages;
   uint64_t scratch_bytes = 0;
 };
 
 /// Whether the launch is of an op that is not generated, and so has no stages.
 bool is_op(const graph::Plan& plan, const std::vector<uint32_t>& launch);
 
-/// The stages of one launch of the plan, which is of kernels that are generated. Those of equal source share tables.
-LaunchStages stages_of(const graph::Plan& plan, const std::vector<uint32_t>& launch);
+/// The stages of one launch of the plan, which is of kernels that are generated: with wide accesses or, for buffers that
+/// are not aligned for them, without; equally many of both. Those of equal source share tables.
+LaunchStages stages_of(const graph::Plan& plan, const std::vector<uint32_t>& launch, bool wide);
 
 }  // namespace tsl::cuda

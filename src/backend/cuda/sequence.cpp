@@ -13,11 +13,6 @@ std::vector<void*> pointers_to(KernelCall& call) {
   return pointers;
 }
 
-bool same(const KernelCall& a, const KernelCall& b) {
-  return a.function == b.function && std::equal(a.grid, a.grid + 2, b.grid) && std::equal(a.block, a.block + 2, b.block) &&
-         a.values == b.values;
-}
-
 CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& pointers) {
   CUDA_KERNEL_NODE_PARAMS params = {};
   params.func = call.function;
@@ -46,9 +41,8 @@ void KernelSequence::destroy() {
 void KernelSequence::prepare() {
   is_current_ = false;
   if (calls_.empty() || !has_run_ || !as_graph_) return;
-  for (size_t i = 0; i < calls_.size(); ++i) {
-    const KernelCall& call = calls_[i];
-    if (!call.library || (executable_ && same(call, sent_[i]))) continue;  // nothing to record
+  for (const KernelCall& call : calls_) {
+    if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
     if (!call.library->can_record(call.values)) return;
   }
   if (executable_) {
@@ -93,7 +87,7 @@ void KernelSequence::instantiate() {
   driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
   for (KernelCall& call : calls_) nodes_.push_back(add_node(call));
   driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
-  sent_ = calls_;
+  for (KernelCall& call : calls_) call.is_sent = true;
 }
 
 namespace {
@@ -132,9 +126,9 @@ CUgraphNode KernelSequence::add_node(KernelCall& call) {
 
 void KernelSequence::patch() {
   for (size_t i = 0; i < calls_.size(); ++i) {
-    if (same(calls_[i], sent_[i])) continue;
+    if (calls_[i].is_sent) continue;
     patch(nodes_[i], calls_[i]);
-    sent_[i] = calls_[i];
+    calls_[i].is_sent = true;
   }
 }
 

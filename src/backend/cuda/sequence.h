@@ -32,6 +32,7 @@ struct KernelCall {
   unsigned grid[2] = {1, 1};
   unsigned block[2] = {1, 1};
   std::vector<uint64_t> values;   // each parameter begins a word of its own
+  bool is_sent = false;           // the instantiated graph has it as it is; whoever changes anything says so here
   bool is_table = false;          // all values are one parameter
   std::shared_ptr<LibraryWork> library;  // null for a kernel
 };
@@ -44,7 +45,8 @@ class KernelSequence {
   KernelSequence(const KernelSequence&) = delete;
   KernelSequence& operator=(const KernelSequence&) = delete;
 
-  /// The calls, in order. Their number and the number of their parameters must not change once launched.
+  /// The calls, in order. Their number and the number of their parameters must not change once launched. What is changed
+  /// must be marked as not sent.
   std::vector<KernelCall>& calls() { return calls_; }
   /// Makes the graph, or brings it up to date: all that may fail for want of memory.
   void prepare();
@@ -62,7 +64,6 @@ class KernelSequence {
   Device& device_;
   const bool as_graph_;
   std::vector<KernelCall> calls_;
-  std::vector<KernelCall> sent_;         // as the instantiated graph has them
   std::vector<CUgraphNode> nodes_;
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;

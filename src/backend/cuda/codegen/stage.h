@@ -30,7 +30,7 @@ struct Argument {
 };
 
 /// A plan buffer that is accessed several elements at a time, from an offset that a run may decide. An address that is
-/// not a multiple of `bytes` needs a kernel without such accesses.
+/// not a multiple of `bytes` (a power of two) needs a kernel without such accesses.
 struct WideAccess {
   uint32_t buffer = 0;
   int bytes = 1;
