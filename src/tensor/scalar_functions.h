@@ -2,7 +2,7 @@
 // there for the rules of these files).
 //
 // f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
-// in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid, silu and tanh within 4, gelu within 5, but for results near the least
+// in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid and tanh within 4, silu and gelu within 5, but for results near the least
 // normal number.) The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in float; the
 // others in double, where about 2^-30 of relative error leaves a correctly rounded float nearly always.
 // f64: the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal number, where
@@ -495,7 +495,7 @@ TSL_FN float s_gelu(float x) {
   const float t = native_min(magnitude(x), 14.5f);  // where the result is 0 or x
   const float q = t * native_reciprocal(t + 1.75f);
   const float square = t * t, square_low = fused(t, t, -square);
-  const float shifted = native_max(fused_down(square, -0x1.715476p-1f, 0x1.8p23f + 127), 0x1.8p23f + 1), n = shifted - (0x1.8p23f + 127);
+  const float shifted = native_max(fused(square, -0x1.715476p-1f, 0x1.8p23f + 127), 0x1.8p23f + 1), n = shifted - (0x1.8p23f + 127);
   const float f = fused(square_low, -0x1.715476p-1f, fused(square, -0x1.4ae0c0p-27f, fused(square, -0x1.715476p-1f, -n)));
   const float tail = q * gelu_ratio(0.5f - q, 0x1.4bef66p-1f) * native_exp2(f);
   return fused(-tail, as_float(bits_of(shifted) << 23), native_max(x, -0.0f));

@@ -30,7 +30,7 @@ constexpr int kLeastExponent = -118;
 constexpr Function kFunctions[] = {
     {"exp", "::exp(x)", [](float x) { return math::s_exp(x); }, 2},
     {"sigmoid", "1 / (1 + ::exp(-x))", [](float x) { return math::s_sigmoid(x); }, 4},
-    {"silu", "x == -infinity<double>() ? -0.0 : x / (1 + ::exp(-x))", [](float x) { return math::s_silu(x); }, 4},
+    {"silu", "x == -infinity<double>() ? -0.0 : x / (1 + ::exp(-x))", [](float x) { return math::s_silu(x); }, 5},
     {"tanh", "::tanh(x)", [](float x) { return math::s_tanh(x); }, 4},
     {"gelu", "x == -infinity<double>() ? -0.0 : 0.5 * x * ::erfc(-x * 0.70710678118654752440)", [](float x) { return math::s_gelu(x); }, 5},
 };

@@ -14,9 +14,16 @@ using graph::Reg;
 
 namespace {
 
-// With this many rows, a warp for each keeps the machine busy.
-constexpr int64_t kManyRows = 4096;
-constexpr int kColumns = 32;
+// With this many rows, a warp for each keeps the machine busy; with this many blocks of threads, each has one to do.
+constexpr int64_t kManyRows = 4096, kManyBlocks = 128;
+
+/// How a block of threads takes columns: `across` threads side by side, each with `width` neighbours, and `down` threads that
+/// share the lanes of a block of the law.
+struct ColumnForm {
+  int across = 32, width = 1, down = 32;
+  int columns() const { return across * width; }
+};
+constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
 
 /// The first stage: every element is read once, each reduction's result over a block goes to the scratch memory (or, of a
 /// single block, straight on to the rows' ends).
@@ -39,7 +46,9 @@ class ReduceWriter {
     return for_columns > 0;
   }
 
-  KernelProgram write(bool columns) {
+  /// `wide`: whether neighbours may be read at a time.
+  KernelProgram write(bool columns, bool wide) {
+    if (columns) choose_columns(wide);
     KernelProgram program;
     const TotalOperands totals = reserve_totals(kernel_, program);
     for (Reg r : reduces_) at_.push_back(reserve(program, rows_ * blocks_, Reduction(kernel_.program[r]).partial_dtype()));
@@ -54,6 +63,30 @@ class ReduceWriter {
   }
 
  private:
+  std::string accumulator(Reg r) const { return fmt::format("a{}{}", r, form_.width > 1 ? "[v]" : ""); }
+  int kept_loop() const { return kernel_.kept.rank() - 1; }
+  bool is_wide(const Instr& instr) const { return form_.width > 1 && lies_along(kernel_, instr, kept_loop()); }
+
+  /// An element of each of a thread's columns.
+  void emit_elements(StageWriter& writer, const Position& row, const std::string& element) {
+    if (form_.width == 1) return emit_element(writer, row, element);
+    Position first = row;
+    const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "w");
+    std::copy(inner.begin(), inner.end(), first.index.begin() + kernel_.kept.rank());
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (!defines(instr) || !is_wide(instr)) continue;
+      writer.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.width);
+      writer.line("load_wide(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.place(instr.map, first));
+    }
+    Position at = row;
+    at.index[static_cast<size_t>(kept_loop())] = fmt::format("({} + v)", at.index[static_cast<size_t>(kept_loop())]);
+    writer.line("#pragma unroll");
+    writer.open("for (int v = 0; v < {}; ++v)", form_.width);
+    emit_element(writer, at, element);
+    writer.close();
+  }
+
   /// Full-level instructions at one element; reductions take their values.
   void emit_element(StageWriter& writer, const Position& row, const std::string& element) {
     Position at = row;
@@ -62,34 +95,37 @@ class ReduceWriter {
     at.linear = fmt::format("((long long)row * {} + {})", writer.size(length_), element);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (instr.level == Level::full && defines(instr) && instr.kind != Instr::Kind::scalar) writer.emit(r, at, true);
+      if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
+      if (is_wide(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
+      else writer.emit(r, at, true);
     }
     for (const Instr& instr : kernel_.program) {
       if (instr.level == Level::full && !defines(instr)) writer.emit_store(instr, at);
     }
     for (Reg r : reduces_) {
-      writer.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer.reg(kernel_.program[r].a), element, "step"));
+      writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), writer.reg(kernel_.program[r].a), element, "step"));
     }
   }
 
-  /// The elements of a block, from `first` to `end`, that thread `lane` takes.
-  void emit_block(StageWriter& writer, const Position& row) {
+  /// The elements of a block, from `first` to `end`, that thread `lane` of `threads` takes.
+  void emit_block(StageWriter& writer, const Position& row, int threads) {
+    const int64_t steps = kReduceLanes / threads;
     writer.line("Index turn = first;");
-    writer.line("#pragma unroll 4");
+    writer.line("#pragma unroll {}", (form_.width > 1 ? 8 : 16) / steps);
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
-    emit_turn(writer, row, "");
+    emit_turn(writer, row, threads, "");
     writer.close();
     writer.open("if (turn < end)");
-    emit_turn(writer, row, "if (e < end) ");
+    emit_turn(writer, row, threads, "if (e < end) ");
     writer.close();
   }
 
-  void emit_turn(StageWriter& writer, const Position& row, const char* condition) {
+  void emit_turn(StageWriter& writer, const Position& row, int threads, const char* condition) {
     writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / kWarp);
-    writer.line("const Index e = turn + step * {} + lane;", kWarp);
+    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / threads);
+    writer.line("const Index e = turn + step * {} + lane;", threads);
     writer.open("{}", condition);
-    emit_element(writer, row, "e");
+    emit_elements(writer, row, "e");
     writer.close();
     writer.close();
   }
@@ -102,13 +138,14 @@ class ReduceWriter {
     return at;
   }
 
-  void emit_before_elements(StageWriter& writer, const Position& row) {
+  void emit_before_elements(StageWriter& writer, const Position& row, int threads) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       const bool is_number = instr.kind == Instr::Kind::scalar && instr.level == Level::full;
       if (is_number || is_row_input(r)) writer.emit(r, row, true);
     }
-    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r)));
+    const std::string several = form_.width > 1 ? fmt::format("[{}]", form_.width) : "";
+    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}{}", r, several), {threads, 1}));
   }
 
   /// Row-level values that full-level ones read: they depend on no reduction here.
@@ -131,9 +168,9 @@ class ReduceWriter {
     writer.line("if (item >= {}) return;", writer.size(rows_ * blocks_));
     writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
     const Position row = row_position(writer);
-    emit_before_elements(writer, row);
+    emit_before_elements(writer, row, kWarp);
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
-    emit_block(writer, row);
+    emit_block(writer, row, kWarp);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
       writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j])));
@@ -142,62 +179,113 @@ class ReduceWriter {
     return writer.finish("blocks", ceil_div(rows_ * blocks_, kRowsPerBlock), 1, kRowThreads, 1);
   }
 
-  /// 32 columns by 32 threads; each thread takes every 32nd element of a block of its column.
-  Stage column_stage(const TotalOperands& totals) {
-    const int64_t columns = kernel_.kept[kernel_.kept.rank() - 1].hint(), chunks = ceil_div(columns, kColumns);
-    StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.y;");
-    writer.line("const Index column = (Index)(block_x % {0}) * {1} + threadIdx.x, block = blockIdx.y;", writer.size(chunks), kColumns);
-    writer.line("const bool inside = column < {};", writer.size(columns));
-    writer.line("const Index row = (Index)(block_x / {}) * {} + (inside ? column : 0);", writer.size(chunks), writer.size(columns));
-    const Position row = row_position(writer);
-    emit_before_elements(writer, row);
-    writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
-    writer.line("const Index end = inside ? first + count : 0;");
-    emit_block(writer, row);
-    for (size_t j = 0; j < reduces_.size(); ++j) emit_column_fold(writer, reduces_[j]);
-    writer.line("if (!inside || lane != 0) return;");
-    for (size_t j = 0; j < reduces_.size(); ++j) {
-      const Reg r = reduces_[j];
-      const Reduction reduction(kernel_.program[r]);
-      if (blocks_ > 1) writer.line("{}[row * {} + block] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), r);
-      else writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(fmt::format("f{}", r)));
-    }
-    if (blocks_ == 1) emit_ends(writer, totals, row);
-    return writer.finish("columns", chunks * (rows_ / columns), blocks_, kColumns, kWarp);
+  // ---- Columns -----------------------------------------------------------------------------------------
+
+  int64_t columns() const { return kernel_.kept[kept_loop()].hint(); }
+
+  void choose_columns(bool wide) {
+    if (ceil_div(columns(), form_.columns()) * (rows_ / columns()) * blocks_ < kManyBlocks) form_ = kFewColumns;
+    else if (wide && may_be_wide()) form_ = kWideColumns;
   }
 
-  void emit_column_fold(StageWriter& writer, Reg r) {
-    const Reduction reduction(kernel_.program[r]);
-    const char* type = type_of(reduction.partial_dtype());
-    writer.line("__shared__ {} lanes{}[{}][{}];", type, r, kWarp, kColumns + 1);
-    writer.line("a{}.fold_steps();", r);
-    writer.line("{0} f{1} = a{1}.held[0];", type, r);
-    writer.line("lanes{0}[lane][threadIdx.x] = f{0};", r);
-    writer.line("__syncthreads();");
-    writer.open("for (int half = {}; half >= 1; half /= 2)", kWarp / 2);
-    writer.line("if (lane < half) lanes{0}[lane][threadIdx.x] = f{0} = {1};", r,
-                reduction.combine(fmt::format("f{}", r), fmt::format("lanes{}[lane + half][threadIdx.x]", r)));
-    writer.line("__syncthreads();");
+  /// Several columns a thread: of what is only to be summed, in several blocks.
+  bool may_be_wide() const {
+    constexpr int kWidth = kWideColumns.width;
+    if (blocks_ == 1 || columns() % kWidth != 0 || !allows_wide(kernel_, kept_loop(), kWidth)) return false;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather))) return false;
+    }
+    return true;
+  }
+
+  /// Each thread takes every `down`-th element of a block of its columns.
+  Stage column_stage(const TotalOperands& totals) {
+    const int64_t chunks = ceil_div(columns(), form_.columns());
+    StageWriter writer(kernel_, plan_);
+    writer.line("const int lane = threadIdx.y;");
+    writer.line("const Index column = ((Index)(block_x % {0}) * {1} + threadIdx.x) * {2}, block = blockIdx.y;", writer.size(chunks), form_.across, form_.width);
+    writer.line("const bool inside = column < {};", writer.size(columns()));
+    writer.line("const Index row = (Index)(block_x / {}) * {} + (inside ? column : 0);", writer.size(chunks), writer.size(columns()));
+    const Position row = row_position(writer);
+    emit_before_elements(writer, row, form_.down);
+    writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
+    writer.line("const Index end = inside ? first + count : 0;");
+    emit_block(writer, row, form_.down);
+    emit_column_folds(writer);
+    writer.line("if (!inside || lane != 0) return;");
+    for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
+    if (blocks_ == 1) emit_ends(writer, totals, row);
+    Stage stage = writer.finish(fmt::format("columns{}x{}", form_.columns(), form_.down), chunks * (rows_ / columns()), blocks_, form_.across, form_.down);
+    if (form_.width > 1) stage.wide = wide_accesses(kernel_, plan_, kept_loop(), form_.width);
+    return stage;
+  }
+
+  /// The threads that share columns bring their lanes together, one reduction after the other in the same memory.
+  void emit_column_folds(StageWriter& writer) {
+    size_t bytes = 0;
+    for (Reg r : reduces_) bytes = std::max<size_t>(bytes, size_of(Reduction(kernel_.program[r]).partial_dtype()));
+    writer.line("__shared__ alignas(8) char shared[{}];", bytes * static_cast<size_t>(form_.down * (form_.columns() + 1)));
+    for (Reg r : reduces_) {
+      const Reduction reduction(kernel_.program[r]);
+      const char* type = type_of(reduction.partial_dtype());
+      writer.line("const auto lanes{} = reinterpret_cast<{} (*)[{}]>(shared);", r, type, form_.columns() + 1);
+      writer.line("{} f{}[{}];", type, r, form_.width);
+      each_column(writer, [&] {
+        writer.line("{}.fold_steps();", accumulator(r));
+        writer.line("lanes{0}[lane][{1}] = f{0}[v] = {2}.held[0];", r, own_column(), accumulator(r));
+      });
+      writer.line("__syncthreads();");
+      writer.open("for (int half = {}; half >= 1; half /= 2)", form_.down / 2);
+      each_column(writer, [&] {
+        writer.line("if (lane < half) lanes{0}[lane][{1}] = f{0}[v] = {2};", r, own_column(),
+                    reduction.combine(fmt::format("f{}[v]", r), fmt::format("lanes{}[lane + half][{}]", r, own_column())));
+      });
+      writer.line("__syncthreads();");
+      writer.close();
+    }
+  }
+
+  std::string own_column() const { return form_.width > 1 ? fmt::format("threadIdx.x * {} + v", form_.width) : "threadIdx.x"; }
+
+  template <class Emit>
+  void each_column(StageWriter& writer, Emit emit) {
+    writer.line("#pragma unroll");
+    writer.open("for (int v = 0; v < {}; ++v)", form_.width);
+    emit();
     writer.close();
   }
 
-  /// A warp a row: brings the blocks together and does what depends on the results.
+  void emit_column_result(StageWriter& writer, size_t j) {
+    const Reg r = reduces_[j];
+    const Reduction reduction(kernel_.program[r]);
+    if (blocks_ == 1) {
+      writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(fmt::format("f{}[0]", r)));
+      return;
+    }
+    each_column(writer, [&] {
+      writer.line("{}[(row + v) * {} + block] = f{}[v];", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), r);
+    });
+  }
+
+  /// A warp a row, or a thread a lane: brings the blocks together and does what depends on the results.
   Stage finish_stage(const TotalOperands& totals, int64_t count) {
+    const LaneForm form = count > kReduceLanes ? kBlockForm : LaneForm{};
+    const int rows_per_block = kRowThreads / form.threads;
     StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.x % 32;");
-    writer.line("const long long row = (long long)block_x * {} + threadIdx.x / 32;", kRowsPerBlock);
+    writer.line("const int lane = threadIdx.x % {};", form.threads);
+    writer.line("const long long row = (long long)block_x * {} + threadIdx.x / {};", rows_per_block, form.threads);
     writer.line("if (row >= {}) return;", writer.size(rows_));
     const Position row = row_position(writer);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Instr& instr = kernel_.program[reduces_[j]];
       const Reduction reduction(instr);
       const std::string from = fmt::format("{} + row * {}", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(count));
-      writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j],
-                  reduction.result(reduction.over_array(from, writer.size(count))));
+      const std::string folded = reduction.over_array(from, writer.size(count), form, declare_shared(writer, reduction, j, form));
+      writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
     }
     emit_ends(writer, totals, row);
-    return writer.finish("finish", ceil_div(rows_, kRowsPerBlock), 1, kRowThreads, 1);
+    return writer.finish("finish", ceil_div(rows_, rows_per_block), 1, kRowThreads, 1);
   }
 
   void emit_ends(StageWriter& writer, const TotalOperands& totals, const Position& row) {
@@ -215,6 +303,7 @@ class ReduceWriter {
   std::vector<Reg> reduces_;
   std::vector<uint64_t> at_;
   int64_t rows_, length_, blocks_;
+  ColumnForm form_;
 };
 
 }  // namespace
@@ -223,9 +312,9 @@ KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, boo
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
   if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, wide);
   ReduceWriter writer(kernel, plan);
-  if (writer.prefers_columns()) return writer.write(true);
+  if (writer.prefers_columns()) return writer.write(true, wide);
   if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, wide);
-  return writer.write(false);
+  return writer.write(false, wide);
 }
 
 }  // namespace tsl::cuda

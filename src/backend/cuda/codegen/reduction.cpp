@@ -67,9 +67,10 @@ std::string Reduction::identity() const {
   return fmt::format("s_cast<{}>({})", type_of(dtype_), function_ == std::string_view("Prod") || function_ == std::string_view("All") ? 1 : 0);
 }
 
-std::string Reduction::over_array(const std::string& address, const std::string& count) const {
-  if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane)", greatest_, address, count);
-  return fmt::format("reduce_array<{}, {}>({}, {}, 1, lane)", function_, type_, address, count);
+std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form, const std::string& shared) const {
+  if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
+  const std::string at = shared == "nullptr" ? fmt::format("static_cast<{}*>(nullptr)", type_) : shared;
+  return fmt::format("reduce_array<{}, {}, {}>({}, {}, 1, lane, {})", function_, type_, form.threads, address, count, at);
 }
 
 std::string Reduction::over_long_array(const std::string& address, const std::string& count) const {
@@ -125,6 +126,12 @@ void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Posit
   writer.close();
 }
 
+std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form) {
+  if (form.threads == kWarp || reduction.finds_place()) return "nullptr";
+  writer.line("__shared__ {} shared{}[{}];", reduction.shared_type(), j, reduction.shared_count(form));
+  return fmt::format("shared{}", j);
+}
+
 void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, int64_t rows,
                            std::vector<uint64_t>& at, int64_t& count, KernelProgram& program) {
   bool is_first = true;
@@ -132,9 +139,8 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
     const int64_t blocks = ceil_div(count, kReduceBlock);
     StageWriter writer(kernel, plan);
     std::vector<uint64_t> next = at;
-    writer.line("const int lane = threadIdx.x % 32;");
-    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / 32;", kRowsPerBlock);
-    writer.line("if (item >= {}) return;", writer.size(rows * blocks));
+    writer.line("const int lane = threadIdx.x;");
+    writer.line("const long long item = block_x;");
     writer.line("const long long row = item / {0}, block = item % {0};", writer.size(blocks));
     writer.line("const long long first = block * {}, left = {} - first;", kReduceBlock, writer.size(count));
     for (size_t j = 0; j < which.size(); ++j) {
@@ -146,11 +152,12 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
       next[j] = reserve(program, rows * blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
       const std::string value = reduction.over_array(fmt::format("{} + row * {} + first", from, writer.size(count)),
-                                                     fmt::format("(left < {0} ? left : {0})", kReduceBlock));
+                                                     fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm,
+                                                     declare_shared(writer, reduction, j, kBlockForm));
       writer.line("const auto p{} = {};", j, value);
       writer.line("if (lane == 0) {}[item] = p{};", to, j);
     }
-    program.stages.push_back(writer.finish("partial", ceil_div(rows * blocks, kRowsPerBlock), 1, kRowThreads, 1));
+    program.stages.push_back(writer.finish("partial", rows * blocks, 1, kBlockForm.threads, 1));
     at = next;
     count = blocks;
     is_first = false;
@@ -164,7 +171,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
   int64_t count = rows;
   append_partial_stages(kernel, plan, totals.reduces, 1, at, count, program);
   StageWriter writer(kernel, plan);
-  writer.line("const int lane = threadIdx.x % 32;");
+  writer.line("const int lane = threadIdx.x;");
   Position position;
   position.index.assign(static_cast<size_t>(kernel.kept.rank() + kernel.reduced.rank()), "0");
   for (Reg r = 0; r < kernel.program.size(); ++r) {
@@ -179,7 +186,8 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count));
+    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count), kBlockForm,
+                                                    declare_shared(writer, reduction, j, kBlockForm));
     writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");
@@ -187,7 +195,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     if (!defines(instr) && instr.level == Level::total) writer.emit_store(instr, position);
   }
   writer.close();
-  program.stages.push_back(writer.finish("total", 1, 1, 32, 1));
+  program.stages.push_back(writer.finish("total", 1, 1, kBlockForm.threads, 1));
 }
 
 }  // namespace tsl::cuda

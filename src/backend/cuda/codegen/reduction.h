@@ -18,6 +18,9 @@ struct LaneForm {
   int threads = kWarp, width = 1;
 };
 
+/// For a block of the law: a thread a lane, so that all it reads is on its way at once.
+inline constexpr LaneForm kBlockForm{static_cast<int>(kReduceLanes), 1};
+
 /// How one reduce instruction is written.
 class Reduction {
  public:
@@ -40,8 +43,8 @@ class Reduction {
   std::string result(const std::string& folded) const;
   /// What a reduction over nothing gives.
   std::string identity() const;
-  /// The law over `count` <= kReduceBlock partial results in memory, by a warp.
-  std::string over_array(const std::string& address, const std::string& count) const;
+  /// The law over `count` <= kReduceBlock partial results in memory, by a warp or more; `shared` as in fold().
+  std::string over_array(const std::string& address, const std::string& count, LaneForm form = {}, const std::string& shared = "nullptr") const;
   /// Over as many as there are.
   std::string over_long_array(const std::string& address, const std::string& count) const;
 
@@ -71,6 +74,9 @@ TotalOperands reserve_totals(const graph::Kernel& kernel, KernelProgram& program
 void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row);
 /// The stages that reduce the rows' results and do what depends on them.
 void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program);
+
+/// Declares what the `j`-th reduction of a stage shares among `form`'s threads, and gives its name ("nullptr" for a warp).
+std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form);
 
 /// Stages that bring `count` partial results of each reduction, at `at` in the scratch memory and `rows` arrays of them one
 /// after another, down to at most kReduceBlock. Changes `at` and `count`.

@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
 // On a multiprocessor: with these, a thread has 64 registers.
 constexpr int kResidentThreads = 1024;
+constexpr int64_t kCacheBytes = 32 << 20;
 // With fewer rows, each has as many threads as it can use.
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
@@ -73,13 +74,20 @@ class RowsWriter {
 
   // ---- The form ----------------------------------------------------------------------------------------
 
-  /// Two neighbours at a time where elements are short: a warp then reads as much at once as of longer ones.
+  /// Neighbours at a time, so that a warp reads more at once: two where elements are short; of others as many as leave room
+  /// for what is kept.
   int access_width() const {
     const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
       return lies_along(kernel_, instr, inner_loop()) && size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
     });
-    return short_elements && length_ % 2 == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 &&
-                   allows_wide(kernel_, inner_loop(), 2) ? 2 : 1;
+    int width = short_elements ? 2 : 1;
+    const bool has_room = passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1);
+    if (rows_ >= kFewRows && has_room) width = 2;
+    const auto fits = [&] {
+      return length_ % width == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % width == 0 && allows_wide(kernel_, inner_loop(), width);
+    };
+    while (width > 1 && !fits()) width /= 2;
+    return width;
   }
 
   /// That a thread of this form would spend on kept values.
@@ -167,7 +175,7 @@ class RowsWriter {
       const Instr& instr = kernel_.program[r];
       if (!pass.computes[r] || !defines(instr) || !is_wide(instr)) continue;
       writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
-      writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
+      writer_.line("load_wide{}(wide{}, {} + {});", is_read_once(instr) ? "_once" : "", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
     }
     for (Reg r : pass.targets) {
       const Instr& instr = kernel_.program[r];
@@ -183,6 +191,13 @@ class RowsWriter {
         writer_.line("store_wide({} + {}, wide{});", writer_.buffer(instr.buffer), writer_.place(instr.map, first), r);
       }
     }
+  }
+
+  /// Elements of one row alone, of a tensor that no cache holds, read in one pass.
+  bool is_read_once(const Instr& instr) const {
+    const auto begin = instr.map.strides.begin();
+    const bool of_one_row = std::all_of(begin, begin + kernel_.kept.rank(), [](Dim stride) { return stride.hint() != 0; });
+    return form_.keeps && of_one_row && rows_ * length_ * static_cast<int64_t>(size_of(instr.dtype)) > kCacheBytes;
   }
 
   Position position(const std::string& element) {

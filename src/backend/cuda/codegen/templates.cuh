@@ -51,6 +51,12 @@ template <class T, int N> __device__ __forceinline__ void store_wide(T* to, cons
   for (int i = 0; i < N; ++i) pack[i] = from[i];
   tsl::device::store<N>(to, pack);
 }
+/// The same for memory that is touched once: what is read again stays in the caches.
+template <class T, int N> __device__ __forceinline__ void load_wide_once(T (&to)[N], const T* from) {
+  const tsl::device::Pack<N, T> pack = tsl::device::load_once<N>(from);
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = pack[i];
+}
 
 // ---- Elements from nothing -------------------------------------------------------------------------------------
 
@@ -103,6 +109,13 @@ template <class A, class T> __device__ __forceinline__ A widen_to(T x) {
   else return static_cast<A>(x);
 }
 
+template <class A> __device__ __forceinline__ A greater_of(A a, A b) { return s_maximum(a, b); }
+template <class A> __device__ __forceinline__ A lesser_of(A a, A b) { return s_minimum(a, b); }
+#if defined(TSL_NATIVE)
+__device__ __forceinline__ float greater_of(float a, float b) { return native_max(a, b); }  // one instruction instead of four
+__device__ __forceinline__ float lesser_of(float a, float b) { return native_min(a, b); }
+#endif
+
 struct Sum {
   template <class A> static __device__ __forceinline__ A neutral() { if constexpr (kIsFloat<A>) return A(-0.0); else return A(0); }
   template <class A> static __device__ __forceinline__ A combine(A a, A b) { return s_add(a, b); }
@@ -117,7 +130,7 @@ struct Max {
     else if constexpr (kIsBool<A>) return false;
     else return IntegerLimits<A>::kMin;
   }
-  template <class A> static __device__ __forceinline__ A combine(A a, A b) { return (a >= b) | (a != a) ? a : b; }
+  template <class A> static __device__ __forceinline__ A combine(A a, A b) { return greater_of(a, b); }
 };
 struct Min {
   template <class A> static __device__ __forceinline__ A neutral() {
@@ -125,7 +138,7 @@ struct Min {
     else if constexpr (kIsBool<A>) return true;
     else return IntegerLimits<A>::kMax;
   }
-  template <class A> static __device__ __forceinline__ A combine(A a, A b) { return (a <= b) | (a != a) ? a : b; }
+  template <class A> static __device__ __forceinline__ A combine(A a, A b) { return lesser_of(a, b); }
 };
 struct Any {
   template <class A> static __device__ __forceinline__ A neutral() { return false; }
@@ -229,33 +242,33 @@ __device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
   return tsl::device::shuffle_from(best.index, 0);
 }
 
-/// The law over count <= kReduceBlock values in memory, by one warp.
-template <class R, class A, class T>
-__device__ __forceinline__ A reduce_array(const T* values, long long count, long long stride, int lane) {
-  Lanes<R, A, kWarpThreads> lanes;
+/// The law over count <= kReduceBlock values in memory, by kThreads threads (see Lanes).
+template <class R, class A, int kThreads, class T>
+__device__ __forceinline__ A reduce_array(const T* values, long long count, long long stride, int thread, A* shared) {
+  constexpr int kSteps = kReduceLanes / kThreads;
+  Lanes<R, A, kThreads> lanes;
   long long first = 0;
-#pragma unroll 8
+#pragma unroll (32 / kSteps)
   for (; first + kReduceLanes <= count; first += kReduceLanes) {
 #pragma unroll
-    for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
-      lanes.take(step, 0, values[(first + step * kWarpThreads + lane) * stride]);
-    }
+    for (int step = 0; step < kSteps; ++step) lanes.take(step, 0, values[(first + step * kThreads + thread) * stride]);
   }
 #pragma unroll
-  for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
-    const long long i = first + step * kWarpThreads + lane;
+  for (int step = 0; step < kSteps; ++step) {
+    const long long i = first + step * kThreads + thread;
     if (i < count) lanes.take(step, 0, values[i * stride]);
   }
-  return lanes.fold(nullptr);
+  return lanes.fold(shared);
 }
 /// Over any number of values up to kReduceBlock^2.
 template <class R, class A, class T>
 __device__ __forceinline__ A reduce_long_array(const T* values, long long count, int lane) {
-  if (count <= kReduceBlock) return reduce_array<R, A>(values, count, 1, lane);
+  A* const none = nullptr;
+  if (count <= kReduceBlock) return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, none);
   Lanes<R, A, kWarpThreads> lanes;
   for (long long first = 0, block = 0; first < count; first += kReduceBlock, ++block) {
     const long long left = count - first;
-    const A sum = reduce_array<R, A>(values + first, left < kReduceBlock ? left : kReduceBlock, 1, lane);
+    const A sum = reduce_array<R, A, kWarpThreads>(values + first, left < kReduceBlock ? left : kReduceBlock, 1, lane, none);
 #pragma unroll
     for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
       if (block % kReduceLanes == step * kWarpThreads + lane) lanes.take(step, 0, sum);
