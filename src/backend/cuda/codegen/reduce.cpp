@@ -2,6 +2,7 @@
 // few long rows in blocks, whose partial results further stages bring together. The order is that of templates.cuh
 // whatever the form.
 #include <algorithm>
+#include <iterator>
 
 #include "backend/cuda/codegen/reduction.h"
 
@@ -24,7 +25,7 @@ class ReduceWriter {
  public:
   ReduceWriter(const Kernel& kernel, const graph::Plan& plan)
       : kernel_(kernel), plan_(plan), reduces_(reduces(kernel, Level::row)), rows_(count_of(kernel.kept)),
-        length_(count_of(kernel.reduced)), blocks_(ceil_div(length_, kReduceBlock)) {}
+        length_(count_of(kernel.reduced)), blocks_(ceil_div(length_, kReduceBlock)), holds_(hold_block(kernel, reduces_)) {}
 
   /// Whether neighbouring threads should take neighbouring columns: that is how most operands lie.
   bool prefers_columns() const {
@@ -54,8 +55,20 @@ class ReduceWriter {
   }
 
  private:
+  /// What is taken of an element. A column's thread has more of them than it could hold: for logsumexp it reads a block twice,
+  /// for the greatest and for the powers.
+  enum class Taken : uint8_t { all, greatest, powers };
+
+  bool holds(Reg r) const { return Reduction(kernel_.program[r]).holds_block(); }
+  /// A part of a logsumexp.
+  Reduction part(Reg r, Op op) const {
+    Instr instr = kernel_.program[r];
+    instr.op = op;
+    return Reduction(instr);
+  }
+
   /// Full-level instructions at one element; reductions take their values.
-  void emit_element(StageWriter& writer, const Position& row, const std::string& element) {
+  void emit_element(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
     Position at = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
     std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
@@ -65,31 +78,38 @@ class ReduceWriter {
       if (instr.level == Level::full && defines(instr) && instr.kind != Instr::Kind::scalar) writer.emit(r, at, true);
     }
     for (const Instr& instr : kernel_.program) {
-      if (instr.level == Level::full && !defines(instr)) writer.emit_store(instr, at);
+      if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
     }
     for (Reg r : reduces_) {
-      writer.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer.reg(kernel_.program[r].a), element, "step"));
+      const std::string value = writer.reg(kernel_.program[r].a), name = fmt::format("a{}", r);
+      if (taken == Taken::all || (taken == Taken::powers && !holds(r))) {
+        writer.line("{}", Reduction(kernel_.program[r]).take(name, value, element, "step"));
+      } else if (taken == Taken::powers) {
+        writer.line("{}", part(r, Op::sum).take(name, fmt::format("shifted_exp({}, shift{})", value, r), element, "step"));
+      } else if (holds(r)) {
+        writer.line("{}", part(r, Op::max).take(fmt::format("g{}", r), value, element, "step"));
+      }
     }
   }
 
   /// The elements of a block, from `first` to `end`, that thread `lane` takes.
-  void emit_block(StageWriter& writer, const Position& row) {
+  void emit_block(StageWriter& writer, const Position& row, Taken taken) {
     writer.line("Index turn = first;");
     writer.line("#pragma unroll 4");
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
-    emit_turn(writer, row, "");
+    emit_turn(writer, row, "", taken);
     writer.close();
     writer.open("if (turn < end)");
-    emit_turn(writer, row, "if (e < end) ");
+    emit_turn(writer, row, "if (e < end) ", taken);
     writer.close();
   }
 
-  void emit_turn(StageWriter& writer, const Position& row, const char* condition) {
+  void emit_turn(StageWriter& writer, const Position& row, const char* condition, Taken taken) {
     writer.line("#pragma unroll");
     writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / kWarp);
     writer.line("const Index e = turn + step * {} + lane;", kWarp);
     writer.open("{}", condition);
-    emit_element(writer, row, "e");
+    emit_element(writer, row, "e", taken);
     writer.close();
     writer.close();
   }
@@ -102,13 +122,13 @@ class ReduceWriter {
     return at;
   }
 
+  /// Numbers of the host, and what rows have ready.
   void emit_before_elements(StageWriter& writer, const Position& row) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       const bool is_number = instr.kind == Instr::Kind::scalar && instr.level == Level::full;
       if (is_number || is_row_input(r)) writer.emit(r, row, true);
     }
-    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r)));
   }
 
   /// Row-level values that full-level ones read: they depend on no reduction here.
@@ -123,23 +143,52 @@ class ReduceWriter {
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// A warp a block of a row.
+  /// A warp a block of a row; of threads that hold a block, as many as there are lanes.
   Stage block_stage() {
+    const LaneForm form{holds_ ? static_cast<int>(kReduceLanes) : kWarp, 1};
+    const int blocks_at_once = kRowThreads / form.threads;
     StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.x % {};", kWarp);
-    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / {};", kRowsPerBlock, kWarp);
+    writer.line("const int lane = threadIdx.x % {};", form.threads);
+    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / {};", blocks_at_once, form.threads);
     writer.line("if (item >= {}) return;", writer.size(rows_ * blocks_));
     writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
+    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form));
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
-    emit_block(writer, row);
+    if (holds_) emit_held_block(writer, row, form);
+    else emit_block(writer, row, Taken::all);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
-      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j])));
+      std::string shared = "nullptr";
+      if (form.threads > kWarp) {
+        shared = fmt::format("shared{}", j);
+        writer.line("__shared__ {} {}[{}];", reduction.shared_type(), shared, reduction.shared_count(form));
+      }
+      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j]), form, shared));
       writer.line("if (lane == 0) {}[item] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), j);
     }
-    return writer.finish("blocks", ceil_div(rows_ * blocks_, kRowsPerBlock), 1, kRowThreads, 1);
+    return writer.finish("blocks", ceil_div(rows_ * blocks_, blocks_at_once), 1, kRowThreads, 1);
+  }
+
+  /// All turns of a thread, counted at compile time. A whole block asks of no element whether it is there, so that all loads
+  /// come first.
+  void emit_held_block(StageWriter& writer, const Position& row, LaneForm form) {
+    const auto turns = [&](const char* condition) {
+      writer.line("#pragma unroll");
+      writer.open("for (int step = 0; step < {}; ++step)", kReduceBlock / form.threads);
+      writer.line("const Index e = first + step * {} + lane;", form.threads);
+      writer.open("{}", condition);
+      emit_element(writer, row, "e", Taken::all);
+      writer.close();
+      writer.close();
+    };
+    writer.open("if (left >= {})", kReduceBlock);
+    turns("");
+    writer.close(" else {");
+    writer.indent();
+    turns("if (e < end) ");
+    writer.close();
   }
 
   /// 32 columns by 32 threads; each thread takes every 32nd element of a block of its column.
@@ -154,32 +203,60 @@ class ReduceWriter {
     emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
     writer.line("const Index end = inside ? first + count : 0;");
-    emit_block(writer, row);
-    for (size_t j = 0; j < reduces_.size(); ++j) emit_column_fold(writer, reduces_[j]);
+    writer.line("__shared__ long long shared[{}][{}];", kWarp, kColumns + 1);
+    emit_shifts(writer, row);
+    for (Reg r : reduces_) writer.line("{}", (holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r])).declare(fmt::format("a{}", r)));
+    emit_block(writer, row, Taken::powers);
+    std::vector<std::string> folded;
+    for (Reg r : reduces_) {
+      const std::string name = fmt::format("a{}", r);
+      if (holds(r)) folded.push_back(fmt::format("shifted_log({}, shift{})", emit_column_fold(writer, part(r, Op::sum), name), r));
+      else folded.push_back(emit_column_fold(writer, Reduction(kernel_.program[r]), name));
+    }
     writer.line("if (!inside || lane != 0) return;");
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reg r = reduces_[j];
       const Reduction reduction(kernel_.program[r]);
-      if (blocks_ > 1) writer.line("{}[row * {} + block] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), r);
-      else writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(fmt::format("f{}", r)));
+      if (blocks_ > 1) writer.line("{}[row * {} + block] = {};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), folded[j]);
+      else writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(folded[j]));
     }
     if (blocks_ == 1) emit_ends(writer, totals, row);
     return writer.finish("columns", chunks * (rows_ / columns), blocks_, kColumns, kWarp);
   }
 
-  void emit_column_fold(StageWriter& writer, Reg r) {
-    const Reduction reduction(kernel_.program[r]);
+  /// What the elements of a block are shifted by for logsumexp.
+  void emit_shifts(StageWriter& writer, const Position& row) {
+    if (!holds_) return;
+    std::vector<Reg> held;
+    std::copy_if(reduces_.begin(), reduces_.end(), std::back_inserter(held), [this](Reg r) { return holds(r); });
+    for (Reg r : held) writer.line("{}", part(r, Op::max).declare(fmt::format("g{}", r)));
+    writer.open("");
+    emit_block(writer, row, Taken::greatest);
+    writer.close();
+    for (Reg r : held) {
+      const std::string name = fmt::format("g{}", r);
+      emit_column_fold(writer, part(r, Op::max), name);
+      writer.line("const auto shift{} = shift_of(lanes_{}[0][threadIdx.x]);", r, name);
+      writer.line("__syncthreads();");
+    }
+  }
+
+  /// The result of accumulator `name`, in lane 0 of a column and in shared memory, which all reductions use in turn; gives the
+  /// result's name.
+  std::string emit_column_fold(StageWriter& writer, const Reduction& reduction, const std::string& name) {
     const char* type = type_of(reduction.partial_dtype());
-    writer.line("__shared__ {} lanes{}[{}][{}];", type, r, kWarp, kColumns + 1);
-    writer.line("a{}.fold_steps();", r);
-    writer.line("{0} f{1} = a{1}.held[0];", type, r);
-    writer.line("lanes{0}[lane][threadIdx.x] = f{0};", r);
+    const std::string folded = "f_" + name, lanes = "lanes_" + name;
+    writer.line("const auto {} = reinterpret_cast<{} (*)[{}]>(shared);", lanes, type, kColumns + 1);
+    writer.line("{}.fold_steps();", name);
+    writer.line("{} {} = {}.held[0];", type, folded, name);
+    writer.line("{}[lane][threadIdx.x] = {};", lanes, folded);
     writer.line("__syncthreads();");
     writer.open("for (int half = {}; half >= 1; half /= 2)", kWarp / 2);
-    writer.line("if (lane < half) lanes{0}[lane][threadIdx.x] = f{0} = {1};", r,
-                reduction.combine(fmt::format("f{}", r), fmt::format("lanes{}[lane + half][threadIdx.x]", r)));
+    writer.line("if (lane < half) {0}[lane][threadIdx.x] = {1} = {2};", lanes, folded,
+                reduction.combine(folded, fmt::format("{}[lane + half][threadIdx.x]", lanes)));
     writer.line("__syncthreads();");
     writer.close();
+    return folded;
   }
 
   /// A warp a row: brings the blocks together and does what depends on the results.
@@ -215,6 +292,7 @@ class ReduceWriter {
   std::vector<Reg> reduces_;
   std::vector<uint64_t> at_;
   int64_t rows_, length_, blocks_;
+  bool holds_;
 };
 
 }  // namespace
