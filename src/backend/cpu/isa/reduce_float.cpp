@@ -105,13 +105,19 @@ void columns_float(void* out, const void* in, size_t n, size_t columns, size_t s
 
 template <class T> T shift_of(T greatest) { return math::select(math::s_isfinite(greatest), greatest, T(0)); }
 
-/// n <= kReduceBlock; `readable` >= n elements may be read. The second time, they are in the nearest cache.
+/// n <= kReduceBlock; `readable` >= n elements may be read. The second time, they are in a near cache; and while they are
+/// computed on, memory can bring what lies behind them, which is the next block of most rows.
 template <class T>
 T logsumexp_block(const T* v, size_t n, size_t readable) {
+  constexpr size_t kLine = 64 / sizeof(T);
   const T shift = shift_of(reduce_block<Max>(v, n, readable));
-  T powers[kReduceBlock];
-  for (size_t i = 0; i < n; ++i) powers[i] = v[i] - shift;
-  exponentiate(powers, n);
+  alignas(64) T powers[kReduceBlock];
+  for (size_t begin = 0; begin < n; begin += kBuffer) {
+    const size_t count = least(kBuffer, n - begin);
+    for (size_t i = 0; i < count; i += kLine) __builtin_prefetch(v + n + begin + i);
+    for (size_t i = begin; i < begin + count; ++i) powers[i] = v[i] - shift;
+    exponentiate(powers + begin, count);
+  }
   return math::s_log(reduce_block<Sum>(powers, n, n)) + shift;
 }
 

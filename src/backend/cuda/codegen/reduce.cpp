@@ -1,6 +1,6 @@
-// Reductions that read every element once: over rows by a warp each, over columns by threads that own one each, and over
-// few long rows in blocks, whose partial results further stages bring together. The order is that of templates.cuh
-// whatever the form.
+// Reductions that read every element once (logsumexp over columns: twice): over rows by a warp each, over columns by threads
+// that own one each, and over few long rows in blocks, whose partial results further stages bring together. The order is that
+// of templates.cuh whatever the form.
 #include <algorithm>
 #include <iterator>
 
