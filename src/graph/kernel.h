@@ -10,6 +10,9 @@
 
 namespace tsl::graph {
 
+/// The numerics law: a reduction of more elements than this reduces the results of blocks of so many.
+inline constexpr int64_t kReduceBlock = 4096;
+
 /// How a group is executed.
 enum class Template : uint8_t {
   pointwise,   // every instruction at level full, no reduction

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/kernel.h"
 #include "tensor/limits.h"
 
 namespace tsl::graph {
@@ -29,6 +30,14 @@ class Copier {
     }
     renamed_[id] = to_.add(node.def(), std::move(args), node.attrs, {node.dtype, node.shape}, node.span, node.order);
   }
+
+  /// A node that takes part in computing what node `id` did; its operands are the new graph's already.
+  NodeId add(NodeId id, Op op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type) {
+    return to_.add(op_def(op), std::move(args), attrs, type, from_[id].span, from_[id].order);
+  }
+  NodeId renamed(NodeId id) const { return renamed_[id]; }
+  /// Uses of `id` become uses of node `other` of the new graph.
+  void replace(NodeId id, NodeId other) { renamed_[id] = other; }
 
   /// Uses of `id` become uses of `other`, which computes the same elements in the same order.
   void alias(NodeId id, NodeId other) { renamed_[id] = renamed_[other]; }
@@ -112,6 +121,49 @@ Node fill_like(const Node& node) {
   return fill;
 }
 
+/// How many elements a reduction puts together.
+int64_t reduced_count(const Node& reduction) {
+  int64_t count = 1;
+  for (int64_t axis : reduction.attrs.ints) count *= reduction.args[0].layout.shape[static_cast<int>(axis)].hint();
+  return count;
+}
+
+/// Node `id`, a logsumexp: with the greatest element g of each row, log(sum(exp(x - g))) + g; where g is infinite or NaN,
+/// 0 in its place, since exp() then says so itself.
+void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
+  const Node& node = graph[id];
+  Arg x = node.args[0];
+  x.node = copier.renamed(x.node);
+  const Shape& shape = x.layout.shape;
+  Layout along_rows{shape, {}, 0};  // a result for each row, over all elements
+  Dims strides = contiguous_strides(node.shape);
+  for (int i = 0, kept = 0; i < shape.rank(); ++i) {
+    const bool reduced = node.attrs.ints.contains(i);
+    along_rows.strides.push_back(reduced ? Dim(0) : strides[kept]);
+    kept += !reduced || node.attrs.flag;
+  }
+  const auto reduce = [&](Op op, const Arg& of) { return copier.add(id, op, {of}, node.attrs, {node.dtype, node.shape}); };
+  const auto all_of = [](NodeId node_id, const Shape& of) {
+    Arg arg;
+    arg.node = node_id;
+    arg.layout = Layout::contiguous(of);
+    return arg;
+  };
+  const auto row = [&](NodeId node_id) { return all_of(node_id, node.shape); };
+  const auto map_rows = [&](Op op, std::vector<Arg> args, DType dtype) { return copier.add(id, op, std::move(args), {}, {dtype, node.shape}); };
+  Arg zero;
+  zero.scalar = Scalar::of(0.0);
+  const NodeId greatest = reduce(Op::max, x);
+  const NodeId is_finite = map_rows(Op::isfinite, {row(greatest)}, DType::boolean);
+  const NodeId shift = map_rows(Op::where, {row(is_finite), row(greatest), zero}, node.dtype);
+  Arg spread = row(shift);
+  spread.layout = along_rows;
+  const NodeId difference = copier.add(id, Op::sub, {x, spread}, {}, {node.dtype, shape});
+  const NodeId power = copier.add(id, Op::exp, {all_of(difference, shape)}, {}, {node.dtype, shape});
+  const NodeId total = map_rows(Op::log, {row(reduce(Op::sum, all_of(power, shape)))}, node.dtype);
+  copier.replace(id, map_rows(Op::add, {row(total), row(shift)}, node.dtype));
+}
+
 bool has_tensor_operand(const std::vector<Arg>& args) {
   for (const Arg& arg : args) {
     if (arg.is_tensor()) return true;
@@ -160,6 +212,17 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (live[id]) copier.keep(id, graph[id].args);
     else if (eliminated) eliminated(graph[id]);
+  }
+  return copier.finish();
+}
+
+Graph spell_out(const Graph& graph) {
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    const bool is_short = !node.is_input && node.op == Op::logsumexp && reduced_count(node) <= kReduceBlock;
+    if (is_short) spell_out_logsumexp(graph, id, copier);
+    else copier.keep(id, node.args);
   }
   return copier.finish();
 }

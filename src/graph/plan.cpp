@@ -309,7 +309,7 @@ Plan compile(Graph graph, const CompileLog* log) {
     log_lines(log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, place));
   });
   verify_in_debug(graph);
-  graph = simplify(graph);
+  graph = simplify(spell_out(graph));
   verify_in_debug(graph);
   Plan plan;
   plan.graph = std::move(graph);

@@ -48,7 +48,7 @@ struct CompileLog {
   void* context = nullptr;
 };
 
-/// The passes, in a sentence: dead code → simplify → fuse → lower → plan.
+/// The passes, in a sentence: dead code → spell out → simplify → fuse → lower → plan.
 Plan compile(Graph graph, const CompileLog* log = nullptr);
 
 /// An error that only the elements' values could show, found while a plan ran.

@@ -162,6 +162,10 @@ Value cumulative_builtin(Engine& engine, Args args) {
   return engine.ops().call(kOp, {x}, with_ints({axis}));
 }
 
+Value logsumexp_builtin(Engine& engine, Args args) {
+  return reduce_tensor(engine, Op::logsumexp, args);
+}
+
 constexpr Builtin kRows[] = {
     {"sum", "sum(x, axis = nil, keepdims = false)", "the sum over axes (all of them: nil), or of a list",
      reduce_builtin<Op::sum>, "reduce"},
@@ -171,6 +175,8 @@ constexpr Builtin kRows[] = {
      "the greatest over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::max>, "reduce"},
     {"min", "min(x, axis = nil, keepdims = false, ...others)",
      "the least over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::min>, "reduce"},
+    {"logsumexp", "logsumexp(x, axis = nil, keepdims = false)",
+     "log(sum(exp(x))) over axes, without overflow", logsumexp_builtin, "reduce"},
     {"argmax", "argmax(x, axis = nil, keepdims = false)",
      "the index of the greatest element: the first of them", arg_builtin<Op::argmax>, "reduce"},
     {"argmin", "argmin(x, axis = nil, keepdims = false)", "the index of the least element: the first of them",

@@ -44,7 +44,7 @@ enum class Op : uint16_t {
   windows,          // x; ints = {axis, size, step, dilation}; adds a last axis of extent size
   as_strided,       // x; `view` over x laid out contiguously: the adjoint of assign_view
   // reductions over ints = axes; flag keeps them with extent 1
-  sum, prod, max, min, argmax, argmin, any, all,
+  sum, prod, max, min, logsumexp, argmax, argmin, any, all,
   // along ints = {axis}
   cumsum, cumprod,
   argsort,          // stable; flag = descending; NaN counts as the greatest

@@ -16,6 +16,7 @@ DType reduced_dtype(Op op, DType dtype) {
   if (is_arg(op)) return DType::i64;
   if (is_logic(op)) return DType::boolean;
   if (op == Op::sum || op == Op::prod) return is_float(dtype) ? dtype : DType::i64;
+  if (op == Op::logsumexp) return is_float(dtype) ? dtype : DType::f32;
   return dtype;
 }
 
@@ -28,6 +29,13 @@ Ints normalize_axes(const char* op, const Ints& given, int rank) {
   return axes;
 }
 
+/// What an operand is reduced as: `infer` and kernels know no others.
+DType operand_dtype(Op op, DType dtype) {
+  if (is_logic(op)) return DType::boolean;
+  if (op == Op::logsumexp && dtype != DType::f64) return DType::f32;
+  return dtype;
+}
+
 Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   const char* name = op_def(op).name.data();
@@ -36,11 +44,11 @@ Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs)
     fail(ErrorKind::value, "{} takes exactly one axis, got {}", name, axes.size());
   }
   if (axes.empty()) return cast(ops, x, reduced_dtype(op, x.dtype()));  // each element is a sum of its own
-  const bool needs_bool = is_logic(op) && x.dtype() != DType::boolean;
-  if (axes == attrs.ints && !needs_bool) return {};
+  const DType dtype = operand_dtype(op, x.dtype());
+  if (axes == attrs.ints && dtype == x.dtype()) return {};
   Attrs formed = attrs;
   formed.ints = axes;
-  return ops.call(op, {needs_bool ? cast(ops, x, DType::boolean) : x}, formed);
+  return cast(ops, ops.call(op, {cast(ops, x, dtype)}, formed), reduced_dtype(op, x.dtype()));
 }
 
 template <Op kOp>
@@ -101,6 +109,13 @@ void vjp_extremum(VjpCall& call) {
   call.grads[0] = as_gradient(call, 0, where(is_extreme, g / ties, 0.0));
 }
 
+// Each element's share of the sum.
+void vjp_logsumexp(VjpCall& call) {
+  using namespace diff;
+  const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));
+  call.grads[0] = as_gradient(call, 0, g * exp(x - var(call, with_axes(call, call.output))));
+}
+
 template <Op kOp>
 void add_reduction(Table& table, std::string_view name, std::string_view signature, std::string_view doc,
                    void (*vjp)(VjpCall&)) {
@@ -125,6 +140,8 @@ void add_reductions(Table& table) {
                          vjp_extremum);
   add_reduction<Op::min>(table, "min", "min(x, axis: nil, keepdims: false)", "the least element over axes",
                          vjp_extremum);
+  add_reduction<Op::logsumexp>(table, "logsumexp", "logsumexp(x, axis: nil, keepdims: false)",
+                               "log(sum(exp(x))) over axes, without overflow", vjp_logsumexp);
   add_reduction<Op::argmax>(table, "argmax", "argmax(x, axis: nil, keepdims: false)",
                             "the index of the first greatest element along an axis", nullptr);
   add_reduction<Op::argmin>(table, "argmin", "argmin(x, axis: nil, keepdims: false)",

@@ -95,7 +95,72 @@ void check_floats(DType dtype, DType accumulator) {
   }
 }
 
+/// exp and log of the best instruction set, which test_kernels_values.cpp compares with the others.
+template <class T>
+T mapped(Op op, DType dtype, T x) {
+  const void* in[1] = {&x};
+  T out;
+  best().map[static_cast<int>(op)][index(dtype)](&out, in, 1);
+  return out;
+}
+
+template <class T>
+T logsumexp_by_law(DType dtype, const std::vector<T>& v) {
+  if (v.size() > kReduceBlock) {
+    std::vector<T> results;
+    for (size_t i = 0; i < v.size(); i += kReduceBlock) {
+      const size_t end = std::min(v.size(), i + kReduceBlock);
+      results.push_back(logsumexp_by_law(dtype, std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end))));
+    }
+    return logsumexp_by_law(dtype, results);
+  }
+  const T greatest = by_law(v, [](T a, T b) { return math::s_maximum(a, b); });
+  const T shift = std::isfinite(greatest) ? greatest : T(0);
+  std::vector<T> powers;
+  for (T x : v) powers.push_back(mapped(Op::exp, dtype, x - shift));
+  return mapped(Op::log, dtype, by_law(powers, [](T a, T b) { return a + b; })) + shift;
+}
+
+/// The results are those of the law, in both forms, on every instruction set; and near what f64 makes of the elements.
+template <class T>
+void check_logsumexp(DType dtype) {
+  for (size_t n : lengths()) {
+    const size_t rows = 4, stride = rows + 2;  // the last row is special
+    Random random(n);
+    std::vector<T> in(rows * n), turned(n * stride), expected;
+    for (size_t i = 0; i < rows * n; ++i) in[i] = static_cast<T>((random.unit() - 0.5) * (i % 11 == 3 ? 300 : 20));
+    const T special[] = {-std::numeric_limits<T>::infinity(), std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()};
+    if (n % 4 == 0) std::fill(in.end() - static_cast<ptrdiff_t>(n), in.end(), special[0]);
+    else in.back() = special[n % 4 - 1];
+    for (size_t r = 0; r < rows; ++r) {
+      const std::vector<T> row(in.begin() + static_cast<ptrdiff_t>(r * n), in.begin() + static_cast<ptrdiff_t>((r + 1) * n));
+      expected.push_back(logsumexp_by_law(dtype, row));
+      for (size_t i = 0; i < n; ++i) turned[i * stride + r] = row[i];
+      long double sum = 0, most = *std::max_element(row.begin(), row.end());
+      if (r + 1 == rows) continue;
+      for (T x : row) sum += std::exp(static_cast<long double>(x) - most);
+      CHECK(std::fabs(static_cast<long double>(expected[r]) - (std::log(sum) + most)) <= 8 * std::numeric_limits<T>::epsilon() * std::max(std::fabs(most), 1.0L));
+    }
+    Bytes wanted(rows * sizeof(T)), got(rows * sizeof(T));
+    std::memcpy(wanted.data(), expected.data(), wanted.size());
+    for (Isa isa : isas()) {
+      INFO(name_of(dtype) << " n=" << n << " isa " << static_cast<int>(isa));
+      const auto kernels = cpu::kernels(isa).reduce[static_cast<int>(ReduceOp::logsumexp)][index(dtype)];
+      kernels.rows(got.data(), in.data(), rows, n);
+      CHECK(first_difference(dtype, wanted, got) == -1);
+      if (n > kReduceBlock) continue;
+      kernels.columns(got.data(), turned.data(), n, rows, stride);
+      CHECK(first_difference(dtype, wanted, got) == -1);
+    }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("logsumexp follows the law in both forms", "[kernels][reduce]") {
+  check_logsumexp<float>(DType::f32);
+  check_logsumexp<double>(DType::f64);
+}
 
 TEST_CASE("reductions of floats follow the order law in both forms", "[kernels][reduce]") {
   check_floats<float>(DType::f32, DType::f32);
@@ -120,6 +185,7 @@ TEST_CASE("wide columns are the columns of narrow ones", "[kernels][reduce]") {
     const Bytes in = operands(dtype, n * columns, 2);
     for (int op = 0; op < cpu::kReduceOpCount; ++op) {
       const auto op_named = static_cast<ReduceOp>(op);
+      if (op_named == ReduceOp::logsumexp && dtype != DType::f32 && dtype != DType::f64) continue;
       const bool accumulates = op_named == ReduceOp::sum || op_named == ReduceOp::prod;
       const DType result = accumulates ? accumulator_of(dtype) : op_named >= ReduceOp::any ? DType::boolean : dtype;
       Bytes expected(columns * size_of(result));

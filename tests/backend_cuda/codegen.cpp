@@ -180,6 +180,53 @@ TEST_CASE("reductions: rows, columns, blocks, places and totals") {
   check_compiles(stages);
 }
 
+TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are read again, and totals") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    std::vector<Stage> stages;
+    const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {
+      Graph g;
+      give(g, of(g, input(g, shape, dtype)));
+      append(stages, stages_of(std::move(g)));
+    };
+    const auto along = [](int axis) { return [axis](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, x, axis, false); }; };
+    reduced({8192, 50257}, along(1));
+    CHECK(stages.size() == 2);  // one each, with and without wide accesses
+    reduced({8192, 8192}, along(1));
+    reduced({20, 50257}, along(1));
+    CHECK(has_stage(stages, "blocks"));
+    reduced({2, 20000000}, along(1));
+    CHECK(has_stage(stages, "partial"));
+    reduced({9000, 160}, along(0));
+    CHECK(has_stage(stages, "columns"));
+    for (const Shape& shape : {Shape{8192, 50000}, Shape{64, 50257}, Shape{64, 8192}}) {  // the slope, with a sum on the side
+      reduced(shape, [&](Graph& g, NodeId x) {
+        const graph::Arg total = spread(g, reduce(g, Op::logsumexp, x, 1), shape), sum = spread(g, reduce(g, Op::sum, x, 1), shape);
+        return add(g, Op::mul, {read(g, add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), total}))})), sum});
+      });
+    }
+    for (const int64_t rows : {int64_t{5000}, int64_t{5000000}}) {
+      reduced({rows, 16}, [](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, reduce(g, Op::sum, x, 1, false), 0, false); });
+    }
+    CHECK(has_stage(stages, "total"));
+    for (const int axis : {0, 1}) {  // with others in the same kernel
+      Graph g;
+      const NodeId x = input(g, {5000, 5000}, dtype);
+      for (const Op op : {Op::logsumexp, Op::sum, Op::max}) give(g, reduce(g, op, x, axis, false));
+      give(g, reduce(g, Op::logsumexp, add(g, Op::neg, {read(g, x)}), axis, false));
+      append(stages, stages_of(std::move(g)));
+    }
+    INFO(name_of(dtype));
+    check_compiles(stages);
+  }
+  Graph g;
+  const NodeId x = input(g, {5000, 8192}, DType::f16);
+  Attrs attrs;
+  attrs.dtype = DType::f32;
+  const NodeId wide = g.add(op_def(Op::cast), {read(g, x)}, attrs, {DType::f32, Shape{5000, 8192}}, Span{}, g.size());
+  give(g, reduce(g, Op::logsumexp, wide, 1, false));
+  check_compiles(stages_of(std::move(g)));
+}
+
 TEST_CASE("reductions of every dtype") {
   for (DType dtype : kAll) {
     Graph g;

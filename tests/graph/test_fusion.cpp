@@ -56,6 +56,36 @@ TEST_CASE("the mean of rows' losses stays in the rows' kernel") {
   CHECK(plan.kernels[0].program.back().level == Level::total);
 }
 
+TEST_CASE("a logsumexp over a block is the ops it is made of, over more it is one reduction") {
+  for (const int64_t length : {int64_t{1}, kReduceBlock, kReduceBlock + 1}) {
+    for (const bool keepdims : {false, true}) {
+      Graph g;
+      give(g, reduce(g, Op::logsumexp, input(g, {8, length}), 1, keepdims));
+      const Plan plan = compile(std::move(g));
+      INFO(length);
+      REQUIRE(plan.kernels.size() == 1);
+      const Kernel& kernel = plan.kernels[0];
+      const bool is_one = std::any_of(kernel.program.begin(), kernel.program.end(), [](const Instr& instr) { return instr.op == Op::logsumexp; });
+      CHECK(is_one == (length > kReduceBlock));
+      CHECK(kernel.kind == (is_one ? Template::reduce : Template::row));
+      CHECK(plan.buffers[plan.outputs[0].buffer].count.hint() == 8);
+    }
+  }
+}
+
+TEST_CASE("a short logsumexp shares what a softmax computes of its rows") {
+  Graph g;
+  const Shape shape{8, 16};
+  const NodeId x = input(g, shape);
+  const NodeId e = add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, reduce(g, Op::max, x, 1), shape)}))});
+  give(g, e);
+  give(g, reduce(g, Op::logsumexp, x, 1));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 1);
+  const auto is_greatest = [](const Instr& instr) { return instr.kind == Instr::Kind::reduce && instr.op == Op::max; };
+  CHECK(std::count_if(plan.kernels[0].program.begin(), plan.kernels[0].program.end(), is_greatest) == 1);
+}
+
 TEST_CASE("rows too long for the cache are not kept") {
   Graph g;
   const Shape shape{2, kMaxResidentRow + 1};

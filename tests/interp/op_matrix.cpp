@@ -46,6 +46,7 @@ std::vector<MatrixCase> matrix_cases() {
   add_elementwise(cases);
   for (const char* dtype : kMatrixDTypes) cases.push_back({Op::cast, returned(fmt::format("{}(a)", dtype))});
   const std::pair<Op, const char*> reductions[] = {{Op::sum, "sum"}, {Op::prod, "prod"}, {Op::max, "max"}, {Op::min, "min"},
+                                                   {Op::logsumexp, "logsumexp"},
                                                    {Op::any, "any"}, {Op::all, "all"}, {Op::argmax, "argmax"}, {Op::argmin, "argmin"}};
   for (const auto& [op, name] : reductions) {
     for (const char* axis : {"", ", axis: 0", ", axis: -1", ", axis: -1, keepdims: true"}) {
@@ -60,6 +61,9 @@ std::vector<MatrixCase> matrix_cases() {
     cases.push_back({Op::concat, returned(fmt::format("concat([a, b, a], axis: {})", axis))});
   }
   const MatrixCase others[] = {
+      // More than a block of the numerics law: rows, few of them, columns, several axes, and with other reductions.
+      {Op::logsumexp, "let z = tile(a, [1, 1100])\n  return [logsumexp(z, axis: -1), logsumexp(z), sum(z, axis: -1) - logsumexp(z, axis: -1)]"},
+      {Op::logsumexp, "let z = tile(a, [1500, 1])\n  return [logsumexp(z, axis: 0), logsumexp(z * 2, axis: 0, keepdims: true)]"},
       {Op::copy, returned("reshape(a.T, [-1])")},
       {Op::fill, returned("full([2, 3], 2, dtype: d) + full([], 1, dtype: d)")},
       {Op::iota, returned("arange(2, 14, 3, dtype: d)")},

@@ -119,6 +119,8 @@ const std::map<Op, Use>& uses() {
       {Op::min,
        {{"min(square(x + other))", "min((x + other) ** 3, axis: 1)",
          "min(x + other, axis: 0, keepdims: true) * x"}}},
+      {Op::logsumexp,
+       {{"logsumexp(x * x, axis: 1)", "logsumexp(x, axis: 0, keepdims: true) * x", "logsumexp(reshape(x, [-1])[arange(5000) % 6])"}}},
       {Op::cumsum, {{"cumsum(x, axis: 0) ** 2", "cumsum(x * x, axis: 1)"}}},
       {Op::cumprod, {{"cumprod(x, axis: 0)", "cumprod(x, axis: 1)"}}},
       {Op::take,

@@ -166,7 +166,7 @@ TEST_CASE("derivatives of views") {
 
 TEST_CASE("derivatives of reductions") {
   const Input x = random_input({3, 2, 4});
-  for (Op op : {Op::sum, Op::prod, Op::max, Op::min}) {
+  for (Op op : {Op::sum, Op::prod, Op::max, Op::min, Op::logsumexp}) {
     for (bool keep : {false, true}) {
       CAPTURE(op_def(op).name, keep);
       check_both_orders(call_op(op, with_ints({1}, {}, keep)), {x});

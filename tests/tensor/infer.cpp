@@ -88,6 +88,10 @@ TEST_CASE_METHOD(Fixture, "types of reductions") {
   REQUIRE(call(Op::sum, {ops.make(DType::f16, {2})}, with_ints({0})) == "f16[]");
   REQUIRE(call(Op::max, {b({2, 3})}, with_ints({0})) == "bool[3]");
   REQUIRE(call(Op::argmax, {f({2, 3})}, with_ints({-1})) == "i64[2]");
+  REQUIRE(call(Op::logsumexp, {f({2, 3, 4})}, with_ints({-1, 0})) == "f32[3]");
+  REQUIRE(call(Op::logsumexp, {b({2, 3})}, with_ints({0})) == "f32[3]");
+  REQUIRE(call(Op::logsumexp, {ops.make(DType::bf16, {2, 3})}, with_ints({1}, {}, true)) == "bf16[2, 1]");
+  REQUIRE(call(Op::logsumexp, {ops.make(DType::i64, {2})}, with_ints({})) == "f32[2]");
   REQUIRE(call(Op::all, {f({2, 3})}, with_ints({0, 1})) == "bool[]");
   REQUIRE(call(Op::sum, {f({0, 3})}, with_ints({0})) == "f32[3]");
   const Tensor x = f({2});
@@ -95,6 +99,7 @@ TEST_CASE_METHOD(Fixture, "types of reductions") {
   REQUIRE(call(Op::any, {x}, with_ints({})) == "bool[2]");
 
   REQUIRE(error(Op::max, {f({3, 0})}, with_ints({1})) == "value: max: axis 1 of f32[3, 0] is empty");
+  REQUIRE(error(Op::logsumexp, {f({3, 0})}, with_ints({1})) == "value: logsumexp: axis 1 of f32[3, 0] is empty");
   REQUIRE(error(Op::argmin, {f({0})}, with_ints({0})) == "value: argmin: axis 0 of f32[0] is empty");
   REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({0, 1})) == "value: argmax takes exactly one axis, got 2");
   REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({})) == "value: argmax takes exactly one axis, got 0");

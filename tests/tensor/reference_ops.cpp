@@ -124,6 +124,11 @@ Scalar combine(Op op, Scalar a, Scalar b) {
       return apply(ScalarOp::maximum, a, b);
     case Op::min:
       return apply(ScalarOp::minimum, a, b);
+    case Op::logsumexp: {
+      const double most = std::fmax(a.as_real(), b.as_real()), least = std::fmin(a.as_real(), b.as_real());
+      if (std::isnan(a.as_real()) || std::isnan(b.as_real())) return Scalar::of(double{NAN});
+      return Scalar::of(std::isinf(most) ? most : most + std::log1p(std::exp(least - most)));
+    }
     case Op::any:
       return apply(ScalarOp::bit_or, a, b);
     default:
@@ -140,6 +145,7 @@ Scalar neutral(Op op) {
     case Op::cumprod:
       return Scalar::of(int64_t{1});
     case Op::max:
+    case Op::logsumexp:
       return Scalar::of(-INFINITY);
     case Op::min:
       return Scalar::of(INFINITY);

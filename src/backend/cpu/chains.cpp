@@ -296,11 +296,13 @@ Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) cons
 }
 
 /// While the rows of a tile are in cache and computed on, memory can bring the next tile's. That is not for the last
-/// chain to ask, which has stores to wait for. One with calls (exp, say) takes long enough for the rows that will be
-/// written to come, too; one with arithmetic alone would wait for them.
+/// chain to ask, which has stores to wait for, unless it is the only one. One with calls (exp, say) takes long enough for the
+/// rows that will be written to come, too; one with arithmetic alone would wait for them.
 void TileProgram::read_ahead() {
-  if (!by_rows_ || chains_.size() < 2) return;
-  Chain& chain = chains_[chains_.size() - 2];
+  if (!by_rows_ || chains_.empty()) return;
+  Chain& chain = chains_[std::max<size_t>(chains_.size(), 2) - 2];
+  const bool has_calls = std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
+  if (chains_.size() == 1 && !has_calls) return;
   auto add = [&](const Step& step, uint32_t reg) {
     const auto begin = step.access.stride.begin();
     if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) return;
@@ -310,7 +312,6 @@ void TileProgram::read_ahead() {
     chain.operands.push_back(ahead);
     chain.code.insert(chain.code.begin() + 1, prefetch);
   };
-  const bool has_calls = std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
   for (const auto& [reg, load] : rows_in_place_) add(load, reg);
   if (!has_calls) return;
   for (const Step& result : chains_.back().results) {

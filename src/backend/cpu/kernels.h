@@ -26,11 +26,14 @@ using MapKernel = bool (*)(void* out, const void* const* in, size_t n);
 //   f(v[0..n)) for n <= kReduceBlock: kReduceLanes accumulators, lane l taking v[l], v[l+L], v[l+2L], …; then
 //   the lanes fold in halves (lane l takes lane l+width/2, where it exists); lanes beyond n take no part.
 //   For n > kReduceBlock: f over the results of consecutive blocks (the last may be short).
+// logsumexp: with g = max(v), by this law, and shift = g if g is finite, else 0,
+//   f(v[0..n)) = log(sum(exp(v - shift))) + shift for n <= kReduceBlock; for more, f over the results of blocks as above.
+//   Its parts are the scalar bodies of the ops: what graph::spell_out makes of short rows is the same.
 inline constexpr size_t kReduceLanes = 128;
 inline constexpr size_t kReduceBlock = 4096;
 
-enum class ReduceOp : uint8_t { sum, prod, max, min, any, all };
-inline constexpr int kReduceOpCount = 6;
+enum class ReduceOp : uint8_t { sum, prod, max, min, logsumexp, any, all };
+inline constexpr int kReduceOpCount = 7;
 
 struct ReduceKernels {
   /// out[r] = f(in[r*n .. r*n+n)), n >= 1, any n. `out` has the accumulator's dtype for sum and prod, else in's.
@@ -90,7 +93,7 @@ struct KernelTable {
   MapKernel map[kOpCount][kDTypeCount] = {};          // by op and operand dtype (where: of its last two operands);
                                                       // null where the op's dtype rule admits no such operand
   MapKernel cast[kDTypeCount][kDTypeCount] = {};      // [from][to]
-  ReduceKernels reduce[kReduceOpCount][kDTypeCount] = {};  // by input dtype; also [sum] of accumulator dtypes
+  ReduceKernels reduce[kReduceOpCount][kDTypeCount] = {};  // by input dtype; also [sum] of accumulator dtypes; logsumexp: f32, f64
   ArgKernel argmax[kDTypeCount] = {};
   ArgKernel argmin[kDTypeCount] = {};
   ScanKernel cumsum[kDTypeCount] = {};

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kTileElements = 2048;
 // A tile of a column reduction may hold up to this many elements a register: it lives in the second-level cache.
 constexpr int64_t kColumnTileElements = 16 * 1024;
+static_assert(kReduceBlock == graph::kReduceBlock);
 constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
 
 Access make_access(const graph::IndexMap& map) {
@@ -35,6 +36,7 @@ ReduceOp reduce_op(Op op) {
     case Op::prod: return ReduceOp::prod;
     case Op::max: return ReduceOp::max;
     case Op::min: return ReduceOp::min;
+    case Op::logsumexp: return ReduceOp::logsumexp;
     case Op::any: return ReduceOp::any;
     default: return ReduceOp::all;
   }

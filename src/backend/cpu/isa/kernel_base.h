@@ -74,4 +74,8 @@ void widen(float* out, const math::BFloat16* in, size_t n);
 void narrow(math::Half* out, const float* in, size_t n);
 void narrow(math::BFloat16* out, const float* in, size_t n);
 
+/// x[i] = exp(x[i]).
+void exponentiate(float* x, size_t n);
+void exponentiate(double* x, size_t n);
+
 }  // namespace tsl::cpu::TSL_ISA

@@ -39,6 +39,15 @@ template <>
 
 }  // namespace
 
+void exponentiate(float* x, size_t n) {
+  const void* in[] = {x};
+  map_unary<Fn_exp, float>(x, in, n);
+}
+void exponentiate(double* x, size_t n) {
+  const void* in[] = {x};
+  map_unary<Fn_exp, double>(x, in, n);
+}
+
 void add_unary_kernels(KernelTable& table) {
 #define TSL_UNARY(name, rule, ...) add_map_kernels<Fn_##name, DTypeRule::rule, 1>(table);
 #define TSL_BINARY(...)

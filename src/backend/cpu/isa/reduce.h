@@ -102,16 +102,17 @@ T reduce_block(const T* v, size_t n, size_t readable) {
   return fold<R>(lanes);
 }
 
-/// Any n >= 1: over the results of consecutive spans, each a power of kReduceBlock long.
-template <class R, class T, class Block>
-[[gnu::noinline]] T reduce_blocks(Block block, size_t begin, size_t n) {
+/// Any n >= 1: over the results of consecutive spans, each a power of kReduceBlock long. `block` reduces elements of the row
+/// by where they begin, `over_results` those results.
+template <class T, class Block, class OverResults>
+[[gnu::noinline]] T reduce_blocks(Block block, OverResults over_results, size_t begin, size_t n) {
   if (n <= kReduceBlock) return block(begin, n);
   size_t span = kReduceBlock;
   while (span * kReduceBlock < n) span *= kReduceBlock;
   T partial[kReduceBlock];
   size_t count = 0;
-  for (size_t at = 0; at < n; at += span) partial[count++] = reduce_blocks<R, T>(block, begin + at, least(span, n - at));
-  return reduce_block<R>(partial, count, count);
+  for (size_t at = 0; at < n; at += span) partial[count++] = reduce_blocks<T>(block, over_results, begin + at, least(span, n - at));
+  return over_results(partial, count);
 }
 
 }  // namespace

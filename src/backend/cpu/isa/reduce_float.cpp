@@ -4,12 +4,14 @@
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
+template <class R, class T> T over_results(const T* results, size_t count) { return reduce_block<R>(results, count, count); }
+
 template <class R, class T>
 void rows_direct(void* out, const void* in, size_t rows, size_t n) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   auto block = [=](size_t begin, size_t count) { return reduce_block<R>(x + begin, count, rows * n - begin); };
-  for (size_t r = 0; r < rows; ++r) y[r] = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<R, T>(block, r * n, n);
+  for (size_t r = 0; r < rows; ++r) y[r] = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
 }
 
 /// f16 and bf16: in f32, a block at a time. Out is f32 (sums and products) or In.
@@ -23,7 +25,7 @@ void rows_short(void* out, const void* in, size_t rows, size_t n) {
     return reduce_block<R>(wide, count, count);
   };
   for (size_t r = 0; r < rows; ++r) {
-    float result = reduce_blocks<R, float>(block, r * n, n);
+    float result = reduce_blocks<float>(block, over_results<R, float>, r * n, n);
     if constexpr (sizeof(Out) == sizeof(float)) y[r] = result;
     else narrow(y + r, &result, 1);
   }
@@ -32,14 +34,22 @@ void rows_short(void* out, const void* in, size_t rows, size_t n) {
 /// Columns that are reduced together.
 constexpr size_t kColumns = 128;
 
+/// What is reduced of a row's elements `x`: themselves. A row that is none in memory goes to `buffer`.
+struct Elements {
+  static const float* get(float*, const float* x, size_t) { return x; }
+  static const double* get(double*, const double* x, size_t) { return x; }
+  template <class In> static const float* get(float* buffer, const In* x, size_t width) {
+    widen(buffer, x, width);
+    return buffer;
+  }
+};
+
 /// sums[c] = lane `lane` of column c.
-template <class R, class In, class T>
-void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size_t stride) {
-  T wide[kColumns];
+template <class R, class In, class T, class Get>
+void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size_t stride, const Get& elements) {
+  T buffer[kColumns];
   for (size_t r = lane; r < n; r += kReduceLanes) {
-    const T* row = wide;
-    if constexpr (math::kIsShort<In>) widen(wide, x + r * stride, width);
-    else row = x + r * stride;
+    const T* row = elements.get(buffer, x + r * stride, width);
     if (r == lane) {
       for (size_t c = 0; c < width; ++c) sums[c] = row[c];
     } else {
@@ -51,8 +61,8 @@ void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size
 
 /// One lane after the other, in the order in which they fold, so that at each level at most one waits for its partner:
 /// as many as a binary counter has digits, where all lanes would not stay in the fastest cache.
-template <class R, class In, class T, class Out>
-void columns_float(void* out, const void* in, size_t n, size_t columns, size_t stride) {
+template <class R, class In, class T, class Out, class Get>
+void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t stride, const Get& elements) {
   constexpr size_t kLevels = 8;
   static_assert(size_t{1} << (kLevels - 1) == kReduceLanes);
   alignas(64) T waiting[kLevels][kColumns];
@@ -61,7 +71,7 @@ void columns_float(void* out, const void* in, size_t n, size_t columns, size_t s
   for (size_t begin = 0; begin < columns; begin += kColumns) {
     const size_t width = least(kColumns, columns - begin);
     for (size_t i = 0, lane = 0; i < kReduceLanes; ++i) {
-      reduce_lane<R>(sums, static_cast<const In*>(in) + begin, lane, n, width, stride);
+      reduce_lane<R>(sums, static_cast<const In*>(in) + begin, lane, n, width, stride, elements);
       bool exists = lane < n;
       size_t level = 0;
       for (; i >> level & 1; ++level) {
@@ -83,6 +93,63 @@ void columns_float(void* out, const void* in, size_t n, size_t columns, size_t s
     Out* y = static_cast<Out*>(out) + begin;
     if constexpr (math::kIsShort<Out>) narrow(y, waiting[kLevels - 1], width);
     else for (size_t c = 0; c < width; ++c) y[c] = waiting[kLevels - 1][c];
+  }
+}
+
+template <class R, class In, class T, class Out>
+void columns_float(void* out, const void* in, size_t n, size_t columns, size_t stride) {
+  reduce_columns<R, In, T, Out>(out, in, n, columns, stride, Elements());
+}
+
+// ---- logsumexp -----------------------------------------------------------------------------------------------
+
+template <class T> T shift_of(T greatest) { return math::select(math::s_isfinite(greatest), greatest, T(0)); }
+
+/// n <= kReduceBlock; `readable` >= n elements may be read. The second time, they are in a near cache; and while they are
+/// computed on, memory can bring what lies behind them, which is the next block of most rows.
+template <class T>
+T logsumexp_block(const T* v, size_t n, size_t readable) {
+  constexpr size_t kLine = 64 / sizeof(T);
+  const T shift = shift_of(reduce_block<Max>(v, n, readable));
+  alignas(64) T powers[kReduceBlock];
+  for (size_t begin = 0; begin < n; begin += kBuffer) {
+    const size_t count = least(kBuffer, n - begin);
+    for (size_t i = 0; i < count; i += kLine) __builtin_prefetch(v + n + begin + i);
+    for (size_t i = begin; i < begin + count; ++i) powers[i] = v[i] - shift;
+    exponentiate(powers + begin, count);
+  }
+  return math::s_log(reduce_block<Sum>(powers, n, n)) + shift;
+}
+
+template <class T>
+void logsumexp_rows(void* out, const void* in, size_t rows, size_t n) {
+  const T* x = static_cast<const T*>(in);
+  auto block = [=](size_t begin, size_t count) { return logsumexp_block(x + begin, count, rows * n - begin); };
+  auto over_results = [](const T* results, size_t count) { return logsumexp_block(results, count, count); };
+  for (size_t r = 0; r < rows; ++r) static_cast<T*>(out)[r] = reduce_blocks<T>(block, over_results, r * n, n);
+}
+
+/// exp(x - shift), with a shift for each column.
+template <class T>
+struct Powers {
+  const T* shift;
+  const T* get(T* buffer, const T* x, size_t width) const {
+    for (size_t c = 0; c < width; ++c) buffer[c] = x[c] - shift[c];
+    exponentiate(buffer, width);
+    return buffer;
+  }
+};
+
+template <class T>
+void logsumexp_columns(void* out, const void* in, size_t n, size_t columns, size_t stride) {
+  T shift[kColumns], sum[kColumns];
+  for (size_t begin = 0; begin < columns; begin += kColumns) {
+    const size_t width = least(kColumns, columns - begin);
+    const T* x = static_cast<const T*>(in) + begin;
+    columns_float<Max, T, T, T>(shift, x, n, width, stride);
+    for (size_t c = 0; c < width; ++c) shift[c] = shift_of(shift[c]);
+    reduce_columns<Sum, T, T, T>(sum, x, n, width, stride, Powers<T>{shift});
+    for (size_t c = 0; c < width; ++c) static_cast<T*>(out)[begin + c] = math::s_log(sum[c]) + shift[c];
   }
 }
 
@@ -116,6 +183,9 @@ void add_reduce_kernels(KernelTable& table) {
   add_op<Prod>(table, ReduceOp::prod);
   add_op<Max>(table, ReduceOp::max);
   add_op<Min>(table, ReduceOp::min);
+  ReduceKernels* logsumexp = table.reduce[static_cast<int>(ReduceOp::logsumexp)];
+  logsumexp[index_of(DType::f32)] = {logsumexp_rows<float>, logsumexp_columns<float>};
+  logsumexp[index_of(DType::f64)] = {logsumexp_rows<double>, logsumexp_columns<double>};
 }
 
 }  // namespace tsl::cpu::TSL_ISA

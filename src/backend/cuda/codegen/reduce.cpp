@@ -1,7 +1,8 @@
-// Reductions that read every element once: over rows by a warp each, over columns by threads that own one each, and over
-// few long rows in blocks, whose partial results further stages bring together. The order is that of templates.cuh
-// whatever the form.
+// Reductions that read every element once (logsumexp over columns: twice): over rows by a warp each, over columns by threads
+// that own some each, and over few long rows in blocks, whose partial results further stages bring together. The order is that
+// of templates.cuh whatever the form.
 #include <algorithm>
+#include <iterator>
 
 #include "backend/cuda/codegen/reduction.h"
 
@@ -31,7 +32,7 @@ class ReduceWriter {
  public:
   ReduceWriter(const Kernel& kernel, const graph::Plan& plan)
       : kernel_(kernel), plan_(plan), reduces_(reduces(kernel, Level::row)), rows_(count_of(kernel.kept)),
-        length_(count_of(kernel.reduced)), blocks_(ceil_div(length_, kReduceBlock)) {}
+        length_(count_of(kernel.reduced)), blocks_(ceil_div(length_, kReduceBlock)), holds_(hold_block(kernel, reduces_)) {}
 
   /// Whether neighbouring threads should take neighbouring columns: that is how most operands lie.
   bool prefers_columns() const {
@@ -63,13 +64,25 @@ class ReduceWriter {
   }
 
  private:
+  /// What is taken of an element. A column's thread has more of them than it could hold: for logsumexp it reads a block twice,
+  /// for the greatest and for the powers.
+  enum class Taken : uint8_t { all, greatest, powers };
+
+  bool holds(Reg r) const { return Reduction(kernel_.program[r]).holds_block(); }
+  /// A part of a logsumexp.
+  Reduction part(Reg r, Op op) const {
+    Instr instr = kernel_.program[r];
+    instr.op = op;
+    return Reduction(instr);
+  }
+
   std::string accumulator(Reg r) const { return fmt::format("a{}{}", r, form_.width > 1 ? "[v]" : ""); }
   int kept_loop() const { return kernel_.kept.rank() - 1; }
   bool is_wide(const Instr& instr) const { return form_.width > 1 && lies_along(kernel_, instr, kept_loop()); }
 
   /// An element of each of a thread's columns.
-  void emit_elements(StageWriter& writer, const Position& row, const std::string& element) {
-    if (form_.width == 1) return emit_element(writer, row, element);
+  void emit_elements(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
+    if (form_.width == 1) return emit_element(writer, row, element, taken);
     Position first = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "w");
     std::copy(inner.begin(), inner.end(), first.index.begin() + kernel_.kept.rank());
@@ -83,12 +96,12 @@ class ReduceWriter {
     at.index[static_cast<size_t>(kept_loop())] = fmt::format("({} + v)", at.index[static_cast<size_t>(kept_loop())]);
     writer.line("#pragma unroll");
     writer.open("for (int v = 0; v < {}; ++v)", form_.width);
-    emit_element(writer, at, element);
+    emit_element(writer, at, element, taken);
     writer.close();
   }
 
   /// Full-level instructions at one element; reductions take their values.
-  void emit_element(StageWriter& writer, const Position& row, const std::string& element) {
+  void emit_element(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
     Position at = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
     std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
@@ -100,32 +113,39 @@ class ReduceWriter {
       else writer.emit(r, at, true);
     }
     for (const Instr& instr : kernel_.program) {
-      if (instr.level == Level::full && !defines(instr)) writer.emit_store(instr, at);
+      if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
     }
     for (Reg r : reduces_) {
-      writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), writer.reg(kernel_.program[r].a), element, "step"));
+      const std::string value = writer.reg(kernel_.program[r].a);
+      if (taken == Taken::all || (taken == Taken::powers && !holds(r))) {
+        writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), value, element, "step"));
+      } else if (taken == Taken::powers) {
+        writer.line("{}", part(r, Op::sum).take(accumulator(r), fmt::format("shifted_exp({}, shift{})", value, r), element, "step"));
+      } else if (holds(r)) {
+        writer.line("{}", part(r, Op::max).take(fmt::format("g{}", r), value, element, "step"));
+      }
     }
   }
 
   /// The elements of a block, from `first` to `end`, that thread `lane` of `threads` takes.
-  void emit_block(StageWriter& writer, const Position& row, int threads) {
+  void emit_block(StageWriter& writer, const Position& row, int threads, Taken taken) {
     const int64_t steps = kReduceLanes / threads;
     writer.line("Index turn = first;");
     writer.line("#pragma unroll {}", (form_.width > 1 ? 8 : 16) / steps);
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
-    emit_turn(writer, row, threads, "");
+    emit_turn(writer, row, threads, "", taken);
     writer.close();
     writer.open("if (turn < end)");
-    emit_turn(writer, row, threads, "if (e < end) ");
+    emit_turn(writer, row, threads, "if (e < end) ", taken);
     writer.close();
   }
 
-  void emit_turn(StageWriter& writer, const Position& row, int threads, const char* condition) {
+  void emit_turn(StageWriter& writer, const Position& row, int threads, const char* condition, Taken taken) {
     writer.line("#pragma unroll");
     writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / threads);
     writer.line("const Index e = turn + step * {} + lane;", threads);
     writer.open("{}", condition);
-    emit_elements(writer, row, "e");
+    emit_elements(writer, row, "e", taken);
     writer.close();
     writer.close();
   }
@@ -138,14 +158,13 @@ class ReduceWriter {
     return at;
   }
 
-  void emit_before_elements(StageWriter& writer, const Position& row, int threads) {
+  /// Numbers of the host, and what rows have ready.
+  void emit_before_elements(StageWriter& writer, const Position& row) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       const bool is_number = instr.kind == Instr::Kind::scalar && instr.level == Level::full;
       if (is_number || is_row_input(r)) writer.emit(r, row, true);
     }
-    const std::string several = form_.width > 1 ? fmt::format("[{}]", form_.width) : "";
-    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}{}", r, several), {threads, 1}));
   }
 
   /// Row-level values that full-level ones read: they depend on no reduction here.
@@ -160,23 +179,52 @@ class ReduceWriter {
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// A warp a block of a row.
+  /// A warp a block of a row; of threads that hold a block, as many as there are lanes.
   Stage block_stage() {
+    const LaneForm form = holds_ ? kBlockForm : LaneForm{};
+    const int blocks_at_once = kRowThreads / form.threads;
     StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.x % {};", kWarp);
-    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / {};", kRowsPerBlock, kWarp);
+    writer.line("const int lane = threadIdx.x % {};", form.threads);
+    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / {};", blocks_at_once, form.threads);
     writer.line("if (item >= {}) return;", writer.size(rows_ * blocks_));
     writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
     const Position row = row_position(writer);
-    emit_before_elements(writer, row, kWarp);
+    emit_before_elements(writer, row);
+    for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(accumulator(r), form));
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
-    emit_block(writer, row, kWarp);
+    if (holds_) emit_held_block(writer, row, form);
+    else emit_block(writer, row, form.threads, Taken::all);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
-      writer.line("const auto f{} = {};", j, reduction.fold(fmt::format("a{}", reduces_[j])));
+      std::string shared = "nullptr";
+      if (form.threads > kWarp) {
+        shared = fmt::format("shared{}", j);
+        writer.line("__shared__ {} {}[{}];", reduction.shared_type(), shared, reduction.shared_count(form));
+      }
+      writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
       writer.line("if (lane == 0) {}[item] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), j);
     }
-    return writer.finish("blocks", ceil_div(rows_ * blocks_, kRowsPerBlock), 1, kRowThreads, 1);
+    return writer.finish("blocks", ceil_div(rows_ * blocks_, blocks_at_once), 1, kRowThreads, 1);
+  }
+
+  /// All turns of a thread, counted at compile time. A whole block asks of no element whether it is there, so that all loads
+  /// come first.
+  void emit_held_block(StageWriter& writer, const Position& row, LaneForm form) {
+    const auto turns = [&](const char* condition) {
+      writer.line("#pragma unroll");
+      writer.open("for (int step = 0; step < {}; ++step)", kReduceBlock / form.threads);
+      writer.line("const Index e = first + step * {} + lane;", form.threads);
+      writer.open("{}", condition);
+      emit_element(writer, row, "e", Taken::all);
+      writer.close();
+      writer.close();
+    };
+    writer.open("if (left >= {})", kReduceBlock);
+    turns("");
+    writer.close(" else {");
+    writer.indent();
+    turns("if (e < end) ");
+    writer.close();
   }
 
   // ---- Columns -----------------------------------------------------------------------------------------
@@ -191,7 +239,7 @@ class ReduceWriter {
   /// Several columns a thread: of what is only to be summed, in several blocks.
   bool may_be_wide() const {
     constexpr int kWidth = kWideColumns.width;
-    if (blocks_ == 1 || columns() % kWidth != 0 || !allows_wide(kernel_, kept_loop(), kWidth)) return false;
+    if (holds_ || blocks_ == 1 || columns() % kWidth != 0 || !allows_wide(kernel_, kept_loop(), kWidth)) return false;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather))) return false;
@@ -208,11 +256,14 @@ class ReduceWriter {
     writer.line("const bool inside = column < {};", writer.size(columns()));
     writer.line("const Index row = (Index)(block_x / {}) * {} + (inside ? column : 0);", writer.size(chunks), writer.size(columns()));
     const Position row = row_position(writer);
-    emit_before_elements(writer, row, form_.down);
+    emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
     writer.line("const Index end = inside ? first + count : 0;");
-    emit_block(writer, row, form_.down);
-    emit_column_folds(writer);
+    declare_shared_lanes(writer);
+    emit_shifts(writer, row);
+    for (Reg r : reduces_) declare_columns(writer, own_part(r), fmt::format("a{}", r));
+    emit_block(writer, row, form_.down, Taken::powers);
+    for (Reg r : reduces_) emit_column_fold(writer, own_part(r), fmt::format("a{}", r));
     writer.line("if (!inside || lane != 0) return;");
     for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
     if (blocks_ == 1) emit_ends(writer, totals, row);
@@ -221,29 +272,55 @@ class ReduceWriter {
     return stage;
   }
 
-  /// The threads that share columns bring their lanes together, one reduction after the other in the same memory.
-  void emit_column_folds(StageWriter& writer) {
+  /// What a column accumulates: of a logsumexp, the sum.
+  Reduction own_part(Reg r) const { return holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r]); }
+
+  void declare_columns(StageWriter& writer, const Reduction& reduction, const std::string& name) {
+    writer.line("{}", reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
+  }
+
+  /// Where the threads that share columns bring their lanes together, one reduction after the other.
+  void declare_shared_lanes(StageWriter& writer) {
     size_t bytes = 0;
     for (Reg r : reduces_) bytes = std::max<size_t>(bytes, size_of(Reduction(kernel_.program[r]).partial_dtype()));
     writer.line("__shared__ alignas(8) char shared[{}];", bytes * static_cast<size_t>(form_.down * (form_.columns() + 1)));
-    for (Reg r : reduces_) {
-      const Reduction reduction(kernel_.program[r]);
-      const char* type = type_of(reduction.partial_dtype());
-      writer.line("const auto lanes{} = reinterpret_cast<{} (*)[{}]>(shared);", r, type, form_.columns() + 1);
-      writer.line("{} f{}[{}];", type, r, form_.width);
-      each_column(writer, [&] {
-        writer.line("{}.fold_steps();", accumulator(r));
-        writer.line("lanes{0}[lane][{1}] = f{0}[v] = {2}.held[0];", r, own_column(), accumulator(r));
-      });
+  }
+
+  /// What the elements of a block are shifted by for logsumexp.
+  void emit_shifts(StageWriter& writer, const Position& row) {
+    if (!holds_) return;
+    std::vector<Reg> held;
+    std::copy_if(reduces_.begin(), reduces_.end(), std::back_inserter(held), [this](Reg r) { return holds(r); });
+    for (Reg r : held) declare_columns(writer, part(r, Op::max), fmt::format("g{}", r));
+    writer.open("");
+    emit_block(writer, row, form_.down, Taken::greatest);
+    writer.close();
+    for (Reg r : held) {
+      const std::string name = fmt::format("g{}", r);
+      emit_column_fold(writer, part(r, Op::max), name);
+      writer.line("const auto shift{} = shift_of(lanes_{}[0][threadIdx.x]);", r, name);
       writer.line("__syncthreads();");
-      writer.open("for (int half = {}; half >= 1; half /= 2)", form_.down / 2);
-      each_column(writer, [&] {
-        writer.line("if (lane < half) lanes{0}[lane][{1}] = f{0}[v] = {2};", r, own_column(),
-                    reduction.combine(fmt::format("f{}[v]", r), fmt::format("lanes{}[lane + half][{}]", r, own_column())));
-      });
-      writer.line("__syncthreads();");
-      writer.close();
     }
+  }
+
+  /// The results f_<name> of a thread's columns: in lane 0, and in shared memory.
+  void emit_column_fold(StageWriter& writer, const Reduction& reduction, const std::string& name) {
+    const char* type = type_of(reduction.partial_dtype());
+    const std::string own = name + (form_.width > 1 ? "[v]" : "");
+    writer.line("const auto lanes_{} = reinterpret_cast<{} (*)[{}]>(shared);", name, type, form_.columns() + 1);
+    writer.line("{} f_{}[{}];", type, name, form_.width);
+    each_column(writer, [&] {
+      writer.line("{}.fold_steps();", own);
+      writer.line("lanes_{0}[lane][{1}] = f_{0}[v] = {2}.held[0];", name, own_column(), own);
+    });
+    writer.line("__syncthreads();");
+    writer.open("for (int half = {}; half >= 1; half /= 2)", form_.down / 2);
+    each_column(writer, [&] {
+      writer.line("if (lane < half) lanes_{0}[lane][{1}] = f_{0}[v] = {2};", name, own_column(),
+                  reduction.combine(fmt::format("f_{}[v]", name), fmt::format("lanes_{}[lane + half][{}]", name, own_column())));
+    });
+    writer.line("__syncthreads();");
+    writer.close();
   }
 
   std::string own_column() const { return form_.width > 1 ? fmt::format("threadIdx.x * {} + v", form_.width) : "threadIdx.x"; }
@@ -259,12 +336,16 @@ class ReduceWriter {
   void emit_column_result(StageWriter& writer, size_t j) {
     const Reg r = reduces_[j];
     const Reduction reduction(kernel_.program[r]);
+    const auto folded = [&](const char* column) {
+      const std::string own = fmt::format("f_a{}[{}]", r, column);
+      return holds(r) ? fmt::format("shifted_log({}, shift{})", own, r) : own;
+    };
     if (blocks_ == 1) {
-      writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(fmt::format("f{}[0]", r)));
+      writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(folded("0")));
       return;
     }
     each_column(writer, [&] {
-      writer.line("{}[(row + v) * {} + block] = f{}[v];", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), r);
+      writer.line("{}[(row + v) * {} + block] = {};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), folded("v"));
     });
   }
 
@@ -303,6 +384,7 @@ class ReduceWriter {
   std::vector<Reg> reduces_;
   std::vector<uint64_t> at_;
   int64_t rows_, length_, blocks_;
+  bool holds_;
   ColumnForm form_;
 };
 

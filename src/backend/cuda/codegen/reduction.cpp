@@ -17,6 +17,7 @@ const char* function_of(Op op) {
     case Op::prod: return "Prod";
     case Op::max: case Op::argmax: return "Max";
     case Op::min: case Op::argmin: return "Min";
+    case Op::logsumexp: return "LogSumExp";
     case Op::any: return "Any";
     default: return "All";
   }
@@ -28,7 +29,7 @@ bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16;
 
 Reduction::Reduction(const Instr& instr)
     : function_(function_of(instr.op)), greatest_(instr.op == Op::argmax),
-      finds_place_(instr.op == Op::argmax || instr.op == Op::argmin), dtype_(instr.dtype) {
+      finds_place_(instr.op == Op::argmax || instr.op == Op::argmin), holds_block_(instr.op == Op::logsumexp), dtype_(instr.dtype) {
   const bool accumulates = instr.op == Op::sum || instr.op == Op::prod;
   partial_dtype_ = accumulates ? instr.dtype : instr.operand_dtype;
   if (is_short(partial_dtype_)) partial_dtype_ = DType::f32;
@@ -37,6 +38,7 @@ Reduction::Reduction(const Instr& instr)
 
 std::string Reduction::declare(const std::string& name, LaneForm form) const {
   if (finds_place_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
+  if (holds_block_) return fmt::format("HeldBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
   return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
 }
 
@@ -69,11 +71,13 @@ std::string Reduction::identity() const {
 
 std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form, const std::string& shared) const {
   if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
+  if (holds_block_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
   const std::string at = shared == "nullptr" ? fmt::format("static_cast<{}*>(nullptr)", type_) : shared;
   return fmt::format("reduce_array<{}, {}, {}>({}, {}, 1, lane, {})", function_, type_, form.threads, address, count, at);
 }
 
 std::string Reduction::over_long_array(const std::string& address, const std::string& count) const {
+  if (holds_block_) return fmt::format("logsumexp_long_array({}, {}, threadIdx.x % {})", address, count, kWarp);
   return fmt::format("reduce_long_array<{}, {}>({}, {}, threadIdx.x % {})", function_, type_, address, count, kWarp);
 }
 
@@ -89,6 +93,10 @@ bool has_place_reduction(const Kernel& kernel) {
   return std::any_of(kernel.program.begin(), kernel.program.end(), [](const Instr& instr) {
     return instr.kind == Instr::Kind::reduce && (instr.op == Op::argmax || instr.op == Op::argmin);
   });
+}
+
+bool hold_block(const Kernel& kernel, const std::vector<Reg>& reduces) {
+  return std::any_of(reduces.begin(), reduces.end(), [&](Reg r) { return Reduction(kernel.program[r]).holds_block(); });
 }
 
 std::vector<bool> needed_for(const Kernel& kernel, const std::vector<Reg>& targets, const std::vector<bool>& known) {
@@ -127,7 +135,7 @@ void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Posit
 }
 
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form) {
-  if (form.threads == kWarp || reduction.finds_place()) return "nullptr";
+  if (form.threads == kWarp || reduction.finds_place() || reduction.holds_block()) return "nullptr";
   writer.line("__shared__ {} shared{}[{}];", reduction.shared_type(), j, reduction.shared_count(form));
   return fmt::format("shared{}", j);
 }

@@ -11,6 +11,7 @@ namespace tsl::cuda {
 /// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
 inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
 inline constexpr int kWarp = 32;
+static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
 
 /// The threads that share the law's lanes, and how many neighbours of them each takes at a time.
@@ -27,6 +28,9 @@ class Reduction {
   explicit Reduction(const graph::Instr& instr);
 
   bool finds_place() const { return finds_place_; }      // argmax, argmin
+  /// logsumexp: needs a block's elements twice, so they stay in registers from take() to fold(). A thread's turns must then
+  /// be counted by a loop that is unrolled; a block is done by more threads than a warp, and folding uses `shared` twice.
+  bool holds_block() const { return holds_block_; }
   DType partial_dtype() const { return partial_dtype_; }  // of a block's result
   /// Declares the accumulators `name` at their neutral element.
   std::string declare(const std::string& name, LaneForm form = {}) const;
@@ -53,6 +57,7 @@ class Reduction {
   const char* type_;          // of accumulators
   bool greatest_ = false;
   bool finds_place_ = false;
+  bool holds_block_ = false;
   DType partial_dtype_;
   DType dtype_;
 };
@@ -60,6 +65,8 @@ class Reduction {
 /// Indices of a kernel's reduce instructions of a level.
 std::vector<graph::Reg> reduces(const graph::Kernel& kernel, graph::Level level);
 bool has_place_reduction(const graph::Kernel& kernel);
+/// Whether one of these instructions is a reduction that holds a block.
+bool hold_block(const graph::Kernel& kernel, const std::vector<graph::Reg>& reduces);
 
 /// What each register of a kernel is needed for: full-level instructions, backwards from some of them.
 std::vector<bool> needed_for(const graph::Kernel& kernel, const std::vector<graph::Reg>& targets, const std::vector<bool>& known);

@@ -50,7 +50,8 @@ class RowsWriter {
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
-      if (form_.keeps && kept_words() > 0 && kept_words() <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
+      const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
+      if (words > 0 && words <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
       declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
       for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
@@ -93,15 +94,36 @@ class RowsWriter {
   /// That a thread of this form would spend on kept values.
   int64_t kept_words() const { return passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds; }
 
+  /// That a thread of this form holds of a block until it is folded.
+  int64_t held_words() const {
+    int64_t words = 0;
+    for (Reg r : reduces(kernel_, graph::Level::row)) {
+      const Reduction reduction(kernel_.program[r]);
+      if (reduction.holds_block()) words += form_.turns * form_.lanes.width * static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
+    }
+    return words;
+  }
+
+  /// How many threads may work on a long row. Those that hold blocks need registers; and as they load, then compute, many
+  /// small rows at a time use the machine better, unless a row is read again, when the caches should still have it.
+  int64_t max_threads() const {
+    if (held_words() == 0) return kMaxThreads;
+    const bool reads_once = passes_.again.size() == 1;
+    if (reads_once && rows_ >= kFewRows) return form_.lanes.threads;
+    const int64_t words = held_words() + passes_.kept_words * form_.turns * form_.lanes.width;
+    return words > kGoodKeptWords ? kMaxThreads / 2 : kMaxThreads;
+  }
+
   void choose_form(int width) {
     form_.lanes.width = width;
     const int most = static_cast<int>(kReduceLanes) / width;
     if (blocks_ > 1) {
       form_.lanes.threads = most;
       form_.turns = kReduceBlock / (most * width);
-      form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, kMaxThreads / most));
+      form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, max_threads() / most));
       form_.groups = static_cast<int>(ceil_div(blocks_, form_.rounds));
-      form_.keeps = kept_words() <= kGoodKeptWords;
+      // What holds blocks and keeps nothing is the same for any number of rounds.
+      form_.keeps = kept_words() <= kGoodKeptWords && (kept_words() > 0 || held_words() == 0);
       return;
     }
     const auto words = [&](int threads) { return passes_.kept_words * ceil_div(length_, threads); };
@@ -239,7 +261,7 @@ class RowsWriter {
 
   /// A thread's elements among those from `first` to `end`.
   void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
-    if (form_.keeps) return emit_kept_turns(pass, first, end);
+    if (form_.keeps || hold_block(kernel_, pass.reduces)) return emit_kept_turns(pass, first, end);
     const int64_t lane_turns = kReduceLanes / (form_.lanes.threads * form_.lanes.width);  // then the lanes are the first again
     writer_.line("Index from{} = {};", pass_, first);
     writer_.line("#pragma unroll {}", 8 / lane_turns);

@@ -206,6 +206,44 @@ template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
   }
 };
 
+/// logsumexp, whose law is that of its parts. A NaN need not win among the elements that shift is the greatest of, nor does it
+/// matter which 0 does: the sum comes out the same.
+struct Greatest {
+  template <class A> static __device__ __forceinline__ A neutral() { return -infinity<A>(); }
+  template <class A> static __device__ __forceinline__ A combine(A a, A b) {
+    if constexpr (sizeof(A) == sizeof(float)) return ::fmaxf(a, b);
+    else return ::fmax(a, b);
+  }
+};
+template <class A> __device__ __forceinline__ A shift_of(A greatest) { return s_isfinite(greatest) ? greatest : A(0); }
+template <class A> __device__ __forceinline__ A shifted_exp(A x, A shift) { return s_exp(s_sub(x, shift)); }
+template <class A> __device__ __forceinline__ A shifted_log(A sum, A shift) { return s_add(s_log(sum), shift); }
+
+/// The elements of one thread among kThreads that take a block of a row for logsumexp. What stands for elements that are not
+/// there has an exponential of 0.
+template <class A, int kThreads, int kWidth> struct HeldBlock {
+  static constexpr int kTurns = kReduceBlock / (kThreads * kWidth);
+  A held[kTurns * kWidth];
+
+  __device__ __forceinline__ HeldBlock() {
+#pragma unroll
+    for (int i = 0; i < kTurns * kWidth; ++i) held[i] = -infinity<A>();
+  }
+  __device__ __forceinline__ void take(int turn, int place, A x) { held[turn * kWidth + place] = x; }
+  /// As that of Lanes.
+  __device__ __forceinline__ A fold(A* shared) {
+    Lanes<Greatest, A, kThreads, kWidth> greatest;
+#pragma unroll
+    for (int i = 0; i < kTurns * kWidth; ++i) greatest.take(i / kWidth, i % kWidth, held[i]);
+    const A shift = shift_of(greatest.fold(shared));
+    if constexpr (kThreads > kWarpThreads) __syncthreads();
+    Lanes<Sum, A, kThreads, kWidth> sum;
+#pragma unroll
+    for (int i = 0; i < kTurns * kWidth; ++i) sum.take(i / kWidth, i % kWidth, shifted_exp(held[i], shift));
+    return shifted_log(sum.fold(shared), shift);
+  }
+};
+
 /// argmax and argmin: the first of equals; the first NaN wins. Any order gives the same.
 template <class T> struct Best {
   T value;
@@ -242,39 +280,70 @@ __device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
   return tsl::device::shuffle_from(best.index, 0);
 }
 
-/// The law over count <= kReduceBlock values in memory, by kThreads threads (see Lanes).
-template <class R, class A, int kThreads, class T>
-__device__ __forceinline__ A reduce_array(const T* values, long long count, long long stride, int thread, A* shared) {
+/// The law over value(0), …, value(count - 1), count <= kReduceBlock, by kThreads threads; `shared` as in Lanes.
+template <class R, class A, int kThreads, class Value>
+__device__ __forceinline__ A reduce_values(Value value, long long count, int thread, A* shared) {
   constexpr int kSteps = kReduceLanes / kThreads;
   Lanes<R, A, kThreads> lanes;
   long long first = 0;
 #pragma unroll (32 / kSteps)
   for (; first + kReduceLanes <= count; first += kReduceLanes) {
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) lanes.take(step, 0, values[(first + step * kThreads + thread) * stride]);
+    for (int step = 0; step < kSteps; ++step) lanes.take(step, 0, value(first + step * kThreads + thread));
   }
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const long long i = first + step * kThreads + thread;
-    if (i < count) lanes.take(step, 0, values[i * stride]);
+    if (i < count) lanes.take(step, 0, value(i));
   }
   return lanes.fold(shared);
+}
+/// Over values in memory.
+template <class R, class A, int kThreads, class T>
+__device__ __forceinline__ A reduce_array(const T* values, long long count, long long stride, int thread, A* shared) {
+  return reduce_values<R, A, kThreads>([=](long long i) { return values[i * stride]; }, count, thread, shared);
+}
+/// By a warp.
+template <class R, class A, class T> __device__ __forceinline__ A reduce_array(const T* values, long long count, int lane) {
+  return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, static_cast<A*>(nullptr));
+}
+/// The law over block_value(0), …, block_value(blocks - 1), each of which all of the warp computes.
+template <class R, class A, class Value>
+__device__ __forceinline__ A reduce_block_values(Value block_value, long long blocks) {
+  const int lane = threadIdx.x % kWarpThreads;
+  Lanes<R, A, kWarpThreads> lanes;
+  for (long long block = 0; block < blocks; ++block) {
+    const A result = block_value(block);
+#pragma unroll
+    for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
+      if (block % kReduceLanes == step * kWarpThreads + lane) lanes.take(step, 0, result);
+    }
+  }
+  return lanes.fold(nullptr);
+}
+__device__ __forceinline__ long long block_length(long long count, long long block) {
+  const long long left = count - block * kReduceBlock;
+  return left < kReduceBlock ? left : kReduceBlock;
 }
 /// Over any number of values up to kReduceBlock^2.
 template <class R, class A, class T>
 __device__ __forceinline__ A reduce_long_array(const T* values, long long count, int lane) {
-  A* const none = nullptr;
-  if (count <= kReduceBlock) return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, none);
-  Lanes<R, A, kWarpThreads> lanes;
-  for (long long first = 0, block = 0; first < count; first += kReduceBlock, ++block) {
-    const long long left = count - first;
-    const A sum = reduce_array<R, A, kWarpThreads>(values + first, left < kReduceBlock ? left : kReduceBlock, 1, lane, none);
-#pragma unroll
-    for (int step = 0; step < kReduceLanes / kWarpThreads; ++step) {
-      if (block % kReduceLanes == step * kWarpThreads + lane) lanes.take(step, 0, sum);
-    }
-  }
-  return lanes.fold(nullptr);
+  if (count <= kReduceBlock) return reduce_array<R, A>(values, count, lane);
+  const auto of_block = [=](long long block) { return reduce_array<R, A>(values + block * kReduceBlock, block_length(count, block), lane); };
+  return reduce_block_values<R, A>(of_block, (count + kReduceBlock - 1) / kReduceBlock);
+}
+/// The same for logsumexp, which asks for every value twice. Called, as it is long and needed once a row.
+template <class A> __device__ __noinline__ A logsumexp_array(const A* values, long long count, int lane) {
+  const A shift = shift_of(reduce_array<Greatest, A>(values, count, lane));
+  const auto power = [=](long long i) { return shifted_exp(values[i], shift); };
+  return shifted_log(reduce_values<Sum, A, kWarpThreads>(power, count, lane, static_cast<A*>(nullptr)), shift);
+}
+template <class A> __device__ __forceinline__ A logsumexp_long_array(const A* values, long long count, int lane) {
+  if (count <= kReduceBlock) return logsumexp_array(values, count, lane);
+  const long long blocks = (count + kReduceBlock - 1) / kReduceBlock;
+  const auto of_block = [=](long long block) { return logsumexp_array(values + block * kReduceBlock, block_length(count, block), lane); };
+  const A shift = shift_of(reduce_block_values<Greatest, A>(of_block, blocks));
+  return shifted_log(reduce_block_values<Sum, A>([=](long long block) { return shifted_exp(of_block(block), shift); }, blocks), shift);
 }
 template <bool kGreatest, class T>
 __device__ __forceinline__ long long place_in_array(const T* values, long long count, int lane) {
