@@ -204,7 +204,7 @@ TEST_CASE("reductions take the form that suits how their operands lie") {
   CHECK(contains(names(reduced(Op::sum, {50'000, 300}, 0)), "finish"));
   CHECK(contains(names(reduced(Op::sum, {3, 5'000'000}, 1)), "blocks"));
   CHECK(contains(names(reduced(Op::sum, {3, 5'000'000}, 1)), "finish"));
-  CHECK(stages_of(reduced(Op::sum, {3, 100'000'000}, 1)).size() > stages_of(reduced(Op::sum, {3, 5'000'000}, 1)).size());
+  CHECK(stages_of(reduced(Op::sum, {3, 1'500'000'000}, 1)).size() > stages_of(reduced(Op::sum, {3, 5'000'000}, 1)).size());
   CHECK(stages_of(reduced(Op::max, {5000, 100}, 1)).size() == 1);
   CHECK(stages_of(reduced(Op::argmax, {3, 50'000}, 1)).size() == 1);
   CHECK(stages_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros

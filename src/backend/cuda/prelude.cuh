@@ -104,30 +104,6 @@ template <int N, class T> TSL_FN void store(T* to, const Pack<N, T>& pack) {
   for (int i = 0; i < Access::kCount; ++i) at[i] = bits.raw[i];
 }
 
-TSL_FN u32 load_past_l1(const u32* from) {
-  u32 x;
-  asm("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(x) : "l"(from));
-  return x;
-}
-TSL_FN uint2 load_past_l1(const uint2* from) {
-  uint2 x;
-  asm("ld.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(from));
-  return x;
-}
-TSL_FN uint4 load_past_l1(const uint4* from) {
-  uint4 x;
-  asm("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(from));
-  return x;
-}
-template <int N, class T> TSL_FN Pack<N, T> load_once(const T* from) {
-  using Access = PackAccess<N, T>;
-  typename Access::Bits bits;
-  const auto* at = reinterpret_cast<const typename Access::Raw*>(from);
-#pragma unroll
-  for (int i = 0; i < Access::kCount; ++i) bits.raw[i] = load_past_l1(at + i);
-  return bit_cast_to<Pack<N, T>>(bits);
-}
-
 /// The same for memory that is touched once: it makes room in the caches for other memory (.cs).
 template <int N, class T> TSL_FN Pack<N, T> load_streaming(const T* from) {
   using Access = PackAccess<N, T>;

@@ -349,10 +349,10 @@ class ReduceWriter {
     });
   }
 
-  /// A warp a row, or a thread a lane: brings the blocks together and does what depends on the results.
+  /// Brings the blocks together and does what depends on the results.
   Stage finish_stage(const TotalOperands& totals, int64_t count) {
-    const LaneForm form = count > kReduceLanes ? kBlockForm : LaneForm{};
-    const int rows_per_block = kRowThreads / form.threads;
+    const LaneForm form = array_form(kernel_, reduces_, count);
+    const int threads = std::max(kRowThreads, form.threads), rows_per_block = threads / form.threads;
     StageWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.x % {};", form.threads);
     writer.line("const long long row = (long long)block_x * {} + threadIdx.x / {};", rows_per_block, form.threads);
@@ -366,7 +366,7 @@ class ReduceWriter {
       writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
     }
     emit_ends(writer, totals, row);
-    return writer.finish("finish", ceil_div(rows_, rows_per_block), 1, kRowThreads, 1);
+    return writer.finish("finish", ceil_div(rows_, rows_per_block), 1, threads, 1);
   }
 
   void emit_ends(StageWriter& writer, const TotalOperands& totals, const Position& row) {

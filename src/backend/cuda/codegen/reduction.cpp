@@ -1,6 +1,7 @@
 #include "backend/cuda/codegen/reduction.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tsl::cuda {
 
@@ -55,7 +56,10 @@ std::string Reduction::fold(const std::string& name, LaneForm form, const std::s
 }
 
 std::string Reduction::shared_type() const { return finds_place_ ? fmt::format("Best<{}>", type_) : type_; }
-int Reduction::shared_count(LaneForm form) const { return finds_place_ ? form.threads / kWarp : form.threads * form.width; }
+int Reduction::shared_count(LaneForm form) const {
+  if (finds_place_) return form.threads / kWarp;
+  return form.threads * form.width + (form.threads > kReduceLanes ? kMaxSharedBlocks : 0);
+}
 
 std::string Reduction::combine(const std::string& a, const std::string& b) const {
   return fmt::format("{}::combine({}, {})", function_, a, b);
@@ -72,6 +76,8 @@ std::string Reduction::identity() const {
 std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form, const std::string& shared) const {
   if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
   if (holds_block_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
+  if (form.threads == 1) return fmt::format("reduce_few<{}, {}, {}>({}, {})", function_, type_, form.width, address, count);
+  if (form.threads > kReduceLanes) return fmt::format("reduce_blocks<{}, {}, {}>({}, {}, {})", function_, type_, form.threads, address, count, shared);
   const std::string at = shared == "nullptr" ? fmt::format("static_cast<{}*>(nullptr)", type_) : shared;
   return fmt::format("reduce_array<{}, {}, {}>({}, {}, 1, lane, {})", function_, type_, form.threads, address, count, at);
 }
@@ -134,16 +140,36 @@ void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Posit
   writer.close();
 }
 
+namespace {
+
+/// Whether all of these reduce by the plain law, and share little enough.
+bool are_plain(const Kernel& kernel, const std::vector<Reg>& which) {
+  constexpr size_t kMost = 4;
+  return which.size() <= kMost && std::none_of(which.begin(), which.end(), [&](Reg r) {
+    return Reduction(kernel.program[r]).finds_place() || Reduction(kernel.program[r]).holds_block();
+  });
+}
+
+}  // namespace
+
+LaneForm array_form(const Kernel& kernel, const std::vector<Reg>& which, int64_t count) {
+  constexpr int64_t kFew = 16;
+  if (count <= kFew && are_plain(kernel, which)) return {1, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))))};
+  if (count <= kReduceLanes) return {};
+  return count <= kReduceBlock ? kBlockForm : kBlocksForm;
+}
+
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form) {
-  if (form.threads == kWarp || reduction.finds_place() || reduction.holds_block()) return "nullptr";
+  if (form.threads <= kWarp || reduction.finds_place() || reduction.holds_block()) return "nullptr";
   writer.line("__shared__ {} shared{}[{}];", reduction.shared_type(), j, reduction.shared_count(form));
   return fmt::format("shared{}", j);
 }
 
 void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, int64_t rows,
                            std::vector<uint64_t>& at, int64_t& count, KernelProgram& program) {
+  const int64_t most = are_plain(kernel, which) ? kMaxSharedBlocks * kReduceBlock : kReduceBlock;
   bool is_first = true;
-  while (count > kReduceBlock) {
+  while (count > most) {
     const int64_t blocks = ceil_div(count, kReduceBlock);
     StageWriter writer(kernel, plan);
     std::vector<uint64_t> next = at;
@@ -178,6 +204,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
   std::vector<uint64_t> at = totals.at;
   int64_t count = rows;
   append_partial_stages(kernel, plan, totals.reduces, 1, at, count, program);
+  const LaneForm form = array_form(kernel, totals.reduces, count);
   StageWriter writer(kernel, plan);
   writer.line("const int lane = threadIdx.x;");
   Position position;
@@ -194,8 +221,8 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count), kBlockForm,
-                                                    declare_shared(writer, reduction, j, kBlockForm));
+    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count), form,
+                                                    declare_shared(writer, reduction, j, form));
     writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");
@@ -203,7 +230,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     if (!defines(instr) && instr.level == Level::total) writer.emit_store(instr, position);
   }
   writer.close();
-  program.stages.push_back(writer.finish("total", 1, 1, kBlockForm.threads, 1));
+  program.stages.push_back(writer.finish("total", 1, 1, std::max(form.threads, kWarp), 1));
 }
 
 }  // namespace tsl::cuda

@@ -10,6 +10,7 @@ namespace tsl::cuda {
 
 /// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
 inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
+inline constexpr int kMaxSharedBlocks = 64;
 inline constexpr int kWarp = 32;
 static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
@@ -19,8 +20,8 @@ struct LaneForm {
   int threads = kWarp, width = 1;
 };
 
-/// For a block of the law: a thread a lane, so that all it reads is on its way at once.
-inline constexpr LaneForm kBlockForm{static_cast<int>(kReduceLanes), 1};
+/// For a block of the law: a thread a lane, so that all it reads is on its way at once. For several: groups of these.
+inline constexpr LaneForm kBlockForm{static_cast<int>(kReduceLanes), 1}, kBlocksForm{1024, 1};
 
 /// How one reduce instruction is written.
 class Reduction {
@@ -47,7 +48,7 @@ class Reduction {
   std::string result(const std::string& folded) const;
   /// What a reduction over nothing gives.
   std::string identity() const;
-  /// The law over `count` <= kReduceBlock partial results in memory, by a warp or more; `shared` as in fold().
+  /// The law over `count` partial results in memory, as array_form() says; `shared` as in fold().
   std::string over_array(const std::string& address, const std::string& count, LaneForm form = {}, const std::string& shared = "nullptr") const;
   /// Over as many as there are.
   std::string over_long_array(const std::string& address, const std::string& count) const;
@@ -82,11 +83,15 @@ void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Posit
 /// The stages that reduce the rows' results and do what depends on them.
 void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program);
 
+/// How `count` partial results of each of the reductions `which` are best reduced: by one thread ({1, power of two}), a warp,
+/// kBlockForm, or kBlocksForm.
+LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& which, int64_t count);
+
 /// Declares what the `j`-th reduction of a stage shares among `form`'s threads, and gives its name ("nullptr" for a warp).
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form);
 
 /// Stages that bring `count` partial results of each reduction, at `at` in the scratch memory and `rows` arrays of them one
-/// after another, down to at most kReduceBlock. Changes `at` and `count`.
+/// after another, down to as many as array_form() is for. Changes `at` and `count`.
 void append_partial_stages(const graph::Kernel& kernel, const graph::Plan& plan, const std::vector<graph::Reg>& reduces,
                            int64_t rows, std::vector<uint64_t>& at, int64_t& count, KernelProgram& program);
 

@@ -17,7 +17,6 @@ namespace {
 constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
 // On a multiprocessor: with these, a thread has 64 registers.
 constexpr int kResidentThreads = 1024;
-constexpr int64_t kCacheBytes = 32 << 20;
 // With fewer rows, each has as many threads as it can use.
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
@@ -197,7 +196,7 @@ class RowsWriter {
       const Instr& instr = kernel_.program[r];
       if (!pass.computes[r] || !defines(instr) || !is_wide(instr)) continue;
       writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
-      writer_.line("load_wide{}(wide{}, {} + {});", is_read_once(instr) ? "_once" : "", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
+      writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
     }
     for (Reg r : pass.targets) {
       const Instr& instr = kernel_.program[r];
@@ -213,13 +212,6 @@ class RowsWriter {
         writer_.line("store_wide({} + {}, wide{});", writer_.buffer(instr.buffer), writer_.place(instr.map, first), r);
       }
     }
-  }
-
-  /// Elements of one row alone, of a tensor that no cache holds, read in one pass.
-  bool is_read_once(const Instr& instr) const {
-    const auto begin = instr.map.strides.begin();
-    const bool of_one_row = std::all_of(begin, begin + kernel_.kept.rank(), [](Dim stride) { return stride.hint() != 0; });
-    return form_.keeps && of_one_row && rows_ * length_ * static_cast<int64_t>(size_of(instr.dtype)) > kCacheBytes;
   }
 
   Position position(const std::string& element) {

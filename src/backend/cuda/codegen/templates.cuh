@@ -51,12 +51,6 @@ template <class T, int N> __device__ __forceinline__ void store_wide(T* to, cons
   for (int i = 0; i < N; ++i) pack[i] = from[i];
   tsl::device::store<N>(to, pack);
 }
-/// The same for memory that is touched once: what is read again stays in the caches.
-template <class T, int N> __device__ __forceinline__ void load_wide_once(T (&to)[N], const T* from) {
-  const tsl::device::Pack<N, T> pack = tsl::device::load_once<N>(from);
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = pack[i];
-}
 
 // ---- Elements from nothing -------------------------------------------------------------------------------------
 
@@ -306,6 +300,39 @@ __device__ __forceinline__ A reduce_array(const T* values, long long count, long
 /// By a warp.
 template <class R, class A, class T> __device__ __forceinline__ A reduce_array(const T* values, long long count, int lane) {
   return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, static_cast<A*>(nullptr));
+}
+/// Of count <= kCount values, by one thread. kCount is a power of two up to kReduceLanes.
+template <class R, class A, int kCount, class T> __device__ __forceinline__ A reduce_few(const T* values, long long count) {
+  A held[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    held[i] = R::template neutral<A>();
+    if (i < count) held[i] = R::template combine<A>(held[i], widen_to<A>(values[i]));
+  }
+#pragma unroll
+  for (int half = kCount / 2; half >= 1; half /= 2) {
+#pragma unroll
+    for (int i = 0; i < half; ++i) held[i] = R::combine(held[i], held[i + half]);
+  }
+  return held[0];
+}
+/// Of up to kMaxSharedBlocks blocks, by a block of kThreads threads, each kReduceLanes of which take blocks in turn. `shared`:
+/// kThreads + kMaxSharedBlocks values.
+constexpr int kMaxSharedBlocks = 64;
+template <class R, class A, int kThreads, class T>
+__device__ __forceinline__ A reduce_blocks(const T* values, long long count, A* shared) {
+  constexpr int kGroups = kThreads / kReduceLanes;
+  const int group = threadIdx.x / kReduceLanes, thread = threadIdx.x % kReduceLanes;
+  A* const results = shared + kThreads;
+  const long long blocks = (count + kReduceBlock - 1) / kReduceBlock;
+  for (long long first = 0; first < blocks; first += kGroups) {
+    const long long block = first + group, left = block < blocks ? count - block * kReduceBlock : 0;
+    const A result = reduce_array<R, A, kReduceLanes>(values + block * kReduceBlock, left < kReduceBlock ? left : kReduceBlock, 1, thread,
+                                                      shared + group * kReduceLanes);
+    if (thread == 0 && block < blocks) results[block] = result;
+    __syncthreads();
+  }
+  return reduce_array<R, A>(results, blocks, threadIdx.x % kWarpThreads);
 }
 /// The law over block_value(0), …, block_value(blocks - 1), each of which all of the warp computes.
 template <class R, class A, class Value>
