@@ -23,15 +23,13 @@ std::string helpers_kernel(const std::string& name, const std::string& type, int
 extern "C" __global__ void {0}({1}* to, const {1}* from, float* wide) {{
   namespace device = tsl::device;
   const i64 i = (blockIdx.x * i64(blockDim.x) + threadIdx.x) * {2};
-  device::Pack<{2}, {1}> a = device::load<{2}>(from + i), b = device::load_streaming<{2}>(from + i);
+  device::Pack<{2}, {1}> a = device::load<{2}>(from + i);
   for (int j = 0; j < {2}; ++j) {{
-    a[j] = s_add(a[j], b[j]);
-    a[j] = s_add(device::shuffle_xor(a[j], 1), device::shuffle_down(a[j], 2, 16));
+    a[j] = s_add(a[j], device::shuffle_down(a[j], 2, 16));
     a[j] = s_add(device::shuffle_up(a[j], 1), device::shuffle_from(a[j], 0));
   }}
   device::store(to + i, a);
-  device::store_streaming(to + i, b);
-  if constexpr (kIsShort<{1}>) wide[i] = device::to_f32(a[0]) + device::round_to<{1}>(wide[i]);
+  wide[i] += widen_to<float>(a[0]);
 }}
 )", name, type, count);
 }

@@ -1,6 +1,6 @@
 // What every kernel may use besides the scalar bodies (tensor/scalar_math.h and the files after it), which stand in
-// front of this text: names of the element types and, in namespace tsl::device, their conversions, wide memory
-// accesses and exchange between the threads of a warp. Without any #include, since a header would take longer to
+// front of this text: names of the element types and, in namespace tsl::device, wide memory accesses and exchange between
+// the threads of a warp. Without any #include, since a header would take longer to
 // compile than the kernel.
 
 using namespace tsl::math;
@@ -23,45 +23,6 @@ using f64 = double;
 static_assert(sizeof(bool) == 1 && sizeof(f16) == 2 && sizeof(bf16) == 2 && sizeof(i64) == 8, "sizes of dtypes");
 
 namespace tsl::device {
-
-// ---- f16 and bf16 to f32 and back ----------------------------------------------------------------------------
-
-// The same bits as widen() and narrow() give, by the hardware's conversions, which differ for NaN alone: they make
-// all NaNs one.
-
-TSL_FN f32 to_f32(bf16 x) { return widen(x); }
-TSL_FN f32 to_f32(f16 x) {
-  f32 result;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
-  const Word size = x.bits & 0x7fffu;
-  const Word nan = (x.bits & 0x8000u) << 16 | 0x7fc00000u | size << 13;
-  return select(size > 0x7c00u, as_float(nan), result);
-}
-TSL_FN f32 to_f32(f32 x) { return x; }
-
-/// Rounds to nearest, ties to even.
-template <class T> TSL_FN T from_f32(f32 x);
-template <> TSL_FN f32 from_f32<f32>(f32 x) { return x; }
-template <> TSL_FN f16 from_f32<f16>(f32 x) {
-  u16 result;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(x));
-  const Word bits = bits_of(x);
-  const Word nan = (bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x1ffu);
-  return {select(x != x, static_cast<u16>(nan), result)};
-}
-template <> TSL_FN bf16 from_f32<bf16>(f32 x) {
-#if __CUDA_ARCH__ >= 800
-  u16 result;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(x));
-  const Word nan = bits_of(x) >> 16 | 0x40u;
-  return {select(x != x, static_cast<u16>(nan), result)};
-#else
-  return narrow<bf16>(x);
-#endif
-}
-
-/// x as it would be after a store and a load of T.
-template <class T> TSL_FN f32 round_to(f32 x) { return to_f32(from_f32<T>(x)); }
 
 // ---- Wide memory accesses ------------------------------------------------------------------------------------
 
@@ -104,23 +65,6 @@ template <int N, class T> TSL_FN void store(T* to, const Pack<N, T>& pack) {
   for (int i = 0; i < Access::kCount; ++i) at[i] = bits.raw[i];
 }
 
-/// The same for memory that is touched once: it makes room in the caches for other memory (.cs).
-template <int N, class T> TSL_FN Pack<N, T> load_streaming(const T* from) {
-  using Access = PackAccess<N, T>;
-  typename Access::Bits bits;
-  const auto* at = reinterpret_cast<const typename Access::Raw*>(from);
-#pragma unroll
-  for (int i = 0; i < Access::kCount; ++i) bits.raw[i] = __ldcs(at + i);
-  return bit_cast_to<Pack<N, T>>(bits);
-}
-template <int N, class T> TSL_FN void store_streaming(T* to, const Pack<N, T>& pack) {
-  using Access = PackAccess<N, T>;
-  const auto bits = bit_cast_to<typename Access::Bits>(pack);
-  auto* at = reinterpret_cast<typename Access::Raw*>(to);
-#pragma unroll
-  for (int i = 0; i < Access::kCount; ++i) __stcs(at + i, bits.raw[i]);
-}
-
 // ---- Between the threads of a warp, all of which take part ---------------------------------------------------
 
 inline constexpr int kWarp = 32;
@@ -141,11 +85,8 @@ template <class T, class Exchange> TSL_FN T exchange(T value, Exchange through) 
   }
 }
 
-/// The value of lane (own ^ mask), (own + by), (own - by) or `lane`, within groups of `width` lanes (a power of two).
+/// The value of lane (own + by), (own - by) or `lane`, within groups of `width` lanes (a power of two).
 /// Where there is no such lane, the own value.
-template <class T> TSL_FN T shuffle_xor(T value, int mask, int width = kWarp) {
-  return exchange(value, [=](auto bits) { return __shfl_xor_sync(kWholeWarp, bits, mask, width); });
-}
 template <class T> TSL_FN T shuffle_down(T value, int by, int width = kWarp) {
   return exchange(value, [=](auto bits) { return __shfl_down_sync(kWholeWarp, bits, by, width); });
 }

@@ -33,11 +33,11 @@ class PointwiseWriter {
     if (width_ > 1 && count_ % width_ != 0) {
       writer_.open("if (i + {} <= {})", width_, n);
       body(width_, "i");
-      writer_.close(" else {");
+      writer_.otherwise();
       writer_.open("for (Index j = i; j < {}; ++j)", n);
       body(1, "j");
       writer_.close();
-      writer_.line("}}");
+      writer_.close();
     } else {
       body(width_, "i");
     }

@@ -221,8 +221,7 @@ class ReduceWriter {
     };
     writer.open("if (left >= {})", kReduceBlock);
     turns("");
-    writer.close(" else {");
-    writer.indent();
+    writer.otherwise();
     turns("if (e < end) ");
     writer.close();
   }

@@ -287,8 +287,7 @@ class RowsWriter {
     if (is_whole) return emit_kept_block(pass, first, "");
     writer_.open("if (left >= {})", kReduceBlock);
     emit_kept_block(pass, first, "");
-    writer_.close(" else {");
-    writer_.indent();
+    writer_.otherwise();
     emit_kept_block(pass, first, fmt::format("if (e < {}) ", end));
     writer_.close();
   }

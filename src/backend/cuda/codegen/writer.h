@@ -51,8 +51,9 @@ class StageWriter {
   void line(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...)); }
   template <class... T>
   void open(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...) + " {"); ++depth_; }
-  void indent() { ++depth_; }
   void close(const char* after = "") { --depth_; add_line(std::string("}") + after); }
+  /// Ends the block of an `if` and begins the other one.
+  void otherwise() { close(" else {"); ++depth_; }
 
   /// Declares the coordinates of `linear` over loops [first, first + extents.size()): names them `prefix`0, ….
   std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents, const char* prefix);
