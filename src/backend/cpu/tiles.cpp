@@ -59,9 +59,6 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   else choose_form();
   choose_tile();
   if (tile_elements_ >= static_cast<int64_t>(kStrip)) form_chains();
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].kind == Step::Kind::reduce && steps_[i].level == Level::row) reduces_.push_back(static_cast<uint32_t>(i));
-  }
   place_registers();
 }
 
@@ -92,9 +89,10 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
       step.src[i] = it->second;
     }
     if (reduces_rows) {
-      partial_bytes_ += step.size;
+      step.offset_in_row = partial_bytes_;
+      partial_bytes_ += (step.size + 7) / 8 * 8;
     } else if (step.kind == Step::Kind::reduce) {
-      step.kept_offset = kept_bytes_;
+      step.offset_in_row = kept_bytes_;
       kept_bytes_ += (step.operand_size + 7) / 8 * 8;
     }
     steps_.push_back(step);

@@ -68,7 +68,7 @@ struct Step {
   std::array<uint32_t, 3> src{};
   int arity = 0;
   uint32_t operand_size = 0;         // bytes of an element of a reduction's operand
-  uint32_t kept_offset = 0;          // of a total's operand in a row's kept results
+  uint32_t offset_in_row = 0;        // of a reduction's partial result; of a total's operand, among a row's kept results
   uint32_t size = 0;                 // bytes of an element of the result (of the operand for stores)
   int64_t repeat = 0;                // of a scalar: how many elements its memory is filled with
   uint32_t chain = 0;                // which of the program's
@@ -166,6 +166,7 @@ class TileProgram {
   void execute_row_step(Worker& worker, const Step& step) const;
   void finish_totals(RunState& state) const;
   std::byte* reserve_shared(RunState& state, int64_t blocks) const;
+  std::byte* partials_of(const Worker& worker, const Step& step, int64_t blocks) const;
   template <class Body>
   void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
 
@@ -192,7 +193,6 @@ class TileProgram {
   std::vector<Step> direct_stores_;
   std::vector<Chain> chains_;
   std::map<uint32_t, Step> rows_in_place_;  // by register: loads whose rows chains read where they lie, and the last stores
-  std::vector<uint32_t> reduces_;        // indices of the reduce steps
   int kept_rank_ = 0, reduced_rank_ = 0;
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced
   int64_t rows_ = 1, row_length_ = 1;

@@ -120,7 +120,7 @@ void TileProgram::execute_row_step(Worker& worker, const Step& step) const {
   if (step.level == Level::row) {
     execute(worker, step);
   } else if (step.kind == Step::Kind::reduce) {
-    std::byte* kept = worker.state.shared_memory + step.kept_offset * rows_;
+    std::byte* kept = worker.state.shared_memory + step.offset_in_row * rows_;
     std::memcpy(kept + worker.row.start * step.operand_size, worker.value(step.src[0]),
                 static_cast<size_t>(worker.row.count) * step.operand_size);
   }
@@ -137,7 +137,7 @@ void TileProgram::finish_totals(RunState& state) const {
       }
       std::byte* out = result(worker, step);
       if (rows_ == 0) fill_identity(out, step.op, step.dtype, 1);
-      else step.reduce.rows(out, state.shared_memory + step.kept_offset * rows_, 1, static_cast<size_t>(rows_));
+      else step.reduce.rows(out, state.shared_memory + step.offset_in_row * rows_, 1, static_cast<size_t>(rows_));
     }
   });
 }
@@ -165,16 +165,19 @@ void TileProgram::run_blocks(RunState& state) const {
   });
 }
 
+/// Where the partial results of a reduction begin: aligned for any type.
+std::byte* TileProgram::partials_of(const Worker& worker, const Step& step, int64_t blocks) const {
+  return worker.partials + step.offset_in_row * rows_ * blocks;
+}
+
 /// Partial results are [reduction][row][block].
 void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) const {
   const int64_t row = item / blocks, block = item % blocks;
   worker.full.start = row * row_length_ + block * tile_;
   worker.full.count = std::min(tile_, row_length_ - block * tile_);
-  std::byte* partials = worker.partials;
   for (const Step& step : steps_) {
     if (step.kind == Step::Kind::reduce && step.level == Level::row) {
-      step.reduce.rows(partials + item * step.size, worker.value(step.src[0]), 1, worker.full.count);
-      partials += step.size * rows_ * blocks;
+      step.reduce.rows(partials_of(worker, step, blocks) + item * step.size, worker.value(step.src[0]), 1, worker.full.count);
     } else if (step.level == Level::full) {
       execute(worker, step);
     }
@@ -209,7 +212,6 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
   worker.full.start = block * static_cast<int64_t>(kReduceBlock) * width;
   worker.full.count = length * width;
 
-  std::byte* partials = worker.partials;
   for (const Step& step : steps_) {
     if (step.kind == Step::Kind::reduce && step.level == Level::row) {
       const void* in = worker.value(step.src[0]);
@@ -220,9 +222,8 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
         const int64_t first = origin_of(load.access, walk) + block * static_cast<int64_t>(kReduceBlock) * stride;
         in = worker.address(load) + first * load.size;
       }
-      step.reduce.columns(partials + (block * rows_ + first_row) * step.size, in, static_cast<size_t>(length),
-                          static_cast<size_t>(width), stride);
-      partials += step.size * rows_ * blocks;
+      std::byte* out = partials_of(worker, step, blocks) + (block * rows_ + first_row) * step.size;
+      step.reduce.columns(out, in, static_cast<size_t>(length), static_cast<size_t>(width), stride);
     } else if (step.level == Level::full && !in_place_) {
       execute(worker, step);
     }
@@ -231,11 +232,7 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
 
 /// Reduces the partial results of the worker's rows: the same function over the blocks' results, by the same law.
 void TileProgram::combine(Worker& worker, const Step& step, int64_t blocks) const {
-  const std::byte* partials = worker.partials;
-  for (uint32_t r : reduces_) {
-    if (steps_[r].dst == step.dst) break;
-    partials += steps_[r].size * rows_ * blocks;
-  }
+  const std::byte* partials = partials_of(worker, step, blocks);
   std::byte* out = worker.memory + step.slot;
   worker.value(step.dst) = out;
   const int64_t rows = worker.row.count;
