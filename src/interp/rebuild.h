@@ -31,8 +31,8 @@ Value replaced(const Value& v, std::vector<Value> with);
 }  // namespace parts
 
 /// Replaces leaves: `leaf(const Value& part, Value& with)` is asked about everything without parts, and about texts after
-/// their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in which nothing changes stay the same objects, and what is
-/// shared is looked at once and stays shared. Returns whether anything changed.
+/// their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in which nothing
+/// changes stay the same objects, and what is shared is looked at once and stays shared. Returns whether anything changed.
 template <class Leaf>
 bool rebuild(Value& value, Leaf&& leaf) {
   struct Level {
