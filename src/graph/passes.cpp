@@ -216,13 +216,18 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   return copier.finish();
 }
 
-Graph spell_out(const Graph& graph) {
+Graph spell_out(Graph graph) {
+  const auto is_short = [&](NodeId id) {
+    const Node& node = graph[id];
+    return !node.is_input && node.op == Op::logsumexp && reduced_count(node) <= kReduceBlock;
+  };
+  NodeId first = 0;
+  while (first < graph.size() && !is_short(first)) ++first;
+  if (first == graph.size()) return graph;
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    const bool is_short = !node.is_input && node.op == Op::logsumexp && reduced_count(node) <= kReduceBlock;
-    if (is_short) spell_out_logsumexp(graph, id, copier);
-    else copier.keep(id, node.args);
+    if (is_short(id)) spell_out_logsumexp(graph, id, copier);
+    else copier.keep(id, graph[id].args);
   }
   return copier.finish();
 }

@@ -17,7 +17,7 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated 
 
 /// A logsumexp over no more than a block of the numerics law becomes the ops that the law makes it of, so that every
 /// template runs it, and it shares what other ops compute of its rows. Extents must be numbers.
-Graph spell_out(const Graph& graph);
+Graph spell_out(Graph graph);
 
 /// Exact rewrites only (bit for bit, NaNs and signed zeros included): constants become scalar operands, copies
 /// that change nothing and multiplications or divisions by one go.

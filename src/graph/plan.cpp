@@ -309,7 +309,9 @@ Plan compile(Graph graph, const CompileLog* log) {
     log_lines(log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, place));
   });
   verify_in_debug(graph);
-  graph = simplify(spell_out(graph));
+  graph = spell_out(std::move(graph));
+  verify_in_debug(graph);
+  graph = simplify(graph);
   verify_in_debug(graph);
   Plan plan;
   plan.graph = std::move(graph);

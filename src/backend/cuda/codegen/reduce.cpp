@@ -76,7 +76,9 @@ class ReduceWriter {
     return Reduction(instr);
   }
 
-  std::string accumulator(Reg r) const { return fmt::format("a{}{}", r, form_.width > 1 ? "[v]" : ""); }
+  /// What `name` is of one of a thread's columns.
+  std::string of_column(const std::string& name) const { return form_.width > 1 ? name + "[v]" : name; }
+  std::string accumulator(Reg r) const { return of_column(fmt::format("a{}", r)); }
   int kept_loop() const { return kernel_.kept.rank() - 1; }
   bool is_wide(const Instr& instr) const { return form_.width > 1 && lies_along(kernel_, instr, kept_loop()); }
 
@@ -305,7 +307,7 @@ class ReduceWriter {
   /// The results f_<name> of a thread's columns: in lane 0, and in shared memory.
   void emit_column_fold(StageWriter& writer, const Reduction& reduction, const std::string& name) {
     const char* type = type_of(reduction.partial_dtype());
-    const std::string own = name + (form_.width > 1 ? "[v]" : "");
+    const std::string own = of_column(name);
     writer.line("const auto lanes_{} = reinterpret_cast<{} (*)[{}]>(shared);", name, type, form_.columns() + 1);
     writer.line("{} f_{}[{}];", type, name, form_.width);
     each_column(writer, [&] {

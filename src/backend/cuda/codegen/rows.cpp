@@ -74,20 +74,14 @@ class RowsWriter {
 
   // ---- The form ----------------------------------------------------------------------------------------
 
-  /// Neighbours at a time, so that a warp reads more at once: two where elements are short; of others as many as leave room
-  /// for what is kept.
+  /// Two neighbours at a time, so that a warp reads more at once, where elements are short or there is room for what is kept.
   int access_width() const {
     const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
       return lies_along(kernel_, instr, inner_loop()) && size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
     });
-    int width = short_elements ? 2 : 1;
-    const bool has_room = passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1);
-    if (rows_ >= kFewRows && has_room) width = 2;
-    const auto fits = [&] {
-      return length_ % width == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % width == 0 && allows_wide(kernel_, inner_loop(), width);
-    };
-    while (width > 1 && !fits()) width /= 2;
-    return width;
+    const bool has_room = rows_ >= kFewRows && (passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1));
+    return (short_elements || has_room) && length_ % 2 == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 &&
+                   allows_wide(kernel_, inner_loop(), 2) ? 2 : 1;
   }
 
   /// That a thread of this form would spend on kept values.
