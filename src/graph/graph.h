@@ -37,6 +37,7 @@ struct Node {
   uint32_t order = 0;               // position in the program: errors and effects are ordered by it
 
   const OpDef& def() const { return op_def(op); }
+  bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
 };
 
 /// What a region gives back: a node's output, seen through a layout.

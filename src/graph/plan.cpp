@@ -129,7 +129,7 @@ int64_t last_fallible(const Plan& plan) {
     for (uint32_t k : plan.launches[launch]) {
       if (plan.kernels[k].kind == Template::op) return static_cast<int64_t>(launch);
       for (NodeId id : plan.kernels[k].nodes) {
-        if (plan.graph[id].def().fallible) return static_cast<int64_t>(launch);
+        if (plan.graph[id].may_fail()) return static_cast<int64_t>(launch);
       }
     }
   }
@@ -167,6 +167,7 @@ bool may_take_over(const Plan& plan, const Users& users, uint32_t in, uint32_t o
 }
 
 void find_donors(Plan& plan) {
+  for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
   const Users users = find_users(plan);
@@ -278,6 +279,14 @@ void log_fusion(const CompileLog& log, const Plan& plan, const Fusion& fusion) {
 }
 
 }  // namespace
+
+bool needs_success(const Plan& plan, const Kernel& kernel) {
+  if (!plan.may_fail) return false;
+  return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [&](uint32_t b) {
+    const Buffer& buffer = plan.buffers[b];
+    return buffer.kind == Buffer::Kind::output && buffer.index < plan.donors.size() && !plan.donors[buffer.index].empty();
+  });
+}
 
 std::string dump(const Kernel& kernel) {
   std::string text = fmt::format("{} {} kept {} reduced {}\n", name_of(kernel.kind), kernel.name, to_string(kernel.kept),

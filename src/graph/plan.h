@@ -37,9 +37,15 @@ struct Plan {
   std::vector<std::vector<uint32_t>> launches;
   std::vector<PlanOutput> outputs;
   uint64_t arena_bytes = 0;
-  /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation).
+  /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation). Such outputs are
+  /// written after all that may fail.
   std::vector<std::vector<uint32_t>> donors;
+  bool may_fail = false;           // on elements' values
 };
+
+/// Whether the kernel may only run if nothing before it has failed: it may write over an input, and a plan that failed must
+/// have left its inputs as they were.
+bool needs_success(const Plan& plan, const Kernel& kernel);
 
 struct CompileLog {
   const SourceMap* sources = nullptr;

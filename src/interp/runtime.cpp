@@ -167,7 +167,7 @@ class EngineRuntime final : public Runtime, private Ops {
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
     if (trace()) trace()->check_limits();
     // An error that only elements show must be raised here if somebody would catch it here.
-    if (trace() && op.fallible && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {
+    if (trace() && may_fail(op, result.dtype) && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {
       give_up("an op in a try may fail on its elements");
     }
     if (op.op == Op::to_device) return move(operands[0].tensor, attrs);

@@ -158,6 +158,11 @@ struct OpDef {
   void (*vjp)(VjpCall&) = nullptr;
 };
 
+/// Whether a call with such a result may fail on its elements' values: floats are divided by zero, too.
+inline bool may_fail(const OpDef& op, DType result) {
+  return op.fallible && (op.op_class != OpClass::elementwise || !is_float(result));
+}
+
 const OpDef& op_def(Op op);
 /// All rows, in order of Op.
 std::span<const OpDef> op_table();

@@ -61,6 +61,7 @@ namespace tsl::cuda {
   X(cuGraphAddMemcpyNode)            \
   X(cuGraphAddMemsetNode)            \
   X(cuGraphAddChildGraphNode)        \
+  X(cuGraphAddEventRecordNode)       \
   X(cuGraphInstantiate)              \
   X(cuGraphExecKernelNodeSetParams)  \
   X(cuGraphExecMemcpyNodeSetParams)  \

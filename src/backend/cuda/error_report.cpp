@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "backend/cuda/memory.h"
+#include "base/error.h"
 
 namespace tsl::cuda {
 
@@ -38,8 +39,16 @@ void ErrorReport::clear() {
 
 CUdeviceptr ErrorReport::cell() const { return address_of(cell_->data()); }
 
+void ErrorReport::forget() noexcept {
+  try {
+    device_.synchronize();
+    take();
+  } catch (const tsl::Failure&) {
+    // The device itself has failed: what is asked of it next says so.
+  }
+}
+
 graph::RunError ErrorReport::take() {
-  device_.synchronize();
   graph::RunError error;
   if (const volatile Failure& failure = *mirror_; failure.order != kNone) {
     error.order = failure.order;

@@ -18,8 +18,10 @@ class ErrorReport {
 
   /// What kernels are given.
   CUdeviceptr cell() const;
-  /// Waits for all work; the first failure since the last call, or none.
+  /// The first failure since the last call, or none. All that may report one must have run.
   graph::RunError take();
+  /// Waits for all work and drops what it reported.
+  void forget() noexcept;
 
  private:
   struct Failure;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "backend/cuda/codegen/op.h"
+#include "backend/cuda/dependencies.h"
 #include "backend/cuda/product.h"
 #include "backend/cuda/program.h"
 #include "backend/cuda/sequence.h"
@@ -66,7 +68,8 @@ struct Ready {
 
 /// One launch of the plan: kernels, or a product.
 struct Unit {
-  const std::vector<uint32_t>& launch;
+  uint32_t launch = 0;
+  uint32_t calls = 1;
   std::optional<PlanProduct> product;
   Ready wide, narrow;                // narrow: loaded when first needed
   const Ready* chosen = nullptr;     // for the present run
@@ -82,23 +85,28 @@ struct Step {
 
 class ProductWork : public LibraryWork {
  public:
-  ProductWork(Matmul& matmul, const Product& product) : matmul_(matmul), product_(product) {}
-  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(product_, at[0], at[1], at[2]); }
+  ProductWork(Matmul& matmul, const Product& product, uint32_t workspace)
+      : matmul_(matmul), product_(product), workspace_(workspace) {
+    matmul_.take_workspace(workspace);
+  }
+  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(product_, at[0], at[1], at[2], workspace_); }
   bool can_record(const std::vector<uint64_t>& at) override { return matmul_.can_record(product_, at[0], at[1], at[2]); }
 
  private:
   Matmul& matmul_;
   Product product_;
+  uint32_t workspace_;
 };
 
 class CudaExecutable : public graph::Executable {
  public:
   CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
-    for (const Kernel& kernel : plan_.kernels) {
-      const bool is_generated = kernel.kind != graph::Template::op || has_generated_kernels(kernel, plan_);
-      for (graph::NodeId id : kernel.nodes) may_fail_ |= is_generated && plan_.graph[id].def().fallible;
+    uses_.resize(plan_.launches.size());
+    for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
+    const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
+    for (const Step& step : steps_) {
+      if (step.sequence) link_calls(before, step);
     }
-    for (const std::vector<uint32_t>& launch : plan_.launches) add_launch(launch);
     load_all();
   }
 
@@ -118,8 +126,9 @@ class CudaExecutable : public graph::Executable {
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
       error = run_steps(symbols);
-      if (!error && may_fail_) error = gpu_.errors.take();
+      if (reporting_) error = std::min(error, reported(error), [](const RunError& a, const RunError& b) { return a.order < b.order; });
     } catch (...) {
+      if (reporting_) gpu_.errors.forget();
       release();
       throw;
     }
@@ -129,13 +138,14 @@ class CudaExecutable : public graph::Executable {
   }
 
  private:
-  void add_launch(const std::vector<uint32_t>& launch) {
-    std::optional<PlanProduct> product = product_of(plan_.kernels[launch[0]]);
-    const bool is_apart = is_op(plan_, launch) && !product;
+  void add_launch(uint32_t launch) {
+    const std::vector<uint32_t>& kernels = plan_.launches[launch];
+    std::optional<PlanProduct> product = product_of(plan_.kernels[kernels[0]]);
+    const bool is_apart = is_op(plan_, kernels) && !product;
     if (is_apart || steps_.empty() || !steps_.back().sequence) steps_.emplace_back();
     Step& step = steps_.back();
     if (is_apart) {
-      step.op = launch[0];
+      step.op = kernels[0];
       takes_memory_ = true;
       return;
     }
@@ -143,16 +153,50 @@ class CudaExecutable : public graph::Executable {
     std::vector<KernelCall>& calls = step.sequence->calls();
     step.units.push_back(units_.size());
     if (product) {
+      const uint32_t workspace = products_++ % Matmul::kWorkspaces;
+      uses_[launch].workspace = workspace;
       calls.emplace_back();
       calls.back().name = "a product";
-      calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product());
-      units_.push_back({launch, std::move(product), {}, {}});
+      calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product(), workspace);
+      units_.push_back({launch, 1, std::move(product), {}, {}});
       return;
     }
-    LaunchStages stages = stages_of(plan_, launch, true);
+    LaunchStages stages = stages_of(plan_, kernels, true);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
-    calls.resize(calls.size() + stages.stages.size());
-    units_.push_back({launch, {}, {std::move(stages.stages), {}}, {}});
+    uses_[launch] = use_of(kernels);
+    if (uses_[launch].reports) reporting_ = step.sequence.get();
+    const auto count = static_cast<uint32_t>(stages.stages.size());
+    calls.resize(calls.size() + count);
+    units_.push_back({launch, count, {}, {std::move(stages.stages), {}}, {}});
+  }
+
+  LaunchUse use_of(const std::vector<uint32_t>& kernels) const {
+    LaunchUse use;
+    for (uint32_t k : kernels) {
+      const Kernel& kernel = plan_.kernels[k];
+      use.scratch |= kernel.kind != graph::Template::pointwise;  // perhaps only where accesses are not wide
+      use.needs_success |= graph::needs_success(plan_, kernel);
+      for (graph::NodeId id : kernel.nodes) use.reports |= plan_.graph[id].may_fail();
+    }
+    return use;
+  }
+
+  /// Tells the calls of a step what they come after: within a launch, the one before.
+  void link_calls(const std::vector<std::vector<uint32_t>>& before, const Step& step) {
+    std::vector<KernelCall>& calls = step.sequence->calls();
+    std::unordered_map<uint32_t, uint32_t> last_of;  // call of a launch in this step
+    uint32_t call = 0;
+    for (size_t u : step.units) {
+      const uint32_t launch = units_[u].launch;
+      for (uint32_t b : before[launch]) {
+        if (const auto at = last_of.find(b); at != last_of.end()) calls[call].after.push_back(at->second);
+      }
+      for (uint32_t stage = 0; stage < units_[u].calls; ++stage, ++call) {
+        if (stage > 0) calls[call].after.push_back(call - 1);
+        calls[call].reports = uses_[launch].reports;
+      }
+      if (units_[u].calls > 0) last_of[launch] = call - 1;
+    }
   }
 
   /// The product that the kernel is, if its operands can be taken as they lie.
@@ -180,7 +224,7 @@ class CudaExecutable : public graph::Executable {
   }
 
   void load_narrow(Unit& unit) {
-    LaunchStages stages = stages_of(plan_, unit.launch, false);
+    LaunchStages stages = stages_of(plan_, plan_.launches[unit.launch], false);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     std::vector<KernelSource> sources;
     for (const Stage& stage : stages.stages) sources.push_back({stage.name, stage.source});
@@ -203,6 +247,13 @@ class CudaExecutable : public graph::Executable {
       }
       step.sequence->prepare();
     }
+  }
+
+  /// What kernels reported. The device may still be at work on what comes after the last of those that can.
+  RunError reported(const RunError& of_an_op) {
+    if (of_an_op) gpu_.device.synchronize();
+    else reporting_->wait_for_reports();
+    return gpu_.errors.take();
   }
 
   RunError run_steps(std::span<const Scalar> symbols) {
@@ -295,10 +346,12 @@ class CudaExecutable : public graph::Executable {
   Plan plan_;
   graph::PlanMemory memory_;
   std::vector<Unit> units_;
+  std::vector<LaunchUse> uses_;          // by launch
+  uint32_t products_ = 0;
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
-  bool may_fail_ = false;
+  KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
   bool takes_memory_ = false;
 };
 

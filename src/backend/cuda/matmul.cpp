@@ -216,7 +216,7 @@ void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
 // ---- Products ----
 
 struct Matmul::State {
-  State(Device& on, Allocator& allocator) : device(on), workspace(allocator.allocate(kWorkspace)) {
+  State(Device& on, Allocator& from) : device(on), allocator(from) {
     blas.check(blas.cublasLtCreate(&handle), "starting");
     const size_t number = blas.cublasLtGetVersion();
     version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
@@ -247,8 +247,14 @@ struct Matmul::State {
     }
   }
 
+  CUdeviceptr workspace(uint32_t which) {
+    if (!workspaces[which]) workspaces[which] = allocator.allocate(kWorkspace);
+    return address_of(workspaces[which]->data());
+  }
+
   Device& device;
-  Ref<Storage> workspace;
+  Allocator& allocator;
+  Ref<Storage> workspaces[kWorkspaces];
   Blas blas;
   cublasLtHandle_t handle = nullptr;
   std::string version;
@@ -274,14 +280,16 @@ void Matmul::for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b,
   }
 }
 
-void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, uint32_t workspace) {
   if (product.m == 0 || product.n == 0) return;
   if (product.k == 0) return state_->zero(product, c);
   for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
     state_->problem(part, pa, pb, pc)
-        .run(state_->handle, pa, pb, pc, address_of(state_->workspace->data()), state_->device.stream());
+        .run(state_->handle, pa, pb, pc, state_->workspace(workspace), state_->device.stream());
   });
 }
+
+void Matmul::take_workspace(uint32_t workspace) { state_->workspace(workspace); }
 
 bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
   bool can = true;

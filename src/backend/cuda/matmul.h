@@ -34,13 +34,17 @@ struct Product {
 /// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
 class Matmul {
  public:
-  /// Opens cuBLASLt; fails (device) if it is not installed. The workspace comes from the allocator and is kept.
+  /// Opens cuBLASLt; fails (device) if it is not installed. Workspaces come from the allocator and are kept.
   Matmul(Device& device, Allocator& allocator);
   ~Matmul();
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+  /// Products that may run at the same time must be told different workspaces, of kWorkspaces.
+  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, uint32_t workspace = 0);
+  static constexpr uint32_t kWorkspaces = 2;
+  /// Takes the memory of a workspace, if run() has not yet.
+  void take_workspace(uint32_t workspace);
   /// Finds the algorithm and makes the descriptors, without running.
   void prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
   /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).

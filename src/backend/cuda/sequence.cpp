@@ -28,7 +28,20 @@ CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& p
 
 }  // namespace
 
-KernelSequence::~KernelSequence() { destroy(); }
+KernelSequence::~KernelSequence() {
+  destroy();
+  if (reported_) device_.driver().cuEventDestroy(reported_);
+}
+
+void KernelSequence::wait_for_reports() const {
+  if (reported_) device_.check(device_.driver().cuEventSynchronize(reported_), "waiting for the GPU");
+}
+
+/// The calls up to the last one that reports; 0 if none does.
+size_t KernelSequence::end_of_reports() const {
+  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), [](const KernelCall& call) { return call.reports; });
+  return static_cast<size_t>(calls_.rend() - last);
+}
 
 void KernelSequence::destroy() {
   if (executable_) device_.driver().cuGraphExecDestroy(executable_);
@@ -66,26 +79,35 @@ void KernelSequence::launch() {
 }
 
 void KernelSequence::launch_each() {
-  for (KernelCall& call : calls_) {
-    if (call.library) {
-      call.library->enqueue(call.values);
-      ++device_.counters().kernel_launches;
-      continue;
-    }
-    std::vector<void*> pointers = pointers_to(call);
-    Launch launch;
-    launch.function = call.function;
-    std::copy(call.grid, call.grid + 2, launch.grid);
-    std::copy(call.block, call.block + 2, launch.block);
-    device_.launch(launch, pointers.data(), call.name);
+  const Driver& driver = device_.driver();
+  const size_t end = end_of_reports();
+  if (end > 0 && !reported_) driver.check(driver.cuEventCreate(&reported_, CU_EVENT_DISABLE_TIMING), "making an event");
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    launch(calls_[i]);
+    if (i + 1 == end) driver.check(driver.cuEventRecord(reported_, device_.stream()), "recording an event");
   }
   has_run_ = true;
+}
+
+void KernelSequence::launch(KernelCall& call) {
+  if (call.library) {
+    call.library->enqueue(call.values);
+    ++device_.counters().kernel_launches;
+    return;
+  }
+  std::vector<void*> pointers = pointers_to(call);
+  Launch launch;
+  launch.function = call.function;
+  std::copy(call.grid, call.grid + 2, launch.grid);
+  std::copy(call.block, call.block + 2, launch.block);
+  device_.launch(launch, pointers.data(), call.name);
 }
 
 void KernelSequence::instantiate() {
   const Driver& driver = device_.driver();
   driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
   for (KernelCall& call : calls_) nodes_.push_back(add_node(call));
+  if (reported_) add_event();
   driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
   for (KernelCall& call : calls_) call.is_sent = true;
 }
@@ -110,18 +132,28 @@ class Recorded {
 
 CUgraphNode KernelSequence::add_node(KernelCall& call) {
   const Driver& driver = device_.driver();
-  const CUgraphNode* before = nodes_.empty() ? nullptr : &nodes_.back();
-  const size_t count = nodes_.empty() ? 0 : 1;
+  std::vector<CUgraphNode> after;
+  for (uint32_t before : call.after) after.push_back(nodes_[before]);
   CUgraphNode node = nullptr;
   if (call.library) {
     const Recorded recorded(device_, call);
-    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, before, count, recorded.graph()), "adding to a graph");
+    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph()), "adding to a graph");
   } else {
     std::vector<void*> pointers = pointers_to(call);
     const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
-    driver.check(driver.cuGraphAddKernelNode(&node, graph_, before, count, &params), "adding to a graph");
+    driver.check(driver.cuGraphAddKernelNode(&node, graph_, after.data(), after.size(), &params), "adding to a graph");
   }
   return node;
+}
+
+/// Nothing waits for the event but the host.
+void KernelSequence::add_event() {
+  std::vector<CUgraphNode> after;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (calls_[i].reports) after.push_back(nodes_[i]);
+  }
+  CUgraphNode node = nullptr;
+  device_.check(device_.driver().cuGraphAddEventRecordNode(&node, graph_, after.data(), after.size(), reported_), "adding to a graph");
 }
 
 void KernelSequence::patch() {

@@ -1,4 +1,4 @@
-// Kernels and work of libraries in order, launched as one CUDA graph. A graph launch costs the host less than a kernel
+// Kernels and work of libraries, launched as one CUDA graph: what need not come after each other may run at the same time. A graph launch costs the host less than a kernel
 // launch does, and between runs only what changed is patched: pointers, sizes, numbers.
 //
 //   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
@@ -34,6 +34,8 @@ struct KernelCall {
   std::vector<uint64_t> values;   // each parameter begins a word of its own
   bool is_sent = false;           // the instantiated graph has it as it is; whoever changes anything says so here
   bool is_table = false;          // all values are one parameter
+  bool reports = false;           // wait_for_reports() waits for it
+  std::vector<uint32_t> after;    // calls of the sequence, all before this one, that must have run
   std::shared_ptr<LibraryWork> library;  // null for a kernel
 };
 
@@ -45,9 +47,11 @@ class KernelSequence {
   KernelSequence(const KernelSequence&) = delete;
   KernelSequence& operator=(const KernelSequence&) = delete;
 
-  /// The calls, in order. Their number and the number of their parameters must not change once launched. What is changed
-  /// must be marked as not sent.
+  /// The calls, in an order that they can be launched in one by one. Once launched, only their functions and values may
+  /// change, and what is changed must be marked as not sent.
   std::vector<KernelCall>& calls() { return calls_; }
+  /// Waits for the last launch's calls that report.
+  void wait_for_reports() const;
   /// Makes the graph, or brings it up to date: all that may fail for want of memory.
   void prepare();
   /// Launches them all on the device's stream. They have been prepared as they are now.
@@ -55,8 +59,11 @@ class KernelSequence {
 
  private:
   void launch_each();
+  void launch(KernelCall& call);
   void instantiate();
   CUgraphNode add_node(KernelCall& call);
+  void add_event();
+  size_t end_of_reports() const;
   void patch();
   void patch(CUgraphNode node, KernelCall& call);
   void destroy();
@@ -64,7 +71,8 @@ class KernelSequence {
   Device& device_;
   const bool as_graph_;
   std::vector<KernelCall> calls_;
-  std::vector<CUgraphNode> nodes_;
+  CUevent reported_ = nullptr;           // null before the first launch, and if no call reports
+  std::vector<CUgraphNode> nodes_;       // of the calls
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;
   bool has_run_ = false;

@@ -62,8 +62,8 @@ class PassPlanner {
     Pass last;
     for (Reg r = 0; r < size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      const bool may_fail = instr.kind == Instr::Kind::gather || op_def(instr.op).fallible;
-      if (is_full(instr) && (!defines(instr) || (may_fail && !computed[r]))) last.targets.push_back(r);
+      const bool is_checked = instr.kind == Instr::Kind::gather || may_fail(op_def(instr.op), instr.dtype);
+      if (is_full(instr) && (!defines(instr) || (is_checked && !computed[r]))) last.targets.push_back(r);
     }
     if (!last.targets.empty()) add(std::move(last), computed);
   }

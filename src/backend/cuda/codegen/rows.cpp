@@ -21,6 +21,8 @@ constexpr int kResidentThreads = 1024;
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxSharedPartials = 256;
+// Elements of a thread that are loaded before any is stored, and 32-bit registers for what waits to be stored.
+constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
 
 /// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by the
 /// groups in turn, in `rounds`.
@@ -192,20 +194,10 @@ class RowsWriter {
       writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
       writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
     }
-    for (Reg r : pass.targets) {
-      const Instr& instr = kernel_.program[r];
-      if (!defines(instr) && is_wide(instr)) writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
-    }
     writer_.line("#pragma unroll");
     writer_.open("for (int v = 0; v < {}; ++v)", form_.lanes.width);
     emit_element(pass, "(e + v)", "v");
     writer_.close();
-    for (Reg r : pass.targets) {
-      const Instr& instr = kernel_.program[r];
-      if (!defines(instr) && is_wide(instr)) {
-        writer_.line("store_wide({} + {}, wide{});", writer_.buffer(instr.buffer), writer_.place(instr.map, first), r);
-      }
-    }
   }
 
   Position position(const std::string& element) {
@@ -224,15 +216,37 @@ class RowsWriter {
       if (is_wide(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
       else writer_.emit(r, at, form_.lanes.width == 1 && !(form_.keeps && passes_.kept[r]));
     }
-    for (Reg r : pass.targets) {
-      const Instr& instr = kernel_.program[r];
-      if (defines(instr)) continue;
-      if (is_wide(instr)) writer_.line("wide{}[v] = {};", r, writer_.reg(instr.a));
-      else writer_.emit_store(instr, at);
-    }
+    for (Reg r : stores(pass)) writer_.line("late{}[turn - batch][{}] = {};", r, among, writer_.reg(kernel_.program[r].a));
     for (Reg r : pass.reduces) {
       writer_.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer_.reg(kernel_.program[r].a), element, "turn", among));
     }
+  }
+
+  /// What emit_element has set aside.
+  void emit_late_stores(const Pass& pass) {
+    const Position first = position("e");
+    std::vector<Reg> scattered;
+    for (Reg r : stores(pass)) {
+      const Instr& instr = kernel_.program[r];
+      if (!is_wide(instr)) scattered.push_back(r);
+      else writer_.line("store_wide({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer), writer_.place(instr.map, first), r);
+    }
+    if (form_.lanes.width == 1) {
+      for (Reg r : scattered) writer_.emit_store(kernel_.program[r], first, fmt::format("late{}[turn - batch][0]", r));
+      return;
+    }
+    if (scattered.empty()) return;
+    writer_.line("#pragma unroll");
+    writer_.open("for (int v = 0; v < {}; ++v)", form_.lanes.width);
+    const Position at = position("(e + v)");
+    for (Reg r : scattered) writer_.emit_store(kernel_.program[r], at, fmt::format("late{}[turn - batch][v]", r));
+    writer_.close();
+  }
+
+  std::vector<Reg> stores(const Pass& pass) const {
+    std::vector<Reg> out;
+    std::copy_if(pass.targets.begin(), pass.targets.end(), std::back_inserter(out), [&](Reg r) { return !defines(kernel_.program[r]); });
+    return out;
   }
 
   // ---- Passes ------------------------------------------------------------------------------------------
@@ -248,24 +262,16 @@ class RowsWriter {
   /// A thread's elements among those from `first` to `end`.
   void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
     if (form_.keeps || hold_block(kernel_, pass.reduces)) return emit_kept_turns(pass, first, end);
-    const int64_t lane_turns = kReduceLanes / (form_.lanes.threads * form_.lanes.width);  // then the lanes are the first again
+    const int64_t step = form_.lanes.threads * form_.lanes.width;
+    const int64_t lane_turns = kReduceLanes / step;  // then the lanes are the first again
+    const int64_t turns = stores(pass).empty() ? lane_turns : kTurnsAtOnce;
     writer_.line("Index from{} = {};", pass_, first);
-    writer_.line("#pragma unroll {}", 8 / lane_turns);
-    writer_.open("for (; from{0} + {1} <= {2}; from{0} += {1})", pass_, kReduceLanes, end);
-    emit_lane_turns(pass, lane_turns, "");
+    if (turns == lane_turns) writer_.line("#pragma unroll {}", kTurnsAtOnce / lane_turns);
+    writer_.open("for (; from{0} + {1} <= {2}; from{0} += {1})", pass_, turns * step, end);
+    emit_all_turns(pass, turns, fmt::format("from{}", pass_), "");
     writer_.close();
-    writer_.open("if (from{} < {})", pass_, end);
-    emit_lane_turns(pass, lane_turns, fmt::format("if (e < {}) ", end));
-    writer_.close();
-  }
-
-  void emit_lane_turns(const Pass& pass, int64_t lane_turns, const std::string& condition) {
-    writer_.line("#pragma unroll");
-    writer_.open("for (int turn = 0; turn < {}; ++turn)", lane_turns);
-    emit_element_index(fmt::format("from{}", pass_));
-    writer_.open("{}", condition);
-    emit_elements(pass);
-    writer_.close();
+    writer_.open("for (; from{0} < {1}; from{0} += {2})", pass_, end, kReduceLanes);
+    emit_all_turns(pass, lane_turns, fmt::format("from{}", pass_), fmt::format("if (e < {}) ", end));
     writer_.close();
   }
 
@@ -275,23 +281,42 @@ class RowsWriter {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     if (blocks_ <= 1) {
       const std::string condition = length_ % step == 0 ? "" : fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
-      return emit_kept_block(pass, first, condition);
+      return emit_all_turns(pass, form_.turns, first, condition);
     }
     const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % form_.groups == 0;
-    if (is_whole) return emit_kept_block(pass, first, "");
+    if (is_whole) return emit_all_turns(pass, form_.turns, first, "");
     writer_.open("if (left >= {})", kReduceBlock);
-    emit_kept_block(pass, first, "");
+    emit_all_turns(pass, form_.turns, first, "");
     writer_.otherwise();
-    emit_kept_block(pass, first, fmt::format("if (e < {}) ", end));
+    emit_all_turns(pass, form_.turns, first, fmt::format("if (e < {}) ", end));
     writer_.close();
   }
 
-  void emit_kept_block(const Pass& pass, const std::string& first, const std::string& condition) {
+  /// So many turns from `first` on, unrolled. A load cannot go before a store that may be to the same place, for all the
+  /// compiler knows; so the stores of a batch of turns come after all its loads.
+  void emit_all_turns(const Pass& pass, int64_t turns, const std::string& first, const std::string& condition) {
+    const std::vector<Reg> late = stores(pass);
+    if (late.empty()) return emit_loop(turns, "0", turns, first, condition, [&] { emit_elements(pass); });
+    int64_t words = 0;
+    for (Reg r : late) words += std::max<int64_t>(static_cast<int64_t>(size_of(kernel_.program[r].dtype)) / 4, 1) * form_.lanes.width;
+    const int64_t batch = std::clamp<int64_t>(kLateWords / words, 1, std::min(turns, kTurnsAtOnce));
     writer_.line("#pragma unroll");
-    writer_.open("for (int turn = 0; turn < {}; ++turn)", form_.turns);
+    writer_.open("for (int batch = 0; batch < {}; batch += {})", turns, batch);
+    for (Reg r : late) writer_.line("{} late{}[{}][{}];", type_of(kernel_.program[r].dtype), r, batch, form_.lanes.width);
+    emit_loop(batch, "batch", turns, first, condition, [&] { emit_elements(pass); });
+    emit_loop(batch, "batch", turns, first, condition, [&] { emit_late_stores(pass); });
+    writer_.close();
+  }
+
+  /// A loop over `count` turns from `from` on, of `turns` in all.
+  template <class Emit>
+  void emit_loop(int64_t count, const std::string& from, int64_t turns, const std::string& first, const std::string& condition, Emit&& emit) {
+    writer_.line("#pragma unroll");
+    writer_.open("for (int turn = {0}; turn < {0} + {1}; ++turn)", from, count);
+    if (turns % count != 0) writer_.line("if (turn >= {}) continue;", turns);
     emit_element_index(first);
     writer_.open("{}", condition);
-    emit_elements(pass);
+    emit();
     writer_.close();
     writer_.close();
   }

@@ -34,6 +34,9 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
   }
 }
 
+/// Whether a kernel before this one reported a failure.
+__device__ __forceinline__ bool has_failed(const ErrorCell* cell) { return cell->first.order != ~0u; }
+
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 

@@ -272,8 +272,7 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::map: {
       std::string args;
       for (Reg operand : operands(i)) args += (args.empty() ? "" : ", ") + reg(operand);
-      const bool divides = op_def(i.op).fallible && !is_float(i.operand_dtype);
-      if (divides) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+      if (may_fail(op_def(i.op), i.operand_dtype)) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       if (i.op == Op::cast) line("{} = s_cast<{}>({});", target, type_of(i.dtype), args);
       else line("{} = {}{}({});", target, is_called(i) ? "called_" : "s_", op_def(i.op).name, args);
       break;
@@ -306,8 +305,8 @@ std::string StageWriter::generated(const Instr& i, const Position& at) {
   return fmt::format("random_{}<{}>({}, {})", kind, type_of(i.dtype), stream, index);
 }
 
-void StageWriter::emit_store(const Instr& store, const Position& at) {
-  line("{}[{}] = {};", buffer(store.buffer), place(store.map, at), reg(store.a));
+void StageWriter::emit_store(const Instr& store, const Position& at, const std::string& value) {
+  line("{}[{}] = {};", buffer(store.buffer), place(store.map, at), value);
 }
 
 // ---- The stage -----------------------------------------------------------------------------------------
@@ -324,6 +323,8 @@ std::string StageWriter::header() const {
 
 Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y) {
   Stage stage;
+  // The device goes on after a failure, until the host hears of it.
+  if (graph::needs_success(plan_, kernel_)) body_ = fmt::format("  if (has_failed({})) return;\n", error_cell()) + body_;
   const std::string text = fmt::format("({}) {{\n  const unsigned block_x = blockIdx.x;\n{}}}\n", fmt::join(parameters_, ", "), body_);
   std::string readable = kernel_.name.empty() ? "copy" : kernel_.name;
   if (!suffix.empty()) readable += "_" + suffix;

@@ -66,7 +66,8 @@ class StageWriter {
   /// The value of an instruction (load, scalar, map, gather, generate) as statements that assign its register.
   /// `declare`: whether the register is declared here.
   void emit(graph::Reg r, const Position& at, bool declare);
-  void emit_store(const graph::Instr& store, const Position& at);
+  void emit_store(const graph::Instr& store, const Position& at) { emit_store(store, at, reg(store.a)); }
+  void emit_store(const graph::Instr& store, const Position& at, const std::string& value);
 
   /// The stage. `bounds`: threads a block.
   Stage finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y);
