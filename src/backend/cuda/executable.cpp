@@ -126,7 +126,7 @@ class CudaExecutable : public graph::Executable {
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
       error = run_steps(symbols);
-      if (reporting_) error = std::min(error, reported(error), [](const RunError& a, const RunError& b) { return a.order < b.order; });
+      if (reporting_) error = first_of(error, reported(error));
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
       release();
@@ -181,21 +181,26 @@ class CudaExecutable : public graph::Executable {
     return use;
   }
 
-  /// Tells the calls of a step what they come after: within a launch, the one before.
+  /// Tells the calls of a step what they come after: within a launch, the one before. Launches of nothing have no calls,
+  /// so what comes after one comes after what that does.
   void link_calls(const std::vector<std::vector<uint32_t>>& before, const Step& step) {
     std::vector<KernelCall>& calls = step.sequence->calls();
-    std::unordered_map<uint32_t, uint32_t> last_of;  // call of a launch in this step
+    std::unordered_map<uint32_t, std::vector<uint32_t>> ends;  // of the step's launches: the calls to come after
     uint32_t call = 0;
     for (size_t u : step.units) {
-      const uint32_t launch = units_[u].launch;
-      for (uint32_t b : before[launch]) {
-        if (const auto at = last_of.find(b); at != last_of.end()) calls[call].after.push_back(at->second);
+      const Unit& unit = units_[u];
+      std::vector<uint32_t> after;
+      for (uint32_t b : before[unit.launch]) {
+        const std::vector<uint32_t>& end = ends[b];
+        after.insert(after.end(), end.begin(), end.end());
       }
-      for (uint32_t stage = 0; stage < units_[u].calls; ++stage, ++call) {
-        if (stage > 0) calls[call].after.push_back(call - 1);
-        calls[call].reports = uses_[launch].reports;
+      std::sort(after.begin(), after.end());
+      after.erase(std::unique(after.begin(), after.end()), after.end());
+      for (uint32_t stage = 0; stage < unit.calls; ++stage, ++call) {
+        calls[call].after = std::exchange(after, {call});
+        calls[call].reports = uses_[unit.launch].reports;
       }
-      if (units_[u].calls > 0) last_of[launch] = call - 1;
+      ends[unit.launch] = std::move(after);
     }
   }
 
@@ -248,6 +253,8 @@ class CudaExecutable : public graph::Executable {
       step.sequence->prepare();
     }
   }
+
+  static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
 
   /// What kernels reported. The device may still be at work on what comes after the last of those that can.
   RunError reported(const RunError& of_an_op) {
