@@ -23,6 +23,9 @@ constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxSharedPartials = 256;
 // Elements of a thread that are loaded before any is stored, and 32-bit registers for what waits to be stored.
 constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
+// How far ahead rows are asked for. Half and twice as much are as good on an H200; with four times as much, the cache begins
+// to lose them again.
+constexpr int64_t kBytesAhead = int64_t{1} << 20;
 
 /// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by the
 /// groups in turn, in `rounds`.
@@ -51,6 +54,7 @@ class RowsWriter {
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
+      emit_prefetch();
       const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
       if (words > 0 && words <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
       declare_values();
@@ -143,6 +147,25 @@ class RowsWriter {
     row_.index = writer_.coordinates("row", extents_of(kernel_.kept), "k");
     row_.index.resize(static_cast<size_t>(kernel_.kept.rank() + kernel_.reduced.rank()), "0");
     row_.linear = "row";
+  }
+
+  /// Rows come and go in phases: they are loaded, then folded, then stored. So that the memory has no idle phases, each asks
+  /// for a row that will begin a little later. (Where a row is of several operands, enough is asked for already.)
+  void emit_prefetch() {
+    const bool has_phases = form_.keeps && blocks_ == 1 && form_.threads() > kWarp && passes_.once.size() > 1;
+    if (!has_phases || rows_ < kFewRows || kernel_.kept.rank() != 1 || kernel_.reduced.rank() != 1) return;
+    std::vector<const Instr*> rows;
+    for (const Instr& instr : kernel_.program) {
+      const bool is_row = instr.kind == Instr::Kind::load && lies_along(kernel_, instr, inner_loop());
+      if (is_row && instr.map.strides[0].hint() >= length_) rows.push_back(&instr);
+    }
+    if (rows.size() != 1) return;
+    const int64_t element = static_cast<int64_t>(size_of(rows[0]->dtype));
+    const std::string ahead = writer_.number("ahead", ceil_div(kBytesAhead, length_ * element));
+    Position at = row_;
+    at.index[0] = fmt::format("(row + {})", ahead);
+    writer_.line("if (lane == 0 && row + {} < {}) prefetch({} + {}, {} * {});", ahead, writer_.size(rows_),
+                 writer_.buffer(rows[0]->buffer), writer_.place(rows[0]->map, at), writer_.size(length_), element);
   }
 
   /// What is kept, and numbers of the host.
@@ -312,7 +335,7 @@ class RowsWriter {
   template <class Emit>
   void emit_loop(int64_t count, const std::string& from, int64_t turns, const std::string& first, const std::string& condition, Emit&& emit) {
     writer_.line("#pragma unroll");
-    writer_.open("for (int turn = {0}; turn < {0} + {1}; ++turn)", from, count);
+    writer_.open("for (int turn = {}; turn < {}; ++turn)", from, from == "0" ? std::to_string(count) : fmt::format("{} + {}", from, count));
     if (turns % count != 0) writer_.line("if (turn >= {}) continue;", turns);
     emit_element_index(first);
     writer_.open("{}", condition);

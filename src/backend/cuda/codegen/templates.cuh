@@ -40,6 +40,15 @@ __device__ __forceinline__ bool has_failed(const ErrorCell* cell) { return cell-
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 
+/// Asks for bytes that will be read soon, but for those before the first and after the last multiple of 16; before the loads
+/// that follow.
+__device__ __forceinline__ void prefetch(const void* from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+  const unsigned long long at = __cvta_generic_to_global(from);
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at / 16 * 16), "r"(bytes / 16 * 16) : "memory");
+#endif
+}
+
 // ---- Wide accesses ---------------------------------------------------------------------------------------------
 
 /// `from` is a multiple of the array's size.
