@@ -86,6 +86,9 @@ class Backend {
   virtual Tensor to_device(const Tensor& host) { return host; }
   /// A tensor of the device in host memory, after all that was launched; its layout may be another.
   virtual Tensor to_host(const Tensor& tensor) { return tensor; }
+  /// A tensor of another device, copied to this one without the host in between; null where there is no such way. This is the
+  /// device in use.
+  virtual Tensor from_peer(const Tensor&, Backend&) { return {}; }
   /// Called before the device is used again after another one was.
   virtual void activate() {}
   virtual Counters counters() const = 0;

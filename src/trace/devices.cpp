@@ -21,8 +21,15 @@ graph::Backend& Devices::activate(Device device) {
 }
 
 Tensor Devices::move(const Tensor& tensor, Device to) {
-  Tensor moved = to_host(tensor);  // from one GPU to another by way of the host
-  if (!to.is_host()) moved = at(to).to_device(moved);
+  Tensor moved;
+  if (!tensor.device().is_host() && !to.is_host()) {
+    graph::Backend& from = at(tensor.device());
+    moved = at(to).from_peer(tensor, from);
+  }
+  if (!moved) {
+    moved = to_host(tensor);
+    if (!to.is_host()) moved = at(to).to_device(moved);
+  }
   Layout layout = Layout::contiguous(tensor.shape());
   layout.offset = moved.layout().offset;
   return moved.with_layout(layout);

@@ -570,3 +570,23 @@ TEST_CASE("two GPUs at once", "[devices][cuda]") {
   const std::string expected = outcome(program, Tier::eager, with_gpus("cpu"));
   for (Tier tier : kTiers) CHECK(outcome(program, tier, options) == expected);
 }
+
+TEST_CASE("from one GPU to another nothing goes by the host", "[devices][cuda]") {
+  TSL_NEEDS_GPU();
+#ifdef TSL_HAS_CUDA
+  if (cuda::Driver::open()->device_count() < 2) TSL_SKIP("this machine has one GPU");
+#endif
+  EngineOptions options;
+  options.device = "cuda";
+  Session session(options);
+  CHECK(session.output(R"(
+    fn copied() = map(fn(d) = (counters(d).bytes_to_host, counters(d).bytes_to_device), ["cuda:0", "cuda:1"])
+    var x = arange(1000) * 1.0
+    x.to("cuda:1")
+    let before = copied()
+    # The memory of each turn is written anew in the next one, while copies may still be under way.
+    for i in 0..100 { x = (x + 1.0).to("cuda:1").to("cuda:0") * 1.0 }
+    let after = copied()
+    print(before == after, x[0].item(), x[999].item())
+  )") == "true 100.0 1099.0\n");
+}

@@ -14,6 +14,10 @@ class CudaBackend : public graph::Backend {
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
   Tensor to_device(const Tensor& host) override { return move_to_device(gpu_, host); }
   Tensor to_host(const Tensor& tensor) override { return move_to_host(gpu_, tensor); }
+  Tensor from_peer(const Tensor& tensor, graph::Backend& peer) override {
+    auto* const other = dynamic_cast<CudaBackend*>(&peer);
+    return other ? move_between(other->gpu_, gpu_, tensor) : Tensor();
+  }
   void activate() override { gpu_.device.make_current(); }
 
   graph::Counters counters() const override {

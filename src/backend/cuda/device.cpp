@@ -1,5 +1,7 @@
 #include "backend/cuda/device.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tsl::cuda {
@@ -88,6 +90,40 @@ void Device::copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
   if (bytes == 0) return;
   check(driver_->cuMemcpyDtoDAsync(to, from, bytes, stream_), "copying within the GPU");
   counters_.bytes_on_device += bytes;
+}
+
+void Device::copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+  if (bytes == 0) return;
+  allow_access(other);
+  wait_for(other);
+  make_current();
+  check(driver_->cuMemcpyPeerAsync(to, context_, from, other.context_, bytes, stream_), "copying from another GPU");
+  counters_.bytes_on_device += bytes;
+  other.wait_for(*this);  // it may be about to write the memory anew
+  make_current();
+}
+
+/// Where the hardware cannot, the driver copies by way of the host.
+void Device::allow_access(const Device& other) {
+  if (std::find(peers_.begin(), peers_.end(), other.context_) != peers_.end()) return;
+  int can = 0;
+  check(driver_->cuDeviceCanAccessPeer(&can, device_, other.device_), "asking whether a GPU reaches another");
+  if (can) {
+    const CUresult result = driver_->cuCtxEnablePeerAccess(other.context_, 0);
+    if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) check(result, "reaching another GPU");
+  }
+  peers_.push_back(other.context_);
+}
+
+void Device::wait_for(const Device& other) const {
+  CUevent event = nullptr;
+  other.make_current();
+  check(driver_->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "making an event");
+  CUresult result = driver_->cuEventRecord(event, other.stream_);
+  make_current();
+  if (result == CUDA_SUCCESS) result = driver_->cuStreamWaitEvent(stream_, event, 0);
+  driver_->cuEventDestroy(event);  // once it is over
+  check(result, "waiting for another GPU");
 }
 
 void Device::fill(CUdeviceptr at, unsigned char value, uint64_t bytes) {

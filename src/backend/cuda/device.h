@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/cuda/driver.h"
 #include "backend/cuda/staging.h"
@@ -15,7 +16,7 @@ namespace tsl::cuda {
 struct Counters {
   uint64_t bytes_to_device = 0;
   uint64_t bytes_to_host = 0;
-  uint64_t bytes_on_device = 0;      // copied within the device by Device::copy_on_device
+  uint64_t bytes_on_device = 0;      // copied within the device, or from another GPU
   uint64_t kernel_launches = 0;      // outside graphs; a product by cuBLASLt is one
   uint64_t graph_launches = 0;
   uint64_t graph_kernels = 0;        // launched by those
@@ -81,6 +82,9 @@ class Device {
   void copy_to_host(void* to, CUdeviceptr from, uint64_t bytes);
   /// Ordered on the stream. The ranges must not overlap.
   void copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+  /// From another GPU: after all that was asked of it before, and before all that is asked of it later. This one's context is
+  /// current, and stays it.
+  void copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
   void fill(CUdeviceptr at, unsigned char value, uint64_t bytes);
 
   /// `arguments` are pointers to the kernel's parameters.
@@ -102,6 +106,9 @@ class Device {
 
  private:
   void close() noexcept;
+  void allow_access(const Device& other);
+  /// What is asked of this device from now on waits for what has been asked of the other one.
+  void wait_for(const Device& other) const;
   void read_properties();
   Staging& staging();
   void begin_capture();
@@ -116,6 +123,7 @@ class Device {
   CUstream stream_ = nullptr;
   Properties properties_;
   Counters counters_;
+  std::vector<CUcontext> peers_;      // whose memory this device has been allowed to access
   std::unique_ptr<Staging> staging_;  // made by the first copy
 };
 

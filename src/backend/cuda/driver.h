@@ -28,6 +28,8 @@ namespace tsl::cuda {
   X(cuDeviceTotalMem)                \
   X(cuDevicePrimaryCtxRetain)        \
   X(cuDevicePrimaryCtxRelease)       \
+  X(cuDeviceCanAccessPeer)           \
+  X(cuCtxEnablePeerAccess)           \
   X(cuCtxGetCurrent)                 \
   X(cuCtxSetCurrent)                 \
   X(cuCtxSynchronize)                \
@@ -35,6 +37,7 @@ namespace tsl::cuda {
   X(cuStreamDestroy)                 \
   X(cuStreamSynchronize)             \
   X(cuStreamQuery)                   \
+  X(cuStreamWaitEvent)               \
   X(cuStreamIsCapturing)             \
   X(cuStreamBeginCapture)            \
   X(cuStreamEndCapture)              \
@@ -45,6 +48,7 @@ namespace tsl::cuda {
   X(cuMemcpyHtoDAsync)               \
   X(cuMemcpyDtoHAsync)               \
   X(cuMemcpyDtoDAsync)               \
+  X(cuMemcpyPeerAsync)               \
   X(cuMemsetD8Async)                 \
   X(cuMemsetD2D8Async)               \
   X(cuMemGetInfo)                    \

@@ -362,17 +362,6 @@ class CudaExecutable : public graph::Executable {
   bool takes_memory_ = false;
 };
 
-/// The elements that a layout can reach, as a range of its storage: first, and how many.
-std::pair<int64_t, int64_t> reached(const Layout& layout) {
-  int64_t low = 0, high = 0;
-  for (int i = 0; i < layout.rank(); ++i) {
-    if (layout.shape[i].hint() == 0) return {0, 0};
-    const int64_t far = (layout.shape[i].hint() - 1) * layout.strides[i].hint();
-    (far < 0 ? low : high) += far;
-  }
-  return {low, high - low + 1};
-}
-
 }  // namespace
 
 Gpu::Gpu(int ordinal, graph::Backend& host, const BackendOptions& options)
@@ -387,28 +376,6 @@ Matmul& Gpu::matmul() {
 std::unique_ptr<graph::Executable> prepare_plan(Gpu& gpu, Plan plan) {
   gpu.device.make_current();
   return std::make_unique<CudaExecutable>(gpu, std::move(plan));
-}
-
-Tensor move_to_device(Gpu& gpu, const Tensor& host) {
-  if (host.device().kind == tsl::Device::Kind::cuda) return host;
-  const auto [first, count] = reached(host.layout());
-  const uint64_t size = size_of(host.dtype()), bytes = static_cast<uint64_t>(count) * size;
-  const Ref<Storage> storage = gpu.allocator.allocate(bytes);
-  if (count > 0) gpu.device.copy_to_device(address_of(storage->data()), host.data() + first * static_cast<int64_t>(size), bytes);
-  Layout layout = host.layout();
-  layout.offset = -first;
-  return Tensor(host.dtype(), layout, storage);
-}
-
-Tensor move_to_host(Gpu& gpu, const Tensor& tensor) {
-  if (tensor.device().kind != tsl::Device::Kind::cuda) return tensor;
-  const auto [first, count] = reached(tensor.layout());
-  const uint64_t size = size_of(tensor.dtype()), bytes = static_cast<uint64_t>(count) * size;
-  const Ref<Storage> storage = gpu.host.allocator().allocate(bytes);
-  if (count > 0) gpu.device.copy_to_host(storage->data(), address_of(tensor.data() + first * static_cast<int64_t>(size)), bytes);
-  Layout layout = tensor.layout();
-  layout.offset = -first;
-  return Tensor(tensor.dtype(), layout, storage);
 }
 
 }  // namespace tsl::cuda
