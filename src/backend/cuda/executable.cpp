@@ -69,6 +69,7 @@ struct Unit {
   const std::vector<uint32_t>& launch;
   std::optional<PlanProduct> product;
   Ready wide, narrow;                // narrow: loaded when first needed
+  bool has_offsets = false;          // of a run, which decide about the stages
   const Ready* chosen = nullptr;     // for the present run
   const Ready* set = nullptr;        // the one that its calls have been set to
 };
@@ -104,16 +105,14 @@ class CudaExecutable : public graph::Executable {
 
   const Plan& plan() const override { return plan_; }
 
-  RunError run(std::span<const Tensor> inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  RunError run(graph::Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
-    for (const Tensor& input : inputs) {
-      if (input.device().kind != tsl::Device::Kind::cuda) fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(input));
-    }
     // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
     memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);
     RunError error;
     try {
+      if (set_moves_ != memory_.moves()) check_devices(inputs);
       for (Unit& unit : units_) choose_stages(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
@@ -129,6 +128,12 @@ class CudaExecutable : public graph::Executable {
   }
 
  private:
+  void check_devices(const graph::Inputs& inputs) const {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].device().kind != tsl::Device::Kind::cuda) fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
+    }
+  }
+
   void add_launch(const std::vector<uint32_t>& launch) {
     std::optional<PlanProduct> product = product_of(plan_.kernels[launch[0]]);
     const bool is_apart = is_op(plan_, launch) && !product;
@@ -152,7 +157,10 @@ class CudaExecutable : public graph::Executable {
     LaunchStages stages = stages_of(plan_, launch, true);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     calls.resize(calls.size() + stages.stages.size());
-    units_.push_back({launch, {}, {std::move(stages.stages), {}}, {}});
+    Unit& unit = units_.emplace_back(Unit{launch, {}, {std::move(stages.stages), {}}, {}});
+    for (const Stage& stage : unit.wide.stages) {
+      for (const WideAccess& access : stage.wide) unit.has_offsets |= access.offset != nullptr;
+    }
   }
 
   /// The product that the kernel is, if its operands can be taken as they lie.
@@ -189,6 +197,7 @@ class CudaExecutable : public graph::Executable {
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
+    has_moved_ = std::exchange(set_moves_, kUnset) != memory_.moves();
     for (Step& step : steps_) {
       if (!step.sequence) continue;
       KernelCall* call = step.sequence->calls().data();
@@ -203,6 +212,7 @@ class CudaExecutable : public graph::Executable {
       }
       step.sequence->prepare();
     }
+    set_moves_ = memory_.moves();
   }
 
   RunError run_steps(std::span<const Scalar> symbols) {
@@ -215,6 +225,7 @@ class CudaExecutable : public graph::Executable {
 
   /// The stages for buffers that lie as they do now.
   void choose_stages(Unit& unit, std::span<const Scalar> symbols) {
+    if (!unit.has_offsets && set_moves_ == memory_.moves()) return;  // the same as in the last run
     unit.chosen = &unit.wide;
     for (const Stage& stage : unit.wide.stages) {
       if (is_aligned(stage, symbols)) continue;
@@ -235,8 +246,10 @@ class CudaExecutable : public graph::Executable {
         is_same &= values[word] == value;
         values[word] = value;
       };
-      for (const Changing::Address& at : ready.changing[i].addresses) {
-        set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
+      if (has_moved_) {
+        for (const Changing::Address& at : ready.changing[i].addresses) {
+          set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
+        }
       }
       for (const Changing::Number& number : ready.changing[i].numbers) {
         const uint64_t value = value_of(number.argument, symbols);
@@ -298,6 +311,9 @@ class CudaExecutable : public graph::Executable {
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
+  static constexpr uint64_t kUnset = ~uint64_t{0};
+  uint64_t set_moves_ = kUnset;    // memory_.moves() when all calls were set
+  bool has_moved_ = true;          // since then
   bool may_fail_ = false;
   bool takes_memory_ = false;
 };
