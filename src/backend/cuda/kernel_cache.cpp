@@ -64,7 +64,11 @@ std::optional<Digest> reference_in(const Bytes& entry) {
 }
 
 /// What tells a kernel from all others of this cache. Comparing texts costs less than a digest of one.
-std::string text_of(const KernelSource& kernel) { return kernel.name + '\n' + kernel.source; }
+std::string text_of(const KernelSource& kernel) {
+  std::string text;
+  text.reserve(kernel.name.size() + 1 + kernel.source.size());
+  return text.append(kernel.name).append(1, '\n').append(kernel.source);
+}
 
 Digest digest_of_unit(std::span<const Digest> keys) {
   if (keys.size() == 1) return keys[0];

@@ -125,7 +125,13 @@ StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan)
     : StageWriter(kernel, plan, uses_small_indices(kernel), "") {}
 
 StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
-    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions) {}
+    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions) {
+  // As many as small kernels have: making room step by step would be most of the work on them.
+  body_.reserve(900);
+  parameters_.reserve(8);
+  arguments_.reserve(8);
+  named_.reserve(8);
+}
 
 // ---- Parameters ----------------------------------------------------------------------------------------
 

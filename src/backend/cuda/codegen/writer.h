@@ -23,9 +23,12 @@ inline void append(std::string& text, std::integral auto number) {
   const fmt::format_int digits(number);
   text.append(digits.data(), digits.size());
 }
+inline size_t length_of(std::string_view piece) { return piece.size(); }
+inline size_t length_of(std::integral auto) { return 3; }  // or a little more
 template <class... Pieces>
 std::string text_of(const Pieces&... pieces) {
   std::string text;
+  text.reserve((length_of(pieces) + ...));
   (append(text, pieces), ...);
   return text;
 }
