@@ -86,7 +86,8 @@ void PlanMemory::choose_donors() {
     const Buffer& buffer = plan_.buffers[plan_.outputs[i].buffer];
     if (buffer.kind != Buffer::Kind::output) continue;
     const Output& output = outputs_[buffer.index];
-    if (output.donor >= 0 && (like_donor_[i] >> output.donor & 1)) same_as_[i] = static_cast<int32_t>(output.donors[static_cast<size_t>(output.donor)]);
+    if (output.donor < 0 || !(like_donor_[i] >> output.donor & 1)) continue;
+    same_as_[i] = static_cast<int32_t>(output.donors[static_cast<size_t>(output.donor)]);
   }
   is_chosen_ = true;
 }

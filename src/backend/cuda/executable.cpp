@@ -130,7 +130,8 @@ class CudaExecutable : public graph::Executable {
  private:
   void check_devices(const graph::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].device().kind != tsl::Device::Kind::cuda) fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
+      if (inputs[i].device().kind == tsl::Device::Kind::cuda) continue;
+      fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
     }
   }
 
@@ -175,8 +176,8 @@ class CudaExecutable : public graph::Executable {
   /// All at once: the cache compiles them side by side.
   void load_all() {
     std::vector<KernelSource> sources;
-    for (const Unit& unit : units_) {
-      for (const Stage& stage : unit.wide.stages) sources.push_back({stage.name, stage.source});
+    for (Unit& unit : units_) {
+      for (Stage& stage : unit.wide.stages) sources.push_back({stage.name, std::move(stage.source)});
     }
     const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     auto next = functions.begin();
@@ -191,7 +192,7 @@ class CudaExecutable : public graph::Executable {
     LaunchStages stages = stages_of(plan_, unit.launch, false);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     std::vector<KernelSource> sources;
-    for (const Stage& stage : stages.stages) sources.push_back({stage.name, stage.source});
+    for (Stage& stage : stages.stages) sources.push_back({stage.name, std::move(stage.source)});
     std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     unit.narrow = Ready(std::move(stages.stages), std::move(functions));
   }

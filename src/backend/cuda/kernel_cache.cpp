@@ -161,10 +161,13 @@ CUfunction KernelCache::get(const std::string& name, const std::string& source) 
 
 std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kernels) {
   prepare_keys();
+  std::vector<CUfunction> functions;
   std::vector<Wanted> missing;
   std::unordered_set<Digest, DigestHash> seen;
   for (const KernelSource& kernel : kernels) {
-    if (functions_.count(text_of(kernel))) {
+    const auto known = functions_.find(text_of(kernel));
+    functions.push_back(known == functions_.end() ? nullptr : known->second);
+    if (functions.back()) {
       ++stats_.from_memory;
       continue;
     }
@@ -181,8 +184,9 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     if (open_nvrtc()) return get_many(kernels);  // the keys were those of another version
     compile(missing);
   }
-  std::vector<CUfunction> functions;
-  for (const KernelSource& kernel : kernels) functions.push_back(functions_.at(text_of(kernel)));
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!functions[i]) functions[i] = functions_.at(text_of(kernels[i]));
+  }
   return functions;
 }
 
