@@ -364,7 +364,7 @@ class Fuser {
         }
       }
       position[g] = static_cast<int>(ordered.size());
-      ordered.push_back(groups()[g]);
+      ordered.push_back(std::move(groups()[g]));
     };
     // Producers have older nodes, so visiting in order of the newest node keeps this recursion shallow.
     std::vector<int> by_age;

@@ -249,19 +249,21 @@ Graph simplify(const Graph& graph) {
     if (!node.is_input && node.op == Op::fill) constants[id] = &node.args[0];
     const bool elementwise = !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
     if (elementwise) {
-      std::vector<Arg> inlined = args;
-      for (Arg& arg : inlined) {
-        if (arg.is_tensor() && constants[arg.node]) arg = *constants[arg.node];
+      std::vector<Arg> before;  // if there are constants
+      const auto is_constant = [&](const Arg& arg) { return arg.is_tensor() && constants[arg.node]; };
+      if (std::any_of(args.begin(), args.end(), is_constant)) before = args;
+      for (Arg& arg : args) {
+        if (is_constant(arg)) arg = *constants[arg.node];
       }
-      if (const std::optional<Scalar> value = folded(node, inlined)) {
+      if (const std::optional<Scalar> value = folded(node, args)) {
         made.emplace_back().scalar = *value;
         constants[id] = &made.back();
         copier.keep(fill_like(node), id, {made.back()});
         continue;
       }
       // An op needs a tensor to know its dtype by; `where` needs its condition to be one.
-      const bool keeps_dtype = has_tensor_operand(inlined) && (node.op != Op::where || inlined[0].is_tensor());
-      if (keeps_dtype) args = std::move(inlined);
+      const bool keeps_dtype = has_tensor_operand(args) && (node.op != Op::where || args[0].is_tensor());
+      if (!keeps_dtype && !before.empty()) args = std::move(before);
     }
     copier.keep(id, std::move(args));
   }

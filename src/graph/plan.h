@@ -1,6 +1,7 @@
 // The plan: what a compiled graph does, in order, on buffers with known lifetimes.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -65,13 +66,31 @@ struct RunError {
   explicit operator bool() const { return order != ~0u; }
 };
 
+/// The inputs of a run: tensors side by side, or those of them that `slots` picks, in its order. Both must outlive this.
+class Inputs {
+ public:
+  Inputs() = default;
+  Inputs(const Tensor* tensors, size_t count) : tensors_(tensors), size_(count) {}
+  template <class Tensors>
+    requires std::convertible_to<const Tensors&, std::span<const Tensor>>
+  Inputs(const Tensors& tensors) : Inputs(std::span<const Tensor>(tensors).data(), std::span<const Tensor>(tensors).size()) {}
+  Inputs(const Tensor* tensors, std::span<const uint32_t> slots) : tensors_(tensors), slots_(slots.data()), size_(slots.size()) {}
+  size_t size() const { return size_; }
+  const Tensor& operator[](size_t i) const { return tensors_[slots_ ? slots_[i] : i]; }
+
+ private:
+  const Tensor* tensors_ = nullptr;
+  const uint32_t* slots_ = nullptr;
+  size_t size_ = 0;
+};
+
 /// A plan made ready for one device.
 class Executable {
  public:
   virtual ~Executable() = default;
   /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them; an input whose
   /// entry in `donated` is true, and which nobody else holds, may be overwritten and be an output. Fills `outputs`.
-  virtual RunError run(std::span<const Tensor> inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  virtual RunError run(Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const Plan& plan() const = 0;
 };

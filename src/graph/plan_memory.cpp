@@ -1,5 +1,8 @@
 #include "graph/plan_memory.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 
 namespace tsl::graph {
@@ -34,46 +37,67 @@ PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), al
   }
 }
 
-void PlanMemory::place(std::span<const Tensor> inputs, std::span<const bool> donated) {
-  for (const Input& input : inputs_) addresses_[input.buffer] = inputs[input.index].data();
+void PlanMemory::place(Inputs inputs, std::span<const bool> donated) {
+  const uint64_t moves = moves_;
+  bool is_chosen = is_chosen_;
+  const bool* const lent = donated.empty() ? nullptr : donated.data();
+  for (Input& input : inputs_) {
+    const Tensor& tensor = inputs[input.index];
+    put(input.buffer, tensor.data());
+    const bool is_free = lent && lent[input.index] && tensor.layout().offset.hint() == 0;
+    is_chosen &= input.is_free == is_free;
+    input.is_free = is_free;
+  }
+  if (!is_chosen) choose_donors();
+  if (!is_chosen || moves_ != moves) {
+    for (const Output& output : outputs_) {
+      if (output.donor >= 0) put(output.buffer, inputs[output.donors[static_cast<size_t>(output.donor)]]->storage->data());
+    }
+  }
   try {
     if (plan_.arena_bytes > 0) arena_ = allocator_.allocate(plan_.arena_bytes);
     // Without an arena every temporary is empty.
-    for (uint32_t b : temporaries_) {
-      addresses_[b] = arena_ ? static_cast<std::byte*>(arena_->data()) + plan_.buffers[b].offset : nullptr;
+    for (uint32_t b : temporaries_) put(b, arena_ ? static_cast<std::byte*>(arena_->data()) + plan_.buffers[b].offset : nullptr);
+    for (uint32_t o : fresh_) {
+      outputs_[o].storage = allocator_.allocate(outputs_[o].bytes);
+      put(outputs_[o].buffer, outputs_[o].storage->data());
     }
-    taken_.assign(donated.size(), false);
-    for (Output& output : outputs_) place_output(output, inputs, donated);
   } catch (const Failure&) {
     release();
     throw;
   }
 }
 
-void PlanMemory::place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) {
-  output.donor = donated.empty() ? -1 : find_donor(output, inputs, donated);
-  if (output.donor >= 0) {
-    const uint32_t donor = output.donors[static_cast<size_t>(output.donor)];
-    taken_[donor] = true;
-    addresses_[output.buffer] = static_cast<std::byte*>(inputs[donor]->storage->data());
-  } else {
-    output.storage = allocator_.allocate(output.bytes);
-    addresses_[output.buffer] = static_cast<std::byte*>(output.storage->data());
+/// Each output takes over the first of its donors that is free.
+void PlanMemory::choose_donors() {
+  is_chosen_ = false;
+  std::vector<char> is_free(plan_.graph.inputs().size());
+  for (const Input& input : inputs_) is_free[input.index] = input.is_free;
+  fresh_.clear();
+  for (uint32_t o = 0; o < outputs_.size(); ++o) {
+    Output& output = outputs_[o];
+    const auto donor = std::find_if(output.donors.begin(), output.donors.end(), [&](uint32_t i) { return is_free[i]; });
+    output.donor = donor == output.donors.end() ? -1 : static_cast<int>(donor - output.donors.begin());
+    if (output.donor >= 0) is_free[*donor] = false;
+    else fresh_.push_back(o);
   }
+  same_as_.assign(plan_.outputs.size(), -1);
+  for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[plan_.outputs[i].buffer];
+    if (buffer.kind != Buffer::Kind::output) continue;
+    const Output& output = outputs_[buffer.index];
+    if (output.donor < 0 || !(like_donor_[i] >> output.donor & 1)) continue;
+    same_as_[i] = static_cast<int32_t>(output.donors[static_cast<size_t>(output.donor)]);
+  }
+  is_chosen_ = true;
 }
 
-/// Which donor was given up and can hold this output, or -1.
-int PlanMemory::find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const {
-  for (size_t d = 0; d < output.donors.size(); ++d) {
-    const uint32_t i = output.donors[d];
-    if (donated[i] && !taken_[i] && inputs[i].layout().offset.hint() == 0) return static_cast<int>(d);
-  }
-  return -1;
-}
-
-void PlanMemory::make_outputs(std::span<const Tensor> inputs, std::span<const Scalar> symbols,
-                              std::span<Tensor> outputs) const {
+void PlanMemory::make_outputs(Inputs inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const {
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (same_as_[i] >= 0) {
+      outputs[i] = inputs[static_cast<size_t>(same_as_[i])];
+      continue;
+    }
     const PlanOutput& out = plan_.outputs[i];
     const Buffer& buffer = plan_.buffers[out.buffer];
     if (buffer.kind == Buffer::Kind::input) {
@@ -85,17 +109,13 @@ void PlanMemory::make_outputs(std::span<const Tensor> inputs, std::span<const Sc
     }
     const Output& output = outputs_[buffer.index];
     const Tensor* donor = output.donor >= 0 ? &inputs[output.donors[static_cast<size_t>(output.donor)]] : nullptr;
-    if (donor && (like_donor_[i] >> output.donor & 1)) {
-      outputs[i] = *donor;
-      continue;
-    }
     outputs[i] = Tensor(out.dtype, out.layout, donor ? (*donor)->storage : output.storage);
     if (out.layout.offset.symbol()) outputs[i]->layout.offset = out.layout.offset.in_run(symbols);
   }
 }
 
 void PlanMemory::release() {
-  for (Output& output : outputs_) output.storage = nullptr;
+  for (uint32_t o : fresh_) outputs_[o].storage = nullptr;
   arena_ = nullptr;
 }
 

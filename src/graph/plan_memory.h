@@ -15,12 +15,14 @@ class PlanMemory {
   PlanMemory(const Plan& plan, Allocator& allocator);
 
   /// Finds a place for every buffer. Throws Failure (memory), and then holds nothing.
-  void place(std::span<const Tensor> inputs, std::span<const bool> donated);
+  void place(Inputs inputs, std::span<const bool> donated);
   /// The address of element 0, by buffer of the plan.
   std::byte* const* addresses() const { return addresses_.data(); }
+  /// How often place() has found another address for a buffer than it had. While this stays the same, so do they all.
+  uint64_t moves() const { return moves_; }
   /// The plan's outputs as tensors, after place() and as long as release() was not called. An output that lies just as
   /// the input whose memory it has taken over is that tensor: nobody else holds it, or it had not been given up.
-  void make_outputs(std::span<const Tensor> inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const;
+  void make_outputs(Inputs inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const;
   /// Lets go of all memory. What outputs hold stays alive with them.
   void release();
 
@@ -28,6 +30,7 @@ class PlanMemory {
   struct Input {
     uint32_t buffer;
     uint32_t index;           // of the plan's inputs
+    bool is_free = false;     // an output may have its memory
   };
   struct Output {
     uint32_t buffer;
@@ -37,8 +40,12 @@ class PlanMemory {
     Ref<Storage> storage;     // without a donor
   };
 
-  void place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated);
-  int find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const;
+  void put(uint32_t buffer, void* address) {
+    if (addresses_[buffer] == address) return;
+    addresses_[buffer] = static_cast<std::byte*>(address);
+    ++moves_;
+  }
+  void choose_donors();
 
   const Plan& plan_;
   Allocator& allocator_;
@@ -47,8 +54,12 @@ class PlanMemory {
   std::vector<Output> outputs_;         // by number of the output buffer
   std::vector<uint32_t> temporaries_;   // buffers
   std::vector<uint32_t> like_donor_;    // by output of the plan: a bit for each donor (they are few) that lies just as it
-  std::vector<char> taken_;             // by input: an output has its memory
   Ref<Storage> arena_;
+  uint64_t moves_ = 0;
+  // Chosen anew when other inputs are free than in the last run.
+  bool is_chosen_ = false;
+  std::vector<uint32_t> fresh_;         // numbers of the output buffers without a donor
+  std::vector<int32_t> same_as_;        // by output of the plan: the input whose tensor it is, or -1
 };
 
 }  // namespace tsl::graph

@@ -134,6 +134,8 @@ std::string repr(Engine& engine, const Value& value, int depth) {
       return fmt::format("<module {}>", value.as<Module>().name);
     case Tag::tensor:
       return display_tensor_inline(engine, value.tensor());
+    case Tag::slot:
+      break;  // of what a region keeps, which is not shown
     case Tag::cell:
       return repr(engine, value.as<Cell>().value, depth + 1);
   }

@@ -14,6 +14,7 @@ namespace parts {
 
 /// Whether the value holds others that a trace may have to replace. A closure's variables are no parts of it.
 inline bool has_parts(const Value& v) {
+  if (v.tag() < Tag::list) return false;  // most
   switch (v.tag()) {
     case Tag::list: case Tag::tuple: case Tag::record: case Tag::text: return true;
     case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
@@ -47,13 +48,28 @@ bool rebuild(Value& value, Leaf&& leaf) {
       if (!changed.empty()) changed.push_back(part());
       ++next;
     }
+    void begin_change() {
+      changed.reserve(count);
+      for (size_t i = 0; i < next; ++i) changed.push_back(parts::at(*from, i));
+    }
     void put(Value part) {
-      if (changed.empty()) {
-        changed.reserve(count);
-        for (size_t i = 0; i < next; ++i) changed.push_back(parts::at(*from, i));
-      }
+      if (changed.empty()) begin_change();
       changed.push_back(std::move(part));
       ++next;
+    }
+    /// Goes on as far as the next part with parts.
+    void pass_leaves(Leaf& leaf) {
+      for (; next < count; ++next) {
+        const Value& from = part();
+        if (parts::has_parts(from)) return;
+        if (!changed.empty()) {
+          Value& with = changed.emplace_back();
+          if (!leaf(from, with)) with = from;
+        } else if (Value with; leaf(from, with)) {
+          begin_change();
+          changed.push_back(std::move(with));
+        }
+      }
     }
   };
   if (!parts::has_parts(value)) {
@@ -68,13 +84,10 @@ bool rebuild(Value& value, Leaf&& leaf) {
   levels.emplace_back(root);
   while (true) {
     Level& level = levels.back();
+    level.pass_leaves(leaf);
     if (level.next < level.count) {
       const Value& part = level.part();
-      if (!parts::has_parts(part)) {
-        Value now;
-        if (leaf(part, now)) level.put(std::move(now));
-        else level.keep();
-      } else if (const auto known = part.unique() ? done.end() : done.find(&part.as<Object>()); known != done.end()) {
+      if (const auto known = part.unique() ? done.end() : done.find(&part.as<Object>()); known != done.end()) {
         if (identical(known->second, part)) level.keep();
         else level.put(known->second);
       } else {

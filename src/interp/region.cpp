@@ -190,12 +190,16 @@ std::span<const bool> RegionCache::lend(const trace::Segment& segment) {
     lent_ = std::make_unique<bool[]>(count);
     lent_size_ = count;
   }
+  bool* const lent = lent_.get();
+  const uint32_t* const slots = segment.input_slots.data();
+  const char* const donatable = segment.donatable.data();
+  const char* const sole = sole_.data();
+  const Tensor* const values = run_.values.data();
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t slot = segment.input_slots[i];
     // An earlier segment may have given back the same elements in another slot.
-    lent_[i] = segment.donatable[i] && sole_[slot] && run_.values[slot]->storage->use_count() == 1;
+    lent[i] = donatable[i] && sole[slots[i]] && values[slots[i]]->storage->use_count() == 1;
   }
-  return {lent_.get(), count};
+  return {lent, count};
 }
 
 void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {

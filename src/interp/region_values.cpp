@@ -12,10 +12,9 @@ namespace tsl {
 
 namespace {
 
-/// Marks the slot references in frozen values; nothing is ever recorded by it.
+/// Marks the references to views of slots in frozen values; nothing is ever recorded by it.
 class SlotMark : public Recording {};
 SlotMark slot_mark;
-SlotMark whole_slot_mark;  // the slot's tensor as it is, not a view of it
 
 bool same_constant(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
@@ -59,6 +58,12 @@ bool is_dense_as(const Layout& layout, const Fact& fact) {
 inline bool fits(const Layout& layout, const Fact& fact) {
   const int rank = fact.layout.rank();
   if (layout.rank() != rank) return false;
+  if (fact.varying == 0) {  // no symbols
+    for (int i = 0; i < rank; ++i) {
+      if (layout.shape[i].hint() != fact.layout.shape[i].hint() || layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
+    }
+    return true;
+  }
   for (int i = 0; i < rank; ++i) {
     const Dim& extent = fact.layout.shape[i];
     if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
@@ -230,13 +235,13 @@ void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
   }
 }
 
-bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run, bool owned, std::vector<char>& sole) {
+inline bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run, bool owned, std::vector<char>& sole) {
   if (!value.is(Tag::tensor)) return false;
-  const TensorData& data = *value.tensor_data();
+  TensorData& data = *value.tensor_data();
   if (data.dtype != fact.dtype || !(data.device == fact.device) || !fits(data.layout, fact)) return false;
   if (fact.varying != 0) collect_extents(data.layout, fact, run);
   sole.push_back(owned && data.use_count() == 1 && data.storage->use_count() == 1);
-  run.values.push_back(value.tensor());
+  run.values.emplace_back(Ref<TensorData>(&data));
   return true;
 }
 
@@ -247,13 +252,15 @@ bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned,
   const auto items = [&](const std::vector<Value>& values) {
     if (values.size() != f.count) return false;
     const bool all_owned = owned && value.unique();
+    const Fact* next = fact;
     for (const Value& item : values) {
-      if (fact->kind == Fact::Kind::tensor) {  // here, as most parts of what has many are tensors
-        if (!collect_tensor(item, *fact++, run, all_owned, sole)) return false;
-      } else if (!collect(item, fact, run, all_owned, sole)) {
+      if (next->kind == Fact::Kind::tensor) {  // here, as most parts of what has many are tensors
+        if (!collect_tensor(item, *next++, run, all_owned, sole)) return false;
+      } else if (!collect(item, next, run, all_owned, sole)) {
         return false;
       }
     }
+    fact = next;
     return true;
   };
   switch (f.kind) {
@@ -323,13 +330,17 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
   rebuild(frozen, [&](const Value& leaf, Value& slot) {
     if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
     const Tensor tensor = leaf.tensor();
-    Ref<TensorData> reference(TensorData::make());
-    reference->dtype = tensor.dtype();
-    reference->layout = tensor.layout();
-    reference->recording = recorder.is_whole(tensor) ? &whole_slot_mark : &slot_mark;
-    reference->node = static_cast<uint32_t>(recorder.slot_of(tensor));
-    slots.push_back(reference->node);
-    slot = Value(Tensor(std::move(reference)));
+    slots.push_back(static_cast<uint32_t>(recorder.slot_of(tensor)));
+    if (recorder.is_whole(tensor)) {
+      slot = Value::of_slot(slots.back());
+      return true;
+    }
+    Ref<TensorData> view(TensorData::make());
+    view->dtype = tensor.dtype();
+    view->layout = tensor.layout();
+    view->recording = &slot_mark;
+    view->node = slots.back();
+    slot = Value(Tensor(std::move(view)));
     return true;
   });
   return frozen;
@@ -348,15 +359,15 @@ bool join_text(Engine& engine, const Value& text, Value& joined) {
 Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
   rebuild(value, [&](const Value& leaf, Value& now) {
+    if (leaf.is(Tag::slot)) {
+      now.become(run.values[leaf.slot()]);
+      return true;
+    }
     if (leaf.is(Tag::tensor)) {
-      const TensorData& reference = *leaf.tensor_data();
-      if (reference.recording == &whole_slot_mark) {
-        now = Value(run.values[reference.node]);
-        return true;
-      }
-      if (reference.recording != &slot_mark) return false;
-      const Tensor& base = run.values[reference.node];
-      Layout layout = in_run(reference.layout, run.symbols);
+      const TensorData& view = *leaf.tensor_data();
+      if (view.recording != &slot_mark) return false;
+      const Tensor& base = run.values[view.node];
+      Layout layout = in_run(view.layout, run.symbols);
       layout.offset = layout.offset + base.layout().offset;
       now = Value(base.with_layout(layout));
       return true;

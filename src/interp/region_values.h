@@ -17,17 +17,17 @@ class Engine;
 /// compiled code; everything else must be as it was.
 struct Fact {
   enum class Kind : uint8_t { constant, number, tensor, record, list, tuple } kind = Kind::constant;
-  Value constant;              // constant: identical, or equal if a string, dtype, bool or nil
   ScalarType type{};           // number
-  uint32_t symbol = 0;         // number: the id of its symbol
   DType dtype{};               // tensor
   Device device;               // tensor
-  Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
   uint8_t varying = 0;         // tensor: the axes (a bit each) whose extents have been seen to vary
   bool is_dense = false;       // tensor with symbolic extents: without gaps, so that they give its strides
-  std::array<uint8_t, kMaxRank> order{};  // … and its axes as they lie in memory
-  Ref<RecordKeys> keys;        // record
+  uint32_t symbol = 0;         // number: the id of its symbol
   uint32_t count = 0;          // list, tuple, record: how many facts-trees follow
+  Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
+  std::array<uint8_t, kMaxRank> order{};  // tensor that is dense: its axes as they lie in memory
+  Ref<RecordKeys> keys;        // record
+  Value constant;              // constant: identical, or equal if a string, dtype, bool or nil
 };
 
 /// The extent, in what is known of an input before it has been seen: only which axes vary counts.

@@ -7,12 +7,10 @@ namespace {
 // Values that may hold many others are taken apart with a list of work, because recursion as deep as the
 // nesting (a long linked chain) would overflow the stack.
 bool holds_values(const Value& v) {
-  switch (v.tag()) {
-    case Tag::list: case Tag::tuple: case Tag::record: case Tag::function: case Tag::native: case Tag::cell:
-    case Tag::module: case Tag::text:
-      return true;
-    default: return false;
-  }
+  constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
+  constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) | bit(Tag::native) |
+                                bit(Tag::cell) | bit(Tag::module) | bit(Tag::text);
+  return (kHolders & bit(v.tag())) != 0;
 }
 
 void move_out(std::vector<Value>& items, std::vector<Value>& pending) {
@@ -57,8 +55,12 @@ void destroy(Tag tag, Object* object) {
   while (!pending.empty()) {
     Value value = std::move(pending.back());
     pending.pop_back();
-    // The last reference goes at the end of this turn, when there is nothing nested left in it.
-    if (holds_values(value) && value.unique()) move_parts_out(value.tag(), &value.as<Object>(), pending);
+    if (!holds_values(value) || !value.unique()) continue;
+    // Nothing nested is left in it when it goes.
+    tag = value.tag();
+    object = value.take_object();
+    move_parts_out(tag, object, pending);
+    delete object;
   }
 }
 
@@ -157,7 +159,7 @@ const char* type_name(const Value& value) {
     case Tag::range: return "range";
     case Tag::function: case Tag::native: return "function";
     case Tag::module: return "module";
-    case Tag::tensor: return "tensor";
+    case Tag::tensor: case Tag::slot: return "tensor";
     case Tag::cell: return "cell";
   }
   return "nil";

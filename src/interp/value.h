@@ -21,6 +21,7 @@ struct Builtin;
 enum class Tag : uint8_t {
   nil, boolean, integer, real, dtype,  // immediate
   symbol,                              // immediate: a host number known to a trace by its symbol (looks like its hint)
+  slot,                                // immediate: a tensor of a region's run, in what the region keeps of its results
   // counted from here on
   string, list, tuple, record, range, function, native, module, tensor, text, cell,
 };
@@ -52,6 +53,11 @@ class Value {
   Value(DType v) : tag_(Tag::dtype) { payload_.integer = static_cast<int64_t>(v); }
   Value(const Symbol* s) : tag_(Tag::symbol) { payload_.symbol = s; }
   Value(Scalar s);
+  static Value of_slot(uint32_t slot) {
+    Value v(static_cast<int64_t>(slot));
+    v.tag_ = Tag::slot;
+    return v;
+  }
   /// Tensors hold no Object of their own: the payload is the TensorData itself.
   Value(const Tensor& t) : tag_(Tag::tensor) { payload_.tensor = t.get(); payload_.tensor->retain(); }
   template <class T>
@@ -68,6 +74,13 @@ class Value {
   /// Assigns a number. The same as `=`, but the interpreter's arithmetic lives on it.
   void become(int64_t v) { release(); tag_ = Tag::integer; payload_.integer = v; }
   void become(double v) { release(); tag_ = Tag::real; payload_.real = v; }
+  /// Likewise, a tensor.
+  void become(const Tensor& t) {
+    t->retain();
+    release();
+    tag_ = Tag::tensor;
+    payload_.tensor = t.get();
+  }
 
   Tag tag() const { return tag_; }
   bool is(Tag tag) const { return tag_ == tag; }
@@ -81,6 +94,7 @@ class Value {
   DType dtype() const { expect(Tag::dtype); return static_cast<DType>(payload_.integer); }
   const Symbol* symbol() const { expect(Tag::symbol); return payload_.symbol; }
   Tensor tensor() const { expect(Tag::tensor); return Tensor(Ref<TensorData>(payload_.tensor)); }
+  uint32_t slot() const { expect(Tag::slot); return static_cast<uint32_t>(payload_.integer); }
   TensorData* tensor_data() const { expect(Tag::tensor); return payload_.tensor; }
   template <class T>
   T& as() const {
@@ -89,6 +103,9 @@ class Value {
   }
   /// Moves the tensor out, leaving nil.
   Tensor take_tensor() { expect(Tag::tensor); tag_ = Tag::nil; return Tensor(Ref<TensorData>::adopt(payload_.tensor)); }
+
+  /// Likewise an object, with the count that this held.
+  Object* take_object() { tag_ = Tag::nil; return payload_.object; }
 
   /// Whether this is the only reference to its payload (always true of immediates).
   bool unique() const {

@@ -47,8 +47,8 @@ class Dims {
  private:
   [[noreturn]] static void fail_too_long();
 
+  int rank_ = 0;                   // first, so that a list as short as most are is in one line of the cache
   union { Dim dims_[kMaxRank]; };  // a union, so that the Dims beyond rank_ are neither set nor copied
-  int rank_ = 0;
 };
 
 /// Whether two lists are surely equal: the same numbers and symbols. Records no guard.

@@ -70,10 +70,10 @@ class Recording : public Counted {
 struct TensorData : Counted {
   DType dtype = DType::f32;
   Device device;              // where the elements are, or will be
-  Layout layout;              // of a deferred tensor: the view of its node's (contiguous) output
-  Ref<Storage> storage;       // null while deferred
-  Recording* recording = nullptr;  // set while deferred
   uint32_t node = 0;          // in the recording's graph
+  Recording* recording = nullptr;  // set while deferred
+  Ref<Storage> storage;       // null while deferred
+  Layout layout;              // of a deferred tensor: the view of its node's (contiguous) output
   static TensorData* make();
   static void destroy(TensorData* data);  // to a per-thread free list: tensors come and go at every op
 };

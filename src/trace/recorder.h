@@ -16,7 +16,6 @@ namespace tsl::trace {
 struct Run {
   std::vector<Tensor> values;   // by slot
   std::vector<Scalar> symbols;  // by symbol id
-  std::vector<Tensor> inputs;   // of the plan being run; kept for its capacity
 };
 
 /// Records one way through a region, segment by segment. Deferred tensors point to it; it must outlive them or

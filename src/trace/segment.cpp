@@ -20,18 +20,16 @@ bool guards_hold(const Segment& segment, Run& run) {
 
 bool run_plan(Segment& segment, Run& run, std::span<const bool> donated) {
   if (!segment.plans) return true;
-  run.inputs.clear();
-  for (uint32_t slot : segment.input_slots) run.inputs.push_back(run.values[slot]);
   const size_t first = run.values.size();
   run.values.resize(first + segment.plans->output_count());
   bool done = false;
   try {
     graph::Executable& plan = segment.plans->at(run.symbols);
-    done = !plan.run(run.inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
+    const graph::Inputs inputs(run.values.data(), segment.input_slots);
+    done = !plan.run(inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
   } catch (const Failure&) {
     // Out of memory, before anything was computed. Op by op, less may be enough; if not, that op is to blame.
   }
-  run.inputs.clear();
   if (!done) run.values.resize(first);
   return done;
 }

@@ -72,6 +72,7 @@ struct Unit {
   uint32_t calls = 1;
   std::optional<PlanProduct> product;
   Ready wide, narrow;                // narrow: loaded when first needed
+  bool has_offsets = false;          // of a run, which decide about the stages
   const Ready* chosen = nullptr;     // for the present run
   const Ready* set = nullptr;        // the one that its calls have been set to
 };
@@ -112,16 +113,14 @@ class CudaExecutable : public graph::Executable {
 
   const Plan& plan() const override { return plan_; }
 
-  RunError run(std::span<const Tensor> inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  RunError run(graph::Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
-    for (const Tensor& input : inputs) {
-      if (input.device().kind != tsl::Device::Kind::cuda) fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(input));
-    }
     // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
     memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);
     RunError error;
     try {
+      if (set_moves_ != memory_.moves()) check_devices(inputs);
       for (Unit& unit : units_) choose_stages(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
@@ -138,6 +137,13 @@ class CudaExecutable : public graph::Executable {
   }
 
  private:
+  void check_devices(const graph::Inputs& inputs) const {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].device().kind == tsl::Device::Kind::cuda) continue;
+      fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
+    }
+  }
+
   void add_launch(uint32_t launch) {
     const std::vector<uint32_t>& kernels = plan_.launches[launch];
     std::optional<PlanProduct> product = product_of(plan_.kernels[kernels[0]]);
@@ -167,7 +173,10 @@ class CudaExecutable : public graph::Executable {
     if (uses_[launch].reports) reporting_ = step.sequence.get();
     const auto count = static_cast<uint32_t>(stages.stages.size());
     calls.resize(calls.size() + count);
-    units_.push_back({launch, count, {}, {std::move(stages.stages), {}}, {}});
+    Unit& unit = units_.emplace_back(Unit{launch, count, {}, {std::move(stages.stages), {}}, {}});
+    for (const Stage& stage : unit.wide.stages) {
+      for (const WideAccess& access : stage.wide) unit.has_offsets |= access.offset != nullptr;
+    }
   }
 
   LaunchUse use_of(const std::vector<uint32_t>& kernels) const {
@@ -216,8 +225,8 @@ class CudaExecutable : public graph::Executable {
   /// All at once: the cache compiles them side by side.
   void load_all() {
     std::vector<KernelSource> sources;
-    for (const Unit& unit : units_) {
-      for (const Stage& stage : unit.wide.stages) sources.push_back({stage.name, stage.source});
+    for (Unit& unit : units_) {
+      for (Stage& stage : unit.wide.stages) sources.push_back({stage.name, std::move(stage.source)});
     }
     const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     auto next = functions.begin();
@@ -232,12 +241,13 @@ class CudaExecutable : public graph::Executable {
     LaunchStages stages = stages_of(plan_, plan_.launches[unit.launch], false);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     std::vector<KernelSource> sources;
-    for (const Stage& stage : stages.stages) sources.push_back({stage.name, stage.source});
+    for (Stage& stage : stages.stages) sources.push_back({stage.name, std::move(stage.source)});
     std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
     unit.narrow = Ready(std::move(stages.stages), std::move(functions));
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
+    has_moved_ = std::exchange(set_moves_, kUnset) != memory_.moves();
     for (Step& step : steps_) {
       if (!step.sequence) continue;
       KernelCall* call = step.sequence->calls().data();
@@ -252,6 +262,7 @@ class CudaExecutable : public graph::Executable {
       }
       step.sequence->prepare();
     }
+    set_moves_ = memory_.moves();
   }
 
   static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
@@ -273,6 +284,7 @@ class CudaExecutable : public graph::Executable {
 
   /// The stages for buffers that lie as they do now.
   void choose_stages(Unit& unit, std::span<const Scalar> symbols) {
+    if (!unit.has_offsets && set_moves_ == memory_.moves()) return;  // the same as in the last run
     unit.chosen = &unit.wide;
     for (const Stage& stage : unit.wide.stages) {
       if (is_aligned(stage, symbols)) continue;
@@ -293,8 +305,10 @@ class CudaExecutable : public graph::Executable {
         is_same &= values[word] == value;
         values[word] = value;
       };
-      for (const Changing::Address& at : ready.changing[i].addresses) {
-        set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
+      if (has_moved_) {
+        for (const Changing::Address& at : ready.changing[i].addresses) {
+          set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
+        }
       }
       for (const Changing::Number& number : ready.changing[i].numbers) {
         const uint64_t value = value_of(number.argument, symbols);
@@ -358,6 +372,9 @@ class CudaExecutable : public graph::Executable {
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
+  static constexpr uint64_t kUnset = ~uint64_t{0};
+  uint64_t set_moves_ = kUnset;    // memory_.moves() when all calls were set
+  bool has_moved_ = true;          // since then
   KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
   bool takes_memory_ = false;
 };

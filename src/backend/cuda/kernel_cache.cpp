@@ -63,6 +63,13 @@ std::optional<Digest> reference_in(const Bytes& entry) {
   return unit;
 }
 
+/// What tells a kernel from all others of this cache. Comparing texts costs less than a digest of one.
+std::string text_of(const KernelSource& kernel) {
+  std::string text;
+  text.reserve(kernel.name.size() + 1 + kernel.source.size());
+  return text.append(kernel.name).append(1, '\n').append(kernel.source);
+}
+
 Digest digest_of_unit(std::span<const Digest> keys) {
   if (keys.size() == 1) return keys[0];
   Digester digester;
@@ -154,13 +161,18 @@ CUfunction KernelCache::get(const std::string& name, const std::string& source) 
 
 std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kernels) {
   prepare_keys();
-  std::vector<Digest> keys;
+  std::vector<CUfunction> functions;
   std::vector<Wanted> missing;
   std::unordered_set<Digest, DigestHash> seen;
   for (const KernelSource& kernel : kernels) {
-    keys.push_back(key_of(*base_, kernel));
-    if (functions_.count(keys.back())) ++stats_.from_memory;
-    else if (seen.insert(keys.back()).second) missing.push_back({keys.back(), &kernel});
+    const auto known = functions_.find(text_of(kernel));
+    functions.push_back(known == functions_.end() ? nullptr : known->second);
+    if (functions.back()) {
+      ++stats_.from_memory;
+      continue;
+    }
+    const Digest key = key_of(*base_, kernel);
+    if (seen.insert(key).second) missing.push_back({key, &kernel});
   }
   if (!missing.empty()) {
     const Timer timer(stats_.disk_milliseconds);
@@ -172,8 +184,9 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     if (open_nvrtc()) return get_many(kernels);  // the keys were those of another version
     compile(missing);
   }
-  std::vector<CUfunction> functions;
-  for (const Digest& key : keys) functions.push_back(functions_.at(key));
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!functions[i]) functions[i] = functions_.at(text_of(kernels[i]));
+  }
   return functions;
 }
 
@@ -191,6 +204,7 @@ bool KernelCache::open_nvrtc() {
   if (nvrtc_->version() == version_) return false;
   version_ = nvrtc_->version();
   base_.reset();
+  functions_.clear();
   remember_nvrtc_version(disk_, version_, nvrtc_->path());
   return true;
 }
@@ -203,7 +217,7 @@ bool KernelCache::find_on_disk(const Wanted& wanted) {
   CUfunction function = nullptr;
   if (!module) return false;
   if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS) return false;
-  functions_[wanted.key] = function;
+  functions_[text_of(*wanted.kernel)] = function;
   ++stats_.from_disk;
   return true;
 }
@@ -276,7 +290,7 @@ void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
     CUfunction function = nullptr;
     device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),
                   "looking up a kernel");
-    functions_[wanted.key] = function;
+    functions_[text_of(*wanted.kernel)] = function;
     ++stats_.compiled;
   }
   store_unit(disk_, keys, std::move(cubin));

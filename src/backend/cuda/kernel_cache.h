@@ -75,7 +75,7 @@ class KernelCache {
   std::string version_;             // of NVRTC, as the keys have it
   std::optional<Digester> base_;    // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
-  std::unordered_map<Digest, CUfunction, DigestHash> functions_;
+  std::unordered_map<std::string, CUfunction> functions_;  // by name and source
   KernelCacheStats stats_;
 };
 

@@ -28,8 +28,8 @@ class PointwiseWriter {
     KernelProgram program;
     if (count_ == 0) return program;
     const std::string n = writer_.size(count_);
-    writer_.line("const Index i = ((Index)block_x * {} + threadIdx.x) * {};", kThreads, width_);
-    writer_.line("if (i >= {}) return;", n);
+    writer_.put("const Index i = ((Index)block_x * ", kThreads, " + threadIdx.x) * ", width_, ";");
+    writer_.put("if (i >= ", n, ") return;");
     if (width_ > 1 && count_ % width_ != 0) {
       writer_.open("if (i + {} <= {})", width_, n);
       body(width_, "i");
@@ -41,7 +41,7 @@ class PointwiseWriter {
     } else {
       body(width_, "i");
     }
-    program.stages.push_back(writer_.finish(width_ > 1 ? fmt::format("x{}", width_) : "", ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
+    program.stages.push_back(writer_.finish(width_ > 1 ? text_of("x", width_) : std::string(), ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
     if (width_ > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), width_);
     return program;
   }

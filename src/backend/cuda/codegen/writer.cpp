@@ -37,8 +37,7 @@ bool uses_small_indices(const Kernel& kernel) {
   });
 }
 
-uint64_t hash_of(const std::string& text) {
-  uint64_t h = 0xcbf29ce484222325ull;
+uint64_t hash_of(std::string_view text, uint64_t h = 0xcbf29ce484222325ull) {
   for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
   return h;
 }
@@ -126,82 +125,97 @@ StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan)
     : StageWriter(kernel, plan, uses_small_indices(kernel), "") {}
 
 StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
-    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions) {}
+    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions) {
+  // As many as small kernels have: making room step by step would be most of the work on them.
+  body_.reserve(900);
+  parameters_.reserve(8);
+  arguments_.reserve(8);
+  named_.reserve(8);
+}
 
 // ---- Parameters ----------------------------------------------------------------------------------------
 
-std::string StageWriter::parameter(const std::string& type, const std::string& name, Argument argument) {
-  parameters_.push_back(type + " " + name);
+/// The name of the parameter that stands for this, or a place for it.
+std::string& StageWriter::named(Meaning meaning, int64_t value, int type, std::string_view role) {
+  for (Named& n : named_) {
+    if (n.meaning == meaning && n.value == value && n.type == type && n.role == role) return n.name;
+  }
+  return named_.emplace_back(Named{meaning, value, type, role, {}}).name;
+}
+
+std::string StageWriter::parameter(std::string_view type, std::string name, const Argument& argument) {
+  parameters_.push_back(text_of(type, " ", name));
   arguments_.push_back(argument);
   return name;
 }
 
 std::string StageWriter::size(int64_t value) {
   if (value == 0 || value == 1) return std::to_string(value);
-  std::string& name = named_["size" + std::to_string(value)];
+  std::string& name = named(Meaning::size, value);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = value;
   argument.bytes = is_small_ ? 4 : 8;
-  return name = parameter("const Index", fmt::format("n{}", named_.size()), argument);
+  return name = parameter("const Index", text_of("n", named_.size()), argument);
 }
 
 std::string StageWriter::number(const char* role, int64_t value) {
-  std::string& name = named_[std::string("number ") + role];
+  std::string& name = named(Meaning::number, 0, 0, role);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = value;
   argument.bytes = is_small_ ? 4 : 8;
-  return name = parameter("const Index", fmt::format("{}{}", role, named_.size()), argument);
+  return name = parameter("const Index", text_of(role, named_.size()), argument);
 }
 
 std::string StageWriter::offset(Dim offset) {
   if (!offset.symbol() && offset.hint() == 0) return "0";
-  std::string& name = named_[offset.symbol() ? fmt::format("offset s{}", offset.symbol()->id) : fmt::format("offset {}", offset.hint())];
+  std::string& name = offset.symbol() ? named(Meaning::offset_symbol, offset.symbol()->id) : named(Meaning::offset, offset.hint());
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = offset.hint();
   argument.symbol = offset.symbol();
-  return name = parameter("const long long", fmt::format("o{}", named_.size()), argument);
+  return name = parameter("const long long", text_of("o", named_.size()), argument);
 }
 
 std::string StageWriter::buffer(uint32_t kernel_buffer) {
-  std::string& name = named_["buffer" + std::to_string(kernel_buffer)];
+  std::string& name = named(Meaning::buffer, kernel_buffer);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::buffer;
   argument.buffer = kernel_.buffers[kernel_buffer];
   const bool is_written = kernel_buffer >= kernel_.buffers.size() - kernel_.written;
   const char* type = type_of(plan_.buffers[argument.buffer].dtype);
-  return name = parameter(fmt::format("{}{}*", is_written ? "" : "const ", type), fmt::format("b{}", kernel_buffer), argument);
+  return name = parameter(text_of(is_written ? "" : "const ", type, "*"), text_of("b", kernel_buffer), argument);
 }
 
 std::string StageWriter::scratch(uint64_t at, const char* type) {
-  std::string& name = named_["scratch" + std::to_string(at)];
+  std::string& name = named(Meaning::scratch, static_cast<int64_t>(at));
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::scratch;
   argument.scratch = at;
-  return name = parameter(std::string(type) + "*", fmt::format("t{}", named_.size()), argument);
+  return name = parameter(text_of(type, "*"), text_of("t", named_.size()), argument);
 }
 
 std::string StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
-  std::string& name = named_[symbol ? fmt::format("symbol {} {}", symbol->id, name_of(dtype))
-                                    : fmt::format("scalar {} {} {}", static_cast<int>(value.type), value.bits(), name_of(dtype))];
+  const int type = static_cast<int>(dtype);
+  std::string& name = symbol ? named(Meaning::scalar_symbol, symbol->id, type)
+                             : named(Meaning::scalar, static_cast<int64_t>(value.bits()), type + 256 * static_cast<int>(value.type));
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::scalar;
   argument.scalar = value;
   argument.symbol = symbol;
   argument.dtype = dtype;
-  return name = parameter(std::string("const ") + type_of(dtype), fmt::format("x{}", named_.size()), argument);
+  return name = parameter(text_of("const ", type_of(dtype)), text_of("x", named_.size()), argument);
 }
 
 std::string StageWriter::error_cell() {
-  std::string& name = named_["error"];
+  std::string& name = named(Meaning::error);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::error;
@@ -212,14 +226,13 @@ std::string StageWriter::error_cell() {
 
 std::string StageWriter::place(const graph::IndexMap& map, const Position& at) {
   std::string sum;
-  const auto add = [&](const std::string& term) { sum += sum.empty() ? term : " + " + term; };
+  const auto add = [&](std::string_view term) { append(sum, sum.empty() ? "" : " + "), append(sum, term); };
   for (int i = 0; i < map.strides.rank(); ++i) {
     const int64_t stride = map.strides[i].hint();
     const std::string& index = at.index[static_cast<size_t>(i)];
     if (stride == 0 || index == "0") continue;
     if (stride == 1) add(index);
-    else if (stride < 0) add(fmt::format("-{} * {}", size(-stride), index));
-    else add(fmt::format("{} * {}", size(stride), index));
+    else add(text_of(stride < 0 ? "-" : "", size(std::abs(stride)), " * ", index));
   }
   const std::string from = offset(map.offset);
   if (from != "0") add(from);
@@ -229,7 +242,7 @@ std::string StageWriter::place(const graph::IndexMap& map, const Position& at) {
 std::vector<std::string> StageWriter::coordinates(const std::string& linear, const std::vector<int64_t>& extents,
                                                   const char* prefix) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < extents.size(); ++i) names.push_back(fmt::format("{}{}", prefix, i));
+  for (size_t i = 0; i < extents.size(); ++i) names.push_back(text_of(prefix, i));
   if (extents.empty()) return names;
   std::string left = linear;
   for (size_t i = extents.size(); i-- > 1;) {
@@ -238,19 +251,15 @@ std::vector<std::string> StageWriter::coordinates(const std::string& linear, con
     line("const Index {} = {} / {}, {} = {} - {} * {};", rest, left, extent, names[i], left, rest, extent);
     left = rest;
   }
-  line("const Index {} = {};", names[0], left);
+  put("const Index ", names[0], " = ", left, ";");
   return names;
 }
 
 // ---- Statements ----------------------------------------------------------------------------------------
 
-void StageWriter::add_line(std::string text) {
-  body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + std::move(text) + '\n';
-}
-
 std::string StageWriter::reg(Reg r) const {
-  if (r < array_index_.size() && !array_index_[r].empty()) return fmt::format("r{}[{}]", r, array_index_[r]);
-  return fmt::format("r{}", r);
+  if (r < array_index_.size() && !array_index_[r].empty()) return text_of("r", r, "[", array_index_[r], "]");
+  return text_of("r", r);
 }
 
 bool StageWriter::is_called(const Instr& instr) {
@@ -265,16 +274,20 @@ bool StageWriter::is_called(const Instr& instr) {
 
 void StageWriter::emit(Reg r, const Position& at, bool declare) {
   const Instr& i = instr(r);
-  const std::string target = declare ? fmt::format("{} {}", type_of(i.dtype), reg(r)) : reg(r);
+  const std::string target = declare ? text_of(type_of(i.dtype), " ", reg(r)) : reg(r);
   switch (i.kind) {
-    case Instr::Kind::load: line("{} = {}[{}];", target, buffer(i.buffer), place(i.map, at)); break;
-    case Instr::Kind::scalar: line("{} = {};", target, scalar(i.scalar, i.symbol, i.dtype)); break;
+    case Instr::Kind::load: {
+      const std::string where = place(i.map, at);
+      put(target, " = ", buffer(i.buffer), "[", where, "];");
+      break;
+    }
+    case Instr::Kind::scalar: put(target, " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
-      std::string args;
-      for (Reg operand : operands(i)) args += (args.empty() ? "" : ", ") + reg(operand);
+      const int arity = op_def(i.op).arity;
+      const std::string args = text_of(reg(i.a), arity > 1 ? ", " + reg(i.b) : "", arity > 2 ? ", " + reg(i.c) : "");
       if (may_fail(op_def(i.op), i.operand_dtype)) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
-      if (i.op == Op::cast) line("{} = s_cast<{}>({});", target, type_of(i.dtype), args);
-      else line("{} = {}{}({});", target, is_called(i) ? "called_" : "s_", op_def(i.op).name, args);
+      if (i.op == Op::cast) put(target, " = s_cast<", type_of(i.dtype), ">(", args, ");");
+      else put(target, " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
       break;
     }
     case Instr::Kind::gather: emit_gather(r, at, target); break;
@@ -306,35 +319,38 @@ std::string StageWriter::generated(const Instr& i, const Position& at) {
 }
 
 void StageWriter::emit_store(const Instr& store, const Position& at, const std::string& value) {
-  line("{}[{}] = {};", buffer(store.buffer), place(store.map, at), value);
+  const std::string where = place(store.map, at);
+  put(buffer(store.buffer), "[", where, "] = ", value, ";");
 }
 
 // ---- The stage -----------------------------------------------------------------------------------------
 
 std::string StageWriter::header() const {
   std::string ops;
-  for (graph::NodeId id : kernel_.nodes) ops += fmt::format("{}{}", ops.empty() ? "" : ", ", plan_.graph[id].def().name);
+  for (graph::NodeId id : kernel_.nodes) append(ops, ops.empty() ? "" : ", "), append(ops, plan_.graph[id].def().name);
   std::string called;
   for (const auto& [name, type] : called_) {
     called += fmt::format("__device__ __noinline__ {1} called_{0}({1} x) {{ return s_{0}(x); }}\n", name, type);
   }
-  return fmt::format("// {}\n{}{}", ops, is_small_ ? "typedef int Index;\n" : "typedef long long Index;\n", called);
+  return text_of("// ", ops, is_small_ ? "\ntypedef int Index;\n" : "\ntypedef long long Index;\n", called);
 }
 
 Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y) {
   Stage stage;
   // The device goes on after a failure, until the host hears of it.
-  if (graph::needs_success(plan_, kernel_)) body_ = fmt::format("  if (has_failed({})) return;\n", error_cell()) + body_;
-  const std::string text = fmt::format("({}) {{\n  const unsigned block_x = blockIdx.x;\n{}}}\n", fmt::join(parameters_, ", "), body_);
-  std::string readable = kernel_.name.empty() ? "copy" : kernel_.name;
-  if (!suffix.empty()) readable += "_" + suffix;
+  if (graph::needs_success(plan_, kernel_)) body_ = text_of("  if (has_failed(", error_cell(), ")) return;\n") + body_;
+  std::string parameters;
+  for (const std::string& parameter : parameters_) append(parameters, parameters.empty() ? "" : ", "), append(parameters, parameter);
+  const std::string opening = text_of("(", parameters, ") {\n  const unsigned block_x = blockIdx.x;\n");
+  const char* const closing = "}\n";
+  const std::string readable = text_of(kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
   stage.header = header();
-  stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(text + stage.header) & 0xffffffff);
-  const std::string residents = residents_ > 0 ? fmt::format(", {}", residents_) : "";
-  stage.source = fmt::format("{}{}extern \"C\" __global__ void __launch_bounds__({}{}) {}{}", stage.header, functions_,
-                             threads_x * threads_y, residents, stage.name, text);
-  stage.body = body_;
-  stage.parameters = parameters_;
+  stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(stage.header, hash_of(closing, hash_of(body_, hash_of(opening)))) & 0xffffffff);
+  const std::string residents = residents_ > 0 ? text_of(", ", residents_) : "";
+  stage.source = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ",
+                         stage.name, opening, body_, closing);
+  stage.body = std::move(body_);
+  stage.parameters = std::move(parameters_);
   stage.arguments = std::move(arguments_);
   stage.grid[0] = blocks_x;
   stage.grid[1] = blocks_y;

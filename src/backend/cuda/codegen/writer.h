@@ -1,8 +1,8 @@
 // Writes one stage: its parameters, coordinates, and the statements of the kernel IR's instructions.
 #pragma once
 
+#include <concepts>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +16,22 @@ namespace tsl::cuda {
 
 /// An element's type in CUDA, as the prelude names it.
 const char* type_of(DType dtype);
+
+/// Texts and numbers one after another: what most of a kernel is made of, and much cheaper than formatting.
+inline void append(std::string& text, std::string_view piece) { text += piece; }
+inline void append(std::string& text, std::integral auto number) {
+  const fmt::format_int digits(number);
+  text.append(digits.data(), digits.size());
+}
+inline size_t length_of(std::string_view piece) { return piece.size(); }
+inline size_t length_of(std::integral auto) { return 3; }  // or a little more
+template <class... Pieces>
+std::string text_of(const Pieces&... pieces) {
+  std::string text;
+  text.reserve((length_of(pieces) + ...));
+  (append(text, pieces), ...);
+  return text;
+}
 
 /// The position a statement is written for: an expression for the index of each loop (kept, then reduced), and for the
 /// element's place in row-major order over all loops, which errors are sorted by.
@@ -48,10 +64,20 @@ class StageWriter {
 
   /// One line of the body, indented by the open blocks. open() begins a block, close() ends it.
   template <class... T>
-  void line(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...)); }
+  void line(fmt::format_string<T...> text, T&&... args) {
+    indent();
+    fmt::format_to(std::back_inserter(body_), text, std::forward<T>(args)...);
+    body_ += '\n';
+  }
+  template <class... Pieces>
+  void put(const Pieces&... pieces) {
+    indent();
+    (append(body_, pieces), ...);
+    body_ += '\n';
+  }
   template <class... T>
-  void open(fmt::format_string<T...> text, T&&... args) { add_line(fmt::format(text, std::forward<T>(args)...) + " {"); ++depth_; }
-  void close(const char* after = "") { --depth_; add_line(std::string("}") + after); }
+  void open(fmt::format_string<T...> text, T&&... args) { put(fmt::format(text, std::forward<T>(args)...), " {"); ++depth_; }
+  void close(const char* after = "") { --depth_; put("}", after); }
   /// Ends the block of an `if` and begins the other one.
   void otherwise() { close(" else {"); ++depth_; }
 
@@ -79,8 +105,19 @@ class StageWriter {
   bool is_small() const { return is_small_; }
 
  private:
-  std::string parameter(const std::string& type, const std::string& name, Argument argument);
-  void add_line(std::string text);
+  /// What parameters stand for.
+  enum class Meaning : uint8_t { size, number, offset, offset_symbol, buffer, scratch, scalar, scalar_symbol, error };
+  struct Named {
+    Meaning meaning;
+    int64_t value;            // or the symbol's id
+    int type;                 // of scalars
+    std::string_view role;    // of numbers
+    std::string name;
+  };
+
+  std::string& named(Meaning meaning, int64_t value = 0, int type = 0, std::string_view role = {});
+  std::string parameter(std::string_view type, std::string name, const Argument& argument);
+  void indent() { body_.append(static_cast<size_t>(2 * depth_), ' '); }
   bool is_called(const graph::Instr& instr);
   void emit_gather(graph::Reg r, const Position& at, const std::string& target);
   std::string generated(const graph::Instr& instr, const Position& at);
@@ -95,7 +132,7 @@ class StageWriter {
   std::string body_;
   std::vector<std::string> parameters_;
   std::vector<Argument> arguments_;
-  std::map<std::string, std::string> named_;  // what a parameter stands for -> its name
+  std::vector<Named> named_;  // few enough to be looked through
   std::vector<std::string> array_index_;
   std::set<std::pair<std::string, std::string>> called_;  // functions and their type
 };
