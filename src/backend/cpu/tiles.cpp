@@ -182,6 +182,11 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
     for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = static_cast<int>(i);
     if (steps_[i].kind != Step::Kind::store) defined_by[steps_[i].dst] = static_cast<int>(i);
   }
+  // A chain may compute an op on what is loaded again (compute_again), as long as its result is needed.
+  for (const Step& step : steps_) {
+    if (!by_rows_ || step.kind != Step::Kind::map) continue;
+    for (int k = 0; k < step.arity; ++k) last_use[step.src[k]] = std::max(last_use[step.src[k]], last_use[step.dst]);
+  }
   auto read_later = [&](uint32_t output, int after) {
     const graph::Buffer& buffer = plan.buffers[output];
     if (buffer.kind != graph::Buffer::Kind::output || buffer.index >= plan.donors.size()) return false;
