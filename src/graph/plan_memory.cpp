@@ -38,16 +38,20 @@ void PlanMemory::place(std::span<const Tensor> inputs, std::span<const bool> don
   for (const Input& input : inputs_) addresses_[input.buffer] = inputs[input.index].data();
   try {
     if (plan_.arena_bytes > 0) arena_ = allocator_.allocate(plan_.arena_bytes);
-    // Without an arena every temporary is empty.
-    for (uint32_t b : temporaries_) {
-      addresses_[b] = arena_ ? static_cast<std::byte*>(arena_->data()) + plan_.buffers[b].offset : nullptr;
-    }
     taken_.assign(donated.size(), false);
     for (Output& output : outputs_) place_output(output, inputs, donated);
+    for (uint32_t b : temporaries_) addresses_[b] = address_of_temporary(plan_.buffers[b]);
   } catch (const Failure&) {
     release();
     throw;
   }
+}
+
+/// Outputs have their places by now. Without an arena the temporaries that would lie there are empty.
+std::byte* PlanMemory::address_of_temporary(const Buffer& buffer) const {
+  const Buffer& home = plan_.buffers[buffer.home];
+  if (home.kind == Buffer::Kind::output) return addresses_[buffer.home];
+  return arena_ ? static_cast<std::byte*>(arena_->data()) + home.offset : nullptr;
 }
 
 void PlanMemory::place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) {

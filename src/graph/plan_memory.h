@@ -1,5 +1,5 @@
-// Where the buffers of a plan lie while it runs: inputs where the caller has them, temporaries in one arena, outputs in
-// memory of their own or in that of an input that was given up. The same on every device.
+// Where the buffers of a plan lie while it runs: inputs where the caller has them, temporaries in one arena or where an output
+// will be, outputs in memory of their own or in that of an input that was given up. The same on every device.
 #pragma once
 
 #include <span>
@@ -37,6 +37,7 @@ class PlanMemory {
     Ref<Storage> storage;     // without a donor
   };
 
+  std::byte* address_of_temporary(const Buffer& buffer) const;
   void place_output(Output& output, std::span<const Tensor> inputs, std::span<const bool> donated);
   int find_donor(const Output& output, std::span<const Tensor> inputs, std::span<const bool> donated) const;
 
