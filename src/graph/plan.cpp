@@ -280,9 +280,11 @@ std::string dump_instr(const Kernel& kernel, const Instr& instr) {
     }
     case Instr::Kind::reduce: return fmt::format("{} = reduce {}(r{})", type, op_def(instr.op).name, instr.a);
     case Instr::Kind::gather:
-      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map), instr.a, instr.index_stride.hint());
+      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map), instr.a,
+                         instr.index_stride.hint());
     case Instr::Kind::generate:
-      return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol), dump_scalar(instr.scalar2, instr.symbol2));
+      return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol),
+                         dump_scalar(instr.scalar2, instr.symbol2));
     case Instr::Kind::store: return fmt::format("store b{} [{}] = r{}", kernel.buffers[instr.buffer], dump_map(instr.map), instr.a);
   }
   return "";

@@ -116,7 +116,8 @@ class CudaExecutable : public graph::Executable {
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
     for (const Tensor& input : inputs) {
-      if (input.device().kind != tsl::Device::Kind::cuda) fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(input));
+      if (input.device().kind == tsl::Device::Kind::cuda) continue;
+      fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(input));
     }
     // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
     memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);

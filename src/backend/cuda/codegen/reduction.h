@@ -90,6 +90,9 @@ LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& 
 
 /// Declares what the `j`-th reduction of a stage shares among `form`'s threads, and gives its name ("nullptr" for a warp).
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form);
+/// Reduction::over_array() of the `j`-th reduction of a stage, with what it shares declared.
+std::string over_array(StageWriter& writer, const Reduction& reduction, size_t j, const std::string& address, const std::string& count,
+                       LaneForm form);
 
 /// Stages that bring `count` partial results of each reduction, at `at` in the scratch memory and `rows` arrays of them one
 /// after another, down to as many as array_form() is for. Changes `at` and `count`.

@@ -272,7 +272,9 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::map: {
       std::string args;
       for (Reg operand : operands(i)) args += (args.empty() ? "" : ", ") + reg(operand);
-      if (may_fail(op_def(i.op), i.operand_dtype)) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+      if (may_fail(op_def(i.op), i.operand_dtype)) {
+        line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+      }
       if (i.op == Op::cast) line("{} = s_cast<{}>({});", target, type_of(i.dtype), args);
       else line("{} = {}{}({});", target, is_called(i) ? "called_" : "s_", op_def(i.op).name, args);
       break;
