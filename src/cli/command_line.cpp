@@ -47,7 +47,8 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
   app.add_flag("!--no-compile", command.engine.compile_annotated, "Compile nothing, not even @compile functions");
-  app.add_option("--device", command.engine.device, "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")->type_name("DEVICE");
+  app.add_option("--device", command.engine.device, "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
+      ->type_name("DEVICE");
   const auto set_limit = [&](const std::string& size) { command.engine.memory_limit = *parse_bytes(size); };
   app.add_option_function<std::string>("--memory-limit", set_limit, "The most memory that tensors may take: 512M, 1.5GiB, …")
       ->type_name("SIZE")->check(check_size);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -50,6 +51,12 @@ class Fuser {
   Fuser(const Graph& graph, bool explain) : graph_(graph), explain_(explain) {
     result_.group_of.assign(graph.size(), -1);
     result_.level.assign(graph.size(), Level::full);
+    readers_.resize(graph.size());
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      for (const Arg& arg : graph[id].args) {
+        if (arg.is_tensor()) readers_[arg.node].push_back(id);
+      }
+    }
   }
 
   Fusion run() {
@@ -106,6 +113,7 @@ class Fuser {
       result_.level[id] = Level::row;
     }
     groups().push_back(std::move(group));
+    newest_.push_back(id);
     result_.group_of[id] = static_cast<int>(groups().size()) - 1;
     return result_.group_of[id];
   }
@@ -278,6 +286,25 @@ class Fuser {
     for (NodeId id : from.nodes) result_.group_of[id] = a;
     from.nodes.clear();
     into = std::move(merged);
+    newest_[a] = std::max(newest_[a], newest_[b]);
+    tell_readers(a);
+  }
+
+  /// Groups that wait for `group` wait for all that it waits for.
+  void tell_readers(int group) {
+    std::vector<int> stack = {group};
+    while (!stack.empty()) {
+      const int g = stack.back();
+      stack.pop_back();
+      for (NodeId id : groups()[g].nodes) {
+        for (NodeId reader : readers_[id]) {
+          const int waiting = result_.group_of[reader];
+          if (waiting < 0 || newest_[waiting] >= newest_[g]) continue;
+          newest_[waiting] = newest_[g];
+          stack.push_back(waiting);
+        }
+      }
+    }
   }
 
   /// Whether a path leads from group `from` to group `to` through a third one.
@@ -292,7 +319,7 @@ class Fuser {
           const int producer = result_.group_of[arg.node];
           if (producer < 0 || producer == group || visited_[producer]) continue;
           if (producer == from && group == to) continue;  // the direct edge
-          if (groups()[producer].nodes.back() < oldest) continue;
+          if (newest_[producer] < oldest) continue;
           visited_[producer] = true;
           stack.push_back(producer);
         }
@@ -356,11 +383,13 @@ class Fuser {
     std::vector<int> position(groups().size(), -1);
     std::vector<uint8_t> open(groups().size(), 0);
     std::function<void(int)> visit = [&](int g) {
-      if (position[g] >= 0 || open[g]) return;
+      if (position[g] >= 0) return;
+      if (open[g]) throw std::logic_error("fusion: groups wait for each other\n" + dump(graph_, nullptr));
       open[g] = 1;
       for (NodeId id : groups()[g].nodes) {
         for (const Arg& arg : graph_[id].args) {
-          if (arg.is_tensor() && result_.group_of[arg.node] >= 0) visit(result_.group_of[arg.node]);
+          const int producer = arg.is_tensor() ? result_.group_of[arg.node] : -1;
+          if (producer >= 0 && producer != g) visit(producer);
         }
       }
       position[g] = static_cast<int>(ordered.size());
@@ -392,6 +421,8 @@ class Fuser {
   bool explain_;
   Fusion result_;
   std::vector<bool> visited_;
+  std::vector<std::vector<NodeId>> readers_;  // by node
+  std::vector<NodeId> newest_;                // by group: of its nodes and all nodes that it waits for
 };
 
 }  // namespace

@@ -73,40 +73,11 @@ void find_lifetimes(Plan& plan) {
   }
 }
 
-/// Gives every temporary a place in one arena: the lowest gap that is free during its lifetime.
-void place_temporaries(Plan& plan) {
-  std::vector<uint32_t> order;
-  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    if (plan.buffers[b].kind == Buffer::Kind::temporary) order.push_back(b);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t x, uint32_t y) { return bytes_of(plan.buffers[x]) > bytes_of(plan.buffers[y]); });
-  std::vector<uint32_t> placed;  // ascending by offset
-  for (uint32_t b : order) {
-    Buffer& buffer = plan.buffers[b];
-    uint64_t offset = 0;
-    for (uint32_t p : placed) {
-      const Buffer& other = plan.buffers[p];
-      const bool overlaps_in_time = other.first <= buffer.last && buffer.first <= other.last;
-      if (!overlaps_in_time) continue;
-      if (offset + bytes_of(buffer) <= other.offset) break;
-      offset = std::max(offset, other.offset + bytes_of(other));
-    }
-    buffer.offset = offset;
-    plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes_of(buffer));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                   [&](uint32_t x, uint32_t y) {
-                                     return plan.buffers[x].offset < plan.buffers[y].offset;
-                                   }),
-                  b);
-  }
-}
-
 bool same_map(const IndexMap& a, const IndexMap& b) {
   return same(a.strides, b.strides) && a.offset.same(b.offset);
 }
 
-/// Whether kernel `k`, which writes `out`, reads `in` only where and before it writes.
+/// Whether the kernel, which writes `out`, reads `in` only where and before it writes, and does not write it.
 bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   if (kernel.kind != Template::pointwise && kernel.kind != Template::row) return false;
   const Instr* store = nullptr;
@@ -115,9 +86,9 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   }
   if (!store) return false;
   for (const Instr& instr : kernel.program) {
-    const bool reads = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather;
-    if (!reads || kernel.buffers[instr.buffer] != in) continue;
-    if (instr.kind == Instr::Kind::gather || instr.level != store->level || !same_map(instr.map, store->map)) return false;
+    const bool is_access = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather || instr.kind == Instr::Kind::store;
+    if (!is_access || kernel.buffers[instr.buffer] != in) continue;
+    if (instr.kind != Instr::Kind::load || instr.level != store->level || !same_map(instr.map, store->map)) return false;
   }
   return true;
 }
@@ -153,24 +124,30 @@ Users find_users(const Plan& plan) {
   return users;
 }
 
-/// Whether output `out`, first written by kernel `writer`, may take the memory of input `in`.
-bool may_take_over(const Plan& plan, const Users& users, uint32_t in, uint32_t out, uint32_t writer) {
-  const Buffer& input = plan.buffers[in];
-  const Buffer& output = plan.buffers[out];
-  if (input.kind != Buffer::Kind::input || input.dtype != output.dtype) return false;
-  if (input.count.hint() != output.count.hint() || input.last > output.first) return false;
-  if (!plan.graph[input.node].input_layout.is_contiguous()) return false;
-  const auto user = users[output.first].find(in);
-  if (user == users[output.first].end()) return true;
+/// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b first.
+bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
+  const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
+  if (before.last != after.first) return before.last < after.first;
+  const auto& users_then = users[after.first];
+  const auto reader = users_then.find(a), writer = users_then.find(b);
+  if (reader == users_then.end()) return true;  // an input that nobody reads
   // Another kernel of the launch may run at the same time.
-  return user->second == writer && may_overwrite(plan.kernels[writer], in, out);
+  if (writer == users_then.end() || writer->second == kSeveral || reader->second != writer->second) return false;
+  return before.dtype == after.dtype && before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writer->second], a, b);
 }
 
-void find_donors(Plan& plan) {
+/// Whether output `out` may take the memory of input `in`.
+bool may_take_over(const Plan& plan, const Users& users, uint32_t in, uint32_t out) {
+  const Buffer& input = plan.buffers[in];
+  const Buffer& output = plan.buffers[out];
+  if (input.kind != Buffer::Kind::input || input.dtype != output.dtype || input.count.hint() != output.count.hint()) return false;
+  return plan.graph[input.node].input_layout.is_contiguous() && may_follow(plan, users, in, out);
+}
+
+void find_donors(Plan& plan, const Users& users) {
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
-  const Users users = find_users(plan);
   std::vector<bool> given_back(plan.graph.inputs().size(), false);  // an input that is also an output must stay
   for (const PlanOutput& out : plan.outputs) {
     if (plan.buffers[out.buffer].kind == Buffer::Kind::input) given_back[plan.buffers[out.buffer].index] = true;
@@ -190,10 +167,75 @@ void find_donors(Plan& plan) {
     for (const bool read_here : {true, false}) {  // first what the kernel reads itself: updates in place
       for (uint32_t in : inputs) {
         if (donors.size() == kMaxDonors) break;
-        if (users[output.first].count(in) != read_here || !may_take_over(plan, users, in, out, written->second)) continue;
+        if (users[output.first].count(in) != read_here || !may_take_over(plan, users, in, out)) continue;
         donors.push_back(plan.buffers[in].index);
       }
     }
+  }
+}
+
+// An output's address changes from run to run, and what does is told to each kernel that writes there. Smaller temporaries stay
+// in the arena, whose address does not change.
+constexpr uint64_t kWorthAnOutput = uint64_t{1} << 20;
+
+/// A temporary that is read last by the kernel which writes another buffer first, element by element, lies where that one
+/// will. So an output may be made in the place of what it is made of. An input's place is worth more to it.
+void find_homes(Plan& plan, const Users& users) {
+  std::vector<uint32_t> order;
+  std::vector<bool> is_taken(plan.buffers.size(), false);
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    plan.buffers[b].home = b;
+    if (buffer.kind == Buffer::Kind::temporary) order.push_back(b);
+    is_taken[b] = buffer.kind == Buffer::Kind::output && !plan.donors[buffer.index].empty();
+  }
+  // Homes are known from the end of the plan on.
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
+  for (uint32_t b : order) {
+    Buffer& buffer = plan.buffers[b];
+    const auto reader = users[buffer.last].find(b);
+    if (reader == users[buffer.last].end() || reader->second == kSeveral) continue;
+    const std::vector<uint32_t>& buffers = plan.kernels[reader->second].buffers;
+    const auto next = std::find_if(buffers.end() - plan.kernels[reader->second].written, buffers.end(), [&](uint32_t out) {
+      const bool is_output = plan.buffers[plan.buffers[out].home].kind == Buffer::Kind::output;
+      if (is_taken[out] || plan.buffers[out].first != buffer.last || (is_output && bytes_of(buffer) < kWorthAnOutput)) return false;
+      return may_follow(plan, users, b, out);
+    });
+    if (next == buffers.end()) continue;
+    is_taken[*next] = true;
+    buffer.home = plan.buffers[*next].home;
+  }
+}
+
+/// Gives every temporary that has no other home a place in one arena: the lowest gap that is free while anything lies there.
+void place_temporaries(Plan& plan) {
+  std::vector<uint32_t> order, first;
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    first.push_back(buffer.first);
+    if (buffer.kind == Buffer::Kind::temporary && buffer.home == b) order.push_back(b);
+  }
+  for (const Buffer& buffer : plan.buffers) first[buffer.home] = std::min(first[buffer.home], buffer.first);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t x, uint32_t y) { return bytes_of(plan.buffers[x]) > bytes_of(plan.buffers[y]); });
+  std::vector<uint32_t> placed;  // ascending by offset
+  for (uint32_t b : order) {
+    Buffer& buffer = plan.buffers[b];
+    uint64_t offset = 0;
+    for (uint32_t p : placed) {
+      const Buffer& other = plan.buffers[p];
+      const bool overlaps_in_time = first[p] <= buffer.last && first[b] <= other.last;
+      if (!overlaps_in_time) continue;
+      if (offset + bytes_of(buffer) <= other.offset) break;
+      offset = std::max(offset, other.offset + bytes_of(other));
+    }
+    buffer.offset = offset;
+    plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes_of(buffer));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
+                                   [&](uint32_t x, uint32_t y) {
+                                     return plan.buffers[x].offset < plan.buffers[y].offset;
+                                   }),
+                  b);
   }
 }
 
@@ -244,9 +286,11 @@ std::string dump_instr(const Kernel& kernel, const Instr& instr) {
     }
     case Instr::Kind::reduce: return fmt::format("{} = reduce {}(r{})", type, op_def(instr.op).name, instr.a);
     case Instr::Kind::gather:
-      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map), instr.a, instr.index_stride.hint());
+      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map), instr.a,
+                         instr.index_stride.hint());
     case Instr::Kind::generate:
-      return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol), dump_scalar(instr.scalar2, instr.symbol2));
+      return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol),
+                         dump_scalar(instr.scalar2, instr.symbol2));
     case Instr::Kind::store: return fmt::format("store b{} [{}] = r{}", kernel.buffers[instr.buffer], dump_map(instr.map), instr.a);
   }
   return "";
@@ -302,6 +346,9 @@ std::string dump(const Kernel& kernel) {
 std::string dump(const Plan& plan, const SourceMap*) {
   std::string text = fmt::format("[plan] {} kernels in {} launches, {} buffers, arena {} bytes\n", plan.kernels.size(),
                                  plan.launches.size(), plan.buffers.size(), plan.arena_bytes);
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    if (plan.buffers[b].home != b) text += fmt::format("  b{} lies where b{} will\n", b, plan.buffers[b].home);
+  }
   for (const std::vector<uint32_t>& launch : plan.launches) {
     const std::string table = launch.size() > 1 ? fmt::format("table of {}: ", launch.size()) : "";
     text += fmt::format("  k{} {}{}", launch[0], table, dump(plan.kernels[launch[0]]));
@@ -329,11 +376,24 @@ Plan compile(Graph graph, const CompileLog* log) {
   lower(plan, fusion);
   make_launches(plan);
   find_lifetimes(plan);
+  const Users users = find_users(plan);
+  find_donors(plan, users);
+  find_homes(plan, users);
   place_temporaries(plan);
-  find_donors(plan);
   check(plan);
   if (log && log->plan) log_lines(log, dump(plan, log->sources));
   return plan;
+}
+
+bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out) {
+  const Buffer &source = plan.buffers[plan.buffers[in].home], &target = plan.buffers[plan.buffers[out].home];
+  if (&source == &target) return true;
+  if (source.kind == Buffer::Kind::temporary && target.kind == Buffer::Kind::temporary) {
+    return source.offset < target.offset + bytes_of(target) && target.offset < source.offset + bytes_of(source);
+  }
+  if (source.kind != Buffer::Kind::input || target.kind != Buffer::Kind::output || target.index >= plan.donors.size()) return false;
+  const std::vector<uint32_t>& donors = plan.donors[target.index];
+  return std::find(donors.begin(), donors.end(), source.index) != donors.end();
 }
 
 Error describe(const RunError& error, const Graph& graph) {

@@ -19,7 +19,8 @@ struct Buffer {
   NodeId node = kNoNode;
   DType dtype = DType::f32;
   Dim count = 0;            // elements
-  uint64_t offset = 0;      // temporaries: in the arena, bytes
+  uint32_t home = 0;        // the buffer in whose memory it lies: itself, or, of temporaries, what is made in their place
+  uint64_t offset = 0;      // temporaries that are their own home: in the arena, bytes
   uint32_t first = 0, last = 0;  // launches that write it first and read it last
 };
 
@@ -112,6 +113,10 @@ class Backend {
   virtual void activate() {}
   virtual Counters counters() const = 0;
 };
+
+/// Whether `out`, when it is first written, may lie where `in` did: that of a donor, or a temporary before it. If the kernel that
+/// writes it reads `in`, it may be the same place, element by element.
+bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out);
 
 /// The error a user sees for a RunError.
 Error describe(const RunError& error, const Graph& graph);

@@ -56,16 +56,22 @@ void PlanMemory::place(Inputs inputs, std::span<const bool> donated) {
   }
   try {
     if (plan_.arena_bytes > 0) arena_ = allocator_.allocate(plan_.arena_bytes);
-    // Without an arena every temporary is empty.
-    for (uint32_t b : temporaries_) put(b, arena_ ? static_cast<std::byte*>(arena_->data()) + plan_.buffers[b].offset : nullptr);
     for (uint32_t o : fresh_) {
       outputs_[o].storage = allocator_.allocate(outputs_[o].bytes);
       put(outputs_[o].buffer, outputs_[o].storage->data());
     }
+    for (uint32_t b : temporaries_) put(b, address_of_temporary(plan_.buffers[b]));
   } catch (const Failure&) {
     release();
     throw;
   }
+}
+
+/// Outputs have their places by now. Without an arena the temporaries that would lie there are empty.
+std::byte* PlanMemory::address_of_temporary(const Buffer& buffer) const {
+  const Buffer& home = plan_.buffers[buffer.home];
+  if (home.kind == Buffer::Kind::output) return addresses_[buffer.home];
+  return arena_ ? static_cast<std::byte*>(arena_->data()) + home.offset : nullptr;
 }
 
 /// Each output takes over the first of its donors that is free.

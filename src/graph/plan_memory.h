@@ -1,5 +1,5 @@
-// Where the buffers of a plan lie while it runs: inputs where the caller has them, temporaries in one arena, outputs in
-// memory of their own or in that of an input that was given up. The same on every device.
+// Where the buffers of a plan lie while it runs: inputs where the caller has them, temporaries in one arena or where an output
+// will be, outputs in memory of their own or in that of an input that was given up. The same on every device.
 #pragma once
 
 #include <span>
@@ -46,6 +46,7 @@ class PlanMemory {
     ++moves_;
   }
   void choose_donors();
+  std::byte* address_of_temporary(const Buffer& buffer) const;
 
   const Plan& plan_;
   Allocator& allocator_;

@@ -231,7 +231,8 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
     n.result = freeze(*result_, *recorder_, kept_slots);
     for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, freeze(*value, *recorder_, kept_slots));
     for (const Entered& e : entered_) {
-      if (!identical(e.cell->value, e.abstracted) || e.cell->is_set != e.was_set) n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
+      if (identical(e.cell->value, e.abstracted) && e.cell->is_set == e.was_set) continue;
+      n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
     }
   }
   segment->donatable.assign(cut.input_slots.size(), is_last);

@@ -286,7 +286,8 @@ constexpr Builtin kRows[] = {
      assert_builtin, "host"},
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
     {"counters", "counters(device = nil)",
-     "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, bytes copied, memory in use, traces, …",
+     "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, bytes copied, "
+     "memory in use, traces, …",
      counters_builtin, "host"},
     {"seed", "seed(n)", "restarts the random numbers", seed_builtin, "host"},
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},

@@ -319,8 +319,10 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
       if (value.as<Record>().keys->names != f.keys->names) return fmt::format("{} has other keys", what);
       return items(value.as<Record>().values, "");
     }
-    case Fact::Kind::list: return value.is(Tag::list) ? items(value.as<List>().items, "") : fmt::format("{} is {}, was list", what, type_name(value));
-    case Fact::Kind::tuple: return value.is(Tag::tuple) ? items(value.as<Tuple>().items, "") : fmt::format("{} is {}, was tuple", what, type_name(value));
+    case Fact::Kind::list:
+      return value.is(Tag::list) ? items(value.as<List>().items, "") : fmt::format("{} is {}, was list", what, type_name(value));
+    case Fact::Kind::tuple:
+      return value.is(Tag::tuple) ? items(value.as<Tuple>().items, "") : fmt::format("{} is {}, was tuple", what, type_name(value));
   }
   return "";
 }

@@ -16,8 +16,8 @@ class EagerExecutor {
  public:
   explicit EagerExecutor(Devices& devices) : devices_(devices) {}
 
-  /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds may lend their memory to the result.
-  /// Throws Failure for errors that the elements' values cause.
+  /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds may lend their
+  /// memory to the result. Throws Failure for errors that the elements' values cause.
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
              Device device, bool may_donate);
 

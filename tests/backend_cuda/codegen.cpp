@@ -182,6 +182,36 @@ TEST_CASE("reductions: rows, columns, blocks, places and totals") {
   check_compiles(stages);
 }
 
+TEST_CASE("of several columns a thread, each names its own elements in a report") {
+  Graph g;
+  const NodeId x = input(g, {9000, 8192}, DType::i32), y = input(g, {9000, 8192}, DType::i32);
+  const NodeId rest = add(g, Op::mod, {read(g, x), read(g, y)});
+  Attrs attrs;
+  attrs.ints = {0};
+  give(g, g.add(op_def(Op::sum), {read(g, rest)}, attrs, {DType::i64, Shape{8192}}, Span{}, g.size()));
+  const std::vector<Stage> stages = stages_of(std::move(g));
+  REQUIRE(has_stage(stages, "columns128x16"));
+  for (const Stage& stage : stages) {
+    if (stage.name.find("columns128x16") != std::string::npos) CHECK(stage.source.find("(long long)(row + v) * ") != std::string::npos);
+  }
+  check_compiles(stages);
+}
+
+TEST_CASE("a block of threads reduces the results of as many blocks as it has groups; more are first reduced by several") {
+  constexpr int64_t kBlocks = 8, kResults = 4096 * kBlocks;
+  for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) {
+    for (const int64_t results : {int64_t{4097}, kResults, kResults + 1, int64_t{62'500}}) {
+      Graph g;
+      const NodeId x = input(g, {1, results * 4096}, dtype);
+      for (const Op op : {Op::sum, Op::prod, Op::max, Op::min}) give(g, reduce(g, op, x, 1, false));  // as many as share memory
+      const std::vector<Stage> stages = stages_of(std::move(g));
+      INFO(name_of(dtype) << " " << results);
+      CHECK(has_stage(stages, "partial") == (results > kResults));
+      check_compiles(stages);
+    }
+  }
+}
+
 TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are read again, and totals") {
   for (const DType dtype : {DType::f32, DType::f64}) {
     std::vector<Stage> stages;

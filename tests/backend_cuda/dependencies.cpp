@@ -69,6 +69,22 @@ TEST_CASE("memory that two temporaries share in turn orders those who use them")
   CHECK(dependencies(plan, std::vector<LaunchUse>(6)) == Before{{}, {0}, {1}, {2}, {3}, {4}});
 }
 
+TEST_CASE("what is made in a temporary's place comes after all who read that") {
+  for (const bool is_output : {true, false}) {
+    Graph g;
+    const NodeId x = input(g, {512, 8}), w = input(g, {8, 512}), u = input(g, {512, 4});
+    const NodeId y = product(g, x, w);
+    give(g, product(g, y, u));
+    const NodeId e = add(g, Op::exp, {read(g, y)});
+    give(g, is_output ? e : product(g, e, u));
+    const Plan plan = plan_of(std::move(g), is_output ? 3 : 4);
+    REQUIRE(plan.arena_bytes == (is_output ? 0 : 512 * 512 * 4));
+    const Before before = dependencies(plan, std::vector<LaunchUse>(plan.launches.size()));
+    CHECK(before[1] == std::vector<uint32_t>{0});
+    CHECK(before[2] == std::vector<uint32_t>{1});
+  }
+}
+
 TEST_CASE("what may write over an input comes after those who read it, and after all that may fail") {
   Graph g;
   const NodeId state = input(g, {32, 32}), w = input(g, {32, 16}), table = input(g, {8, 32}), index = input(g, {32}, DType::i64);

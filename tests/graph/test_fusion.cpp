@@ -105,6 +105,30 @@ TEST_CASE("a group never waits for itself") {
   CHECK(plan.kernels.size() == 3);
 }
 
+TEST_CASE("a group never waits for one that waits for it") {
+  // The two takes read one index together, and so the second may not wait for the first; but then neither may y + y share a
+  // kernel with what is added to the sums of the first, though that is older.
+  Graph g;
+  const NodeId index = input(g, {4}, DType::i64), x = input(g, {4, 3});
+  Attrs along;
+  along.ints = {0};
+  const auto taken = [&](NodeId from) { return g.add(op_def(Op::take), {read(g, from), read(g, index)}, along, {DType::f32, {4, 3}}, Span{}, g.size()); };
+  const NodeId first = taken(x);
+  const NodeId sums = add(g, Op::cumsum, {read(g, first)}, along), y = add(g, Op::cumsum, {read(g, x)}, along);
+  const NodeId twice = add(g, Op::add, {read(g, y), read(g, y)});
+  give(g, add(g, Op::mul, {read(g, y), read(g, sums)}));
+  give(g, taken(twice));
+  const Plan plan = compile(std::move(g));
+  std::vector<bool> is_there(plan.buffers.size(), false);
+  for (size_t b = 0; b < plan.buffers.size(); ++b) is_there[b] = plan.buffers[b].kind == Buffer::Kind::input;
+  for (const Kernel& kernel : plan.kernels) {
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (i + kernel.written >= kernel.buffers.size()) is_there[kernel.buffers[i]] = true;
+      CHECK(is_there[kernel.buffers[i]]);
+    }
+  }
+}
+
 TEST_CASE("what nobody needs goes, but not what may fail") {
   Graph g;
   const NodeId x = input(g, {4});

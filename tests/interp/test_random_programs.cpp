@@ -10,6 +10,7 @@
 
 #include "catch.h"
 #include "random_programs.h"
+#include "shard.h"
 #include "tiers.h"
 
 using namespace tsl;
@@ -27,20 +28,26 @@ std::string report(uint64_t seed, Block program) {
   return "TSL_RANDOM_SEED=" + std::to_string(seed) + "\n" + text + disagreement(text);
 }
 
-/// Runs programs begin, begin + 1, … on all cores; gives the reports of those that differ.
+/// Runs programs begin, begin + 1, …, or this shard's, on all cores; gives the reports of those that differ.
 std::vector<std::string> run_programs(uint64_t begin, uint64_t count) {
   constexpr size_t kMaxReports = 5;  // shrinking takes time, and most have one cause
-  std::atomic<uint64_t> next{begin};
+  Shard shard;
+  std::vector<uint64_t> seeds;
+  for (uint64_t seed = begin; seed < begin + count; ++seed) {
+    if (shard.takes_next()) seeds.push_back(seed);
+  }
+  std::atomic<size_t> next{0};
   std::mutex mutex;
   std::vector<std::string> reports;
   auto work = [&] {
-    for (uint64_t seed = next++; seed < begin + count; seed = next++) {
+    for (size_t at = next++; at < seeds.size(); at = next++) {
+      const uint64_t seed = seeds[at];
       Block program = random_program(seed);
       if (disagreement(to_text(program)).empty()) continue;
       std::string text = report(seed, std::move(program));
       const std::lock_guard lock(mutex);
       reports.push_back(std::move(text));
-      if (reports.size() >= kMaxReports) next = begin + count;
+      if (reports.size() >= kMaxReports) next = seeds.size();
     }
   };
   std::vector<std::thread> threads;

@@ -174,24 +174,23 @@ void TileProgram::order_steps() {
   steps_ = std::move(sorted);
 }
 
-/// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of an
-/// input (donation) which a later step still reads.
+/// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of one which a
+/// later step still reads.
 void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
   std::vector<int> defined_by(registers_, -1), last_use(registers_, -1);
   for (size_t i = 0; i < steps_.size(); ++i) {
     for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = static_cast<int>(i);
     if (steps_[i].kind != Step::Kind::store) defined_by[steps_[i].dst] = static_cast<int>(i);
   }
+  // A chain may compute an op on what is loaded again (compute_again), as long as its result is needed.
+  for (const Step& step : steps_) {
+    if (!by_rows_ || step.kind != Step::Kind::map) continue;
+    for (int k = 0; k < step.arity; ++k) last_use[step.src[k]] = std::max(last_use[step.src[k]], last_use[step.dst]);
+  }
   auto read_later = [&](uint32_t output, int after) {
-    const graph::Buffer& buffer = plan.buffers[output];
-    if (buffer.kind != graph::Buffer::Kind::output || buffer.index >= plan.donors.size()) return false;
-    for (const Step& step : steps_) {
-      if (step.kind != Step::Kind::load || last_use[step.dst] <= after) continue;
-      const graph::Buffer& source = plan.buffers[step.buffer];
-      const std::vector<uint32_t>& donors = plan.donors[buffer.index];
-      if (source.kind == graph::Buffer::Kind::input && std::count(donors.begin(), donors.end(), source.index)) return true;
-    }
-    return false;
+    return std::any_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+      return step.kind == Step::Kind::load && last_use[step.dst] > after && graph::may_share_memory(plan, step.buffer, output);
+    });
   };
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (steps_[i].kind != Step::Kind::store) continue;

@@ -63,18 +63,12 @@ class Finder {
     const Buffer& buffer = plan_.buffers[b];
     write(users_[b], launch);
     if (buffer.first != launch) return;
-    if (buffer.kind == Buffer::Kind::temporary) {
-      for (uint32_t other : temporaries_) {
-        if (other != b && plan_.buffers[other].first <= launch && share_memory(buffer, plan_.buffers[other])) come_after(users_[other]);
-      }
-    } else if (buffer.kind == Buffer::Kind::output && buffer.index < plan_.donors.size()) {
+    for (uint32_t other : temporaries_) {
+      if (other != b && plan_.buffers[other].first <= launch && may_share_memory(plan_, other, b)) come_after(users_[other]);
+    }
+    if (buffer.kind == Buffer::Kind::output && buffer.index < plan_.donors.size()) {
       for (uint32_t donor : plan_.donors[buffer.index]) come_after(users_[inputs_[donor]]);
     }
-  }
-
-  static bool share_memory(const Buffer& a, const Buffer& b) {
-    const auto end = [](const Buffer& x) { return x.offset + static_cast<uint64_t>(x.count.hint()) * size_of(x.dtype); };
-    return a.offset < end(b) && b.offset < end(a);
   }
 
   void come_after(const Users& users) {

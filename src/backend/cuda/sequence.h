@@ -1,5 +1,6 @@
-// Kernels and work of libraries, launched as one CUDA graph: what need not come after each other may run at the same time. A graph launch costs the host less than a kernel
-// launch does, and between runs only what changed is patched: pointers, sizes, numbers.
+// Kernels and work of libraries, launched as one CUDA graph: what need not come after each other may run at the same time. A
+// graph launch costs the host less than a kernel launch does, and between runs only what changed is patched: pointers, sizes,
+// numbers.
 //
 //   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
 //

@@ -13,7 +13,8 @@ std::string operand(StageWriter& writer, const OpKernel& op, size_t arg, const c
   const Layout& layout = op.layout(arg);
   const int rank = layout.rank();
   const auto times = [&](Dim stride) { return stride.hint() < 0 ? "-(long long)" + writer.size(-stride.hint()) : writer.size(stride.hint()); };
-  return fmt::format("{{{} + {}(batch), {}, {}}}", writer.buffer(op.buffer(arg)), place, times(layout.strides[rank - 2]), times(layout.strides[rank - 1]));
+  return fmt::format("{{{} + {}(batch), {}, {}}}", writer.buffer(op.buffer(arg)), place, times(layout.strides[rank - 2]),
+                     times(layout.strides[rank - 1]));
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ constexpr int kThreads = 256;
 
 class NonzeroWriter {
  public:
-  explicit NonzeroWriter(const OpKernel& op) : op_(op), mask_(op.layout(0)), length_(element_count(mask_.shape).hint()), tiles_(ceil_div(length_, kTile)) {}
+  explicit NonzeroWriter(const OpKernel& op)
+      : op_(op), mask_(op.layout(0)), length_(element_count(mask_.shape).hint()), tiles_(ceil_div(length_, kTile)) {}
 
   KernelProgram write() {
     KernelProgram program;

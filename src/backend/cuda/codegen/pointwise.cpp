@@ -41,7 +41,8 @@ class PointwiseWriter {
     } else {
       body(width_, "i");
     }
-    program.stages.push_back(writer_.finish(width_ > 1 ? text_of("x", width_) : std::string(), ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
+    const std::string suffix = width_ > 1 ? text_of("x", width_) : std::string();
+    program.stages.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
     if (width_ > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), width_);
     return program;
   }

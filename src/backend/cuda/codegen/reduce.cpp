@@ -96,6 +96,7 @@ class ReduceWriter {
     }
     Position at = row;
     at.index[static_cast<size_t>(kept_loop())] = fmt::format("({} + v)", at.index[static_cast<size_t>(kept_loop())]);
+    at.linear = fmt::format("({} + v)", row.linear);
     writer.line("#pragma unroll");
     writer.open("for (int v = 0; v < {}; ++v)", form_.width);
     emit_element(writer, at, element, taken);
@@ -107,7 +108,7 @@ class ReduceWriter {
     Position at = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
     std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
-    at.linear = fmt::format("((long long)row * {} + {})", writer.size(length_), element);
+    at.linear = fmt::format("((long long){} * {} + {})", row.linear, writer.size(length_), element);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
@@ -198,11 +199,7 @@ class ReduceWriter {
     else emit_block(writer, row, form.threads, Taken::all);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
-      std::string shared = "nullptr";
-      if (form.threads > kWarp) {
-        shared = fmt::format("shared{}", j);
-        writer.line("__shared__ {} {}[{}];", reduction.shared_type(), shared, reduction.shared_count(form));
-      }
+      const std::string shared = declare_shared(writer, reduction, j, form);
       writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
       writer.line("if (lane == 0) {}[item] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), j);
     }
@@ -253,7 +250,8 @@ class ReduceWriter {
     const int64_t chunks = ceil_div(columns(), form_.columns());
     StageWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.y;");
-    writer.line("const Index column = ((Index)(block_x % {0}) * {1} + threadIdx.x) * {2}, block = blockIdx.y;", writer.size(chunks), form_.across, form_.width);
+    writer.line("const Index column = ((Index)(block_x % {0}) * {1} + threadIdx.x) * {2}, block = blockIdx.y;", writer.size(chunks),
+                form_.across, form_.width);
     writer.line("const bool inside = column < {};", writer.size(columns()));
     writer.line("const Index row = (Index)(block_x / {}) * {} + (inside ? column : 0);", writer.size(chunks), writer.size(columns()));
     const Position row = row_position(writer);
@@ -268,7 +266,8 @@ class ReduceWriter {
     writer.line("if (!inside || lane != 0) return;");
     for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
     if (blocks_ == 1) emit_ends(writer, totals, row);
-    Stage stage = writer.finish(fmt::format("columns{}x{}", form_.columns(), form_.down), chunks * (rows_ / columns()), blocks_, form_.across, form_.down);
+    const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
+    Stage stage = writer.finish(suffix, chunks * (rows_ / columns()), blocks_, form_.across, form_.down);
     if (form_.width > 1) stage.wide = wide_accesses(kernel_, plan_, kept_loop(), form_.width);
     return stage;
   }
@@ -363,7 +362,7 @@ class ReduceWriter {
       const Instr& instr = kernel_.program[reduces_[j]];
       const Reduction reduction(instr);
       const std::string from = fmt::format("{} + row * {}", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(count));
-      const std::string folded = reduction.over_array(from, writer.size(count), form, declare_shared(writer, reduction, j, form));
+      const std::string folded = over_array(writer, reduction, j, from, writer.size(count), form);
       writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
     }
     emit_ends(writer, totals, row);

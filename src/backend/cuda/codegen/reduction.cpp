@@ -77,7 +77,9 @@ std::string Reduction::over_array(const std::string& address, const std::string&
   if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
   if (holds_block_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
   if (form.threads == 1) return fmt::format("reduce_few<{}, {}, {}>({}, {})", function_, type_, form.width, address, count);
-  if (form.threads > kReduceLanes) return fmt::format("reduce_blocks<{}, {}, {}>({}, {}, {})", function_, type_, form.threads, address, count, shared);
+  if (form.threads > kReduceLanes) {
+    return fmt::format("reduce_blocks<{}, {}, {}>({}, {}, {})", function_, type_, form.threads, address, count, shared);
+  }
   const std::string at = shared == "nullptr" ? fmt::format("static_cast<{}*>(nullptr)", type_) : shared;
   return fmt::format("reduce_array<{}, {}, {}>({}, {}, 1, lane, {})", function_, type_, form.threads, address, count, at);
 }
@@ -160,9 +162,16 @@ LaneForm array_form(const Kernel& kernel, const std::vector<Reg>& which, int64_t
 }
 
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form) {
-  if (form.threads <= kWarp || reduction.finds_place() || reduction.holds_block()) return "nullptr";
+  if (form.threads <= kWarp) return "nullptr";
   writer.line("__shared__ {} shared{}[{}];", reduction.shared_type(), j, reduction.shared_count(form));
   return fmt::format("shared{}", j);
+}
+
+std::string over_array(StageWriter& writer, const Reduction& reduction, size_t j, const std::string& address, const std::string& count,
+                       LaneForm form) {
+  // Each warp of a block does the whole of these.
+  const bool is_by_warps = reduction.finds_place() || reduction.holds_block();
+  return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : declare_shared(writer, reduction, j, form));
 }
 
 void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, int64_t rows,
@@ -185,9 +194,8 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
       const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
       next[j] = reserve(program, rows * blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
-      const std::string value = reduction.over_array(fmt::format("{} + row * {} + first", from, writer.size(count)),
-                                                     fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm,
-                                                     declare_shared(writer, reduction, j, kBlockForm));
+      const std::string value = over_array(writer, reduction, j, fmt::format("{} + row * {} + first", from, writer.size(count)),
+                                           fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm);
       writer.line("const auto p{} = {};", j, value);
       writer.line("if (lane == 0) {}[item] = p{};", to, j);
     }
@@ -221,8 +229,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = reduction.over_array(from, writer.size(from_rows ? rows : count), form,
-                                                    declare_shared(writer, reduction, j, form));
+    const std::string folded = over_array(writer, reduction, j, from, writer.size(from_rows ? rows : count), form);
     writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");

@@ -10,7 +10,6 @@ namespace tsl::cuda {
 
 /// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
 inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
-inline constexpr int kMaxSharedBlocks = 64;
 inline constexpr int kWarp = 32;
 static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
@@ -22,6 +21,8 @@ struct LaneForm {
 
 /// For a block of the law: a thread a lane, so that all it reads is on its way at once. For several: groups of these.
 inline constexpr LaneForm kBlockForm{static_cast<int>(kReduceLanes), 1}, kBlocksForm{1024, 1};
+/// The blocks that kBlocksForm reduces: one a group. More are faster if several multiprocessors reduce them first.
+inline constexpr int kMaxSharedBlocks = kBlocksForm.threads / static_cast<int>(kReduceLanes);
 
 /// How one reduce instruction is written.
 class Reduction {
@@ -89,6 +90,9 @@ LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& 
 
 /// Declares what the `j`-th reduction of a stage shares among `form`'s threads, and gives its name ("nullptr" for a warp).
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form);
+/// Reduction::over_array() of the `j`-th reduction of a stage, with what it shares declared.
+std::string over_array(StageWriter& writer, const Reduction& reduction, size_t j, const std::string& address, const std::string& count,
+                       LaneForm form);
 
 /// Stages that bring `count` partial results of each reduction, at `at` in the scratch memory and `rows` arrays of them one
 /// after another, down to as many as array_form() is for. Changes `at` and `count`.

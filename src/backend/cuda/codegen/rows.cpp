@@ -378,9 +378,11 @@ class RowsWriter {
     if (form_.keeps) writer_.line("#pragma unroll");
     writer_.open("for (int round = 0; round < {}; ++round)", form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
     writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups, form_.lanes.threads);
-    writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});", kReduceBlock, writer_.size(length_));
+    writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});", kReduceBlock,
+                 writer_.size(length_));
     std::vector<Reg> by_law;
-    std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(by_law), [&](Reg r) { return !Reduction(kernel_.program[r]).finds_place(); });
+    std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(by_law),
+                 [&](Reg r) { return !Reduction(kernel_.program[r]).finds_place(); });
     for (Reg r : by_law) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
     emit_turns(pass, "first", "end");
     for (Reg r : by_law) {

@@ -328,22 +328,17 @@ template <class R, class A, int kCount, class T> __device__ __forceinline__ A re
   }
   return held[0];
 }
-/// Of up to kMaxSharedBlocks blocks, by a block of kThreads threads, each kReduceLanes of which take blocks in turn. `shared`:
-/// kThreads + kMaxSharedBlocks values.
-constexpr int kMaxSharedBlocks = 64;
+/// Of up to as many blocks as kThreads threads have groups of kReduceLanes, each of which takes one. `shared`: kThreads values,
+/// and one for each group.
 template <class R, class A, int kThreads, class T>
 __device__ __forceinline__ A reduce_blocks(const T* values, long long count, A* shared) {
-  constexpr int kGroups = kThreads / kReduceLanes;
-  const int group = threadIdx.x / kReduceLanes, thread = threadIdx.x % kReduceLanes;
+  const int block = threadIdx.x / kReduceLanes, thread = threadIdx.x % kReduceLanes;
   A* const results = shared + kThreads;
-  const long long blocks = (count + kReduceBlock - 1) / kReduceBlock;
-  for (long long first = 0; first < blocks; first += kGroups) {
-    const long long block = first + group, left = block < blocks ? count - block * kReduceBlock : 0;
-    const A result = reduce_array<R, A, kReduceLanes>(values + block * kReduceBlock, left < kReduceBlock ? left : kReduceBlock, 1, thread,
-                                                      shared + group * kReduceLanes);
-    if (thread == 0 && block < blocks) results[block] = result;
-    __syncthreads();
-  }
+  const long long blocks = (count + kReduceBlock - 1) / kReduceBlock, left = block < blocks ? count - block * kReduceBlock : 0;
+  const A result = reduce_array<R, A, kReduceLanes>(values + block * kReduceBlock, left < kReduceBlock ? left : kReduceBlock, 1, thread,
+                                                    shared + block * kReduceLanes);
+  if (thread == 0) results[block] = result;
+  __syncthreads();
   return reduce_array<R, A>(results, blocks, threadIdx.x % kWarpThreads);
 }
 /// The law over block_value(0), …, block_value(blocks - 1), each of which all of the warp computes.

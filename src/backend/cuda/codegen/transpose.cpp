@@ -73,7 +73,9 @@ class TransposeWriter {
     at.index[static_cast<size_t>(across_)] = down;
     at.index[static_cast<size_t>(inner_)] = along;
     at.linear = "0";
-    for (size_t i = 0; i < extents_.size(); ++i) at.linear = fmt::format("({} * (long long){} + {})", at.linear, writer_.size(extents_[i]), at.index[i]);
+    for (size_t i = 0; i < extents_.size(); ++i) {
+      at.linear = fmt::format("({} * (long long){} + {})", at.linear, writer_.size(extents_[i]), at.index[i]);
+    }
     return at;
   }
 
@@ -81,7 +83,8 @@ class TransposeWriter {
   void open_elements() {
     writer_.line("#pragma unroll");
     writer_.open("for (int i = 0; i < {}; ++i)", tile_ / kThreadsAlong * (tile_ / kThreadsDown));
-    writer_.line("const int x = threadIdx.x + {0} * (i % {1}), y = threadIdx.y + {2} * (i / {1});", kThreadsAlong, tile_ / kThreadsAlong, kThreadsDown);
+    writer_.line("const int x = threadIdx.x + {0} * (i % {1}), y = threadIdx.y + {2} * (i / {1});", kThreadsAlong, tile_ / kThreadsAlong,
+                 kThreadsDown);
   }
   /// `down` and `along`: which of x and y leads there.
   void open_inside(const char* down, const char* along) {

@@ -285,7 +285,9 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::map: {
       const int arity = op_def(i.op).arity;
       const std::string args = text_of(reg(i.a), arity > 1 ? ", " + reg(i.b) : "", arity > 2 ? ", " + reg(i.c) : "");
-      if (may_fail(op_def(i.op), i.operand_dtype)) line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+      if (may_fail(op_def(i.op), i.operand_dtype)) {
+        line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+      }
       if (i.op == Op::cast) put(target, " = s_cast<", type_of(i.dtype), ">(", args, ");");
       else put(target, " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
       break;

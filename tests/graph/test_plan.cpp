@@ -1,0 +1,205 @@
+// Where the buffers of a plan lie.
+#include "catch.h"
+#include "graph/build.h"
+#include "graph/plan.h"
+
+using namespace tsl;
+using namespace tsl::graph;
+
+namespace {
+
+constexpr uint64_t kBytes = 512 * 512 * 4;  // of a square
+const Shape kSquare{512, 512};
+
+NodeId product(Graph& g, NodeId a, NodeId b) { return add(g, Op::matmul, {read(g, a), read(g, b)}); }
+
+Arg turned(const Graph& g, NodeId x) {
+  Arg arg = read(g, x);
+  const int order[] = {1, 0};
+  arg.layout = permute(arg.layout, order);
+  return arg;
+}
+
+/// The product of two matrices that no output of 512 x 512 elements can take the memory of.
+NodeId small_product(Graph& g) {
+  const NodeId a = input(g, {512, 8}), b = input(g, {8, 512});
+  return g.add(op_def(Op::matmul), {read(g, a), read(g, b)}, {}, {DType::f32, kSquare}, Span{}, g.size());
+}
+
+/// How many temporaries lie in memory of outputs.
+size_t lent(const Plan& plan) {
+  return static_cast<size_t>(std::count_if(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& buffer) {
+    return buffer.kind == Buffer::Kind::temporary && plan.buffers[buffer.home].kind == Buffer::Kind::output;
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("an output is made in the place of what it is made of", "[plan]") {
+  for (const bool by_rows : {false, true}) {
+    Graph g;
+    const NodeId c = input(g, {512});
+    const NodeId sum = add(g, Op::add, {read(g, small_product(g)), spread(g, c, kSquare)});
+    if (by_rows) give(g, add(g, Op::sub, {read(g, sum), spread(g, reduce(g, Op::max, sum, 1), kSquare)}));
+    else give(g, add(g, Op::gelu, {read(g, sum)}));
+    const Plan plan = compile(std::move(g));
+    REQUIRE(plan.kernels.size() == 2);
+    CHECK(plan.kernels[1].kind == (by_rows ? Template::row : Template::pointwise));
+    CHECK(plan.arena_bytes == 0);
+    CHECK(lent(plan) == 1);
+    CHECK(may_share_memory(plan, plan.kernels[0].buffers.back(), plan.outputs[0].buffer));
+  }
+}
+
+TEST_CASE("so is a temporary", "[plan]") {
+  Graph g;
+  const NodeId w = input(g, kSquare);
+  NodeId y = small_product(g);
+  for (int i = 0; i < 4; ++i) y = product(g, add(g, Op::exp, {read(g, y)}), w);
+  give(g, y);
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.kernels.size() == 9);
+  CHECK(plan.arena_bytes == 2 * kBytes);  // what a product reads, and what it writes
+  CHECK(lent(plan) == 0);
+}
+
+TEST_CASE("what is made in another one's place lies where that one does", "[plan]") {
+  Graph g;
+  const NodeId e = add(g, Op::exp, {read(g, small_product(g))});
+  const NodeId w = input(g, {512, 1});
+  const NodeId column = g.add(op_def(Op::matmul), {read(g, e), read(g, w)}, {}, {DType::f32, {512, 1}}, Span{}, g.size());
+  give(g, add(g, Op::add, {read(g, e), spread(g, column, kSquare)}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 4);
+  CHECK(lent(plan) == 2);  // e, and what it is made of
+  CHECK(plan.arena_bytes == 512 * 4);
+}
+
+TEST_CASE("what is read elsewhere than it is written keeps its place", "[plan]") {
+  Graph g;
+  const NodeId y = small_product(g);
+  give(g, add(g, Op::add, {read(g, y), turned(g, y)}));
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.arena_bytes == kBytes);
+  CHECK(lent(plan) == 0);
+}
+
+TEST_CASE("what is read again later keeps its place", "[plan]") {
+  Graph g;
+  const NodeId y = small_product(g);
+  give(g, add(g, Op::exp, {read(g, y)}));
+  give(g, product(g, y, y));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 3);
+  CHECK(plan.arena_bytes == kBytes);
+  CHECK(lent(plan) == 0);
+}
+
+TEST_CASE("an output may be read by later launches", "[plan]") {
+  Graph g;
+  const NodeId e = add(g, Op::exp, {read(g, small_product(g))});
+  give(g, e);
+  give(g, product(g, e, e));
+  g.outputs.push_back({e, turned(g, e).layout});  // seen twice
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.arena_bytes == 0);
+  CHECK(plan.outputs[0].buffer == plan.outputs[2].buffer);
+}
+
+TEST_CASE("what has fewer elements or other ones keeps its place", "[plan]") {
+  for (const bool other_type : {false, true}) {
+    Graph g;
+    const NodeId y = small_product(g);
+    if (other_type) {
+      Attrs attrs;
+      attrs.dtype = DType::i32;
+      give(g, g.add(op_def(Op::cast), {read(g, y)}, attrs, {DType::i32, kSquare}, Span{}, g.size()));
+    } else {
+      const NodeId x = input(g, {3, 512, 512});
+      give(g, add(g, Op::atan2, {read(g, x), spread(g, y, {3, 512, 512})}));
+    }
+    const Plan plan = compile(std::move(g));
+    CHECK(plan.arena_bytes == kBytes);
+    CHECK(lent(plan) == 0);
+  }
+}
+
+TEST_CASE("of two outputs of a kernel, one is made in the place of what both are made of", "[plan]") {
+  Graph g;
+  const NodeId y = small_product(g);
+  give(g, add(g, Op::exp, {read(g, y)}));
+  give(g, add(g, Op::neg, {read(g, y)}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 2);
+  CHECK(plan.arena_bytes == 0);
+  CHECK(lent(plan) == 1);
+}
+
+TEST_CASE("two are not made in one place", "[plan]") {
+  Graph g;
+  const NodeId a = small_product(g), b = small_product(g);
+  give(g, add(g, Op::add, {read(g, a), read(g, b)}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 3);
+  CHECK(plan.arena_bytes == kBytes);
+  CHECK(lent(plan) == 1);
+}
+
+TEST_CASE("what several kernels of a launch read keeps its place", "[plan]") {
+  Graph g;
+  const NodeId y = small_product(g);
+  give(g, add(g, Op::exp, {read(g, y)}));
+  Arg part = read(g, y);
+  part.layout = slice(part.layout, 0, 0, 7, 1);
+  give(g, g.add(op_def(Op::exp), {part}, {}, {DType::f32, {7, 512}}, Span{}, g.size()));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.launches.size() == 2);
+  REQUIRE(plan.launches[1].size() == 2);
+  CHECK(plan.arena_bytes == kBytes);
+  CHECK(lent(plan) == 0);
+}
+
+TEST_CASE("each kernel of a table may write in place", "[plan]") {
+  Graph g;
+  std::vector<NodeId> products;
+  for (int64_t n : {512, 520, 528}) {
+    const NodeId a = input(g, {n, 5}), b = input(g, {5, n});
+    products.push_back(g.add(op_def(Op::matmul), {read(g, a), read(g, b)}, {}, {DType::f32, {n, n}}, Span{}, g.size()));
+  }
+  for (NodeId y : products) give(g, add(g, Op::exp, {read(g, y)}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.launches.back().size() == 3);
+  CHECK(plan.arena_bytes == 0);
+}
+
+TEST_CASE("an output that may take over an input's memory is no place for temporaries", "[plan]") {
+  Graph g;
+  const NodeId p = input(g, kSquare);
+  give(g, add(g, Op::sub, {read(g, p), read(g, small_product(g))}));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.kernels.size() == 2);
+  CHECK(plan.donors[0] == std::vector<uint32_t>{0});
+  CHECK(plan.arena_bytes == kBytes);
+  CHECK(lent(plan) == 0);
+}
+
+TEST_CASE("parts of an output are not made in each other's place", "[plan]") {
+  Graph g;
+  const NodeId a = small_product(g), b = small_product(g);
+  Attrs attrs;
+  attrs.ints = {0};
+  give(g, g.add(op_def(Op::concat), {read(g, a), read(g, b)}, attrs, {DType::f32, {1024, 512}}, Span{}, g.size()));
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.arena_bytes == 2 * kBytes);
+  CHECK(lent(plan) == 0);
+}
+
+TEST_CASE("small temporaries do not lie in outputs, whose addresses change", "[plan]") {
+  Graph g;
+  const NodeId a = input(g, {32, 8}), b = input(g, {8, 32});
+  const NodeId y = g.add(op_def(Op::matmul), {read(g, a), read(g, b)}, {}, {DType::f32, {32, 32}}, Span{}, g.size());
+  give(g, add(g, Op::exp, {read(g, y)}));
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.arena_bytes == 32 * 32 * 4);
+  CHECK(lent(plan) == 0);
+}
