@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace tsl::cuda {
 
 namespace {
@@ -59,16 +61,16 @@ void KernelSequence::prepare() {
     if (!call.library->can_record(call.values)) return;
   }
   if (executable_) {
-    patch();
-  } else {
-    try {
-      instantiate();
-    } catch (...) {
-      destroy();
-      throw;
-    }
+    is_current_ = patch();
+    return;
   }
-  is_current_ = true;
+  try {
+    is_current_ = instantiate();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+  if (!is_current_) destroy();
 }
 
 void KernelSequence::launch() {
@@ -103,33 +105,47 @@ void KernelSequence::launch(KernelCall& call) {
   device_.launch(launch, pointers.data(), call.name);
 }
 
-void KernelSequence::instantiate() {
+bool KernelSequence::instantiate() {
   const Driver& driver = device_.driver();
   driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
-  for (KernelCall& call : calls_) nodes_.push_back(add_node(call));
+  for (KernelCall& call : calls_) {
+    nodes_.push_back(add_node(call));
+    if (!nodes_.back()) return false;
+  }
   if (reported_) add_event();
   driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
   for (KernelCall& call : calls_) call.is_sent = true;
+  return true;
 }
 
 namespace {
 
-/// A library's work as a graph.
+/// A library's work as a graph, or null: what others do with the GPU meanwhile may end a recording. (Loading a module waits
+/// for the context, for which a stream that records cannot wait.)
 class Recorded {
  public:
-  Recorded(Device& device, const KernelCall& call) : device_(device), graph_(device.capture([&] { call.library->enqueue(call.values); })) {}
-  ~Recorded() { device_.driver().cuGraphDestroy(graph_); }
+  Recorded(Device& device, const KernelCall& call) : device_(device) {
+    try {
+      graph_ = device.capture([&] { call.library->enqueue(call.values); });
+    } catch (const Failure& failure) {
+      if (failure.error().kind == ErrorKind::memory) throw;
+    }
+  }
+  ~Recorded() {
+    if (graph_) device_.driver().cuGraphDestroy(graph_);
+  }
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
   CUgraph graph() const { return graph_; }
 
  private:
   Device& device_;
-  CUgraph graph_;
+  CUgraph graph_ = nullptr;
 };
 
 }  // namespace
 
+/// Null if the call could not be recorded.
 CUgraphNode KernelSequence::add_node(KernelCall& call) {
   const Driver& driver = device_.driver();
   std::vector<CUgraphNode> after;
@@ -137,6 +153,7 @@ CUgraphNode KernelSequence::add_node(KernelCall& call) {
   CUgraphNode node = nullptr;
   if (call.library) {
     const Recorded recorded(device_, call);
+    if (!recorded.graph()) return nullptr;
     driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph()), "adding to a graph");
   } else {
     std::vector<void*> pointers = pointers_to(call);
@@ -156,24 +173,26 @@ void KernelSequence::add_event() {
   device_.check(device_.driver().cuGraphAddEventRecordNode(&node, graph_, after.data(), after.size(), reported_), "adding to a graph");
 }
 
-void KernelSequence::patch() {
+bool KernelSequence::patch() {
   for (size_t i = 0; i < calls_.size(); ++i) {
-    if (calls_[i].is_sent) continue;
-    patch(nodes_[i], calls_[i]);
-    calls_[i].is_sent = true;
+    if (!calls_[i].is_sent) calls_[i].is_sent = patch(nodes_[i], calls_[i]);
+    if (!calls_[i].is_sent) return false;
   }
+  return true;
 }
 
-void KernelSequence::patch(CUgraphNode node, KernelCall& call) {
+bool KernelSequence::patch(CUgraphNode node, KernelCall& call) {
   const Driver& driver = device_.driver();
   if (call.library) {
     const Recorded recorded(device_, call);
+    if (!recorded.graph()) return false;
     driver.check(driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()), "patching a graph");
   } else {
     std::vector<void*> pointers = pointers_to(call);
     const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
     driver.check(driver.cuGraphExecKernelNodeSetParams(executable_, node, &params), "patching a graph");
   }
+  return true;
 }
 
 }  // namespace tsl::cuda

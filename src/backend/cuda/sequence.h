@@ -61,12 +61,13 @@ class KernelSequence {
  private:
   void launch_each();
   void launch(KernelCall& call);
-  void instantiate();
+  // These say whether all could be recorded; what could not be now may be the next time.
+  bool instantiate();
+  bool patch();
+  bool patch(CUgraphNode node, KernelCall& call);
   CUgraphNode add_node(KernelCall& call);
   void add_event();
   size_t end_of_reports() const;
-  void patch();
-  void patch(CUgraphNode node, KernelCall& call);
   void destroy();
 
   Device& device_;
