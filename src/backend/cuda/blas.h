@@ -12,7 +12,6 @@ namespace tsl::cuda {
 
 #define TSL_BLAS_FUNCTIONS(X)              \
   X(cublasLtCreate)                        \
-  X(cublasLtDestroy)                       \
   X(cublasLtGetVersion)                    \
   X(cublasLtGetStatusString)               \
   X(cublasLtMatmul)                        \

@@ -1,7 +1,10 @@
 #include "backend/cuda/matmul.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "backend/cuda/blas.h"
 #include "backend/cuda/memory.h"
@@ -213,23 +216,66 @@ void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
   fail(kind, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");
 }
 
+// ---- Handles ----
+
+namespace {
+
+/// A handle of the library, while an engine is open. It is kept for the next engine as long as the process lives, and the
+/// GPU's context with it: destroying a handle waits for all that is done in the context, which ends what other engines of the
+/// process record there, and has crashed the driver while others were closing (580.159).
+class Handle {
+ public:
+  Handle(const Device& device, const Blas& blas) : ordinal_(device.ordinal()) {
+    const std::lock_guard lock(mutex());
+    std::vector<cublasLtHandle_t>& kept = all_kept()[ordinal_];
+    if (!kept.empty()) {
+      handle_ = kept.back();
+      kept.pop_back();
+      return;
+    }
+    blas.check(blas.cublasLtCreate(&handle_), "starting");
+    CUcontext context = nullptr;
+    CUdevice gpu = 0;
+    device.check(device.driver().cuDeviceGet(&gpu, ordinal_), "opening the GPU");
+    device.check(device.driver().cuDevicePrimaryCtxRetain(&context, gpu), "opening the GPU");
+  }
+  ~Handle() {
+    const std::lock_guard lock(mutex());
+    all_kept()[ordinal_].push_back(handle_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  cublasLtHandle_t get() const { return handle_; }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  /// By GPU. Never destroyed, as engines may be closed while the process ends.
+  static std::map<int, std::vector<cublasLtHandle_t>>& all_kept() {
+    static auto& kept = *new std::map<int, std::vector<cublasLtHandle_t>>;
+    return kept;
+  }
+
+  const int ordinal_;
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+}  // namespace
+
 // ---- Products ----
 
 struct Matmul::State {
-  State(Device& on, Allocator& from) : device(on), allocator(from) {
-    blas.check(blas.cublasLtCreate(&handle), "starting");
+  State(Device& on, Allocator& from) : device(on), allocator(from), handle(on, blas) {
     const size_t number = blas.cublasLtGetVersion();
     version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
-  }
-  ~State() {
-    problems.clear();
-    if (handle) blas.cublasLtDestroy(handle);
   }
 
   Problem& problem(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
     const Key key{product, {alignment_of(a), alignment_of(b), alignment_of(c)}};
     std::unique_ptr<Problem>& place = problems[key];
-    if (!place) place = std::make_unique<Problem>(blas, handle, key);
+    if (!place) place = std::make_unique<Problem>(blas, handle.get(), key);
     return *place;
   }
 
@@ -256,7 +302,7 @@ struct Matmul::State {
   Allocator& allocator;
   Ref<Storage> workspaces[kWorkspaces];
   Blas blas;
-  cublasLtHandle_t handle = nullptr;
+  Handle handle;
   std::string version;
   std::unordered_map<Key, std::unique_ptr<Problem>, KeyHash> problems;
 };
@@ -285,7 +331,7 @@ void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdevicep
   if (product.k == 0) return state_->zero(product, c);
   for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
     state_->problem(part, pa, pb, pc)
-        .run(state_->handle, pa, pb, pc, state_->workspace(workspace), state_->device.stream());
+        .run(state_->handle.get(), pa, pb, pc, state_->workspace(workspace), state_->device.stream());
   });
 }
 
