@@ -53,8 +53,7 @@ class Finder {
   }
 
   void write(Users& users, uint32_t launch) {
-    if (users.writer && *users.writer != launch) before_.push_back(*users.writer);
-    before_.insert(before_.end(), users.readers.begin(), users.readers.end());
+    come_after(users);
     users.writer = launch;
     users.readers.clear();
   }
