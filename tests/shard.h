@@ -14,8 +14,9 @@ namespace tsl {
 /// 1 to n. At its end it says how many there were, so that a shard without any does not look like one that passed. Of one thread.
 class Shard {
  public:
+  /// With `together`, so many neighbours go to the same shard: what they have in common is then made once.
   /// Throws std::invalid_argument if the variable is anything else: a typing error must not leave cases out.
-  explicit Shard(const char* text = std::getenv("TSL_TEST_SHARD")) {
+  explicit Shard(uint64_t together = 1, const char* text = std::getenv("TSL_TEST_SHARD")) : together_(together) {
     if (!text) return;
     name_ = text;
     const size_t slash = name_.find('/');
@@ -38,14 +39,14 @@ class Shard {
 
   /// Whether the next case of the loop is one of ours.
   bool takes_next() {
-    const bool is_ours = asked_++ % shards_ == which_;
+    const bool is_ours = asked_++ / together_ % shards_ == which_;
     taken_ += is_ours;
     return is_ours;
   }
 
  private:
   std::string name_;
-  uint64_t which_ = 0, shards_ = 1, asked_ = 0, taken_ = 0;
+  uint64_t together_, which_ = 0, shards_ = 1, asked_ = 0, taken_ = 0;
 };
 
 }  // namespace tsl

@@ -163,13 +163,11 @@ TEST_CASE("reductions: rows, columns, blocks, places and totals") {
   reduced({300, 160}, [](Graph& g, NodeId x) { return reduce(g, Op::sum, x, 0, false); });
   reduced({9000, 160}, [](Graph& g, NodeId x) { return reduce(g, Op::max, x, 0, false); });
   CHECK(has_stage(stages, "columns"));
-  CHECK(has_stage(stages, "finish"));
   reduced({3, 900000}, [](Graph& g, NodeId x) { return reduce(g, Op::prod, x, 1, false); });
   CHECK(has_stage(stages, "blocks"));
   for (int64_t length : {20'000, 200'000, 2'000'000, 20'000'000, 1'500'000'000}) {
     reduced({2, length}, [](Graph& g, NodeId x) { return reduce(g, Op::min, x, 1, false); });
   }
-  CHECK(has_stage(stages, "partial"));
   reduced({5, 700}, [](Graph& g, NodeId x) { return place(g, Op::argmax, x, 1); });
   reduced({5, 9000}, [](Graph& g, NodeId x) { return place(g, Op::argmin, x, 1); });
   for (int64_t rows : {8, 5000}) {
@@ -197,18 +195,39 @@ TEST_CASE("of several columns a thread, each names its own elements in a report"
   check_compiles(stages);
 }
 
-TEST_CASE("a block of threads reduces the results of as many blocks as it has groups; more are first reduced by several") {
-  constexpr int64_t kBlocks = 8, kResults = 4096 * kBlocks;
+TEST_CASE("long rows and columns are one launch: the last block of threads brings the results of blocks together") {
   for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) {
-    for (const int64_t results : {int64_t{4097}, kResults, kResults + 1, int64_t{62'500}}) {
-      Graph g;
-      const NodeId x = input(g, {1, results * 4096}, dtype);
-      for (const Op op : {Op::sum, Op::prod, Op::max, Op::min}) give(g, reduce(g, op, x, 1, false));  // as many as share memory
-      const std::vector<Stage> stages = stages_of(std::move(g));
-      INFO(name_of(dtype) << " " << results);
-      CHECK(has_stage(stages, "partial") == (results > kResults));
-      check_compiles(stages);
+    for (const int64_t results : {int64_t{5}, int64_t{128}, int64_t{4096}, int64_t{4097}, int64_t{62'500}, int64_t{4096} * 4096 + 1}) {
+      for (const int axis : {0, 1}) {
+        Graph g;
+        const NodeId x = input(g, axis == 1 ? Shape{2, results * 4096} : Shape{results * 4096, 8}, dtype);
+        for (const Op op : {Op::sum, Op::prod, Op::max, Op::min}) give(g, reduce(g, op, x, axis, false));
+        if (dtype != DType::bf16) give(g, reduce(g, Op::logsumexp, x, axis, false));  // of 16 bits it is of floats
+        const graph::Plan plan = graph::compile(std::move(g));
+        REQUIRE(plan.kernels.size() == 1);
+        for (const bool wide : {true, false}) {
+          const KernelProgram program = generate(plan.kernels[0], plan, wide);
+          INFO(name_of(dtype) << " " << results << " along " << axis);
+          CHECK(program.stages.size() == 1);
+          CHECK(program.arrivals > 0);
+          check_compiles(program.stages);
+        }
+      }
     }
+  }
+}
+
+TEST_CASE("totals over many rows: one block of threads for as many blocks as it has groups; more are first reduced by several") {
+  constexpr int64_t kRows = 4096 * 8;
+  for (const int64_t rows : {kRows, kRows + 1}) {
+    Graph g;
+    const NodeId x = input(g, {rows, 100});
+    give(g, reduce(g, Op::sum, reduce(g, Op::max, x, 1, false), 0, false));
+    const std::vector<Stage> stages = stages_of(std::move(g));
+    INFO(rows);
+    CHECK(has_stage(stages, "partial") == (rows > kRows));
+    CHECK(has_stage(stages, "total"));
+    check_compiles(stages);
   }
 }
 
@@ -227,7 +246,6 @@ TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are 
     reduced({20, 50257}, along(1));
     CHECK(has_stage(stages, "blocks"));
     reduced({2, 20000000}, along(1));
-    CHECK(has_stage(stages, "partial"));
     reduced({9000, 160}, along(0));
     CHECK(has_stage(stages, "columns"));
     for (const Shape& shape : {Shape{8192, 50000}, Shape{64, 50257}, Shape{64, 8192}}) {  // the slope, with a sum on the side

@@ -60,11 +60,27 @@ struct Ready {
   std::vector<Stage> stages;
   std::vector<CUfunction> functions;
   std::vector<Changing> changing;
+  Ref<Storage> arrivals;             // the counters; null: there are none
 
   Ready() = default;
-  Ready(std::vector<Stage> of, std::vector<CUfunction> theirs)
-      : stages(std::move(of)), functions(std::move(theirs)), changing(stages.begin(), stages.end()) {}
+  Ready(LaunchStages of, Gpu& gpu);
+  void set_arrivals_back(Device& device) const {
+    if (arrivals) device.fill(address_of(arrivals->data()), 0, arrivals->bytes());
+  }
 };
+
+Ready::Ready(LaunchStages of, Gpu& gpu) : stages(std::move(of.stages)), changing(stages.begin(), stages.end()) {
+  if (of.arrivals == 0) return;
+  arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
+  set_arrivals_back(gpu.device);
+  for (Stage& stage : stages) {
+    for (Argument& argument : stage.arguments) {
+      if (argument.kind != Argument::Kind::arrivals) continue;
+      argument.kind = Argument::Kind::integer;
+      argument.value = static_cast<int64_t>(address_of(arrivals->data()) + argument.scratch * sizeof(uint32_t));
+    }
+  }
+}
 
 /// One launch of the plan: kernels, or a product.
 struct Unit {
@@ -124,8 +140,10 @@ class CudaExecutable : public graph::Executable {
       for (Unit& unit : units_) choose_stages(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
+      if (std::exchange(has_failed_, true)) set_arrivals_back();
       error = run_steps(symbols);
       if (reporting_) error = first_of(error, reported(error));
+      has_failed_ = static_cast<bool>(error);
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
       release();
@@ -173,7 +191,7 @@ class CudaExecutable : public graph::Executable {
     if (uses_[launch].reports) reporting_ = step.sequence.get();
     const auto count = static_cast<uint32_t>(stages.stages.size());
     calls.resize(calls.size() + count);
-    Unit& unit = units_.emplace_back(Unit{launch, count, {}, {std::move(stages.stages), {}}, {}});
+    Unit& unit = units_.emplace_back(Unit{launch, count, {}, Ready(std::move(stages), gpu_), {}});
     for (const Stage& stage : unit.wide.stages) {
       for (const WideAccess& access : stage.wide) unit.has_offsets |= access.offset != nullptr;
     }
@@ -242,8 +260,8 @@ class CudaExecutable : public graph::Executable {
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
     std::vector<KernelSource> sources;
     for (Stage& stage : stages.stages) sources.push_back({stage.name, std::move(stage.source)});
-    std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
-    unit.narrow = Ready(std::move(stages.stages), std::move(functions));
+    unit.narrow = Ready(std::move(stages), gpu_);
+    unit.narrow.functions = gpu_.kernels.get_many(sources);
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
@@ -272,6 +290,14 @@ class CudaExecutable : public graph::Executable {
     if (of_an_op) gpu_.device.synchronize();
     else reporting_->wait_for_reports();
     return gpu_.errors.take();
+  }
+
+  /// After a failure: blocks of threads that saw it did not count themselves.
+  void set_arrivals_back() const {
+    for (const Unit& unit : units_) {
+      unit.wide.set_arrivals_back(gpu_.device);
+      unit.narrow.set_arrivals_back(gpu_.device);
+    }
   }
 
   RunError run_steps(std::span<const Scalar> symbols) {
@@ -346,6 +372,7 @@ class CudaExecutable : public graph::Executable {
       case Argument::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
       case Argument::Kind::scratch: return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
       case Argument::Kind::error: return gpu_.errors.cell();
+      case Argument::Kind::arrivals: return 0;  // an address since the stage is ready
       case Argument::Kind::integer:
         return static_cast<uint64_t>(argument.symbol ? symbols[argument.symbol->id].integer : argument.value);
       case Argument::Kind::scalar: {
@@ -377,6 +404,7 @@ class CudaExecutable : public graph::Executable {
   bool has_moved_ = true;          // since then
   KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
   bool takes_memory_ = false;
+  bool has_failed_ = false;        // the last run, or the present one may yet
 };
 
 }  // namespace

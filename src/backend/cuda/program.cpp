@@ -53,6 +53,7 @@ LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bo
   LaunchStages out;
   const auto add = [&](KernelProgram program) {
     out.scratch_bytes = std::max(out.scratch_bytes, program.scratch_bytes);
+    out.arrivals = std::max(out.arrivals, program.arrivals);
     std::move(program.stages.begin(), program.stages.end(), std::back_inserter(out.stages));
   };
   if (plan.kernels[launch[0]].kind == graph::Template::op) {

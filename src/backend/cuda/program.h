@@ -13,6 +13,7 @@ namespace tsl::cuda {
 struct LaunchStages {
   std::vector<Stage> stages;
   uint64_t scratch_bytes = 0;
+  uint64_t arrivals = 0;  // counters, as of KernelProgram
 };
 
 /// Whether the launch is of an op that is not generated, and so has no stages.

@@ -12,7 +12,7 @@ using graph::Reg;
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 constexpr int kAccessBytes = 16;
 // Fewer elements are made one by one: then time goes by one thread's work, not by the memory's.
 constexpr int64_t kFewElements = 1 << 14;

@@ -1,8 +1,10 @@
-// Reductions that read every element once (logsumexp over columns: twice): over rows by a warp each, over columns by threads
-// that own some each, and over few long rows in blocks, whose partial results further stages bring together. The order is that
-// of templates.cuh whatever the form.
+// Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by a warp a block
+// of the law, over columns by threads that own some each. Results of blocks wait in memory; the last block of threads to come
+// brings them together. The order is that of templates.cuh whatever the form, and whoever is last.
 #include <algorithm>
+#include <bit>
 #include <iterator>
+#include <utility>
 
 #include "backend/cuda/codegen/reduction.h"
 
@@ -17,6 +19,8 @@ namespace {
 
 // With this many rows, a warp for each keeps the machine busy; with this many blocks of threads, each has one to do.
 constexpr int64_t kManyRows = 4096, kManyBlocks = 128;
+/// So many blocks of threads run at a time, about.
+constexpr int64_t kFullMachine = 2048;
 
 /// How a block of threads takes columns: `across` threads side by side, each with `width` neighbours, and `down` threads that
 /// share the lanes of a block of the law.
@@ -25,9 +29,25 @@ struct ColumnForm {
   int columns() const { return across * width; }
 };
 constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
+/// How many neighbours of a row a thread takes at a time.
+constexpr int kWideBlock = 4;
 
-/// The first stage: every element is read once, each reduction's result over a block goes to the scratch memory (or, of a
-/// single block, straight on to the rows' ends).
+/// Results that wait in the scratch memory, some of each row: of the law's blocks, or of blocks of such results.
+struct Results {
+  int64_t count = 0;           // of a row
+  std::vector<uint64_t> at;    // of each reduction
+};
+
+/// Blocks of threads that have results of the same rows, as they were written: where `team` is its number, `first_row` its first
+/// row, and `first_block` which of a row's results the block of threads has first.
+struct Team {
+  std::string rows, thread;    // expressions: how many rows, and which thread of a block
+  int64_t count = 0;           // of teams
+  int threads = 0;             // of a block
+  int64_t results = 1;         // of a row that a block of threads has
+  bool share_memory = false;   // whether all threads of a block may work on a row
+};
+
 class ReduceWriter {
  public:
   ReduceWriter(const Kernel& kernel, const graph::Plan& plan)
@@ -50,17 +70,12 @@ class ReduceWriter {
   /// `wide`: whether neighbours may be read at a time.
   KernelProgram write(bool columns, bool wide) {
     if (columns) choose_columns(wide);
-    KernelProgram program;
-    const TotalOperands totals = reserve_totals(kernel_, program);
-    for (Reg r : reduces_) at_.push_back(reserve(program, rows_ * blocks_, Reduction(kernel_.program[r]).partial_dtype()));
-    program.stages.push_back(columns ? column_stage(totals) : block_stage());
-    if (!columns || blocks_ > 1) {
-      int64_t count = blocks_;
-      append_partial_stages(kernel_, plan_, reduces_, rows_, at_, count, program);
-      program.stages.push_back(finish_stage(totals, count));
-    }
-    append_totals(kernel_, plan_, totals, program);
-    return program;
+    else if (wide && may_be_wide(inner_loop(), kWideBlock)) take_neighbours(inner_loop(), kWideBlock);
+    totals_ = reserve_totals(kernel_, program_);
+    if (!columns || blocks_ > 1) reserve_levels();
+    program_.stages.push_back(columns ? column_stage() : block_stage());
+    append_totals(kernel_, plan_, totals_, program_);
+    return std::move(program_);
   }
 
  private:
@@ -80,26 +95,48 @@ class ReduceWriter {
   std::string of_column(const std::string& name) const { return form_.width > 1 ? name + "[v]" : name; }
   std::string accumulator(Reg r) const { return of_column(fmt::format("a{}", r)); }
   int kept_loop() const { return kernel_.kept.rank() - 1; }
-  bool is_wide(const Instr& instr) const { return form_.width > 1 && lies_along(kernel_, instr, kept_loop()); }
+  int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
 
-  /// An element of each of a thread's columns.
+  // ---- Neighbours ----------------------------------------------------------------------------------------
+
+  /// Whether operands along `loop` can be read several at a time: of what is only to be reduced, in several blocks.
+  bool may_be_wide(int loop, int width) const {
+    const Dim extent = loop == kept_loop() ? kernel_.kept[loop] : kernel_.reduced[loop - kernel_.kept.rank()];
+    if (holds_ || blocks_ == 1 || extent.hint() % width != 0 || !allows_wide(kernel_, loop, width)) return false;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather))) return false;
+    }
+    return true;
+  }
+  void take_neighbours(int loop, int width) {
+    wide_loop_ = loop;
+    width_ = width;
+  }
+  bool is_wide(const Instr& instr) const { return width_ > 1 && lies_along(kernel_, instr, wide_loop_); }
+
+  /// An element of each of a thread's columns, or as many neighbours of a row.
   void emit_elements(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
-    if (form_.width == 1) return emit_element(writer, row, element, taken);
+    if (width_ == 1) return emit_element(writer, row, element, taken);
     Position first = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "w");
     std::copy(inner.begin(), inner.end(), first.index.begin() + kernel_.kept.rank());
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (!defines(instr) || !is_wide(instr)) continue;
-      writer.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.width);
+      writer.line("{} wide{}[{}];", type_of(instr.dtype), r, width_);
       writer.line("load_wide(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.place(instr.map, first));
     }
-    Position at = row;
-    at.index[static_cast<size_t>(kept_loop())] = fmt::format("({} + v)", at.index[static_cast<size_t>(kept_loop())]);
-    at.linear = fmt::format("({} + v)", row.linear);
     writer.line("#pragma unroll");
-    writer.open("for (int v = 0; v < {}; ++v)", form_.width);
-    emit_element(writer, at, element, taken);
+    writer.open("for (int v = 0; v < {}; ++v)", width_);
+    if (wide_loop_ == kept_loop()) {
+      Position at = row;
+      at.index[static_cast<size_t>(kept_loop())] = fmt::format("({} + v)", at.index[static_cast<size_t>(kept_loop())]);
+      at.linear = fmt::format("({} + v)", row.linear);
+      emit_element(writer, at, element, taken);
+    } else {
+      emit_element(writer, row, fmt::format("({} + v)", element), taken);
+    }
     writer.close();
   }
 
@@ -118,10 +155,11 @@ class ReduceWriter {
     for (const Instr& instr : kernel_.program) {
       if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
     }
+    const char* const place = width_ > 1 && wide_loop_ != kept_loop() ? "v" : "0";
     for (Reg r : reduces_) {
       const std::string value = writer.reg(kernel_.program[r].a);
       if (taken == Taken::all || (taken == Taken::powers && !holds(r))) {
-        writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), value, element, "step"));
+        writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), value, element, "step", place));
       } else if (taken == Taken::powers) {
         writer.line("{}", part(r, Op::sum).take(accumulator(r), fmt::format("shifted_exp({}, shift{})", value, r), element, "step"));
       } else if (holds(r)) {
@@ -130,23 +168,23 @@ class ReduceWriter {
     }
   }
 
-  /// The elements of a block, from `first` to `end`, that thread `lane` of `threads` takes.
-  void emit_block(StageWriter& writer, const Position& row, int threads, Taken taken) {
-    const int64_t steps = kReduceLanes / threads;
+  /// The elements of a block, from `first` to `end`, that thread `lane` of those that share lanes takes.
+  void emit_block(StageWriter& writer, const Position& row, LaneForm form, Taken taken) {
+    const int64_t steps = kReduceLanes / (form.threads * form.width);
     writer.line("Index turn = first;");
-    writer.line("#pragma unroll {}", (form_.width > 1 ? 8 : 16) / steps);
+    writer.line("#pragma unroll {}", (width_ > 1 ? 8 : 16) / steps);
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
-    emit_turn(writer, row, threads, "", taken);
+    emit_turn(writer, row, form, "", taken);
     writer.close();
     writer.open("if (turn < end)");
-    emit_turn(writer, row, threads, "if (e < end) ", taken);
+    emit_turn(writer, row, form, "if (e < end) ", taken);
     writer.close();
   }
 
-  void emit_turn(StageWriter& writer, const Position& row, int threads, const char* condition, Taken taken) {
+  void emit_turn(StageWriter& writer, const Position& row, LaneForm form, const char* condition, Taken taken) {
     writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / threads);
-    writer.line("const Index e = turn + step * {} + lane;", threads);
+    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / (form.threads * form.width));
+    writer.line("const Index e = turn + step * {} + lane * {};", form.threads * form.width, form.width);
     writer.open("{}", condition);
     emit_elements(writer, row, "e", taken);
     writer.close();
@@ -184,26 +222,42 @@ class ReduceWriter {
 
   /// A warp a block of a row; of threads that hold a block, as many as there are lanes.
   Stage block_stage() {
-    const LaneForm form = holds_ ? kBlockForm : LaneForm{};
-    const int blocks_at_once = kRowThreads / form.threads;
+    const LaneForm form = holds_ ? kBlockForm : LaneForm{kWarp, width_};
+    const int at_once = kRowThreads / form.threads;
+    const int64_t results = blocks_a_member(at_once), members = ceil_div(blocks_, results);
     StageWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.x % {};", form.threads);
-    writer.line("const long long item = (long long)block_x * {} + threadIdx.x / {};", blocks_at_once, form.threads);
-    writer.line("if (item >= {}) return;", writer.size(rows_ * blocks_));
-    writer.line("const Index row = item / {0}, block = item % {0};", writer.size(blocks_));
+    writer.line("const Index team = block_x / {}, first_row = team, row = team;", writer.size(members));
+    writer.line("const Index first_block = block_x % {} * {};", writer.size(members), results);
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
+    if (results > at_once) writer.open("for (int taken = 0; taken < {}; taken += {})", results, at_once);
+    else writer.open("");
+    writer.line("const Index block = first_block + {}threadIdx.x / {};", results > at_once ? "taken + " : "", form.threads);
     for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(accumulator(r), form));
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
     if (holds_) emit_held_block(writer, row, form);
-    else emit_block(writer, row, form.threads, Taken::all);
+    else emit_block(writer, row, form, Taken::all);
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
       const std::string shared = declare_shared(writer, reduction, j, form);
       writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
-      writer.line("if (lane == 0) {}[item] = f{};", writer.scratch(at_[j], reduction.partial_dtype()), j);
+      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
+                  writer.size(blocks_), j);
     }
-    return writer.finish("blocks", ceil_div(rows_ * blocks_, blocks_at_once), 1, kRowThreads, 1);
+    if (results > at_once && form.threads > kWarp) writer.line("__syncthreads();");
+    writer.close();
+    bring_together(writer, {"1", "threadIdx.x", rows_, kRowThreads, results, true});
+    Stage stage = writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, 1, kRowThreads, 1);
+    if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
+    return stage;
+  }
+
+  /// How many blocks of a row a block of threads takes, `at_once` of them at a time. To be counted takes it a
+  /// microsecond, which shows where there are many that do little else; few that do much do not end together.
+  int64_t blocks_a_member(int at_once) const {
+    const int64_t turns = rows_ * blocks_ / (at_once * kFullMachine), most = holds_ ? 8 : 2;
+    return at_once * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(turns, 1, most))));
   }
 
   /// All turns of a thread, counted at compile time. A whole block asks of no element whether it is there, so that all loads
@@ -228,32 +282,28 @@ class ReduceWriter {
   // ---- Columns -----------------------------------------------------------------------------------------
 
   int64_t columns() const { return kernel_.kept[kept_loop()].hint(); }
+  int64_t chunks() const { return ceil_div(columns(), form_.columns()); }
+  int64_t column_teams() const { return chunks() * (rows_ / columns()); }
 
   void choose_columns(bool wide) {
-    if (ceil_div(columns(), form_.columns()) * (rows_ / columns()) * blocks_ < kManyBlocks) form_ = kFewColumns;
-    else if (wide && may_be_wide()) form_ = kWideColumns;
-  }
-
-  /// Several columns a thread: of what is only to be summed, in several blocks.
-  bool may_be_wide() const {
-    constexpr int kWidth = kWideColumns.width;
-    if (holds_ || blocks_ == 1 || columns() % kWidth != 0 || !allows_wide(kernel_, kept_loop(), kWidth)) return false;
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      const Instr& instr = kernel_.program[r];
-      if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather))) return false;
+    if (column_teams() * blocks_ < kManyBlocks) {
+      form_ = kFewColumns;
+    } else if (wide && may_be_wide(kept_loop(), kWideColumns.width)) {
+      form_ = kWideColumns;
+      take_neighbours(kept_loop(), form_.width);
     }
-    return true;
   }
 
   /// Each thread takes every `down`-th element of a block of its columns.
-  Stage column_stage(const TotalOperands& totals) {
-    const int64_t chunks = ceil_div(columns(), form_.columns());
+  Stage column_stage() {
     StageWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.y;");
-    writer.line("const Index column = ((Index)(block_x % {0}) * {1} + threadIdx.x) * {2}, block = blockIdx.y;", writer.size(chunks),
-                form_.across, form_.width);
+    writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;", writer.size(column_teams()));
+    writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};", writer.size(chunks()), form_.columns(),
+                form_.width);
     writer.line("const bool inside = column < {};", writer.size(columns()));
-    writer.line("const Index row = (Index)(block_x / {}) * {} + (inside ? column : 0);", writer.size(chunks), writer.size(columns()));
+    writer.line("const Index first_row = team / {} * {} + first_column, row = inside ? first_row + threadIdx.x * {} : first_row;",
+                writer.size(chunks()), writer.size(columns()), form_.width);
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
@@ -261,14 +311,21 @@ class ReduceWriter {
     declare_shared_lanes(writer);
     emit_shifts(writer, row);
     for (Reg r : reduces_) declare_columns(writer, own_part(r), fmt::format("a{}", r));
-    emit_block(writer, row, form_.down, Taken::powers);
+    emit_block(writer, row, {form_.down, 1}, Taken::powers);
     for (Reg r : reduces_) emit_column_fold(writer, own_part(r), fmt::format("a{}", r));
-    writer.line("if (!inside || lane != 0) return;");
+    writer.open("if (inside && lane == 0)");
     for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
-    if (blocks_ == 1) emit_ends(writer, totals, row);
+    if (blocks_ == 1) emit_ends(writer, row);
+    writer.close();
+    if (blocks_ > 1) {
+      const std::string left = fmt::format("{} - first_column", writer.size(columns()));
+      const std::string rows = fmt::format("({0} < {1} ? {0} : {1})", left, form_.columns());
+      bring_together(writer, {rows, fmt::format("(threadIdx.y * {} + threadIdx.x)", form_.across), column_teams(),
+                              form_.across * form_.down});
+    }
     const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
-    Stage stage = writer.finish(suffix, chunks * (rows_ / columns()), blocks_, form_.across, form_.down);
-    if (form_.width > 1) stage.wide = wide_accesses(kernel_, plan_, kept_loop(), form_.width);
+    Stage stage = writer.finish(suffix, column_teams() * blocks_, 1, form_.across, form_.down);
+    if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
     return stage;
   }
 
@@ -293,7 +350,7 @@ class ReduceWriter {
     std::copy_if(reduces_.begin(), reduces_.end(), std::back_inserter(held), [this](Reg r) { return holds(r); });
     for (Reg r : held) declare_columns(writer, part(r, Op::max), fmt::format("g{}", r));
     writer.open("");
-    emit_block(writer, row, form_.down, Taken::greatest);
+    emit_block(writer, row, {form_.down, 1}, Taken::greatest);
     writer.close();
     for (Reg r : held) {
       const std::string name = fmt::format("g{}", r);
@@ -345,47 +402,88 @@ class ReduceWriter {
       return;
     }
     each_column(writer, [&] {
-      writer.line("{}[(row + v) * {} + block] = {};", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(blocks_), folded("v"));
+      writer.line("{}[(row + v) * {} + block] = {};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()), writer.size(blocks_), folded("v"));
     });
   }
 
-  /// Brings the blocks together and does what depends on the results.
-  Stage finish_stage(const TotalOperands& totals, int64_t count) {
-    const LaneForm form = array_form(kernel_, reduces_, count);
-    const int threads = std::max(kRowThreads, form.threads), rows_per_block = threads / form.threads;
-    StageWriter writer(kernel_, plan_);
-    writer.line("const int lane = threadIdx.x % {};", form.threads);
-    writer.line("const long long row = (long long)block_x * {} + threadIdx.x / {};", rows_per_block, form.threads);
-    writer.line("if (row >= {}) return;", writer.size(rows_));
-    const Position row = row_position(writer);
-    for (size_t j = 0; j < reduces_.size(); ++j) {
-      const Instr& instr = kernel_.program[reduces_[j]];
-      const Reduction reduction(instr);
-      const std::string from = fmt::format("{} + row * {}", writer.scratch(at_[j], reduction.partial_dtype()), writer.size(count));
-      const std::string folded = over_array(writer, reduction, j, from, writer.size(count), form);
-      writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
+  // ---- Results of blocks -------------------------------------------------------------------------------
+
+  void reserve_levels() {
+    for (int64_t count = blocks_; levels_.empty() || levels_.back().count > kReduceBlock; count = ceil_div(count, kReduceBlock)) {
+      Results& level = levels_.emplace_back();
+      level.count = count;
+      for (Reg r : reduces_) level.at.push_back(reserve(program_, rows_ * count, Reduction(kernel_.program[r]).partial_dtype()));
     }
-    emit_ends(writer, totals, row);
-    return writer.finish("finish", ceil_div(rows_, rows_per_block), 1, threads, 1);
   }
 
-  void emit_ends(StageWriter& writer, const TotalOperands& totals, const Position& row) {
+  /// The last block of threads to have its results among those of a part (kReduceBlock of a row) makes one result of the part;
+  /// that of the last parts' results is the row's, and what depends on it is done.
+  void bring_together(StageWriter& writer, const Team& team) {
+    std::string place = "first_block";
+    int64_t results = team.results;  // that one arrival stands for
+    for (size_t level = 0; level < levels_.size(); ++level) {
+      const int64_t count = levels_[level].count, parts = ceil_div(count, kReduceBlock);
+      writer.line("const Index part{0} = {1} / {2}, left{0} = {3} - part{0} * {2}, count{0} = left{0} < {2} ? left{0} : {2};", level, place,
+                  kReduceBlock, writer.size(count));
+      if (count <= results) {
+        writer.line("__syncthreads();");  // the block of threads is the only one
+      } else {
+        const std::string counters = writer.arrivals(std::exchange(program_.arrivals, program_.arrivals + static_cast<uint64_t>(team.count * parts)));
+        writer.line("if (!is_last_block({0} + team * {1} + part{2}, (count{2} + {3}) / {4})) return;", counters, writer.size(parts), level,
+                    results - 1, results);
+      }
+      const LaneForm form = array_form(kernel_, reduces_, std::min(count, kReduceBlock));
+      emit_team_rows(writer, team, team.share_memory || form.threads <= kWarp ? form : LaneForm{}, level);
+      place = fmt::format("part{}", level);
+      results = 1;
+    }
+  }
+
+  void emit_team_rows(StageWriter& writer, const Team& team, LaneForm form, size_t level) {
+    writer.open("for (int own = {} / {}; own < {}; own += {})", team.thread, form.threads, team.rows, team.threads / form.threads);
+    writer.line("const int lane = {} % {};", team.thread, form.threads);
+    writer.line("const Index row = first_row + own;");
+    bool has_shared = false;
+    for (size_t j = 0; j < reduces_.size(); ++j) emit_result(writer, form, level, j, has_shared);
+    if (level + 1 == levels_.size()) emit_ends(writer, row_position(writer));
+    writer.close();
+  }
+
+  /// What the results of a part of `row` come to.
+  void emit_result(StageWriter& writer, LaneForm form, size_t level, size_t j, bool& has_shared) {
+    const Instr& instr = kernel_.program[reduces_[j]];
+    const Reduction reduction(instr);
+    const auto results = [&](size_t l) { return writer.scratch(levels_[l].at[j], reduction.partial_dtype()); };
+    const std::string from = fmt::format("{} + row * {} + part{} * {}", results(level), writer.size(levels_[level].count), level, kReduceBlock);
+    const std::string folded = over_array(writer, reduction, from, fmt::format("count{}", level), form, has_shared);
+    if (level + 1 == levels_.size()) {
+      writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
+    } else {
+      writer.line("const auto p{} = {};", j, folded);
+      writer.line("if (lane == 0) {}[row * {} + part{}] = p{};", results(level + 1), writer.size(levels_[level + 1].count), level, j);
+    }
+  }
+
+  void emit_ends(StageWriter& writer, const Position& row) {
     const bool declared = blocks_ == 1;  // by the same stage, before its elements
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (instr.level != Level::row || !defines(instr) || instr.kind == Instr::Kind::reduce) continue;
       if (!(declared && is_row_input(r))) writer.emit(r, row, true);
     }
-    emit_row_ends(writer, totals, row, "row");
+    emit_row_ends(writer, totals_, row, "row");
   }
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
   std::vector<Reg> reduces_;
-  std::vector<uint64_t> at_;
+  KernelProgram program_;
+  TotalOperands totals_;
   int64_t rows_, length_, blocks_;
+  std::vector<Results> levels_;
   bool holds_;
   ColumnForm form_;
+  int wide_loop_ = -1, width_ = 1;
 };
 
 }  // namespace

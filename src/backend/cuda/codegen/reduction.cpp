@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tsl::cuda {
 
@@ -144,10 +145,9 @@ void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Posit
 
 namespace {
 
-/// Whether all of these reduce by the plain law, and share little enough.
+/// Whether all of these reduce by the plain law.
 bool are_plain(const Kernel& kernel, const std::vector<Reg>& which) {
-  constexpr size_t kMost = 4;
-  return which.size() <= kMost && std::none_of(which.begin(), which.end(), [&](Reg r) {
+  return std::none_of(which.begin(), which.end(), [&](Reg r) {
     return Reduction(kernel.program[r]).finds_place() || Reduction(kernel.program[r]).holds_block();
   });
 }
@@ -167,54 +167,63 @@ std::string declare_shared(StageWriter& writer, const Reduction& reduction, size
   return fmt::format("shared{}", j);
 }
 
-std::string over_array(StageWriter& writer, const Reduction& reduction, size_t j, const std::string& address, const std::string& count,
-                       LaneForm form) {
+std::string over_array(StageWriter& writer, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form,
+                       bool& has_shared) {
+  if (form.threads > kWarp) {
+    if (std::exchange(has_shared, true)) writer.line("__syncthreads();");
+    else writer.line("__shared__ alignas(8) char shared[{}];", 8 * (form.threads + kMaxSharedBlocks));
+  }
   // Each warp of a block does the whole of these.
-  const bool is_by_warps = reduction.finds_place() || reduction.holds_block();
-  return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : declare_shared(writer, reduction, j, form));
+  const bool is_by_warps = form.threads <= kWarp || reduction.finds_place() || reduction.holds_block();
+  return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : fmt::format("reinterpret_cast<{}*>(shared)", reduction.shared_type()));
 }
 
-void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, int64_t rows,
-                           std::vector<uint64_t>& at, int64_t& count, KernelProgram& program) {
+namespace {
+
+/// Stages that bring `count` results of each of the reductions over rows' results, at `at` in the scratch memory, down to as
+/// many as array_form() is for. Changes `at` and `count`.
+void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, std::vector<uint64_t>& at,
+                           int64_t& count, KernelProgram& program) {
   const int64_t most = are_plain(kernel, which) ? kMaxSharedBlocks * kReduceBlock : kReduceBlock;
   bool is_first = true;
   while (count > most) {
     const int64_t blocks = ceil_div(count, kReduceBlock);
     StageWriter writer(kernel, plan);
     std::vector<uint64_t> next = at;
+    bool has_shared = false;
     writer.line("const int lane = threadIdx.x;");
-    writer.line("const long long item = block_x;");
-    writer.line("const long long row = item / {0}, block = item % {0};", writer.size(blocks));
-    writer.line("const long long first = block * {}, left = {} - first;", kReduceBlock, writer.size(count));
+    writer.line("const long long first = (long long)block_x * {}, left = {} - first;", kReduceBlock, writer.size(count));
     for (size_t j = 0; j < which.size(); ++j) {
       const Instr& instr = kernel.program[which[j]];
       const Reduction reduction(instr);
       if (reduction.finds_place()) continue;  // done by the last stage, over all of them
-      const bool from_rows = is_first && instr.level == Level::total;
-      const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
-      next[j] = reserve(program, rows * blocks, reduction.partial_dtype());
+      const DType in = is_first ? instr.operand_dtype : reduction.partial_dtype();
+      next[j] = reserve(program, blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
-      const std::string value = over_array(writer, reduction, j, fmt::format("{} + row * {} + first", from, writer.size(count)),
-                                           fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm);
+      const std::string value = over_array(writer, reduction, fmt::format("{} + first", from),
+                                           fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm, has_shared);
       writer.line("const auto p{} = {};", j, value);
-      writer.line("if (lane == 0) {}[item] = p{};", to, j);
+      writer.line("if (lane == 0) {}[block_x] = p{};", to, j);
     }
-    program.stages.push_back(writer.finish("partial", rows * blocks, 1, kBlockForm.threads, 1));
+    program.stages.push_back(writer.finish("partial", blocks, 1, kBlockForm.threads, 1));
     at = next;
     count = blocks;
     is_first = false;
   }
 }
 
+}  // namespace
+
 void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program) {
   if (totals.reduces.empty()) return;
   const int64_t rows = count_of(kernel.kept);
   std::vector<uint64_t> at = totals.at;
   int64_t count = rows;
-  append_partial_stages(kernel, plan, totals.reduces, 1, at, count, program);
+  append_partial_stages(kernel, plan, totals.reduces, at, count, program);
   const LaneForm form = array_form(kernel, totals.reduces, count);
   StageWriter writer(kernel, plan);
   writer.line("const int lane = threadIdx.x;");
+  bool has_shared = false;
   Position position;
   position.index.assign(static_cast<size_t>(kernel.kept.rank() + kernel.reduced.rank()), "0");
   for (Reg r = 0; r < kernel.program.size(); ++r) {
@@ -229,7 +238,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = over_array(writer, reduction, j, from, writer.size(from_rows ? rows : count), form);
+    const std::string folded = over_array(writer, reduction, from, writer.size(from_rows ? rows : count), form, has_shared);
     writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");

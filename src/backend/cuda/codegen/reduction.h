@@ -90,14 +90,10 @@ LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& 
 
 /// Declares what the `j`-th reduction of a stage shares among `form`'s threads, and gives its name ("nullptr" for a warp).
 std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form);
-/// Reduction::over_array() of the `j`-th reduction of a stage, with what it shares declared.
-std::string over_array(StageWriter& writer, const Reduction& reduction, size_t j, const std::string& address, const std::string& count,
-                       LaneForm form);
-
-/// Stages that bring `count` partial results of each reduction, at `at` in the scratch memory and `rows` arrays of them one
-/// after another, down to as many as array_form() is for. Changes `at` and `count`.
-void append_partial_stages(const graph::Kernel& kernel, const graph::Plan& plan, const std::vector<graph::Reg>& reduces,
-                           int64_t rows, std::vector<uint64_t>& at, int64_t& count, KernelProgram& program);
+/// Reduction::over_array() of one of several reductions, which share memory one after the other: any number of them may be.
+/// `has_shared`: whether that has been declared.
+std::string over_array(StageWriter& writer, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form,
+                       bool& has_shared);
 
 /// reserve_bytes() for elements of a dtype.
 uint64_t reserve(KernelProgram& program, int64_t count, DType dtype);

@@ -16,12 +16,13 @@ struct Argument {
   enum class Kind : uint8_t {
     buffer,    // address of a plan buffer
     scratch,   // address in the program's scratch memory
+    arrivals,  // address of the program's counters
     integer,   // an extent, a stride or an offset; of `bytes`
     scalar,    // a host number as an element of `dtype`
     error,     // address of the error cell
   } kind = Kind::buffer;
   uint32_t buffer = 0;
-  uint64_t scratch = 0;              // bytes from its beginning
+  uint64_t scratch = 0;              // bytes from its beginning; of arrivals, counters
   int64_t value = 0;                 // integer
   int bytes = 8;
   Scalar scalar;
@@ -53,6 +54,7 @@ struct Stage {
 struct KernelProgram {
   std::vector<Stage> stages;         // in order; each needs the one before it
   uint64_t scratch_bytes = 0;
+  uint64_t arrivals = 0;             // counters (32 bits) that are 0 before the program runs, and after it
 };
 
 /// CUDA for one kernel that is not of Template::op. `wide`: whether buffers are aligned for wide accesses.

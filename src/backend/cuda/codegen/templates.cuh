@@ -37,6 +37,21 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
 /// Whether a kernel before this one reported a failure.
 __device__ __forceinline__ bool has_failed(const ErrorCell* cell) { return cell->first.order != ~0u; }
 
+/// Whether this block of threads is the last of `count` to come here: it sees what all of them wrote. All its threads must come.
+/// The counter is 0 before the first, and again after the last.
+__device__ __forceinline__ bool is_last_block(unsigned* counter, unsigned count) {
+  __shared__ bool is_last;
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    unsigned before;
+    asm volatile("atom.release.gpu.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(count - 1) : "memory");
+    is_last = before == count - 1;
+    if (is_last) __threadfence();
+  }
+  __syncthreads();
+  return is_last;
+}
+
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 

@@ -13,8 +13,8 @@ namespace {
 // Functions that are approximated are long. More of one in a kernel are calls, or fetching the instructions, which nothing
 // has in a cache when a small kernel starts, takes longer than running them.
 constexpr int kMaxInlined = 4;
-// Offsets beyond this need 64-bit arithmetic.
-constexpr int64_t kMaxSmallIndex = INT32_MAX;
+// Offsets beyond this need 64-bit arithmetic: threads without an element count on past the end before they see that.
+constexpr int64_t kMaxSmallIndex = INT32_MAX - (1 << 16);
 
 /// The farthest element from an access's first that the loops reach.
 int64_t reach(const Kernel& kernel, const graph::IndexMap& map) {
@@ -199,6 +199,15 @@ std::string StageWriter::scratch(uint64_t at, const char* type) {
   argument.kind = Argument::Kind::scratch;
   argument.scratch = at;
   return name = parameter(text_of(type, "*"), text_of("t", named_.size()), argument);
+}
+
+std::string StageWriter::arrivals(uint64_t at) {
+  std::string& name = named(Meaning::arrivals, static_cast<int64_t>(at));
+  if (!name.empty()) return name;
+  Argument argument;
+  argument.kind = Argument::Kind::arrivals;
+  argument.scratch = at;
+  return name = parameter("unsigned*", text_of("arrivals", named_.size()), argument);
 }
 
 std::string StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {

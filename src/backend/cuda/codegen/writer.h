@@ -56,6 +56,7 @@ class StageWriter {
   std::string buffer(uint32_t kernel_buffer);                // index into Kernel::buffers
   std::string scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
   std::string scratch(uint64_t at, const char* type);
+  std::string arrivals(uint64_t at);                         // counters from this one on
   std::string scalar(Scalar value, const Symbol* symbol, DType dtype);
   std::string error_cell();
 
@@ -106,7 +107,7 @@ class StageWriter {
 
  private:
   /// What parameters stand for.
-  enum class Meaning : uint8_t { size, number, offset, offset_symbol, buffer, scratch, scalar, scalar_symbol, error };
+  enum class Meaning : uint8_t { size, number, offset, offset_symbol, buffer, scratch, arrivals, scalar, scalar_symbol, error };
   struct Named {
     Meaning meaning;
     int64_t value;            // or the symbol's id
