@@ -211,7 +211,9 @@ std::string format_value(Engine& engine, const Value& value, const std::string& 
 
 void check_format(Engine& engine, const Value& value, const std::string& spec) {
   if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
-  if (value.is(Tag::symbol)) {
+  if (FormatSpec(spec).is_particular()) {
+    format_value(engine, value, spec);  // the trace depends on the number
+  } else if (value.is(Tag::symbol)) {
     format_value(engine, Value(value.symbol()->hint), spec);
   } else if (value.is(Tag::tensor) && value.tensor_data()->layout.shape == Shape()) {
     const DType dtype = value.tensor_data()->dtype;
