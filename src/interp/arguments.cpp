@@ -57,16 +57,13 @@ bool expect_bool(Engine& engine, const Value& v, const char* what) {
 }
 
 const std::string& expect_string(Engine& engine, const Value& v, const char* what) {
-  if (v.is(Tag::text)) {
+  if (v.is(Tag::text) && !known_string(v)) {
     // Reading a text settles it for good: its pieces become one known string. If reading ends the trace, `v` may be a
     // string by now.
-    std::string joined = to_string(engine, v);
-    if (v.is(Tag::text)) {
-      Text& text = v.as<Text>();
-      text.pieces = {Text::Piece{make_string(std::move(joined)), ""}};
-      return text.pieces[0].value.as<String>().text;
-    }
+    std::string text = to_string(engine, v);
+    if (v.is(Tag::text)) v.as<Text>().pieces = {Text::Piece{make_string(std::move(text)), ""}};
   }
+  if (v.is(Tag::text)) return known_string(v)->as<String>().text;  // another reader may hold it already
   if (!v.is(Tag::string)) wrong_type(what, "a str", v);
   return v.as<String>().text;
 }

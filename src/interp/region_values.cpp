@@ -351,8 +351,8 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
 namespace {
 
 /// A text whose pieces are known now is a string like any other.
-bool join_text(Engine& engine, const Value& text, Value& joined) {
-  joined = make_string(to_string(engine, text));
+bool join_text(Engine& engine, const Value& text, Value& string) {
+  string = joined(engine, text);
   return true;
 }
 
