@@ -91,6 +91,20 @@ Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, c
   return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location(), device);
 }
 
+/// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the next
+/// run, so it is a view of the deferred one.
+void ActiveTrace::watch(const Tensor& original, const Tensor& view) {
+  if (!view.deferred()) {
+    if (same(view.layout(), without_symbols(view.layout()))) return;
+    const Tensor stand_in = deferred(original);
+    view->layout.offset = view->layout.offset - original.layout().offset;
+    view->recording = stand_in->recording;
+    view->node = stand_in->node;
+    view->storage = nullptr;
+  }
+  recorder_->watch(view);
+}
+
 void ActiveTrace::enter_device(Device device) {
   if (recorder_->is_empty() || recorder_->device() == device) return;
   end_segment({}, false);

@@ -67,7 +67,8 @@ class ActiveTrace {
   void enter_device(Device device);
   /// A contiguous tensor on another device.
   Tensor move(const Tensor& tensor, Device device);
-  void watch(const Tensor& view) { recorder_->watch(view); }
+  /// To be called for every view that is made.
+  void watch(const Tensor& original, const Tensor& view);
   /// A one-element tensor as a number: a symbol, or the number if the trace ended on the way here.
   Value read_number(const Tensor& tensor);
   /// A tensor with elements. Reading more than a number gives up the trace.

@@ -57,16 +57,13 @@ bool expect_bool(Engine& engine, const Value& v, const char* what) {
 }
 
 const std::string& expect_string(Engine& engine, const Value& v, const char* what) {
-  if (v.is(Tag::text)) {
+  if (v.is(Tag::text) && !known_string(v)) {
     // Reading a text settles it for good: its pieces become one known string. If reading ends the trace, `v` may be a
     // string by now.
-    std::string joined = to_string(engine, v);
-    if (v.is(Tag::text)) {
-      Text& text = v.as<Text>();
-      text.pieces = {Text::Piece{make_string(std::move(joined)), ""}};
-      return text.pieces[0].value.as<String>().text;
-    }
+    std::string text = to_string(engine, v);
+    if (v.is(Tag::text)) v.as<Text>().pieces = {Text::Piece{make_string(std::move(text)), ""}};
   }
+  if (v.is(Tag::text)) return known_string(v)->as<String>().text;  // another reader may hold it already
   if (!v.is(Tag::string)) wrong_type(what, "a str", v);
   return v.as<String>().text;
 }
@@ -78,14 +75,14 @@ Tensor expect_tensor(Engine&, const Value& v, const char* what) {
 
 namespace {
 
-Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth);
+Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, const DType* numbers);
 
-Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* what, int depth) {
+Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* what, int depth, const DType* numbers) {
   if (depth == kMaxRank) fail(ErrorKind::limit, "{}: lists nested more than {} deep", what, kMaxRank);
   std::vector<Operand> rows;
   DType dtype = DType::boolean;
   for (const Value& item : items) {
-    Tensor row = to_tensor(engine, item, what, depth + 1);
+    Tensor row = to_tensor(engine, item, what, depth + 1, numbers);
     dtype = promote(dtype, row.dtype());
     rows.emplace_back(std::move(row));
   }
@@ -102,12 +99,14 @@ Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* 
   return engine.ops().call(Op::concat, rows, axis);
 }
 
-Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
+/// `numbers` is the dtype of the host numbers in v, or null if each is of its own.
+Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, const DType* numbers) {
   if (v.is(Tag::tensor)) return v.tensor();
   if (is_host_number(v)) {
     Attrs attrs;
     const ScalarType type = scalar_of(v).type;
-    attrs.dtype = type == ScalarType::boolean   ? DType::boolean
+    attrs.dtype = numbers                       ? *numbers
+                  : type == ScalarType::boolean ? DType::boolean
                   : type == ScalarType::integer ? DType::i64
                                                 : DType::f32;
     return engine.ops().call(Op::fill, {operand_of(v)}, attrs);
@@ -122,15 +121,20 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth) {
   }
   const std::vector<Value>* items = sequence_items(v);
   if (!items) wrong_type(what, "a tensor", v);
-  if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, nullptr, what);
-  if (depth == 0) check_number_lists(v, what);
-  return stack_items(engine, *items, what, depth);
+  if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, numbers, what);
+  const std::optional<DType> common = dtype_of_number_lists(v, what);  // as if all were known, each is converted once
+  return stack_items(engine, *items, what, depth, numbers || !common ? numbers : &*common);
 }
 
 }  // namespace
 
 Tensor to_tensor(Engine& engine, const Value& v, const char* what) {
-  return to_tensor(engine, v, what, 0);
+  return to_tensor(engine, v, what, 0, nullptr);
+}
+
+Tensor to_tensor_of(Engine& engine, DType dtype, const Value& v, const char* what) {
+  const bool are_numbers = dtype_of_number_lists(v, what).has_value();
+  return cast(engine.ops(), to_tensor(engine, v, what, 0, are_numbers ? &dtype : nullptr), dtype);
 }
 
 DType expect_dtype(Engine&, const Value& v, const char* what) {

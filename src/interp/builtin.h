@@ -48,6 +48,8 @@ const std::string& expect_string(Engine&, const Value&, const char* what);
 Tensor expect_tensor(Engine&, const Value&, const char* what);     // no conversion
 /// A tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
 Tensor to_tensor(Engine&, const Value&, const char* what);
+/// The same of a dtype, to which lists of nothing but numbers are converted at once.
+Tensor to_tensor_of(Engine&, DType dtype, const Value&, const char* what);
 /// dtype(v): a tensor cast, or made of a number or lists. bool(v) of a host number is a host bool.
 Value convert(Engine&, DType dtype, const Value& v);
 DType expect_dtype(Engine&, const Value&, const char* what);

@@ -216,8 +216,7 @@ Value convert(Engine& engine, DType dtype, const Value& v) {
   // bool is also the host type's name: bool(1) is true, while f32(1) is a tensor.
   if (dtype == DType::boolean && is_host_number(v)) return apply_scalar(ScalarOp::to_boolean, v);
   if (is_host_number(v)) return fill(engine.ops(), Shape(), dtype, operand_of(v));
-  if (holds_only_host_numbers(v)) return tensor_from_lists(engine, v, &dtype, "a conversion");
-  return cast(engine.ops(), to_tensor(engine, v, "a conversion"), dtype);
+  return to_tensor_of(engine, dtype, v, "a conversion");
 }
 
 }  // namespace tsl

@@ -155,7 +155,7 @@ Value triangle(Engine& engine, Args args, Op keeps) {
   if (!is_host_int(args[1])) fail(ErrorKind::type, "the diagonal must be an int, not {}", type_name(args[1]));
   const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
   const Tensor columns = iota(ops, x.shape()[x.rank() - 1], DType::i64);
-  const Tensor kept = ops.call(keeps, {columns, ops.call(Op::add, {rows, operand_of(args[1])})});
+  const Tensor kept = ops.call(keeps, {ops.call(Op::sub, {columns, rows}), operand_of(args[1])});
   const Scalar zero = x.dtype() == DType::boolean ? Scalar::of(false) : Scalar::of(int64_t{0});
   return ops.call(Op::where, {kept, x, zero});
 }

@@ -4,6 +4,7 @@
 #include "interp/engine.h"
 #include "interp/numbers.h"
 #include "interp/tensor_calls.h"
+#include "tensor/limits.h"
 
 namespace tsl {
 
@@ -184,6 +185,7 @@ struct Margins {
 int64_t expect_margin(Engine& engine, const Value& v) {
   const int64_t margin = expect_int(engine, v, "pad's width");
   if (margin < 0) fail(ErrorKind::value, "pad: a width cannot be negative: {}", margin);
+  if (margin > kMaxTensorBytes) fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // nor wraps around
   return margin;
 }
 

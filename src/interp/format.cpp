@@ -144,15 +144,25 @@ std::string repr(Engine& engine, const Value& value, int depth) {
 
 }  // namespace
 
+const Value* known_string(const Value& text) {
+  const std::vector<Text::Piece>& pieces = text.as<Text>().pieces;
+  return pieces.size() == 1 && pieces[0].value.is(Tag::string) && pieces[0].spec.empty() ? &pieces[0].value : nullptr;
+}
+
+Value joined(Engine& engine, const Value& text) {
+  const Value* known = known_string(text);
+  return known ? *known : make_string(joined_text(engine, text.as<Text>()));
+}
+
 namespace {
 
 /// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
 Value with_texts_joined(Engine& engine, const Value& value) {
   Value shown = value;
   if (!engine.runtime().is_tracing()) return shown;
-  rebuild(shown, [&](const Value& leaf, Value& joined) {
+  rebuild(shown, [&](const Value& leaf, Value& text) {
     if (!leaf.is(Tag::text)) return false;
-    joined = make_string(joined_text(engine, leaf.as<Text>()));
+    text = joined(engine, leaf);
     return true;
   });
   return shown;
@@ -211,7 +221,9 @@ std::string format_value(Engine& engine, const Value& value, const std::string& 
 
 void check_format(Engine& engine, const Value& value, const std::string& spec) {
   if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
-  if (value.is(Tag::symbol)) {
+  if (FormatSpec(spec).is_particular()) {
+    format_value(engine, value, spec);  // the trace depends on the number
+  } else if (value.is(Tag::symbol)) {
     format_value(engine, Value(value.symbol()->hint), spec);
   } else if (value.is(Tag::tensor) && value.tensor_data()->layout.shape == Shape()) {
     const DType dtype = value.tensor_data()->dtype;
@@ -247,10 +259,8 @@ bool is_known(const Value& value, int depth) {
       return all(value.as<Record>().values);
     case Tag::range:
       return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
-    case Tag::text: {  // made of what was not known, unless it has been read since
-      const std::vector<Text::Piece>& pieces = value.as<Text>().pieces;
-      return pieces.size() == 1 && pieces[0].value.is(Tag::string);
-    }
+    case Tag::text:
+      return known_string(value) != nullptr;
     default:
       return true;
   }

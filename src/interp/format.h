@@ -26,6 +26,11 @@ void check_format(Engine&, const Value& value, const std::string& spec);
 inline constexpr const char* kStrSpec = "!s";
 inline constexpr const char* kReprSpec = "!r";
 
+/// The string that a text has become by being read, which stays; null if it has not been.
+const Value* known_string(const Value& text);
+/// A text as a string: the one it has become, or one of what its pieces are now.
+Value joined(Engine&, const Value& text);
+
 /// False for symbols, texts, deferred tensors and containers with one inside, as far as they are shown.
 bool is_known(Engine&, const Value& value);
 

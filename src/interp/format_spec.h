@@ -23,6 +23,8 @@ class FormatSpec {
   explicit FormatSpec(std::string_view text);
 
   bool empty() const { return text_.empty(); }
+  /// Whether it suits some ints and not others.
+  bool is_particular() const { return type_is("c"); }
   /// Each throws Failure (value) if the spec does not suit the type.
   std::string apply(int64_t value) const;
   std::string apply(double value) const;

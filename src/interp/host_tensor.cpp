@@ -126,8 +126,11 @@ bool holds_only_host_numbers(const Value& v) {
   return holds_only_numbers(v, false, 0);
 }
 
-void check_number_lists(const Value& lists, const char* what) {
-  if (holds_only_numbers(lists, true, 0)) ListReader(what).measure(lists);
+std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what) {
+  if (!holds_only_numbers(lists, true, 0)) return std::nullopt;
+  ListReader reader(what);
+  reader.measure(lists);
+  return reader.dtype();
 }
 
 Tensor tensor_from_lists(Engine& engine, const Value& lists, const DType* dtype, const char* what) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "interp/value.h"
 #include "tensor/elements.h"
@@ -22,8 +23,9 @@ bool holds_only_host_numbers(const Value& lists);
 /// anything else.
 Tensor tensor_from_lists(Engine&, const Value& lists, const DType* dtype, const char* what);
 
-/// Throws what tensor_from_lists would for lists of nothing but numbers, of which a trace may not know all.
-void check_number_lists(const Value& lists, const char* what);
+/// Of lists of nothing but numbers, of which a trace may not know all: the dtype that tensor_from_lists finds, or what it
+/// throws. Nothing for other lists.
+std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what);
 
 /// The element of a one-element tensor as a host number. Throws Failure (value) for any other size.
 Value read_item(Engine&, const Tensor& tensor);

@@ -330,6 +330,12 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
 Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots) {
   Value frozen = value;
   rebuild(frozen, [&](const Value& leaf, Value& slot) {
+    if (leaf.is(Tag::text)) {  // a copy: the code may read the text later on, and then it holds this run's string
+      Ref<Text> text = make_ref<Text>();
+      text->pieces = leaf.as<Text>().pieces;
+      slot = Value(std::move(text));
+      return true;
+    }
     if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
     const Tensor tensor = leaf.tensor();
     slots.push_back(static_cast<uint32_t>(recorder.slot_of(tensor)));
@@ -351,8 +357,8 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
 namespace {
 
 /// A text whose pieces are known now is a string like any other.
-bool join_text(Engine& engine, const Value& text, Value& joined) {
-  joined = make_string(to_string(engine, text));
+bool join_text(Engine& engine, const Value& text, Value& string) {
+  string = joined(engine, text);
   return true;
 }
 

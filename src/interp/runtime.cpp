@@ -191,7 +191,7 @@ class EngineRuntime final : public Runtime, private Ops {
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override {
     if (op.op_class == OpClass::view) {
       if (regions_.has_left_trace()) result->layout = without_symbols(result.layout());
-      if (result.deferred() && trace()) trace()->watch(result);
+      if (trace()) trace()->watch(operands[0].tensor, result);
     }
     if (tapes_.listening()) tapes_.record(op, operands, attrs, result);
   }

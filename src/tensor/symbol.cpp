@@ -457,4 +457,20 @@ int64_t Dim::pin_symbol() const {
   return symbol_->table->pin(symbol_, "size").integer;
 }
 
+void guard_product(std::span<const Dim> sizes, double limit) {
+  const Symbol* product = nullptr;  // in floats, which do not wrap around
+  bool may_grow = false;
+  for (Dim size : sizes) {
+    if (!size.symbol()) {
+      limit /= static_cast<double>(size.hint());
+      continue;
+    }
+    SymbolTable& table = *size.symbol()->table;
+    const Symbol* factor = table.apply(ScalarOp::to_real, size.symbol());
+    product = product ? table.apply(ScalarOp::mul, product, factor) : factor;
+    may_grow |= !is_count(size.symbol());
+  }
+  if (may_grow) product->table->pin(product->table->apply(ScalarOp::le, product, product->table->constant(Scalar::of(limit))), "size");
+}
+
 }  // namespace tsl

@@ -119,4 +119,8 @@ class Dim {
   const Symbol* symbol_ = nullptr;
 };
 
+/// Makes the trace depend on the product of sizes being at most `limit`, as it is now, however large host ints among them
+/// become. Extents of tensors there are do not become so large.
+void guard_product(std::span<const Dim> sizes, double limit);
+
 }  // namespace tsl
