@@ -1,9 +1,11 @@
 // What the tests of this folder share.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -37,6 +39,23 @@ inline std::unique_ptr<Nvrtc> open_nvrtc(std::string& why) {
     why = failure.what();
     return nullptr;
   }
+}
+
+/// The same, to compile whole lists of generated kernels. Null also in builds where that takes too long.
+inline std::unique_ptr<Nvrtc> open_nvrtc_for_lists(std::string& why) {
+#ifdef TSL_SLOW_BUILD
+  why = "the release build compiles these kernels";
+  return nullptr;
+#else
+  return open_nvrtc(why);
+#endif
+}
+
+/// With these a kernel compiles in half the time, or less: it becomes a cubin all the same, but one that is hardly optimised.
+/// Nothing for NVRTC before 13, which may not know the option.
+inline std::vector<std::string> fast_options(const Nvrtc& nvrtc) {
+  if (std::atoi(nvrtc.version().c_str()) >= 13) return {"--Ofast-compile=max"};
+  return {};
 }
 
 /// A folder of its own, gone at the end of the test.

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "op_matrix.h"
+#include "shard.h"
 #include "tiers.h"
 
 using namespace tsl;
@@ -19,8 +20,10 @@ TEST_CASE("every op has a case", "[matrix]") {
 }
 
 TEST_CASE("every op agrees on all tiers, dtypes and layouts", "[matrix]") {
+  Shard shard;
   for (const MatrixCase& c : matrix_cases()) {
     for (const char* dtype : kMatrixDTypes) {
+      if (!shard.takes_next()) continue;
       const std::string program = matrix_program(c, dtype);
       const std::string difference = disagreement(program);
       if (difference.empty()) continue;
@@ -31,9 +34,12 @@ TEST_CASE("every op agrees on all tiers, dtypes and layouts", "[matrix]") {
 }
 
 TEST_CASE("derivatives agree on all tiers, float dtypes and layouts", "[matrix]") {
-  int computed = 0;
+  Shard shard;
+  int computed = 0, count = 0;
   for (const MatrixCase& c : matrix_cases()) {
     for (const char* dtype : {"f16", "bf16", "f32", "f64"}) {
+      if (!shard.takes_next()) continue;
+      ++count;
       const std::string program = gradient_program(c, dtype);
       const std::string difference = disagreement(program);
       computed += outcome(program, Tier::eager)[0] == '[';
@@ -42,7 +48,7 @@ TEST_CASE("derivatives agree on all tiers, float dtypes and layouts", "[matrix]"
       CHECK(difference.empty());
     }
   }
-  CHECK(computed > 200);
+  CHECK(computed > count / 2);
 }
 
 TEST_CASE("most cases of the matrix compute something", "[matrix]") {

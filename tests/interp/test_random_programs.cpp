@@ -1,5 +1,5 @@
 // Random programs give the same on every tier: the same output, bit for bit, and the same error.
-//   TSL_RANDOM_PROGRAMS  how many (default 10000, fewer under sanitizers), from TSL_RANDOM_FIRST on (default 1)
+//   TSL_RANDOM_PROGRAMS  how many (default 4000, fewer under sanitizers), from TSL_RANDOM_FIRST on (default 1)
 //   TSL_RANDOM_SEED      only this one, as a failure names it
 #include <atomic>
 #include <cstdlib>
