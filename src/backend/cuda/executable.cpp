@@ -64,15 +64,12 @@ struct Ready {
 
   Ready() = default;
   Ready(LaunchStages of, Gpu& gpu);
-  void set_arrivals_back(Device& device) const {
-    if (arrivals) device.fill(address_of(arrivals->data()), 0, arrivals->bytes());
-  }
 };
 
 Ready::Ready(LaunchStages of, Gpu& gpu) : stages(std::move(of.stages)), changing(stages.begin(), stages.end()) {
   if (of.arrivals == 0) return;
   arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
-  set_arrivals_back(gpu.device);
+  gpu.device.fill(address_of(arrivals->data()), 0, of.arrivals * sizeof(uint32_t));
   for (Stage& stage : stages) {
     for (Argument& argument : stage.arguments) {
       if (argument.kind != Argument::Kind::arrivals) continue;
@@ -140,10 +137,8 @@ class CudaExecutable : public graph::Executable {
       for (Unit& unit : units_) choose_stages(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
       prepare_sequences(symbols);
-      if (std::exchange(has_failed_, true)) set_arrivals_back();
       error = run_steps(symbols);
       if (reporting_) error = first_of(error, reported(error));
-      has_failed_ = static_cast<bool>(error);
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
       release();
@@ -292,14 +287,6 @@ class CudaExecutable : public graph::Executable {
     return gpu_.errors.take();
   }
 
-  /// After a failure: blocks of threads that saw it did not count themselves.
-  void set_arrivals_back() const {
-    for (const Unit& unit : units_) {
-      unit.wide.set_arrivals_back(gpu_.device);
-      unit.narrow.set_arrivals_back(gpu_.device);
-    }
-  }
-
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (step.sequence) step.sequence->launch();
@@ -404,7 +391,6 @@ class CudaExecutable : public graph::Executable {
   bool has_moved_ = true;          // since then
   KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
   bool takes_memory_ = false;
-  bool has_failed_ = false;        // the last run, or the present one may yet
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bo
     add(generate_op(plan.kernels[launch[0]], plan));
     return out;
   }
-  for (uint32_t k : launch) add(generate(plan.kernels[k], plan, wide));
+  for (uint32_t k : launch) add(generate(plan.kernels[k], plan, wide));  // several: pointwise ones, which need no memory
   if (launch.size() == 1) return out;
   std::vector<Stage> others;
   for (uint32_t k : launch) {

@@ -113,7 +113,7 @@ class ReduceWriter {
     wide_loop_ = loop;
     width_ = width;
   }
-  bool is_wide(const Instr& instr) const { return width_ > 1 && lies_along(kernel_, instr, wide_loop_); }
+  bool is_wide(const Instr& instr) const { return width_ > 1 && instr.level == Level::full && lies_along(kernel_, instr, wide_loop_); }
 
   /// An element of each of a thread's columns, or as many neighbours of a row.
   void emit_elements(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
@@ -231,8 +231,11 @@ class ReduceWriter {
     writer.line("const Index first_block = block_x % {} * {};", writer.size(members), results);
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
-    if (results > at_once) writer.open("for (int taken = 0; taken < {}; taken += {})", results, at_once);
-    else writer.open("");
+    if (results > at_once) {
+      writer.open("for (int taken = 0; taken < {} && first_block + taken < {}; taken += {})", results, writer.size(blocks_), at_once);
+    } else {
+      writer.open("");
+    }
     writer.line("const Index block = first_block + {}threadIdx.x / {};", results > at_once ? "taken + " : "", form.threads);
     for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(accumulator(r), form));
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);

@@ -34,7 +34,7 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
   }
 }
 
-/// Whether a kernel before this one reported a failure.
+/// Whether a kernel before this one reported a failure. Nothing reports beside kernels that ask, so all threads hear the same.
 __device__ __forceinline__ bool has_failed(const ErrorCell* cell) { return cell->first.order != ~0u; }
 
 /// Whether this block of threads is the last of `count` to come here: it sees what all of them wrote. All its threads must come.
@@ -177,7 +177,7 @@ template <class R, class A> __device__ __forceinline__ A fold_threads(A x) {
   return x;
 }
 
-/// The lanes of one thread among kThreads (32, 64 or 128) that reduce together, one behind the other in the block: kWidth
+/// The lanes of one thread among kThreads (16 to 128) that reduce together, one behind the other in the block: kWidth
 /// neighbours every kThreads * kWidth.
 template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
   static constexpr int kSteps = kReduceLanes / (kThreads * kWidth);
@@ -328,6 +328,14 @@ __device__ __forceinline__ A reduce_array(const T* values, long long count, long
 template <class R, class A, class T> __device__ __forceinline__ A reduce_array(const T* values, long long count, int lane) {
   return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, static_cast<A*>(nullptr));
 }
+/// Values in registers, folded in halves: a loop would have them in memory.
+template <class R, int kCount, class A> __device__ __forceinline__ void fold_few(A* held) {
+  if constexpr (kCount > 1) {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) held[i] = R::combine(held[i], held[i + kCount / 2]);
+    fold_few<R, kCount / 2>(held);
+  }
+}
 /// Of count <= kCount values, by one thread. kCount is a power of two up to kReduceLanes.
 template <class R, class A, int kCount, class T> __device__ __forceinline__ A reduce_few(const T* values, long long count) {
   A held[kCount];
@@ -336,11 +344,7 @@ template <class R, class A, int kCount, class T> __device__ __forceinline__ A re
     held[i] = R::template neutral<A>();
     if (i < count) held[i] = R::template combine<A>(held[i], widen_to<A>(values[i]));
   }
-#pragma unroll
-  for (int half = kCount / 2; half >= 1; half /= 2) {
-#pragma unroll
-    for (int i = 0; i < half; ++i) held[i] = R::combine(held[i], held[i + half]);
-  }
+  fold_few<R, kCount>(held);
   return held[0];
 }
 /// Of up to as many blocks as kThreads threads have groups of kReduceLanes, each of which takes one. `shared`: kThreads values,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace tsl::cuda {
 
 using graph::Instr;
@@ -347,6 +349,7 @@ std::string StageWriter::header() const {
 }
 
 Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y) {
+  if (blocks_x > INT32_MAX) fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes", count_of(kernel_.kept));
   Stage stage;
   // The device goes on after a failure, until the host hears of it.
   if (graph::needs_success(plan_, kernel_)) body_ = text_of("  if (has_failed(", error_cell(), ")) return;\n") + body_;
