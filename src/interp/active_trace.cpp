@@ -35,7 +35,10 @@ ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region
   engine.runtime().set_tracing(true);
 }
 
-ActiveTrace::~ActiveTrace() { stop(); }
+ActiveTrace::~ActiveTrace() {
+  stop();
+  engine_.interpreter().let_go(depth_);
+}
 
 /// The facts of the way already gone, so that it is retraced with the same symbols; beyond it, those seen last.
 const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
@@ -286,7 +289,13 @@ void ActiveTrace::leave() {
     if (!written) e.cell->value = e.original;
     else settle(engine_, e.cell->value);
   }
-  engine_.interpreter().each_register(depth_, [this](Value& value) { settle(engine_, value); });
+  std::vector<Value> replaced;
+  engine_.interpreter().each_register(depth_, [&](Value& value) {
+    Value before = value;
+    settle(engine_, value);
+    if (!identical(before, value)) replaced.push_back(std::move(before));
+  });
+  engine_.interpreter().keep(depth_, std::move(replaced));
   entered_.clear();
 }
 

@@ -203,7 +203,7 @@ std::string format_value(Engine& engine, const Value& value, const std::string& 
     }
     if (!is_element) return display_tensor(engine, tensor);
     shown = read_item(engine, tensor);
-    if (spec.empty() && shown.is(Tag::real)) return float_text(shown.real(), tensor.dtype());
+    if (spec.empty() && is_float(tensor.dtype())) return float_text(pinned(shown, "text").real, tensor.dtype());
   }
   if (is_host_number(shown)) {
     const Scalar number = pinned(shown, "text");

@@ -91,6 +91,7 @@ void Interpreter::run(const Run& run) {
 bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction* pc) {
   const bool is_step = pc->op == Opcode::loop_body || (pc->op >= Opcode::call && pc->op <= Opcode::method_named);
   if (is_step && step_limit_ && ++steps_ > step_limit_) out_of_steps();
+  let_go(run.entry);
   if (frame != run.body_frame) return false;
   const uint32_t at = static_cast<uint32_t>(pc - frame->proto->code.data());
   return at < run.begin || at >= run.end || pc->op == Opcode::return_;

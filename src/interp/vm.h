@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -67,6 +68,14 @@ class Interpreter {
   void each_register(size_t depth, Visit&& visit) {
     if (depth >= frames_.size()) return;
     for (Value *v = frames_[depth].base, *end = free_slot(); v < end; ++v) visit(*v);
+  }
+
+  /// Keeps what a trace has replaced in registers until the run of the frame at `depth` comes to its next instruction: the
+  /// operators and builtins on their way above it may refer to parts of it.
+  void keep(size_t depth, std::vector<Value> replaced) { replaced_.emplace_back(depth, std::move(replaced)); }
+  /// Lets go of what is kept for frames from `depth` on.
+  void let_go(size_t depth) {
+    while (!replaced_.empty() && replaced_.back().first >= depth) replaced_.pop_back();
   }
 
   /// Back-edges and calls executed while a step limit is set. Reaching the limit tells the runtime, once.
@@ -120,6 +129,7 @@ class Interpreter {
   FrameStack frames_;
   Value* native_end_;                    // the end of what builtins being run use of the stack
   uintptr_t native_stack_base_ = 0;      // C++ stack address of the outermost entry; 0 outside of all
+  std::vector<std::pair<size_t, std::vector<Value>>> replaced_;  // for frames further and further in
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;
 };
