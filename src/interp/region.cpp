@@ -304,14 +304,15 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
 
 namespace {
 
-/// Makes a trace the current one for as long as it lives.
+/// Makes a trace the current one for as long as it lives; then the one is again that was, which may have ended.
 class Current {
  public:
-  Current(ActiveTrace*& slot, ActiveTrace& trace) : slot_(slot) { slot_ = &trace; }
-  ~Current() { slot_ = nullptr; }
+  Current(ActiveTrace*& slot, ActiveTrace& trace) : slot_(slot), before_(std::exchange(slot, &trace)) {}
+  ~Current() { slot_ = before_; }
 
  private:
   ActiveTrace*& slot_;
+  ActiveTrace* before_;
 };
 
 /// Bounds how long the interpreter may run under a trace.
