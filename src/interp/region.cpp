@@ -1,6 +1,7 @@
 #include "interp/region.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
