@@ -122,8 +122,9 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, co
   const std::vector<Value>* items = sequence_items(v);
   if (!items) wrong_type(what, "a tensor", v);
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, numbers, what);
+  if (numbers) return stack_items(engine, *items, what, depth, numbers);
   const std::optional<DType> common = dtype_of_number_lists(v, what);  // as if all were known, each is converted once
-  return stack_items(engine, *items, what, depth, numbers || !common ? numbers : &*common);
+  return stack_items(engine, *items, what, depth, common ? &*common : nullptr);
 }
 
 }  // namespace
@@ -133,6 +134,7 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what) {
 }
 
 Tensor to_tensor_of(Engine& engine, DType dtype, const Value& v, const char* what) {
+  if (holds_only_host_numbers(v)) return tensor_from_lists(engine, v, &dtype, what);
   const bool are_numbers = dtype_of_number_lists(v, what).has_value();
   return cast(engine.ops(), to_tensor(engine, v, what, 0, are_numbers ? &dtype : nullptr), dtype);
 }

@@ -458,8 +458,10 @@ int64_t Dim::pin_symbol() const {
 }
 
 void guard_product(std::span<const Dim> sizes, double limit) {
+  // Each run evaluates what a trace has made of symbols, so nothing is made where nothing can grow.
+  const auto may_grow = [](Dim size) { return size.symbol() && !is_count(size.symbol()); };
+  if (std::none_of(sizes.begin(), sizes.end(), may_grow)) return;
   const Symbol* product = nullptr;  // in floats, which do not wrap around
-  bool may_grow = false;
   for (Dim size : sizes) {
     if (!size.symbol()) {
       limit /= static_cast<double>(size.hint());
@@ -468,9 +470,9 @@ void guard_product(std::span<const Dim> sizes, double limit) {
     SymbolTable& table = *size.symbol()->table;
     const Symbol* factor = table.apply(ScalarOp::to_real, size.symbol());
     product = product ? table.apply(ScalarOp::mul, product, factor) : factor;
-    may_grow |= !is_count(size.symbol());
   }
-  if (may_grow) product->table->pin(product->table->apply(ScalarOp::le, product, product->table->constant(Scalar::of(limit))), "size");
+  SymbolTable& table = *product->table;
+  table.pin(table.apply(ScalarOp::le, product, table.constant(Scalar::of(limit))), "size");
 }
 
 }  // namespace tsl
