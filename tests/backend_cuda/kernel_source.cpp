@@ -39,7 +39,7 @@ std::vector<Stage> stages_of(const Plan& plan, bool vectors = true) {
       const std::string name = parameter.substr(parameter.rfind(' ') + 1);
       CHECK(contains(stage.body, name));
     }
-    CHECK(stage.grid[0] > 0);
+    CHECK(stage.blocks > 0);
     CHECK(stage.threads_x * stage.threads_y <= 1024);
   }
   return stages;
@@ -149,8 +149,8 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
   for (const WideAccess& access : wide[0].wide) CHECK(access.bytes == 16);
   CHECK(narrow[0].wide.empty());
   CHECK_FALSE(contains(narrow[0].body, "_wide("));
-  CHECK(wide[0].grid[0] == (33000 / 4 + 127) / 128);
-  CHECK(narrow[0].grid[0] == (33000 + 127) / 128);
+  CHECK(wide[0].blocks == (33000 / 4 + 127) / 128);
+  CHECK(narrow[0].blocks == (33000 + 127) / 128);
   const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)), odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
   CHECK(contains(halves[0].name, "x8"));
   CHECK(contains(odd[0].body, "for (Index j = i;"));  // the last 3 of 21003, alone
@@ -159,7 +159,7 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
 
 TEST_CASE("kernels of other sizes share their source") {
   CHECK(stages_of(scaled_sum({1000, 33}))[0].source == stages_of(scaled_sum({2000, 66}))[0].source);
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].grid[0] != stages_of(scaled_sum({2000, 66}))[0].grid[0]);
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].blocks != stages_of(scaled_sum({2000, 66}))[0].blocks);
   CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source == stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source);
   CHECK(stages_of(scaled_sum({1000, 33}))[0].source != stages_of(scaled_sum({1000, 33}, DType::f64))[0].source);
   CHECK(stages_of(scaled_sum({1000, 33}))[0].name != stages_of(scaled_sum({1000, 33}, DType::f64))[0].name);
@@ -177,16 +177,16 @@ TEST_CASE("operands that lie across the others go through shared memory") {
   REQUIRE(stages.size() == 1);
   CHECK(contains(stages[0].name, "tiles"));
   CHECK(count(stages[0].body, "__shared__") == 1);
-  CHECK(stages[0].grid[0] == 2 * 2);
+  CHECK(stages[0].blocks == 2 * 2);
   CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].body, "__shared__"));  // too thin
 }
 
 TEST_CASE("rows are reduced by a warp each if they are many, and kept in registers if they fit") {
-  CHECK(stages_of(softmax({64, 1000}))[0].grid[0] == 64);
+  CHECK(stages_of(softmax({64, 1000}))[0].blocks == 64);
   const std::vector<Stage> kept = stages_of(softmax({6400, 1000}));
   REQUIRE(kept.size() == 1);
   CHECK(count(kept[0].body, "s_exp(") == 1);  // computed once, kept for the division
-  CHECK(kept[0].grid[0] == 6400 / 4);
+  CHECK(kept[0].blocks == 6400 / 4);
   const std::vector<Stage> again = stages_of(softmax({64, 50000}));
   REQUIRE(again.size() == 1);
   CHECK(count(again[0].body, "s_exp(") == 4);  // in both passes, for whole turns and the last
@@ -243,11 +243,11 @@ TEST_CASE("equal stages are one launch over a table of their arguments") {
   const Stage table = make_table({&stages[0], &stages[1], &stages[2]});
   CHECK(table.is_table);
   CHECK(table.name == stages[0].name + "_table3");
-  CHECK(table.grid[0] == stages[0].grid[0] + stages[1].grid[0] + stages[2].grid[0]);
+  CHECK(table.blocks == stages[0].blocks + stages[1].blocks + stages[2].blocks);
   REQUIRE(table.arguments.size() == 3 * stages[0].arguments.size() + 3);
   // The last three say at which block each stage begins.
   CHECK(table.arguments[table.arguments.size() - 3].value == 0);
-  CHECK(table.arguments.back().value == stages[0].grid[0] + stages[1].grid[0]);
+  CHECK(table.arguments.back().value == stages[0].blocks + stages[1].blocks);
   CHECK(count(table.source, "extern \"C\"") == 1);
 }
 

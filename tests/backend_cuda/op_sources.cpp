@@ -41,7 +41,7 @@ KernelProgram program_of(Graph graph) {
     CHECK(count(stage.source, stage.name + "(") == 1);
     CHECK(stage.parameters.size() == stage.arguments.size());
     for (const std::string& parameter : stage.parameters) CHECK(count(stage.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
-    CHECK((stage.grid[0] > 0 && stage.grid[0] <= INT32_MAX && stage.grid[1] == 1));
+    CHECK((stage.blocks > 0 && stage.blocks <= INT32_MAX));
     CHECK(stage.threads_x * stage.threads_y <= 1024);
     for (const Argument& argument : stage.arguments) {
       if (argument.kind == Argument::Kind::scratch) CHECK(argument.scratch < program.scratch_bytes);

@@ -335,10 +335,9 @@ class CudaExecutable : public graph::Executable {
   void set_call(KernelCall& call, const Stage& stage, CUfunction function, std::span<const Scalar> symbols) const {
     call.name = stage.name;
     call.function = function;
-    call.grid[0] = static_cast<unsigned>(stage.grid[0]);
-    call.grid[1] = static_cast<unsigned>(stage.grid[1]);
-    call.block[0] = static_cast<unsigned>(stage.threads_x);
-    call.block[1] = static_cast<unsigned>(stage.threads_y);
+    call.blocks = static_cast<unsigned>(stage.blocks);
+    call.threads[0] = static_cast<unsigned>(stage.threads_x);
+    call.threads[1] = static_cast<unsigned>(stage.threads_y);
     call.is_table = stage.is_table;
     call.values.clear();
     for (const Argument& argument : stage.arguments) call.values.push_back(value_of(argument, symbols));

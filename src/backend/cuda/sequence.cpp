@@ -18,11 +18,11 @@ std::vector<void*> pointers_to(KernelCall& call) {
 CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& pointers) {
   CUDA_KERNEL_NODE_PARAMS params = {};
   params.func = call.function;
-  params.gridDimX = call.grid[0];
-  params.gridDimY = call.grid[1];
+  params.gridDimX = call.blocks;
+  params.gridDimY = 1;
   params.gridDimZ = 1;
-  params.blockDimX = call.block[0];
-  params.blockDimY = call.block[1];
+  params.blockDimX = call.threads[0];
+  params.blockDimY = call.threads[1];
   params.blockDimZ = 1;
   params.kernelParams = pointers.data();
   return params;
@@ -100,8 +100,8 @@ void KernelSequence::launch(KernelCall& call) {
   std::vector<void*> pointers = pointers_to(call);
   Launch launch;
   launch.function = call.function;
-  std::copy(call.grid, call.grid + 2, launch.grid);
-  std::copy(call.block, call.block + 2, launch.block);
+  launch.grid[0] = call.blocks;
+  std::copy(call.threads, call.threads + 2, launch.block);
   device_.launch(launch, pointers.data(), call.name);
 }
 

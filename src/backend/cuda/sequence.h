@@ -30,8 +30,8 @@ class LibraryWork {
 struct KernelCall {
   std::string name;
   CUfunction function = nullptr;
-  unsigned grid[2] = {1, 1};
-  unsigned block[2] = {1, 1};
+  unsigned blocks = 1;
+  unsigned threads[2] = {1, 1};   // of a block
   std::vector<uint64_t> values;   // each parameter begins a word of its own
   bool is_sent = false;           // the instantiated graph has it as it is; whoever changes anything says so here
   bool is_table = false;          // all values are one parameter

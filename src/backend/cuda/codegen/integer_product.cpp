@@ -35,7 +35,7 @@ KernelProgram generate_integer_product(const OpKernel& op) {
   writer.line("const ProductOperand<{}> a = {}, b = {};", type, operand(writer, op, 0, "a_at"), operand(writer, op, 1, "b_at"));
   writer.line("multiply_tiles<{}>(a, b, {} + (long long)batch * {} * {}, {}, {}, {}, rest % {}, block_x % {});", type, writer.buffer(op.out()),
               writer.size(m), writer.size(n), writer.size(m), writer.size(n), writer.size(k), writer.size(down), writer.size(across));
-  program.stages.push_back(writer.finish("", batches * down * across, 1, kThreads, 1));
+  program.stages.push_back(writer.finish("", batches * down * across, kThreads));
   return program;
 }
 

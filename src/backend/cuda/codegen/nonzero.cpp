@@ -38,13 +38,13 @@ class NonzeroWriter {
     StageWriter writer = this->writer();
     write_question(writer);
     writer.line("count_tiles({}, {}, is_true);", writer.size(length_), writer.scratch(counts, "Index"));
-    return writer.finish("count", tiles_, 1, kThreads, 1);
+    return writer.finish("count", tiles_, kThreads);
   }
 
   Stage sum_stage(uint64_t counts, uint64_t total) const {
     StageWriter writer = this->writer();
     writer.line("sum_before<Index>({}, {}, {});", writer.size(tiles_), writer.scratch(counts, "Index"), writer.scratch(total, "Index"));
-    return writer.finish("sum", 1, 1, kThreads, 1);
+    return writer.finish("sum", 1, kThreads);
   }
 
   Stage put_stage(uint64_t counts) const {
@@ -59,7 +59,7 @@ class NonzeroWriter {
     writer.close(";");
     writer.line("put_true({}, {}, {}, is_true, put);", writer.size(length_), tiles_ > 1 ? writer.scratch(counts, "Index") : "(const Index*)nullptr",
                 writer.size(op_.node.shape[0].hint()));
-    return writer.finish("", tiles_, 1, kThreads, 1);
+    return writer.finish("", tiles_, kThreads);
   }
 
   const OpKernel& op_;

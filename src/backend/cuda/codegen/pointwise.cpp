@@ -42,7 +42,7 @@ class PointwiseWriter {
       body(width_, "i");
     }
     const std::string suffix = width_ > 1 ? text_of("x", width_) : std::string();
-    program.stages.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{kThreads} * width_), 1, kThreads, 1));
+    program.stages.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{kThreads} * width_), kThreads));
     if (width_ > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), width_);
     return program;
   }

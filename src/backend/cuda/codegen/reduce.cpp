@@ -29,6 +29,9 @@ struct ColumnForm {
   int columns() const { return across * width; }
 };
 constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
+/// What a thread that takes several columns asks for at a time, and how many such threads are to share a multiprocessor.
+constexpr int64_t kColumnBytes = 256;
+constexpr int kResidentThreads = 1024;
 /// How many neighbours of a row a thread takes at a time.
 constexpr int kWideBlock = 4;
 
@@ -170,15 +173,23 @@ class ReduceWriter {
 
   /// The elements of a block, from `first` to `end`, that thread `lane` of those that share lanes takes.
   void emit_block(StageWriter& writer, const Position& row, LaneForm form, Taken taken) {
-    const int64_t steps = kReduceLanes / (form.threads * form.width);
     writer.line("Index turn = first;");
-    writer.line("#pragma unroll {}", (width_ > 1 ? 8 : 16) / steps);
+    writer.line("#pragma unroll {}", turns_at_once(form));
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
     emit_turn(writer, row, form, "", taken);
     writer.close();
     writer.open("if (turn < end)");
     emit_turn(writer, row, form, "if (e < end) ", taken);
     writer.close();
+  }
+
+  int64_t turns_at_once(LaneForm form) const {
+    const int64_t steps = kReduceLanes / (form.threads * form.width);
+    if (width_ == 1) return 16 / steps;
+    if (wide_loop_ != kept_loop()) return 8 / steps;
+    int64_t bytes = 0;  // that a thread takes in a turn
+    for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? steps * width_ * static_cast<int64_t>(size_of(instr.dtype)) : 0;
+    return std::clamp<int64_t>(kColumnBytes / std::max<int64_t>(bytes, 1), 1, 4);
   }
 
   void emit_turn(StageWriter& writer, const Position& row, LaneForm form, const char* condition, Taken taken) {
@@ -223,8 +234,8 @@ class ReduceWriter {
   /// A warp a block of a row; of threads that hold a block, as many as there are lanes.
   Stage block_stage() {
     const LaneForm form = holds_ ? kBlockForm : LaneForm{kWarp, width_};
-    const int at_once = kRowThreads / form.threads;
-    const int64_t results = blocks_a_member(at_once), members = ceil_div(blocks_, results);
+    const int64_t results = blocks_a_member(form), members = ceil_div(blocks_, results);
+    const int threads = holds_ ? kRowThreads : form.threads * static_cast<int>(results), at_once = threads / form.threads;
     StageWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.x % {};", form.threads);
     writer.line("const Index team = block_x / {}, first_row = team, row = team;", writer.size(members));
@@ -250,17 +261,18 @@ class ReduceWriter {
     }
     if (results > at_once && form.threads > kWarp) writer.line("__syncthreads();");
     writer.close();
-    bring_together(writer, {"1", "threadIdx.x", rows_, kRowThreads, results, true});
-    Stage stage = writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, 1, kRowThreads, 1);
+    bring_together(writer, {"1", "threadIdx.x", rows_, threads, results, true});
+    Stage stage = writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, threads);
     if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
     return stage;
   }
 
-  /// How many blocks of a row a block of threads takes, `at_once` of them at a time. To be counted takes it a
-  /// microsecond, which shows where there are many that do little else; few that do much do not end together.
-  int64_t blocks_a_member(int at_once) const {
-    const int64_t turns = rows_ * blocks_ / (at_once * kFullMachine), most = holds_ ? 8 : 2;
-    return at_once * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(turns, 1, most))));
+  /// How many blocks of a row a block of threads takes: one after the other if they are held, else at a time. To be counted
+  /// takes it a microsecond, which shows where there are many that do little else; few that do much do not end together.
+  int64_t blocks_a_member(LaneForm form) const {
+    const int64_t least = kRowThreads / form.threads, most = holds_ ? 8 : 2;
+    const int64_t times = rows_ * blocks_ / (least * kFullMachine);
+    return least * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(times, 1, most))));
   }
 
   /// All turns of a thread, counted at compile time. A whole block asks of no element whether it is there, so that all loads
@@ -300,6 +312,7 @@ class ReduceWriter {
   /// Each thread takes every `down`-th element of a block of its columns.
   Stage column_stage() {
     StageWriter writer(kernel_, plan_);
+    if (width_ > 1 && turns_at_once({form_.down, 1}) > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
     writer.line("const int lane = threadIdx.y;");
     writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;", writer.size(column_teams()));
     writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};", writer.size(chunks()), form_.columns(),
@@ -327,7 +340,7 @@ class ReduceWriter {
                               form_.across * form_.down});
     }
     const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
-    Stage stage = writer.finish(suffix, column_teams() * blocks_, 1, form_.across, form_.down);
+    Stage stage = writer.finish(suffix, column_teams() * blocks_, form_.across, form_.down);
     if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
     return stage;
   }
@@ -421,7 +434,7 @@ class ReduceWriter {
 
   /// The last block of threads to have its results among those of a part (kReduceBlock of a row) makes one result of the part;
   /// that of the last parts' results is the row's, and what depends on it is done.
-  void bring_together(StageWriter& writer, const Team& team) {
+  void bring_together(StageWriter& writer, Team team) {
     std::string place = "first_block";
     int64_t results = team.results;  // that one arrival stands for
     for (size_t level = 0; level < levels_.size(); ++level) {
@@ -434,6 +447,10 @@ class ReduceWriter {
         const std::string counters = writer.arrivals(std::exchange(program_.arrivals, program_.arrivals + static_cast<uint64_t>(team.count * parts)));
         writer.line("if (!is_last_block({0} + team * {1} + part{2}, (count{2} + {3}) / {4})) return;", counters, writer.size(parts), level,
                     results - 1, results);
+      }
+      if (team.share_memory && team.threads > kRowThreads) {  // so many suffice; the rest would wait at barriers
+        writer.line("if (threadIdx.x >= {}) return;", kRowThreads);
+        team.threads = kRowThreads;
       }
       const LaneForm form = array_form(kernel_, reduces_, std::min(count, kReduceBlock));
       emit_team_rows(writer, team, team.share_memory || form.threads <= kWarp ? form : LaneForm{}, level);

@@ -205,7 +205,7 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
       writer.line("const auto p{} = {};", j, value);
       writer.line("if (lane == 0) {}[block_x] = p{};", to, j);
     }
-    program.stages.push_back(writer.finish("partial", blocks, 1, kBlockForm.threads, 1));
+    program.stages.push_back(writer.finish("partial", blocks, kBlockForm.threads));
     at = next;
     count = blocks;
     is_first = false;
@@ -246,7 +246,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     if (!defines(instr) && instr.level == Level::total) writer.emit_store(instr, position);
   }
   writer.close();
-  program.stages.push_back(writer.finish("total", 1, 1, std::max(form.threads, kWarp), 1));
+  program.stages.push_back(writer.finish("total", 1, std::max(form.threads, kWarp)));
 }
 
 }  // namespace tsl::cuda

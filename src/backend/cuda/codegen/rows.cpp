@@ -67,7 +67,7 @@ class RowsWriter {
       emit_row_values(done);
       emit_row_ends(writer_, totals, row_, "row");
       const std::string suffix = fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
-      program.stages.push_back(writer_.finish(suffix, ceil_div(rows_, rows_per_block), 1, form_.threads() * rows_per_block, 1));
+      program.stages.push_back(writer_.finish(suffix, ceil_div(rows_, rows_per_block), form_.threads() * rows_per_block));
       if (form_.lanes.width > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
     append_totals(kernel_, plan_, totals, program);

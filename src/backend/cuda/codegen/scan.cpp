@@ -79,7 +79,7 @@ class ScanWriter {
     writer.line("scan_short_rows<{}, {}, kRunning>({}, {}, {});", reduction(), type_of(accumulator()),
                 operands(writer, writer.buffer(op_.out())), writer.size(rows_), writer.size(length_));
     const int64_t warp_rows = 32 / ceil_div(length_, kBlock);
-    return writer.finish("", ceil_div(rows_, kWarps * warp_rows), 1, kThreads, 1);
+    return writer.finish("", ceil_div(rows_, kWarps * warp_rows), kThreads);
   }
 
   /// Over the operand: totals of chunks, or the result, with what comes before each chunk at `scratch` if they are several.
@@ -93,7 +93,7 @@ class ScanWriter {
                 name_of_mode(mode), mode == kTotal ? level_of(chunk) : 0, operands(writer, target), writer.size(rows_), writer.size(length_),
                 writer.size(chunks), writer.size(across_ ? chunk : ceil_div(chunk, kTile)), mode == kTotal ? none : between);
     const int64_t items = rows_ * chunks;
-    return writer.finish(mode == kTotal ? "totals" : across_ ? "columns" : "rows", ceil_div(items, across_ ? kThreads : kWarps), 1, kThreads, 1);
+    return writer.finish(mode == kTotal ? "totals" : across_ ? "columns" : "rows", ceil_div(items, across_ ? kThreads : kWarps), kThreads);
   }
 
   /// Rows of totals in the scratch memory become what comes before each.
@@ -118,7 +118,7 @@ class ScanWriter {
     writer.line("scan_long_rows<{}, {}, {}, 0>({}, row_at, 1, {}, row_at, 1, {}, {}, {}, {}, {});", reduction(), type,
                 name_of_mode(mode), totals, mode == kTotal ? between : totals, writer.size(rows_), n, writer.size(chunks),
                 writer.size(chunks > 1 ? 1 : ceil_div(length, kTile)), mode == kTotal ? none : between);
-    return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), 1, kThreads, 1);
+    return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), kThreads);
   }
 
   const OpKernel& op_;

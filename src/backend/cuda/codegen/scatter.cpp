@@ -73,7 +73,7 @@ class ScatterWriter {
   }
 
   void add_stage(StageWriter& writer, const char* suffix, int64_t threads) {
-    program_.stages.push_back(writer.finish(suffix, ceil_div(threads, kThreads), 1, kThreads, 1));
+    program_.stages.push_back(writer.finish(suffix, ceil_div(threads, kThreads), kThreads));
   }
 
   void check_stage() {

@@ -44,7 +44,7 @@ class SortWriter {
     job_.write_key(writer);
     job_.write_put(writer);
     writer.line("sort_in_warp<Key, {}>({}, {}, key, put);", width, writer.size(job_.rows), writer.size(job_.length));
-    program_.stages.push_back(writer.finish(name("warps"), ceil_div(job_.rows, kWarpThreads / width), 1, kWarpThreads, 1));
+    program_.stages.push_back(writer.finish(name("warps"), ceil_div(job_.rows, kWarpThreads / width), kWarpThreads));
   }
 
   void in_blocks() {
@@ -53,7 +53,7 @@ class SortWriter {
     job_.write_key(writer);
     job_.write_put(writer);
     writer.line("sort_in_block<Key, {}, {}>({}, {}, key, put);", threads, room / threads, writer.size(job_.length), job_.key_bits);
-    program_.stages.push_back(writer.finish(name("blocks"), job_.rows, 1, static_cast<int>(threads), 1));
+    program_.stages.push_back(writer.finish(name("blocks"), job_.rows, static_cast<int>(threads)));
   }
 
   void in_tiles() {
@@ -87,7 +87,7 @@ class SortWriter {
     write_pass(writer, pass);
     job_.write_key(writer);
     writer.line("count_digits({}, {}, pass, {}, key);", writer.size(job_.length), writer.size(tiles_), writer.scratch(counts_, "unsigned"));
-    program_.stages.push_back(writer.finish(name("count"), job_.rows * tiles_, 1, kTileThreads, 1));
+    program_.stages.push_back(writer.finish(name("count"), job_.rows * tiles_, kTileThreads));
   }
 
   void sum_stage() {
@@ -97,7 +97,7 @@ class SortWriter {
     const bool are_few = tiles_ <= kFewTiles;
     if (are_few) writer.line("sum_few_before<unsigned>({}, {}, {}, {});", writer.size(rows), writer.size(tiles_), counts, totals);
     else writer.line("sum_before<unsigned>({}, {}, {});", writer.size(tiles_), counts, totals);
-    program_.stages.push_back(writer.finish(name("sum"), are_few ? ceil_div(rows, kSumThreads) : rows, 1, kSumThreads, 1));
+    program_.stages.push_back(writer.finish(name("sum"), are_few ? ceil_div(rows, kSumThreads) : rows, kSumThreads));
   }
 
   void move_stage(int pass) {
@@ -107,7 +107,7 @@ class SortWriter {
     job_.write_put(writer);
     writer.line("move_by_digit({}, {}, pass, {}, {}, key, put);", writer.size(job_.length), writer.size(tiles_),
                 writer.scratch(counts_, "unsigned"), writer.scratch(totals_, "unsigned"));
-    program_.stages.push_back(writer.finish(name("move"), job_.rows * tiles_, 1, kTileThreads, 1));
+    program_.stages.push_back(writer.finish(name("move"), job_.rows * tiles_, kTileThreads));
   }
 
   const SortJob& job_;

@@ -46,7 +46,7 @@ struct Stage {
   std::vector<std::string> parameters;
   bool is_table = false;             // all arguments are one parameter, a word each
   std::vector<Argument> arguments;
-  int64_t grid[2] = {1, 1};
+  int64_t blocks = 1;                // of threads
   int threads_x = 1, threads_y = 1;
   std::vector<WideAccess> wide;
 };

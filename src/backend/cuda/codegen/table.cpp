@@ -53,16 +53,16 @@ Stage make_table(const std::vector<const Stage*>& stages) {
   table.is_table = true;
   table.threads_x = pattern.threads_x;
   table.threads_y = pattern.threads_y;
-  table.grid[0] = 0;
+  table.blocks = 0;
   std::vector<Argument> first;
   for (const Stage* stage : stages) {
     table.arguments.insert(table.arguments.end(), stage->arguments.begin(), stage->arguments.end());
     table.wide.insert(table.wide.end(), stage->wide.begin(), stage->wide.end());
     Argument place;
     place.kind = Argument::Kind::integer;
-    place.value = table.grid[0];
+    place.value = table.blocks;
     first.push_back(place);
-    table.grid[0] += stage->grid[0];
+    table.blocks += stage->blocks;
   }
   table.arguments.insert(table.arguments.end(), first.begin(), first.end());
   return table;

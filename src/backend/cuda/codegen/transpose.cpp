@@ -36,7 +36,7 @@ class TransposeWriter {
     emit_exchange();
     emit_results();
     KernelProgram program;
-    program.stages.push_back(writer_.finish(fmt::format("tiles{}", tile_), tiles_along * tiles_down * others, 1, kThreadsAlong, kThreadsDown));
+    program.stages.push_back(writer_.finish(fmt::format("tiles{}", tile_), tiles_along * tiles_down * others, kThreadsAlong, kThreadsDown));
     return program;
   }
 

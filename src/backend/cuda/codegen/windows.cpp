@@ -48,7 +48,7 @@ KernelProgram generate_fold_windows(const OpKernel& op) {
   writer.coordinates("i", extents_of(op.node.shape), "k");
   write_sum(writer, op, axis);
   writer.line("{}[i] = sum;", writer.buffer(op.out()));
-  program.stages.push_back(writer.finish("", ceil_div(count, kThreads), 1, kThreads, 1));
+  program.stages.push_back(writer.finish("", ceil_div(count, kThreads), kThreads));
   return program;
 }
 

@@ -348,8 +348,8 @@ std::string StageWriter::header() const {
   return text_of("// ", ops, is_small_ ? "\ntypedef int Index;\n" : "\ntypedef long long Index;\n", called);
 }
 
-Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y) {
-  if (blocks_x > INT32_MAX) fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes", count_of(kernel_.kept));
+Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads_x, int threads_y) {
+  if (blocks > INT32_MAX) fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes", count_of(kernel_.kept));
   Stage stage;
   // The device goes on after a failure, until the host hears of it.
   if (graph::needs_success(plan_, kernel_)) body_ = text_of("  if (has_failed(", error_cell(), ")) return;\n") + body_;
@@ -366,8 +366,7 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   stage.body = std::move(body_);
   stage.parameters = std::move(parameters_);
   stage.arguments = std::move(arguments_);
-  stage.grid[0] = blocks_x;
-  stage.grid[1] = blocks_y;
+  stage.blocks = blocks;
   stage.threads_x = threads_x;
   stage.threads_y = threads_y;
   return stage;

@@ -96,8 +96,8 @@ class StageWriter {
   void emit_store(const graph::Instr& store, const Position& at) { emit_store(store, at, reg(store.a)); }
   void emit_store(const graph::Instr& store, const Position& at, const std::string& value);
 
-  /// The stage. `bounds`: threads a block.
-  Stage finish(const std::string& suffix, int64_t blocks_x, int64_t blocks_y, int threads_x, int threads_y);
+  /// The stage, to be launched as so many blocks of threads_x * threads_y threads.
+  Stage finish(const std::string& suffix, int64_t blocks, int threads_x, int threads_y = 1);
 
   /// So few registers a thread that `count` blocks share a multiprocessor.
   void set_residents(int count) { residents_ = count; }
