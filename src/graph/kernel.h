@@ -48,7 +48,12 @@ struct Instr {
   Instr() = default;
   explicit Instr(Kind k) : kind(k) {}
 
+  /// How a map of three registers, of fast numerics, rounds once what add and sub would round again: a * b + c, a * b - c,
+  /// c - a * b.
+  enum class Contraction : uint8_t { none, sum, difference, rest };
+
   Kind kind = Kind::load;
+  Contraction contraction = Contraction::none;
   Level level = Level::full;
   Op op = Op::copy;
   DType dtype = DType::f32;         // of the result; for store and reduce, of the operand `a` (see result_dtype)

@@ -356,7 +356,7 @@ std::string dump(const Plan& plan, const SourceMap*) {
   return text;
 }
 
-Plan compile(Graph graph, const CompileLog* log) {
+Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log) {
   verify_in_debug(graph);
   if (log && log->graph) log_lines(log, "[graph]\n" + dump(graph, log->sources));
   graph = dead_code(std::move(graph), [&](const Node& node) {
@@ -370,6 +370,7 @@ Plan compile(Graph graph, const CompileLog* log) {
   graph = simplify(graph);
   verify_in_debug(graph);
   Plan plan;
+  plan.options = options;
   plan.graph = std::move(graph);
   const Fusion fusion = fuse(plan.graph, log && log->fusion);
   if (log && log->fusion) log_fusion(*log, plan, fusion);

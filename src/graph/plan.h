@@ -31,8 +31,15 @@ struct PlanOutput {
   DType dtype;
 };
 
+/// What the function that a plan is of asks of it. Backends that cannot do a thing leave it.
+struct PlanOptions {
+  bool graphs = true;  // a GPU may launch its kernels as a graph
+  bool fast = false;   // numerics: values need not round between one op and the next
+};
+
 struct Plan {
   Graph graph;                     // after the passes; spans, dtypes and layouts of the nodes
+  PlanOptions options;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
   /// Kernels by launch, in order of execution. A launch of several is a table: one program over many tensors.
@@ -57,7 +64,7 @@ struct CompileLog {
 };
 
 /// The passes, in a sentence: dead code → spell out → simplify → fuse → lower → plan.
-Plan compile(Graph graph, const CompileLog* log = nullptr);
+Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr);
 
 /// An error that only the elements' values could show, found while a plan ran.
 struct RunError {

@@ -258,7 +258,8 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   }
   segment->notes = std::move(notes_);
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), engine_.runtime().compile_log());
+    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), region_.plan_options(engine_.options()),
+                                                         engine_.runtime().compile_log());
   }
   return segment;
 }

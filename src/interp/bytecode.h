@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -114,9 +115,10 @@ struct Loop {
   Span span;                        // of the statement
 };
 
-struct AttributeValue {
-  Name name = nullptr;
-  std::vector<std::pair<Name, Value>> args;
+/// What `@compile(...)` says of plans; of what it does not say, the engine's options do.
+struct CompileRequest {
+  std::optional<bool> graphs;  // graphs: "on", "off"
+  std::optional<bool> fast;    // numerics: "fast", "exact"
 };
 
 struct Proto {
@@ -133,7 +135,7 @@ struct Proto {
   uint16_t register_count = 0;
   uint16_t required = 0;      // parameters without default
   Signature signature;
-  std::vector<AttributeValue> attributes;
+  CompileRequest request;
 
   std::vector<Instruction> code;
   std::vector<Span> spans;    // one per instruction

@@ -1,4 +1,9 @@
 // Functions: signatures, where variables live, and the building blocks of code.
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
 #include "interp/builtin_table.h"
 #include "interp/function_compiler.h"
 #include "interp/liveness.h"
@@ -128,24 +133,33 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
 }
 
 void FunctionCompiler::attributes() {
-  for (const Attribute& attribute : function_.attributes) {
-    AttributeValue value;
-    value.name = attribute.name;
-    for (const Argument& argument : attribute.args) value.args.emplace_back(argument.name, constant_value(*argument.value));
-    proto_->is_compiled |= *attribute.name == "compile";
-    proto_->attributes.push_back(std::move(value));
+  for (const Attribute& attribute : function_.attributes) {  // all are @compile
+    proto_->is_compiled = true;
+    for (const Argument& argument : attribute.args) compile_option(argument);
   }
 }
 
-Value FunctionCompiler::constant_value(const Expr& e) const {
-  switch (e.kind) {
-    case ExprKind::nil: return Value();
-    case ExprKind::boolean: return Value(as<BoolExpr>(e).value);
-    case ExprKind::integer: return Value(as<IntExpr>(e).value);
-    case ExprKind::real: return Value(as<RealExpr>(e).value);
-    case ExprKind::string: return make_string(*as<StringExpr>(e).text);
-    default: fail_at(ErrorKind::value, e.span, "an attribute takes literals only");
+/// `mode` changes nothing: an algorithm chosen by the clock would give other bits than eager execution.
+void FunctionCompiler::compile_option(const Argument& argument) {
+  struct Option {
+    std::string_view name, yes, no;
+    std::optional<bool> CompileRequest::*field;
+  };
+  static constexpr Option kOptions[] = {{"graphs", "on", "off", &CompileRequest::graphs},
+                                        {"numerics", "fast", "exact", &CompileRequest::fast},
+                                        {"mode", "max-autotune", "default", nullptr}};
+  const auto option = std::find_if(std::begin(kOptions), std::end(kOptions),
+                                   [&](const Option& o) { return argument.name && o.name == *argument.name; });
+  if (option == std::end(kOptions)) {
+    const std::string what = argument.name ? fmt::format("unknown option '{}' of @compile", *argument.name) : "options of @compile have names";
+    fail_at(ErrorKind::name, argument.span, what + ": there are graphs, numerics and mode, as in @compile(graphs: \"off\")");
   }
+  const bool is_text = argument.value->kind == ExprKind::string;
+  const std::string_view value = is_text ? std::string_view(*as<StringExpr>(*argument.value).text) : std::string_view();
+  if (value != option->yes && value != option->no) {
+    fail_at(ErrorKind::value, argument.span, fmt::format("{} is \"{}\" or \"{}\"", option->name, option->yes, option->no));
+  }
+  if (option->field) proto_->request.*option->field = value == option->yes;
 }
 
 // ---- Variables -----------------------------------------------------------------------------------------

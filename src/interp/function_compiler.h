@@ -61,7 +61,7 @@ class FunctionCompiler {
   void prologue();
   ValueType value_type(const ast::Annotation& annotation) const;
   void attributes();
-  Value constant_value(const ast::Expr& e) const;
+  void compile_option(const ast::Argument& argument);
   bool is_global(const ast::Variable& v) const;
   Place place_of(const ast::Variable& v);
   uint16_t global_index(const ast::Variable& v);

@@ -24,8 +24,8 @@ void add_inputs(const Symbol* symbol, std::vector<uint32_t>& ids) {
 
 }  // namespace
 
-SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::CompileLog* log)
-    : devices_(devices), device_(device), log_(log), graph_(std::move(graph)) {
+SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options, const graph::CompileLog* log)
+    : devices_(devices), device_(device), options_(options), log_(log), graph_(std::move(graph)) {
   find_size_symbols();
 }
 
@@ -69,7 +69,7 @@ graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   }
   Entry entry;
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
-  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), log_));
+  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), options_, log_));
   if (entries_.size() == kMaxSizes) entries_.pop_back();
   entries_.insert(entries_.begin(), std::move(entry));
   return *entries_.front().plan;

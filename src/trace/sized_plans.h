@@ -14,7 +14,7 @@ namespace tsl::trace {
 class SizedPlans {
  public:
   /// `graph` must compute something. `log` may be null; else it must outlive this.
-  SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::CompileLog* log);
+  SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options, const graph::CompileLog* log);
 
   /// The plan for the sizes of this run, given the values of all symbols. The reference is good until the next call,
   /// and the plan ready to run.
@@ -34,6 +34,7 @@ class SizedPlans {
 
   Devices& devices_;
   Device device_;
+  graph::PlanOptions options_;
   const graph::CompileLog* log_;
   graph::Graph graph_;
   std::vector<uint32_t> size_symbols_;  // ids of the inputs that extents and strides are computed from

@@ -55,6 +55,20 @@ Plan scaled_sum(const Shape& shape, DType dtype = DType::f32) {
   return plan_of(std::move(g));
 }
 
+/// (rows' sum of (c - a * a * b)) / 2 + a * b and more, of fast numerics: products that one reads, or two do.
+Plan contracted(const Shape& shape, DType dtype) {
+  Graph g;
+  const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
+  const NodeId squares = add(g, Op::mul, {read(g, a), read(g, a)}), products = add(g, Op::mul, {read(g, squares), read(g, b)});
+  const NodeId rest = add(g, Op::sub, {read(g, c), read(g, products)}), sums = reduce(g, Op::sum, rest, 1);
+  const NodeId quotient = add(g, Op::div, {spread(g, sums, shape), number(2.0)});
+  const NodeId others = add(g, Op::mul, {read(g, a), read(g, b)});
+  give(g, add(g, Op::add, {read(g, quotient), read(g, others)}));
+  const NodeId twice = add(g, Op::mul, {read(g, c), read(g, c)});
+  give(g, add(g, Op::sub, {read(g, twice), read(g, add(g, Op::add, {read(g, twice), read(g, quotient)}))}));
+  return graph::compile(std::move(g), {.fast = true});
+}
+
 Plan softmax(const Shape& shape) {
   Graph g;
   const NodeId x = input(g, shape);
@@ -137,6 +151,19 @@ Plan quotient() {
 }
 
 }  // namespace
+
+TEST_CASE("fast numerics: a product that one sum or difference reads is part of it") {
+  const auto all = [](const Plan& plan) {
+    std::string text;
+    for (const Stage& stage : stages_of(plan)) text += stage.source;
+    return text;
+  };
+  const std::string fast = all(contracted({3000, 100}, DType::f32));
+  INFO(fast);
+  CHECK(count(fast, "mul_add(s_neg(") == 1);
+  CHECK(count(fast, "mul_add(") == 2);  // what two read stays a product
+  CHECK(count(all(scaled_sum({1000}, DType::f32)), "mul_add(") == 0);
+}
 
 TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned") {
   const Plan plan = scaled_sum({1000, 33});
@@ -259,6 +286,8 @@ TEST_CASE("generated kernels compile") {
     plans.push_back(scaled_sum({1000, 33}, dtype));
     plans.push_back(reduced(Op::sum, {300, 500}, 0, dtype));
     plans.push_back(reduced(Op::prod, {3, 5'000'000}, 1, dtype));
+    plans.push_back(contracted({3000, 100}, dtype));
+    plans.push_back(contracted({300, 9000}, dtype));
     plans.push_back(reduced(Op::argmin, {300, 50}, 1, dtype));
   }
   for (const DType dtype : {DType::f16, DType::f32, DType::f64}) {

@@ -68,6 +68,26 @@ print(all(tensor(map(fn(i) = all(outputs[i] == layer(layer(inputs[i], w, b), w, 
 )") == "true\n");
 }
 
+TEST_CASE("a function's options: numerics and graphs", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(R"(
+fn difference(a, b, c) = a * b - c
+@compile(numerics: "fast")
+fn fast(a, b, c) = difference(a, b, c)
+@compile(graphs: "off")
+fn exact(a, b, c) = difference(a, b, c)
+# 1 + 2^-11 is the nearest to (1 + 2^-12)^2, by 2^-24.
+let (a, c) = (tensor([1.0 + 2.0 ** -12]), tensor([1.0 + 2.0 ** -11]))
+for i in 0..5 { print(difference(a, a, c).item(), exact(a, a, c).item(), fast(a, a, c).item() == 2.0 ** -24) }
+let before = counters()
+exact(a, a, c)
+print(counters().graph_launches - before.graph_launches)
+fast(a, a, c)
+print(counters().graph_launches - before.graph_launches)
+)") == "0.0 0.0 true\n0.0 0.0 true\n0.0 0.0 true\n0.0 0.0 true\n0.0 0.0 true\n0\n1\n");
+}
+
 TEST_CASE("another size takes kernels that are there, in little time", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();

@@ -168,7 +168,7 @@ class CudaExecutable : public graph::Executable {
       takes_memory_ = true;
       return;
     }
-    if (!step.sequence) step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs);
+    if (!step.sequence) step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs && plan_.options.graphs);
     std::vector<KernelCall>& calls = step.sequence->calls();
     step.units.push_back(units_.size());
     if (product) {

@@ -77,6 +77,7 @@ std::vector<int64_t> extents_of(const Dims& dims) {
 std::vector<Reg> operands(const Instr& instr) {
   switch (instr.kind) {
     case Instr::Kind::map: {
+      if (instr.contraction != Instr::Contraction::none) return {instr.a, instr.b, instr.c};
       std::vector<Reg> regs{instr.a};
       if (op_def(instr.op).arity > 1) regs.push_back(instr.b);
       if (op_def(instr.op).arity > 2) regs.push_back(instr.c);
@@ -299,7 +300,8 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
       if (may_fail(op_def(i.op), i.operand_dtype)) {
         line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       }
-      if (i.op == Op::cast) put(target, " = s_cast<", type_of(i.dtype), ">(", args, ");");
+      if (i.contraction != Instr::Contraction::none) emit_contracted(i, target);
+      else if (i.op == Op::cast) put(target, " = s_cast<", type_of(i.dtype), ">(", args, ");");
       else put(target, " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
       break;
     }
@@ -307,6 +309,12 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::generate: line("{} = {};", target, generated(i, at)); break;
     default: break;
   }
+}
+
+void StageWriter::emit_contracted(const Instr& i, const std::string& target) {
+  const std::string a = reg(i.a), c = reg(i.c);
+  put(target, " = mul_add(", i.contraction == Instr::Contraction::rest ? text_of("s_neg(", a, ")") : a, ", ", reg(i.b), ", ",
+      i.contraction == Instr::Contraction::difference ? text_of("s_neg(", c, ")") : c, ");");
 }
 
 void StageWriter::emit_gather(Reg r, const Position& at, const std::string& target) {
@@ -372,7 +380,10 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
   return stage;
 }
 
-KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, bool wide) {
+KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) {
+  std::optional<Kernel> contracted;
+  if (plan.options.fast) contracted = contract(given);
+  const Kernel& kernel = contracted ? *contracted : given;
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);

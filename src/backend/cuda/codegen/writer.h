@@ -120,6 +120,7 @@ class StageWriter {
   std::string parameter(std::string_view type, std::string name, const Argument& argument);
   void indent() { body_.append(static_cast<size_t>(2 * depth_), ' '); }
   bool is_called(const graph::Instr& instr);
+  void emit_contracted(const graph::Instr& i, const std::string& target);
   void emit_gather(graph::Reg r, const Position& at, const std::string& target);
   std::string generated(const graph::Instr& instr, const Position& at);
   std::string header() const;
@@ -148,6 +149,8 @@ std::vector<int64_t> extents_of(const Dims& dims);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
+/// The kernel with each product of floats that only one sum or difference reads made part of it (PlanOptions::fast).
+graph::Kernel contract(graph::Kernel kernel);
 uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
 
 /// Whether a load or store goes along `loop` one element after the other.
