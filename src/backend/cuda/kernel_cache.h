@@ -57,6 +57,10 @@ class KernelCache {
     const KernelSource* kernel;
   };
   using Unit = std::vector<Wanted>;  // one program
+  // Comparing texts costs less than a digest of one.
+  struct SourceHash {
+    size_t operator()(const KernelSource& kernel) const { return std::hash<std::string>()(kernel.source); }
+  };
 
   void prepare_keys();
   bool open_nvrtc();
@@ -75,7 +79,7 @@ class KernelCache {
   std::string version_;             // of NVRTC, as the keys have it
   std::optional<Digester> base_;    // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
-  std::unordered_map<std::string, CUfunction> functions_;  // by name and source
+  std::unordered_map<KernelSource, CUfunction, SourceHash> functions_;
   KernelCacheStats stats_;
 };
 
