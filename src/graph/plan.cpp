@@ -154,42 +154,51 @@ bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
   return before.dtype == after.dtype && before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writer], a, b);
 }
 
-/// Whether output `out` may take the memory of input `in`.
-bool may_take_over(const Plan& plan, const Users& users, uint32_t in, uint32_t out) {
-  const Buffer& input = plan.buffers[in];
-  const Buffer& output = plan.buffers[out];
-  if (input.kind != Buffer::Kind::input || input.dtype != output.dtype || input.count.hint() != output.count.hint()) return false;
-  return plan.graph[input.node].input_layout.is_contiguous() && may_follow(plan, users, in, out);
+/// Whether output `out` would fit where input `in` lies.
+bool fits_into(const Plan& plan, uint32_t in, uint32_t out) {
+  const Buffer &input = plan.buffers[in], &output = plan.buffers[out];
+  return input.dtype == output.dtype && input.count.hint() == output.count.hint() &&
+         plan.graph[input.node].input_layout.is_contiguous();
 }
 
 void find_donors(Plan& plan, const Users& users) {
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
-  std::vector<bool> given_back(plan.graph.inputs().size(), false);  // an input that is also an output must stay
+  std::vector<bool> may_give(plan.graph.inputs().size(), true);  // an input that is also an output must stay
   for (const PlanOutput& out : plan.outputs) {
-    if (plan.buffers[out.buffer].kind == Buffer::Kind::input) given_back[plan.buffers[out.buffer].index] = true;
+    const Buffer& buffer = plan.buffers[out.buffer];
+    if (buffer.kind == Buffer::Kind::input) may_give[buffer.index] = false;
+    if (buffer.kind == Buffer::Kind::output) plan.donors.resize(std::max<size_t>(plan.donors.size(), buffer.index + 1));
   }
-  std::vector<uint32_t> inputs;
-  inputs.reserve(given_back.size());
-  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    if (plan.buffers[b].kind == Buffer::Kind::input && !given_back[plan.buffers[b].index]) inputs.push_back(b);
+  struct Input {
+    uint32_t buffer, free_from;  // the first launch after all that read it
+  };
+  std::vector<Input> inputs;
+  inputs.reserve(may_give.size());
+  for (uint32_t b = 0; b < plan.buffers.size() && !plan.launches.empty(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    if (buffer.kind != Buffer::Kind::input || !may_give[buffer.index]) continue;
+    inputs.push_back({b, users.of(buffer.last, b) == Users::kNobody ? 0 : buffer.last + 1});
   }
-  for (uint32_t out = 0; out < plan.buffers.size(); ++out) {
+  for (uint32_t out = 0; out < plan.buffers.size() && !plan.launches.empty(); ++out) {
     const Buffer& output = plan.buffers[out];
-    if (output.kind != Buffer::Kind::output) continue;
-    plan.donors.resize(std::max<size_t>(plan.donors.size(), output.index + 1));
-    if (static_cast<int64_t>(output.first) <= safe_after || plan.kernels.empty()) continue;
+    if (output.kind != Buffer::Kind::output || static_cast<int64_t>(output.first) <= safe_after) continue;
     const uint32_t writer = users.of(output.first, out);
     if (writer == Users::kNobody || writer == Users::kSeveral) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
-    for (const bool read_here : {true, false}) {  // first what the kernel reads itself: updates in place
-      for (uint32_t in : inputs) {
-        if (donors.size() == kMaxDonors) break;
-        if ((users.of(output.first, in) != Users::kNobody) != read_here || !may_take_over(plan, users, in, out)) continue;
-        donors.push_back(plan.buffers[in].index);
-      }
+    // First what the kernel reads itself: updates in place.
+    for (uint32_t in : plan.kernels[writer].buffers) {
+      const Buffer& input = plan.buffers[in];
+      if (input.kind != Buffer::Kind::input || !may_give[input.index]) continue;
+      if (fits_into(plan, in, out) && may_follow(plan, users, in, out)) donors.push_back(input.index);
+    }
+    std::sort(donors.begin(), donors.end());
+    donors.resize(std::min(donors.size(), kMaxDonors));
+    for (const Input& in : inputs) {
+      if (donors.size() == kMaxDonors) break;
+      if (in.free_from <= output.first && fits_into(plan, in.buffer, out)) donors.push_back(plan.buffers[in.buffer].index);
     }
   }
 }

@@ -233,12 +233,12 @@ class CudaExecutable : public graph::Executable {
 
   /// All at once: the cache compiles them side by side.
   void load_all() {
-    std::vector<KernelSource> sources;
-    sources.reserve(units_.size());
+    std::vector<Stage*> stages;
+    stages.reserve(units_.size());
     for (Unit& unit : units_) {
-      for (Stage& stage : unit.wide.stages) sources.push_back({stage.name, std::move(stage.source)});
+      for (Stage& stage : unit.wide.stages) stages.push_back(&stage);
     }
-    const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
+    const std::vector<CUfunction> functions = functions_of(stages);
     auto next = functions.begin();
     for (Unit& unit : units_) {
       const auto end = next + static_cast<ptrdiff_t>(unit.wide.stages.size());
@@ -247,13 +247,23 @@ class CudaExecutable : public graph::Executable {
     }
   }
 
+  /// Their texts go: nobody needs them any more.
+  std::vector<CUfunction> functions_of(const std::vector<Stage*>& stages) {
+    std::vector<CUfunction> functions = gpu_.kernels.get_many(stages);
+    for (Stage* stage : stages) {
+      stage->text = {};
+      stage->header = stage->body = {};
+    }
+    return functions;
+  }
+
   void load_narrow(Unit& unit) {
     LaunchStages stages = stages_of(plan_, plan_.launches[unit.launch], false);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
-    std::vector<KernelSource> sources;
-    for (Stage& stage : stages.stages) sources.push_back({stage.name, std::move(stage.source)});
     unit.narrow = Ready(std::move(stages), gpu_);
-    unit.narrow.functions = gpu_.kernels.get_many(sources);
+    std::vector<Stage*> narrow;
+    for (Stage& stage : unit.narrow.stages) narrow.push_back(&stage);
+    unit.narrow.functions = functions_of(narrow);
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
@@ -330,7 +340,7 @@ class CudaExecutable : public graph::Executable {
   }
 
   void set_call(KernelCall& call, const Stage& stage, CUfunction function, std::span<const Scalar> symbols) const {
-    call.name = stage.name;
+    call.name = stage.readable;
     call.function = function;
     call.grid[0] = static_cast<unsigned>(stage.grid[0]);
     call.grid[1] = static_cast<unsigned>(stage.grid[1]);

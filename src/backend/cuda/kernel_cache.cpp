@@ -183,6 +183,25 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
   return functions;
 }
 
+std::vector<CUfunction> KernelCache::get_many(std::span<Stage* const> stages) {
+  std::vector<CUfunction> functions;
+  std::vector<KernelSource> missing;
+  functions.reserve(stages.size());
+  for (const Stage* stage : stages) {
+    const auto known = stages_.find(stage->text);
+    functions.push_back(known == stages_.end() ? nullptr : known->second);
+    if (functions.back()) ++stats_.from_memory;
+    else missing.push_back({stage->name(), stage->source()});
+  }
+  if (missing.empty()) return functions;
+  const std::vector<CUfunction> found = get_many(missing);
+  auto next = found.begin();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (!functions[i]) functions[i] = stages_[stages[i]->text] = *next++;
+  }
+  return functions;
+}
+
 void KernelCache::prepare_keys() {
   if (base_) return;
   if (version_.empty()) version_ = recall_nvrtc_version(disk_);
@@ -198,6 +217,7 @@ bool KernelCache::open_nvrtc() {
   version_ = nvrtc_->version();
   base_.reset();
   functions_.clear();
+  stages_.clear();
   remember_nvrtc_version(disk_, version_, nvrtc_->path());
   return true;
 }

@@ -356,13 +356,11 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   std::string parameters;
   for (const std::string& parameter : parameters_) append(parameters, parameters.empty() ? "" : ", "), append(parameters, parameter);
   const std::string opening = text_of("(", parameters, ") {\n  const unsigned block_x = blockIdx.x;\n");
-  const char* const closing = "}\n";
-  const std::string readable = text_of(kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
+  stage.readable = text_of("k_", kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
   stage.header = header();
-  stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(stage.header, hash_of(closing, hash_of(body_, hash_of(opening)))) & 0xffffffff);
   const std::string residents = residents_ > 0 ? text_of(", ", residents_) : "";
-  stage.source = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ",
-                         stage.name, opening, body_, closing);
+  stage.text.before = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ");
+  stage.text.after = text_of(opening, body_, "}\n");
   stage.body = std::move(body_);
   stage.parameters = std::move(parameters_);
   stage.arguments = std::move(arguments_);
@@ -371,6 +369,11 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks_x, int64_t b
   stage.threads_x = threads_x;
   stage.threads_y = threads_y;
   return stage;
+}
+
+std::string Stage::name() const {
+  if (is_table) return readable;
+  return fmt::format("{}__{:04x}", readable, hash_of(header, hash_of(text.after)) & 0xffffffff);
 }
 
 KernelProgram generate(const Kernel& kernel, const graph::Plan& plan, bool wide) {
