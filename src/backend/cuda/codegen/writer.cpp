@@ -285,26 +285,26 @@ bool StageWriter::is_called(const Instr& instr) {
 
 void StageWriter::emit(Reg r, const Position& at, bool declare) {
   const Instr& i = instr(r);
-  const std::string target = declare ? text_of(type_of(i.dtype), " ", reg(r)) : reg(r);
+  const std::string_view type = declare ? type_of(i.dtype) : "", gap = declare ? " " : "";
   switch (i.kind) {
     case Instr::Kind::load: {
       const std::string where = place(i.map, at);
-      put(target, " = ", buffer(i.buffer), "[", where, "];");
+      put(type, gap, reg(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }
-    case Instr::Kind::scalar: put(target, " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
+    case Instr::Kind::scalar: put(type, gap, reg(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
       const int arity = op_def(i.op).arity;
       const std::string args = text_of(reg(i.a), arity > 1 ? ", " + reg(i.b) : "", arity > 2 ? ", " + reg(i.c) : "");
       if (may_fail(op_def(i.op), i.operand_dtype)) {
         line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       }
-      if (i.op == Op::cast) put(target, " = s_cast<", type_of(i.dtype), ">(", args, ");");
-      else put(target, " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
+      if (i.op == Op::cast) put(type, gap, reg(r), " = s_cast<", type_of(i.dtype), ">(", args, ");");
+      else put(type, gap, reg(r), " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
       break;
     }
-    case Instr::Kind::gather: emit_gather(r, at, target); break;
-    case Instr::Kind::generate: line("{} = {};", target, generated(i, at)); break;
+    case Instr::Kind::gather: emit_gather(r, at, text_of(type, gap, reg(r))); break;
+    case Instr::Kind::generate: put(type, gap, reg(r), " = ", generated(i, at), ";"); break;
     default: break;
   }
 }

@@ -19,11 +19,15 @@ const char* type_of(DType dtype);
 
 /// Texts and numbers one after another: what most of a kernel is made of, and much cheaper than formatting.
 inline void append(std::string& text, std::string_view piece) { text += piece; }
+template <size_t kSize>
+void append(std::string& text, const char (&literal)[kSize]) { text.append(literal, kSize - 1); }
 inline void append(std::string& text, std::integral auto number) {
   const fmt::format_int digits(number);
   text.append(digits.data(), digits.size());
 }
 inline size_t length_of(std::string_view piece) { return piece.size(); }
+template <size_t kSize>
+size_t length_of(const char (&)[kSize]) { return kSize - 1; }
 inline size_t length_of(std::integral auto) { return 3; }  // or a little more
 template <class... Pieces>
 std::string text_of(const Pieces&... pieces) {
