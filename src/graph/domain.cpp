@@ -1,7 +1,5 @@
 #include "graph/domain.h"
 
-#include <vector>
-
 namespace tsl::graph {
 
 Dims without_ones(const Dims& shape) {
@@ -31,8 +29,8 @@ std::optional<Dims> refine(const Dims& a, const Dims& b) {
   return out;
 }
 
-std::vector<int> axes_of(const Dims& shape, const Dims& loops) {
-  std::vector<int> axes;
+Ints axes_of(const Dims& shape, const Dims& loops) {
+  Ints axes;
   int axis = 0;
   int64_t covered = 1;
   for (const Dim& loop : loops) {
@@ -48,12 +46,12 @@ std::vector<int> axes_of(const Dims& shape, const Dims& loops) {
 }
 
 Dims split_strides(const Layout& layout, const Dims& loops) {
-  const std::vector<int> axes = axes_of(layout.shape, loops);
+  const Ints axes = axes_of(layout.shape, loops);
   Dims strides;
   for (Dim loop : loops) strides.push_back(loop);  // sized; every entry is set below
   for (int k = loops.rank() - 1; k >= 0; --k) {
     const bool innermost_of_axis = k + 1 == loops.rank() || axes[k + 1] != axes[k];
-    strides[k] = innermost_of_axis ? layout.strides[axes[k]] : strides[k + 1] * loops[k + 1];
+    strides[k] = innermost_of_axis ? layout.strides[static_cast<int>(axes[k])] : strides[k + 1] * loops[k + 1];
   }
   return strides;
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
+#include "tensor/ints.h"
 #include "tensor/layout.h"
 
 namespace tsl::graph {
@@ -20,6 +20,6 @@ Dims without_ones(const Dims& shape);
 Dims split_strides(const Layout& layout, const Dims& loops);
 
 /// For each loop of a refinement of `shape`: which axis of `shape` it comes from.
-std::vector<int> axes_of(const Dims& shape, const Dims& loops);
+Ints axes_of(const Dims& shape, const Dims& loops);
 
 }  // namespace tsl::graph

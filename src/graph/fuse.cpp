@@ -1,7 +1,8 @@
 #include "graph/fuse.h"
 
 #include <algorithm>
-#include <functional>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ int64_t count_of(const Dims& dims) {
 
 bool reads_in_order(const Layout& layout) { return layout.offset.same(0) && layout.is_contiguous(); }
 
-Dims pick(const Dims& loops, const std::vector<bool>& reduced, bool which) {
+Dims pick(const Dims& loops, const LoopFlags& reduced, bool which) {
   Dims out;
   for (int i = 0; i < loops.rank(); ++i) {
     if (reduced[i] == which) out.push_back(loops[i]);
@@ -40,23 +41,48 @@ Dims pick(const Dims& loops, const std::vector<bool>& reduced, bool which) {
 }
 
 /// Carries a flag per loop over to a refinement of the loops.
-std::vector<bool> split_flags(const Dims& loops, const std::vector<bool>& flags, const Dims& finer) {
-  std::vector<bool> out;
-  for (int axis : axes_of(loops, finer)) out.push_back(flags[axis]);
+LoopFlags split_flags(const Dims& loops, const LoopFlags& flags, const Dims& finer) {
+  LoopFlags out;
+  const Ints axes = axes_of(loops, finer);
+  for (size_t i = 0; i < axes.size(); ++i) out[i] = flags[axes[i]];
   return out;
 }
 
-class Fuser {
+/// For each node of a graph: the nodes that read it, in order; one that reads it twice is there twice.
+class Readers {
  public:
-  Fuser(const Graph& graph, bool explain) : graph_(graph), explain_(explain) {
-    result_.group_of.assign(graph.size(), -1);
-    result_.level.assign(graph.size(), Level::full);
-    readers_.resize(graph.size());
+  explicit Readers(const Graph& graph) : end_(graph.size() + 1) {
+    for_each(graph, [&](NodeId read, NodeId) { ++end_[read + 1]; });
+    std::partial_sum(end_.begin(), end_.end(), end_.begin());
+    all_.resize(end_.back());
+    for_each(graph, [&](NodeId read, NodeId reader) { all_[end_[read]++] = reader; });
+  }
+  std::span<const NodeId> of(NodeId id) const {
+    const uint32_t begin = id == 0 ? 0 : end_[id - 1];
+    return {all_.data() + begin, end_[id] - begin};
+  }
+
+ private:
+  template <class Visit>
+  static void for_each(const Graph& graph, Visit&& visit) {
     for (NodeId id = 0; id < graph.size(); ++id) {
       for (const Arg& arg : graph[id].args) {
-        if (arg.is_tensor()) readers_[arg.node].push_back(id);
+        if (arg.is_tensor()) visit(arg.node, id);
       }
     }
+  }
+
+  std::vector<uint32_t> end_;  // where in all_ the readers of a node end
+  std::vector<NodeId> all_;
+};
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, bool explain) : graph_(graph), explain_(explain), readers_(graph) {
+    result_.group_of.assign(graph.size(), -1);
+    result_.level.assign(graph.size(), Level::full);
+    groups().reserve(graph.size() - graph.inputs().size());
+    newest_.reserve(groups().capacity());
   }
 
   Fusion run() {
@@ -73,12 +99,6 @@ class Fuser {
   /// How the loops of two groups go together: they are the same; or one group's loops are the other's rows; or
   /// `a` is reduced to its rows and `b` reduces those; or one element of `b` goes with the totals of `a`.
   enum class Fit : uint8_t { same, second_on_rows, first_on_rows, second_reduces_rows, second_on_totals };
-
-  /// What merging two groups would give.
-  struct Proposal {
-    Group group;
-    Fit fit = Fit::same;
-  };
 
   void place(NodeId id) {
     const int own = start_group(id);
@@ -101,14 +121,11 @@ class Fuser {
     Group group;
     group.nodes = {id};
     group.loops = without_ones(loop_shape(node));
-    group.reduced.assign(group.loops.rank(), false);
     group.is_op = !fusable(node);
     if (is_reduction(node)) {
       group.has_reduction = true;
-      const std::vector<int> axes = axes_of(loop_shape(node), group.loops);
-      for (int i = 0; i < group.loops.rank(); ++i) {
-        group.reduced[i] = std::find(node.attrs.ints.begin(), node.attrs.ints.end(), axes[i]) != node.attrs.ints.end();
-      }
+      const Ints axes = axes_of(loop_shape(node), group.loops);
+      for (size_t i = 0; i < axes.size(); ++i) group.reduced[i] = node.attrs.ints.contains(axes[i]);
       group.rows_stay = node.op == Op::argmax || node.op == Op::argmin;  // positions need the whole row
       result_.level[id] = Level::row;
     }
@@ -124,53 +141,53 @@ class Fuser {
     if (indirect_path(a, b) || indirect_path(b, a)) return "another kernel must run in between";
     const char* reason = "their loops differ";
     for (Fit fit : {Fit::same, Fit::second_on_rows, Fit::first_on_rows, Fit::second_reduces_rows, Fit::second_on_totals}) {
-      std::optional<Proposal> proposal = propose(groups()[a], groups()[b], fit);
-      if (!proposal) continue;
-      std::vector<Level> saved = set_levels(groups()[a], groups()[b], fit);
-      const char* illegal = check_edges(proposal->group, a, b);
+      std::optional<Group> merged = propose(groups()[a], groups()[b], fit);
+      if (!merged) continue;
+      set_levels(groups()[a], groups()[b], fit);
+      const char* illegal = check_edges(*merged, a, b);
       if (!illegal) {
-        commit(a, b, std::move(proposal->group));
+        commit(a, b, std::move(*merged));
         return nullptr;
       }
-      restore_levels(groups()[a], groups()[b], saved);
+      restore_levels(groups()[a], groups()[b]);
       reason = illegal;
     }
     return reason;
   }
 
-  std::optional<Proposal> propose(const Group& a, const Group& b, Fit fit) const {
-    Proposal p;
-    p.fit = fit;
-    p.group.has_reduction = a.has_reduction || b.has_reduction;
-    p.group.rows_stay = a.rows_stay || b.rows_stay;
-    p.group.has_totals = a.has_totals || b.has_totals || fit == Fit::second_reduces_rows;
+  /// What merging two groups would give, but for its nodes.
+  std::optional<Group> propose(const Group& a, const Group& b, Fit fit) const {
+    Group merged;
+    merged.has_reduction = a.has_reduction || b.has_reduction;
+    merged.rows_stay = a.rows_stay || b.rows_stay;
+    merged.has_totals = a.has_totals || b.has_totals || fit == Fit::second_reduces_rows;
     if (fit == Fit::second_on_totals) {
       if (!a.has_totals || b.has_reduction || b.loops.rank() > 0) return std::nullopt;
-      p.group.loops = a.loops;
-      p.group.reduced = a.reduced;
-      return p;
+      merged.loops = a.loops;
+      merged.reduced = a.reduced;
+      return merged;
     }
     if (fit == Fit::second_reduces_rows) {
-      const bool reduces_all = b.has_reduction && std::all_of(b.reduced.begin(), b.reduced.end(), [](bool r) { return r; });
+      const bool reduces_all = b.has_reduction && b.reduced.count() == static_cast<size_t>(b.loops.rank());
       if (!a.has_reduction || a.has_totals || !reduces_all || b.has_totals || b.rows_stay || !b.loops.rank()) return std::nullopt;
-      if (!cut_kept(a, b.loops, p.group)) return std::nullopt;
-      return p;
+      if (!cut_kept(a, b.loops, merged)) return std::nullopt;
+      return merged;
     }
     if (fit == Fit::same) {
       std::optional<Dims> loops = refine(a.loops, b.loops);
       if (!loops) return std::nullopt;
-      std::vector<bool> from_a = split_flags(a.loops, a.reduced, *loops);
-      std::vector<bool> from_b = split_flags(b.loops, b.reduced, *loops);
+      const LoopFlags from_a = split_flags(a.loops, a.reduced, *loops);
+      const LoopFlags from_b = split_flags(b.loops, b.reduced, *loops);
       if (a.has_reduction && b.has_reduction && from_a != from_b) return std::nullopt;
-      p.group.loops = *loops;
-      p.group.reduced = a.has_reduction ? from_a : from_b;
-      return p;
+      merged.loops = *loops;
+      merged.reduced = a.has_reduction ? from_a : from_b;
+      return merged;
     }
     const Group& rows = fit == Fit::second_on_rows ? a : b;
     const Group& flat = fit == Fit::second_on_rows ? b : a;
     if (!rows.has_reduction || flat.has_reduction) return std::nullopt;
-    if (!cut_kept(rows, flat.loops, p.group)) return std::nullopt;
-    return p;
+    if (!cut_kept(rows, flat.loops, merged)) return std::nullopt;
+    return merged;
   }
 
   /// The loops of `rows` with its kept loops refined by `other`, which counts its rows.
@@ -178,43 +195,42 @@ class Fuser {
     const Dims kept = pick(rows.loops, rows.reduced, false);
     std::optional<Dims> finer = refine(kept, other);
     if (!finer) return false;
-    const std::vector<int> axes = axes_of(kept, *finer);
+    const Ints axes = axes_of(kept, *finer);
     int kept_axis = 0;
     for (int i = 0; i < rows.loops.rank(); ++i) {
       if (rows.reduced[i]) {
         if (out.loops.rank() == kMaxRank) return false;
+        out.reduced.set(out.loops.rank());
         out.loops.push_back(rows.loops[i]);
-        out.reduced.push_back(true);
         continue;
       }
       for (size_t k = 0; k < axes.size(); ++k) {
         if (axes[k] != kept_axis) continue;
         if (out.loops.rank() == kMaxRank) return false;
         out.loops.push_back((*finer)[static_cast<int>(k)]);
-        out.reduced.push_back(false);
       }
       ++kept_axis;
     }
     return true;
   }
 
-  std::vector<Level> set_levels(const Group& a, const Group& b, Fit fit) {
-    std::vector<Level> saved;
-    for (NodeId id : a.nodes) saved.push_back(result_.level[id]);
-    for (NodeId id : b.nodes) saved.push_back(result_.level[id]);
+  void set_levels(const Group& a, const Group& b, Fit fit) {
+    saved_.clear();
+    for (NodeId id : a.nodes) saved_.push_back(result_.level[id]);
+    for (NodeId id : b.nodes) saved_.push_back(result_.level[id]);
     if (fit == Fit::second_on_rows) for (NodeId id : b.nodes) result_.level[id] = Level::row;
     if (fit == Fit::first_on_rows) for (NodeId id : a.nodes) result_.level[id] = Level::row;
     if (fit == Fit::second_on_totals) for (NodeId id : b.nodes) result_.level[id] = Level::total;
     if (fit == Fit::second_reduces_rows) {
       for (NodeId id : b.nodes) result_.level[id] = result_.level[id] == Level::full ? Level::row : Level::total;
     }
-    return saved;
   }
 
-  void restore_levels(const Group& a, const Group& b, const std::vector<Level>& saved) {
+  /// As they were before set_levels().
+  void restore_levels(const Group& a, const Group& b) {
     size_t i = 0;
-    for (NodeId id : a.nodes) result_.level[id] = saved[i++];
-    for (NodeId id : b.nodes) result_.level[id] = saved[i++];
+    for (NodeId id : a.nodes) result_.level[id] = saved_[i++];
+    for (NodeId id : b.nodes) result_.level[id] = saved_[i++];
   }
 
   /// Checks every edge between the two groups; sets `merged.rows_stay` if a full-level node reads a row-level one.
@@ -292,16 +308,16 @@ class Fuser {
 
   /// Groups that wait for `group` wait for all that it waits for.
   void tell_readers(int group) {
-    std::vector<int> stack = {group};
-    while (!stack.empty()) {
-      const int g = stack.back();
-      stack.pop_back();
+    stack_ = {group};
+    while (!stack_.empty()) {
+      const int g = stack_.back();
+      stack_.pop_back();
       for (NodeId id : groups()[g].nodes) {
-        for (NodeId reader : readers_[id]) {
+        for (NodeId reader : readers_.of(id)) {
           const int waiting = result_.group_of[reader];
           if (waiting < 0 || newest_[waiting] >= newest_[g]) continue;
           newest_[waiting] = newest_[g];
-          stack.push_back(waiting);
+          stack_.push_back(waiting);
         }
       }
     }
@@ -311,7 +327,7 @@ class Fuser {
   bool indirect_path(int from, int to) {
     visited_.assign(groups().size(), false);
     const NodeId oldest = groups()[from].nodes.front();
-    std::vector<int> stack;
+    stack_.clear();
     auto push_producers = [&](int group) {
       for (NodeId id : groups()[group].nodes) {
         for (const Arg& arg : graph_[id].args) {
@@ -321,14 +337,14 @@ class Fuser {
           if (producer == from && group == to) continue;  // the direct edge
           if (newest_[producer] < oldest) continue;
           visited_[producer] = true;
-          stack.push_back(producer);
+          stack_.push_back(producer);
         }
       }
     };
     push_producers(to);
-    while (!stack.empty()) {
-      const int group = stack.back();
-      stack.pop_back();
+    while (!stack_.empty()) {
+      const int group = stack_.back();
+      stack_.pop_back();
       if (group == from) return true;
       push_producers(group);
     }
@@ -338,16 +354,9 @@ class Fuser {
   /// Groups that read the same tensor over the same loops read it once together.
   void merge_siblings() {
     constexpr size_t kMaxReaders = 8;  // more would make this quadratic
-    std::vector<std::vector<int>> readers(graph_.size());
     for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (graph_[id].is_input) continue;
-      for (const Arg& arg : graph_[id].args) {
-        if (arg.is_tensor() && readers[arg.node].size() < kMaxReaders && count_of(graph_[arg.node].shape) > 1) {
-          readers[arg.node].push_back(static_cast<int>(id));
-        }
-      }
-    }
-    for (const std::vector<int>& nodes : readers) {
+      const std::span<const NodeId> all = readers_.of(id), nodes = all.first(std::min(all.size(), kMaxReaders));
+      if (nodes.size() < 2 || count_of(graph_[id].shape) <= 1) continue;
       for (size_t i = 1; i < nodes.size(); ++i) {
         const int a = result_.group_of[nodes[0]], b = result_.group_of[nodes[i]];
         if (a == b || groups()[a].is_op || groups()[b].is_op) continue;
@@ -360,6 +369,7 @@ class Fuser {
 
   /// What one group alone reads, once a row, and came before that group had rows.
   void join_rows() {
+    if (std::none_of(groups().begin(), groups().end(), [](const Group& g) { return g.has_reduction; })) return;
     std::vector<NodeId> reader(groups().size(), kNoNode);
     std::vector<bool> has_several(groups().size(), false);
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -378,35 +388,38 @@ class Fuser {
     }
   }
 
+  /// Producers have older nodes, so visiting in order of the newest node keeps the recursion shallow.
   void order_groups() {
-    std::vector<Group> ordered;
-    std::vector<int> position(groups().size(), -1);
-    std::vector<uint8_t> open(groups().size(), 0);
-    std::function<void(int)> visit = [&](int g) {
-      if (position[g] >= 0) return;
-      if (open[g]) throw std::logic_error("fusion: groups wait for each other\n" + dump(graph_, nullptr));
-      open[g] = 1;
-      for (NodeId id : groups()[g].nodes) {
-        for (const Arg& arg : graph_[id].args) {
-          const int producer = arg.is_tensor() ? result_.group_of[arg.node] : -1;
-          if (producer >= 0 && producer != g) visit(producer);
-        }
-      }
-      position[g] = static_cast<int>(ordered.size());
-      ordered.push_back(std::move(groups()[g]));
-    };
-    // Producers have older nodes, so visiting in order of the newest node keeps this recursion shallow.
     std::vector<int> by_age;
+    by_age.reserve(groups().size());
     for (int g = 0; g < static_cast<int>(groups().size()); ++g) {
       if (!groups()[g].nodes.empty()) by_age.push_back(g);
     }
     std::sort(by_age.begin(), by_age.end(),
               [&](int x, int y) { return groups()[x].nodes.back() < groups()[y].nodes.back(); });
-    for (int g : by_age) visit(g);
+    std::vector<Group> ordered;
+    ordered.reserve(by_age.size());
+    std::vector<int> position(groups().size(), kUnvisited);
+    for (int g : by_age) visit(g, position, ordered);
     for (int& g : result_.group_of) {
       if (g >= 0) g = position[g];
     }
     groups() = std::move(ordered);
+  }
+
+  /// Appends a group to `ordered`, after all that it reads.
+  void visit(int g, std::vector<int>& position, std::vector<Group>& ordered) {
+    if (position[g] >= 0) return;
+    if (position[g] == kOpen) throw std::logic_error("fusion: groups wait for each other\n" + dump(graph_, nullptr));
+    position[g] = kOpen;
+    for (NodeId id : groups()[g].nodes) {
+      for (const Arg& arg : graph_[id].args) {
+        const int producer = arg.is_tensor() ? result_.group_of[arg.node] : -1;
+        if (producer >= 0 && producer != g) visit(producer, position, ordered);
+      }
+    }
+    position[g] = static_cast<int>(ordered.size());
+    ordered.push_back(std::move(groups()[g]));
   }
 
   void note(NodeId consumer, NodeId producer, const char* reason) {
@@ -415,14 +428,18 @@ class Fuser {
                                             producer, graph_[producer].def().name, reason));
   }
 
+  static constexpr int kUnvisited = -1, kOpen = -2;
+
   std::vector<Group>& groups() { return result_.groups; }
 
   const Graph& graph_;
   bool explain_;
   Fusion result_;
   std::vector<bool> visited_;
-  std::vector<std::vector<NodeId>> readers_;  // by node
-  std::vector<NodeId> newest_;                // by group: of its nodes and all nodes that it waits for
+  Readers readers_;
+  std::vector<NodeId> newest_;  // by group: of its nodes and all nodes that it waits for
+  std::vector<Level> saved_;
+  std::vector<int> stack_;      // groups to go on from
 };
 
 }  // namespace

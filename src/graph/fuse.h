@@ -1,6 +1,7 @@
 // Fusion: which nodes share a kernel.
 #pragma once
 
+#include <bitset>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,12 @@ inline constexpr int64_t kMaxResidentRow = 64 * 1024;
 /// Larger groups gain nothing and make the register file of a tile outgrow the first-level cache.
 inline constexpr size_t kMaxGroupNodes = 256;
 
+using LoopFlags = std::bitset<kMaxRank>;  // one per loop
+
 struct Group {
   std::vector<NodeId> nodes;    // ascending: a valid order
   Dims loops;                   // the loops all its nodes share, row-major
-  std::vector<bool> reduced;    // per loop: gone after the group's reductions
+  LoopFlags reduced;            // loops gone after the group's reductions
   bool has_reduction = false;
   bool rows_stay = false;       // an element is used again after a reduction of its row: Template::row
   bool has_totals = false;      // its rows' results are reduced once more

@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -13,12 +14,13 @@ uint64_t mix(uint64_t h, uint64_t v) {
   return h * 0xff51afd7ed558ccdull;
 }
 
-uint64_t hash_of(const OpDef& op, const std::vector<Arg>& args, const Attrs& attrs) {
-  uint64_t h = static_cast<uint64_t>(op.op);
+uint64_t hash_of(const Node& node) {
+  const Attrs& attrs = node.attrs;
+  uint64_t h = static_cast<uint64_t>(node.op);
   h = mix(h, static_cast<uint64_t>(attrs.dtype) * 2 + attrs.flag);
   for (int64_t i : attrs.ints) h = mix(h, static_cast<uint64_t>(i));
   for (const Dim& d : attrs.dims) h = mix(h, static_cast<uint64_t>(d.hint()));
-  for (const Arg& arg : args) {
+  for (const Arg& arg : node.args) {
     h = mix(h, arg.is_tensor() ? arg.node : arg.scalar.bits());
     for (const Dim& d : arg.layout.strides) h = mix(h, static_cast<uint64_t>(d.hint()));
     h = mix(h, static_cast<uint64_t>(arg.layout.offset.hint()));
@@ -31,12 +33,8 @@ bool same_arg(const Arg& a, const Arg& b) {
   return a.is_tensor() ? same(a.layout, b.layout) : a.scalar == b.scalar && a.symbol == b.symbol;
 }
 
-bool same_call(const Node& node, const OpDef& op, const std::vector<Arg>& args, const Attrs& attrs) {
-  if (node.is_input || node.op != op.op || node.args.size() != args.size()) return false;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (!same_arg(node.args[i], args[i])) return false;
-  }
-  return node.attrs == attrs;
+bool same_call(const Node& a, const Node& b) {
+  return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) && a.attrs == b.attrs;
 }
 
 std::string dump_layout(const Layout& layout, const Shape& shape) {
@@ -54,18 +52,11 @@ NodeId Graph::add_input(DType dtype, const Layout& layout) {
   node.shape = layout.shape;
   node.input_layout = layout;
   node.input_layout.offset = 0;
-  nodes_.push_back(std::move(node));
-  inputs_.push_back(size() - 1);
-  return size() - 1;
+  return add(std::move(node));
 }
 
 NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
                   uint32_t order) {
-  const uint64_t hash = hash_of(op, args, attrs);
-  auto [it, end] = index_.equal_range(hash);
-  for (; it != end; ++it) {
-    if (same_call(nodes_[it->second], op, args, attrs)) return it->second;
-  }
   Node node;
   node.op = op.op;
   node.attrs = attrs;
@@ -74,8 +65,21 @@ NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, co
   node.shape = type.shape;
   node.span = span;
   node.order = order;
+  return add(std::move(node));
+}
+
+NodeId Graph::add(Node&& node) {
+  if (node.is_input) {
+    inputs_.push_back(size());
+  } else {
+    const uint64_t hash = hash_of(node);
+    auto [it, end] = index_.equal_range(hash);
+    for (; it != end; ++it) {
+      if (same_call(nodes_[it->second], node)) return it->second;
+    }
+    index_.emplace(hash, size());
+  }
   nodes_.push_back(std::move(node));
-  index_.emplace(hash, size() - 1);
   return size() - 1;
 }
 

@@ -48,12 +48,17 @@ struct Output {
 
 class Graph {
  public:
-  /// Makes room for this many nodes.
-  void reserve(size_t nodes) { nodes_.reserve(nodes); }
+  /// Makes room for this many nodes, and inputs among them.
+  void reserve(size_t nodes, size_t inputs) {
+    nodes_.reserve(nodes);
+    inputs_.reserve(inputs);
+  }
   NodeId add_input(DType dtype, const Layout& layout);
   /// Adds an op, or finds the equal one that is there already.
   NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
              uint32_t order);
+  /// The same of a node of this or another graph, whose operands are nodes of this one; or adds an input.
+  NodeId add(Node&& node);
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   Node& operator[](NodeId id) { return nodes_[id]; }

@@ -1,7 +1,6 @@
 #include "graph/lower.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -24,15 +23,20 @@ DType operand_dtype(const Graph& graph, const Node& node) {
 /// Builds the kernel of one fused group.
 class KernelBuilder {
  public:
-  KernelBuilder(const Plan& plan, const Fusion& fusion, const Group& group, int group_id,
-                const std::vector<int>& buffer_of)
-      : graph_(plan.graph), fusion_(fusion), group_(group), group_id_(group_id), buffer_of_(buffer_of) {}
+  /// `register_of` has a place for every node of the plan's graph.
+  KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::vector<int>& buffer_of, std::vector<Reg>& register_of)
+      : graph_(plan.graph), fusion_(fusion), group_(fusion.groups[group]), group_id_(group), buffer_of_(buffer_of),
+        register_of_(register_of) {}
 
   Kernel build() {
     for (int i = 0; i < group_.loops.rank(); ++i) {
       (group_.reduced[i] ? kernel_.reduced : kernel_.kept).push_back(group_.loops[i]);
     }
     kernel_.kind = !group_.has_reduction ? Template::pointwise : group_.rows_stay ? Template::row : Template::reduce;
+    size_t operands = 0;
+    for (NodeId id : group_.nodes) operands += graph_[id].args.size();
+    kernel_.program.reserve(2 * group_.nodes.size() + operands);  // an op and perhaps a store each
+    kernel_.buffers.reserve(group_.nodes.size() + operands);
     for (NodeId id : group_.nodes) emit_node(id);
     for (NodeId id : group_.nodes) {
       if (buffer_of_[id] >= 0) emit_store(id);
@@ -145,7 +149,7 @@ class KernelBuilder {
     Instr instr{Instr::Kind::store};
     instr.level = fusion_.level[id];
     instr.dtype = instr.operand_dtype = node.dtype;
-    instr.a = register_of_.at(id);
+    instr.a = register_of_[id];
     instr.map = map_of(Layout::contiguous(node.shape), instr.level);
     kernel_.buffers.push_back(static_cast<uint32_t>(buffer_of_[id]));
     instr.buffer = static_cast<uint32_t>(kernel_.buffers.size()) - 1;
@@ -156,7 +160,7 @@ class KernelBuilder {
 
   Reg operand(const Arg& arg, Level level, DType dtype) {
     if (!arg.is_tensor()) return scalar(arg, dtype, level);
-    if (fusion_.group_of[arg.node] == group_id_) return register_of_.at(arg.node);
+    if (fusion_.group_of[arg.node] == group_id_) return register_of_[arg.node];
     return load(arg, level);
   }
 
@@ -232,7 +236,7 @@ class KernelBuilder {
     return static_cast<uint32_t>(it - kernel_.buffers.begin());
   }
 
-  void define(NodeId id, Instr instr) {
+  void define(NodeId id, Instr& instr) {
     instr.node = id;
     register_of_[id] = push(instr);
     if (std::count(kernel_.name.begin(), kernel_.name.end(), '_') + 1 < static_cast<int>(kMaxNameOps)) {
@@ -252,7 +256,7 @@ class KernelBuilder {
   int group_id_;
   const std::vector<int>& buffer_of_;
   Kernel kernel_;
-  std::map<NodeId, Reg> register_of_;
+  std::vector<Reg>& register_of_;  // by node: of those of the group
 };
 
 /// Merges neighbouring loops that every map walks as one.
@@ -275,9 +279,11 @@ void collapse(Kernel& kernel, Dims& loops, int first) {
 class Lowering {
  public:
   Lowering(Plan& plan, const Fusion& fusion)
-      : plan_(plan), graph_(plan.graph), fusion_(fusion), buffer_of_(graph_.size(), -1) {}
+      : plan_(plan), graph_(plan.graph), fusion_(fusion), buffer_of_(graph_.size(), -1), register_of_(graph_.size()) {}
 
   void run() {
+    plan_.buffers.reserve(graph_.inputs().size() + graph_.outputs.size());
+    plan_.kernels.reserve(fusion_.groups.size());
     for (uint32_t i = 0; i < graph_.inputs().size(); ++i) {
       add_buffer(graph_.inputs()[i], Buffer::Kind::input, i);
     }
@@ -323,7 +329,7 @@ class Lowering {
   void lower_group(int g) {
     const Group& group = fusion_.groups[g];
     if (!group.is_op) {
-      Kernel kernel = KernelBuilder(plan_, fusion_, group, g, buffer_of_).build();
+      Kernel kernel = KernelBuilder(plan_, fusion_, g, buffer_of_, register_of_).build();
       collapse(kernel, kernel.reduced, kernel.kept.rank());
       collapse(kernel, kernel.kept, 0);
       plan_.kernels.push_back(std::move(kernel));
@@ -402,6 +408,7 @@ class Lowering {
   const Graph& graph_;
   const Fusion& fusion_;
   std::vector<int> buffer_of_;
+  std::vector<Reg> register_of_;
 };
 
 }  // namespace

@@ -16,19 +16,17 @@ namespace {
 /// Copies the chosen nodes of a graph into a new one, operands renamed.
 class Copier {
  public:
-  explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) { to_.reserve(from.size()); }
+  explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) {
+    to_.reserve(from.size(), from.inputs().size());
+  }
 
-  void keep(NodeId id, std::vector<Arg> args) { keep(from_[id], id, std::move(args)); }
-  /// As above, with `node` in the place of node `id`.
-  void keep(const Node& node, NodeId id, std::vector<Arg> args) {
-    if (node.is_input) {
-      renamed_[id] = to_.add_input(node.dtype, node.input_layout);
-      return;
-    }
-    for (Arg& arg : args) {
+  void keep(NodeId id) { keep(id, Node(from_[id])); }
+  /// As above, with `node` in its place.
+  void keep(NodeId id, Node&& node) {
+    for (Arg& arg : node.args) {
       if (arg.is_tensor()) arg.node = renamed_[arg.node];
     }
-    renamed_[id] = to_.add(node.def(), std::move(args), node.attrs, {node.dtype, node.shape}, node.span, node.order);
+    renamed_[id] = to_.add(std::move(node));
   }
 
   /// A node that takes part in computing what node `id` did; its operands are the new graph's already.
@@ -54,8 +52,12 @@ class Copier {
 };
 
 /// Extents and strides of a run; the offset stays an expression, which a plan computes whenever it runs.
-Layout sized(const Layout& layout, std::span<const Scalar> symbols) {
-  return {in_run(layout.shape, symbols), in_run(layout.strides, symbols), layout.offset};
+void set_sizes(Dims& dims, std::span<const Scalar> symbols) {
+  for (Dim& dim : dims) dim = dim.in_run(symbols);
+}
+void set_sizes(Layout& layout, std::span<const Scalar> symbols) {
+  set_sizes(layout.shape, symbols);
+  set_sizes(layout.strides, symbols);
 }
 
 bool reads_all_in_order(const Graph& graph, const Arg& arg) {
@@ -89,11 +91,11 @@ NodeId repeated_operand(const Graph& graph, const Node& node) {
 
 /// What an op of constants gives, where any machine gives the same: f32 and f64 arithmetic that rounds once. (Of f32, the
 /// rounded f64 result is the f32 one: Figueroa, "When is double rounding innocuous?", 1995.)
-std::optional<Scalar> folded(const Node& node, const std::vector<Arg>& args) {
+std::optional<Scalar> folded(const Node& node) {
   if (node.dtype != DType::f32 && node.dtype != DType::f64) return {};
   double x[2] = {0, 0};
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Arg& arg = args[i];
+  for (size_t i = 0; i < node.args.size(); ++i) {
+    const Arg& arg = node.args[i];
     const bool is_exact = !arg.is_tensor() && !arg.symbol && (arg.scalar.type != ScalarType::integer || std::abs(arg.scalar.as_real()) < 0x1p53);
     if (!is_exact || i == 2) return {};
     x[i] = node.dtype == DType::f32 ? static_cast<float>(arg.scalar.as_real()) : arg.scalar.as_real();
@@ -110,9 +112,10 @@ std::optional<Scalar> folded(const Node& node, const std::vector<Arg>& args) {
 }
 
 /// The op that makes a constant of a node's type.
-Node fill_like(const Node& node) {
+Node fill_like(const Node& node, const Arg& value) {
   Node fill;
   fill.op = Op::fill;
+  fill.args = {value};
   fill.attrs.dims = node.shape;
   fill.attrs.dtype = fill.dtype = node.dtype;
   fill.shape = node.shape;
@@ -171,27 +174,39 @@ bool has_tensor_operand(const std::vector<Arg>& args) {
   return false;
 }
 
+bool is_fill(const Node& node) { return !node.is_input && node.op == Op::fill; }
+
+/// Whether constants can be operands of it, and it may be one.
+bool computes_elements(const Node& node) {
+  return !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
+}
+
+/// Where there is no such node, there is nothing to simplify.
+bool may_simplify(const Graph& graph, const Node& node) {
+  if (computes_elements(node) && !has_tensor_operand(node.args)) return true;
+  return is_fill(node) || repeated_operand(graph, node) != kNoNode;
+}
+
 }  // namespace
 
 Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols) {
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     Node node = graph[id];
-    node.shape = in_run(node.shape, symbols);
-    node.input_layout = sized(node.input_layout, symbols);
-    node.attrs.dims = in_run(node.attrs.dims, symbols);
-    node.attrs.view = sized(node.attrs.view, symbols);
+    set_sizes(node.shape, symbols);
+    set_sizes(node.input_layout, symbols);
+    set_sizes(node.attrs.dims, symbols);
+    set_sizes(node.attrs.view, symbols);
     for (Arg& arg : node.args) {
       if (!arg.is_tensor()) continue;
-      arg.layout = sized(arg.layout, symbols);
+      set_sizes(arg.layout, symbols);
       check_size(node.def().name, graph[arg.node].dtype, arg.layout.shape, true);
     }
     if (!node.is_input) check_size(node.def().name, node.dtype, node.shape, false);
-    std::vector<Arg> args = std::move(node.args);
-    copier.keep(node, id, std::move(args));
+    copier.keep(id, std::move(node));
   }
   Graph out = copier.finish();
-  for (Output& output : out.outputs) output.layout = sized(output.layout, symbols);
+  for (Output& output : out.outputs) set_sizes(output.layout, symbols);
   return out;
 }
 
@@ -210,7 +225,7 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   if (std::find(live.begin(), live.end(), false) == live.end()) return graph;
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (live[id]) copier.keep(id, graph[id].args);
+    if (live[id]) copier.keep(id);
     else if (eliminated) eliminated(graph[id]);
   }
   return copier.finish();
@@ -227,45 +242,46 @@ Graph spell_out(Graph graph) {
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (is_short(id)) spell_out_logsumexp(graph, id, copier);
-    else copier.keep(id, graph[id].args);
+    else copier.keep(id);
   }
   return copier.finish();
 }
 
-Graph simplify(const Graph& graph) {
+Graph simplify(Graph graph) {
+  bool is_simple = true;
+  for (NodeId id = 0; id < graph.size() && is_simple; ++id) is_simple = !may_simplify(graph, graph[id]);
+  if (is_simple) return graph;
   Copier copier(graph);
   // Of nodes that are one constant everywhere. It can stand for them as an operand: fill() rounds to the dtype exactly as a
   // scalar operand of that dtype does.
   std::vector<const Arg*> constants(graph.size(), nullptr);
   std::deque<Arg> made;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    const NodeId same = repeated_operand(graph, node);
+    const NodeId same = repeated_operand(graph, graph[id]);
     if (same != kNoNode) {
       copier.alias(id, same);
       continue;
     }
-    std::vector<Arg> args = node.args;
-    if (!node.is_input && node.op == Op::fill) constants[id] = &node.args[0];
-    const bool elementwise = !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
-    if (elementwise) {
+    Node node = graph[id];
+    if (is_fill(node)) constants[id] = &graph[id].args[0];
+    if (computes_elements(node)) {
       std::vector<Arg> before;  // if there are constants
       const auto is_constant = [&](const Arg& arg) { return arg.is_tensor() && constants[arg.node]; };
-      if (std::any_of(args.begin(), args.end(), is_constant)) before = args;
-      for (Arg& arg : args) {
+      if (std::any_of(node.args.begin(), node.args.end(), is_constant)) before = node.args;
+      for (Arg& arg : node.args) {
         if (is_constant(arg)) arg = *constants[arg.node];
       }
-      if (const std::optional<Scalar> value = folded(node, args)) {
+      if (const std::optional<Scalar> value = folded(node)) {
         made.emplace_back().scalar = *value;
         constants[id] = &made.back();
-        copier.keep(fill_like(node), id, {made.back()});
+        copier.keep(id, fill_like(node, made.back()));
         continue;
       }
       // An op needs a tensor to know its dtype by; `where` needs its condition to be one.
-      const bool keeps_dtype = has_tensor_operand(args) && (node.op != Op::where || args[0].is_tensor());
-      if (!keeps_dtype && !before.empty()) args = std::move(before);
+      const bool keeps_dtype = has_tensor_operand(node.args) && (node.op != Op::where || node.args[0].is_tensor());
+      if (!keeps_dtype && !before.empty()) node.args = std::move(before);
     }
-    copier.keep(id, std::move(args));
+    copier.keep(id, std::move(node));
   }
   return dead_code(copier.finish());
 }

@@ -21,6 +21,6 @@ Graph spell_out(Graph graph);
 
 /// Exact rewrites only (bit for bit, NaNs and signed zeros included): constants become scalar operands, copies
 /// that change nothing and multiplications or divisions by one go.
-Graph simplify(const Graph& graph);
+Graph simplify(Graph graph);
 
 }  // namespace tsl::graph

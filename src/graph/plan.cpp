@@ -1,8 +1,9 @@
 #include "graph/plan.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ bool same_program(const Kernel& a, const Kernel& b) {
 /// optimizer's update of two hundred parameters becomes one launch over a table of two hundred.
 void make_launches(Plan& plan) {
   std::vector<int64_t> written_in(plan.buffers.size(), -1);  // launch that wrote the buffer last
-  std::unordered_multimap<std::string, size_t> by_name;      // a kernel's name says its ops: a cheap first comparison
+  std::unordered_multimap<std::string_view, size_t> by_name;  // a kernel's name says its ops: a cheap first comparison
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
     int64_t after = -1;  // the launch must come after this one
@@ -107,69 +108,97 @@ int64_t last_fallible(const Plan& plan) {
   return -1;
 }
 
-/// For each launch: the kernel that uses a buffer, or kSeveral.
-using Users = std::vector<std::unordered_map<uint32_t, uint32_t>>;
-constexpr uint32_t kSeveral = ~0u;
+/// For each launch: the kernel that uses a buffer.
+class Users {
+ public:
+  static constexpr uint32_t kNobody = ~0u, kSeveral = ~0u - 1;
 
-Users find_users(const Plan& plan) {
-  Users users(plan.launches.size());
-  for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
-    for (uint32_t k : plan.launches[launch]) {
-      for (uint32_t b : plan.kernels[k].buffers) {
-        const auto [at, is_new] = users[launch].try_emplace(b, k);
-        if (!is_new && at->second != k) at->second = kSeveral;
+  explicit Users(const Plan& plan) {
+    size_t count = 0;
+    for (const Kernel& kernel : plan.kernels) count += kernel.buffers.size();
+    uses_.reserve(count);
+    for (const std::vector<uint32_t>& launch : plan.launches) {
+      const auto begin = uses_.end();
+      for (uint32_t k : launch) {
+        for (uint32_t b : plan.kernels[k].buffers) uses_.push_back({b, k});
       }
+      std::sort(begin, uses_.end());
+      end_.push_back(uses_.size());
     }
   }
-  return users;
-}
+
+  /// A kernel, kNobody or kSeveral.
+  uint32_t of(size_t launch, uint32_t buffer) const {
+    const auto begin = uses_.begin() + static_cast<ptrdiff_t>(launch == 0 ? 0 : end_[launch - 1]);
+    const auto end = uses_.begin() + static_cast<ptrdiff_t>(end_[launch]);
+    const auto first = std::lower_bound(begin, end, std::pair(buffer, uint32_t{0}));
+    if (first == end || first->first != buffer) return kNobody;
+    const auto is_other = [&](const auto& use) { return use != *first; };
+    const auto other = std::find_if(first, end, is_other);
+    return other == end || other->first != buffer ? first->second : kSeveral;
+  }
+
+ private:
+  std::vector<std::pair<uint32_t, uint32_t>> uses_;  // by launch: the buffers, ascending, with the kernels
+  std::vector<size_t> end_;                          // of a launch's in them
+};
 
 /// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b first.
 bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
   const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
   if (before.last != after.first) return before.last < after.first;
-  const auto& users_then = users[after.first];
-  const auto reader = users_then.find(a), writer = users_then.find(b);
-  if (reader == users_then.end()) return true;  // an input that nobody reads
+  const uint32_t reader = users.of(after.first, a), writer = users.of(after.first, b);
+  if (reader == Users::kNobody) return true;  // an input that nobody reads
   // Another kernel of the launch may run at the same time.
-  if (writer == users_then.end() || writer->second == kSeveral || reader->second != writer->second) return false;
-  return before.dtype == after.dtype && before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writer->second], a, b);
+  if (writer == Users::kNobody || writer == Users::kSeveral || reader != writer) return false;
+  return before.dtype == after.dtype && before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writer], a, b);
 }
 
-/// Whether output `out` may take the memory of input `in`.
-bool may_take_over(const Plan& plan, const Users& users, uint32_t in, uint32_t out) {
-  const Buffer& input = plan.buffers[in];
-  const Buffer& output = plan.buffers[out];
-  if (input.kind != Buffer::Kind::input || input.dtype != output.dtype || input.count.hint() != output.count.hint()) return false;
-  return plan.graph[input.node].input_layout.is_contiguous() && may_follow(plan, users, in, out);
+/// Whether output `out` would fit where input `in` lies.
+bool fits_into(const Plan& plan, uint32_t in, uint32_t out) {
+  const Buffer &input = plan.buffers[in], &output = plan.buffers[out];
+  return input.dtype == output.dtype && input.count.hint() == output.count.hint() &&
+         plan.graph[input.node].input_layout.is_contiguous();
 }
 
 void find_donors(Plan& plan, const Users& users) {
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
-  std::vector<bool> given_back(plan.graph.inputs().size(), false);  // an input that is also an output must stay
+  std::vector<bool> may_give(plan.graph.inputs().size(), true);  // an input that is also an output must stay
   for (const PlanOutput& out : plan.outputs) {
-    if (plan.buffers[out.buffer].kind == Buffer::Kind::input) given_back[plan.buffers[out.buffer].index] = true;
+    const Buffer& buffer = plan.buffers[out.buffer];
+    if (buffer.kind == Buffer::Kind::input) may_give[buffer.index] = false;
+    if (buffer.kind == Buffer::Kind::output) plan.donors.resize(std::max<size_t>(plan.donors.size(), buffer.index + 1));
   }
-  std::vector<uint32_t> inputs;
-  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    if (plan.buffers[b].kind == Buffer::Kind::input && !given_back[plan.buffers[b].index]) inputs.push_back(b);
+  struct Input {
+    uint32_t buffer, free_from;  // the first launch after all that read it
+  };
+  std::vector<Input> inputs;
+  inputs.reserve(may_give.size());
+  for (uint32_t b = 0; b < plan.buffers.size() && !plan.launches.empty(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    if (buffer.kind != Buffer::Kind::input || !may_give[buffer.index]) continue;
+    inputs.push_back({b, users.of(buffer.last, b) == Users::kNobody ? 0 : buffer.last + 1});
   }
-  for (uint32_t out = 0; out < plan.buffers.size(); ++out) {
+  for (uint32_t out = 0; out < plan.buffers.size() && !plan.launches.empty(); ++out) {
     const Buffer& output = plan.buffers[out];
-    if (output.kind != Buffer::Kind::output) continue;
-    plan.donors.resize(std::max<size_t>(plan.donors.size(), output.index + 1));
-    if (static_cast<int64_t>(output.first) <= safe_after || plan.kernels.empty()) continue;
-    const auto written = users[output.first].find(out);
-    if (written == users[output.first].end() || written->second == kSeveral) continue;
+    if (output.kind != Buffer::Kind::output || static_cast<int64_t>(output.first) <= safe_after) continue;
+    const uint32_t writer = users.of(output.first, out);
+    if (writer == Users::kNobody || writer == Users::kSeveral) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
-    for (const bool read_here : {true, false}) {  // first what the kernel reads itself: updates in place
-      for (uint32_t in : inputs) {
-        if (donors.size() == kMaxDonors) break;
-        if (users[output.first].count(in) != read_here || !may_take_over(plan, users, in, out)) continue;
-        donors.push_back(plan.buffers[in].index);
-      }
+    donors.reserve(std::min(inputs.size(), kMaxDonors));
+    // First what the kernel reads itself: updates in place.
+    for (uint32_t in : plan.kernels[writer].buffers) {
+      const Buffer& input = plan.buffers[in];
+      if (input.kind != Buffer::Kind::input || !may_give[input.index]) continue;
+      if (fits_into(plan, in, out) && may_follow(plan, users, in, out)) donors.push_back(input.index);
+    }
+    std::sort(donors.begin(), donors.end());
+    donors.resize(std::min(donors.size(), kMaxDonors));
+    for (const Input& in : inputs) {
+      if (donors.size() == kMaxDonors) break;
+      if (in.free_from <= output.first && fits_into(plan, in.buffer, out)) donors.push_back(plan.buffers[in.buffer].index);
     }
   }
 }
@@ -182,21 +211,24 @@ constexpr uint64_t kWorthAnOutput = uint64_t{1} << 20;
 /// will. So an output may be made in the place of what it is made of. An input's place is worth more to it.
 void find_homes(Plan& plan, const Users& users) {
   std::vector<uint32_t> order;
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    plan.buffers[b].home = b;
+    if (plan.buffers[b].kind == Buffer::Kind::temporary) order.push_back(b);
+  }
+  if (order.empty()) return;
   std::vector<bool> is_taken(plan.buffers.size(), false);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[b];
-    plan.buffers[b].home = b;
-    if (buffer.kind == Buffer::Kind::temporary) order.push_back(b);
     is_taken[b] = buffer.kind == Buffer::Kind::output && !plan.donors[buffer.index].empty();
   }
   // Homes are known from the end of the plan on.
   std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
   for (uint32_t b : order) {
     Buffer& buffer = plan.buffers[b];
-    const auto reader = users[buffer.last].find(b);
-    if (reader == users[buffer.last].end() || reader->second == kSeveral) continue;
-    const std::vector<uint32_t>& buffers = plan.kernels[reader->second].buffers;
-    const auto next = std::find_if(buffers.end() - plan.kernels[reader->second].written, buffers.end(), [&](uint32_t out) {
+    const uint32_t reader = users.of(buffer.last, b);
+    if (reader == Users::kNobody || reader == Users::kSeveral) continue;
+    const std::vector<uint32_t>& buffers = plan.kernels[reader].buffers;
+    const auto next = std::find_if(buffers.end() - plan.kernels[reader].written, buffers.end(), [&](uint32_t out) {
       const bool is_output = plan.buffers[plan.buffers[out].home].kind == Buffer::Kind::output;
       if (is_taken[out] || plan.buffers[out].first != buffer.last || (is_output && bytes_of(buffer) < kWorthAnOutput)) return false;
       return may_follow(plan, users, b, out);
@@ -211,10 +243,10 @@ void find_homes(Plan& plan, const Users& users) {
 void place_temporaries(Plan& plan) {
   std::vector<uint32_t> order, first;
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    const Buffer& buffer = plan.buffers[b];
-    first.push_back(buffer.first);
-    if (buffer.kind == Buffer::Kind::temporary && buffer.home == b) order.push_back(b);
+    if (plan.buffers[b].kind == Buffer::Kind::temporary && plan.buffers[b].home == b) order.push_back(b);
   }
+  if (order.empty()) return;
+  for (const Buffer& buffer : plan.buffers) first.push_back(buffer.first);
   for (const Buffer& buffer : plan.buffers) first[buffer.home] = std::min(first[buffer.home], buffer.first);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return bytes_of(plan.buffers[x]) > bytes_of(plan.buffers[y]); });
@@ -367,7 +399,7 @@ Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log) {
   verify_in_debug(graph);
   graph = spell_out(std::move(graph));
   verify_in_debug(graph);
-  graph = simplify(graph);
+  graph = simplify(std::move(graph));
   verify_in_debug(graph);
   Plan plan;
   plan.options = options;
@@ -377,7 +409,7 @@ Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log) {
   lower(plan, fusion);
   make_launches(plan);
   find_lifetimes(plan);
-  const Users users = find_users(plan);
+  const Users users(plan);
   find_donors(plan, users);
   find_homes(plan, users);
   place_temporaries(plan);

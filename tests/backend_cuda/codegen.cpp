@@ -39,7 +39,7 @@ std::vector<Stage> stages_of(Graph graph) {
 
 bool has_stage(const std::vector<Stage>& stages, const std::string& part) {
   for (const Stage& stage : stages) {
-    if (stage.name.find(part) != std::string::npos) return true;
+    if (stage.name().find(part) != std::string::npos) return true;
   }
   return false;
 }
@@ -51,7 +51,7 @@ void check_compiles(const std::vector<Stage>& stages) {
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
   if (!nvrtc) TSL_SKIP(why);
   std::map<std::string, KernelSource> sources;
-  for (const Stage& stage : stages) sources[stage.name] = {stage.name, stage.source};
+  for (const Stage& stage : stages) sources[stage.name()] = {stage.name(), stage.source()};
   cuda::Program program{prelude(), {}};
   for (const auto& [name, source] : sources) program.kernels.push_back(&source);
   CHECK_NOTHROW(nvrtc->compile(program, "sm_80", fast_options(*nvrtc)));
@@ -189,7 +189,7 @@ TEST_CASE("of several columns a thread, each names its own elements in a report"
   const std::vector<Stage> stages = stages_of(std::move(g));
   REQUIRE(has_stage(stages, "columns128x16"));
   for (const Stage& stage : stages) {
-    if (stage.name.find("columns128x16") != std::string::npos) CHECK(stage.source.find("(long long)(row + v) * ") != std::string::npos);
+    if (stage.name().find("columns128x16") != std::string::npos) CHECK(stage.source().find("(long long)(row + v) * ") != std::string::npos);
   }
   check_compiles(stages);
 }

@@ -30,10 +30,10 @@ std::vector<Stage> stages_of(const Plan& plan, bool vectors = true) {
     for (Stage& stage : generate(kernel, plan, vectors).stages) stages.push_back(std::move(stage));
   }
   for (const Stage& stage : stages) {
-    INFO(stage.source);
-    CHECK(contains(stage.source, "extern \"C\" __global__"));
-    CHECK(count(stage.source, stage.name + "(") == 1);
-    CHECK(count(stage.source, "{") == count(stage.source, "}"));
+    INFO(stage.source());
+    CHECK(contains(stage.source(), "extern \"C\" __global__"));
+    CHECK(count(stage.source(), stage.name() + "(") == 1);
+    CHECK(count(stage.source(), "{") == count(stage.source(), "}"));
     CHECK(stage.parameters.size() == stage.arguments.size());
     for (const std::string& parameter : stage.parameters) {
       const std::string name = parameter.substr(parameter.rfind(' ') + 1);
@@ -155,7 +155,7 @@ Plan quotient() {
 TEST_CASE("fast numerics: a product that one sum or difference reads is part of it") {
   const auto all = [](const Plan& plan) {
     std::string text;
-    for (const Stage& stage : stages_of(plan)) text += stage.source;
+    for (const Stage& stage : stages_of(plan)) text += stage.source();
     return text;
   };
   const std::string fast = all(contracted({3000, 100}, DType::f32));
@@ -179,17 +179,17 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
   CHECK(wide[0].blocks == (33000 / 4 + 127) / 128);
   CHECK(narrow[0].blocks == (33000 + 127) / 128);
   const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)), odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
-  CHECK(contains(halves[0].name, "x8"));
+  CHECK(contains(halves[0].name(), "x8"));
   CHECK(contains(odd[0].body, "for (Index j = i;"));  // the last 3 of 21003, alone
   CHECK(few[0].wide.empty());
 }
 
 TEST_CASE("kernels of other sizes share their source") {
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].source == stages_of(scaled_sum({2000, 66}))[0].source);
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].source() == stages_of(scaled_sum({2000, 66}))[0].source());
   CHECK(stages_of(scaled_sum({1000, 33}))[0].blocks != stages_of(scaled_sum({2000, 66}))[0].blocks);
-  CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source == stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source);
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].source != stages_of(scaled_sum({1000, 33}, DType::f64))[0].source);
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].name != stages_of(scaled_sum({1000, 33}, DType::f64))[0].name);
+  CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source() == stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].source() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].source());
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].name() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].name());
 }
 
 TEST_CASE("indices have 64 bits only where elements are that many") {
@@ -202,7 +202,7 @@ TEST_CASE("indices have 64 bits only where elements are that many") {
 TEST_CASE("operands that lie across the others go through shared memory") {
   const std::vector<Stage> stages = stages_of(transposed({100, 70}));
   REQUIRE(stages.size() == 1);
-  CHECK(contains(stages[0].name, "tiles"));
+  CHECK(contains(stages[0].name(), "tiles"));
   CHECK(count(stages[0].body, "__shared__") == 1);
   CHECK(stages[0].blocks == 2 * 2);
   CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].body, "__shared__"));  // too thin
@@ -222,7 +222,7 @@ TEST_CASE("rows are reduced by a warp each if they are many, and kept in registe
 TEST_CASE("reductions take the form that suits how their operands lie") {
   const auto names = [](const Plan& plan) {
     std::string text;
-    for (const Stage& stage : stages_of(plan)) text += stage.name + " ";
+    for (const Stage& stage : stages_of(plan)) text += stage.name() + " ";
     return text;
   };
   CHECK(contains(names(reduced(Op::sum, {500, 300}, 0)), "columns"));
@@ -266,16 +266,16 @@ TEST_CASE("equal stages are one launch over a table of their arguments") {
   const Plan plan = updates({{100}, {20, 30}, {5000}});
   const std::vector<Stage> stages = stages_of(plan, false);
   REQUIRE(stages.size() == 3);
-  CHECK(stages[0].source == stages[2].source);
+  CHECK(stages[0].source() == stages[2].source());
   const Stage table = make_table({&stages[0], &stages[1], &stages[2]});
   CHECK(table.is_table);
-  CHECK(table.name == stages[0].name + "_table3");
+  CHECK(table.name() == stages[0].name() + "_table3");
   CHECK(table.blocks == stages[0].blocks + stages[1].blocks + stages[2].blocks);
   REQUIRE(table.arguments.size() == 3 * stages[0].arguments.size() + 3);
   // The last three say at which block each stage begins.
   CHECK(table.arguments[table.arguments.size() - 3].value == 0);
   CHECK(table.arguments.back().value == stages[0].blocks + stages[1].blocks);
-  CHECK(count(table.source, "extern \"C\"") == 1);
+  CHECK(count(table.source(), "extern \"C\"") == 1);
 }
 
 TEST_CASE("generated kernels compile") {
@@ -315,8 +315,8 @@ TEST_CASE("generated kernels compile") {
       if (plan.kernels.size() == 2) stages.push_back(make_table({&stages[0], &stages[1]}));
       for (Stage& stage : stages) {
         // Kernels are known by their names: other sources have others.
-        if (names.insert(stage.name).second) sources.push_back({stage.name, stage.source});
-        else CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) { return s.name == stage.name && s.source == stage.source; }));
+        if (names.insert(stage.name()).second) sources.push_back({stage.name(), stage.source()});
+        else CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) { return s.name == stage.name() && s.source == stage.source(); }));
       }
     }
   }

@@ -36,9 +36,9 @@ KernelProgram program_of(Graph graph) {
     program = generate_op(kernel, plan);
   }
   for (const Stage& stage : program.stages) {
-    INFO(stage.source);
-    CHECK(count(stage.source, "extern \"C\" __global__") == 1);
-    CHECK(count(stage.source, stage.name + "(") == 1);
+    INFO(stage.source());
+    CHECK(count(stage.source(), "extern \"C\" __global__") == 1);
+    CHECK(count(stage.source(), stage.name() + "(") == 1);
     CHECK(stage.parameters.size() == stage.arguments.size());
     for (const std::string& parameter : stage.parameters) CHECK(count(stage.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
     CHECK((stage.blocks > 0 && stage.blocks <= INT32_MAX));
@@ -52,7 +52,7 @@ KernelProgram program_of(Graph graph) {
 
 std::string names(const KernelProgram& program) {
   std::string text;
-  for (const Stage& stage : program.stages) text += stage.name.substr(2, stage.name.find("__") - 2) + " ";
+  for (const Stage& stage : program.stages) text += stage.name().substr(2, stage.name().find("__") - 2) + " ";
   return text;
 }
 
@@ -61,8 +61,8 @@ class Corpus {
  public:
   void add(Graph graph) {
     for (Stage& stage : program_of(std::move(graph)).stages) {
-      const auto [at, is_new] = sources_.try_emplace(stage.name, KernelSource{stage.name, stage.source});
-      if (!is_new) CHECK(at->second.source == stage.source);
+      const auto [at, is_new] = sources_.try_emplace(stage.name(), KernelSource{stage.name(), stage.source()});
+      if (!is_new) CHECK(at->second.source == stage.source());
     }
   }
   void check() const {
@@ -129,7 +129,7 @@ TEST_CASE("sorting: in warps, in blocks, in tiles") {
   CHECK(program_of(argsort(plain({2, 0}, DType::f64), 1, false)).stages.empty());
   // All passes share their kernels.
   std::set<std::string> sources;
-  for (const Stage& stage : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).stages) sources.insert(stage.source);
+  for (const Stage& stage : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).stages) sources.insert(stage.source());
   CHECK(sources.size() == 3);
   for (const DType dtype : kAll) {
     Corpus corpus;
@@ -193,7 +193,7 @@ TEST_CASE("indices of ops have 64 bits only where elements are that many") {
   const Stage large = program_of(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1)).stages[0];
   CHECK(small.header.find("typedef int Index") != std::string::npos);
   CHECK(large.header.find("typedef long long Index") != std::string::npos);
-  CHECK(small.source != large.source);
+  CHECK(small.source() != large.source());
   Corpus corpus;
   corpus.add(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1));
   corpus.add(scan(Op::cumsum, plain({3000, 2'000'000}, DType::f32), 0));

@@ -35,7 +35,7 @@ void KernelCorpus::add(const graph::Plan& plan) {
 }
 
 void KernelCorpus::add(const cuda::Stage& stage) {
-  if (sources_.insert(stage.source).second) kernels_.push_back({stage.name, stage.source});
+  if (sources_.insert(stage.source()).second) kernels_.push_back({stage.name(), stage.source()});
 }
 
 std::unique_ptr<graph::Backend> make_shadow_backend(graph::Backend& host, KernelCorpus& corpus) {

@@ -114,6 +114,8 @@ class Ancestors {
 
 std::vector<std::vector<uint32_t>> dependencies(const Plan& plan, std::span<const LaunchUse> uses) {
   std::vector<std::vector<uint32_t>> out;
+  if (plan.launches.size() == 1) out.emplace_back();  // comes after nothing
+  if (plan.launches.size() < 2) return out;
   Finder finder(plan, uses);
   Ancestors ancestors(plan.launches.size());
   for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "backend/cuda/codegen/op.h"
@@ -43,6 +42,7 @@ bool same_value(const Argument& a, const Argument& b) {
 }
 
 Changing::Changing(const Stage& stage) {
+  addresses.reserve(stage.arguments.size());
   constexpr size_t kRecent = 16;  // where an equal number is looked for: in what the last entries of a table have
   for (uint32_t word = 0; word < stage.arguments.size(); ++word) {
     const Argument& argument = stage.arguments[word];
@@ -117,10 +117,7 @@ class CudaExecutable : public graph::Executable {
   CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
     for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
-    const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
-    for (const Step& step : steps_) {
-      if (step.sequence) link_calls(before, step);
-    }
+    link_calls();
     load_all();
   }
 
@@ -203,26 +200,25 @@ class CudaExecutable : public graph::Executable {
     return use;
   }
 
-  /// Tells the calls of a step what they come after: within a launch, the one before. Launches of nothing have no calls,
+  /// Tells the calls of each step what they come after: within a launch, the one before. Launches of nothing have no calls,
   /// so what comes after one comes after what that does.
-  void link_calls(const std::vector<std::vector<uint32_t>>& before, const Step& step) {
-    std::vector<KernelCall>& calls = step.sequence->calls();
-    std::unordered_map<uint32_t, std::vector<uint32_t>> ends;  // of the step's launches: the calls to come after
-    uint32_t call = 0;
-    for (size_t u : step.units) {
-      const Unit& unit = units_[u];
-      std::vector<uint32_t> after;
-      for (uint32_t b : before[unit.launch]) {
-        const std::vector<uint32_t>& end = ends[b];
-        after.insert(after.end(), end.begin(), end.end());
+  void link_calls() {
+    const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
+    std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // of the step's launches: the calls to come after
+    for (const Step& step : steps_) {
+      uint32_t call = 0;
+      for (size_t u : step.units) {
+        const Unit& unit = units_[u];
+        std::vector<uint32_t>& after = ends[unit.launch];
+        for (uint32_t b : before[unit.launch]) after.insert(after.end(), ends[b].begin(), ends[b].end());
+        std::sort(after.begin(), after.end());
+        after.erase(std::unique(after.begin(), after.end()), after.end());
+        for (uint32_t stage = 0; stage < unit.calls; ++stage, ++call) {
+          step.sequence->calls()[call].after = std::exchange(after, {call});
+          step.sequence->calls()[call].reports = uses_[unit.launch].reports;
+        }
       }
-      std::sort(after.begin(), after.end());
-      after.erase(std::unique(after.begin(), after.end()), after.end());
-      for (uint32_t stage = 0; stage < unit.calls; ++stage, ++call) {
-        calls[call].after = std::exchange(after, {call});
-        calls[call].reports = uses_[unit.launch].reports;
-      }
-      ends[unit.launch] = std::move(after);
+      for (size_t u : step.units) ends[units_[u].launch].clear();
     }
   }
 
@@ -237,11 +233,12 @@ class CudaExecutable : public graph::Executable {
 
   /// All at once: the cache compiles them side by side.
   void load_all() {
-    std::vector<KernelSource> sources;
+    std::vector<Stage*> stages;
+    stages.reserve(units_.size());
     for (Unit& unit : units_) {
-      for (Stage& stage : unit.wide.stages) sources.push_back({stage.name, std::move(stage.source)});
+      for (Stage& stage : unit.wide.stages) stages.push_back(&stage);
     }
-    const std::vector<CUfunction> functions = gpu_.kernels.get_many(sources);
+    const std::vector<CUfunction> functions = functions_of(stages);
     auto next = functions.begin();
     for (Unit& unit : units_) {
       const auto end = next + static_cast<ptrdiff_t>(unit.wide.stages.size());
@@ -250,13 +247,23 @@ class CudaExecutable : public graph::Executable {
     }
   }
 
+  /// Their texts go: nobody needs them any more.
+  std::vector<CUfunction> functions_of(const std::vector<Stage*>& stages) {
+    std::vector<CUfunction> functions = gpu_.kernels.get_many(stages);
+    for (Stage* stage : stages) {
+      stage->text = {};
+      stage->header = stage->body = {};
+    }
+    return functions;
+  }
+
   void load_narrow(Unit& unit) {
     LaunchStages stages = stages_of(plan_, plan_.launches[unit.launch], false);
     scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
-    std::vector<KernelSource> sources;
-    for (Stage& stage : stages.stages) sources.push_back({stage.name, std::move(stage.source)});
     unit.narrow = Ready(std::move(stages), gpu_);
-    unit.narrow.functions = gpu_.kernels.get_many(sources);
+    std::vector<Stage*> narrow;
+    for (Stage& stage : unit.narrow.stages) narrow.push_back(&stage);
+    unit.narrow.functions = functions_of(narrow);
   }
 
   void prepare_sequences(std::span<const Scalar> symbols) {
@@ -333,7 +340,7 @@ class CudaExecutable : public graph::Executable {
   }
 
   void set_call(KernelCall& call, const Stage& stage, CUfunction function, std::span<const Scalar> symbols) const {
-    call.name = stage.name;
+    call.name = stage.readable;
     call.function = function;
     call.blocks = static_cast<unsigned>(stage.blocks);
     call.threads[0] = static_cast<unsigned>(stage.threads_x);

@@ -63,13 +63,6 @@ std::optional<Digest> reference_in(const Bytes& entry) {
   return unit;
 }
 
-/// What tells a kernel from all others of this cache. Comparing texts costs less than a digest of one.
-std::string text_of(const KernelSource& kernel) {
-  std::string text;
-  text.reserve(kernel.name.size() + 1 + kernel.source.size());
-  return text.append(kernel.name).append(1, '\n').append(kernel.source);
-}
-
 Digest digest_of_unit(std::span<const Digest> keys) {
   if (keys.size() == 1) return keys[0];
   Digester digester;
@@ -165,7 +158,7 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
   std::vector<Wanted> missing;
   std::unordered_set<Digest, DigestHash> seen;
   for (const KernelSource& kernel : kernels) {
-    const auto known = functions_.find(text_of(kernel));
+    const auto known = functions_.find(kernel);
     functions.push_back(known == functions_.end() ? nullptr : known->second);
     if (functions.back()) {
       ++stats_.from_memory;
@@ -185,7 +178,26 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     compile(missing);
   }
   for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!functions[i]) functions[i] = functions_.at(text_of(kernels[i]));
+    if (!functions[i]) functions[i] = functions_.at(kernels[i]);
+  }
+  return functions;
+}
+
+std::vector<CUfunction> KernelCache::get_many(std::span<Stage* const> stages) {
+  std::vector<CUfunction> functions;
+  std::vector<KernelSource> missing;
+  functions.reserve(stages.size());
+  for (const Stage* stage : stages) {
+    const auto known = stages_.find(stage->text);
+    functions.push_back(known == stages_.end() ? nullptr : known->second);
+    if (functions.back()) ++stats_.from_memory;
+    else missing.push_back({stage->name(), stage->source()});
+  }
+  if (missing.empty()) return functions;
+  const std::vector<CUfunction> found = get_many(missing);
+  auto next = found.begin();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (!functions[i]) functions[i] = stages_[stages[i]->text] = *next++;
   }
   return functions;
 }
@@ -205,6 +217,7 @@ bool KernelCache::open_nvrtc() {
   version_ = nvrtc_->version();
   base_.reset();
   functions_.clear();
+  stages_.clear();
   remember_nvrtc_version(disk_, version_, nvrtc_->path());
   return true;
 }
@@ -217,7 +230,7 @@ bool KernelCache::find_on_disk(const Wanted& wanted) {
   CUfunction function = nullptr;
   if (!module) return false;
   if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS) return false;
-  functions_[text_of(*wanted.kernel)] = function;
+  functions_[*wanted.kernel] = function;
   ++stats_.from_disk;
   return true;
 }
@@ -290,7 +303,7 @@ void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
     CUfunction function = nullptr;
     device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),
                   "looking up a kernel");
-    functions_[text_of(*wanted.kernel)] = function;
+    functions_[*wanted.kernel] = function;
     ++stats_.compiled;
   }
   store_unit(disk_, keys, std::move(cubin));

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backend/cuda/codegen/stage.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/disk_cache.h"
 #include "backend/cuda/nvrtc.h"
@@ -39,6 +40,8 @@ class KernelCache {
 
   CUfunction get(const std::string& name, const std::string& source);
   std::vector<CUfunction> get_many(std::span<const KernelSource> kernels);
+  /// The same of stages, whose names are made if they are new.
+  std::vector<CUfunction> get_many(std::span<Stage* const> stages);
 
   const KernelCacheStats& stats() const { return stats_; }
   const DiskCache& disk() const { return disk_; }
@@ -57,6 +60,11 @@ class KernelCache {
     const KernelSource* kernel;
   };
   using Unit = std::vector<Wanted>;  // one program
+  // Comparing texts costs less than a digest of one.
+  struct TextHash {
+    size_t operator()(const KernelSource& kernel) const { return std::hash<std::string>()(kernel.source); }
+    size_t operator()(const KernelText& text) const { return std::hash<std::string>()(text.after); }
+  };
 
   void prepare_keys();
   bool open_nvrtc();
@@ -75,7 +83,8 @@ class KernelCache {
   std::string version_;             // of NVRTC, as the keys have it
   std::optional<Digester> base_;    // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
-  std::unordered_map<std::string, CUfunction> functions_;  // by name and source
+  std::unordered_map<KernelSource, CUfunction, TextHash> functions_;
+  std::unordered_map<KernelText, CUfunction, TextHash> stages_;  // those of stages
   KernelCacheStats stats_;
 };
 

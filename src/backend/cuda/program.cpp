@@ -23,7 +23,8 @@ std::vector<size_t> find_groups(const std::vector<Stage>& wide, const std::vecto
   size_t count = 0;
   for (size_t i = 0; i < wide.size(); ++i) {
     const size_t words = wide[i].arguments.size() + 1;
-    const auto [at, is_new] = open.try_emplace(wide[i].source + narrow[i].source, Open{count, 0});
+    const KernelText &a = wide[i].text, &b = narrow[i].text;
+    const auto [at, is_new] = open.try_emplace(a.before + a.after + b.before + b.after, Open{count, 0});
     if (is_new || at->second.words + words > kMaxTableWords) at->second = {count++, 0};
     at->second.words += words;
     group.push_back(at->second.number);

@@ -39,16 +39,26 @@ struct WideAccess {
   const Symbol* offset = nullptr;    // in elements; null for a multiple
 };
 
+/// A source before and after the name of its function, without the prelude.
+struct KernelText {
+  std::string before, after;
+  bool operator==(const KernelText&) const = default;
+};
+
 struct Stage {
-  std::string name;                  // of the function: readable, and unique by what it does
-  std::string source;                // without the prelude
-  std::string header, body;          // what the source is made of, and the types and names of its parameters
+  std::string readable;              // what its name begins with; of a table, the name
+  KernelText text;
+  std::string header, body;          // what the text is made of, and the types and names of its parameters
   std::vector<std::string> parameters;
   bool is_table = false;             // all arguments are one parameter, a word each
   std::vector<Argument> arguments;
   int64_t blocks = 1;                // of threads
   int threads_x = 1, threads_y = 1;
   std::vector<WideAccess> wide;
+
+  /// Of the function: readable, and unique by what it does. It takes longer to make than it does to find a kernel without it.
+  std::string name() const;
+  std::string source() const { return text.before + name() + text.after; }
 };
 
 struct KernelProgram {

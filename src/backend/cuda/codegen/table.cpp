@@ -17,20 +17,23 @@ std::string field_of(const std::string& parameter) {
   return "alignas(8) " + (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
 }
 
-std::string source_of(const Stage& stage, const std::string& name, size_t count) {
+KernelText text_of_table(const Stage& stage, size_t count) {
   std::string fields, locals;
   for (const std::string& parameter : stage.parameters) {
     fields += fmt::format("  {};\n", field_of(parameter));
     locals += fmt::format("  {} = entry.{};\n", parameter, name_in(parameter));
   }
-  return fmt::format(R"({0}struct Entry {{
+  KernelText text;
+  text.before = fmt::format(R"({0}struct Entry {{
 {1}}};
 struct Table {{
   Entry entries[{2}];
   long long first[{2}];  // block of each
 }};
-extern "C" __global__ void __launch_bounds__({3}) {4}(const __grid_constant__ Table table) {{
-  int low = 0, high = {2};
+extern "C" __global__ void __launch_bounds__({3}) )",
+                            stage.header, fields, count, stage.threads_x * stage.threads_y);
+  text.after = fmt::format(R"((const __grid_constant__ Table table) {{
+  int low = 0, high = {0};
   while (high - low > 1) {{
     const int middle = (low + high) / 2;
     if (table.first[middle] <= blockIdx.x) low = middle;
@@ -38,9 +41,10 @@ extern "C" __global__ void __launch_bounds__({3}) {4}(const __grid_constant__ Ta
   }}
   const Entry& entry = table.entries[low];
   const unsigned block_x = blockIdx.x - (unsigned)table.first[low];
-{5}{6}}}
+{1}{2}}}
 )",
-                     stage.header, fields, count, stage.threads_x * stage.threads_y, name, locals, stage.body);
+                           count, locals, stage.body);
+  return text;
 }
 
 }  // namespace
@@ -48,8 +52,8 @@ extern "C" __global__ void __launch_bounds__({3}) {4}(const __grid_constant__ Ta
 Stage make_table(const std::vector<const Stage*>& stages) {
   Stage table;
   const Stage& pattern = *stages.front();
-  table.name = fmt::format("{}_table{}", pattern.name, stages.size());
-  table.source = source_of(pattern, table.name, stages.size());
+  table.readable = fmt::format("{}_table{}", pattern.name(), stages.size());
+  table.text = text_of_table(pattern, stages.size());
   table.is_table = true;
   table.threads_x = pattern.threads_x;
   table.threads_y = pattern.threads_y;

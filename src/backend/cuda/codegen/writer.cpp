@@ -286,35 +286,35 @@ bool StageWriter::is_called(const Instr& instr) {
 
 void StageWriter::emit(Reg r, const Position& at, bool declare) {
   const Instr& i = instr(r);
-  const std::string target = declare ? text_of(type_of(i.dtype), " ", reg(r)) : reg(r);
+  const std::string_view type = declare ? type_of(i.dtype) : "", gap = declare ? " " : "";
   switch (i.kind) {
     case Instr::Kind::load: {
       const std::string where = place(i.map, at);
-      put(target, " = ", buffer(i.buffer), "[", where, "];");
+      put(type, gap, reg(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }
-    case Instr::Kind::scalar: put(target, " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
+    case Instr::Kind::scalar: put(type, gap, reg(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
       const int arity = op_def(i.op).arity;
       const std::string args = text_of(reg(i.a), arity > 1 ? ", " + reg(i.b) : "", arity > 2 ? ", " + reg(i.c) : "");
       if (may_fail(op_def(i.op), i.operand_dtype)) {
         line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       }
-      if (i.contraction != Instr::Contraction::none) emit_contracted(i, target);
-      else if (i.op == Op::cast) put(target, " = s_cast<", type_of(i.dtype), ">(", args, ");");
-      else put(target, " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
+      if (i.contraction != Instr::Contraction::none) put(type, gap, reg(r), " = ", contracted(i), ";");
+      else if (i.op == Op::cast) put(type, gap, reg(r), " = s_cast<", type_of(i.dtype), ">(", args, ");");
+      else put(type, gap, reg(r), " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
       break;
     }
-    case Instr::Kind::gather: emit_gather(r, at, target); break;
-    case Instr::Kind::generate: line("{} = {};", target, generated(i, at)); break;
+    case Instr::Kind::gather: emit_gather(r, at, text_of(type, gap, reg(r))); break;
+    case Instr::Kind::generate: put(type, gap, reg(r), " = ", generated(i, at), ";"); break;
     default: break;
   }
 }
 
-void StageWriter::emit_contracted(const Instr& i, const std::string& target) {
-  const std::string a = reg(i.a), c = reg(i.c);
-  put(target, " = mul_add(", i.contraction == Instr::Contraction::rest ? text_of("s_neg(", a, ")") : a, ", ", reg(i.b), ", ",
-      i.contraction == Instr::Contraction::difference ? text_of("s_neg(", c, ")") : c, ");");
+std::string StageWriter::contracted(const Instr& i) const {
+  const auto negated = [](const std::string& name, bool is_negated) { return is_negated ? text_of("s_neg(", name, ")") : name; };
+  return text_of("mul_add(", negated(reg(i.a), i.contraction == Instr::Contraction::rest), ", ", reg(i.b), ", ",
+                 negated(reg(i.c), i.contraction == Instr::Contraction::difference), ")");
 }
 
 void StageWriter::emit_gather(Reg r, const Position& at, const std::string& target) {
@@ -364,13 +364,11 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
   std::string parameters;
   for (const std::string& parameter : parameters_) append(parameters, parameters.empty() ? "" : ", "), append(parameters, parameter);
   const std::string opening = text_of("(", parameters, ") {\n  const unsigned block_x = blockIdx.x;\n");
-  const char* const closing = "}\n";
-  const std::string readable = text_of(kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
+  stage.readable = text_of("k_", kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
   stage.header = header();
-  stage.name = fmt::format("k_{}__{:04x}", readable, hash_of(stage.header, hash_of(closing, hash_of(body_, hash_of(opening)))) & 0xffffffff);
   const std::string residents = residents_ > 0 ? text_of(", ", residents_) : "";
-  stage.source = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ",
-                         stage.name, opening, body_, closing);
+  stage.text.before = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ");
+  stage.text.after = text_of(opening, body_, "}\n");
   stage.body = std::move(body_);
   stage.parameters = std::move(parameters_);
   stage.arguments = std::move(arguments_);
@@ -378,6 +376,11 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
   stage.threads_x = threads_x;
   stage.threads_y = threads_y;
   return stage;
+}
+
+std::string Stage::name() const {
+  if (is_table) return readable;
+  return fmt::format("{}__{:04x}", readable, hash_of(header, hash_of(text.after)) & 0xffffffff);
 }
 
 KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) {

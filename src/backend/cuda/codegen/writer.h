@@ -19,11 +19,15 @@ const char* type_of(DType dtype);
 
 /// Texts and numbers one after another: what most of a kernel is made of, and much cheaper than formatting.
 inline void append(std::string& text, std::string_view piece) { text += piece; }
+template <size_t kSize>
+void append(std::string& text, const char (&literal)[kSize]) { text.append(literal, kSize - 1); }
 inline void append(std::string& text, std::integral auto number) {
   const fmt::format_int digits(number);
   text.append(digits.data(), digits.size());
 }
 inline size_t length_of(std::string_view piece) { return piece.size(); }
+template <size_t kSize>
+size_t length_of(const char (&)[kSize]) { return kSize - 1; }
 inline size_t length_of(std::integral auto) { return 3; }  // or a little more
 template <class... Pieces>
 std::string text_of(const Pieces&... pieces) {
@@ -120,7 +124,7 @@ class StageWriter {
   std::string parameter(std::string_view type, std::string name, const Argument& argument);
   void indent() { body_.append(static_cast<size_t>(2 * depth_), ' '); }
   bool is_called(const graph::Instr& instr);
-  void emit_contracted(const graph::Instr& i, const std::string& target);
+  std::string contracted(const graph::Instr& i) const;
   void emit_gather(graph::Reg r, const Position& at, const std::string& target);
   std::string generated(const graph::Instr& instr, const Position& at);
   std::string header() const;
