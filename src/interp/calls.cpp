@@ -7,6 +7,7 @@
 #include "interp/engine.h"
 #include "interp/instructions.h"
 #include "interp/operators.h"
+#include "interp/region_values.h"
 #include "interp/runtime.h"
 #include "interp/vm.h"
 
@@ -90,6 +91,7 @@ Value Interpreter::call(const Value& callee, std::span<Value> args) {
   SlotGuard guard(*this, slot, slot + 1 + args.size());
   *slot = callee;
   std::move(args.begin(), args.end(), slot + 1);
+  if (holds_ended_trace()) std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { settle(engine_, value); });
   if (prepare_call(slot, args.size(), nullptr, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }

@@ -6,6 +6,7 @@
 #include "interp/format.h"
 #include "interp/numbers.h"
 #include "interp/operators.h"
+#include "interp/region_values.h"
 #include "interp/runtime.h"
 
 namespace tsl {
@@ -315,6 +316,28 @@ void set_index(Engine& engine, Frame& frame, const Instruction& i) {
 
 namespace {
 
+/// The object that an assignment to a part of it changes, out of reach meanwhile: a trace that ends on the way replaces
+/// containers wherever it finds them, and one that is being written to must stay the same.
+class TakenOut {
+ public:
+  TakenOut(Engine& engine, Value& place)
+      : engine_(engine), place_(place), object_(std::move(place)), was_tracing_(engine.runtime().is_tracing()) {}
+  ~TakenOut() {
+    if (was_tracing_ && !engine_.runtime().is_tracing()) settle(engine_, object_);
+    place_ = std::move(object_);
+  }
+  TakenOut(const TakenOut&) = delete;
+  TakenOut& operator=(const TakenOut&) = delete;
+
+  Value& object() { return object_; }
+
+ private:
+  Engine& engine_;
+  Value& place_;
+  Value object_;
+  bool was_tracing_;
+};
+
 /// Changes what a path leads to, in the object at its start. Every container on the way that is shared is copied,
 /// which nobody can tell, so a failure leaves the object as good as untouched.
 class PathChange {
@@ -399,7 +422,10 @@ Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
 void set_path(Engine& engine, Frame& frame, const Instruction& i) {
   const Path& path = frame.proto->paths[i.c];
   Value* operands = frame.base + i.b;
-  PathChange(engine, path, operands).apply(root_of(engine, frame, i));
+  {
+    TakenOut taken(engine, root_of(engine, frame, i));
+    PathChange(engine, path, operands).apply(taken.object());
+  }
   clear_operands(operands, path.operand_count + size_t{1});
 }
 

@@ -10,8 +10,9 @@ namespace tsl {
 
 class Engine;
 
+/// Lets go of what is counted, and of symbols, which the end of a trace would look for in registers.
 inline void clear(Value& v) {
-  if (v.tag() >= Tag::string) v = Value();
+  if (v.tag() >= Tag::symbol) v = Value();
 }
 
 /// a = b op right, where `right` is register c or a constant.

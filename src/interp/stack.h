@@ -25,7 +25,7 @@ struct Frame {
 };
 
 /// The registers of all frames. Memory is taken at once but touched only as the stack grows. What lies above the
-/// frames is always nil or immediate.
+/// frames is always nil or immediate, and no symbol.
 class ValueStack {
  public:
   // Deep recursion is limited by frames first, unless functions have very many variables.

@@ -96,6 +96,9 @@ class Interpreter {
   void dispatch(const Run& run);
   /// Whether a run in a body frame must stop before the instruction at `pc`. Counts steps.
   bool stops_at(const Run& run, const Frame* frame, const Instruction* pc);
+  /// Whether a trace has ended beneath operators or builtins that are still on their way. What they hold, and nobody else sees,
+  /// refers to the trace's symbols, which go with it: it is settled as it comes back to the stack.
+  bool holds_ended_trace() const;
   /// Pushes the frame of the function in *slot, whose bound arguments lie above it.
   void enter(Value* slot, uint32_t flags);
 
