@@ -29,7 +29,8 @@ constexpr size_t kMaxSegments = 128;
 ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
                          std::vector<trace::Segment*>& path, bool interpret)
     : engine_(engine), devices_(devices), region_(region), run_(run), path_(path), interpret_(interpret),
-      id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)), symbols_(std::make_shared<SymbolTable>()),
+      id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)),
+      options_(region.plan_options(engine.options())), symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
   engine.runtime().tapes().trace_begins(symbols_);
   engine.runtime().set_tracing(true);
@@ -44,6 +45,11 @@ ActiveTrace::~ActiveTrace() {
 const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
   if (position_ == path_.size()) return region_.seen_facts(root);
   return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
+}
+
+void ActiveTrace::restrict_to(const CompileRequest& request) {
+  options_.graphs &= request.graphs.value_or(true);
+  options_.fast &= request.fast.value_or(true);
 }
 
 Value ActiveTrace::take_input(Root root, const Value& value) {
@@ -258,8 +264,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   }
   segment->notes = std::move(notes_);
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), region_.plan_options(engine_.options()),
-                                                         engine_.runtime().compile_log());
+    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_, engine_.runtime().compile_log());
   }
   return segment;
 }

@@ -13,6 +13,7 @@
 namespace tsl {
 
 class Engine;
+struct CompileRequest;
 struct Region;
 
 /// Where a region finds an input.
@@ -58,6 +59,9 @@ class ActiveTrace {
   size_t depth() const { return depth_; }
   const Loop* loop() const;
 
+  /// A function is called that may not be compiled as freely as the region: what is recorded from now on, and what has been
+  /// since the last cut, is not.
+  void restrict_to(const CompileRequest& request);
   Value take_input(Root root, const Value& value);
   /// Called before a captured variable is used.
   void enter(Cell& cell);
@@ -121,6 +125,7 @@ class ActiveTrace {
   bool recording_ = true;
   uint32_t id_;
   size_t depth_;
+  graph::PlanOptions options_;
   std::shared_ptr<SymbolTable> symbols_;
   std::unique_ptr<trace::Recorder> recorder_;
   std::unique_ptr<SegmentNotes> notes_;

@@ -115,7 +115,7 @@ struct Loop {
   Span span;                        // of the statement
 };
 
-/// What `@compile(...)` says of plans; of what it does not say, the engine's options do.
+/// What `@compile(...)` says of plans; what it leaves open, the engine's options say.
 struct CompileRequest {
   std::optional<bool> graphs;  // graphs: "on", "off"
   std::optional<bool> fast;    // numerics: "fast", "exact"

@@ -27,7 +27,7 @@ struct Region {
 
   std::vector<Root> seen;                // the inputs of all traces, with the facts last found in them
 
-  /// What its function asks of plans; of what it does not say, what the engine does.
+  /// What its function asks of plans; what that leaves open, the engine's options say.
   graph::PlanOptions plan_options(const EngineOptions& options) const;
   /// What was last found in an input, or null.
   const std::vector<Fact>* seen_facts(const Root& root) const;

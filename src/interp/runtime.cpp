@@ -131,8 +131,9 @@ class EngineRuntime final : public Runtime, private Ops {
 
   // A region's ops would pass the tapes by, so what is being differentiated is interpreted.
   CallMode call_mode(const Value& function) override {
-    if (trace() || tapes_.listening()) return CallMode::plain;
     const Proto& proto = *function.as<Function>().proto;
+    if (trace()) trace()->restrict_to(proto.request);
+    if (trace() || tapes_.listening()) return CallMode::plain;
     const EngineOptions& options = engine_.options();
     const bool wanted = proto.is_compiled ? options.compile_annotated : options.compile_all && !proto.is_internal;
     if (!wanted) return CallMode::plain;
