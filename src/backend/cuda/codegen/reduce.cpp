@@ -29,9 +29,10 @@ struct ColumnForm {
   int columns() const { return across * width; }
 };
 constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
-/// What a thread that takes several columns asks for at a time, and how many such threads are to share a multiprocessor.
-constexpr int64_t kColumnBytes = 256;
+/// So many threads that take several columns are to share a multiprocessor, if each needs no more than this in registers: then
+/// what one turn takes is on its way while they work on another.
 constexpr int kResidentThreads = 1024;
+constexpr int64_t kColumnBytes = 256;
 /// How many neighbours of a row a thread takes at a time.
 constexpr int kWideBlock = 4;
 
@@ -187,9 +188,10 @@ class ReduceWriter {
     const int64_t steps = kReduceLanes / (form.threads * form.width);
     if (width_ == 1) return 16 / steps;
     if (wide_loop_ != kept_loop()) return 8 / steps;
-    int64_t bytes = 0;  // that a thread takes in a turn
-    for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? steps * width_ * static_cast<int64_t>(size_of(instr.dtype)) : 0;
-    return std::clamp<int64_t>(kColumnBytes / std::max<int64_t>(bytes, 1), 1, 4);
+    size_t bytes = 0;  // that a thread takes in a turn, and accumulates, of each lane and column
+    for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? size_of(instr.dtype) : 0;
+    for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
+    return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
   }
 
   void emit_turn(StageWriter& writer, const Position& row, LaneForm form, const char* condition, Taken taken) {
