@@ -85,5 +85,5 @@ ROWS = {
     "first_fma": Row("first_call", "first compiled a*b+c of a process", "first",
                      goals={"first": 0.15, "cached": 0.02}),
     "second_shape": Row("first_call", "its second size", "host", goals={"host": 1 * MS}),
-    "third_shape": Row("first_call", "its third size", "host", goals={"host": 10 * US}),
+    "third_shape": Row("first_call", "its third size, and further ones", "host", goals={"host": 10 * US}),
 }
