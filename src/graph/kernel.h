@@ -48,8 +48,7 @@ struct Instr {
   Instr() = default;
   explicit Instr(Kind k) : kind(k) {}
 
-  /// How a map of three registers, of fast numerics, rounds once what add and sub would round again: a * b + c, a * b - c,
-  /// c - a * b.
+  /// How an add or sub of fast numerics takes a product that is not rounded: a * b + c, a * b - c, c - a * b.
   enum class Contraction : uint8_t { none, sum, difference, rest };
 
   Kind kind = Kind::load;

@@ -521,7 +521,7 @@ TSL_FN double s_gelu(double x) {
 }
 #if defined(TSL_NATIVE)
 /// The same for elements of at most 11 bits, whose squares are exact, with a shorter p (error 2^-17.2). Over all elements,
-/// bf16's results are the nearest, and 182 of f16 are the nearest but one.
+/// bf16's normal results are the nearest, and 182 of f16 the nearest but one.
 template <int E> TSL_FN Short<E> s_gelu(Short<E> element) {
   const float x = widen(element), t = native_min(magnitude(x), 14.5f);
   const float q = t * native_reciprocal(t + 1.75f), v = 0.5f - q, square = t * t;

@@ -1,4 +1,4 @@
-// Fast numerics: a product and the sum that reads it become one instruction, which rounds once.
+// Fast numerics: a product and the sum that reads it become one instruction, which does not round the product.
 #include <algorithm>
 
 #include "backend/cuda/codegen/writer.h"

@@ -64,7 +64,7 @@ __device__ __forceinline__ void prefetch(const void* from, unsigned bytes) {
 #endif
 }
 
-/// a * b + c, rounded once (fast numerics).
+/// a * b + c without rounding the product (fast numerics).
 template <class T> __device__ __forceinline__ T mul_add(T a, T b, T c) {
   if constexpr (kIsShort<T>) return narrow<T>(fused(widen(a), widen(b), widen(c)));
   else return fused(a, b, c);

@@ -153,9 +153,9 @@ std::vector<int64_t> extents_of(const Dims& dims);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
+uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
 /// The kernel with each product of floats that only one sum or difference reads made part of it (PlanOptions::fast).
 graph::Kernel contract(graph::Kernel kernel);
-uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
 
 /// Whether a load or store goes along `loop` one element after the other.
 bool lies_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
