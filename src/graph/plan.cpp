@@ -24,40 +24,47 @@ uint64_t bytes_of(const Buffer& buffer) {
 }
 
 /// Whether two pointwise kernels run the same program, on other buffers and other sizes.
-bool same_program(const Kernel& a, const Kernel& b) {
-  if (a.kind != Template::pointwise || b.kind != a.kind || a.program.size() != b.program.size() || a.written != b.written) return false;
-  return std::equal(a.program.begin(), a.program.end(), b.program.begin(), [](const Instr& x, const Instr& y) {
-    return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype && x.a == y.a &&
-           x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
-  });
-}
+struct SameProgram {
+  bool operator()(const Kernel* a, const Kernel* b) const {
+    if (a->written != b->written || a->name != b->name) return false;
+    return std::equal(a->program.begin(), a->program.end(), b->program.begin(), b->program.end(), [](const Instr& x, const Instr& y) {
+      return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype && x.a == y.a &&
+             x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
+    });
+  }
+};
+
+struct ProgramHash {
+  size_t operator()(const Kernel* kernel) const {
+    size_t hash = std::hash<std::string_view>()(kernel->name);  // says the ops
+    for (const Instr& instr : kernel->program) hash = hash * 31 + std::hash<uint64_t>()(instr.scalar.bits());
+    return hash;
+  }
+};
 
 /// Gathers kernels that run the same program and do not depend on each other into tables: one launch each. An
-/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred.
+/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred. Of several launches that
+/// could take a kernel the earliest does, so that what reads it finds most to join.
 void make_launches(Plan& plan) {
   std::vector<int64_t> written_in(plan.buffers.size(), -1);  // launch that wrote the buffer last
-  std::unordered_multimap<std::string_view, size_t> by_name;  // a kernel's name says its ops: a cheap first comparison
+  std::unordered_map<const Kernel*, std::vector<int64_t>, ProgramHash, SameProgram> running;  // a program: its launches, ascending
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
-    int64_t after = -1;  // the launch must come after this one
-    for (uint32_t b : kernel.buffers) after = std::max(after, written_in[b]);
-    size_t launch = plan.launches.size();
-    auto [it, end] = by_name.equal_range(kernel.name);
-    for (; it != end; ++it) {
-      const size_t candidate = it->second;
-      if (static_cast<int64_t>(candidate) > after && same_program(plan.kernels[plan.launches[candidate][0]], kernel)) {
-        launch = candidate;
-        break;
+    auto launch = static_cast<int64_t>(plan.launches.size());
+    if (kernel.kind == Template::pointwise) {
+      int64_t after = -1;  // the launch must come after this one
+      for (uint32_t b : kernel.buffers) after = std::max(after, written_in[b]);
+      std::vector<int64_t>& launches = running[&kernel];
+      const auto first = std::upper_bound(launches.begin(), launches.end(), after);
+      if (first != launches.end()) {
+        launch = *first;
+      } else {
+        launches.push_back(launch);
       }
     }
-    if (launch == plan.launches.size()) {
-      plan.launches.emplace_back();
-      by_name.emplace(kernel.name, launch);
-    }
+    if (launch == static_cast<int64_t>(plan.launches.size())) plan.launches.emplace_back();
     plan.launches[launch].push_back(k);
-    for (uint32_t w = 0; w < kernel.written; ++w) {
-      written_in[kernel.buffers[kernel.buffers.size() - 1 - w]] = static_cast<int64_t>(launch);
-    }
+    for (uint32_t w = 0; w < kernel.written; ++w) written_in[kernel.buffers[kernel.buffers.size() - 1 - w]] = launch;
   }
 }
 

@@ -101,7 +101,7 @@ class Inputs {
 // ---- grad and value_and_grad ---------------------------------------------------------------------------
 
 // What a function made by grad or value_and_grad has bound to it.
-enum Bound : size_t { kFunction, kWrt, kHasAux };
+enum Bound : size_t { kFunction, kWrt, kHasAux };  // kWrt: an int, or a list of ints
 
 /// The positions that `wrt` names: an int or a list of ints.
 std::vector<int64_t> positions(Engine& engine, const Value& wrt) {
@@ -186,8 +186,7 @@ Differentiated differentiate(Engine& engine, Args args) {
   const Tensor one = fill(engine.ops(), loss.shape(), loss.dtype(), Scalar::of(1.0));
   std::vector<Value> gradients =
       inputs.assemble(tape.gradients(engine.ops(), {&loss, 1}, {&one, 1}, Tape::After::empty));
-  const bool is_one = !wrt.is(Tag::list) && !wrt.is(Tag::tuple);
-  done.gradient = is_one ? std::move(gradients[0]) : make_tuple(std::move(gradients));
+  done.gradient = !wrt.is(Tag::list) ? std::move(gradients[0]) : make_tuple(std::move(gradients));
   return done;
 }
 
@@ -214,10 +213,12 @@ constexpr Builtin kValueAndGradient{"value_and_grad(f)",
 
 Value bind(Engine& engine, const Builtin& builtin, const char* name, Args args) {
   if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function, not {}", name, type_name(args[0]));
-  positions(engine, args[1]);  // complains now rather than at the call
+  // Complains now rather than at the call, at which nothing is to be read: that may end a trace, and replaces what is bound.
+  const std::vector<int64_t> at = positions(engine, args[1]);
+  const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
   Ref<Native> native = make_ref<Native>();
   native->builtin = &builtin;
-  native->bound = {args[0], args[1], Value(expect_bool(engine, args[2], "has_aux"))};
+  native->bound = {args[0], is_one ? Value(at[0]) : make_list({at.begin(), at.end()}), Value(expect_bool(engine, args[2], "has_aux"))};
   return Value(std::move(native));
 }
 

@@ -396,7 +396,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
 /// The registers of a loop body while it is traced.
 class RegionCache::BodyRegisters {
  public:
-  BodyRegisters(Frame& frame, const Loop& loop, ActiveTrace& trace) : frame_(frame), loop_(loop) {
+  BodyRegisters(Frame& frame, const Loop& loop, ActiveTrace& trace) : frame_(frame), loop_(loop), originals_(frame.base, frame.end()) {
     std::vector<uint16_t> registers = loop.live_in;
     // What the body may write counts as read, too: on a way that does not write it, it keeps its value.
     for (uint16_t r : loop.live_out) {
@@ -406,7 +406,7 @@ class RegionCache::BodyRegisters {
       Root root;
       root.kind = Root::Kind::reg;
       root.index = r;
-      Saved saved{r, frame.base[r], trace.take_input(std::move(root), frame.base[r])};
+      Saved saved{r, trace.take_input(std::move(root), frame.base[r])};
       frame.base[r] = saved.abstracted;
       saved_.push_back(std::move(saved));
     }
@@ -423,20 +423,24 @@ class RegionCache::BodyRegisters {
   }
 
   /// Gives registers that still hold what the trace put there their own values again.
-  void restore(Engine& engine, bool all) {
+  void restore(Engine& engine) {
     for (Saved& s : saved_) {
-      if (all || identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = s.original;
+      if (identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = originals_[s.reg];
       else settle(engine, frame_.base[s.reg]);
     }
   }
+  /// Gives all registers their own values again, those nobody will read, too: they must not hold symbols of a trace that is
+  /// gone when a later one ends.
+  void roll_back() { std::move(originals_.begin(), originals_.end(), frame_.base); }
 
  private:
   struct Saved {
     uint16_t reg;
-    Value original, abstracted;
+    Value abstracted;
   };
   Frame& frame_;
   const Loop& loop_;
+  std::vector<Value> originals_;  // of all the frame's registers
   std::vector<Saved> saved_;
 };
 
@@ -453,13 +457,13 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
       Value nothing;
       trace.finish(nothing, registers.written(), exit);
     });
-    registers.restore(engine_, false);
+    registers.restore(engine_);
     return exit;
   } catch (const RestartTrace&) {
-    registers.restore(engine_, true);
+    registers.roll_back();
     throw;
   } catch (...) {
-    registers.restore(engine_, false);
+    registers.restore(engine_);
     throw;
   }
 }

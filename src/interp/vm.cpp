@@ -92,16 +92,22 @@ void Interpreter::run(const Run& run) {
 bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction* pc) {
   const bool is_step = pc->op == Opcode::loop_body || (pc->op >= Opcode::call && pc->op <= Opcode::method_named);
   if (is_step && step_limit_ && ++steps_ > step_limit_) out_of_steps();
-  if (!replaced_.empty() && replaced_.back().first >= run.entry) {
-    if (holds_ended_trace()) each_register(run.entry, [this](Value& value) { settle(engine_, value); });
-    let_go(run.entry);
-  }
+  if (!ended_.empty()) settle_registers(run.entry);
   if (frame != run.body_frame) return false;
   const uint32_t at = static_cast<uint32_t>(pc - frame->proto->code.data());
   return at < run.begin || at >= run.end || pc->op == Opcode::return_;
 }
 
-bool Interpreter::holds_ended_trace() const { return !replaced_.empty() && !engine_.runtime().is_tracing(); }
+bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !engine_.runtime().is_tracing(); }
+
+/// What was on its way as a trace ended has come back to the run that begins at the frame `entry`.
+void Interpreter::settle_registers(size_t entry) {
+  if (ended_.back().unsettled > entry && holds_ended_trace()) {
+    ended_.back().unsettled = entry;
+    each_register(entry, [this](Value& value) { settle(engine_, value); });
+  }
+  let_go(entry);
+}
 
 // The one function that is longer than it should be: all instructions, a few lines each. What is not for numbers,
 // or not small, is in instructions.cpp and calls.cpp.

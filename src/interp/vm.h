@@ -70,12 +70,12 @@ class Interpreter {
     for (Value *v = frames_[depth].base, *end = free_slot(); v < end; ++v) visit(*v);
   }
 
-  /// Keeps what a trace has replaced in registers until the run of the frame at `depth` comes to its next instruction: the
-  /// operators and builtins on their way above it may refer to parts of it.
-  void keep(size_t depth, std::vector<Value> replaced) { replaced_.emplace_back(depth, std::move(replaced)); }
+  /// Called when a trace has ended that began at the frame at `depth`. Keeps what it has replaced in registers until the run of
+  /// that frame comes to its next instruction: the operators and builtins on their way above it may refer to parts of it.
+  void keep(size_t depth, std::vector<Value> replaced) { ended_.push_back({depth, frames_.size(), std::move(replaced)}); }
   /// Lets go of what is kept for frames from `depth` on.
   void let_go(size_t depth) {
-    while (!replaced_.empty() && replaced_.back().first >= depth) replaced_.pop_back();
+    while (!ended_.empty() && ended_.back().depth >= depth) ended_.pop_back();
   }
 
   /// Back-edges and calls executed while a step limit is set. Reaching the limit tells the runtime, once.
@@ -91,14 +91,22 @@ class Interpreter {
     uint32_t begin = 0, end = 0;
   };
 
+  /// A trace that has ended beneath operators and builtins that are still on their way.
+  struct EndedTrace {
+    size_t depth;                 // of its region's frame
+    size_t unsettled;             // the runs that have begun below this frame have not come to their next instruction
+    std::vector<Value> replaced;
+  };
+
   /// Runs until the entry frame returns (its value goes below its registers) or the body is left.
   void run(const Run& run);
   void dispatch(const Run& run);
   /// Whether a run in a body frame must stop before the instruction at `pc`. Counts steps.
   bool stops_at(const Run& run, const Frame* frame, const Instruction* pc);
   /// Whether a trace has ended beneath operators or builtins that are still on their way. What they hold, and nobody else sees,
-  /// refers to the trace's symbols, which go with it: it is settled as it comes back to the stack.
+  /// refers to the trace's symbols, which go with it: it is settled as it comes back to the stack, in each of the runs.
   bool holds_ended_trace() const;
+  void settle_registers(size_t entry);
   /// Pushes the frame of the function in *slot, whose bound arguments lie above it.
   void enter(Value* slot, uint32_t flags);
 
@@ -132,7 +140,7 @@ class Interpreter {
   FrameStack frames_;
   Value* native_end_;                    // the end of what builtins being run use of the stack
   uintptr_t native_stack_base_ = 0;      // C++ stack address of the outermost entry; 0 outside of all
-  std::vector<std::pair<size_t, std::vector<Value>>> replaced_;  // for frames further and further in
+  std::vector<EndedTrace> ended_;        // for frames further and further in
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;
 };

@@ -51,6 +51,14 @@ void vjp_concat(VjpCall& call) {
 // assign_view
 // ---------------------------------------------------------------------------------------------------
 
+/// The sizes, with numbers for symbols of a trace that has ended since they were computed: no tensor has those any more.
+Shape settled(Shape shape) {
+  for (Dim& extent : shape) {
+    if (extent.symbol() && extent.symbol()->table->is_closed()) extent = extent.hint();
+  }
+  return shape;
+}
+
 Tensor prepare_assign_view(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   const Operand& value = operands[1];
@@ -58,7 +66,7 @@ Tensor prepare_assign_view(Ops& ops, Op op, Operands operands, const Attrs& attr
     fail(ErrorKind::shape, "cannot assign {} to a part of {} of shape {}", describe(value), describe(x),
          to_string(attrs.view.shape));
   }
-  const Tensor conformed = conform(ops, value, x.dtype(), attrs.view.shape);
+  const Tensor conformed = conform(ops, value, x.dtype(), settled(attrs.view.shape));
   if (conformed == value.tensor) return {};
   return ops.call(op, {x, conformed}, attrs);
 }
