@@ -316,28 +316,6 @@ void set_index(Engine& engine, Frame& frame, const Instruction& i) {
 
 namespace {
 
-/// The object that an assignment to a part of it changes, out of reach meanwhile: a trace that ends on the way replaces
-/// containers wherever it finds them, and one that is being written to must stay the same.
-class TakenOut {
- public:
-  TakenOut(Engine& engine, Value& place)
-      : engine_(engine), place_(place), object_(std::move(place)), was_tracing_(engine.runtime().is_tracing()) {}
-  ~TakenOut() {
-    if (was_tracing_ && !engine_.runtime().is_tracing()) settle(engine_, object_);
-    place_ = std::move(object_);
-  }
-  TakenOut(const TakenOut&) = delete;
-  TakenOut& operator=(const TakenOut&) = delete;
-
-  Value& object() { return object_; }
-
- private:
-  Engine& engine_;
-  Value& place_;
-  Value object_;
-  bool was_tracing_;
-};
-
 /// Changes what a path leads to, in the object at its start. Every container on the way that is shared is copied,
 /// which nobody can tell, so a failure leaves the object as good as untouched.
 class PathChange {
@@ -397,6 +375,24 @@ class PathChange {
   Value* operands_;
 };
 
+/// Applies a change to what `place` holds, which is out of reach meanwhile: a trace that ends on the way replaces containers
+/// wherever it finds them, and one that is being written to must stay the same.
+void change_part(Engine& engine, Value& place, PathChange change) {
+  const bool was_tracing = engine.runtime().is_tracing();
+  Value object = std::move(place);
+  const auto put_back = [&] {
+    place = std::move(object);
+    if (was_tracing && !engine.runtime().is_tracing()) settle(engine, place);
+  };
+  try {
+    change.apply(object);
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+}
+
 Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
   Cell* cell = nullptr;
   Name name = nullptr;
@@ -422,10 +418,7 @@ Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
 void set_path(Engine& engine, Frame& frame, const Instruction& i) {
   const Path& path = frame.proto->paths[i.c];
   Value* operands = frame.base + i.b;
-  {
-    TakenOut taken(engine, root_of(engine, frame, i));
-    PathChange(engine, path, operands).apply(taken.object());
-  }
+  change_part(engine, root_of(engine, frame, i), PathChange(engine, path, operands));
   clear_operands(operands, path.operand_count + size_t{1});
 }
 
