@@ -47,7 +47,7 @@ const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
   return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
 }
 
-void ActiveTrace::restrict_to(const CompileRequest& request) {
+void ActiveTrace::restrict_to(const ast::CompileRequest& request) {
   options_.graphs &= request.graphs.value_or(true);
   options_.fast &= request.fast.value_or(true);
 }

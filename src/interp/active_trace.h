@@ -8,12 +8,12 @@
 
 #include "interp/region_values.h"
 #include "interp/runtime.h"
+#include "syntax/ast.h"
 #include "trace/segment.h"
 
 namespace tsl {
 
 class Engine;
-struct CompileRequest;
 struct Region;
 
 /// Where a region finds an input.
@@ -61,7 +61,7 @@ class ActiveTrace {
 
   /// A function is called that may not be compiled as freely as the region: what is recorded from now on, and what has been
   /// since the last cut, is not.
-  void restrict_to(const CompileRequest& request);
+  void restrict_to(const ast::CompileRequest& request);
   Value take_input(Root root, const Value& value);
   /// Called before a captured variable is used.
   void enter(Cell& cell);

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -115,12 +114,6 @@ struct Loop {
   Span span;                        // of the statement
 };
 
-/// What `@compile(...)` says of plans; what it leaves open, the engine's options say.
-struct CompileRequest {
-  std::optional<bool> graphs;  // graphs: "on", "off"
-  std::optional<bool> fast;    // numerics: "fast", "exact"
-};
-
 struct Proto {
   Name name = nullptr;   // null for a lambda
   std::string doc;
@@ -135,7 +128,7 @@ struct Proto {
   uint16_t register_count = 0;
   uint16_t required = 0;      // parameters without default
   Signature signature;
-  CompileRequest request;
+  ast::CompileRequest request;
 
   std::vector<Instruction> code;
   std::vector<Span> spans;    // one per instruction

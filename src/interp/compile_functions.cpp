@@ -1,9 +1,4 @@
 // Functions: signatures, where variables live, and the building blocks of code.
-#include <algorithm>
-#include <iterator>
-
-#include <fmt/format.h>
-
 #include "interp/builtin_table.h"
 #include "interp/function_compiler.h"
 #include "interp/liveness.h"
@@ -30,7 +25,8 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
     if (!is_global(*v)) capture_index(*v);
   }
   signature();
-  attributes();
+  proto_->is_compiled = function_.compile.has_value();
+  proto_->request = function_.compile.value_or(CompileRequest{});
   prologue();
   if (function_.is_module) {
     module_body();
@@ -130,36 +126,6 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
     type.dims.push_back(d);
   }
   return type;
-}
-
-void FunctionCompiler::attributes() {
-  for (const Attribute& attribute : function_.attributes) {  // all are @compile
-    proto_->is_compiled = true;
-    for (const Argument& argument : attribute.args) compile_option(argument);
-  }
-}
-
-/// `mode` changes nothing: an algorithm chosen by the clock would give other bits than eager execution.
-void FunctionCompiler::compile_option(const Argument& argument) {
-  struct Option {
-    std::string_view name, yes, no;
-    std::optional<bool> CompileRequest::*field;
-  };
-  static constexpr Option kOptions[] = {{"graphs", "on", "off", &CompileRequest::graphs},
-                                        {"numerics", "fast", "exact", &CompileRequest::fast},
-                                        {"mode", "max-autotune", "default", nullptr}};
-  const auto option = std::find_if(std::begin(kOptions), std::end(kOptions),
-                                   [&](const Option& o) { return argument.name && o.name == *argument.name; });
-  if (option == std::end(kOptions)) {
-    const std::string what = argument.name ? fmt::format("unknown option '{}' of @compile", *argument.name) : "options of @compile have names";
-    fail_at(ErrorKind::name, argument.span, what + ": there are graphs, numerics and mode, as in @compile(graphs: \"off\")");
-  }
-  const bool is_text = argument.value->kind == ExprKind::string;
-  const std::string_view value = is_text ? std::string_view(*as<StringExpr>(*argument.value).text) : std::string_view();
-  if (value != option->yes && value != option->no) {
-    fail_at(ErrorKind::value, argument.span, fmt::format("{} is \"{}\" or \"{}\"", option->name, option->yes, option->no));
-  }
-  if (option->field) proto_->request.*option->field = value == option->yes;
 }
 
 // ---- Variables -----------------------------------------------------------------------------------------

@@ -60,8 +60,6 @@ class FunctionCompiler {
   void signature();
   void prologue();
   ValueType value_type(const ast::Annotation& annotation) const;
-  void attributes();
-  void compile_option(const ast::Argument& argument);
   bool is_global(const ast::Variable& v) const;
   Place place_of(const ast::Variable& v);
   uint16_t global_index(const ast::Variable& v);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -158,6 +159,12 @@ struct Attribute {
   List<Argument> args;
 };
 
+/// What `@compile(...)` says of how a function is compiled; what it leaves open, the engine's options say.
+struct CompileRequest {
+  std::optional<bool> graphs;  // graphs: "on", "off"
+  std::optional<bool> fast;    // numerics: "fast", "exact"
+};
+
 /// A function, or a module's top level (`is_module`), which takes no parameters.
 struct Function {
   Span span;                     // the whole declaration
@@ -171,6 +178,7 @@ struct Function {
   Function* enclosing = nullptr;
   bool is_module = false;
   // Set by the resolver:
+  std::optional<CompileRequest> compile;  // if it has @compile
   List<Variable*> variables;     // all of its frame, in order of declaration
   List<Variable*> captures;      // variables of enclosing functions that it or a nested function uses
 };

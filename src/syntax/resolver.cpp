@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "syntax/attributes.h"
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
 
@@ -41,7 +42,6 @@ class Resolver {
   void function(Function& function);
   void parameters(Function& function);
   void annotation(const Annotation& annotation, Origin origin);
-  void attributes(const Function& function);
 
   void block(const Block& block);
   void statements(const Block& block);
@@ -249,17 +249,6 @@ void Resolver::annotation(const Annotation& annotation, Origin origin) {
   }
 }
 
-void Resolver::attributes(const Function& function) {
-  for (const Attribute& attribute : function.attributes) {
-    if (*attribute.name != "compile") {
-      const std::string near = nearest_name(*attribute.name, {"compile"});
-      fail_at(ErrorKind::name, attribute.span, fmt::format("unknown attribute '@{}'", *attribute.name),
-              {near.empty() ? "the only attribute is @compile" : "did you mean '@compile'?"});
-    }
-    for (const Argument& argument : attribute.args) expression(*argument.value);
-  }
-}
-
 // ---- Statements ----------------------------------------------------------------------------------------
 
 void Resolver::block(const Block& block) {
@@ -302,7 +291,7 @@ void Resolver::statement(Stmt& statement) {
       return assign(as<AssignStmt>(statement));
     case StmtKind::function: {
       const auto& declared = as<FunctionStmt>(statement);
-      attributes(*declared.function);
+      declared.function->compile = compile_request(*declared.function);
       return function(*declared.function);
     }
     case StmtKind::return_:

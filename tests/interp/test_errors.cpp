@@ -44,17 +44,6 @@ TEST_CASE("arguments that do not fit are the caller's fault") {
   CHECK(s.error_text("fn f(x: nosuch) = x").find("name: unknown type 'nosuch'") == 0);
 }
 
-TEST_CASE("@compile takes options that it knows") {
-  Session s;
-  const auto error = [&](const std::string& options) { return s.error_text("@compile(" + options + ")\nfn f(x) = x"); };
-  CHECK(error("graph: \"off\"").find("name: unknown option 'graph' of @compile") == 0);
-  CHECK(error("\"off\"").find("name: options of @compile have names") == 0);
-  CHECK(error("graphs: \"maybe\"") == "value: graphs is \"on\" or \"off\"");
-  CHECK(error("numerics: true") == "value: numerics is \"fast\" or \"exact\"");
-  CHECK(s.line_of(s.error("\n@compile(mode: 3)\nfn f(x) = x")) == 2);
-  CHECK(s.eval("@compile(mode: \"max-autotune\", graphs: \"off\", numerics: \"fast\")\nfn f(x) = x * 2\nf(ones([2])).tolist()") == "[2.0, 2.0]");
-}
-
 TEST_CASE("try catches, and gives kind, message and line") {
   Session s;
   CHECK(s.eval("var r = nil\ntry {\n  error(\"boom\")\n} catch e { r = (e.kind, e.message, e.line) }\nr") == "(\"user\", \"boom\", 3)");

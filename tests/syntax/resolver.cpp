@@ -204,9 +204,13 @@ TEST_CASE("one name is bound once in a pattern or signature") {
   CHECK(name_error("print(_)").message == "'_' discards a value and holds none");
 }
 
-TEST_CASE("attributes are known by name") {
-  CHECK(name_error("@compile(mode: \"x\") fn f() = 1").message.empty());
+TEST_CASE("attributes and their options are known by name") {
+  CHECK(name_error("@compile(mode: \"max-autotune\", graphs: \"off\", numerics: \"fast\") fn f() = 1").message.empty());
   CHECK(name_error("@compiel fn f() = 1").notes == "did you mean '@compile'?");
+  CHECK(name_error("@compile(graph: \"off\") fn f() = 1").message == "unknown option 'graph' of @compile");
+  CHECK(name_error("@compile(\"off\") fn f() = 1").message == "options of @compile have names");
+  CHECK(name_error("@compile(graphs: \"maybe\") fn f() = 1").message == "graphs is \"on\" or \"off\"");
+  CHECK(name_error("@compile(numerics: true) fn f() = 1").message == "numerics is \"fast\" or \"exact\"");
 }
 
 TEST_CASE("defaults see the parameters and the outer scope") {
