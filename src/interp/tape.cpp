@@ -40,6 +40,13 @@ bool reads_attrs(const OpDef& def) {
   return def.op_class != OpClass::elementwise || def.op == Op::cast;
 }
 
+/// A reshape or an expansion to the shape that the operand has. Where sizes are numbers it is no call at all. Where they are
+/// symbols whose equality shows only when they are compared, it must not be one either: gradients would be added in another
+/// order.
+bool changes_nothing(const OpDef& def, std::span<const Operand> operands, const Tensor& result) {
+  return (def.op == Op::reshape || def.op == Op::expand) && operands[0].tensor.shape() == result.shape();
+}
+
 }  // namespace
 
 void Tape::add_input(const Tensor& input) {
@@ -55,6 +62,11 @@ void Tape::record(const OpDef& def, std::span<const Operand> operands, const Att
   };
   const auto is_noted = [&](const Operand& operand) { return node_of(operand) != TensorNumbers::kNone; };
   if (std::none_of(operands.begin(), operands.end(), is_noted)) return;
+  if (changes_nothing(def, operands, result)) {
+    nodes_.add(result.get(), node_of(operands[0]));
+    same_.push_back(result);
+    return;
+  }
 
   Call call;
   call.def = &def;

@@ -90,6 +90,7 @@ class Tape {
   std::vector<Call> calls_;
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
+  std::vector<Tensor> same_;             // other handles of what has a number, alive so that no other tensor gets their place
   uint32_t most_operands_ = 0;           // of one call
   std::shared_ptr<SymbolTable> symbols_; // of the trace in which calls were recorded, which they may outlive
   TensorNumbers nodes_;
