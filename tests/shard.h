@@ -1,6 +1,7 @@
 // A test of many cases as several processes, each of which runs some of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -14,9 +15,10 @@ namespace tsl {
 /// 1 to n. At its end it says how many there were, so that a shard without any does not look like one that passed. Of one thread.
 class Shard {
  public:
-  /// With `together`, so many neighbours go to the same shard: what they have in common is then made once.
+  /// With `together`, up to so many neighbours go to the same shard, as what they have in common is then made once; fewer if some
+  /// shards would have none of the `count` cases.
   /// Throws std::invalid_argument if the variable is anything else: a typing error must not leave cases out.
-  explicit Shard(uint64_t together = 1, const char* text = std::getenv("TSL_TEST_SHARD")) : together_(together) {
+  explicit Shard(uint64_t together = 1, uint64_t count = 0, const char* text = std::getenv("TSL_TEST_SHARD")) {
     if (!text) return;
     name_ = text;
     const size_t slash = name_.find('/');
@@ -30,6 +32,7 @@ class Shard {
     shards_ = number(slash == std::string::npos ? "" : name_.substr(slash + 1));
     if (which < 1 || which > shards_) number("");
     which_ = which - 1;
+    together_ = std::clamp<uint64_t>(count / shards_, 1, together);
   }
   ~Shard() {
     if (!name_.empty()) WARN("TSL_TEST_SHARD=" << name_ << ": ran " << taken_ << " of " << asked_ << " cases");
@@ -46,7 +49,7 @@ class Shard {
 
  private:
   std::string name_;
-  uint64_t together_, which_ = 0, shards_ = 1, asked_ = 0, taken_ = 0;
+  uint64_t together_ = 1, which_ = 0, shards_ = 1, asked_ = 0, taken_ = 0;
 };
 
 }  // namespace tsl

@@ -1,5 +1,5 @@
-// Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by a warp a block
-// of the law, over columns by threads that own some each. Results of blocks wait in memory; the last block of threads to come
+// Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by some threads a
+// block of the law, over columns by threads that own some each. Results of blocks wait in memory; the last block of threads to come
 // brings them together. The order is that of templates.cuh whatever the form, and whoever is last.
 #include <algorithm>
 #include <bit>
@@ -33,8 +33,10 @@ constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
 /// what one turn takes is on its way while they work on another.
 constexpr int kResidentThreads = 1024;
 constexpr int64_t kColumnBytes = 256;
-/// How many neighbours of a row a thread takes at a time.
-constexpr int kWideBlock = 4;
+/// How many neighbours of a row a thread takes at a time: 8 bytes of the usual dtypes. Two warps that share a block, with all
+/// of it on its way, are faster than one that takes 16 bytes.
+constexpr int wide_block(size_t element_bytes) { return element_bytes >= 4 ? 2 : 4; }
+constexpr int64_t kTurns = kReduceBlock / kReduceLanes;
 
 /// Results that wait in the scratch memory, some of each row: of the law's blocks, or of blocks of such results.
 struct Results {
@@ -74,7 +76,7 @@ class ReduceWriter {
   /// `wide`: whether neighbours may be read at a time.
   KernelProgram write(bool columns, bool wide) {
     if (columns) choose_columns(wide);
-    else if (wide && may_be_wide(inner_loop(), kWideBlock)) take_neighbours(inner_loop(), kWideBlock);
+    else if (const int width = wide_block(most_bytes()); wide && may_be_wide(inner_loop(), width)) take_neighbours(inner_loop(), width);
     totals_ = reserve_totals(kernel_, program_);
     if (!columns || blocks_ > 1) reserve_levels();
     program_.stages.push_back(columns ? column_stage() : block_stage());
@@ -116,6 +118,14 @@ class ReduceWriter {
   void take_neighbours(int loop, int width) {
     wide_loop_ = loop;
     width_ = width;
+  }
+  /// Of an element of an operand that lies along the rows.
+  size_t most_bytes() const {
+    size_t bytes = 0;
+    for (const Instr& instr : kernel_.program) {
+      if (instr.level == Level::full && lies_along(kernel_, instr, inner_loop())) bytes = std::max<size_t>(bytes, size_of(instr.dtype));
+    }
+    return bytes;
   }
   bool is_wide(const Instr& instr) const { return width_ > 1 && instr.level == Level::full && lies_along(kernel_, instr, wide_loop_); }
 
@@ -187,7 +197,6 @@ class ReduceWriter {
   int64_t turns_at_once(LaneForm form) const {
     const int64_t steps = kReduceLanes / (form.threads * form.width);
     if (width_ == 1) return 16 / steps;
-    if (wide_loop_ != kept_loop()) return 8 / steps;
     size_t bytes = 0;  // that a thread takes in a turn, and accumulates, of each lane and column
     for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? size_of(instr.dtype) : 0;
     for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
@@ -233,35 +242,30 @@ class ReduceWriter {
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// A warp a block of a row; of threads that hold a block, as many as there are lanes.
+  /// As many threads a block of a row as take all lanes at a time. Of blocks they hold, they take one after the other; of
+  /// others, more threads take several at a time.
   Stage block_stage() {
-    const LaneForm form = holds_ ? kBlockForm : LaneForm{kWarp, width_};
+    const LaneForm form{static_cast<int>(kReduceLanes) / width_, width_};
     const int64_t results = blocks_a_member(form), members = ceil_div(blocks_, results);
-    const int threads = holds_ ? kRowThreads : form.threads * static_cast<int>(results), at_once = threads / form.threads;
+    const int threads = holds_ ? form.threads : form.threads * static_cast<int>(results);
     StageWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.x % {};", form.threads);
     writer.line("const Index team = block_x / {}, first_row = team, row = team;", writer.size(members));
     writer.line("const Index first_block = block_x % {} * {};", writer.size(members), results);
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
-    if (results > at_once) {
-      writer.open("for (int taken = 0; taken < {} && first_block + taken < {}; taken += {})", results, writer.size(blocks_), at_once);
+    if (holds_) {
+      writer.open("for (int taken = 0; taken < {} && first_block + taken < {}; ++taken)", results, writer.size(blocks_));
     } else {
+      writer.line("const int taken = threadIdx.x / {};", form.threads);
       writer.open("");
     }
-    writer.line("const Index block = first_block + {}threadIdx.x / {};", results > at_once ? "taken + " : "", form.threads);
+    writer.line("const Index block = first_block + taken;");
     for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(accumulator(r), form));
     writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
-    if (holds_) emit_held_block(writer, row, form);
-    else emit_block(writer, row, form, Taken::all);
-    for (size_t j = 0; j < reduces_.size(); ++j) {
-      const Reduction reduction(kernel_.program[reduces_[j]]);
-      const std::string shared = declare_shared(writer, reduction, j, form);
-      writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
-      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
-                  writer.size(blocks_), j);
-    }
-    if (results > at_once && form.threads > kWarp) writer.line("__syncthreads();");
+    emit_row_block(writer, row, form);
+    emit_folds(writer, form, threads / form.threads);
+    if (holds_) writer.line("__syncthreads();");
     writer.close();
     bring_together(writer, {"1", "threadIdx.x", rows_, threads, results, true});
     Stage stage = writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, threads);
@@ -269,31 +273,50 @@ class ReduceWriter {
     return stage;
   }
 
-  /// How many blocks of a row a block of threads takes: one after the other if they are held, else at a time. To be counted
-  /// takes it a microsecond, which shows where there are many that do little else; few that do much do not end together.
+  /// How many blocks of a row a block of threads takes. To be counted takes it a microsecond, which shows where there are many
+  /// that do little else; few that do much do not end together.
   int64_t blocks_a_member(LaneForm form) const {
-    const int64_t least = kRowThreads / form.threads, most = holds_ ? 8 : 2;
+    const int64_t least = kRowThreads / form.threads, most = holds_ ? 8 : 4;
     const int64_t times = rows_ * blocks_ / (least * kFullMachine);
     return least * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(times, 1, most))));
   }
 
-  /// All turns of a thread, counted at compile time. A whole block asks of no element whether it is there, so that all loads
-  /// come first.
-  void emit_held_block(StageWriter& writer, const Position& row, LaneForm form) {
-    const auto turns = [&](const char* condition) {
-      writer.line("#pragma unroll");
-      writer.open("for (int step = 0; step < {}; ++step)", kReduceBlock / form.threads);
-      writer.line("const Index e = first + step * {} + lane;", form.threads);
+  /// All turns of a thread. A whole block asks of no element whether it is there, so that loads come first: all of them, if
+  /// there is nothing to compute.
+  void emit_row_block(StageWriter& writer, const Position& row, LaneForm form) {
+    const bool only_loads = std::all_of(kernel_.program.begin(), kernel_.program.end(), [](const Instr& instr) {
+      return instr.level != Level::full || instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::reduce;
+    });
+    const auto emit_turns = [&](int64_t at_once, const char* condition) {
+      writer.line("#pragma unroll {}", at_once);
+      writer.open("for (int step = 0; step < {}; ++step)", kTurns);
+      writer.line("const Index e = first + step * {} + lane * {};", kReduceLanes, form.width);
       writer.open("{}", condition);
-      emit_element(writer, row, "e", Taken::all);
+      emit_elements(writer, row, "e", Taken::all);
       writer.close();
       writer.close();
     };
     writer.open("if (left >= {})", kReduceBlock);
-    turns("");
+    emit_turns(only_loads ? kTurns : kTurns / form.width, "");
     writer.otherwise();
-    turns("if (e < end) ");
+    emit_turns(kTurns / form.width, "if (e < end) ");
     writer.close();
+  }
+
+  /// The results of blocks that `groups` of threads have taken: one reduction after the other, as they share memory.
+  void emit_folds(StageWriter& writer, LaneForm form, int groups) {
+    if (form.threads > kWarp) writer.line("__shared__ alignas(8) char lanes[{}];", 8 * kReduceLanes * groups);
+    for (size_t j = 0; j < reduces_.size(); ++j) {
+      const Reduction reduction(kernel_.program[reduces_[j]]);
+      std::string shared = "nullptr";
+      if (form.threads > kWarp) {
+        if (j > 0) writer.line("__syncthreads();");
+        shared = fmt::format("reinterpret_cast<{}*>(lanes) + threadIdx.x / {} * {}", reduction.shared_type(), form.threads, kReduceLanes);
+      }
+      writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
+      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
+                  writer.size(blocks_), j);
+    }
   }
 
   // ---- Columns -----------------------------------------------------------------------------------------

@@ -161,12 +161,6 @@ LaneForm array_form(const Kernel& kernel, const std::vector<Reg>& which, int64_t
   return count <= kReduceBlock ? kBlockForm : kBlocksForm;
 }
 
-std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form) {
-  if (form.threads <= kWarp) return "nullptr";
-  writer.line("__shared__ {} shared{}[{}];", reduction.shared_type(), j, reduction.shared_count(form));
-  return fmt::format("shared{}", j);
-}
-
 std::string over_array(StageWriter& writer, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form,
                        bool& has_shared) {
   if (form.threads > kWarp) {

@@ -88,8 +88,6 @@ void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const T
 /// kBlockForm, or kBlocksForm.
 LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& which, int64_t count);
 
-/// Declares what the `j`-th reduction of a stage shares among `form`'s threads, and gives its name ("nullptr" for a warp).
-std::string declare_shared(StageWriter& writer, const Reduction& reduction, size_t j, LaneForm form);
 /// Reduction::over_array() of one of several reductions, which share memory one after the other: any number of them may be.
 /// `has_shared`: whether that has been declared.
 std::string over_array(StageWriter& writer, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form,

@@ -1,6 +1,7 @@
 // Row kernels: a warp or a block of threads a row. Values that a later pass needs stay in registers where they fit; else
 // they are computed again from memory, which the caches hold.
 #include <algorithm>
+#include <utility>
 
 #include "backend/cuda/codegen/row_passes.h"
 
@@ -21,6 +22,8 @@ constexpr int kResidentThreads = 1024;
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxSharedPartials = 256;
+// A block of threads has 48 KB of shared memory: so much for the results of a row's blocks, and for folding.
+constexpr int64_t kSharedPartialBytes = 8 << 10, kSharedFoldBytes = 32 << 10;
 // Elements of a thread that are loaded before any is stored, and 32-bit registers for what waits to be stored.
 constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
 // How far ahead rows are asked for. Half and twice as much are as good on an H200; with four times as much, the cache begins
@@ -54,6 +57,7 @@ class RowsWriter {
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
+      declare_shared();
       emit_prefetch();
       const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
       if (words > 0 && words <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
@@ -279,7 +283,7 @@ class RowsWriter {
     if (blocks_ > 1) return emit_rounds(pass);
     for (Reg r : pass.reduces) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
     emit_turns(pass, "0", writer_.size(length_));
-    for (Reg r : pass.reduces) finish_reduce(r, emit_fold(r, form_.lanes, "0"));
+    for (Reg r : pass.reduces) finish_reduce(r, emit_fold(r, "0"));
   }
 
   /// A thread's elements among those from `first` to `end`.
@@ -349,14 +353,38 @@ class RowsWriter {
     writer_.line("const Index e = {} + turn * {} + {} * {};", first, form_.lanes.threads * form_.lanes.width, thread, form_.lanes.width);
   }
 
+  // ---- Folding -----------------------------------------------------------------------------------------
+
+  /// Whose accumulators are folded together: places are compared over the whole row.
+  LaneForm folded_lanes(const Reduction& reduction) const {
+    return reduction.finds_place() && blocks_ > 1 ? LaneForm{form_.threads(), 1} : form_.lanes;
+  }
+  int64_t shared_bytes(const Reduction& reduction) const {
+    const LaneForm lanes = folded_lanes(reduction);
+    if (lanes.threads <= kWarp) return 0;
+    const int64_t values = reduction.shared_count(lanes) * (form_.threads() / lanes.threads);
+    const int64_t value_bytes = reduction.finds_place() ? 16 : static_cast<int64_t>(size_of(reduction.partial_dtype()));
+    return ceil_div(values * value_bytes, 8) * 8;
+  }
+  /// Each reduction has memory of its own to be folded in, as far as there is any.
+  void declare_shared() {
+    for (Reg r : reduces(kernel_, graph::Level::row)) fold_bytes_ += shared_bytes(Reduction(kernel_.program[r]));
+    fold_bytes_ = std::min(fold_bytes_, kSharedFoldBytes);
+    if (fold_bytes_ > 0) writer_.line("__shared__ alignas(8) char shared[{}];", fold_bytes_);
+  }
+
   /// Statements for the result of accumulators a<r>; gives its name. `group` of the row's groups folds them.
-  std::string emit_fold(Reg r, LaneForm lanes, const std::string& group) {
+  std::string emit_fold(Reg r, const std::string& group) {
     const Reduction reduction(kernel_.program[r]);
+    const LaneForm lanes = folded_lanes(reduction);
     std::string shared = "nullptr";
-    if (lanes.threads > kWarp) {
-      const int groups = form_.threads() / lanes.threads;
-      writer_.line("__shared__ {} shared{}[{}];", reduction.shared_type(), r, reduction.shared_count(lanes) * groups);
-      shared = group == "0" ? fmt::format("shared{}", r) : fmt::format("shared{} + {} * {}", r, group, reduction.shared_count(lanes));
+    if (const int64_t bytes = shared_bytes(reduction); bytes > 0) {
+      if (fold_at_ + bytes > fold_bytes_) {
+        writer_.line("__syncthreads();");
+        fold_at_ = 0;
+      }
+      shared = fmt::format("reinterpret_cast<{}*>(shared + {})", reduction.shared_type(), std::exchange(fold_at_, fold_at_ + bytes));
+      if (group != "0") shared += fmt::format(" + {} * {}", group, reduction.shared_count(lanes));
     }
     writer_.line("const auto f{0} = {1};", r, reduction.fold(fmt::format("a{}", r), lanes, shared));
     return fmt::format("f{}", r);
@@ -370,10 +398,9 @@ class RowsWriter {
 
   /// A long row: the groups take its blocks in turn; the law over the blocks' results follows.
   void emit_rounds(const Pass& pass) {
-    const LaneForm whole{form_.threads(), 1};
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.finds_place()) writer_.line("{}", reduction.declare(fmt::format("a{}", r), whole));
+      if (reduction.finds_place()) writer_.line("{}", reduction.declare(fmt::format("a{}", r), folded_lanes(reduction)));
     }
     if (form_.keeps) writer_.line("#pragma unroll");
     writer_.open("for (int round = 0; round < {}; ++round)", form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
@@ -386,14 +413,14 @@ class RowsWriter {
     for (Reg r : by_law) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
     emit_turns(pass, "first", "end");
     for (Reg r : by_law) {
-      const std::string folded = emit_fold(r, form_.lanes, fmt::format("threadIdx.x / {}", form_.lanes.threads));
+      const std::string folded = emit_fold(r, fmt::format("threadIdx.x / {}", form_.lanes.threads));
       writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_), partials(r), folded);
     }
     writer_.line("__syncthreads();");
     writer_.close();
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.finds_place()) finish_reduce(r, emit_fold(r, whole, "0"));
+      if (reduction.finds_place()) finish_reduce(r, emit_fold(r, "0"));
       else finish_reduce(r, reduction.over_long_array(partials(r), writer_.size(blocks_)));
     }
   }
@@ -403,10 +430,12 @@ class RowsWriter {
   /// In shared memory if they are few, else in the scratch memory.
   void reserve_partials(KernelProgram& program) {
     partials_.resize(kernel_.program.size());
+    int64_t bytes = 0;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
       if (blocks_ <= 1 || reduction.finds_place()) continue;
-      if (blocks_ <= kMaxSharedPartials) {
+      bytes += kMaxSharedPartials * static_cast<int64_t>(size_of(reduction.partial_dtype()));
+      if (blocks_ <= kMaxSharedPartials && bytes <= kSharedPartialBytes) {
         partials_[r] = fmt::format("partial{}", r);
         writer_.line("__shared__ {} partial{}[{}];", type_of(reduction.partial_dtype()), r, kMaxSharedPartials);
       } else {
@@ -424,6 +453,7 @@ class RowsWriter {
   RowPasses passes_;
   RowForm form_;
   int pass_ = 0;
+  int64_t fold_bytes_ = 0, fold_at_ = 0;  // of shared memory: all there is, and what is next
   std::vector<bool> emitted_;
   std::vector<std::string> partials_;
   Position row_;
