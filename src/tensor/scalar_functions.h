@@ -122,28 +122,28 @@ TSL_FN float times(ExpF e, float weight) { return fused(weight * e.r, e.slope, w
 #endif
 TSL_FN float s_exp(float x) { return times(exp_f(x), 1.0f); }
 TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(x); }
-TSL_SHORT_UNARY(exp)
+TSL_SHORT_UNARY(s_exp)
 
 TSL_FN float s_expm1(float x) {
   double y = expm1_core(clamp(static_cast<double>(x), -40.0, 90.0));
   return copy_sign(static_cast<float>(y), x);
 }
 TSL_FN double s_expm1(double x) { return TSL_LIBM(expm1)(x); }
-TSL_SHORT_UNARY(expm1)
+TSL_SHORT_UNARY(s_expm1)
 
 TSL_FN float s_sinh(float x) {
   double y = expm1_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
   return copy_sign(static_cast<float>(0.5 * (y + y / (y + 1))), x);
 }
 TSL_FN double s_sinh(double x) { return TSL_LIBM(sinh)(x); }
-TSL_SHORT_UNARY(sinh)
+TSL_SHORT_UNARY(s_sinh)
 
 TSL_FN float s_cosh(float x) {
   double y = exp_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
   return static_cast<float>(0.5 * (y + 1 / y));
 }
 TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(x); }
-TSL_SHORT_UNARY(cosh)
+TSL_SHORT_UNARY(s_cosh)
 
 /// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so (native: two).
 TSL_FN float quotient(float n, float a, float b) {
@@ -171,7 +171,7 @@ TSL_FN float s_tanh(float x) {
   return copy_sign(quotient(above, 2.0f, above), x);
 }
 TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
-TSL_SHORT_UNARY(tanh)
+TSL_SHORT_UNARY(s_tanh)
 
 /// weight * sigmoid(x): weight / (1 + e^-|x|), times e^-|x| for negative x.
 TSL_FN float sigmoid_times(float x, float weight) {
@@ -183,14 +183,14 @@ TSL_FN double s_sigmoid(double x) {
   double e = TSL_LIBM(exp)(-magnitude(x));
   return select(x < 0, e, select(x != x, x, 1.0)) / (1 + e);
 }
-TSL_SHORT_UNARY(sigmoid)
+TSL_SHORT_UNARY(s_sigmoid)
 
 TSL_FN float s_silu(float x) {
   float y = sigmoid_times(x, clamp(x, -200.0f, 100.0f));
   return copy_sign(select(x > 100.0f, x, y), x);
 }
 TSL_FN double s_silu(double x) { return select(x < -800.0, -800.0, x) * s_sigmoid(x); }
-TSL_SHORT_UNARY(silu)
+TSL_SHORT_UNARY(s_silu)
 
 TSL_FN float s_softplus(float x) {
   double wide = x, size = magnitude(wide);
@@ -201,7 +201,7 @@ TSL_FN float s_softplus(float x) {
 TSL_FN double s_softplus(double x) {
   return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(-magnitude(x)));
 }
-TSL_SHORT_UNARY(softplus)
+TSL_SHORT_UNARY(s_softplus)
 
 // ---- Logarithms, powers and roots ----------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ TSL_FN float s_log(float x) {
   return select((x < 0) | (x != x), not_a_number<float>(), y);
 }
 TSL_FN double s_log(double x) { return TSL_LIBM(log)(x); }
-TSL_SHORT_UNARY(log)
+TSL_SHORT_UNARY(s_log)
 
 TSL_FN float s_log1p(float x) {
   double y = log1p_core(static_cast<double>(x));
@@ -239,7 +239,7 @@ TSL_FN float s_log1p(float x) {
   return select(x == 0, x, static_cast<float>(y));
 }
 TSL_FN double s_log1p(double x) { return TSL_LIBM(log1p)(x); }
-TSL_SHORT_UNARY(log1p)
+TSL_SHORT_UNARY(s_log1p)
 
 #if defined(__CUDACC__)
 TSL_FN float s_sqrt(float x) { return ::sqrtf(x); }
@@ -248,9 +248,9 @@ TSL_FN double s_sqrt(double x) { return ::sqrt(x); }
 TSL_FN float s_sqrt(float x) { return __builtin_sqrtf(x); }
 TSL_FN double s_sqrt(double x) { return __builtin_sqrt(x); }
 #endif
-TSL_SHORT_UNARY(sqrt)
+TSL_SHORT_UNARY(s_sqrt)
 template <class T> TSL_FN T s_rsqrt(T x) { return 1 / s_sqrt(x); }
-TSL_SHORT_UNARY(rsqrt)
+TSL_SHORT_UNARY(s_rsqrt)
 
 /// As in C99. Integers wrap around; a negative exponent gives the whole part of the result: 0, but for bases 1 and -1.
 TSL_FN float s_pow(float a, float b) {
@@ -282,7 +282,7 @@ template <class I> TSL_FN I s_pow(I a, I b) {
   }
   return static_cast<I>(result);
 }
-TSL_SHORT_BINARY(pow)
+TSL_SHORT_BINARY(s_pow)
 
 // ---- Trigonometric functions ---------------------------------------------------------------------------------
 
@@ -381,9 +381,9 @@ TSL_FN float s_tan(float x) { return select(x == 0, x, tan_of(reduce_any_angle(x
 TSL_FN double s_sin(double x) { return TSL_LIBM(sin)(x); }
 TSL_FN double s_cos(double x) { return TSL_LIBM(cos)(x); }
 TSL_FN double s_tan(double x) { return TSL_LIBM(tan)(x); }
-TSL_SHORT_UNARY(sin)
-TSL_SHORT_UNARY(cos)
-TSL_SHORT_UNARY(tan)
+TSL_SHORT_UNARY(s_sin)
+TSL_SHORT_UNARY(s_cos)
+TSL_SHORT_UNARY(s_tan)
 
 /// The angle of the point (x, y): turned by 0, pi/4 or pi/2 first, so that the tangent is at most tan(pi/8), where
 /// atan(t) = t + t^3 P(t^2); error 2^-40.2.
@@ -421,10 +421,10 @@ TSL_FN double s_atan2(double y, double x) { return TSL_LIBM(atan2)(y, x); }
 TSL_FN double s_atan(double x) { return TSL_LIBM(atan)(x); }
 TSL_FN double s_asin(double x) { return TSL_LIBM(asin)(x); }
 TSL_FN double s_acos(double x) { return TSL_LIBM(acos)(x); }
-TSL_SHORT_BINARY(atan2)
-TSL_SHORT_UNARY(atan)
-TSL_SHORT_UNARY(asin)
-TSL_SHORT_UNARY(acos)
+TSL_SHORT_BINARY(s_atan2)
+TSL_SHORT_UNARY(s_atan)
+TSL_SHORT_UNARY(s_asin)
+TSL_SHORT_UNARY(s_acos)
 
 // ---- The error function and gelu -----------------------------------------------------------------------------
 
@@ -470,7 +470,7 @@ TSL_FN float s_erf(float x) {
   return select(magnitude(x) < 0.9375f, near, copy_sign(far, x));
 }
 TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(x); }
-TSL_SHORT_UNARY(erf)
+TSL_SHORT_UNARY(s_erf)
 
 /// R of gelu: 1/2 + p(v), p(v) being less than 1/2 - q; its last coefficient is `constant` (see there).
 TSL_FN float gelu_ratio(float v, float constant) {
@@ -537,7 +537,7 @@ template <int E> TSL_FN Short<E> s_gelu(Short<E> element) {
   return narrow<Short<E>>(fused(-tail, as_float(bits_of(shifted) << 23), native_max(x, -0.0f)));
 }
 #else
-TSL_SHORT_UNARY(gelu)
+TSL_SHORT_UNARY(s_gelu)
 #endif
 
 /// x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3): the same as x/2 (1 + tanh(u)).
@@ -555,6 +555,6 @@ TSL_FN double s_gelu_tanh(double x) {
   e = e - e * (u2.low * copy_sign(1.0, u2.high));
   return clamp(x, -30.0, infinity<double>()) * select(x < 0, e, 1.0) / (1 + e);
 }
-TSL_SHORT_UNARY(gelu_tanh)
+TSL_SHORT_UNARY(s_gelu_tanh)
 
 }  // namespace tsl::math

@@ -211,13 +211,13 @@ template <class S> TSL_FN S narrow(float x) {
 
 /// Behind each body s_<name> for float: the same op for f16 and bf16.
 #define TSL_SHORT_UNARY(name) \
-  template <int E> TSL_FN Short<E> s_##name(Short<E> x) { return narrow<Short<E>>(s_##name(widen(x))); }
+  template <int E> TSL_FN Short<E> name(Short<E> x) { return narrow<Short<E>>(name(widen(x))); }
 #define TSL_SHORT_BINARY(name) \
-  template <int E> TSL_FN Short<E> s_##name(Short<E> a, Short<E> b) { return narrow<Short<E>>(s_##name(widen(a), widen(b))); }
+  template <int E> TSL_FN Short<E> name(Short<E> a, Short<E> b) { return narrow<Short<E>>(name(widen(a), widen(b))); }
 #define TSL_SHORT_PREDICATE(name) \
-  template <int E> TSL_FN bool s_##name(Short<E> x) { return s_##name(widen(x)); }
+  template <int E> TSL_FN bool name(Short<E> x) { return name(widen(x)); }
 #define TSL_SHORT_COMPARE(name) \
-  template <int E> TSL_FN bool s_##name(Short<E> a, Short<E> b) { return s_##name(widen(a), widen(b)); }
+  template <int E> TSL_FN bool name(Short<E> a, Short<E> b) { return name(widen(a), widen(b)); }
 
 // ---- Kinds of types ------------------------------------------------------------------------------------------
 
@@ -270,51 +270,51 @@ template <class T> TSL_FN T s_neg(T x) {
   if constexpr (kIsFloat<T>) return -x;
   else return static_cast<T>(0 - static_cast<Unsigned<T>>(x));
 }
-TSL_SHORT_UNARY(neg)
+TSL_SHORT_UNARY(s_neg)
 
 template <class T> TSL_FN T s_abs(T x) {
   if constexpr (kIsFloat<T>) return magnitude(x);
   else return select(x < T(0), s_neg(x), x);
 }
-TSL_SHORT_UNARY(abs)
+TSL_SHORT_UNARY(s_abs)
 
 template <class T> TSL_FN T s_sign(T x) { return select(x > T(0), T(1), select(x < T(0), static_cast<T>(-1), x)); }
-TSL_SHORT_UNARY(sign)
+TSL_SHORT_UNARY(s_sign)
 
 template <class T> TSL_FN T s_relu(T x) { return select(x <= T(0), T(0), x); }
-TSL_SHORT_UNARY(relu)
+TSL_SHORT_UNARY(s_relu)
 
 template <class T> TSL_FN T s_add(T a, T b) {
   if constexpr (kIsFloat<T>) return a + b;
   else if constexpr (kIsBool<T>) return a | b;
   else return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
 }
-TSL_SHORT_BINARY(add)
+TSL_SHORT_BINARY(s_add)
 
 template <class T> TSL_FN T s_sub(T a, T b) {
   if constexpr (kIsFloat<T>) return a - b;
   else return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
 }
-TSL_SHORT_BINARY(sub)
+TSL_SHORT_BINARY(s_sub)
 
 template <class T> TSL_FN T s_mul(T a, T b) {
   if constexpr (kIsFloat<T>) return a * b;
   else if constexpr (kIsBool<T>) return a & b;
   else return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
 }
-TSL_SHORT_BINARY(mul)
+TSL_SHORT_BINARY(s_mul)
 
 template <class T> TSL_FN T s_square(T x) { return s_mul(x, x); }
-TSL_SHORT_UNARY(square)
+TSL_SHORT_UNARY(s_square)
 
 template <class T> TSL_FN T s_div(T a, T b) { return a / b; }
-TSL_SHORT_BINARY(div)
+TSL_SHORT_BINARY(s_div)
 
 // Of equal operands (0 and -0) the first; of two NaNs too.
 template <class T> TSL_FN T s_maximum(T a, T b) { return select((a >= b) | (a != a), a, b); }
 template <class T> TSL_FN T s_minimum(T a, T b) { return select((a <= b) | (a != a), a, b); }
-TSL_SHORT_BINARY(maximum)
-TSL_SHORT_BINARY(minimum)
+TSL_SHORT_BINARY(s_maximum)
+TSL_SHORT_BINARY(s_minimum)
 
 // ---- Rounding: integers stay ---------------------------------------------------------------------------------
 
@@ -347,10 +347,10 @@ template <class T> TSL_FN T s_trunc(T x) {
   if constexpr (kIsFloat<T>) return copy_sign(s_floor(magnitude(x)), x);
   else return x;
 }
-TSL_SHORT_UNARY(round)
-TSL_SHORT_UNARY(floor)
-TSL_SHORT_UNARY(ceil)
-TSL_SHORT_UNARY(trunc)
+TSL_SHORT_UNARY(s_round)
+TSL_SHORT_UNARY(s_floor)
+TSL_SHORT_UNARY(s_ceil)
+TSL_SHORT_UNARY(s_trunc)
 
 // ---- Questions and comparisons -------------------------------------------------------------------------------
 
@@ -358,10 +358,10 @@ template <class T> TSL_FN bool s_isnan(T x) { return x != x; }
 template <class T> TSL_FN bool s_isinf(T x) { return magnitude(x) == infinity<T>(); }
 template <class T> TSL_FN bool s_isfinite(T x) { return magnitude(x) < infinity<T>(); }
 template <class T> TSL_FN bool s_logical_not(T x) { return x == T(0); }
-TSL_SHORT_PREDICATE(isnan)
-TSL_SHORT_PREDICATE(isinf)
-TSL_SHORT_PREDICATE(isfinite)
-TSL_SHORT_PREDICATE(logical_not)
+TSL_SHORT_PREDICATE(s_isnan)
+TSL_SHORT_PREDICATE(s_isinf)
+TSL_SHORT_PREDICATE(s_isfinite)
+TSL_SHORT_PREDICATE(s_logical_not)
 
 template <class T> TSL_FN bool s_eq(T a, T b) { return a == b; }
 template <class T> TSL_FN bool s_ne(T a, T b) { return a != b; }
@@ -369,12 +369,12 @@ template <class T> TSL_FN bool s_lt(T a, T b) { return a < b; }
 template <class T> TSL_FN bool s_le(T a, T b) { return a <= b; }
 template <class T> TSL_FN bool s_gt(T a, T b) { return a > b; }
 template <class T> TSL_FN bool s_ge(T a, T b) { return a >= b; }
-TSL_SHORT_COMPARE(eq)
-TSL_SHORT_COMPARE(ne)
-TSL_SHORT_COMPARE(lt)
-TSL_SHORT_COMPARE(le)
-TSL_SHORT_COMPARE(gt)
-TSL_SHORT_COMPARE(ge)
+TSL_SHORT_COMPARE(s_eq)
+TSL_SHORT_COMPARE(s_ne)
+TSL_SHORT_COMPARE(s_lt)
+TSL_SHORT_COMPARE(s_le)
+TSL_SHORT_COMPARE(s_gt)
+TSL_SHORT_COMPARE(s_ge)
 
 template <class T> TSL_FN T s_where(bool c, T a, T b) { return c ? a : b; }
 
@@ -448,7 +448,7 @@ template <class T> TSL_FN T s_mod(T a, T b) {
     return static_cast<T>(rest + select((rest != 0) & ((rest < 0) != (b < 0)), b, T(0)));
   }
 }
-TSL_SHORT_BINARY(floordiv)
-TSL_SHORT_BINARY(mod)
+TSL_SHORT_BINARY(s_floordiv)
+TSL_SHORT_BINARY(s_mod)
 
 }  // namespace tsl::math

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "backend/cuda/codegen/stage.h"
-#include "backend/cuda/prelude.h"
 #include "gpu.h"
 #include "graph/build.h"
 #include "graph/plan.h"
@@ -52,8 +51,9 @@ void check_compiles(const std::vector<Stage>& stages) {
   if (!nvrtc) TSL_SKIP(why);
   std::map<std::string, KernelSource> sources;
   for (const Stage& stage : stages) sources[stage.name()] = {stage.name(), stage.source()};
-  cuda::Program program{prelude(), {}};
-  for (const auto& [name, source] : sources) program.kernels.push_back(&source);
+  std::vector<const KernelSource*> kernels;
+  for (const auto& [name, source] : sources) kernels.push_back(&source);
+  const cuda::Program program = program_of(std::move(kernels));
   CHECK_NOTHROW(nvrtc->compile(program, "sm_80", fast_options(*nvrtc)));
   CHECK_NOTHROW(nvrtc->compile(program, "sm_90"));
 }

@@ -1,6 +1,7 @@
 // Compiling kernels, which needs NVRTC but no GPU.
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <fstream>
 
 #include "backend/cuda/kernel_cache.h"
@@ -57,13 +58,42 @@ TEST_CASE("the scalar bodies and the helpers compile for every type of element")
       const std::string name = fmt::format("k_{}_{}", type, count);
       sources.push_back({name, helpers_kernel(name, type, count)});
     }
-    Program program{prelude(), {}};
-    for (const KernelSource& source : sources) program.kernels.push_back(&source);
-    const Cubin cubin = nvrtc->compile(program, arch, kernel_options(portable));
+    std::vector<const KernelSource*> kernels;
+    for (const KernelSource& source : sources) kernels.push_back(&source);
+    const Cubin cubin = nvrtc->compile(program_of(std::move(kernels)), arch, kernel_options(portable));
     CHECK(is_elf(cubin));
     const std::string text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
     for (const KernelSource& source : sources) CHECK(text.find(source.name) != std::string::npos);
   }
+}
+
+std::string prelude_of(std::string_view source) { return prelude_for({&source, 1}); }
+
+TEST_CASE("kernels come after what they use of the prelude") {
+  const std::string all = prelude_of(prelude());
+  CHECK(std::count(all.begin(), all.end(), '{') == std::count(prelude().begin(), prelude().end(), '{'));
+  const std::string few = prelude_of("y[i] = s_add(x[i], y[i]);");
+  CHECK(few.size() < prelude().size() / 8);
+  CHECK(few.find("TSL_SHORT_BINARY(s_add)") != std::string::npos);  // an overload
+  CHECK(few.find("using namespace tsl::math;") != std::string::npos);
+  CHECK(few.find("s_gelu") == std::string::npos);
+  CHECK(few.find("struct Lanes") == std::string::npos);
+  CHECK(prelude_of("s_gelu").find("s_gelu_tanh") == std::string::npos);  // whole names
+  CHECK(prelude_of("kReduceBlock").find("constexpr int kReduceLanes = 128, kReduceBlock") != std::string::npos);
+  CHECK(prelude_of("kIsFloat").find("kIsFloat<double> = true") != std::string::npos);
+  CHECK(prelude_of("native_min").find("native_max") != std::string::npos);  // between the same #if and #endif
+}
+
+TEST_CASE("whatever a kernel uses of the prelude, it gets what that needs") {
+  TSL_NEEDS_NVRTC();
+  std::set<std::string> texts;
+  for (size_t at = 0, end = 0; at < prelude().size(); at = end + 1) {
+    end = std::min(prelude().find_first_of(" \n*&(){}[]<>,;:=+-/.?!", at), prelude().size());
+    texts.insert(prelude_of(prelude().substr(at, end - at)));
+  }
+  CHECK(texts.size() > 200);
+  const KernelSource kernel{"k", "extern \"C\" __global__ void k() {}"};
+  for (const std::string& text : texts) CHECK_NOTHROW(nvrtc->compile({text, {&kernel}}, "sm_90", fast_options(*nvrtc)));
 }
 
 TEST_CASE("a kernel compiles alone, to the same bytes each time") {
@@ -83,7 +113,7 @@ TEST_CASE("an error shows the log and the lines it names") {
   const KernelSource good{"k_good", "extern \"C\" __global__ void k_good(int* x) { *x = 1; }"};
   const KernelSource bad{"k_bad", "extern \"C\" __global__ void k_bad(int* x) {\n  *x = no_such_name;\n}"};
   try {
-    nvrtc->compile(Program{prelude(), {&good, &bad}}, "sm_90");
+    nvrtc->compile(program_of({&good, &bad}), "sm_90");
     FAIL("it compiled");
   } catch (const Failure& failure) {
     CHECK(failure.error().kind == ErrorKind::device);

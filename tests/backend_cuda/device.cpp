@@ -9,7 +9,6 @@
 
 #include "backend/cuda/kernel_cache.h"
 #include "backend/cuda/memory.h"
-#include "backend/cuda/prelude.h"
 #include "gpu.h"
 #include "tensor/elements.h"
 
@@ -209,7 +208,7 @@ TEST_CASE("kernels that were compiled and stored without a device are found", "[
   const KernelSource sources[] = {kScale, {"k_one", "extern \"C\" __global__ void k_one(int* to) { *to = 1; }"}};
   const Digester keys = keys_for(gpu.arch(), nvrtc.version());
   const Digest digests[] = {key_of(keys, sources[0]), key_of(keys, sources[1])};
-  store_unit(DiskCache(folder.path), digests, nvrtc.compile(Program{prelude(), {&sources[0], &sources[1]}}, gpu.arch()));
+  store_unit(DiskCache(folder.path), digests, nvrtc.compile(program_of({&sources[0], &sources[1]}), gpu.arch()));
   KernelCache cache(gpu, DiskCache(folder.path));
   cache.get_many(sources);
   CHECK(cache.stats().from_disk == 2);

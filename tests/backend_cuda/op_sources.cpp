@@ -5,7 +5,6 @@
 #include <set>
 
 #include "backend/cuda/codegen/op.h"
-#include "backend/cuda/prelude.h"
 #include "gpu.h"
 #include "graph/plan.h"
 #include "op_graphs.h"
@@ -70,8 +69,9 @@ class Corpus {
     std::string why;
     const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
     if (!nvrtc) TSL_SKIP(why);
-    cuda::Program program{prelude(), {}};
-    for (const auto& [name, source] : sources_) program.kernels.push_back(&source);
+    std::vector<const KernelSource*> kernels;
+    for (const auto& [name, source] : sources_) kernels.push_back(&source);
+    const cuda::Program program = program_of(std::move(kernels));
     std::vector<std::future<Cubin>> cubins;
     const auto start = [&](const char* arch, const std::vector<std::string>& options) {
       cubins.push_back(std::async(std::launch::async, [&nvrtc, &program, arch, options] { return nvrtc->compile(program, arch, options); }));

@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #include "backend/cuda/kernel_cache.h"
-#include "backend/cuda/prelude.h"
 #include "backend_cuda/gpu.h"
 #include "base/error.h"
 #include "catch.h"
@@ -146,15 +145,15 @@ std::vector<const KernelSource*> representatives(const std::vector<KernelSource>
 // ---- Compiling ----
 
 /// Neighbours stay together: what one program of the corpus needs, it finds in few cubins.
-std::vector<cuda::Program> programs_of(const std::vector<const KernelSource*>& kernels) {
-  std::vector<cuda::Program> programs;
+std::vector<std::vector<const KernelSource*>> divide(const std::vector<const KernelSource*>& kernels) {
+  std::vector<std::vector<const KernelSource*>> programs;
   std::unordered_set<std::string_view> names;  // in the last program: they must differ
   for (const KernelSource* kernel : kernels) {
-    if (programs.empty() || programs.back().kernels.size() == kKernelsPerProgram || !names.insert(kernel->name).second) {
-      programs.push_back({cuda::prelude(), {}});
+    if (programs.empty() || programs.back().size() == kKernelsPerProgram || !names.insert(kernel->name).second) {
+      programs.emplace_back();
       names = {kernel->name};
     }
-    programs.back().kernels.push_back(kernel);
+    programs.back().push_back(kernel);
   }
   return programs;
 }
@@ -209,10 +208,11 @@ std::string in_processes(size_t count, const std::function<std::string(size_t)>&
 /// Gives the compiler's complaints.
 std::string compile(const std::vector<const KernelSource*>& kernels, const std::string& arch, const std::vector<std::string>& options,
                     const std::function<void(const cuda::Program&, cuda::Cubin)>& keep) {
-  const std::vector<cuda::Program> programs = programs_of(kernels);
+  const std::vector<std::vector<const KernelSource*>> programs = divide(kernels);
   return in_processes(programs.size(), [&](size_t i) -> std::string {
     try {
-      keep(programs[i], cuda::Nvrtc().compile(programs[i], arch, options));
+      const cuda::Program program = cuda::program_of(programs[i]);
+      keep(program, cuda::Nvrtc().compile(program, arch, options));
       return "";
     } catch (const Failure& failure) {
       return failure.what() + std::string("\n");

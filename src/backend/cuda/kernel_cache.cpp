@@ -128,7 +128,7 @@ void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cu
 
 Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,
                    std::span<const std::string> options) {
-  return nvrtc.compile(Program{prelude(), {&kernel}}, arch, options);
+  return nvrtc.compile(program_of({&kernel}), arch, options);
 }
 
 // Opening a program takes NVRTC some 60 ms, one program after the other; a kernel takes 10 to 30 ms more, side by side.
@@ -287,9 +287,9 @@ void KernelCache::compile(std::span<const Wanted> wanted) {
 }
 
 Cubin KernelCache::compile_unit(const Unit& unit) const {
-  Program program{prelude(), {}};
-  for (const Wanted& wanted : unit) program.kernels.push_back(wanted.kernel);
-  return nvrtc_->compile(program, device_.arch(), options_);
+  std::vector<const KernelSource*> kernels;
+  for (const Wanted& wanted : unit) kernels.push_back(wanted.kernel);
+  return nvrtc_->compile(program_of(std::move(kernels)), device_.arch(), options_);
 }
 
 void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "backend/cuda/prelude.h"
 #include "base/error.h"
 
 namespace tsl::cuda {
@@ -62,6 +63,12 @@ class Handle {
 };
 
 }  // namespace
+
+Program program_of(std::vector<const KernelSource*> kernels) {
+  std::vector<std::string_view> sources;
+  for (const KernelSource* kernel : kernels) sources.push_back(kernel->source);
+  return {prelude_for(sources), std::move(kernels)};
+}
 
 std::string assemble(const Program& program) {
   std::string text = "#line 1 \"prelude\"\n";

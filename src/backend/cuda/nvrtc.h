@@ -26,7 +26,7 @@ namespace tsl::cuda {
   X(nvrtcGetCUBINSize)          \
   X(nvrtcGetCUBIN)
 
-/// A kernel as the code generator writes it. `source`, after the prelude, defines `extern "C" __global__` `name`, a
+/// A kernel as the code generator writes it. `source`, after what it uses of the prelude, defines `extern "C" __global__` `name`, a
 /// name of its own. It is compiled inside a namespace of its own, with others, so what else it defines may have any
 /// name, and its macros (which it should #undef) may not differ from theirs.
 struct KernelSource {
@@ -37,9 +37,11 @@ struct KernelSource {
 
 /// What is compiled at once. Line numbers in messages are those of a kernel's own source, or the prelude's.
 struct Program {
-  std::string_view prelude;
+  std::string prelude;
   std::vector<const KernelSource*> kernels;
 };
+/// After what these kernels use of the prelude.
+Program program_of(std::vector<const KernelSource*> kernels);
 
 using Cubin = std::vector<std::byte>;
 
