@@ -18,6 +18,7 @@ uint64_t hash_of(const Node& node) {
   const Attrs& attrs = node.attrs;
   uint64_t h = static_cast<uint64_t>(node.op);
   h = mix(h, static_cast<uint64_t>(attrs.dtype) * 2 + attrs.flag);
+  if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
   for (int64_t i : attrs.ints) h = mix(h, static_cast<uint64_t>(i));
   for (const Dim& d : attrs.dims) h = mix(h, static_cast<uint64_t>(d.hint()));
   for (const Arg& arg : node.args) {
@@ -34,7 +35,8 @@ bool same_arg(const Arg& a, const Arg& b) {
 }
 
 bool same_call(const Node& a, const Node& b) {
-  return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) && a.attrs == b.attrs;
+  return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) && a.attrs == b.attrs &&
+         a.epilogue == b.epilogue;
 }
 
 std::string dump_layout(const Layout& layout, const Shape& shape) {
@@ -83,6 +85,13 @@ NodeId Graph::add(Node&& node) {
   return size() - 1;
 }
 
+std::string name_of(const Node& node) {
+  std::string name(node.def().name);
+  if (node.epilogue.bias) name += "_add";
+  if (node.epilogue.activation != Op::copy) name.append("_").append(op_def(node.epilogue.activation).name);
+  return name;
+}
+
 std::string dump(const Graph& graph, const SourceMap* sources) {
   std::string text;
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -96,7 +105,7 @@ std::string dump(const Graph& graph, const SourceMap* sources) {
       else args += fmt::format("{}", arg.scalar.as_integer());
     }
     if (!node.is_input && !node.attrs.ints.empty()) args += fmt::format(", [{}]", fmt::join(node.attrs.ints, ","));
-    text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : node.def().name, args,
+    text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : name_of(node), args,
                         name_of(node.dtype), to_string(node.shape));
     if (sources && node.span.valid()) text += fmt::format("  # {}", sources->place(node.span));
     text += '\n';
@@ -118,7 +127,8 @@ void verify(const Graph& graph) {
     if (node.is_input) continue;
     if (node.def().op_class == OpClass::view) broken(id, "views are layouts, not nodes");
     if (node.def().op_class == OpClass::transfer) broken(id, "a graph has one device");
-    if (node.def().arity >= 0 && node.def().arity != static_cast<int>(node.args.size())) broken(id, "wrong arity");
+    const int operands = static_cast<int>(node.args.size()) - node.epilogue.bias;
+    if (node.def().arity >= 0 && node.def().arity != operands) broken(id, "wrong arity");
     for (const Arg& arg : node.args) {
       if (!arg.is_tensor()) continue;
       if (arg.node >= id) broken(id, "an operand is defined after its use");

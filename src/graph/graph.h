@@ -25,10 +25,18 @@ struct Arg {
   bool is_tensor() const { return node != kNoNode; }
 };
 
+/// What a product does with its sums before it rounds them, where numerics are fast: see absorb_epilogues().
+struct Epilogue {
+  bool bias = false;                // the node's last operand, of one axis, is added along the result's last axis
+  Op activation = Op::copy;         // then applied: relu, gelu_tanh, or nothing
+  friend bool operator==(const Epilogue&, const Epilogue&) = default;
+};
+
 struct Node {
   bool is_input = false;
   Op op = Op::copy;
   Attrs attrs;
+  Epilogue epilogue;                // of a matmul
   std::vector<Arg> args;
   DType dtype = DType::f32;
   Shape shape;
@@ -72,6 +80,9 @@ class Graph {
   std::vector<NodeId> inputs_;
   std::unordered_multimap<uint64_t, NodeId> index_;  // hash-consing
 };
+
+/// "exp"; of a product with an epilogue "matmul_add_relu".
+std::string name_of(const Node& node);
 
 /// The graph as text, one line a node, with source places: what `--log graph` prints.
 std::string dump(const Graph& graph, const SourceMap* sources);

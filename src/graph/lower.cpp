@@ -395,7 +395,7 @@ class Lowering {
     kernel.kind = Template::op;
     kernel.op_node = id;
     kernel.nodes = {id};
-    kernel.name = graph_[id].def().name;
+    kernel.name = name_of(graph_[id]);
     for (const Arg& arg : graph_[id].args) {
       if (arg.is_tensor()) kernel.buffers.push_back(static_cast<uint32_t>(buffer_of_[arg.node]));
     }

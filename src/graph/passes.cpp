@@ -167,6 +167,70 @@ void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   copier.replace(id, map_rows(Op::add, {row(total), row(shift)}, node.dtype));
 }
 
+/// Who reads a node.
+struct Uses {
+  uint32_t count = 0;        // outputs are readers, too
+  bool in_kernels = false;   // that make their elements of its elements
+};
+
+std::vector<Uses> uses_of(const Graph& graph) {
+  std::vector<Uses> uses(graph.size());
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    for (const Arg& arg : graph[id].args) {
+      if (!arg.is_tensor()) continue;
+      const OpClass reader = graph[id].def().op_class;
+      ++uses[arg.node].count;
+      uses[arg.node].in_kernels |= reader == OpClass::elementwise || reader == OpClass::reduction;
+    }
+  }
+  for (const Output& out : graph.outputs) ++uses[out.node].count;
+  return uses;
+}
+
+/// Whether an operand of `sum` is one vector of `length` elements along the last axis, everywhere else the same.
+bool is_bias(const Graph& graph, const Node& sum, const Arg& arg, Dim length) {
+  const int last = sum.shape.rank() - 1;
+  if (!arg.is_tensor() || graph[arg.node].dtype != sum.dtype || last < 0 || sum.shape[last].hint() != length.hint()) return false;
+  for (int i = 0; i <= last; ++i) {
+    if (sum.shape[i].hint() != 1 && arg.layout.strides[i].hint() != (i == last)) return false;
+  }
+  return true;
+}
+
+bool sums_in_f32(DType dtype) { return is_float(dtype) && accumulator_of(dtype) == DType::f32; }
+
+/// The product with an epilogue that node `id` is the last op of, if it is that.
+std::optional<Node> with_epilogue(const Graph& graph, const std::vector<Uses>& uses, NodeId id) {
+  const auto is_own = [&](const Arg& arg) { return arg.is_tensor() && uses[arg.node].count == 1 && reads_all_in_order(graph, arg); };
+  const auto is_product = [&](const Arg& arg) {
+    return is_own(arg) && graph[arg.node].op == Op::matmul && sums_in_f32(graph[arg.node].dtype);
+  };
+  const auto columns_of = [&](const Arg& product) { return graph[product.node].shape[graph[product.node].shape.rank() - 1]; };
+  if (uses[id].in_kernels) return {};
+  const Node* end = &graph[id];
+  const Arg *product = nullptr, *bias = nullptr;
+  Epilogue epilogue;
+  if (end->op == Op::relu || end->op == Op::gelu_tanh) {
+    epilogue.activation = end->op;
+    product = &end->args[0];
+    if (!is_own(*product)) return {};
+    end = &graph[product->node];
+  }
+  for (size_t i = 0; i < 2 && end->op == Op::add && !epilogue.bias; ++i) {
+    product = &end->args[i];
+    bias = &end->args[1 - i];
+    epilogue.bias = is_product(*product) && is_bias(graph, *end, *bias, columns_of(*product));
+  }
+  if (epilogue == Epilogue() || !is_product(*product) || (bias && !epilogue.bias)) return {};
+  Node node = graph[product->node];
+  node.epilogue = epilogue;
+  if (bias) {
+    node.args.push_back(*bias);
+    node.args.back().layout = {{columns_of(*product)}, {1}, bias->layout.offset};
+  }
+  return node;
+}
+
 bool has_tensor_operand(const std::vector<Arg>& args) {
   for (const Arg& arg : args) {
     if (arg.is_tensor()) return true;
@@ -284,6 +348,23 @@ Graph simplify(Graph graph) {
     copier.keep(id, std::move(node));
   }
   return dead_code(copier.finish());
+}
+
+Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_epilogue) {
+  const std::vector<Uses> uses = uses_of(graph);
+  Copier copier(graph);
+  bool changes = false;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    std::optional<Node> product = with_epilogue(graph, uses, id);
+    if (product && has_epilogue(*product)) {
+      copier.keep(id, std::move(*product));
+      changes = true;
+    } else {
+      copier.keep(id);
+    }
+  }
+  if (!changes) return graph;
+  return dead_code(copier.finish());  // without what was absorbed
 }
 
 }  // namespace tsl::graph

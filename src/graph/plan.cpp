@@ -352,7 +352,7 @@ void log_fusion(const CompileLog& log, const Plan& plan, const Fusion& fusion) {
     const char* kind = group.is_op ? "op" : group.rows_stay ? "row" : group.has_reduction ? "reduce" : "pointwise";
     text += fmt::format("  {} {}:", kind, to_string(group.loops));
     for (NodeId id : group.nodes) {
-      text += fmt::format(" {}", plan.graph[id].def().name);
+      text += fmt::format(" {}", name_of(plan.graph[id]));
       if (log.sources && plan.graph[id].span.valid()) text += fmt::format("({})", log.sources->place(plan.graph[id].span));
     }
     text += '\n';
@@ -395,7 +395,7 @@ std::string dump(const Plan& plan, const SourceMap*) {
   return text;
 }
 
-Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log) {
+Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log, Backend* backend) {
   verify_in_debug(graph);
   if (log && log->graph) log_lines(log, "[graph]\n" + dump(graph, log->sources));
   graph = dead_code(std::move(graph), [&](const Node& node) {
@@ -408,6 +408,10 @@ Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log) {
   verify_in_debug(graph);
   graph = simplify(std::move(graph));
   verify_in_debug(graph);
+  if (options.fast && backend) {
+    graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return backend->has_epilogue(product); });
+    verify_in_debug(graph);
+  }
   Plan plan;
   plan.options = options;
   plan.graph = std::move(graph);

@@ -63,8 +63,11 @@ struct CompileLog {
   void* context = nullptr;
 };
 
-/// The passes, in a sentence: dead code → spell out → simplify → fuse → lower → plan.
-Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr);
+class Backend;
+
+/// The passes, in a sentence: dead code → spell out → simplify → absorb epilogues → fuse → lower → plan. `backend`, if given, is
+/// the one that will prepare the plan, and is asked what it can do beyond what every backend can.
+Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr, Backend* backend = nullptr);
 
 /// An error that only the elements' values could show, found while a plan ran.
 struct RunError {
@@ -109,6 +112,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual Allocator& allocator() = 0;
   virtual std::unique_ptr<Executable> prepare(Plan plan) = 0;
+  /// Whether it computes `product`, a matmul with an epilogue, in one go.
+  virtual bool has_epilogue([[maybe_unused]] const Node& product) { return false; }
   /// A tensor in host memory, moved to the device: the same one if the device is the host.
   virtual Tensor to_device(const Tensor& host) { return host; }
   /// A tensor of the device in host memory, after all that was launched; its layout may be another.

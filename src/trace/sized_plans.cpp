@@ -69,7 +69,7 @@ graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   }
   Entry entry;
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
-  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), options_, log_));
+  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), options_, log_, &backend));
   if (entries_.size() == kMaxSizes) entries_.pop_back();
   entries_.insert(entries_.begin(), std::move(entry));
   return *entries_.front().plan;

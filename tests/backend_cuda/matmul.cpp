@@ -54,11 +54,14 @@ struct Fixture {
     return storage;
   }
 
-  /// The result's memory, filled with -1 where the product writes nothing.
-  std::vector<std::byte> run(const Product& product, const Matrix& a, const Matrix& b, size_t c_count) {
+  /// The result's memory, filled with -1 where the product writes nothing. The bias lies behind one more element.
+  std::vector<std::byte> run(const Product& product, const Matrix& a, const Matrix& b, size_t c_count,
+                             const std::vector<double>& bias = {0}) {
+    const Ref<Storage> to_add = upload(encode(bias, product.dtype));
     const Ref<Storage> from_a = upload(encode(a.values, product.dtype)), from_b = upload(encode(b.values, product.dtype));
     const Ref<Storage> to = upload(encode(std::vector<double>(c_count, -1), product.dtype));
-    matmul.run(product, address_of(from_a->data()), address_of(from_b->data()), address_of(to->data()));
+    matmul.run(product, address_of(from_a->data()), address_of(from_b->data()), address_of(to->data()),
+               address_of(to_add->data()) + size_of(product.dtype));
     std::vector<std::byte> bytes(c_count * size_of(product.dtype));
     gpu.copy_to_host(bytes.data(), address_of(to->data()), bytes.size());
     return bytes;
@@ -78,13 +81,20 @@ void compare(Fixture& fixture, Product product, bool transpose_a, bool transpose
   product.c.leading = product.n + padding;
   product.c.batch_stride = product.m * product.c.leading;
   const auto count = static_cast<size_t>(product.batch * product.c.batch_stride);
-  const std::vector<std::byte> bytes = fixture.run(product, a, b, count);
+  std::vector<double> bias(static_cast<size_t>(product.n) + 1);
+  for (double& value : bias) value = static_cast<double>(random() % 7) - 3;
+  const std::vector<std::byte> bytes = fixture.run(product, a, b, count, bias);
+  const auto finished = [&](double sum, int64_t column) {
+    if (product.epilogue.bias) sum += bias[static_cast<size_t>(column) + 1];
+    return product.epilogue.activation == Op::relu ? std::max(sum, 0.0) : sum;
+  };
   size_t wrong = 0;
   for (int64_t i = 0; i < product.batch; ++i) {
     for (int64_t row = 0; row < product.m; ++row) {
       for (int64_t column = 0; column < product.c.leading; ++column) {
         double expected = column < product.n ? 0 : -1;
         for (int64_t k = 0; k < product.k && column < product.n; ++k) expected += a.at(i, row, k) * b.at(i, k, column);
+        if (column < product.n) expected = finished(expected, column);
         wrong += element(bytes, product.dtype, i * product.c.batch_stride + row * product.c.leading + column) != expected;
       }
     }
@@ -92,7 +102,7 @@ void compare(Fixture& fixture, Product product, bool transpose_a, bool transpose
   INFO(name_of(product.dtype) << " " << product.m << "x" << product.k << " @ " << product.k << "x" << product.n << ", batch "
        << product.batch << ", transposed " << transpose_a << transpose_b << ", padding " << padding);
   CHECK(wrong == 0);
-  CHECK(fixture.run(product, a, b, count) == bytes);
+  CHECK(fixture.run(product, a, b, count, bias) == bytes);
 }
 
 }  // namespace
@@ -117,6 +127,27 @@ TEST_CASE("products equal the naive ones, in every type and layout", "[cuda]") {
     }
   }
   CHECK_FALSE(fixture.matmul.version().empty());
+}
+
+TEST_CASE("epilogues add a bias, wherever it lies, and apply relu", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Fixture fixture;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const graph::Epilogue& epilogue : {graph::Epilogue{true}, graph::Epilogue{true, Op::relu}, graph::Epilogue{false, Op::relu}}) {
+      Product product;
+      product.dtype = dtype;
+      product.epilogue = epilogue;
+      product.m = 17, product.n = 9, product.k = 27;
+      compare(fixture, product, false, false, 0, false);
+      compare(fixture, product, true, true, 1, false);
+      product.m = 64, product.n = 32, product.k = 16, product.batch = 3;
+      compare(fixture, product, false, true, 8, true);
+      product.a.leading = product.b.leading = product.c.leading = 64;
+      CHECK(fixture.matmul.has_epilogue(product));
+      product.k = 0;
+      CHECK_FALSE(fixture.matmul.has_epilogue(product));
+    }
+  }
 }
 
 TEST_CASE("a sum of nothing is zero, and an empty product is nothing", "[cuda]") {

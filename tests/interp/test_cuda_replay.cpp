@@ -92,6 +92,68 @@ print(counters().graph_launches - before.graph_launches)
 )") == "0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0\n1\n");
 }
 
+TEST_CASE("fast numerics: bias and activation are part of a product, one kernel", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  // Op by op, a product, its sum with a bias and what is made of that are rounded one after the other, each by half an ulp of a
+  // number no greater than the magnitude below; as one, once. The sums themselves are exact in f32, in any order. So 2 ulp are
+  // the bound, and as many more are left for two ways to compute gelu_tanh.
+  CHECK(session.output(R"(
+fn plain(a, w, b) = a @ w + b
+fn rectified(a, w, b) = relu(a @ w + b)
+fn smooth(a, w, b) = gelu_tanh(a @ w + b)
+@compile(numerics: "fast")
+fn fast_plain(a, w, b) = plain(a, w, b)
+@compile(numerics: "fast")
+fn fast_rectified(a, w, b) = rectified(a, w, b)
+@compile(numerics: "fast")
+fn fast_smooth(a, w, b) = smooth(a, w, b)
+let pairs = [(plain, fast_plain), (rectified, fast_rectified), (smooth, fast_smooth)]
+
+fn check(name, a, w, b, expected, bound) {
+  for (exact, fast) in pairs {
+    for i in 0..3 { fast(a, w, b) }
+    let before = counters().kernels
+    let y = fast(a, w, b)
+    let kernels = counters().kernels - before
+    let magnitude = abs(f32(a)) @ abs(f32(w)) + abs(f32(b)) + 1.0
+    let error = max(abs(f32(y) - f32(exact(a, w, b))) / magnitude).item() / bound
+    if kernels != expected or not (error <= 1.0) { print(name, y.dtype, kernels, error) }
+  }
+}
+fn numbers(shape, step) = reshape((arange(prod(tensor(shape)).item()) * step % 1021 - 510) / 256.0, shape)
+for (cast, epsilon) in [(f16, 2.0 ** -10), (bf16, 2.0 ** -7), (f32, 2.0 ** -23)] {
+  let a = cast(numbers([6, 8], 337))
+  let w = cast(numbers([8, 9], 211))
+  let b = cast(numbers([24], 171))
+  let bound = 4.0 * epsilon
+  check("odd", a, w, b[:9], 1, bound)
+  check("bias not aligned", a, w, b[1:10], 1, bound)
+  check("even", cast(numbers([128, 64], 337)), cast(numbers([64, 256], 211)), cast(numbers([256], 171)), 1, bound)
+  check("turned", cast(numbers([8, 6], 337)).T, cast(numbers([9, 8], 211)).T, b[3:12], 1, bound)
+  check("rows of batches", cast(numbers([3, 6, 8], 337)), w, b[:9], 1, bound)
+  check("batches", cast(numbers([3, 6, 8], 337)), cast(numbers([3, 8, 9], 211)), b[2:11], 1, bound)
+  check("one row", a[:1], w, b[:9], 1, bound)
+  check("one column", a, w[:, :1], b[:1], 1, bound)
+  check("of nothing", a[:, :0], w[:0], b[:9], 2, bound)
+  check("bias down the rows", a, w, reshape(b[:6], [6, 1]), 2, bound)
+}
+# One function, whose bias is aligned in some runs.
+let (a, w, b) = (numbers([6, 8], 337), numbers([8, 9], 211), numbers([24], 171))
+for i in 0..12 {
+  let part = b[i:i + 9]
+  if not all(fast_plain(a, w, part) == plain(a, w, part)).item() { print("offset", i) }
+}
+# A NaN stays one.
+let odd = tensor([0.0, 1.0, -1.0, 1.0, 0.0, 2.0, 3.0, 4.0, -4.0]) / tensor([0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+for (exact, fast) in pairs {
+  let (x, y) = (exact(zeros([6, 8]), w, odd), fast(zeros([6, 8]), w, odd))
+  if not all((abs(x - y) < 1.0e-5) | (x == y) | (isnan(x) & isnan(y))).item() { print("not finite", x[0], y[0]) }
+}
+print("done")
+)") == "done\n");
+}
+
 TEST_CASE("another size takes kernels that are there, in little time", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();

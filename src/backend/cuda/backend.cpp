@@ -1,6 +1,7 @@
 #include "backend/cuda/backend.h"
 
 #include "backend/cuda/executable.h"
+#include "backend/cuda/product.h"
 
 namespace tsl::cuda {
 
@@ -12,6 +13,11 @@ class CudaBackend : public graph::Backend {
 
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
+  bool has_epilogue(const graph::Node& node) override {
+    const PlanProduct product(node, gpu_.options.tf32);
+    gpu_.device.make_current();
+    return product.is_call() && gpu_.matmul().has_epilogue(product.product());
+  }
   Tensor to_device(const Tensor& host) override { return move_to_device(gpu_, host); }
   Tensor to_host(const Tensor& tensor) override { return move_to_host(gpu_, tensor); }
   Tensor from_peer(const Tensor& tensor, graph::Backend& peer) override {

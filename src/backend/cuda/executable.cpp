@@ -101,9 +101,9 @@ class ProductWork : public LibraryWork {
  public:
   ProductWork(Matmul& matmul, const Product& product, uint32_t workspace)
       : matmul_(matmul), product_(product), workspace_(workspace) {
-    matmul_.take_workspace(workspace);
+    matmul_.take_workspace(product, workspace);
   }
-  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(product_, at[0], at[1], at[2], workspace_); }
+  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(product_, at[0], at[1], at[2], at[3], workspace_); }
   bool can_record(const std::vector<uint64_t>& at) override { return matmul_.can_record(product_, at[0], at[1], at[2]); }
 
  private:
@@ -227,7 +227,7 @@ class CudaExecutable : public graph::Executable {
     if (kernel.kind != graph::Template::op || plan_.graph[kernel.op_node].op != Op::matmul) return {};
     if (!is_float(plan_.graph[kernel.op_node].dtype)) return {};
     PlanProduct product(plan_, kernel, gpu_.options.tf32);
-    if (product.is_empty() || product.needs_copy(0) || product.needs_copy(1)) return {};
+    if (!product.is_call()) return {};
     return product;
   }
 
@@ -273,7 +273,7 @@ class CudaExecutable : public graph::Executable {
       KernelCall* call = step.sequence->calls().data();
       for (size_t u : step.units) {
         if (const std::optional<PlanProduct>& product = units_[u].product) {
-          const std::array<uint64_t, 3> at = product->addresses(memory_.addresses(), symbols);
+          const std::array<uint64_t, 4> at = product->addresses(memory_.addresses(), symbols);
           call->is_sent &= std::equal(at.begin(), at.end(), call->values.begin(), call->values.end());
           call++->values.assign(at.begin(), at.end());
         } else {

@@ -18,6 +18,7 @@ constexpr uint64_t kWorkspace = uint64_t{32} << 20;  // what NVIDIA advises for 
 constexpr int kCandidates = 8;                       // algorithms asked for, of which the first that runs is taken
 constexpr int64_t kMostBatches = 65535;              // in one call: some kernels have the batch as a grid's z
 constexpr uint32_t kAlignment = 16;                  // no kernel asks for more
+constexpr int64_t kMostBias = int64_t{1} << 20;      // bytes, so that there is always a place for a copy
 
 // ---- What a type means to cuBLASLt ----
 
@@ -34,6 +35,15 @@ Types types_of(const Product& product) {
     case DType::f32: return {CUDA_R_32F, product.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::f64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
     default: fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(product.dtype));
+  }
+}
+
+cublasLtEpilogue_t epilogue_of(const Product& product) {
+  const bool bias = product.epilogue.bias;
+  switch (product.epilogue.activation) {
+    case Op::relu: return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Op::gelu_tanh: return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    default: return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   }
 }
 
@@ -60,6 +70,7 @@ struct KeyHash {
       hash ^= hash >> 29;
     };
     for (const int64_t value : {static_cast<int64_t>(p.dtype), p.m, p.n, p.k, p.batch, int64_t{p.tf32}}) mix(value);
+    mix(static_cast<int64_t>(p.epilogue.activation) * 2 + p.epilogue.bias);
     for (const MatrixOperand& operand : {p.a, p.b, p.c}) {
       mix(operand.leading);
       mix(operand.transposed);
@@ -101,9 +112,12 @@ class Problem {
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
 
+  bool has_algorithm() const { return has_algorithm_; }
   bool has_run() const { return has_run_; }
 
-  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUstream stream) {
+  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, CUdeviceptr workspace,
+           CUstream stream) {
+    if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     static constexpr float one_f32 = 1, zero_f32 = 0;
     static constexpr double one_f64 = 1, zero_f64 = 0;
     const bool is_f64 = types_.scale == CUDA_R_64F;
@@ -119,15 +133,17 @@ class Problem {
  private:
   void describe(const Product& p) {
     blas_.check(blas_.cublasLtMatmulDescCreate(&operation_, types_.compute, types_.scale), "describing a product");
-    set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed);
-    set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (p.epilogue != graph::Epilogue()) set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
+    // The heuristic goes by how the pointer is aligned.
+    if (p.epilogue.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, CUdeviceptr{kAlignment});
     a_ = layout(p.a, p.m, p.k, p.batch);
     b_ = layout(p.b, p.k, p.n, p.batch);
     c_ = layout(p.c, p.m, p.n, p.batch);
   }
 
-  void set_transposed(cublasLtMatmulDescAttributes_t attribute, bool transposed) {
-    const int32_t value = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  void set(cublasLtMatmulDescAttributes_t attribute, auto value) {
     blas_.check(blas_.cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value), "describing a product");
   }
 
@@ -172,15 +188,14 @@ class Problem {
                                                     &count);
     }
     blas_.cublasLtMatmulPreferenceDestroy(preference);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) blas_.check(status, "choosing an algorithm");
+    // What it has nothing for is not supported or, of some epilogues, no valid question.
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE) blas_.check(status, "choosing an algorithm");
     for (int i = 0; i < count; ++i) {
       if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > kWorkspace) continue;
       algorithm_ = found[i].algo;
+      has_algorithm_ = true;
       return;
     }
-    const Product& p = key.product;
-    fail(ErrorKind::device, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k, p.n,
-         name_of(p.dtype), p.batch);
   }
 
   void release() {
@@ -194,7 +209,7 @@ class Problem {
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_ = {};
-  bool has_run_ = false;
+  bool has_algorithm_ = false, has_run_ = false;
 };
 
 }  // namespace
@@ -274,6 +289,15 @@ struct Matmul::State {
 
   Problem& problem(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
     const Key key{product, {alignment_of(a), alignment_of(b), alignment_of(c)}};
+    Problem& found = problem(key);
+    const Product& p = key.product;
+    if (!found.has_algorithm()) {
+      fail(ErrorKind::device, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k, p.n,
+           name_of(p.dtype), p.batch);
+    }
+    return found;
+  }
+  Problem& problem(const Key& key) {
     std::unique_ptr<Problem>& place = problems[key];
     if (!place) place = std::make_unique<Problem>(blas, handle.get(), key);
     return *place;
@@ -293,14 +317,24 @@ struct Matmul::State {
     }
   }
 
-  CUdeviceptr workspace(uint32_t which) {
-    if (!workspaces[which]) workspaces[which] = allocator.allocate(kWorkspace);
-    return address_of(workspaces[which]->data());
+  CUdeviceptr workspace(uint32_t which) { return memory_of(workspaces[which], kWorkspace); }
+  CUdeviceptr memory_of(Ref<Storage>& storage, uint64_t bytes) {
+    if (!storage) storage = allocator.allocate(bytes);
+    return address_of(storage->data());
+  }
+
+  /// Where the bias lies, or a copy of it, if it is not aligned as kernels may take for granted: what cuBLASLt is told of how its
+  /// operands are aligned does not include the bias.
+  CUdeviceptr aligned_bias(const Product& product, CUdeviceptr bias, uint32_t workspace) {
+    if (alignment_of(bias) == kAlignment) return bias;
+    const CUdeviceptr copy = memory_of(biases[workspace], kMostBias);
+    device.copy_on_device(copy, bias, static_cast<uint64_t>(product.n) * size_of(product.dtype));
+    return copy;
   }
 
   Device& device;
   Allocator& allocator;
-  Ref<Storage> workspaces[kWorkspaces];
+  Ref<Storage> workspaces[kWorkspaces], biases[kWorkspaces];
   Blas blas;
   Handle handle;
   std::string version;
@@ -326,16 +360,31 @@ void Matmul::for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b,
   }
 }
 
-void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, uint32_t workspace) {
+void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, uint32_t workspace) {
   if (product.m == 0 || product.n == 0) return;
   if (product.k == 0) return state_->zero(product, c);
+  if (product.epilogue.bias) bias = state_->aligned_bias(product, bias, workspace);
   for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
     state_->problem(part, pa, pb, pc)
-        .run(state_->handle.get(), pa, pb, pc, state_->workspace(workspace), state_->device.stream());
+        .run(state_->handle.get(), pa, pb, pc, bias, state_->workspace(workspace), state_->device.stream());
   });
 }
 
-void Matmul::take_workspace(uint32_t workspace) { state_->workspace(workspace); }
+void Matmul::take_workspace(const Product& product, uint32_t workspace) {
+  state_->workspace(workspace);
+  if (product.epilogue.bias) state_->memory_of(state_->biases[workspace], kMostBias);
+}
+
+bool Matmul::has_epilogue(const Product& product) {
+  const auto element = static_cast<uint32_t>(size_of(product.dtype));
+  const int64_t bias = product.epilogue.bias ? product.n * element : 0;
+  if (product.k == 0 || product.batch > kMostBatches || bias > kMostBias) return false;
+  // What there is for the least aligned operands there is for others, too, and what there is for most of them is found here.
+  const auto has_algorithm = [&](uint32_t alignment) {
+    return state_->problem({normalised(product), {alignment, alignment, alignment}}).has_algorithm();
+  };
+  return has_algorithm(element) && has_algorithm(kAlignment);
+}
 
 bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
   bool can = true;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/cuda/device.h"
+#include "graph/graph.h"
 #include "tensor/tensor.h"
 
 namespace tsl::cuda {
@@ -19,13 +20,15 @@ struct MatrixOperand {
   friend bool operator==(const MatrixOperand&, const MatrixOperand&) = default;
 };
 
-/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated.
+/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated. What the epilogue says happens
+/// to the sums before they are rounded; its bias, of n elements, is the same for all batches.
 struct Product {
   DType dtype = DType::f32;  // f16, bf16, f32 or f64, of all three
   int64_t m = 0, n = 0, k = 0;
   int64_t batch = 1;
   MatrixOperand a, b, c;
   bool tf32 = false;  // f32: products may be taken of operands rounded to 11 bits
+  graph::Epilogue epilogue;
   friend bool operator==(const Product&, const Product&) = default;
 };
 
@@ -40,11 +43,14 @@ class Matmul {
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  /// Products that may run at the same time must be told different workspaces, of kWorkspaces.
-  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, uint32_t workspace = 0);
+  /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an epilogue must
+  /// be one of which has_epilogue() says so; its bias may lie anywhere.
+  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0);
   static constexpr uint32_t kWorkspaces = 2;
-  /// Takes the memory of a workspace, if run() has not yet.
-  void take_workspace(uint32_t workspace);
+  /// Takes the memory that the product needs in a workspace, if run() has not yet.
+  void take_workspace(const Product& product, uint32_t workspace);
+  /// Whether the product, which has an epilogue, is one call, however its operands are aligned.
+  bool has_epilogue(const Product& product);
   /// Finds the algorithm and makes the descriptors, without running.
   void prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
   /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).

@@ -57,7 +57,7 @@ Tensor contiguous(const OpCall& call, size_t arg) {
 void run_product(const OpCall& call) {
   const PlanProduct product(call.plan, call.kernel, call.gpu.options.tf32);
   if (product.is_empty()) return;
-  std::array<uint64_t, 3> at = product.addresses(call.addresses, call.symbols);
+  std::array<uint64_t, 4> at = product.addresses(call.addresses, call.symbols);
   Tensor copies[2];
   for (size_t arg = 0; arg < 2; ++arg) {
     if (!product.needs_copy(arg)) continue;

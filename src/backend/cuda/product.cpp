@@ -30,11 +30,11 @@ bool as_operand(const Layout& layout, MatrixOperand& operand) {
 
 }  // namespace
 
-PlanProduct::PlanProduct(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32) {
-  const graph::Node& node = plan.graph[kernel.op_node];
+PlanProduct::PlanProduct(const graph::Node& node, bool tf32) {
   const Shape& shape = node.shape;
   const int rank = shape.rank();
   product_.dtype = node.dtype;
+  product_.epilogue = node.epilogue;
   product_.tf32 = tf32 && node.dtype == DType::f32;
   product_.m = shape[rank - 2].hint();
   product_.n = shape[rank - 1].hint();
@@ -46,17 +46,22 @@ PlanProduct::PlanProduct(const graph::Plan& plan, const graph::Kernel& kernel, b
     MatrixOperand& operand = arg == 0 ? product_.a : product_.b;
     needs_copy_[arg] = !as_operand(layout, operand);
     if (needs_copy_[arg]) as_operand(Layout::contiguous(layout.shape), operand);
-    places_[arg] = {kernel.buffers[arg], size_of(node.dtype), layout.offset};
   }
-  places_[2] = {kernel.buffers.back(), size_of(node.dtype), 0};
 }
 
-std::array<uint64_t, 3> PlanProduct::addresses(std::byte* const* buffers, std::span<const Scalar> symbols) const {
-  std::array<uint64_t, 3> out{};
-  for (size_t i = 0; i < 3; ++i) {
-    const Place& place = places_[i];
-    const int64_t offset = place.offset.in_run(symbols);
-    out[i] = reinterpret_cast<uint64_t>(buffers[place.buffer]) + static_cast<uint64_t>(offset) * place.element_bytes;
+PlanProduct::PlanProduct(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32)
+    : PlanProduct(plan.graph[kernel.op_node], tf32) {
+  const std::vector<graph::Arg>& args = plan.graph[kernel.op_node].args;
+  constexpr size_t kPlaceOf[] = {0, 1, 3};
+  for (size_t arg = 0; arg < args.size(); ++arg) places_[kPlaceOf[arg]] = {kernel.buffers[arg], args[arg].layout.offset};
+  places_[2] = {kernel.buffers.back(), 0};
+}
+
+std::array<uint64_t, 4> PlanProduct::addresses(std::byte* const* buffers, std::span<const Scalar> symbols) const {
+  std::array<uint64_t, 4> out{};
+  for (size_t i = 0; i < (product_.epilogue.bias ? 4u : 3u); ++i) {
+    const auto offset = static_cast<uint64_t>(places_[i].offset.in_run(symbols));
+    out[i] = reinterpret_cast<uint64_t>(buffers[places_[i].buffer]) + offset * size_of(product_.dtype);
   }
   return out;
 }

@@ -60,10 +60,8 @@ void KernelSequence::prepare() {
     if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
     if (!call.library->can_record(call.values)) return;
   }
-  if (executable_) {
-    is_current_ = patch();
-    return;
-  }
+  if (executable_) is_current_ = patch();
+  if (executable_) return;
   try {
     is_current_ = instantiate();
   } catch (...) {
@@ -186,7 +184,10 @@ bool KernelSequence::patch(CUgraphNode node, KernelCall& call) {
   if (call.library) {
     const Recorded recorded(device_, call);
     if (!recorded.graph()) return false;
-    driver.check(driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()), "patching a graph");
+    // Other operands may be aligned in other ways, and take an algorithm of other kernels: then the graph is made anew.
+    const bool is_patched = driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()) == CUDA_SUCCESS;
+    if (!is_patched) destroy();
+    return is_patched;
   } else {
     std::vector<void*> pointers = pointers_to(call);
     const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
