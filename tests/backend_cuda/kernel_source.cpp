@@ -152,6 +152,18 @@ Plan quotient() {
 
 }  // namespace
 
+TEST_CASE("kernels that differ in their launch bounds alone have names of their own") {
+  const auto named = [](const char* bounds) {
+    Stage stage;
+    stage.readable = "k_add";
+    stage.text = {fmt::format("extern \"C\" __global__ void __launch_bounds__({}) ", bounds), "(float* b0) {}\n"};
+    return stage.name();
+  };
+  CHECK(named("128") == named("128"));
+  CHECK(named("128") != named("256"));
+  CHECK(named("128") != named("128, 4"));
+}
+
 TEST_CASE("fast numerics: a product that one sum or difference reads is part of it") {
   const auto all = [](const Plan& plan) {
     std::string text;
