@@ -49,7 +49,7 @@ const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
 
 void ActiveTrace::restrict_to(const ast::CompileRequest& request) {
   options_.graphs &= request.graphs.value_or(true);
-  options_.fast &= request.fast.value_or(true);
+  options_.fast_numerics &= request.fast_numerics.value_or(true);
 }
 
 Value ActiveTrace::take_input(Root root, const Value& value) {

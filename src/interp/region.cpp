@@ -47,7 +47,7 @@ const std::vector<Fact>* Region::seen_facts(const Root& root) const {
 }
 
 graph::PlanOptions Region::plan_options(const EngineOptions& options) const {
-  return {proto->request.graphs.value_or(true), proto->request.fast.value_or(options.fast)};
+  return {proto->request.graphs.value_or(true), proto->request.fast_numerics.value_or(options.fast_numerics)};
 }
 
 void Region::note_annotations() {

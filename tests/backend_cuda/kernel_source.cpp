@@ -66,7 +66,7 @@ Plan contracted(const Shape& shape, DType dtype) {
   give(g, add(g, Op::add, {read(g, quotient), read(g, others)}));
   const NodeId twice = add(g, Op::mul, {read(g, c), read(g, c)});
   give(g, add(g, Op::sub, {read(g, twice), read(g, add(g, Op::add, {read(g, twice), read(g, quotient)}))}));
-  return graph::compile(std::move(g), {.fast = true});
+  return graph::compile(std::move(g), {.fast_numerics = true});
 }
 
 Plan softmax(const Shape& shape) {

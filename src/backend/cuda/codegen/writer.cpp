@@ -385,7 +385,7 @@ std::string Stage::name() const {
 
 KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) {
   std::optional<Kernel> contracted;
-  if (plan.options.fast) contracted = contract(given);
+  if (plan.options.fast_numerics) contracted = contract(given);
   const Kernel& kernel = contracted ? *contracted : given;
   switch (kernel.kind) {
     case graph::Template::pointwise: {
