@@ -143,6 +143,7 @@ struct OpDef {
   OpClass op_class = OpClass::elementwise;
   DTypeRule dtype_rule = DTypeRule::same;  // elementwise only
   int arity = 1;                   // operands; -1 for any number
+  bool repeats = false;                    // a view that may show elements several times: more of them than there are
   bool fallible = false;                   // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops

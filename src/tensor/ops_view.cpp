@@ -152,6 +152,11 @@ OpDef view_row(Op op, std::string_view name, std::string_view signature, std::st
   return {.op = op, .name = name, .signature = signature, .doc = doc, .op_class = OpClass::view, .arity = 1};
 }
 
+OpDef repeating(OpDef row) {
+  row.repeats = true;
+  return row;
+}
+
 template <Layout (*kView)(const Layout&, const Attrs&)>
 void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, const Attrs&),
               void (*vjp)(VjpCall&)) {
@@ -169,7 +174,7 @@ void add_views(Table& table) {
       table, view_row(Op::permute, "permute", "permute(x, order)", "x with its axes in another order"),
       prepare_permute, vjp_permute);
   add_view<view_expand>(
-      table, view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1"),
+      table, repeating(view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1")),
       prepare_expand, vjp_expand);
   add_view<view_reshape>(
       table,
@@ -182,7 +187,7 @@ void add_views(Table& table) {
   add_view<view_insert_axis>(
       table, view_row(Op::insert_axis, "insert_axis", "unsqueeze(x, axis)", "x with a new axis of extent 1"),
       prepare_insert_axis, vjp_reshape);
-  add_view<view_windows>(table, view_row(Op::windows, "windows", "", "sliding windows along an axis"),
+  add_view<view_windows>(table, repeating(view_row(Op::windows, "windows", "", "sliding windows along an axis")),
                          prepare_axis, vjp_windows);
   add_view<view_as_strided>(
       table, view_row(Op::as_strided, "as_strided", "", "the elements of x that a layout picks"),
