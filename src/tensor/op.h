@@ -216,6 +216,9 @@ class Placement {
 // Short names for the ops that C++ code calls often. Axes count from the end when negative.
 Tensor cast(Ops&, const Tensor& x, DType dtype);
 Tensor permute(Ops&, const Tensor& x, const Ints& order);
+/// Another handle to the same elements, through a call that changes nothing: the tapes that listen know that the two are the
+/// same, those that do not take it for a constant.
+Tensor alias(Ops&, const Tensor& x);
 Tensor transpose(Ops&, const Tensor& x);                       // swaps the last two axes
 Tensor expand(Ops&, const Tensor& x, const Shape& shape);
 Tensor reshape(Ops&, const Tensor& x, const Shape& shape);     // one extent may be -1

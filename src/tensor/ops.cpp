@@ -179,6 +179,12 @@ Tensor permute(Ops& ops, const Tensor& x, const Ints& order) {
   return ops.call(Op::permute, {x}, attrs);
 }
 
+Tensor alias(Ops& ops, const Tensor& x) {
+  Ints order;
+  for (int axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
+  return permute(ops, x, order);
+}
+
 Tensor transpose(Ops& ops, const Tensor& x) {
   const int rank = x.rank();
   if (rank < 2) fail(ErrorKind::shape, "transpose: {} has fewer than two axes", describe(x));

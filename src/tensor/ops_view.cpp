@@ -132,12 +132,14 @@ bool walks_alike(const Layout& a, const Layout& b) {
   return same(steps(a), steps(b));
 }
 
-// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all.
+// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all, but where sizes are
+// symbols that may not show. So that is a call, too, even if it changes nothing: a gradient's own gradients are added in the
+// order that the calls make.
 template <Layout (*kView)(const Layout&, const Attrs&)>
 void vjp_pick(VjpCall& call) {
   const Shape& shape = call.inputs[0].tensor.shape();
   const Layout all = Layout::contiguous(shape), picked = kView(all, call.attrs);
-  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, call.grad, shape) : embed(call.ops, call.grad, shape, picked);
+  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, alias(call.ops, call.grad), shape) : embed(call.ops, call.grad, shape, picked);
 }
 
 void vjp_windows(VjpCall& call) {
