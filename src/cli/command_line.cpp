@@ -55,7 +55,7 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   const auto set_graphs = [&](const std::string& choice) { command.engine.cuda_graphs = choice == "on"; };
   app.add_option_function<std::string>("--cuda-graphs", set_graphs, "Launch kernels as CUDA graphs, or one by one")
       ->type_name("on|off")->check(CLI::IsMember({"on", "off"}));
-  const auto set_numerics = [&](const std::string& choice) { command.engine.fast = choice == "fast"; };
+  const auto set_numerics = [&](const std::string& choice) { command.engine.fast_numerics = choice == "fast"; };
   app.add_option_function<std::string>("--numerics", set_numerics, "Compiled code gives eager execution's bits, or may round less often")
       ->type_name("exact|fast")->check(CLI::IsMember({"exact", "fast"}));
   app.add_flag("--tf32", command.engine.tf32, "Products of f32 on a GPU may round their operands to 11 bits");

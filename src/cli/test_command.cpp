@@ -112,8 +112,13 @@ std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
 }  // namespace
 
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options) {
+  const std::vector<fs::path> scripts = scripts_under(paths);
+  if (scripts.empty()) {
+    std::cerr << fmt::format("error[io]: there are no tests: no .tsl file is under {}\n", fmt::join(paths, ", "));
+    return kExitFailed;
+  }
   size_t passed = 0, failed = 0;
-  for (const fs::path& script : scripts_under(paths)) {
+  for (const fs::path& script : scripts) {
     std::string problems;
     try {
       const std::string text = ModuleLoader::read_file(script.string());

@@ -408,7 +408,7 @@ Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log, Bac
   verify_in_debug(graph);
   graph = simplify(std::move(graph));
   verify_in_debug(graph);
-  if (options.fast && backend) {
+  if (options.fast_numerics && backend) {
     graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return backend->has_epilogue(product); });
     verify_in_debug(graph);
   }

@@ -33,8 +33,8 @@ struct PlanOutput {
 
 /// What the function that a plan is of asks of it. Backends that cannot do a thing leave it.
 struct PlanOptions {
-  bool graphs = true;  // a GPU may launch its kernels as a graph
-  bool fast = false;   // numerics: values need not round between one op and the next
+  bool graphs = true;          // a GPU may launch its kernels as a graph
+  bool fast_numerics = false;  // values need not round between one op and the next
 };
 
 struct Plan {

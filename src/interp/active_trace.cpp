@@ -30,8 +30,9 @@ ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region
                          std::vector<trace::Segment*>& path, bool interpret)
     : engine_(engine), devices_(devices), region_(region), run_(run), path_(path), interpret_(interpret),
       id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)),
-      options_(region.plan_options(engine.options())), symbols_(std::make_shared<SymbolTable>()),
+      symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
+  restrict_to(region.proto->request, engine.options().fast_numerics);
   engine.runtime().tapes().trace_begins(symbols_);
   engine.runtime().set_tracing(true);
 }
@@ -47,9 +48,9 @@ const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
   return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
 }
 
-void ActiveTrace::restrict_to(const ast::CompileRequest& request) {
+void ActiveTrace::restrict_to(const ast::CompileRequest& request, bool fast_numerics) {
   options_.graphs &= request.graphs.value_or(true);
-  options_.fast &= request.fast.value_or(true);
+  options_.fast_numerics &= request.fast_numerics.value_or(fast_numerics);
 }
 
 Value ActiveTrace::take_input(Root root, const Value& value) {

@@ -59,9 +59,9 @@ class ActiveTrace {
   size_t depth() const { return depth_; }
   const Loop* loop() const;
 
-  /// A function is called that may not be compiled as freely as the region: what is recorded from now on, and what has been
-  /// since the last cut, is not.
-  void restrict_to(const ast::CompileRequest& request);
+  /// The region's function, or one that is called in it, has such a request: what is recorded from now on, and what has been
+  /// since the last cut, is compiled no more freely. `fast_numerics`: what goes where the request leaves that open.
+  void restrict_to(const ast::CompileRequest& request, bool fast_numerics = true);
   Value take_input(Root root, const Value& value);
   /// Called before a captured variable is used.
   void enter(Cell& cell);
@@ -125,7 +125,7 @@ class ActiveTrace {
   bool recording_ = true;
   uint32_t id_;
   size_t depth_;
-  graph::PlanOptions options_;
+  graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
   std::shared_ptr<SymbolTable> symbols_;
   std::unique_ptr<trace::Recorder> recorder_;
   std::unique_ptr<SegmentNotes> notes_;

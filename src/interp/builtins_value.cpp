@@ -138,8 +138,17 @@ Value tolist_builtin(Engine& engine, Args args) {
 
 // ---- Errors, time, randomness ----------------------------------------------------------------------
 
+/// Of the kinds, those that say what is wrong with a value: the others are the machine's, or of the program's text.
+ErrorKind expect_kind(Engine& engine, const Value& value) {
+  const std::string& name = expect_string(engine, value, "the kind of an error");
+  for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
+    if (name == name_of(kind)) return kind;
+  }
+  fail(ErrorKind::value, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
+}
+
 Value error_builtin(Engine& engine, Args args) {
-  fail_with(ErrorKind::user, to_string(engine, args[0]));
+  fail_with(expect_kind(engine, args[1]), to_string(engine, args[0]));
 }
 
 Value assert_builtin(Engine& engine, Args args) {
@@ -281,7 +290,7 @@ constexpr Builtin kRows[] = {
     {"type", "type(x)", "the name of x's type: \"int\", \"list\", \"tensor\", …", type_builtin, "host"},
     {"item", "item(x)", "the element of a one-element tensor as a host number", item_builtin, "host"},
     {"tolist", "tolist(x)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
-    {"error", "error(message)", "raises an error", error_builtin, "host"},
+    {"error", "error(message, kind = \"user\")", "raises an error", error_builtin, "host"},
     {"assert", "assert(condition, message = nil)", "raises an error unless the condition is true",
      assert_builtin, "host"},
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},

@@ -31,7 +31,7 @@ struct EngineOptions {
   std::string device;             // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
   bool show_device = true;        // in displays of tensors that are not in host memory; tests print the same everywhere
   bool cuda_graphs = true;        // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
-  bool fast = false;              // what is compiled need not round between ops (--numerics fast)
+  bool fast_numerics = false;     // what is compiled need not round between ops (--numerics fast)
   bool tf32 = false;              // products of f32 on a GPU may round their operands to 11 bits (--tf32)
   bool portable = false;          // functions on a GPU give the CPU's bits (--portable)
   uint64_t memory_limit = 0;      // the most bytes that tensors and the cache may take on the device; 0: all it has

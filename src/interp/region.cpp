@@ -46,10 +46,6 @@ const std::vector<Fact>* Region::seen_facts(const Root& root) const {
   return nullptr;
 }
 
-graph::PlanOptions Region::plan_options(const EngineOptions& options) const {
-  return {proto->request.graphs.value_or(true), proto->request.fast.value_or(options.fast)};
-}
-
 void Region::note_annotations() {
   const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {

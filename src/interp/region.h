@@ -14,7 +14,6 @@
 namespace tsl {
 
 class Engine;
-struct EngineOptions;
 
 /// A function (with what it captured), or a loop body, and all the ways through it that have been traced.
 struct Region {
@@ -27,8 +26,6 @@ struct Region {
 
   std::vector<Root> seen;                // the inputs of all traces, with the facts last found in them
 
-  /// What its function asks of plans; what that leaves open, the engine's options say.
-  graph::PlanOptions plan_options(const EngineOptions& options) const;
   /// What was last found in an input, or null.
   const std::vector<Fact>* seen_facts(const Root& root) const;
   void note_facts(const Root& root);

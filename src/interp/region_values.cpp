@@ -43,11 +43,11 @@ Fact container(Fact::Kind kind, size_t count) {
   return fact;
 }
 
-/// Whether the axes lie in memory as the fact says, without gaps.
-bool is_dense_as(const Layout& layout, const Fact& fact) {
+/// Whether the axes lie in memory in this order, without gaps or overlaps.
+bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layout) {
   int64_t stride = 1;
   for (int i = layout.rank() - 1; i >= 0; --i) {
-    const int axis = fact.order[static_cast<size_t>(i)];
+    const int axis = order[static_cast<size_t>(i)];
     if (layout.strides[axis].hint() != stride) return false;
     stride *= layout.shape[axis].hint();
   }
@@ -58,18 +58,12 @@ bool is_dense_as(const Layout& layout, const Fact& fact) {
 inline bool fits(const Layout& layout, const Fact& fact) {
   const int rank = fact.layout.rank();
   if (layout.rank() != rank) return false;
-  if (fact.varying == 0) {  // no symbols
-    for (int i = 0; i < rank; ++i) {
-      if (layout.shape[i].hint() != fact.layout.shape[i].hint() || layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
-    }
-    return true;
-  }
   for (int i = 0; i < rank; ++i) {
     const Dim& extent = fact.layout.shape[i];
     if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
     if (!fact.is_dense && layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
   }
-  return !fact.is_dense || is_dense_as(layout, fact);
+  return !fact.is_dense || is_dense_in(fact.order, layout);
 }
 
 /// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
@@ -80,13 +74,7 @@ bool find_order(const Layout& layout, std::array<uint8_t, kMaxRank>& order) {
     const int64_t x = layout.strides[a].hint(), y = layout.strides[b].hint();
     return x != y ? x > y : layout.shape[a].hint() > layout.shape[b].hint();
   });
-  int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    const int axis = order[static_cast<size_t>(i)];
-    if (layout.strides[axis].hint() != stride) return false;
-    stride *= layout.shape[axis].hint();
-  }
-  return true;
+  return is_dense_in(order, layout);
 }
 
 bool is_empty(const Layout& layout) {

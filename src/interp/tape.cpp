@@ -162,12 +162,4 @@ void Tape::drop_last_call() {
   calls_.pop_back();
 }
 
-// ---- Aliases -------------------------------------------------------------------------------------------
-
-Tensor alias(Ops& ops, const Tensor& tensor) {
-  Ints order;
-  for (int axis = 0; axis < tensor.rank(); ++axis) order.push_back(axis);
-  return permute(ops, tensor, order);
-}
-
 }  // namespace tsl

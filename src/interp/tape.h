@@ -144,8 +144,4 @@ class TapeStack {
   std::shared_ptr<SymbolTable> symbols_;  // of the trace being recorded
 };
 
-/// Another handle to the same elements, through an op that changes nothing: the tapes that listen know that
-/// the two are the same, those that do not take it for a constant.
-Tensor alias(Ops& ops, const Tensor& tensor);
-
 }  // namespace tsl

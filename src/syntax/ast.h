@@ -161,8 +161,8 @@ struct Attribute {
 
 /// What `@compile(...)` says of how a function is compiled; what it leaves open, the engine's options say.
 struct CompileRequest {
-  std::optional<bool> graphs;  // graphs: "on", "off"
-  std::optional<bool> fast;    // numerics: "fast", "exact"
+  std::optional<bool> graphs;         // graphs: "on", "off"
+  std::optional<bool> fast_numerics;  // numerics: "fast", "exact"
 };
 
 /// A function, or a module's top level (`is_module`), which takes no parameters.

@@ -20,7 +20,7 @@ struct Option {
 
 /// `mode` changes nothing: an algorithm chosen by the clock would give other bits than eager execution.
 constexpr Option kOptions[] = {{"graphs", "on", "off", &CompileRequest::graphs},
-                               {"numerics", "fast", "exact", &CompileRequest::fast},
+                               {"numerics", "fast", "exact", &CompileRequest::fast_numerics},
                                {"mode", "max-autotune", "default", nullptr}};
 
 void read_option(const Argument& argument, CompileRequest& request) {

@@ -143,6 +143,7 @@ struct OpDef {
   OpClass op_class = OpClass::elementwise;
   DTypeRule dtype_rule = DTypeRule::same;  // elementwise only
   int arity = 1;                   // operands; -1 for any number
+  bool repeats = false;                    // a view that may show elements several times: more of them than there are
   bool fallible = false;                   // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops
@@ -215,6 +216,9 @@ class Placement {
 // Short names for the ops that C++ code calls often. Axes count from the end when negative.
 Tensor cast(Ops&, const Tensor& x, DType dtype);
 Tensor permute(Ops&, const Tensor& x, const Ints& order);
+/// Another handle to the same elements, through a call that changes nothing: the tapes that listen know that the two are the
+/// same, those that do not take it for a constant.
+Tensor alias(Ops&, const Tensor& x);
 Tensor transpose(Ops&, const Tensor& x);                       // swaps the last two axes
 Tensor expand(Ops&, const Tensor& x, const Shape& shape);
 Tensor reshape(Ops&, const Tensor& x, const Shape& shape);     // one extent may be -1

@@ -140,8 +140,7 @@ Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const
   const Layout layout = def.view(x.layout(), attrs);
   check_size(def.name, x.dtype(), layout.shape, true);
   // What an op reads is checked for each run's sizes, but a view need not be read.
-  const bool shows_more = def.op == Op::expand || def.op == Op::windows;
-  if (shows_more) guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
+  if (def.repeats) guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
   Tensor result = x.with_layout(layout);
   after(def, operands, attrs, result);
   return result;
@@ -178,6 +177,12 @@ Tensor permute(Ops& ops, const Tensor& x, const Ints& order) {
   Attrs attrs;
   attrs.ints = order;
   return ops.call(Op::permute, {x}, attrs);
+}
+
+Tensor alias(Ops& ops, const Tensor& x) {
+  Ints order;
+  for (int axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
+  return permute(ops, x, order);
 }
 
 Tensor transpose(Ops& ops, const Tensor& x) {

@@ -132,12 +132,14 @@ bool walks_alike(const Layout& a, const Layout& b) {
   return same(steps(a), steps(b));
 }
 
-// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all.
+// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all, but where sizes are
+// symbols that may not show. So that is a call, too, even if it changes nothing: a gradient's own gradients are added in the
+// order that the calls make.
 template <Layout (*kView)(const Layout&, const Attrs&)>
 void vjp_pick(VjpCall& call) {
   const Shape& shape = call.inputs[0].tensor.shape();
   const Layout all = Layout::contiguous(shape), picked = kView(all, call.attrs);
-  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, call.grad, shape) : embed(call.ops, call.grad, shape, picked);
+  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, alias(call.ops, call.grad), shape) : embed(call.ops, call.grad, shape, picked);
 }
 
 void vjp_windows(VjpCall& call) {
@@ -150,6 +152,11 @@ void vjp_windows(VjpCall& call) {
 
 OpDef view_row(Op op, std::string_view name, std::string_view signature, std::string_view doc) {
   return {.op = op, .name = name, .signature = signature, .doc = doc, .op_class = OpClass::view, .arity = 1};
+}
+
+OpDef repeating(OpDef row) {
+  row.repeats = true;
+  return row;
 }
 
 template <Layout (*kView)(const Layout&, const Attrs&)>
@@ -169,7 +176,7 @@ void add_views(Table& table) {
       table, view_row(Op::permute, "permute", "permute(x, order)", "x with its axes in another order"),
       prepare_permute, vjp_permute);
   add_view<view_expand>(
-      table, view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1"),
+      table, repeating(view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1")),
       prepare_expand, vjp_expand);
   add_view<view_reshape>(
       table,
@@ -182,7 +189,7 @@ void add_views(Table& table) {
   add_view<view_insert_axis>(
       table, view_row(Op::insert_axis, "insert_axis", "unsqueeze(x, axis)", "x with a new axis of extent 1"),
       prepare_insert_axis, vjp_reshape);
-  add_view<view_windows>(table, view_row(Op::windows, "windows", "", "sliding windows along an axis"),
+  add_view<view_windows>(table, repeating(view_row(Op::windows, "windows", "", "sliding windows along an axis")),
                          prepare_axis, vjp_windows);
   add_view<view_as_strided>(
       table, view_row(Op::as_strided, "as_strided", "", "the elements of x that a layout picks"),

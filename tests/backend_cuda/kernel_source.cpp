@@ -65,7 +65,7 @@ Plan contracted(const Shape& shape, DType dtype) {
   give(g, add(g, Op::add, {read(g, quotient), read(g, others)}));
   const NodeId twice = add(g, Op::mul, {read(g, c), read(g, c)});
   give(g, add(g, Op::sub, {read(g, twice), read(g, add(g, Op::add, {read(g, twice), read(g, quotient)}))}));
-  return graph::compile(std::move(g), {.fast = true});
+  return graph::compile(std::move(g), {.fast_numerics = true});
 }
 
 Plan softmax(const Shape& shape) {
@@ -150,6 +150,18 @@ Plan quotient() {
 }
 
 }  // namespace
+
+TEST_CASE("kernels that differ in their launch bounds alone have names of their own") {
+  const auto named = [](const char* bounds) {
+    Stage stage;
+    stage.readable = "k_add";
+    stage.text = {fmt::format("extern \"C\" __global__ void __launch_bounds__({}) ", bounds), "(float* b0) {}\n"};
+    return stage.name();
+  };
+  CHECK(named("128") == named("128"));
+  CHECK(named("128") != named("256"));
+  CHECK(named("128") != named("128, 4"));
+}
 
 TEST_CASE("fast numerics: a product that one sum or difference reads is part of it") {
   const auto all = [](const Plan& plan) {

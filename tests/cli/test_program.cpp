@@ -56,7 +56,7 @@ Outcome run(std::vector<std::string> args, const std::string& input = "", const 
 
 std::string script(const std::string& name, const std::string& text) {
   const fs::path folder = fs::temp_directory_path() / ("tsl_cli_" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  fs::create_directories((folder / name).parent_path());
   std::ofstream(folder / name) << text;
   return (folder / name).string();
 }
@@ -159,6 +159,15 @@ TEST_CASE("tsl test compares output and errors on both tiers") {
   CHECK(fails("let x = 1  # expect error: e\n"));
   CHECK(fails("\nerror(\"e\")\n# expect error: e\n"));
   CHECK(fails("error(\"other\")  # expect error: e\n"));
+}
+
+TEST_CASE("tsl test of folders in which there is no script is an error") {
+  const fs::path folder = fs::path(script("none/notes.txt", "no script\n")).parent_path();
+  const Outcome outcome = run({"test", folder.string(), folder.string()});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err == "error[io]: there are no tests: no .tsl file is under " + folder.string() + ", " + folder.string() + "\n");
+  CHECK(run({"test", folder.string(), script("good.tsl", "print(1)  # expect: 1\n")}).code == 0);
 }
 
 // ---- Memory ----------------------------------------------------------------------------------------------------

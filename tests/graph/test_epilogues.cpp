@@ -24,7 +24,7 @@ class Library : public Backend {
 /// "matmul_add relu": the kernels of the plan.
 std::string kernels(Graph graph, bool fast = true, bool has_all = true) {
   Library library(has_all);
-  const Plan plan = compile(std::move(graph), {.fast = fast}, nullptr, &library);
+  const Plan plan = compile(std::move(graph), {.fast_numerics = fast}, nullptr, &library);
   verify(plan.graph);
   std::string names;
   for (const Kernel& kernel : plan.kernels) names += (names.empty() ? "" : " ") + kernel.name;
@@ -70,7 +70,7 @@ TEST_CASE("only where numerics are fast and the backend has the epilogue", "[epi
   CHECK([] { Layer l; return l.giving(l.of(Op::relu, l.sum()), true, false); }() == "matmul add_relu");
   Layer l;
   give(l.graph, l.sum());
-  CHECK(compile(std::move(l.graph), {.fast = true}).kernels.size() == 2);
+  CHECK(compile(std::move(l.graph), {.fast_numerics = true}).kernels.size() == 2);
 }
 
 TEST_CASE("not of f64 and integers, whose sums are no f32", "[epilogue]") {
@@ -119,7 +119,7 @@ TEST_CASE("the next product reads what the epilogue made, also in another shape"
   const NodeId y = l.graph.add(op_def(Op::matmul), {rows, read(l.graph, w)}, {}, {DType::f32, {6, 5}}, Span{}, 1);
   give(l.graph, add(l.graph, Op::add, {read(l.graph, y), spread(l.graph, c, {6, 5})}));
   Library library(true);
-  const Plan plan = compile(std::move(l.graph), {.fast = true}, nullptr, &library);
+  const Plan plan = compile(std::move(l.graph), {.fast_numerics = true}, nullptr, &library);
   REQUIRE(plan.kernels.size() == 2);
   CHECK(plan.kernels[0].name == "matmul_add_relu");
   CHECK(plan.kernels[1].name == "matmul_add");

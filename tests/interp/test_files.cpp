@@ -220,6 +220,52 @@ TEST_CASE_METHOD(Fixture, "a failed save leaves the old file") {
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE_METHOD(Fixture, "what is saved to a link is in the file it names") {
+  namespace fs = std::filesystem;
+  fs::create_directory(folder.path / "data");
+  const auto is_link = [&](const char* name) { return fs::is_symlink(folder.path / name); };
+  SECTION("through several links, beside files and from other folders") {
+    folder.write("data/x.npy", "old");
+    fs::create_symlink("x.npy", folder.path / "data" / "latest.npy");
+    fs::create_symlink("data/latest.npy", folder.path / "link.npy");
+    save_npy(folder.file("link.npy"), tensor(DType::f32, {2}));
+    CHECK(is_link("link.npy"));
+    CHECK(is_link("data/latest.npy"));
+    CHECK(load_npy(folder.file("data/x.npy"), allocator).shape() == Shape{2});
+  }
+  SECTION("archives") {
+    folder.write("data/x.npz", "old");
+    fs::create_symlink(folder.path / "data" / "x.npz", folder.path / "link.npz");
+    save_npz(folder.file("link.npz"), {{"a", tensor(DType::f32, {2})}});
+    CHECK(is_link("link.npz"));
+    CHECK(load_npz(folder.file("data/x.npz"), allocator).size() == 1);
+  }
+  SECTION("a file that is not there yet is made") {
+    fs::create_symlink("data/new.txt", folder.path / "link.txt");
+    write_text_file(folder.file("link.txt"), "new");
+    CHECK(is_link("link.txt"));
+    CHECK(read_text_file(folder.file("data/new.txt")) == "new");
+  }
+  SECTION("no temporary files are left") {
+    fs::create_symlink("data/x.txt", folder.path / "link.txt");
+    write_text_file(folder.file("link.txt"), "text");
+    CHECK(folder.entries() == 2);
+    CHECK(std::distance(fs::directory_iterator(folder.path / "data"), {}) == 1);
+  }
+  SECTION("links in a circle name nothing") {
+    fs::create_symlink("b.txt", folder.path / "a.txt");
+    fs::create_symlink("a.txt", folder.path / "b.txt");
+    CHECK_THAT(error_of([&] { write_text_file(folder.file("a.txt"), "text"); }), Contains("symbolic links"));
+  }
+  SECTION("an open file is written where it is") {
+    const FileHandle open(std::fopen(folder.write("out.txt", "").c_str(), "r+"));
+    const std::string descriptor = fmt::format("/proc/self/fd/{}", ::fileno(open.get()));
+    if (!fs::exists(descriptor)) return;
+    write_text_file(descriptor, "text");
+    CHECK(std::fgetc(open.get()) == 't');
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "npz: round trip, and what archives can hide") {
   const std::string path = folder.file("a.npz");
   SECTION("round trip") {

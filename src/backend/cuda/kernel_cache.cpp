@@ -154,22 +154,16 @@ CUfunction KernelCache::get(const std::string& name, const std::string& source) 
 
 std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kernels) {
   prepare_keys();
-  std::vector<CUfunction> functions;
-  std::vector<Wanted> missing;
+  std::vector<Wanted> wanted, missing;
   std::unordered_set<Digest, DigestHash> seen;
   for (const KernelSource& kernel : kernels) {
-    const auto known = functions_.find(kernel);
-    functions.push_back(known == functions_.end() ? nullptr : known->second);
-    if (functions.back()) {
-      ++stats_.from_memory;
-      continue;
-    }
-    const Digest key = key_of(*base_, kernel);
-    if (seen.insert(key).second) missing.push_back({key, &kernel});
+    wanted.push_back({key_of(*base_, kernel), &kernel});
+    if (functions_.count(wanted.back().key)) ++stats_.from_memory;
+    else if (seen.insert(wanted.back().key).second) missing.push_back(wanted.back());
   }
   if (!missing.empty()) {
     const Timer timer(stats_.disk_milliseconds);
-    const auto is_found = [&](const Wanted& wanted) { return find_on_disk(wanted); };
+    const auto is_found = [&](const Wanted& each) { return find_on_disk(each); };
     missing.erase(std::remove_if(missing.begin(), missing.end(), is_found), missing.end());
   }
   if (!missing.empty()) {
@@ -177,9 +171,8 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     if (open_nvrtc()) return get_many(kernels);  // the keys were those of another version
     compile(missing);
   }
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!functions[i]) functions[i] = functions_.at(kernels[i]);
-  }
+  std::vector<CUfunction> functions;
+  for (const Wanted& each : wanted) functions.push_back(functions_.at(each.key));
   return functions;
 }
 
@@ -230,7 +223,7 @@ bool KernelCache::find_on_disk(const Wanted& wanted) {
   CUfunction function = nullptr;
   if (!module) return false;
   if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS) return false;
-  functions_[*wanted.kernel] = function;
+  functions_[wanted.key] = function;
   ++stats_.from_disk;
   return true;
 }
@@ -303,7 +296,7 @@ void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
     CUfunction function = nullptr;
     device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),
                   "looking up a kernel");
-    functions_[*wanted.kernel] = function;
+    functions_[wanted.key] = function;
     ++stats_.compiled;
   }
   store_unit(disk_, keys, std::move(cubin));

@@ -62,7 +62,6 @@ class KernelCache {
   using Unit = std::vector<Wanted>;  // one program
   // Comparing texts costs less than a digest of one.
   struct TextHash {
-    size_t operator()(const KernelSource& kernel) const { return std::hash<std::string>()(kernel.source); }
     size_t operator()(const KernelText& text) const { return std::hash<std::string>()(text.after); }
   };
 
@@ -83,8 +82,8 @@ class KernelCache {
   std::string version_;             // of NVRTC, as the keys have it
   std::optional<Digester> base_;    // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
-  std::unordered_map<KernelSource, CUfunction, TextHash> functions_;
-  std::unordered_map<KernelText, CUfunction, TextHash> stages_;  // those of stages
+  std::unordered_map<Digest, CUfunction, DigestHash> functions_;
+  std::unordered_map<KernelText, CUfunction, TextHash> stages_;  // those asked for as stages, found without a digest
   KernelCacheStats stats_;
 };
 

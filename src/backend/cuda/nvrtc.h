@@ -32,7 +32,6 @@ namespace tsl::cuda {
 struct KernelSource {
   std::string name;
   std::string source;
-  bool operator==(const KernelSource&) const = default;
 };
 
 /// What is compiled at once. Line numbers in messages are those of a kernel's own source, or the prelude's.

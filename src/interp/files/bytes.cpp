@@ -47,18 +47,38 @@ void FileReader::read(void* to, uint64_t count) {
   left_ -= count;
 }
 
+namespace {
+
+/// Where a file is written that goes by this path: where its links end. Links in /proc, which /dev/stdout leads to, name open
+/// files, in whose place no other may be put: there it is the link.
+fs::path target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::error_code status;
+  fs::path target = path;
+  for (int links = 0; fs::is_symlink(target, status); ++links) {
+    if (links == kMostLinks) fail_to_save(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+    const fs::path folder = fs::canonical(target.has_parent_path() ? target.parent_path() : ".", status);
+    if (folder.string().rfind("/proc/", 0) == 0) break;
+    target = target.parent_path() / fs::read_symlink(target, status);
+  }
+  return target;
+}
+
+}  // namespace
+
 std::string temporary_name(const std::string& path) {
+  const std::string target = target_of(path).string();
   std::random_device random;
   std::error_code status;
   for (;;) {
-    std::string name = fmt::format("{}.{:08x}.tmp", path, random());
+    std::string name = fmt::format("{}.{:08x}.tmp", target, random());
     if (!fs::exists(name, status)) return name;
   }
 }
 
 void replace_file(const std::string& from, const std::string& path) {
   std::error_code status;
-  fs::rename(from, path, status);
+  fs::rename(from, target_of(path), status);
   if (!status) return;
   std::error_code ignored;
   fs::remove(from, ignored);
@@ -68,7 +88,8 @@ void replace_file(const std::string& from, const std::string& path) {
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::is_directory(path_, status)) fail_to_save(path_, "it is a folder");
-  const bool direct = fs::exists(path_, status) && !fs::is_regular_file(path_, status);
+  const fs::file_status target = fs::symlink_status(target_of(path_), status);
+  const bool direct = fs::exists(target) && !fs::is_regular_file(target);
   if (!direct) temporary_ = temporary_name(path_);
   file_.reset(std::fopen(direct ? path_.c_str() : temporary_.c_str(), direct ? "wb" : "wbx"));
   if (!file_) {

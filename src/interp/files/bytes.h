@@ -51,7 +51,7 @@ class FileReader : public ByteReader {
 };
 
 /// Writes beside the target and takes its place at commit(), so that a crash or a full disk cannot leave half
-/// a file. What is not a regular file (a pipe, /dev/stdout) is written directly.
+/// a file. The target is what a link names. What is not a regular file (a pipe, /dev/stdout) is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -69,9 +69,9 @@ class AtomicFile {
   FileHandle file_;
 };
 
-/// A name beside `path` that no file has.
+/// A name that no file has, beside the file that `path` (which may be a link) names.
 std::string temporary_name(const std::string& path);
-/// Puts the finished file `from` in the place of `path`.
+/// Puts the finished file `from` in that file's place.
 void replace_file(const std::string& from, const std::string& path);
 
 std::string read_text_file(const std::string& path);

@@ -380,12 +380,12 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
 
 std::string Stage::name() const {
   if (is_table) return readable;
-  return fmt::format("{}__{:04x}", readable, hash_of(header, hash_of(text.after)) & 0xffffffff);
+  return fmt::format("{}__{:04x}", readable, hash_of(text.before, hash_of(text.after)) & 0xffffffff);
 }
 
 KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) {
   std::optional<Kernel> contracted;
-  if (plan.options.fast) contracted = contract(given);
+  if (plan.options.fast_numerics) contracted = contract(given);
   const Kernel& kernel = contracted ? *contracted : given;
   switch (kernel.kind) {
     case graph::Template::pointwise: {

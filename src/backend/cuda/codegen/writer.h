@@ -154,7 +154,7 @@ inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
 uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
-/// The kernel with each product of floats that only one sum or difference reads made part of it (PlanOptions::fast).
+/// The kernel with each product of floats that only one sum or difference reads made part of it (PlanOptions::fast_numerics).
 graph::Kernel contract(graph::Kernel kernel);
 
 /// Whether a load or store goes along `loop` one element after the other.
