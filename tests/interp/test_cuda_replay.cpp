@@ -97,7 +97,7 @@ TEST_CASE("fast numerics: bias and activation are part of a product, one kernel"
   Session session = on_gpu();
   // Op by op, a product, its sum with a bias and what is made of that are rounded one after the other, each by half an ulp of a
   // number no greater than the magnitude below; as one, once. The sums themselves are exact in f32, in any order. So 2 ulp are
-  // the bound, and as many more are left for two ways to compute gelu_tanh.
+  // the bound, and as many more are left for two ways to compute gelu_tanh. (That of f32 is no part of a product.)
   CHECK(session.output(R"(
 fn plain(a, w, b) = a @ w + b
 fn rectified(a, w, b) = relu(a @ w + b)
@@ -110,8 +110,9 @@ fn fast_rectified(a, w, b) = rectified(a, w, b)
 fn fast_smooth(a, w, b) = smooth(a, w, b)
 let pairs = [(plain, fast_plain), (rectified, fast_rectified), (smooth, fast_smooth)]
 
-fn check(name, a, w, b, expected, bound) {
-  for (exact, fast) in pairs {
+fn check(name, a, w, b, kernels_of_most, bound) {
+  for (at, (exact, fast)) in enumerate(pairs) {
+    let expected = if at == 2 and a.dtype == f32 { 2 } else { kernels_of_most }
     for i in 0..3 { fast(a, w, b) }
     let before = counters().kernels
     let y = fast(a, w, b)
