@@ -131,7 +131,7 @@ Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::st
   return nvrtc.compile(program_of({&kernel}), arch, options);
 }
 
-// Opening a program takes NVRTC some 60 ms, one program after the other; a kernel takes 10 to 30 ms more, side by side.
+// Opening a program takes NVRTC 20 to 40 ms, one program after the other; a kernel takes 10 to 30 ms more, side by side.
 // So the best number of programs grows as the root of the number of kernels.
 size_t unit_count(size_t kernels, size_t threads) {
   const auto best = static_cast<size_t>(std::sqrt(static_cast<double>(kernels) / 3));
