@@ -380,6 +380,19 @@ bool multiplies_exactly(const Symbol* base, int64_t factor) {
   return bits_for(base) + bits_for(factor) <= kExactBits || is_small(base);
 }
 
+// Whether a product does not wrap around, guarding the answer where it is not sure: in floats, which do not.
+bool is_exact(SymbolTable& table, const Product& product) {
+  int bits = product.constant < 0 ? 64 : bits_for(product.constant);
+  for (const Symbol* factor : product.factors) bits += bits_for(factor);
+  if (bits <= kExactBits || product.factors.empty()) return true;
+  const Symbol* size = table.constant(Scalar::of(std::fabs(static_cast<double>(product.constant))));
+  for (const Symbol* factor : product.factors) {
+    const Symbol* real = table.apply(ScalarOp::to_real, factor);
+    size = table.apply(ScalarOp::mul, size, table.apply(ScalarOp::abs, real));
+  }
+  return table.pin(table.apply(ScalarOp::le, size, table.constant(Scalar::of(std::ldexp(1.0, kExactBits)))), "size").boolean;
+}
+
 // Asks base == limit, or base < limit, of a size. `factor * x < limit` is asked of x, so that one fact is one
 // guard.
 bool ask_constant(SymbolTable& table, ScalarOp op, const Symbol* base, int64_t limit) {
@@ -425,6 +438,8 @@ Dim operator/(Dim a, Dim b) {
     return Dim(tsl::apply(ScalarOp::floordiv, Scalar::of(a.value_), Scalar::of(b.value_)).integer);
   SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
   Product over(symbol_of(table, a)), under(symbol_of(table, b));
+  if (!is_exact(table, over) || !is_exact(table, under))
+    return Dim(table.apply(ScalarOp::floordiv, symbol_of(table, a), symbol_of(table, b)));
   for (auto factor = under.factors.begin(); factor != under.factors.end();) {
     const auto common = std::find(over.factors.begin(), over.factors.end(), *factor);
     if (common == over.factors.end()) {

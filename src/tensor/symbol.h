@@ -105,7 +105,7 @@ class Dim {
   friend Dim operator+(Dim a, Dim b) { return combine(ScalarOp::add, a, b, wrapping_add(a.value_, b.value_)); }
   friend Dim operator-(Dim a, Dim b) { return combine(ScalarOp::sub, a, b, wrapping_sub(a.value_, b.value_)); }
   friend Dim operator*(Dim a, Dim b) { return combine(ScalarOp::mul, a, b, wrapping_mul(a.value_, b.value_)); }
-  /// Floor division; b must not be zero. Factors common to both cancel, as sizes do not wrap around.
+  /// Floor division; b must not be zero. Factors common to both cancel, unless a product wraps around.
   friend Dim operator/(Dim a, Dim b);
   friend bool operator==(Dim a, Dim b) { return a.symbol_ || b.symbol_ ? ask(ScalarOp::eq, a, b) : a.value_ == b.value_; }
   friend bool operator<(Dim a, Dim b) { return a.symbol_ || b.symbol_ ? ask(ScalarOp::lt, a, b) : a.value_ < b.value_; }
