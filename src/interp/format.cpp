@@ -223,19 +223,19 @@ void check_format(Engine& engine, const Value& value, const std::string& spec) {
   if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
   if (FormatSpec(spec).is_particular()) {
     format_value(engine, value, spec);  // the trace depends on the number
-  } else if (value.is(Tag::symbol)) {
-    format_value(engine, Value(value.symbol()->hint), spec);
-  } else if (value.is(Tag::tensor) && value.tensor_data()->layout.shape == Shape()) {
-    const DType dtype = value.tensor_data()->dtype;
+  } else if (is_host_number(value)) {
+    format_value(engine, Value(scalar_of(value)), spec);
+  } else if (!value.is(Tag::tensor)) {
+    format_value(engine, make_string(""), spec);  // as text, whatever it is
+  } else if (element_count(value.tensor().shape()) == Dim(1)) {
+    const DType dtype = value.tensor().dtype();
     format_value(engine,
                  is_float(dtype)           ? Value(0.0)
                  : dtype == DType::boolean ? Value(false)
                                            : Value(0),
                  spec);
-  } else if (value.is(Tag::tensor) && !(element_count(value.tensor_data()->layout.shape) == Dim(1))) {
-    fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(value.tensor()));
   } else {
-    FormatSpec{spec};
+    fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(value.tensor()));
   }
 }
 

@@ -54,13 +54,15 @@ bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layou
   return true;
 }
 
-/// Whether a tensor is laid out as the fact says. A symbolic extent may be any from 2 up.
+bool may_vary(int64_t extent) { return 2 <= extent && extent <= kMaxSymbolicExtent; }
+
+/// Whether a tensor is laid out as the fact says. A symbolic extent may be any that may vary.
 inline bool fits(const Layout& layout, const Fact& fact) {
   const int rank = fact.layout.rank();
   if (layout.rank() != rank) return false;
   for (int i = 0; i < rank; ++i) {
     const Dim& extent = fact.layout.shape[i];
-    if (extent.symbol() ? layout.shape[i].hint() < 2 : layout.shape[i].hint() != extent.hint()) return false;
+    if (extent.symbol() ? !may_vary(layout.shape[i].hint()) : layout.shape[i].hint() != extent.hint()) return false;
     if (!fact.is_dense && layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
   }
   return !fact.is_dense || is_dense_in(fact.order, layout);
@@ -112,7 +114,7 @@ void make_symbolic(Fact& fact, trace::Recorder& recorder, trace::Run& run) {
   bool is_symbolic = false;
   for (int i = 0; i < layout.rank(); ++i) {
     const int64_t extent = layout.shape[i].hint();
-    if (!(fact.varying >> i & 1) || extent < 2) continue;
+    if (!(fact.varying >> i & 1) || !may_vary(extent)) continue;
     const Symbol* symbol = recorder.symbols().size_input(extent);
     if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
     run.symbols[symbol->id] = Scalar::of(extent);

@@ -1,6 +1,8 @@
 #include "tensor/symbol.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <optional>
 
 #include "base/error.h"
@@ -344,12 +346,16 @@ int64_t divide_up(int64_t a, int64_t b) {
   return a / b + (a % b > 0 ? 1 : 0);
 }
 
-// Whether a symbol is an extent, or a product of extents and a small number, as counts and strides of elements are.
-bool is_count(const Symbol* s) {
-  constexpr int64_t kSmall = int64_t{1} << 15;
-  if (is_constant(s)) return s->hint.integer > 0 && s->hint.integer <= kSmall;
-  if (is_expression(s, ScalarOp::mul)) return is_count(s->a) && is_count(s->b);
-  return s->is_extent;
+// A number that is not negative is at most 2 ** bits_for(number).
+int bits_for(int64_t number) { return number <= 1 ? 0 : std::bit_width(static_cast<uint64_t>(number - 1)); }
+
+// The same for an extent, or a product of extents and a number, as counts and strides of elements are. Beyond kExactBits for
+// all else, and for products that may wrap around.
+constexpr int kExactBits = 62;
+int bits_for(const Symbol* s) {
+  if (is_constant(s)) return s->hint.integer < 0 ? 64 : bits_for(s->hint.integer);
+  if (is_expression(s, ScalarOp::mul)) return bits_for(s->a) + bits_for(s->b);
+  return s->is_extent ? bits_for(kMaxSymbolicExtent) : 64;
 }
 
 // Whether s has less than 32 bits, guarding the answer: host ints may be as large as they like.
@@ -366,11 +372,25 @@ bool is_small(const Symbol* s) {
 bool adds_exactly(const Sum& sum) {
   constexpr int64_t kLimit = int64_t{1} << 62;
   if (!sum.base || sum.constant == 0) return true;
-  return -kLimit < sum.constant && sum.constant < kLimit && (is_count(sum.base) || is_small(sum.base));
+  return -kLimit < sum.constant && sum.constant < kLimit && (bits_for(sum.base) <= kExactBits || is_small(sum.base));
 }
 
 bool multiplies_exactly(const Symbol* base, int64_t factor) {
-  return 0 < factor && factor <= int64_t{1} << 31 && (is_count(base) || is_small(base));
+  if (factor <= 0 || factor > int64_t{1} << 31) return false;
+  return bits_for(base) + bits_for(factor) <= kExactBits || is_small(base);
+}
+
+// Whether a product does not wrap around, guarding the answer where it is not sure: in floats, which do not.
+bool is_exact(SymbolTable& table, const Product& product) {
+  int bits = product.constant < 0 ? 64 : bits_for(product.constant);
+  for (const Symbol* factor : product.factors) bits += bits_for(factor);
+  if (bits <= kExactBits || product.factors.empty()) return true;
+  const Symbol* size = table.constant(Scalar::of(std::fabs(static_cast<double>(product.constant))));
+  for (const Symbol* factor : product.factors) {
+    const Symbol* real = table.apply(ScalarOp::to_real, factor);
+    size = table.apply(ScalarOp::mul, size, table.apply(ScalarOp::abs, real));
+  }
+  return table.pin(table.apply(ScalarOp::le, size, table.constant(Scalar::of(std::ldexp(1.0, kExactBits)))), "size").boolean;
 }
 
 // Asks base == limit, or base < limit, of a size. `factor * x < limit` is asked of x, so that one fact is one
@@ -418,6 +438,8 @@ Dim operator/(Dim a, Dim b) {
     return Dim(tsl::apply(ScalarOp::floordiv, Scalar::of(a.value_), Scalar::of(b.value_)).integer);
   SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
   Product over(symbol_of(table, a)), under(symbol_of(table, b));
+  if (!is_exact(table, over) || !is_exact(table, under))
+    return Dim(table.apply(ScalarOp::floordiv, symbol_of(table, a), symbol_of(table, b)));
   for (auto factor = under.factors.begin(); factor != under.factors.end();) {
     const auto common = std::find(over.factors.begin(), over.factors.end(), *factor);
     if (common == over.factors.end()) {
@@ -459,8 +481,9 @@ int64_t Dim::pin_symbol() const {
 
 void guard_product(std::span<const Dim> sizes, double limit) {
   // Each run evaluates what a trace has made of symbols, so nothing is made where nothing can grow.
-  const auto may_grow = [](Dim size) { return size.symbol() && !is_count(size.symbol()); };
-  if (std::none_of(sizes.begin(), sizes.end(), may_grow)) return;
+  int bits = 0;
+  for (Dim size : sizes) bits += size.symbol() ? bits_for(size.symbol()) : bits_for(size.hint());
+  if (bits <= std::ilogb(limit) || std::none_of(sizes.begin(), sizes.end(), [](Dim size) { return size.symbol(); })) return;
   const Symbol* product = nullptr;  // in floats, which do not wrap around
   for (Dim size : sizes) {
     if (!size.symbol()) {

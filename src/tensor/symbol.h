@@ -15,6 +15,9 @@ namespace tsl {
 
 class SymbolTable;
 
+/// No larger extent of a tensor becomes a symbol: so two of them can be multiplied, and one by much, without wrapping around.
+inline constexpr int64_t kMaxSymbolicExtent = (int64_t{1} << 31) - 1;
+
 /// One node of a symbolic expression. Owned by a SymbolTable; equal expressions of one table are one object.
 struct Symbol {
   enum class Kind : uint8_t { constant, input, expression } kind;
@@ -25,7 +28,7 @@ struct Symbol {
   const Symbol* a;
   const Symbol* b;
   SymbolTable* table;
-  bool is_extent = false;  // Kind::input: a tensor's extent, from 2 up and far from wrapping around
+  bool is_extent = false;  // Kind::input: a tensor's extent, from 2 to kMaxSymbolicExtent
 };
 
 /// A question about symbols whose answer steered the trace: `condition` was `hint` when traced. A region's
@@ -39,7 +42,7 @@ struct SymbolGuard {
 class SymbolTable {
  public:
   const Symbol* input(Scalar hint);           // a new input slot
-  /// One for an extent that is 2 or more in every run, so that no guard need say so: extents of 0 and 1 are facts.
+  /// One for an extent that is from 2 to kMaxSymbolicExtent in every run, so that no guard need say so: all others are facts.
   const Symbol* size_input(int64_t hint);
   const Symbol* constant(Scalar value);
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);
@@ -102,7 +105,7 @@ class Dim {
   friend Dim operator+(Dim a, Dim b) { return combine(ScalarOp::add, a, b, wrapping_add(a.value_, b.value_)); }
   friend Dim operator-(Dim a, Dim b) { return combine(ScalarOp::sub, a, b, wrapping_sub(a.value_, b.value_)); }
   friend Dim operator*(Dim a, Dim b) { return combine(ScalarOp::mul, a, b, wrapping_mul(a.value_, b.value_)); }
-  /// Floor division; b must not be zero. Factors common to both cancel, as sizes do not wrap around.
+  /// Floor division; b must not be zero. Factors common to both cancel, unless a product wraps around.
   friend Dim operator/(Dim a, Dim b);
   friend bool operator==(Dim a, Dim b) { return a.symbol_ || b.symbol_ ? ask(ScalarOp::eq, a, b) : a.value_ == b.value_; }
   friend bool operator<(Dim a, Dim b) { return a.symbol_ || b.symbol_ ? ask(ScalarOp::lt, a, b) : a.value_ < b.value_; }
@@ -120,7 +123,7 @@ class Dim {
 };
 
 /// Makes the trace depend on the product of sizes being at most `limit`, as it is now, however large host ints among them
-/// become. Extents of tensors there are do not become so large.
+/// or extents become.
 void guard_product(std::span<const Dim> sizes, double limit);
 
 }  // namespace tsl
