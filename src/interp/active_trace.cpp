@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -263,7 +264,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   for (size_t i = 0; i < cut.input_slots.size(); ++i) {
     if (std::count(kept_slots.begin(), kept_slots.end(), cut.input_slots[i])) segment->donatable[i] = false;
   }
-  segment->notes = std::move(notes_);
+  segment->notes = std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_, engine_.runtime().compile_log());
   }

@@ -1,4 +1,6 @@
 // Errors: where they are said to be, what catches them, and that nothing is lost.
+#include <functional>
+
 #include "session.h"
 
 using tsl::Error;
@@ -69,6 +71,25 @@ TEST_CASE("a failed statement leaves every variable as it was") {
   CHECK(s.eval("var p = {w: [1]}; fn f() { p.w[9] = 1 }\ntry { f() } catch e { }; p.w") == "[1]");
   CHECK(s.eval("var x = true; try { x = false and error(\"e\") } catch e { }; x") == "false");
   CHECK(s.eval("var x = false; try { x = true and error(\"e\") } catch e { }; x") == "false");
+}
+
+TEST_CASE("a program that cannot print ends, and the engine goes on") {
+  for (const char* how : {"@compile\n", ""}) {
+    Session s;
+    const std::string program = std::string(how) + "fn f(x) {\n  var y = x * 2\n  print(y)\n  y = y + 1\n  if y[0] > 2 { print(y) }\n  return y\n}\n"
+                                "var z = f(tensor([1.0, 2.0]))\nz = f(z)\n";
+    const std::function<void(std::string_view)> print = s.engine.output;
+    for (int after = 0; after < 4; ++after) {
+      int printed = 0;
+      s.engine.output = [&](std::string_view text) {
+        if (printed++ == after) tsl::fail(ErrorKind::io, "the pipe is closed");
+        print(text);
+      };
+      CHECK_THROWS_WITH(s.engine.run("test.tsl", program), "the pipe is closed");
+    }
+    s.engine.output = print;
+    CHECK(s.output(program + "print(z.tolist())\n").find("[7.0, 11.0]\n") != std::string::npos);
+  }
 }
 
 TEST_CASE("recursion without end is an error, and the engine goes on") {
