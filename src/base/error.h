@@ -30,6 +30,7 @@ struct Error {
   std::vector<std::string> notes;   // printed as "= note" lines under the caret
   std::vector<CallSite> called_from;  // innermost first
   bool is_located = false;            // the interpreter has filled in span and called_from
+  bool is_final = false;              // no `try` of the program catches it
 };
 
 /// How an Error travels from where it is found to the `try`, prompt or program that handles it.

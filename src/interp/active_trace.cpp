@@ -277,7 +277,7 @@ void ActiveTrace::perform(trace::Segment& segment) {
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
   if (!trace::run_plan(segment, run_, {})) throw RestartTrace{};
   for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
-    engine_.output(to_string(engine_, instantiate(engine_, value, run_)) + "\n");
+    engine_.print(instantiate(engine_, value, run_));
   }
 }
 

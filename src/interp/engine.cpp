@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "interp/builtin_table.h"
+#include "interp/format.h"
 #include "interp/modules.h"
 #include "interp/prompt.h"
 #include "interp/runtime.h"
@@ -23,6 +24,15 @@ Engine::Engine(EngineOptions options)
 }
 
 Engine::~Engine() = default;
+
+void Engine::print(const Value& value) {
+  try {
+    output(to_string(*this, value) + "\n");
+  } catch (Failure& failure) {
+    failure.error().is_final = true;
+    throw;
+  }
+}
 
 Value Engine::run(std::string name, std::string text) { return modules_->run_script(std::move(name), std::move(text), ""); }
 

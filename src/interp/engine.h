@@ -74,8 +74,11 @@ class Engine {
   const Value* builtin(Name name);
   std::vector<std::string> builtin_names();
 
-  /// Where print() writes (default: standard output) and what is written.
+  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws.
   std::function<void(std::string_view)> output;
+  /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled function
+  /// prints later than the program says, when its `try` may be over, or not have begun.
+  void print(const Value& value);
   /// Where logs go (default: standard error).
   std::function<void(std::string_view)> log;
 

@@ -37,7 +37,7 @@ void Interpreter::locate(Error& error) const {
 /// Leaves frames until one catches the failure, and makes that one go on at its handler. False if the run ends
 /// first, with its own frames gone.
 bool Interpreter::unwind(const Run& run, const Failure& failure) {
-  const bool can_be_caught = failure.error().kind != ErrorKind::interrupt;  // else a loop could refuse to end
+  const bool can_be_caught = !failure.error().is_final;
   for (;;) {
     Frame& frame = *frames_.top();
     const Handler* handler = can_be_caught ? handler_of(frame) : nullptr;
@@ -90,7 +90,11 @@ Value Interpreter::error_record(const Error& error) const {
 
 void Interpreter::interrupted() {
   engine_.interrupt_requested.store(false);
-  fail(ErrorKind::interrupt, "interrupted");
+  Error error;
+  error.kind = ErrorKind::interrupt;
+  error.message = "interrupted";
+  error.is_final = true;  // else a loop could refuse to end
+  throw Failure(std::move(error));
 }
 
 void Interpreter::out_of_steps() {

@@ -164,9 +164,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       return false;
     }
     sole_.resize(run_.values.size());
-    for (const Value& value : notes_of(*segment).printed) {
-      engine_.output(to_string(engine_, instantiate(engine_, value, run_)) + "\n");
-    }
+    for (const Value& value : notes_of(*segment).printed) engine_.print(instantiate(engine_, value, run_));
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
       return true;

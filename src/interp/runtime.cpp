@@ -99,7 +99,7 @@ class EngineRuntime final : public Runtime, private Ops {
 
   void effect_print(Value value) override {
     if (trace()) trace()->print(std::move(value));
-    else engine_.output(to_string(engine_, value) + "\n");
+    else engine_.print(value);
   }
   Value effect(Value (*run)(Engine&, std::span<Value>), std::vector<Value> args) override {
     give_up("it touches the world outside");

@@ -1,7 +1,9 @@
 // Compiling kernels, which needs NVRTC but no GPU.
 #include <algorithm>
 #include <cstring>
+#include <regex>
 #include <set>
+#include <sstream>
 #include <fstream>
 
 #include "backend/cuda/kernel_cache.h"
@@ -82,6 +84,25 @@ TEST_CASE("kernels come after what they use of the prelude") {
   CHECK(prelude_of("kReduceBlock").find("constexpr int kReduceLanes = 128, kReduceBlock") != std::string::npos);
   CHECK(prelude_of("kIsFloat").find("kIsFloat<double> = true") != std::string::npos);
   CHECK(prelude_of("native_min").find("native_max") != std::string::npos);  // between the same #if and #endif
+}
+
+TEST_CASE("the prelude's declarations are found by the names they declare") {
+  const std::string text(prelude());
+  const std::regex declaration("(?:template <.*> )?(?:#define (\\w+)|using (\\w+) =|struct (?:alignas\\(.*\\) )?(\\w+)|"
+                               "(?:TSL_FN|TSL_RARE_FN|__device__) [^(]*?(\\w+)\\().*");
+  std::istringstream lines(text);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    line = line.substr(0, line.find(" //"));
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (!std::regex_match(line, match, declaration)) continue;
+    const auto name = std::find_if(match.begin() + 1, match.end(), [](const auto& group) { return group.matched; });
+    INFO(line << " declares " << *name);
+    CHECK(prelude_of(name->str()).find(line) != std::string::npos);
+    ++found;
+  }
+  CHECK(found > 200);
 }
 
 TEST_CASE("whatever a kernel uses of the prelude, it gets what that needs") {

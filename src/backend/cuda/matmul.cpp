@@ -381,11 +381,13 @@ bool Matmul::has_epilogue(const Product& product) {
   if (product.k == 0 || product.batch > kMostBatches || bias > kMostBias) return false;
   // cuBLASLt's is good for 16 bits, and up to 6 ulp of f32 away.
   if (product.epilogue.activation == Op::gelu_tanh && product.dtype == DType::f32) return false;
-  // What there is for the least aligned operands there is for others, too, and what there is for most of them is found here.
+  // All ways in which operands may be aligned: there is no other plan to go back to.
   const auto has_algorithm = [&](uint32_t alignment) {
     return state_->problem({normalised(product), {alignment, alignment, alignment}}).has_algorithm();
   };
-  return has_algorithm(element) && has_algorithm(kAlignment);
+  bool has_all = true;
+  for (uint32_t alignment = element; alignment <= kAlignment; alignment *= 2) has_all = has_all && has_algorithm(alignment);
+  return has_all;
 }
 
 bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {

@@ -1,5 +1,7 @@
 // Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the host,
 // between copies (argsort of, and scatter into, more than 2^31 elements).
+#include <cassert>
+
 #include "backend/cuda/executable.h"
 #include "backend/cuda/product.h"
 
@@ -56,6 +58,7 @@ Tensor contiguous(const OpCall& call, size_t arg) {
 /// Products with operands that must be copied first, or of nothing.
 void run_product(const OpCall& call) {
   const PlanProduct product(call.plan, call.kernel, call.gpu.options.tf32);
+  assert(!product.product().epilogue.bias);  // what has one is a call
   if (product.is_empty()) return;
   std::array<uint64_t, 4> at = product.addresses(call.addresses, call.symbols);
   Tensor copies[2];

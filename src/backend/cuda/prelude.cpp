@@ -119,6 +119,13 @@ class Splitter {
       const char c = statement_[at][0];
       angles += (c == '<') - (c == '>');
       if (angles > 0) continue;
+      if (statement_[at] == "alignas") {
+        for (int open = 0; ++at < statement_.size();) {
+          open += (statement_[at] == "(") - (statement_[at] == ")");
+          if (open == 0) break;
+        }
+        continue;
+      }
       if (std::string_view("(={;[:").find(c) != std::string_view::npos) break;
       if (is_name(statement_[at])) last = statement_[at];
     }

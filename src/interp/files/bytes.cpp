@@ -91,7 +91,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   const fs::file_status target = fs::symlink_status(target_of(path_), status);
   const bool direct = fs::exists(target) && !fs::is_regular_file(target);
   if (!direct) temporary_ = temporary_name(path_);
-  file_.reset(std::fopen(direct ? path_.c_str() : temporary_.c_str(), direct ? "wb" : "wbx"));
+  if (direct) std::fflush(stdout);  // which it may be, with what was printed before and is there already
+  file_.reset(std::fopen(direct ? path_.c_str() : temporary_.c_str(), direct ? "ab" : "wbx"));
   if (!file_) {
     temporary_.clear();
     fail_to_save(path_, system_error());

@@ -276,7 +276,7 @@ class ReduceWriter {
   /// How many blocks of a row a block of threads takes. To be counted takes it a microsecond, which shows where there are many
   /// that do little else; few that do much do not end together.
   int64_t blocks_a_member(LaneForm form) const {
-    const int64_t least = kRowThreads / form.threads, most = holds_ ? 8 : 4;
+    const int64_t least = kRowThreads / form.threads, most = holds_ ? 8 : 4;  // no more than 16 blocks: see kMaxSmallIndex
     const int64_t times = rows_ * blocks_ / (least * kFullMachine);
     return least * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(times, 1, most))));
   }
