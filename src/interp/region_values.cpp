@@ -60,6 +60,12 @@ bool may_vary(int64_t extent) { return 2 <= extent && extent <= kMaxSymbolicExte
 inline bool fits(const Layout& layout, const Fact& fact) {
   const int rank = fact.layout.rank();
   if (layout.rank() != rank) return false;
+  if (fact.varying == 0) {  // most facts have no symbols, and a replay may compare hundreds
+    for (int i = 0; i < rank; ++i) {
+      if (layout.shape[i].hint() != fact.layout.shape[i].hint() || layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
+    }
+    return true;
+  }
   for (int i = 0; i < rank; ++i) {
     const Dim& extent = fact.layout.shape[i];
     if (extent.symbol() ? !may_vary(layout.shape[i].hint()) : layout.shape[i].hint() != extent.hint()) return false;

@@ -125,6 +125,11 @@ TEST_CASE("output that cannot be written is a failure") {
   CHECK(run({"-e", "let x = 1"}, "", "/dev/full").code == 0);
 }
 
+TEST_CASE("what is saved to standard output stands between what is printed") {
+  if (!fs::exists("/dev/stdout")) return;
+  CHECK(run({"-e", "print(1)\nwrite_text(\"/dev/stdout\", \"two\\n\")\nprint(3)"}).out == "1\ntwo\n3\n");
+}
+
 TEST_CASE("a prompt shows values and survives errors") {
   const Outcome session = run({}, "var x = [1,\n2]\nx\n\"text\"\nerror(\"oops\")\nx[0] = 5\nx\nprint(x)\nnil\n1 +* 2\nx + [3]");
   CHECK(session.out == "[1, 2]\n\"text\"\n[5, 2]\n[5, 2]\n[5, 2, 3]\n");

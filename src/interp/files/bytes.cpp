@@ -6,6 +6,9 @@
 #include <random>
 #include <utility>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace tsl {
 
 namespace fs = std::filesystem;
@@ -64,6 +67,16 @@ fs::path target_of(const std::string& path) {
   return target;
 }
 
+/// What standard output goes to is written through it, between what is printed before and after.
+std::FILE* open_directly(const char* path) {
+  struct stat target = {}, output = {};
+  const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 && target.st_dev == output.st_dev &&
+                         target.st_ino == output.st_ino;
+  if (!is_output) return std::fopen(path, "wb");
+  std::fflush(stdout);
+  return ::fdopen(::dup(STDOUT_FILENO), "wb");
+}
+
 }  // namespace
 
 std::string temporary_name(const std::string& path) {
@@ -91,8 +104,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   const fs::file_status target = fs::symlink_status(target_of(path_), status);
   const bool direct = fs::exists(target) && !fs::is_regular_file(target);
   if (!direct) temporary_ = temporary_name(path_);
-  if (direct) std::fflush(stdout);  // which it may be, with what was printed before and is there already
-  file_.reset(std::fopen(direct ? path_.c_str() : temporary_.c_str(), direct ? "ab" : "wbx"));
+  file_.reset(direct ? open_directly(path_.c_str()) : std::fopen(temporary_.c_str(), "wbx"));
   if (!file_) {
     temporary_.clear();
     fail_to_save(path_, system_error());

@@ -51,7 +51,7 @@ class FileReader : public ByteReader {
 };
 
 /// Writes beside the target and takes its place at commit(), so that a crash or a full disk cannot leave half
-/// a file. The target is what a link names. What is not a regular file (a pipe, /dev/stdout) is written directly, at its end.
+/// a file. The target is what a link names. What is not a regular file (a pipe, /dev/stdout) is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
