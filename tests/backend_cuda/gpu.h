@@ -58,6 +58,12 @@ inline std::vector<std::string> fast_options(const Nvrtc& nvrtc) {
   return {};
 }
 
+inline std::vector<const KernelSource*> pointers_to(const std::vector<KernelSource>& kernels) {
+  std::vector<const KernelSource*> out;
+  for (const KernelSource& kernel : kernels) out.push_back(&kernel);
+  return out;
+}
+
 /// A folder of its own, gone at the end of the test.
 struct Folder {
   std::string path;

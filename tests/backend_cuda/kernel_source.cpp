@@ -333,7 +333,5 @@ TEST_CASE("generated kernels compile") {
   }
   CHECK(sources.size() > 60);
   if (!nvrtc) TSL_SKIP(why);
-  std::vector<const KernelSource*> kernels;
-  for (const KernelSource& source : sources) kernels.push_back(&source);
-  CHECK(nvrtc->compile(program_of(std::move(kernels)), "sm_90").size() > 0);
+  CHECK(nvrtc->compile(program_of(pointers_to(sources)), "sm_90").size() > 0);
 }

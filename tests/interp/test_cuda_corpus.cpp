@@ -220,12 +220,6 @@ std::string compile(const std::vector<const KernelSource*>& kernels, const std::
   });
 }
 
-std::vector<const KernelSource*> pointers_to(const std::vector<KernelSource>& kernels) {
-  std::vector<const KernelSource*> out;
-  for (const KernelSource& kernel : kernels) out.push_back(&kernel);
-  return out;
-}
-
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -254,7 +248,7 @@ TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]")
   if (!nvrtc) TSL_SKIP(why);
   const std::vector<KernelSource> kernels = kernels_of_corpus();
   CHECK(kernels.size() > 10'000);
-  const std::vector<const KernelSource*> all = pointers_to(kernels), chosen = representatives(kernels);
+  const std::vector<const KernelSource*> all = cuda::pointers_to(kernels), chosen = representatives(kernels);
   CHECK(chosen.size() > 3'000);
   WARN(kernels.size() << " kernels, " << chosen.size() << " stand for the others");
   const auto complaints = [](const std::vector<const KernelSource*>& which, const char* arch, const std::vector<std::string>& options) {
@@ -283,7 +277,7 @@ TEST_CASE("the corpus fills a cache", "[corpus]") {
       for (const KernelSource* kernel : program.kernels) digests.push_back(key_of(keys, *kernel));
       store_unit(disk, digests, std::move(cubin));
     };
-    CHECK(compile(pointers_to(kernels), arch, options, keep) == "");
+    CHECK(compile(cuda::pointers_to(kernels), arch, options, keep) == "");
   }
   CHECK(disk.usage().entries >= kernels.size());
 }

@@ -50,11 +50,7 @@ void FileReader::read(void* to, uint64_t count) {
   left_ -= count;
 }
 
-namespace {
-
-/// Where a file is written that goes by this path: where its links end. Links in /proc, which /dev/stdout leads to, name open
-/// files, in whose place no other may be put: there it is the link.
-fs::path target_of(const std::string& path) {
+std::string target_of(const std::string& path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   std::error_code status;
   fs::path target = path;
@@ -64,8 +60,10 @@ fs::path target_of(const std::string& path) {
     if (folder.string().rfind("/proc/", 0) == 0) break;
     target = target.parent_path() / fs::read_symlink(target, status);
   }
-  return target;
+  return target.string();
 }
+
+namespace {
 
 /// What standard output goes to is written through it, between what is printed before and after.
 std::FILE* open_directly(const char* path) {
@@ -79,8 +77,7 @@ std::FILE* open_directly(const char* path) {
 
 }  // namespace
 
-std::string temporary_name(const std::string& path) {
-  const std::string target = target_of(path).string();
+std::string temporary_name(const std::string& target) {
   std::random_device random;
   std::error_code status;
   for (;;) {
@@ -89,21 +86,22 @@ std::string temporary_name(const std::string& path) {
   }
 }
 
-void replace_file(const std::string& from, const std::string& path) {
+void replace_file(const std::string& from, const std::string& target) {
   std::error_code status;
-  fs::rename(from, target_of(path), status);
+  fs::rename(from, target, status);
   if (!status) return;
   std::error_code ignored;
   fs::remove(from, ignored);
-  fail_to_save(path, status.message());
+  fail_to_save(target, status.message());
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   std::error_code status;
   if (fs::is_directory(path_, status)) fail_to_save(path_, "it is a folder");
-  const fs::file_status target = fs::symlink_status(target_of(path_), status);
-  const bool direct = fs::exists(target) && !fs::is_regular_file(target);
-  if (!direct) temporary_ = temporary_name(path_);
+  target_ = target_of(path_);
+  const fs::file_status found = fs::symlink_status(target_, status);
+  const bool direct = fs::exists(found) && !fs::is_regular_file(found);
+  if (!direct) temporary_ = temporary_name(target_);
   file_.reset(direct ? open_directly(path_.c_str()) : std::fopen(temporary_.c_str(), "wbx"));
   if (!file_) {
     temporary_.clear();
@@ -125,7 +123,7 @@ void AtomicFile::commit() {
   // The last bytes may only now find the disk full.
   if (std::fflush(file_.get()) != 0) fail_to_save(path_, system_error());
   if (std::fclose(file_.release()) != 0) fail_to_save(path_, system_error());
-  if (!temporary_.empty()) replace_file(std::exchange(temporary_, ""), path_);
+  if (!temporary_.empty()) replace_file(std::exchange(temporary_, ""), target_);
 }
 
 std::string read_text_file(const std::string& path) {

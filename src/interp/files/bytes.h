@@ -65,14 +65,18 @@ class AtomicFile {
 
  private:
   std::string path_;
+  std::string target_;     // where links that it names end
   std::string temporary_;  // empty when writing directly
   FileHandle file_;
 };
 
-/// A name that no file has, beside the file that `path` (which may be a link) names.
-std::string temporary_name(const std::string& path);
-/// Puts the finished file `from` in that file's place.
-void replace_file(const std::string& from, const std::string& path);
+/// Where a file is written that goes by this path: where its links end. Links in /proc, which /dev/stdout leads to, name open
+/// files, in whose place no other may be put: there it is the link.
+std::string target_of(const std::string& path);
+/// A name beside `target` that no file has.
+std::string temporary_name(const std::string& target);
+/// Puts the finished file `from` in the place of `target`.
+void replace_file(const std::string& from, const std::string& target);
 
 std::string read_text_file(const std::string& path);
 void write_text_file(const std::string& path, std::string_view text);

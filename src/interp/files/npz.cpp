@@ -134,7 +134,8 @@ void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors) 
   if (std::filesystem::is_directory(path, status)) fail_to_save(path, "it is a folder");
   if (std::filesystem::exists(path, status) && !std::filesystem::is_regular_file(path, status))
     fail_to_save(path, "it is not a regular file");
-  const std::string temporary = temporary_name(path);
+  const std::string target = target_of(path);
+  const std::string temporary = temporary_name(target);
   int code = 0;
   Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_EXCL, &code));
   if (!archive) fail_to_save(path, message_of(code));
@@ -143,7 +144,7 @@ void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors) 
   for (size_t i = 0; i < tensors.size(); ++i) add_entry(archive.get(), path, tensors[i], headers[i]);
   if (zip_close(archive.get()) != 0) fail_to_save(path, zip_strerror(archive.get()));
   archive.release();
-  replace_file(temporary, path);
+  replace_file(temporary, target);
 }
 
 }  // namespace tsl

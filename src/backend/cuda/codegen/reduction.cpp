@@ -58,8 +58,7 @@ std::string Reduction::fold(const std::string& name, LaneForm form, const std::s
 
 std::string Reduction::shared_type() const { return finds_place_ ? fmt::format("Best<{}>", type_) : type_; }
 int Reduction::shared_count(LaneForm form) const {
-  if (finds_place_) return form.threads / kWarp;
-  return form.threads * form.width + (form.threads > kReduceLanes ? kMaxSharedBlocks : 0);
+  return finds_place_ ? form.threads / kWarp : form.threads * form.width;
 }
 
 std::string Reduction::combine(const std::string& a, const std::string& b) const {
