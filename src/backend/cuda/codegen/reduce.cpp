@@ -182,37 +182,6 @@ class ReduceWriter {
     }
   }
 
-  /// The elements of a block, from `first` to `end`, that thread `lane` of those that share lanes takes.
-  void emit_block(StageWriter& writer, const Position& row, LaneForm form, Taken taken) {
-    writer.line("Index turn = first;");
-    writer.line("#pragma unroll {}", turns_at_once(form));
-    writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
-    emit_turn(writer, row, form, "", taken);
-    writer.close();
-    writer.open("if (turn < end)");
-    emit_turn(writer, row, form, "if (e < end) ", taken);
-    writer.close();
-  }
-
-  int64_t turns_at_once(LaneForm form) const {
-    const int64_t steps = kReduceLanes / (form.threads * form.width);
-    if (width_ == 1) return 16 / steps;
-    size_t bytes = 0;  // that a thread takes in a turn, and accumulates, of each lane and column
-    for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? size_of(instr.dtype) : 0;
-    for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
-    return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
-  }
-
-  void emit_turn(StageWriter& writer, const Position& row, LaneForm form, const char* condition, Taken taken) {
-    writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / (form.threads * form.width));
-    writer.line("const Index e = turn + step * {} + lane * {};", form.threads * form.width, form.width);
-    writer.open("{}", condition);
-    emit_elements(writer, row, "e", taken);
-    writer.close();
-    writer.close();
-  }
-
   Position row_position(StageWriter& writer) const {
     Position at;
     at.index = writer.coordinates("row", extents_of(kernel_.kept), "k");
@@ -305,14 +274,11 @@ class ReduceWriter {
 
   /// The results of blocks that `groups` of threads have taken: one reduction after the other, as they share memory.
   void emit_folds(StageWriter& writer, LaneForm form, int groups) {
-    if (form.threads > kWarp) writer.line("__shared__ alignas(8) char lanes[{}];", 8 * kReduceLanes * groups);
+    FoldMemory memory(writer, form.threads > kWarp ? kMaxPartialBytes * kReduceLanes * groups : 0, "lanes");
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
-      std::string shared = "nullptr";
-      if (form.threads > kWarp) {
-        if (j > 0) writer.line("__syncthreads();");
-        shared = fmt::format("reinterpret_cast<{}*>(lanes) + threadIdx.x / {} * {}", reduction.shared_type(), form.threads, kReduceLanes);
-      }
+      std::string shared = memory.take_all(reduction);
+      if (form.threads > kWarp) shared += fmt::format(" + threadIdx.x / {} * {}", form.threads, reduction.shared_count(form));
       writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
       writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
                   writer.size(blocks_), j);
@@ -337,7 +303,7 @@ class ReduceWriter {
   /// Each thread takes every `down`-th element of a block of its columns.
   Stage column_stage() {
     StageWriter writer(kernel_, plan_);
-    if (width_ > 1 && turns_at_once({form_.down, 1}) > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
+    if (width_ > 1 && turns_at_once() > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
     writer.line("const int lane = threadIdx.y;");
     writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;", writer.size(column_teams()));
     writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};", writer.size(chunks()), form_.columns(),
@@ -352,7 +318,7 @@ class ReduceWriter {
     declare_shared_lanes(writer);
     emit_shifts(writer, row);
     for (Reg r : reduces_) declare_columns(writer, own_part(r), fmt::format("a{}", r));
-    emit_block(writer, row, {form_.down, 1}, Taken::powers);
+    emit_column_block(writer, row, Taken::powers);
     for (Reg r : reduces_) emit_column_fold(writer, own_part(r), fmt::format("a{}", r));
     writer.open("if (inside && lane == 0)");
     for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
@@ -368,6 +334,37 @@ class ReduceWriter {
     Stage stage = writer.finish(suffix, column_teams() * blocks_, form_.across, form_.down);
     if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
     return stage;
+  }
+
+  /// The elements of a block, from `first` to `end`, that thread `lane` of those that share a column takes.
+  void emit_column_block(StageWriter& writer, const Position& row, Taken taken) {
+    writer.line("Index turn = first;");
+    writer.line("#pragma unroll {}", turns_at_once());
+    writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
+    emit_column_turn(writer, row, "", taken);
+    writer.close();
+    writer.open("if (turn < end)");
+    emit_column_turn(writer, row, "if (e < end) ", taken);
+    writer.close();
+  }
+
+  int64_t turns_at_once() const {
+    const int64_t steps = kReduceLanes / form_.down;
+    if (width_ == 1) return 16 / steps;
+    size_t bytes = 0;  // that a thread takes in a turn, and accumulates, of each lane and column
+    for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? size_of(instr.dtype) : 0;
+    for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
+    return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
+  }
+
+  void emit_column_turn(StageWriter& writer, const Position& row, const char* condition, Taken taken) {
+    writer.line("#pragma unroll");
+    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / form_.down);
+    writer.line("const Index e = turn + step * {} + lane;", form_.down);
+    writer.open("{}", condition);
+    emit_elements(writer, row, "e", taken);
+    writer.close();
+    writer.close();
   }
 
   /// What a column accumulates: of a logsumexp, the sum.
@@ -391,7 +388,7 @@ class ReduceWriter {
     std::copy_if(reduces_.begin(), reduces_.end(), std::back_inserter(held), [this](Reg r) { return holds(r); });
     for (Reg r : held) declare_columns(writer, part(r, Op::max), fmt::format("g{}", r));
     writer.open("");
-    emit_block(writer, row, {form_.down, 1}, Taken::greatest);
+    emit_column_block(writer, row, Taken::greatest);
     writer.close();
     for (Reg r : held) {
       const std::string name = fmt::format("g{}", r);
@@ -488,19 +485,19 @@ class ReduceWriter {
     writer.open("for (int own = {} / {}; own < {}; own += {})", team.thread, form.threads, team.rows, team.threads / form.threads);
     writer.line("const int lane = {} % {};", team.thread, form.threads);
     writer.line("const Index row = first_row + own;");
-    bool has_shared = false;
-    for (size_t j = 0; j < reduces_.size(); ++j) emit_result(writer, form, level, j, has_shared);
+    FoldMemory memory = array_memory(writer, form);
+    for (size_t j = 0; j < reduces_.size(); ++j) emit_result(writer, form, level, j, memory);
     if (level + 1 == levels_.size()) emit_ends(writer, row_position(writer));
     writer.close();
   }
 
   /// What the results of a part of `row` come to.
-  void emit_result(StageWriter& writer, LaneForm form, size_t level, size_t j, bool& has_shared) {
+  void emit_result(StageWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory) {
     const Instr& instr = kernel_.program[reduces_[j]];
     const Reduction reduction(instr);
     const auto results = [&](size_t l) { return writer.scratch(levels_[l].at[j], reduction.partial_dtype()); };
     const std::string from = fmt::format("{} + row * {} + part{} * {}", results(level), writer.size(levels_[level].count), level, kReduceBlock);
-    const std::string folded = over_array(writer, reduction, from, fmt::format("count{}", level), form, has_shared);
+    const std::string folded = over_array(memory, reduction, from, fmt::format("count{}", level), form);
     if (level + 1 == levels_.size()) {
       writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
     } else {

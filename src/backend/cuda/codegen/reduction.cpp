@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <utility>
 
 namespace tsl::cuda {
@@ -61,6 +62,13 @@ int Reduction::shared_count(LaneForm form) const {
   return finds_place_ ? form.threads / kWarp : form.threads * form.width;
 }
 
+int64_t Reduction::shared_bytes(LaneForm form, int groups) const {
+  if (form.threads <= kWarp) return 0;
+  constexpr int64_t kBestBytes = 16;  // a place (64 bits), and its value
+  const int64_t value = finds_place_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
+  return ceil_div(value * shared_count(form) * groups, 8) * 8;
+}
+
 std::string Reduction::combine(const std::string& a, const std::string& b) const {
   return fmt::format("{}::combine({}, {})", function_, a, b);
 }
@@ -87,6 +95,21 @@ std::string Reduction::over_array(const std::string& address, const std::string&
 std::string Reduction::over_long_array(const std::string& address, const std::string& count) const {
   if (holds_block_) return fmt::format("logsumexp_long_array({}, {}, threadIdx.x % {})", address, count, kWarp);
   return fmt::format("reduce_long_array<{}, {}>({}, {}, threadIdx.x % {})", function_, type_, address, count, kWarp);
+}
+
+void FoldMemory::declare() {
+  if (bytes_ > 0 && !std::exchange(is_declared_, true)) writer_.line("__shared__ alignas(8) char {}[{}];", name_, bytes_);
+}
+
+std::string FoldMemory::take(const Reduction& reduction, int64_t bytes) {
+  assert(bytes <= bytes_);
+  if (bytes == 0) return "nullptr";
+  declare();
+  if (at_ + bytes > bytes_) {
+    writer_.line("__syncthreads();");
+    at_ = 0;
+  }
+  return fmt::format("reinterpret_cast<{}*>({} + {})", reduction.shared_type(), name_, std::exchange(at_, at_ + bytes));
 }
 
 std::vector<Reg> reduces(const Kernel& kernel, Level level) {
@@ -160,15 +183,13 @@ LaneForm array_form(const Kernel& kernel, const std::vector<Reg>& which, int64_t
   return count <= kReduceBlock ? kBlockForm : kBlocksForm;
 }
 
-std::string over_array(StageWriter& writer, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form,
-                       bool& has_shared) {
-  if (form.threads > kWarp) {
-    if (std::exchange(has_shared, true)) writer.line("__syncthreads();");
-    else writer.line("__shared__ alignas(8) char shared[{}];", 8 * (form.threads + kMaxSharedBlocks));
-  }
-  // Each warp of a block does the whole of these.
-  const bool is_by_warps = form.threads <= kWarp || reduction.finds_place() || reduction.holds_block();
-  return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : fmt::format("reinterpret_cast<{}*>(shared)", reduction.shared_type()));
+FoldMemory array_memory(StageWriter& writer, LaneForm form) {
+  return {writer, form.threads > kWarp ? kMaxPartialBytes * (form.threads + kMaxSharedBlocks) : 0};
+}
+
+std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form) {
+  const bool is_by_warps = reduction.finds_place() || reduction.holds_block();  // each warp of a block does the whole of these
+  return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : memory.take_all(reduction));
 }
 
 namespace {
@@ -183,7 +204,7 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
     const int64_t blocks = ceil_div(count, kReduceBlock);
     StageWriter writer(kernel, plan);
     std::vector<uint64_t> next = at;
-    bool has_shared = false;
+    FoldMemory memory = array_memory(writer, kBlockForm);
     writer.line("const int lane = threadIdx.x;");
     writer.line("const long long first = (long long)block_x * {}, left = {} - first;", kReduceBlock, writer.size(count));
     for (size_t j = 0; j < which.size(); ++j) {
@@ -193,8 +214,8 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
       const DType in = is_first ? instr.operand_dtype : reduction.partial_dtype();
       next[j] = reserve(program, blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
-      const std::string value = over_array(writer, reduction, fmt::format("{} + first", from),
-                                           fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm, has_shared);
+      const std::string value = over_array(memory, reduction, fmt::format("{} + first", from),
+                                           fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm);
       writer.line("const auto p{} = {};", j, value);
       writer.line("if (lane == 0) {}[block_x] = p{};", to, j);
     }
@@ -216,7 +237,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
   const LaneForm form = array_form(kernel, totals.reduces, count);
   StageWriter writer(kernel, plan);
   writer.line("const int lane = threadIdx.x;");
-  bool has_shared = false;
+  FoldMemory memory = array_memory(writer, form);
   Position position;
   position.index.assign(static_cast<size_t>(kernel.kept.rank() + kernel.reduced.rank()), "0");
   for (Reg r = 0; r < kernel.program.size(); ++r) {
@@ -231,7 +252,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = over_array(writer, reduction, from, writer.size(from_rows ? rows : count), form, has_shared);
+    const std::string folded = over_array(memory, reduction, from, writer.size(from_rows ? rows : count), form);
     writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");

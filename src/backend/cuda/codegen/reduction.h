@@ -11,6 +11,7 @@ namespace tsl::cuda {
 /// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
 inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
 inline constexpr int kWarp = 32;
+inline constexpr int64_t kMaxPartialBytes = 8;  // of a reduction's partial_dtype()
 static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
 
@@ -44,6 +45,8 @@ class Reduction {
   std::string fold(const std::string& name, LaneForm form = {}, const std::string& shared = "nullptr") const;
   std::string shared_type() const;
   int shared_count(LaneForm form) const;
+  /// That shared_count() elements take, of each of `groups` that fold at a time. A warp needs none.
+  int64_t shared_bytes(LaneForm form, int groups = 1) const;
   std::string combine(const std::string& a, const std::string& b) const;
   /// fold() as an element of the instruction's dtype.
   std::string result(const std::string& folded) const;
@@ -62,6 +65,23 @@ class Reduction {
   bool holds_block_ = false;
   DType partial_dtype_;
   DType dtype_;
+};
+
+/// The shared memory in which the threads of a block fold one reduction after the other: each takes its own part as long as there is
+/// one; then all threads meet, and the first part is taken again. It is declared where it is first taken, or before.
+class FoldMemory {
+ public:
+  FoldMemory(StageWriter& writer, int64_t bytes, const char* name = "shared") : writer_(writer), bytes_(bytes), name_(name) {}
+  void declare();
+  /// The address of `bytes`, for what the reduction shares; "nullptr" of none.
+  std::string take(const Reduction& reduction, int64_t bytes);
+  std::string take_all(const Reduction& reduction) { return take(reduction, bytes_); }
+
+ private:
+  StageWriter& writer_;
+  int64_t bytes_, at_ = 0;  // in all, and before the next part
+  const char* name_;
+  bool is_declared_ = false;
 };
 
 /// Indices of a kernel's reduce instructions of a level.
@@ -88,10 +108,10 @@ void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const T
 /// kBlockForm, or kBlocksForm.
 LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& which, int64_t count);
 
-/// Reduction::over_array() of one of several reductions, which share memory one after the other: any number of them may be.
-/// `has_shared`: whether that has been declared.
-std::string over_array(StageWriter& writer, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form,
-                       bool& has_shared);
+/// What over_array() needs for any number of reductions in a form.
+FoldMemory array_memory(StageWriter& writer, LaneForm form);
+/// Reduction::over_array() in memory that all of them share.
+std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form);
 
 /// reserve_bytes() for elements of a dtype.
 uint64_t reserve(KernelProgram& program, int64_t count, DType dtype);

@@ -1,7 +1,7 @@
 // Row kernels: a warp or a block of threads a row. Values that a later pass needs stay in registers where they fit; else
 // they are computed again from memory, which the caches hold.
 #include <algorithm>
-#include <utility>
+#include <optional>
 
 #include "backend/cuda/codegen/row_passes.h"
 
@@ -57,7 +57,7 @@ class RowsWriter {
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
-      declare_shared();
+      declare_fold_memory();
       emit_prefetch();
       const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
       if (words > 0 && words <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
@@ -361,31 +361,20 @@ class RowsWriter {
   }
   int64_t shared_bytes(const Reduction& reduction) const {
     const LaneForm lanes = folded_lanes(reduction);
-    if (lanes.threads <= kWarp) return 0;
-    const int64_t values = reduction.shared_count(lanes) * (form_.threads() / lanes.threads);
-    const int64_t value_bytes = reduction.finds_place() ? 16 : static_cast<int64_t>(size_of(reduction.partial_dtype()));
-    return ceil_div(values * value_bytes, 8) * 8;
+    return reduction.shared_bytes(lanes, form_.threads() / lanes.threads);
   }
-  /// Each reduction has memory of its own to be folded in, as far as there is any.
-  void declare_shared() {
-    for (Reg r : reduces(kernel_, graph::Level::row)) fold_bytes_ += shared_bytes(Reduction(kernel_.program[r]));
-    fold_bytes_ = std::min(fold_bytes_, kSharedFoldBytes);
-    if (fold_bytes_ > 0) writer_.line("__shared__ alignas(8) char shared[{}];", fold_bytes_);
+  void declare_fold_memory() {
+    int64_t bytes = 0;
+    for (Reg r : reduces(kernel_, graph::Level::row)) bytes += shared_bytes(Reduction(kernel_.program[r]));
+    fold_memory_.emplace(writer_, std::min(bytes, kSharedFoldBytes)).declare();
   }
 
   /// Statements for the result of accumulators a<r>; gives its name. `group` of the row's groups folds them.
   std::string emit_fold(Reg r, const std::string& group) {
     const Reduction reduction(kernel_.program[r]);
     const LaneForm lanes = folded_lanes(reduction);
-    std::string shared = "nullptr";
-    if (const int64_t bytes = shared_bytes(reduction); bytes > 0) {
-      if (fold_at_ + bytes > fold_bytes_) {
-        writer_.line("__syncthreads();");
-        fold_at_ = 0;
-      }
-      shared = fmt::format("reinterpret_cast<{}*>(shared + {})", reduction.shared_type(), std::exchange(fold_at_, fold_at_ + bytes));
-      if (group != "0") shared += fmt::format(" + {} * {}", group, reduction.shared_count(lanes));
-    }
+    std::string shared = fold_memory_->take(reduction, shared_bytes(reduction));
+    if (lanes.threads > kWarp && group != "0") shared += fmt::format(" + {} * {}", group, reduction.shared_count(lanes));
     writer_.line("const auto f{0} = {1};", r, reduction.fold(fmt::format("a{}", r), lanes, shared));
     return fmt::format("f{}", r);
   }
@@ -453,7 +442,7 @@ class RowsWriter {
   RowPasses passes_;
   RowForm form_;
   int pass_ = 0;
-  int64_t fold_bytes_ = 0, fold_at_ = 0;  // of shared memory: all there is, and what is next
+  std::optional<FoldMemory> fold_memory_;
   std::vector<bool> emitted_;
   std::vector<std::string> partials_;
   Position row_;
