@@ -308,7 +308,7 @@ void TileProgram::read_ahead() {
     if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) return;
     Operand ahead{Operand::Kind::ahead, reg, step.size, kept_rank_ == 1 ? step.access.stride[0] * step.size : Chain::kUneven};
     ChainInstr prefetch{ChainCode::prefetch, false, static_cast<uint16_t>(chain.operands.size())};
-    prefetch.in[1] = static_cast<uint16_t>(kStrip * step.size);
+    prefetch.in[0] = static_cast<uint16_t>(kStrip * step.size);
     chain.operands.push_back(ahead);
     chain.code.insert(chain.code.begin() + 1, prefetch);
   };
@@ -340,7 +340,7 @@ void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* opera
     std::byte* slot = worker.memory + operand.slot;
     std::byte* value = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
     if (operand.kind == Operand::Kind::repeated && operand.row_bytes > 0) {
-      table_.load_2d[operand.size](slot, value + row * operand.size, 1, kStrip, 0, 0);
+      table_.load_2d[operand.size](slot, value + row * operand.size, 1, kMaxInHand, 0, 0);
       operands[i] = {slot, 0};
     } else if (row > 0 && operand.row_bytes != Chain::kUneven) {
       operands[i].at += operand.row_bytes;

@@ -59,10 +59,12 @@ using ScanKernel = void (*)(void* out, const void* in, size_t n);
 /// `out` is i64 (random_bits) or a float dtype.
 using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
 
-/// Elements that a chain has in hand at a time: a few registers full, and one for each lane of a reduction.
+/// Elements of a strip: one for each lane of a reduction.
 inline constexpr size_t kStrip = kReduceLanes;
+/// Strips that a chain may have in hand at a time, and their elements.
+inline constexpr size_t kMaxStrips = 2, kMaxInHand = kMaxStrips * kStrip;
 
-/// What a chain does with its accumulator, a strip of f32. The binary ones take their other operand from memory; sub_from and div_into have
+/// What a chain does with its accumulator, strips of f32. The binary ones take their other operand from memory; sub_from and div_into have
 /// it on the left.
 enum class ChainCode : uint8_t {
   load, store, add, sub, sub_from, mul, div, div_into, square, neg, relu,
@@ -75,11 +77,12 @@ struct ChainInstr {
   ChainCode code;
   bool is_one = false;              // the operand is one f32 for all elements
   uint16_t operand = 0;             // of call: where the result goes
-  std::array<uint16_t, 3> in{};     // of call; of prefetch, the first byte of a strip's and the one after the last
+  std::array<uint16_t, 3> in{};     // of call; in[0] of prefetch: how many bytes of each strip
   MapKernel call = nullptr;
 };
 
-/// An operand in memory: where its first strip is, and how many bytes on the next one; 0 if they are the same.
+/// An operand in memory: where its first strip is, and how many bytes on the next one; 0 if strips are the same, for as many as a
+/// chain has in hand.
 struct ChainOperand {
   std::byte* at = nullptr;
   size_t step = 0;

@@ -301,8 +301,8 @@ void for_each_source(const Step& step, const std::vector<Chain>& chains, Visit v
 void place_chain(Chain& chain, Slots& slots) {
   const size_t addresses = 2 * chain.operands.size() * sizeof(ChainOperand);
   chain.slot = slots.take(addresses);
-  for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(kStrip * operand.size);
-  for (const Chain::Operand& operand : chain.operands) slots.give_back(kStrip * operand.size, operand.slot);
+  for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(kMaxInHand * operand.size);
+  for (const Chain::Operand& operand : chain.operands) slots.give_back(kMaxInHand * operand.size, operand.slot);
   slots.give_back(addresses, chain.slot);
 }
 
@@ -323,7 +323,7 @@ void TileProgram::place_registers() {
   auto define = [&](Step& step) {
     const bool is_scalar = step.kind == Step::Kind::scalar;
     step.repeat = step.level == Level::full ? tile_elements_ : row_elements_;
-    if (is_scalar && step.level == Level::full && !on_tile[step.dst]) step.repeat = kStrip;
+    if (is_scalar && step.level == Level::full && !on_tile[step.dst]) step.repeat = kMaxInHand;
     const size_t bytes = static_cast<size_t>(step.repeat) * step.size;
     step.slot = is_scalar ? slots.add(bytes) : slots.take(bytes);
     if (!is_scalar) held[step.dst] = {bytes, step.slot};

@@ -97,16 +97,16 @@ struct Chain {
     enum class Kind : uint8_t {
       elements,   // of a register, on its tile
       one,        // element of a register that is the same for all of a row, or everywhere
-      repeated,   // the same, as long as a strip: what a call reads. Host numbers are so from the start
+      repeated,   // the same, kMaxInHand times: what a call reads. Host numbers are so from the start
       row,        // of a load, where it lies
       ahead,      // of a load: the row that will be at this place in the next tile
-      scratch,    // a strip that is used only within the chain
+      scratch,    // strips that are used only within the chain
       lanes,      // of a reduction
     } kind;
     uint32_t reg = 0;
     uint32_t size = 0;        // bytes of an element
     int64_t row_bytes = 0;    // from one row to the next; of rows that do not lie evenly, kUneven
-    int32_t slot = -1;        // a strip's memory; of elements and rows: where a row's last, short strip is padded
+    int32_t slot = -1;        // memory of kMaxInHand; of elements and rows: where a row's last, short strip is padded
     bool is_result = false;   // the chain writes it
   };
   static constexpr int64_t kUneven = -1;

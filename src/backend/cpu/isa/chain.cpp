@@ -7,8 +7,10 @@ namespace {
 
 using Vector = VectorOf<float>::Type;
 constexpr size_t kWidth = kVectorBytes / sizeof(float);
-constexpr size_t kVectors = kStrip / kWidth;
+constexpr size_t kLaneVectors = kStrip / kWidth;
 constexpr size_t kLine = 64;  // bytes of a cache line
+/// As many strips as half of the registers hold, so that what is to be done is looked up less often. (There are 32 of the longest ones.)
+constexpr size_t kStripsAtOnce = kVectorBytes == 64 ? kMaxStrips : 1;
 
 #define TSL_EACH_VECTOR _Pragma("GCC unroll 32") for (size_t k = 0; k < kVectors; ++k)
 
@@ -28,26 +30,35 @@ TSL_FN Vector load_vector(const std::byte* p, size_t k) {
 }
 TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p + k * kVectorBytes, &v, kVectorBytes); }
 
-/// Takes `count` elements of a strip into the lanes at `p`; those of a row's first strip are the lanes' first.
-template <class R>
-TSL_FN void take_strip(std::byte* p, const Vector (&strip)[kVectors], size_t count, bool is_first) {
+/// Takes strips into the lanes at `p`; those of a row's first strip are the lanes' first. The last of them may have but `count`
+/// elements if there is only one.
+template <class R, size_t kVectors>
+TSL_FN void take_strips(std::byte* p, const Vector (&strips)[kVectors], size_t count, bool is_first) {
   static_assert(kStrip == kReduceLanes);
   alignas(64) float values[kStrip];
-  Vector lanes[kVectors];
-  if (count < kStrip) {
-    for (size_t k = 0; k < kVectors; ++k) store_vector(reinterpret_cast<std::byte*>(values), k, strip[k]);
+  Vector own[kVectors];
+  if (kVectors == kLaneVectors && count < kStrip) {
+    for (size_t k = 0; k < kLaneVectors; ++k) store_vector(reinterpret_cast<std::byte*>(values), k, strips[k]);
     for (size_t i = count; i < kStrip; ++i) values[i] = R::template neutral<float>();
-    for (size_t k = 0; k < kVectors; ++k) lanes[k] = load_vector(reinterpret_cast<std::byte*>(values), k);
+    for (size_t k = 0; k < kLaneVectors; ++k) own[k] = load_vector(reinterpret_cast<std::byte*>(values), k);
   } else {
-    TSL_EACH_VECTOR lanes[k] = strip[k];
+    TSL_EACH_VECTOR own[k] = strips[k];
   }
-  TSL_EACH_VECTOR store_vector(p, k, is_first ? lanes[k] : R::combine(load_vector(p, k), lanes[k]));
+  _Pragma("GCC unroll 32") for (size_t k = 0; k < kLaneVectors; ++k) {
+    Vector lane = is_first ? own[k] : R::combine(load_vector(p, k), own[k]);
+    for (size_t next = k + kLaneVectors; next < kVectors; next += kLaneVectors) lane = R::combine(lane, own[next]);
+    store_vector(p, k, lane);
+  }
 }
 
-void run_chain(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin, size_t end) {
+/// Takes `kStrips` at a time, from element `at` on, as long as there are so many; one at a time also if that has fewer elements.
+/// `operands` are at `begin`. Gives the place after them.
+template <size_t kStrips>
+TSL_FN size_t run_strips(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin, size_t at, size_t end) {
+  constexpr size_t kVectors = kStrips * kLaneVectors, kElements = kStrips * kStrip;
   Vector acc[kVectors] = {};
-  for (size_t strip = 0, at = begin; at < end; ++strip, at += kStrip) {
-    const size_t count = least(kStrip, end - at);
+  for (; kStrips > 1 ? at + kElements <= end : at < end; at += kElements) {
+    const size_t count = least(kElements, end - at), strip = (at - begin) / kStrip;
     auto address = [&](size_t operand) { return operands[operand].at + strip * operands[operand].step; };
     for (const ChainInstr* instr = code; instr != code + length; ++instr) {
       std::byte* p = address(instr->operand);
@@ -63,10 +74,10 @@ void run_chain(const ChainInstr* code, size_t length, const ChainOperand* operan
         case ChainCode::square: TSL_EACH_VECTOR acc[k] = acc[k] * acc[k]; break;
         case ChainCode::neg: TSL_EACH_VECTOR acc[k] = -acc[k]; break;
         case ChainCode::relu: TSL_EACH_VECTOR acc[k] = acc[k] <= 0 ? Vector{} : acc[k]; break;
-        case ChainCode::sum: take_strip<Sum>(p, acc, count, at == 0); break;
-        case ChainCode::prod: take_strip<Prod>(p, acc, count, at == 0); break;
-        case ChainCode::max: take_strip<Max>(p, acc, count, at == 0); break;
-        case ChainCode::min: take_strip<Min>(p, acc, count, at == 0); break;
+        case ChainCode::sum: take_strips<Sum>(p, acc, count, at == 0); break;
+        case ChainCode::prod: take_strips<Prod>(p, acc, count, at == 0); break;
+        case ChainCode::max: take_strips<Max>(p, acc, count, at == 0); break;
+        case ChainCode::min: take_strips<Min>(p, acc, count, at == 0); break;
         case ChainCode::call: {
           const void* in[3] = {address(instr->in[0]), address(instr->in[1]), address(instr->in[2])};
           instr->call(p, in, count);
@@ -74,11 +85,18 @@ void run_chain(const ChainInstr* code, size_t length, const ChainOperand* operan
           break;
         }
         case ChainCode::prefetch:
-          for (size_t i = instr->in[0]; i < instr->in[1]; i += kLine) __builtin_prefetch(p + i);
+          for (size_t i = 0; i < kStrips * instr->in[0]; i += kLine) __builtin_prefetch(p + i);
           break;
       }
     }
   }
+  return at;
+}
+
+void run_chain(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin, size_t end) {
+  size_t at = begin;
+  if constexpr (kStripsAtOnce > 1) at = run_strips<kStripsAtOnce>(code, length, operands, begin, at, end);
+  run_strips<1>(code, length, operands, begin, at, end);
 }
 
 }  // namespace
