@@ -87,7 +87,10 @@ class Inputs {
   Inputs(const Tensors& tensors) : Inputs(std::span<const Tensor>(tensors).data(), std::span<const Tensor>(tensors).size()) {}
   Inputs(const Tensor* tensors, std::span<const uint32_t> slots) : tensors_(tensors), slots_(slots.data()), size_(slots.size()) {}
   size_t size() const { return size_; }
-  const Tensor& operator[](size_t i) const { return tensors_[slots_ ? slots_[i] : i]; }
+  const Tensor* tensors() const { return tensors_; }
+  /// Where input i is among the tensors.
+  size_t slot(size_t i) const { return slots_ ? slots_[i] : i; }
+  const Tensor& operator[](size_t i) const { return tensors_[slot(i)]; }
 
  private:
   const Tensor* tensors_ = nullptr;
@@ -99,9 +102,10 @@ class Inputs {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them; an input whose
-  /// entry in `donated` is true, and which nobody else holds, may be overwritten and be an output. Fills `outputs`.
-  virtual RunError run(Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them. `donated` is
+  /// empty, or says of each of the tensors they are picked from whether the caller gives it up: then it may be overwritten and
+  /// be an output if it is held only there and by the caller, and no other tensor has its storage. Fills `outputs`.
+  virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const Plan& plan() const = 0;
 };

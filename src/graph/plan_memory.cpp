@@ -37,16 +37,22 @@ PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), al
   }
 }
 
-void PlanMemory::place(Inputs inputs, std::span<const bool> donated) {
+void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
   const uint64_t moves = moves_;
   bool is_chosen = is_chosen_;
-  const bool* const lent = donated.empty() ? nullptr : donated.data();
+  const char* const lent = donated.empty() ? nullptr : donated.data();
   for (Input& input : inputs_) {
-    const Tensor& tensor = inputs[input.index];
-    put(input.buffer, tensor.data());
-    const bool is_free = lent && lent[input.index] && tensor.layout().offset.hint() == 0;
-    is_chosen &= input.is_free == is_free;
+    const size_t slot = inputs.slot(input.index);
+    const TensorData& tensor = *inputs.tensors()[slot].get();
+    const int64_t offset = tensor.layout.offset.hint();
+    std::byte* address = static_cast<std::byte*>(tensor.storage->data());
+    bool is_free = false;
+    if (offset != 0) address += offset * static_cast<int64_t>(size_of(tensor.dtype));
+    else if (lent) is_free = lent[slot] && tensor.use_count() <= 2 && tensor.storage->use_count() == 1;
+    put(input.buffer, address);
+    if (input.is_free == is_free) continue;
     input.is_free = is_free;
+    is_chosen = false;
   }
   if (!is_chosen) choose_donors();
   if (!is_chosen || moves_ != moves) {

@@ -15,7 +15,7 @@ class PlanMemory {
   PlanMemory(const Plan& plan, Allocator& allocator);
 
   /// Finds a place for every buffer. Throws Failure (memory), and then holds nothing.
-  void place(Inputs inputs, std::span<const bool> donated);
+  void place(Inputs inputs, std::span<const char> donated);
   /// The address of element 0, by buffer of the plan.
   std::byte* const* addresses() const { return addresses_.data(); }
   /// How often place() has found another address for a buffer than it had. While this stays the same, so do they all.

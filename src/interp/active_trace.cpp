@@ -260,10 +260,8 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
       n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
     }
   }
-  segment->donatable.assign(cut.input_slots.size(), is_last);
-  for (size_t i = 0; i < cut.input_slots.size(); ++i) {
-    if (std::count(kept_slots.begin(), kept_slots.end(), cut.input_slots[i])) segment->donatable[i] = false;
-  }
+  std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
+  segment->kept_slots = std::move(kept_slots);
   segment->notes = std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_, engine_.runtime().compile_log());

@@ -41,35 +41,36 @@ bool rebuild(Value& value, Leaf&& leaf) {
     const Value* from;
     size_t count;
     const Value* items;            // all parts, or null if they do not lie side by side
-    std::vector<Value> changed{};  // the parts so far, once one is different
+    std::vector<Value> changed{};  // the parts so far, nil from `next` on; empty as long as none is different
     size_t next = 0;
     const Value& part() const { return items ? items[next] : parts::at(*from, next); }
     void keep() {
-      if (!changed.empty()) changed.push_back(part());
+      if (!changed.empty()) changed[next] = part();
       ++next;
     }
     void begin_change() {
-      changed.reserve(count);
-      for (size_t i = 0; i < next; ++i) changed.push_back(parts::at(*from, i));
+      changed.resize(count);
+      for (size_t i = 0; i < next; ++i) changed[i] = parts::at(*from, i);
     }
     void put(Value part) {
       if (changed.empty()) begin_change();
-      changed.push_back(std::move(part));
-      ++next;
+      changed[next++] = std::move(part);
     }
     /// Goes on as far as the next part with parts.
     void pass_leaves(Leaf& leaf) {
-      for (; next < count; ++next) {
-        const Value& from = part();
-        if (parts::has_parts(from)) return;
-        if (!changed.empty()) {
-          Value& with = changed.emplace_back();
-          if (!leaf(from, with)) with = from;
-        } else if (Value with; leaf(from, with)) {
-          begin_change();
-          changed.push_back(std::move(with));
-        }
+      while (next < count && (changed.empty() || !items)) {
+        if (parts::has_parts(part())) return;
+        if (Value with; leaf(part(), with)) put(std::move(with));
+        else keep();
       }
+      // What has hundreds of parts is a list of which each changes.
+      const Value* const all = items;
+      Value* const to = changed.data();
+      size_t i = next;
+      for (; i < count && !parts::has_parts(all[i]); ++i) {
+        if (!leaf(all[i], to[i])) to[i] = all[i];
+      }
+      next = i;
     }
   };
   if (!parts::has_parts(value)) {

@@ -112,18 +112,17 @@ bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& ent
   for (const Root& root : notes_of(segment).roots) {
     if (root.kind == Root::Kind::constant) {
       run_.values.push_back(root.constant);
-      sole_.push_back(false);
+      given_.push_back(false);
       continue;
     }
     if (root.kind == Root::Kind::moved) {
       run_.values.emplace_back();  // by move_inputs, once the guards hold
-      sole_.push_back(false);
+      given_.push_back(false);
       continue;
     }
     if (root.kind == Root::Kind::cell && root.cell->is_set != root.is_set) return false;
-    const Fact* fact = root.facts.data();
     const bool owned = root.kind == Root::Kind::argument;
-    if (!collect(root_value(root, entry), fact, run_, owned, sole_)) return false;
+    if (!collect(root_value(root, entry), root.facts.data(), run_, owned, given_)) return false;
   }
   return true;
 }
@@ -148,7 +147,7 @@ trace::Segment* RegionCache::match(trace::Segment& at, const Entry& entry) {
   for (const auto& candidate : at.next) {
     if (collect_inputs(*candidate, entry) && trace::guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
-    sole_.resize(values);
+    given_.resize(values);
     run_.symbols.resize(symbols);
   }
   return nullptr;
@@ -159,11 +158,11 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
   trace::Segment* at = &region.root;
   while (trace::Segment* segment = match(*at, entry)) {
     if (!move_inputs(*segment) ||
-        !trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const bool>())) {
+        !trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const char>())) {
       failed = true;
       return false;
     }
-    sole_.resize(run_.values.size());
+    given_.resize(run_.values.size());
     for (const Value& value : notes_of(*segment).printed) engine_.print(instantiate(engine_, value, run_));
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
@@ -182,23 +181,10 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
   return false;
 }
 
-/// Which inputs of the last segment its outputs may take the memory of: nobody will read them again.
-std::span<const bool> RegionCache::lend(const trace::Segment& segment) {
-  const size_t count = segment.input_slots.size();
-  if (lent_size_ < count) {
-    lent_ = std::make_unique<bool[]>(count);
-    lent_size_ = count;
-  }
-  bool* const lent = lent_.get();
-  const uint32_t* const slots = segment.input_slots.data();
-  const char* const donatable = segment.donatable.data();
-  const char* const sole = sole_.data();
-  const Tensor* const values = run_.values.data();
-  for (size_t i = 0; i < count; ++i) {
-    // An earlier segment may have given back the same elements in another slot.
-    lent[i] = donatable[i] && sole[slots[i]] && values[slots[i]]->storage->use_count() == 1;
-  }
-  return {lent, count};
+/// Which tensors of the run the outputs of the last segment may take the memory of: nobody will read them again.
+std::span<const char> RegionCache::lend(const trace::Segment& segment) {
+  for (uint32_t slot : segment.kept_slots) given_[slot] = false;
+  return given_;
 }
 
 void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
@@ -219,7 +205,7 @@ void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry,
 void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
-  sole_.clear();
+  given_.clear();
 }
 
 void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path) {

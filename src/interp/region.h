@@ -73,7 +73,7 @@ class RegionCache {
   bool collect_inputs(const trace::Segment& segment, const Entry& entry);
   /// Makes the copies that the segment begins with. False if there is no memory for one.
   bool move_inputs(const trace::Segment& segment);
-  std::span<const bool> lend(const trace::Segment& segment);
+  std::span<const char> lend(const trace::Segment& segment);
   void put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   const Value& root_value(const Root& root, const Entry& entry) const;
   Value trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
@@ -87,9 +87,7 @@ class RegionCache {
   trace::Devices& devices_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
   trace::Run run_;            // of the region being run; kept for its capacity
-  std::vector<char> sole_;    // per slot: nobody else holds the tensor
-  std::unique_ptr<bool[]> lent_;
-  size_t lent_size_ = 0;
+  std::vector<char> given_;   // per slot: the tensor is given up by the caller, unless somebody else holds it
   ActiveTrace* trace_ = nullptr;
   TraceCounts counts_;
 };

@@ -56,22 +56,24 @@ bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layou
 
 bool may_vary(int64_t extent) { return 2 <= extent && extent <= kMaxSymbolicExtent; }
 
-/// Whether a tensor is laid out as the fact says. A symbolic extent may be any that may vary.
-inline bool fits(const Layout& layout, const Fact& fact) {
-  const int rank = fact.layout.rank();
-  if (layout.rank() != rank) return false;
-  if (fact.varying == 0) {  // most facts have no symbols, and a replay may compare hundreds
-    for (int i = 0; i < rank; ++i) {
-      if (layout.shape[i].hint() != fact.layout.shape[i].hint() || layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
-    }
-    return true;
-  }
-  for (int i = 0; i < rank; ++i) {
+bool fits_varying(const Layout& layout, const Fact& fact) {
+  for (int i = 0; i < layout.rank(); ++i) {
     const Dim& extent = fact.layout.shape[i];
     if (extent.symbol() ? !may_vary(layout.shape[i].hint()) : layout.shape[i].hint() != extent.hint()) return false;
     if (!fact.is_dense && layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
   }
   return !fact.is_dense || is_dense_in(fact.order, layout);
+}
+
+/// Whether a tensor is laid out as the fact says. A symbolic extent may be any that may vary.
+inline bool fits(const Layout& layout, const Fact& fact) {
+  const int rank = fact.layout.rank();
+  if (layout.rank() != rank) return false;
+  if (fact.varying != 0) return fits_varying(layout, fact);
+  for (int i = 0; i < rank; ++i) {  // most facts have no symbols, and a replay may compare hundreds
+    if (layout.shape[i].hint() != fact.layout.shape[i].hint() || layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
+  }
+  return true;
 }
 
 /// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
@@ -231,52 +233,59 @@ void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
   }
 }
 
-inline bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run, bool owned, std::vector<char>& sole) {
+inline bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run) {
   if (!value.is(Tag::tensor)) return false;
   TensorData& data = *value.tensor_data();
   if (data.dtype != fact.dtype || !(data.device == fact.device) || !fits(data.layout, fact)) return false;
   if (fact.varying != 0) collect_extents(data.layout, fact, run);
-  sole.push_back(owned && data.use_count() == 1 && data.storage->use_count() == 1);
   run.values.emplace_back(Ref<TensorData>(&data));
   return true;
 }
 
+const Fact* collect_items(const std::vector<Value>& values, const Fact& container, trace::Run& run, bool owned, std::vector<char>& given) {
+  if (values.size() != container.count) return nullptr;
+  const Fact* fact = &container + 1;
+  for (const Value& item : values) {
+    if (fact->kind == Fact::Kind::tensor) {  // here, as most parts of what has many are tensors
+      if (!collect_tensor(item, *fact++, run)) return nullptr;
+    } else {
+      given.resize(run.values.size(), owned);
+      fact = collect(item, fact, run, owned, given);
+      if (!fact) return nullptr;
+    }
+  }
+  given.resize(run.values.size(), owned);
+  return fact;
+}
+
 }  // namespace
 
-bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<char>& sole) {
-  const Fact& f = *fact++;
+const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given) {
   const auto items = [&](const std::vector<Value>& values) {
-    if (values.size() != f.count) return false;
-    const bool all_owned = owned && value.unique();
-    const Fact* next = fact;
-    for (const Value& item : values) {
-      if (next->kind == Fact::Kind::tensor) {  // here, as most parts of what has many are tensors
-        if (!collect_tensor(item, *next++, run, all_owned, sole)) return false;
-      } else if (!collect(item, next, run, all_owned, sole)) {
-        return false;
-      }
-    }
-    fact = next;
-    return true;
+    return collect_items(values, *fact, run, owned && value.unique(), given);
   };
-  switch (f.kind) {
-    case Fact::Kind::constant: return same_constant(value, f.constant);
+  switch (fact->kind) {
+    case Fact::Kind::constant: return same_constant(value, fact->constant) ? fact + 1 : nullptr;
     case Fact::Kind::number: {
-      if (value.tag() != (f.type == ScalarType::integer ? Tag::integer : Tag::real)) return false;
-      if (run.symbols.size() <= f.symbol) run.symbols.resize(f.symbol + 1);
-      run.symbols[f.symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
-      return true;
+      if (value.tag() != (fact->type == ScalarType::integer ? Tag::integer : Tag::real)) return nullptr;
+      if (run.symbols.size() <= fact->symbol) run.symbols.resize(fact->symbol + 1);
+      run.symbols[fact->symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
+      return fact + 1;
     }
-    case Fact::Kind::tensor: return collect_tensor(value, f, run, owned, sole);
+    case Fact::Kind::tensor: {
+      if (!collect_tensor(value, *fact, run)) return nullptr;
+      given.push_back(owned);
+      return fact + 1;
+    }
     case Fact::Kind::record: {
-      if (!value.is(Tag::record)) return false;
+      if (!value.is(Tag::record)) return nullptr;
       const Record& record = value.as<Record>();
-      return (record.keys == f.keys || record.keys->names == f.keys->names) && items(record.values);
+      return record.keys == fact->keys || record.keys->names == fact->keys->names ? items(record.values) : nullptr;
     }
-    case Fact::Kind::list: return value.is(Tag::list) && items(value.as<List>().items);
-    case Fact::Kind::tuple: return value.is(Tag::tuple) && items(value.as<Tuple>().items);
+    case Fact::Kind::list: return value.is(Tag::list) ? items(value.as<List>().items) : nullptr;
+    case Fact::Kind::tuple: return value.is(Tag::tuple) ? items(value.as<Tuple>().items) : nullptr;
   }
-  return false;
+  return nullptr;
 }
 
 std::string difference(const Value& value, const Fact*& fact, const std::string& what) {
@@ -362,9 +371,9 @@ bool join_text(Engine& engine, const Value& text, Value& string) {
 
 Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
-  rebuild(value, [&](const Value& leaf, Value& now) {
+  rebuild(value, [&engine, &run, values = run.values.data()](const Value& leaf, Value& now) {
     if (leaf.is(Tag::slot)) {
-      now.become(run.values[leaf.slot()]);
+      now.become(values[leaf.slot()]);
       return true;
     }
     if (leaf.is(Tag::tensor)) {

@@ -43,9 +43,10 @@ bool can_abstract(const Value& value);
 Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
                trace::Run& run, uint32_t& slot);
 
-/// Checks a value against its facts and appends its tensors and numbers to the run. `owned` says whether nobody
-/// else holds the value; `sole` collects whether nobody else holds a tensor, for each that is appended.
-bool collect(const Value& value, const Fact*& fact, trace::Run& run, bool owned, std::vector<char>& sole);
+/// Checks a value against its facts, which begin at `fact`, and appends its tensors and numbers to the run. Gives the fact after
+/// them, or null if they do not hold. `owned` says whether it is given up with all that nobody else holds of it; `given`
+/// collects that for the tensors: whether nobody else holds what each is in.
+const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given);
 
 /// In words, the first difference between a value and its facts, or "".
 std::string difference(const Value& value, const Fact*& fact, const std::string& what);

@@ -15,7 +15,8 @@ bool holds_values(const Value& v) {
 
 void move_out(std::vector<Value>& items, std::vector<Value>& pending) {
   for (Value& item : items) {
-    if (holds_values(item)) pending.push_back(std::move(item));
+    if (item.is(Tag::tensor)) item.take_tensor();  // goes here, as what holds many values mostly holds tensors
+    else if (holds_values(item)) pending.push_back(std::move(item));
   }
 }
 

@@ -1,6 +1,7 @@
 // Tensors: a dtype, a layout, and either elements in a storage or a place in a graph being recorded.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -14,7 +15,7 @@ struct Device {
   enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;
   uint8_t ordinal = 0;
   bool is_host() const { return kind == Kind::cpu; }
-  friend bool operator==(Device, Device) = default;
+  friend bool operator==(Device a, Device b) { return std::bit_cast<uint16_t>(a) == std::bit_cast<uint16_t>(b); }  // at once
 };
 
 /// "cpu", "cuda:1"

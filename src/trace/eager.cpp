@@ -1,7 +1,5 @@
 #include "trace/eager.h"
 
-#include <array>
-
 #include "base/error.h"
 
 namespace tsl::trace {
@@ -98,7 +96,6 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
     if (cache_.size() >= kMaxSignatures) cache_.clear();
     found = cache_.emplace(key_, compile(backend, op, operands, attrs, type)).first;
   }
-  std::array<bool, 8> donated{};
   inputs_.clear();
   numbers_.clear();
   for (const Operand& operand : operands) {
@@ -106,16 +103,12 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
       numbers_.push_back(operand.scalar);
       continue;
     }
-    const bool sole_owner = operand.tensor->use_count() == 1 && operand.tensor->storage->use_count() == 1;
-    if (inputs_.size() < donated.size()) donated[inputs_.size()] = may_donate && sole_owner;
     inputs_.push_back(operand.tensor);
   }
-  const bool few = inputs_.size() <= donated.size();
+  given_.resize(may_donate ? inputs_.size() : 0, true);
   const Emptied emptied(inputs_);
   Tensor result;
-  const graph::RunError error =
-      found->second.plan->run(inputs_, few ? std::span<const bool>(donated.data(), inputs_.size()) : std::span<const bool>(),
-                              numbers_, {&result, 1});
+  const graph::RunError error = found->second.plan->run(inputs_, given_, numbers_, {&result, 1});
   if (error) throw Failure(graph::describe(error, found->second.plan->plan().graph));
   return result;
 }

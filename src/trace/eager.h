@@ -40,6 +40,7 @@ class EagerExecutor {
   std::unordered_map<Key, Entry, KeyHash> cache_;
   Key key_;                      // reused from call to call
   std::vector<Tensor> inputs_;   // likewise
+  std::vector<char> given_;      // for each of them that it is given up, or empty
   std::vector<Scalar> numbers_;
 };
 

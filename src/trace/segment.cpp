@@ -18,7 +18,7 @@ bool guards_hold(const Segment& segment, Run& run) {
   return true;
 }
 
-bool run_plan(Segment& segment, Run& run, std::span<const bool> donated) {
+bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
   if (!segment.plans) return true;
   const size_t first = run.values.size();
   run.values.resize(first + segment.plans->output_count());

@@ -31,7 +31,7 @@ struct Segment {
   std::unique_ptr<SizedPlans> plans;         // null if the segment computes no tensors
   std::vector<uint32_t> input_slots;         // per plan input: slot of the run
   uint32_t first_output = 0;                 // slot of the plan's first output
-  std::vector<char> donatable;               // per plan input: not needed by any later part of the way
+  std::vector<uint32_t> kept_slots;          // inputs that the owner of the tree reads after the plan has run
   std::vector<Read> reads;
   bool is_last = false;                      // the region ends here
   std::unique_ptr<Notes> notes;
@@ -41,9 +41,9 @@ struct Segment {
 /// Whether the segment's facts hold in this run. Computes its symbols; run.symbols already holds its inputs.
 bool guards_hold(const Segment& segment, Run& run);
 
-/// Runs the segment's plan and appends its outputs to the run. `donated` is per plan input, or empty. False if it
+/// Runs the segment's plan and appends its outputs to the run. `donated` is by slot of the run, or empty. False if it
 /// failed, and then nothing has happened: interpreted, the same code will find out why.
-bool run_plan(Segment& segment, Run& run, std::span<const bool> donated);
+bool run_plan(Segment& segment, Run& run, std::span<const char> donated);
 
 /// Reads one element on the host.
 Scalar element(Devices& devices, const Tensor& zero_dimensional);

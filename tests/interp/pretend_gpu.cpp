@@ -21,7 +21,7 @@ class PretendGpu::Executable : public graph::Executable {
  public:
   Executable(Memory& memory, std::unique_ptr<graph::Executable> plan) : memory_(memory), plan_(std::move(plan)) {}
 
-  graph::RunError run(graph::Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                       std::span<Tensor> outputs) override {
     const Access access(memory_);
     return plan_->run(inputs, donated, symbols, outputs);

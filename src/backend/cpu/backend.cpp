@@ -26,7 +26,7 @@ class CpuExecutable : public graph::Executable {
 
   const Plan& plan() const override { return plan_; }
 
-  RunError run(graph::Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     memory_.place(inputs, donated);
     RunState state;

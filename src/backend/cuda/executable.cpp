@@ -123,11 +123,11 @@ class CudaExecutable : public graph::Executable {
 
   const Plan& plan() const override { return plan_; }
 
-  RunError run(graph::Inputs inputs, std::span<const bool> donated, std::span<const Scalar> symbols,
+  RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
     // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
-    memory_.place(inputs, takes_memory_ ? std::span<const bool>() : donated);
+    memory_.place(inputs, takes_memory_ ? std::span<const char>() : donated);
     RunError error;
     try {
       if (set_moves_ != memory_.moves()) check_devices(inputs);
@@ -332,7 +332,9 @@ class CudaExecutable : public graph::Executable {
       }
       for (const Changing::Number& number : ready.changing[i].numbers) {
         const uint64_t value = value_of(number.argument, symbols);
-        for (uint32_t word : number.words) set(word, value);
+        if (values[number.words.front()] == value) continue;
+        for (uint32_t word : number.words) values[word] = value;
+        is_same = false;
       }
       call->is_sent &= is_same;
     }
