@@ -41,7 +41,7 @@ std::optional<std::vector<Value>> items_to_fold(Engine& engine, Args args) {
   std::vector<Value> items = {args[0]};
   if (is_item(args[1])) items.push_back(args[1]);
   for (size_t i = 2; i < args.size(); ++i) {
-    if (i == 2 && args[2].is(Tag::boolean)) continue;  // keepdims
+    if (i == 2 && is_host_bool(args[2])) continue;  // keepdims
     if (!is_item(args[i]))
       fail(ErrorKind::type, "cannot reduce {} together with numbers", type_name(args[i]));
     items.push_back(args[i]);

@@ -63,10 +63,6 @@ Value bool_to_int(const Value& v) {
   return v;
 }
 
-bool is_bool(const Value& v) {
-  return scalar_of(v).type == ScalarType::boolean;
-}
-
 // Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on
 // which of the two happened.
 void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
@@ -90,7 +86,7 @@ Value apply_scalar(ScalarOp op, const Value& a) {
 }
 
 Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
-  const bool as_bools = (is_logic(op) || is_comparison(op)) && is_bool(a) && is_bool(b);
+  const bool as_bools = (is_logic(op) || is_comparison(op)) && is_host_bool(a) && is_host_bool(b);
   const Value x = as_bools ? a : bool_to_int(a);
   const Value y = as_bools ? b : bool_to_int(b);
   if (!is_live(x) && !is_live(y)) return Value(apply(op, scalar_of(x), scalar_of(y)));

@@ -12,6 +12,10 @@ class Engine;
 inline bool is_host_number(const Value& v) {
   return v.tag() >= Tag::boolean && v.tag() <= Tag::real ? true : v.is(Tag::symbol);
 }
+/// A bool, or a symbol that stands for one.
+inline bool is_host_bool(const Value& v) {
+  return v.is(Tag::boolean) || (v.is(Tag::symbol) && v.symbol()->hint.type == ScalarType::boolean);
+}
 /// An int, or a symbol that stands for one.
 inline bool is_host_int(const Value& v) {
   return v.is(Tag::integer) || (v.is(Tag::symbol) && v.symbol()->hint.type == ScalarType::integer);

@@ -274,7 +274,7 @@ Value binary(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
 
 Value unary(Engine& engine, UnaryOp op, const Value& a) {
   if (op == UnaryOp::logical_not) {
-    const bool symbolic = a.is(Tag::symbol) && a.symbol()->hint.type == ScalarType::boolean;
+    const bool symbolic = a.is(Tag::symbol) && is_host_bool(a);
     return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(engine, a));
   }
   if (is_host_number(a)) return apply_scalar(ScalarOp::negate, a);

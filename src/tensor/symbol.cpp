@@ -78,7 +78,8 @@ Sum split_sum(const Symbol* s) {
   return {s, 0};
 }
 
-// An integer symbol as factors * constant, the factors in order of creation.
+// An integer symbol as factors * constant, the factors in order of creation. Products share parts, so that taking one apart
+// may find as many factors as there are ways to them: of those with too many, some factors stay products.
 struct Product {
   std::vector<const Symbol*> factors;
   int64_t constant = 1;
@@ -97,7 +98,7 @@ struct Product {
   void collect(const Symbol* s) {
     if (is_constant(s))
       constant = wrapping_mul(constant, s->hint.integer);
-    else if (is_expression(s, ScalarOp::mul)) {
+    else if (is_expression(s, ScalarOp::mul) && factors.size() <= kMaxFactors) {
       collect(s->a);
       collect(s->b);
     } else
@@ -354,7 +355,10 @@ int bits_for(int64_t number) { return number <= 1 ? 0 : std::bit_width(static_ca
 constexpr int kExactBits = 62;
 int bits_for(const Symbol* s) {
   if (is_constant(s)) return s->hint.integer < 0 ? 64 : bits_for(s->hint.integer);
-  if (is_expression(s, ScalarOp::mul)) return bits_for(s->a) + bits_for(s->b);
+  if (is_expression(s, ScalarOp::mul)) {
+    const int bits = bits_for(s->a);
+    return bits > kExactBits ? bits : bits + bits_for(s->b);
+  }
   return s->is_extent ? bits_for(kMaxSymbolicExtent) : 64;
 }
 

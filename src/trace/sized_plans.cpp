@@ -1,6 +1,7 @@
 #include "trace/sized_plans.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "graph/passes.h"
 
@@ -11,15 +12,12 @@ namespace {
 // Plans kept for one segment. Sizes beyond that come and go, and are compiled again when they come back.
 constexpr size_t kMaxSizes = 64;
 
-/// Adds the inputs that `symbol` is computed from.
-void add_inputs(const Symbol* symbol, std::vector<uint32_t>& ids) {
-  if (!symbol || symbol->kind == Symbol::Kind::constant) return;
-  if (symbol->kind == Symbol::Kind::input) {
-    if (std::find(ids.begin(), ids.end(), symbol->id) == ids.end()) ids.push_back(symbol->id);
-    return;
-  }
-  add_inputs(symbol->a, ids);
-  add_inputs(symbol->b, ids);
+/// Adds the inputs that `symbol` is computed from. Expressions share parts, and each is looked at once.
+void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, std::vector<uint32_t>& ids) {
+  if (!symbol || symbol->kind == Symbol::Kind::constant || !seen.insert(symbol).second) return;
+  if (symbol->kind == Symbol::Kind::input) return ids.push_back(symbol->id);
+  add_inputs(symbol->a, seen, ids);
+  add_inputs(symbol->b, seen, ids);
 }
 
 }  // namespace
@@ -30,13 +28,9 @@ SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, cons
 }
 
 void SizedPlans::find_size_symbols() {
-  std::vector<const Symbol*> seen;  // most sizes of a graph are the same few expressions
+  std::unordered_set<const Symbol*> seen;
   const auto add = [&](const Dims& dims) {
-    for (Dim d : dims) {
-      if (!d.symbol() || std::find(seen.begin(), seen.end(), d.symbol()) != seen.end()) continue;
-      seen.push_back(d.symbol());
-      add_inputs(d.symbol(), size_symbols_);
-    }
+    for (Dim d : dims) add_inputs(d.symbol(), seen, size_symbols_);
   };
   const auto add_layout = [&](const Layout& layout) {
     add(layout.shape);
