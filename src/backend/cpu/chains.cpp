@@ -15,6 +15,9 @@ namespace {
 
 using Operand = Chain::Operand;
 
+/// Rows of fewer elements in all come from a cache, where to ask for them ahead costs more than it brings.
+constexpr int64_t kCachedElements = int64_t{2} << 20;
+
 /// What an accumulator can do with f32; other ops are calls.
 struct Arithmetic {
   Op op;
@@ -295,29 +298,25 @@ Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) cons
   return operand;
 }
 
-/// While the rows of a tile are in cache and computed on, memory can bring the next tile's. That is not for the last
-/// chain to ask, which has stores to wait for, unless it is the only one. One with calls (exp, say) takes long enough for the
-/// rows that will be written to come, too; one with arithmetic alone would wait for them.
+/// While the rows of a tile are in cache and computed on, memory can bring those of the next: what will be read, and the lines that will
+/// be written. That is not for the last chain to ask, which has stores to wait for, unless it is the only one and has calls
+/// (exp, say), which take long enough.
 void TileProgram::read_ahead() {
-  if (!by_rows_ || chains_.empty()) return;
+  if (!by_rows_ || chains_.empty() || rows_ * row_length_ < kCachedElements) return;
   Chain& chain = chains_[std::max<size_t>(chains_.size(), 2) - 2];
   const bool has_calls = std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
   if (chains_.size() == 1 && !has_calls) return;
-  auto add = [&](const Step& step, uint32_t reg) {
+  for (const Step& result : chains_.back().results) {
+    if (result.direct >= 0 && result.level == Level::full) rows_in_place_.emplace(result.dst, direct_stores_[result.direct]);
+  }
+  for (const auto& [reg, step] : rows_in_place_) {
     const auto begin = step.access.stride.begin();
-    if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) return;
+    if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) continue;
     Operand ahead{Operand::Kind::ahead, reg, step.size, kept_rank_ == 1 ? step.access.stride[0] * step.size : Chain::kUneven};
     ChainInstr prefetch{ChainCode::prefetch, false, static_cast<uint16_t>(chain.operands.size())};
     prefetch.in[0] = static_cast<uint16_t>(kStrip * step.size);
     chain.operands.push_back(ahead);
     chain.code.insert(chain.code.begin() + 1, prefetch);
-  };
-  for (const auto& [reg, load] : rows_in_place_) add(load, reg);
-  if (!has_calls) return;
-  for (const Step& result : chains_.back().results) {
-    if (result.direct < 0 || result.level != Level::full) continue;
-    rows_in_place_.emplace(result.dst, direct_stores_[result.direct]);
-    add(direct_stores_[result.direct], result.dst);
   }
 }
 
