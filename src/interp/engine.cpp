@@ -1,7 +1,9 @@
 #include "interp/engine.h"
 
 #include <cstdio>
+#include <utility>
 
+#include "base/error.h"
 #include "interp/builtin_table.h"
 #include "interp/format.h"
 #include "interp/modules.h"
@@ -25,26 +27,49 @@ Engine::Engine(EngineOptions options)
 
 Engine::~Engine() = default;
 
+void Engine::write(const std::function<void(std::string_view)>& sink, std::string_view text) {
+  struct Writing {
+    bool& is_writing;
+    const bool before = std::exchange(is_writing, true);
+    ~Writing() { is_writing = before; }
+  } const writing{is_writing_};
+  sink(text);
+}
+
+void Engine::check_may_run() const {
+  if (is_writing_) fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
+}
+
 void Engine::print(const Value& value) {
   try {
-    output(to_string(*this, value) + "\n");
+    write(output, to_string(*this, value) + "\n");
   } catch (Failure& failure) {
     failure.error().is_final = true;
     throw;
   }
 }
 
-Value Engine::run(std::string name, std::string text) { return modules_->run_script(std::move(name), std::move(text), ""); }
+Value Engine::run(std::string name, std::string text) {
+  check_may_run();
+  return modules_->run_script(std::move(name), std::move(text), "");
+}
 
-Value Engine::run_line(std::string text, const std::string& path) { return prompt_->run(std::move(text), path); }
+Value Engine::run_line(std::string text, const std::string& path) {
+  check_may_run();
+  return prompt_->run(std::move(text), path);
+}
 
 Value Engine::run_file(const std::string& path) {
+  check_may_run();
   return modules_->run_script(path, ModuleLoader::read_file(path), path);
 }
 
 void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
 
-Value Engine::call(const Value& callee, std::span<Value> args) { return interpreter_->call(callee, args); }
+Value Engine::call(const Value& callee, std::span<Value> args) {
+  check_may_run();
+  return interpreter_->call(callee, args);
+}
 
 Ops& Engine::ops() { return runtime_->ops(); }
 

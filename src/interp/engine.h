@@ -74,18 +74,23 @@ class Engine {
   const Value* builtin(Name name);
   std::vector<std::string> builtin_names();
 
-  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws.
+  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws. It may
+  /// not run anything here: run() and its like and call() fail meanwhile, as a compiled function may be in the middle of its run.
   std::function<void(std::string_view)> output;
   /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled function
   /// prints later than the program says, when its `try` may be over, or not have begun.
   void print(const Value& value);
-  /// Where logs go (default: standard error).
+  /// Where logs go (default: standard error). It may not run anything here, either.
   std::function<void(std::string_view)> log;
+  void write_log(std::string_view text) { write(log, text); }
 
   /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
   std::atomic<bool> interrupt_requested{false};
 
  private:
+  void write(const std::function<void(std::string_view)>& sink, std::string_view text);
+  void check_may_run() const;
+
   EngineOptions options_;
   SourceMap sources_;
   Interner names_;
@@ -94,6 +99,7 @@ class Engine {
   std::unique_ptr<BuiltinTable> builtins_;
   std::unique_ptr<ModuleLoader> modules_;
   std::unique_ptr<Prompt> prompt_;
+  bool is_writing_ = false;  // `output` or `log` is called
 };
 
 }  // namespace tsl

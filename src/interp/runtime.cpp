@@ -125,7 +125,7 @@ class EngineRuntime final : public Runtime, private Ops {
     return topics.find("," + std::string(topic) + ",") != std::string::npos;
   }
   void log(std::string_view topic, const std::string& text) override {
-    if (logs(topic)) engine_.log(text);
+    if (logs(topic)) engine_.write_log(text);
   }
   const graph::CompileLog* compile_log() override { return has_compile_log_ ? &compile_log_ : nullptr; }
 

@@ -105,6 +105,33 @@ z = f(z)
   }
 }
 
+TEST_CASE("what writes cannot run a program: a compiled function may be in the middle of its run") {
+  Session s;
+  const std::string program = R"(
+@compile
+fn f(x) {
+  print(x)
+  if sum(x) > 1 { print(x * 2) }
+  return x + 1
+}
+)";
+  const std::string expected = s.output(program + "print(f(ones([3])))\nprint(f(ones([3])))\n");
+  const tsl::Value f = s.engine.run("f.tsl", program + "f(ones([3]))\nf(ones([3]))\nf");
+  std::vector<tsl::Value> args = {s.engine.run("x.tsl", "ones([3])")};
+  const std::function<void(std::string_view)> print = s.engine.output;
+  int refused = 0;
+  s.engine.output = [&](std::string_view text) {
+    CHECK_THROWS_WITH(s.engine.call(f, args), "the engine cannot run a program while it writes what another one prints or logs");
+    CHECK_THROWS_AS(s.engine.run("nested.tsl", "1"), tsl::Failure);
+    ++refused;
+    print(text);
+  };
+  CHECK(s.output(program + "print(f(ones([3])))\nprint(f(ones([3])))\n") == expected);
+  CHECK(refused == 6);
+  s.engine.output = print;
+  CHECK(s.output(program + "print(f(ones([3])))\nprint(f(ones([3])))\n") == expected);
+}
+
 TEST_CASE("recursion without end is an error, and the engine goes on") {
   Session s;
   const Error e = s.error("fn f(n) = 1 + f(n + 1)\nf(0)");
