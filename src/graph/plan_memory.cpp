@@ -43,16 +43,12 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
   const char* const lent = donated.empty() ? nullptr : donated.data();
   for (Input& input : inputs_) {
     const size_t slot = inputs.slot(input.index);
-    const TensorData& tensor = *inputs.tensors()[slot].get();
-    const int64_t offset = tensor.layout.offset.hint();
-    std::byte* address = static_cast<std::byte*>(tensor.storage->data());
-    bool is_free = false;
-    if (offset != 0) address += offset * static_cast<int64_t>(size_of(tensor.dtype));
-    else if (lent) is_free = lent[slot] && tensor.use_count() <= 2 && tensor.storage->use_count() == 1;
-    put(input.buffer, address);
-    if (input.is_free == is_free) continue;
+    const Tensor& tensor = inputs.tensors()[slot];
+    const bool is_free = lent && lent[slot] && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
+                         tensor->storage->use_count() == 1;
+    put(input.buffer, tensor.data());
+    is_chosen &= input.is_free == is_free;
     input.is_free = is_free;
-    is_chosen = false;
   }
   if (!is_chosen) choose_donors();
   if (!is_chosen || moves_ != moves) {

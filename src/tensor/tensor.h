@@ -100,7 +100,9 @@ class Tensor {
   Device device() const { return data_->device; }
   /// The address of element (0, 0, …). Only for tensors that are not deferred.
   std::byte* data() const {
-    return static_cast<std::byte*>(data_->storage->data()) + data_->layout.offset.hint() * static_cast<int64_t>(size_of(data_->dtype));
+    std::byte* const begin = static_cast<std::byte*>(data_->storage->data());
+    const int64_t offset = data_->layout.offset.hint();
+    return offset == 0 ? begin : begin + offset * static_cast<int64_t>(size_of(data_->dtype));
   }
   /// A view of the same elements.
   Tensor with_layout(const Layout& layout) const;

@@ -115,7 +115,8 @@ fn f(x) {
   return x + 1
 }
 )";
-  const std::string expected = s.output(program + "print(f(ones([3])))\nprint(f(ones([3])))\n");
+  const std::string twice = program + "print(f(ones([3])))\nprint(f(ones([3])))\n";
+  const std::string expected = s.output(twice);
   const tsl::Value f = s.engine.run("f.tsl", program + "f(ones([3]))\nf(ones([3]))\nf");
   std::vector<tsl::Value> args = {s.engine.run("x.tsl", "ones([3])")};
   const std::function<void(std::string_view)> print = s.engine.output;
@@ -126,10 +127,10 @@ fn f(x) {
     ++refused;
     print(text);
   };
-  CHECK(s.output(program + "print(f(ones([3])))\nprint(f(ones([3])))\n") == expected);
+  CHECK(s.output(twice) == expected);
   CHECK(refused == 6);
   s.engine.output = print;
-  CHECK(s.output(program + "print(f(ones([3])))\nprint(f(ones([3])))\n") == expected);
+  CHECK(s.output(twice) == expected);
 }
 
 TEST_CASE("recursion without end is an error, and the engine goes on") {

@@ -99,7 +99,7 @@ struct Chain {
       one,        // element of a register that is the same for all of a row, or everywhere
       repeated,   // the same, kMaxInHand times: what a call reads. Host numbers are so from the start
       row,        // of a load, where it lies
-      ahead,      // of a load: the row that will be at this place in the next tile
+      ahead,      // of a load or a store: the row that will be at this place in the next tile
       scratch,    // strips that are used only within the chain
       lanes,      // of a reduction
     } kind;
