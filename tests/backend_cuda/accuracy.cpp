@@ -1,4 +1,5 @@
-// How far the functions of f32 are from exact on a GPU, over all floats; and that the portable ones give the CPU's bits.
+// How far the functions of f32 are from exact on a GPU, over all floats, and gelu of 16 bits; that the portable ones give
+// the CPU's bits; and that f16 and bf16 add as f32 does.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -66,6 +67,32 @@ KernelSource values_kernel(const Function& function) {
                       "  to[i] = s_{0}(as_float(i * step));\n}}", function.name)};
 }
 
+/// How many pairs of elements an instruction of 16 bits and f32, rounded, do not agree on: a block takes one first element.
+KernelSource pairs_kernel(const char* type, const char* op, const char* sign) {
+  return {fmt::format("k_pairs_{}_{}", op, type),
+          fmt::format("extern \"C\" __global__ void k_pairs_{0}_{1}(u64* differing) {{\n"
+                      "  const {1} a = {{(u16)blockIdx.x}};\n"
+                      "  u64 mine = 0;\n"
+                      "  for (u32 k = threadIdx.x; k < 65536; k += 256) {{\n"
+                      "    const {1} b = {{(u16)k}};\n"
+                      "    mine += s_{0}(a, b).bits != narrow<{1}>(widen(a) {2} widen(b)).bits;\n"
+                      "  }}\n"
+                      "  if (mine != 0) atomicAdd(differing, mine);\n}}", op, type, sign)};
+}
+
+/// How many elements there are with a normal gelu where another result were nearer: a thread takes one.
+KernelSource nearest_kernel(const char* type, const char* least_normal) {
+  return {fmt::format("k_nearest_gelu_{}", type),
+          fmt::format("extern \"C\" __global__ void k_nearest_gelu_{0}(u64* farther) {{\n"
+                      "  const {0} x = {{(u16)(blockIdx.x * 256 + threadIdx.x)}}, y = s_gelu(x);\n"
+                      "  const {0} less = {{(u16)(y.bits - 1)}}, more = {{(u16)(y.bits + 1)}};\n"
+                      "  const double wide = widen(x), exact = 0.5 * wide * ::erfc(-wide * 0.70710678118654752440);\n"
+                      "  if (!(magnitude(exact) >= {1}) || magnitude(wide) == infinity<double>()) return;\n"
+                      "  const double error = magnitude(widen(y) - exact);\n"
+                      "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) atomicAdd(farther, 1ull);\n"
+                      "}}", type, least_normal)};
+}
+
 /// Runs a kernel of blocks of 256 threads on `arguments`.
 void launch(Gpu& gpu, CUfunction function, unsigned blocks, std::vector<void*> arguments) {
   Launch launch;
@@ -75,23 +102,28 @@ void launch(Gpu& gpu, CUfunction function, unsigned blocks, std::vector<void*> a
   gpu.launch(launch, arguments.data(), "a test");
 }
 
+/// What a kernel makes of one number, at first 0.
+uint64_t result_of(Gpu& gpu, KernelCache& cache, const KernelSource& kernel, unsigned blocks) {
+  DeviceAllocator allocator(gpu);
+  const Ref<Storage> memory = allocator.allocate(sizeof(uint64_t));
+  CUdeviceptr address = address_of(memory->data());
+  uint64_t result = 0;
+  gpu.copy_to_device(address, &result, sizeof result);
+  launch(gpu, cache.get(kernel.name, kernel.source), blocks, {&address});
+  gpu.copy_to_host(&result, address, sizeof result);
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("functions are within their bounds for all floats", "[cuda]") {
   TSL_NEEDS_GPU();
   const Folder folder;
   Gpu gpu;
-  DeviceAllocator allocator(gpu);
   const bool portable = GENERATE(false, true);
   KernelCache cache(gpu, DiskCache(folder.path), kernel_options(portable));
   for (const Function& function : kFunctions) {
-    const KernelSource kernel = accuracy_kernel(function, portable ? -126 : kLeastExponent);
-    const Ref<Storage> memory = allocator.allocate(sizeof(uint64_t));
-    CUdeviceptr worst = address_of(memory->data());
-    uint64_t found = 0;
-    gpu.copy_to_device(worst, &found, sizeof found);
-    launch(gpu, cache.get(kernel.name, kernel.source), 4096, {&worst});
-    gpu.copy_to_host(&found, worst, sizeof found);
+    const uint64_t found = result_of(gpu, cache, accuracy_kernel(function, portable ? -126 : kLeastExponent), 4096);
     const uint32_t bits[] = {static_cast<uint32_t>(found >> 32), static_cast<uint32_t>(found)};
     float error, argument;
     std::memcpy(&error, &bits[0], 4);
@@ -99,6 +131,27 @@ TEST_CASE("functions are within their bounds for all floats", "[cuda]") {
     WARN(function.name << (portable ? ", portable: " : ": ") << error << " ulp at " << argument);
     CHECK(error <= (portable ? 2 : function.bound));
   }
+}
+
+TEST_CASE("f16 and bf16 add as f32 does", "[cuda]") {
+  TSL_NEEDS_GPU();
+  const Folder folder;
+  Gpu gpu;
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(false));
+  for (const char* type : {"f16", "bf16"}) {
+    INFO(type);
+    CHECK(result_of(gpu, cache, pairs_kernel(type, "add", "+"), 65536) == 0);
+    CHECK(result_of(gpu, cache, pairs_kernel(type, "sub", "-"), 65536) == 0);
+  }
+}
+
+TEST_CASE("gelu of f16 and bf16 is the nearest", "[cuda]") {
+  TSL_NEEDS_GPU();
+  const Folder folder;
+  Gpu gpu;
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(false));
+  CHECK(result_of(gpu, cache, nearest_kernel("bf16", "0x1p-126"), 256) == 0);
+  CHECK(result_of(gpu, cache, nearest_kernel("f16", "0x1p-14"), 256) < 200);
 }
 
 TEST_CASE("portable functions give the CPU's bits", "[cuda]") {

@@ -321,13 +321,11 @@ class CudaExecutable : public graph::Executable {
       if (is_other) set_call(*call, ready.stages[i], ready.functions[i], symbols);
       uint64_t* const values = call->values.data();
       bool is_same = true;
-      const auto set = [&](uint32_t word, uint64_t value) {
-        is_same &= values[word] == value;
-        values[word] = value;
-      };
       if (has_moved_) {
         for (const Changing::Address& at : ready.changing[i].addresses) {
-          set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
+          const auto value = reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]);
+          is_same &= values[at.word] == value;
+          values[at.word] = value;
         }
       }
       for (const Changing::Number& number : ready.changing[i].numbers) {
