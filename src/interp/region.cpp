@@ -331,11 +331,11 @@ void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
 }
 
 Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
-  std::vector<Value> args(entry.args.begin(), entry.args.end());
-  if (interpret && path.empty()) {
+  if (interpret && path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
     clear_run();
-    return engine_.interpreter().call_bound(*entry.function, args, true);
+    return engine_.interpreter().call_bound(*entry.function, entry.args, true);
   }
+  std::vector<Value> args(entry.args.begin(), entry.args.end());
   ActiveTrace trace(engine_, devices_, region, run_, path, interpret);
   const Current current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
@@ -369,7 +369,10 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
     } catch (const RestartTrace&) {
     }
   }
-  if (path.empty()) return std::nullopt;
+  if (path.empty()) {
+    clear_run();  // lets go of what the body may give up
+    return std::nullopt;
+  }
   return trace_loop_body(region, entry, path, true);
 }
 

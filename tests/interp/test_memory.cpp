@@ -75,12 +75,38 @@ print(v[0].item(), w[99].item(), kept.shape)
   }
 }
 
+/// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway: there is room
+/// for two tensors, not for three.
+void check_interpreted(const std::string& device) {
+  Session session = limited(device);
+  CHECK(session.output(R"(
+@compile
+fn body(x) {
+  let y = cumsum(x, 0)
+  return cumsum(y, 0)
+}
+var x = ones([393216])
+for i in 0..3 { x = body(x) }
+print(x[2].item())
+)") == "28.0\n");
+  Session all = limited(device, true);
+  CHECK(all.output(R"(
+var x = ones([393216])
+for i in 0..3 {
+  x = cumsum(x, 0)
+  x = cumsum(x, 0)
+}
+print(x[2].item())
+)") == "28.0\n");
+}
+
 }  // namespace
 
 TEST_CASE("out of memory on the CPU: interpreted, traced, replayed") {
   check_eager("cpu");
   check_compiled("cpu");
   check_loop("cpu");
+  check_interpreted("cpu");
 }
 
 TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
@@ -88,4 +114,5 @@ TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
   check_eager("cuda");
   check_compiled("cuda");
   check_loop("cuda");
+  check_interpreted("cuda");
 }

@@ -29,13 +29,8 @@ struct Properties {
   std::string arch;                  // "sm_90"
   int compute_major = 0, compute_minor = 0;
   int multiprocessors = 0;
-  int threads_per_multiprocessor = 0;
-  int threads_per_block = 0;         // at most
-  int registers_per_multiprocessor = 0;
   int shared_per_block = 0;          // bytes, without asking
   int shared_per_block_optin = 0;    // bytes, after CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-  int shared_per_multiprocessor = 0;
-  int l2_bytes = 0;
   uint64_t total_memory = 0;
 };
 
@@ -64,7 +59,6 @@ class Device {
   const Driver& driver() const { return *driver_; }
   const Properties& properties() const { return properties_; }
   const std::string& arch() const { return properties_.arch; }
-  CUcontext context() const { return context_; }
   CUstream stream() const { return stream_; }
   Counters& counters() { return counters_; }
   const Counters& counters() const { return counters_; }

@@ -16,8 +16,6 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 template <class Function>
 void resolve(Function& function, const Library& library, const char* name) {
   void* address = library.find(name);
-  // The one function whose versioned name is newer than CUDA 12.0; both forms take the same arguments.
-  if (!address && std::string_view(name) == "cuEventElapsedTime_v2") address = library.find("cuEventElapsedTime");
   if (!address) fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA 12 or newer", name);
   function = reinterpret_cast<Function>(address);
 }
@@ -47,7 +45,7 @@ std::shared_ptr<const Driver> Driver::open() {
     fail(ErrorKind::device, "no GPU: the NVIDIA driver is installed but sees none (CUDA_VISIBLE_DEVICES may hide it); "
          "run with --device cpu");
   }
-  driver->check(result, "starting the driver");
+  if (result != CUDA_SUCCESS) fail(ErrorKind::device, "the NVIDIA driver does not start: {}; run with --device cpu", driver->describe(result));
   driver->check(driver->cuDeviceGetCount(&driver->device_count_), "counting GPUs");
   if (driver->device_count_ == 0) fail(ErrorKind::device, "no GPU: the NVIDIA driver sees none; run with --device cpu");
   return driver;

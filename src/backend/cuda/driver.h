@@ -32,13 +32,10 @@ namespace tsl::cuda {
   X(cuCtxEnablePeerAccess)           \
   X(cuCtxGetCurrent)                 \
   X(cuCtxSetCurrent)                 \
-  X(cuCtxSynchronize)                \
   X(cuStreamCreate)                  \
   X(cuStreamDestroy)                 \
   X(cuStreamSynchronize)             \
-  X(cuStreamQuery)                   \
   X(cuStreamWaitEvent)               \
-  X(cuStreamIsCapturing)             \
   X(cuStreamBeginCapture)            \
   X(cuStreamEndCapture)              \
   X(cuMemAlloc)                      \
@@ -56,29 +53,20 @@ namespace tsl::cuda {
   X(cuModuleUnload)                  \
   X(cuModuleGetFunction)             \
   X(cuFuncGetAttribute)              \
-  X(cuFuncSetAttribute)              \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   X(cuLaunchKernel)                  \
   X(cuGraphCreate)                   \
   X(cuGraphDestroy)                  \
   X(cuGraphAddKernelNode)            \
-  X(cuGraphAddMemcpyNode)            \
-  X(cuGraphAddMemsetNode)            \
   X(cuGraphAddChildGraphNode)        \
   X(cuGraphAddEventRecordNode)       \
   X(cuGraphInstantiate)              \
   X(cuGraphExecKernelNodeSetParams)  \
-  X(cuGraphExecMemcpyNodeSetParams)  \
-  X(cuGraphExecMemsetNodeSetParams)  \
   X(cuGraphExecChildGraphNodeSetParams) \
   X(cuGraphExecDestroy)              \
-  X(cuGraphUpload)                   \
   X(cuGraphLaunch)                   \
   X(cuEventCreate)                   \
   X(cuEventRecord)                   \
-  X(cuEventQuery)                    \
   X(cuEventSynchronize)              \
-  X(cuEventElapsedTime)              \
   X(cuEventDestroy)
 
 /// The functions of an open driver. Any thread may call them.

@@ -252,6 +252,17 @@ CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& res
   return place = module;
 }
 
+/// A driver may be too old for what NVRTC makes.
+void KernelCache::check_loaded(CUresult result) const {
+  if (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    const int version = device_.driver().version();
+    fail(ErrorKind::device, "the NVIDIA driver, which is for CUDA {}.{}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
+         "install an older NVRTC, or run with --device cpu", version / 1000, version % 1000 / 10, version_, device_.arch(),
+         device_.driver().describe(result));
+  }
+  device_.check(result, "loading a kernel");
+}
+
 // ---- By compiling ----
 
 /// Kernels of equal names go into different programs.
@@ -291,7 +302,7 @@ void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
   const Digest digest = digest_of_unit(keys);
   CUresult result = CUDA_SUCCESS;
   CUmodule module = load(digest, cubin, result);
-  device_.check(result, "loading a kernel");
+  check_loaded(result);
   for (const Wanted& wanted : unit) {
     CUfunction function = nullptr;
     device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),

@@ -44,7 +44,6 @@ class KernelCache {
   std::vector<CUfunction> get_many(std::span<Stage* const> stages);
 
   const KernelCacheStats& stats() const { return stats_; }
-  const DiskCache& disk() const { return disk_; }
 
   struct Resources {
     int registers = 0;    // a thread
@@ -74,6 +73,7 @@ class KernelCache {
   Cubin compile_unit(const Unit& unit) const;
   void keep_unit(const Unit& unit, Cubin cubin);
   CUmodule load(const Digest& unit, const Cubin& cubin, CUresult& result);
+  void check_loaded(CUresult result) const;
 
   Device& device_;
   DiskCache disk_;

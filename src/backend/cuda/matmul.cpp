@@ -399,11 +399,4 @@ bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CU
   return can;
 }
 
-void Matmul::prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
-  if (product.m == 0 || product.n == 0 || product.k == 0) return;
-  for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
-    state_->problem(part, pa, pb, pc);
-  });
-}
-
 }  // namespace tsl::cuda

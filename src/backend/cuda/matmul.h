@@ -51,8 +51,6 @@ class Matmul {
   void take_workspace(const Product& product, uint32_t workspace);
   /// Whether the product, which has an epilogue, is one call, however its operands are aligned.
   bool has_epilogue(const Product& product);
-  /// Finds the algorithm and makes the descriptors, without running.
-  void prepare(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
   /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).
   bool can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
 
