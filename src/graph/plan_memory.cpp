@@ -9,6 +9,7 @@ namespace tsl::graph {
 
 PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
   addresses_.resize(plan.buffers.size());
+  inputs_.reserve(plan.graph.inputs().size());
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[b];
     switch (buffer.kind) {
@@ -24,6 +25,7 @@ PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), al
       }
     }
   }
+  like_donor_.reserve(plan.outputs.size());
   for (const PlanOutput& out : plan.outputs) {
     uint32_t like = 0;
     const Buffer& buffer = plan.buffers[out.buffer];
@@ -39,17 +41,21 @@ PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), al
 
 void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
   const uint64_t moves = moves_;
-  bool is_chosen = is_chosen_;
-  const char* const lent = donated.empty() ? nullptr : donated.data();
-  for (Input& input : inputs_) {
-    const size_t slot = inputs.slot(input.index);
-    const Tensor& tensor = inputs.tensors()[slot];
-    const bool is_free = lent && lent[slot] && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
-                         tensor->storage->use_count() == 1;
-    put(input.buffer, tensor.data());
-    is_chosen &= input.is_free == is_free;
-    input.is_free = is_free;
-  }
+  const auto place_inputs = [&](auto&& is_lent) {
+    for (Input& input : inputs_) {
+      const size_t slot = inputs.slot(input.index);
+      const Tensor& tensor = inputs.tensors()[slot];
+      const bool is_free = is_lent(slot) && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
+                           tensor->storage->use_count() == 1;
+      put(input.buffer, tensor.data());
+      if (input.is_free == is_free) continue;
+      input.is_free = is_free;
+      is_chosen_ = false;
+    }
+  };
+  if (donated.empty()) place_inputs([](size_t) { return false; });
+  else place_inputs([lent = donated.data()](size_t slot) { return lent[slot]; });
+  const bool is_chosen = is_chosen_;
   if (!is_chosen) choose_donors();
   if (!is_chosen || moves_ != moves) {
     for (const Output& output : outputs_) {

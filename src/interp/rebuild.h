@@ -63,14 +63,14 @@ bool rebuild(Value& value, Leaf&& leaf) {
         if (Value with; leaf(part(), with)) put(std::move(with));
         else keep();
       }
+      if (!items) return;
       // What has hundreds of parts is a list of which each changes.
-      const Value* const all = items;
-      Value* const to = changed.data();
-      size_t i = next;
-      for (; i < count && !parts::has_parts(all[i]); ++i) {
-        if (!leaf(all[i], to[i])) to[i] = all[i];
+      const Value* part = items + next;
+      const Value* const end = items + count;
+      for (Value* to = changed.data() + next; part != end && !parts::has_parts(*part); ++part, ++to) {
+        if (!leaf(*part, *to)) *to = *part;
       }
-      next = i;
+      next = static_cast<size_t>(part - items);
     }
   };
   if (!parts::has_parts(value)) {
@@ -82,6 +82,7 @@ bool rebuild(Value& value, Leaf&& leaf) {
   const Value root = value;  // what is walked over stays alive, whatever the leaves do
   std::unordered_map<const Object*, Value> done;  // shared ones
   std::vector<Level> levels;
+  levels.reserve(8);  // most values nest no deeper
   levels.emplace_back(root);
   while (true) {
     Level& level = levels.back();

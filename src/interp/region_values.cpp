@@ -367,27 +367,30 @@ bool join_text(Engine& engine, const Value& text, Value& string) {
   return true;
 }
 
+/// A leaf that is not a slot, as most are.
+bool instantiate_other(Engine& engine, const Value& leaf, const trace::Run& run, Value& now) {
+  if (leaf.is(Tag::tensor)) {
+    const TensorData& view = *leaf.tensor_data();
+    if (view.recording != &slot_mark) return false;
+    const Tensor& base = run.values[view.node];
+    Layout layout = in_run(view.layout, run.symbols);
+    layout.offset = layout.offset + base.layout().offset;
+    now = Value(base.with_layout(layout));
+    return true;
+  }
+  if (leaf.is(Tag::text)) return join_text(engine, leaf, now);
+  if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
+  now = Value(run.symbols[leaf.symbol()->id]);
+  return true;
+}
+
 }  // namespace
 
 Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
   rebuild(value, [&engine, &run, values = run.values.data()](const Value& leaf, Value& now) {
-    if (leaf.is(Tag::slot)) {
-      now.become(values[leaf.slot()]);
-      return true;
-    }
-    if (leaf.is(Tag::tensor)) {
-      const TensorData& view = *leaf.tensor_data();
-      if (view.recording != &slot_mark) return false;
-      const Tensor& base = run.values[view.node];
-      Layout layout = in_run(view.layout, run.symbols);
-      layout.offset = layout.offset + base.layout().offset;
-      now = Value(base.with_layout(layout));
-      return true;
-    }
-    if (leaf.is(Tag::text)) return join_text(engine, leaf, now);
-    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
-    now = Value(run.symbols[leaf.symbol()->id]);
+    if (!leaf.is(Tag::slot)) return instantiate_other(engine, leaf, run, now);
+    now.become(values[leaf.slot()]);
     return true;
   });
   return value;

@@ -296,7 +296,9 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::scalar: put(type, gap, reg(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
       const int arity = op_def(i.op).arity;
-      const std::string args = text_of(reg(i.a), arity > 1 ? ", " + reg(i.b) : "", arity > 2 ? ", " + reg(i.c) : "");
+      std::string args = reg(i.a);
+      if (arity > 1) append(args, ", "), append(args, reg(i.b));
+      if (arity > 2) append(args, ", "), append(args, reg(i.c));
       if (may_fail(op_def(i.op), i.operand_dtype)) {
         line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       }
@@ -363,12 +365,11 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
   if (graph::needs_success(plan_, kernel_)) body_ = text_of("  if (has_failed(", error_cell(), ")) return;\n") + body_;
   std::string parameters;
   for (const std::string& parameter : parameters_) append(parameters, parameters.empty() ? "" : ", "), append(parameters, parameter);
-  const std::string opening = text_of("(", parameters, ") {\n  const unsigned block_x = blockIdx.x;\n");
   stage.readable = text_of("k_", kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
   stage.header = header();
   const std::string residents = residents_ > 0 ? text_of(", ", residents_) : "";
   stage.text.before = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ");
-  stage.text.after = text_of(opening, body_, "}\n");
+  stage.text.after = text_of("(", parameters, ") {\n  const unsigned block_x = blockIdx.x;\n", body_, "}\n");
   stage.body = std::move(body_);
   stage.parameters = std::move(parameters_);
   stage.arguments = std::move(arguments_);

@@ -22,6 +22,7 @@ inline void append(std::string& text, std::string_view piece) { text += piece; }
 template <size_t kSize>
 void append(std::string& text, const char (&literal)[kSize]) { text.append(literal, kSize - 1); }
 inline void append(std::string& text, std::integral auto number) {
+  if (0 <= number && number <= 9) return text.push_back(static_cast<char>('0' + number));  // most
   const fmt::format_int digits(number);
   text.append(digits.data(), digits.size());
 }
