@@ -69,11 +69,12 @@ bool is_one(const Arg& arg) {
   return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0;
 }
 
-/// The operand that `node` merely repeats, or kNoNode.
+/// The operand that `node` merely repeats, or kNoNode. An input is none: what repeats it lies elsewhere, aligned as results are,
+/// which products may depend on, and does not keep all of the memory that the input is a view of.
 NodeId repeated_operand(const Graph& graph, const Node& node) {
   if (node.is_input) return kNoNode;
   auto repeats = [&](const Arg& arg) {
-    return arg.is_tensor() && graph[arg.node].dtype == node.dtype && reads_all_in_order(graph, arg);
+    return arg.is_tensor() && !graph[arg.node].is_input && graph[arg.node].dtype == node.dtype && reads_all_in_order(graph, arg);
   };
   switch (node.op) {
     case Op::copy:

@@ -20,6 +20,8 @@ class PlanMemory {
   std::byte* const* addresses() const { return addresses_.data(); }
   /// How often place() has found another address for a buffer than it had. While this stays the same, so do they all.
   uint64_t moves() const { return moves_; }
+  /// Whether, after place(), the run writes over an input: one that was given up.
+  bool has_donors() const { return fresh_.size() != outputs_.size(); }
   /// The plan's outputs as tensors, after place() and as long as release() was not called. An output that lies just as
   /// the input whose memory it has taken over is that tensor: nobody else holds it, or it had not been given up.
   void make_outputs(Inputs inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const;

@@ -27,8 +27,9 @@ bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
     graph::Executable& plan = segment.plans->at(run.symbols);
     const graph::Inputs inputs(run.values.data(), segment.input_slots);
     done = !plan.run(inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
-  } catch (const Failure&) {
-    // Out of memory, before anything was computed. Op by op, less may be enough; if not, that op is to blame.
+  } catch (const Failure& failure) {
+    if (failure.error().is_final) throw;
+    // Out of memory, before anything was written that is still needed. Op by op, less may be enough; if not, that op is to blame.
   }
   if (!done) run.values.resize(first);
   return done;

@@ -42,7 +42,8 @@ struct Segment {
 bool guards_hold(const Segment& segment, Run& run);
 
 /// Runs the segment's plan and appends its outputs to the run. `donated` is by slot of the run, or empty. False if it
-/// failed, and then nothing has happened: interpreted, the same code will find out why.
+/// failed, and then nothing has happened: interpreted, the same code will find out why. Throws Failure, a final one, where
+/// something has.
 bool run_plan(Segment& segment, Run& run, std::span<const char> donated);
 
 /// Reads one element on the host.

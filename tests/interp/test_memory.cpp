@@ -1,5 +1,6 @@
 // Running out of memory: an error with sizes and the line, wherever it happens; and then everything goes on.
 #include "cuda_device.h"
+#include "pretend_gpu.h"
 #include "session.h"
 
 using namespace tsl;
@@ -75,6 +76,37 @@ print(v[0].item(), w[99].item(), kept.shape)
   }
 }
 
+/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given.
+class FailingGpu : public PretendGpu {
+ public:
+  FailingGpu(Device device, graph::Backend& host, bool is_final) : PretendGpu(device, host, false), is_final_(is_final) {}
+  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
+    return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_);
+  }
+
+ private:
+  class Failing : public graph::Executable {
+   public:
+    Failing(std::unique_ptr<graph::Executable> plan, bool is_final) : plan_(std::move(plan)), is_final_(is_final) {}
+    graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                        std::span<Tensor> outputs) override {
+      if (!donated.empty() && plan().graph.size() - plan().graph.inputs().size() > 1) {
+        Error error{ErrorKind::memory, "no memory half-way", {}, {}, {}};
+        error.is_final = is_final_;
+        throw Failure(std::move(error));
+      }
+      return plan_->run(inputs, donated, symbols, outputs);
+    }
+    const graph::Plan& plan() const override { return plan_->plan(); }
+
+   private:
+    std::unique_ptr<graph::Executable> plan_;
+    bool is_final_;
+  };
+
+  bool is_final_;
+};
+
 /// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway: there is room
 /// for two tensors, not for three.
 void check_interpreted(const std::string& device) {
@@ -107,6 +139,24 @@ TEST_CASE("out of memory on the CPU: interpreted, traced, replayed") {
   check_compiled("cpu");
   check_loop("cpu");
   check_interpreted("cpu");
+}
+
+TEST_CASE("out of memory in a compiled region: interpreted, unless what it was given is lost") {
+  for (const bool is_final : {false, true}) {
+    EngineOptions options;
+    options.device = "cuda";
+    options.open_backend = [=](Device gpu, graph::Backend& host) { return std::make_unique<FailingGpu>(gpu, host, is_final); };
+    Session session(options);
+    const std::string program = R"(
+@compile
+fn f(x) = x * 2.0 + 1.0
+var x = f(ones([2]))
+try { x = f(x) } catch e { print("caught") }
+print(x.tolist())
+)";
+    if (is_final) CHECK(session.error_text(program) == "memory: no memory half-way");
+    else CHECK(session.output(program) == "[7.0, 7.0]\n");
+  }
 }
 
 TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {

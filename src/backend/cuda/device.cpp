@@ -60,6 +60,10 @@ void Device::read_properties() {
   p.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
+  if (p.compute_major < 7) {
+    fail(ErrorKind::device, "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
+         p.compute_major, p.compute_minor);
+  }
   p.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   p.shared_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   p.shared_per_block_optin = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -98,14 +102,15 @@ void Device::copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t
   make_current();
 }
 
-/// Where the hardware cannot, the driver copies by way of the host.
+/// Where the hardware cannot, or reaches as many as it can, the driver copies by way of the host.
 void Device::allow_access(const Device& other) {
   if (std::find(peers_.begin(), peers_.end(), other.context_) != peers_.end()) return;
   int can = 0;
   check(driver_->cuDeviceCanAccessPeer(&can, device_, other.device_), "asking whether a GPU reaches another");
   if (can) {
     const CUresult result = driver_->cuCtxEnablePeerAccess(other.context_, 0);
-    if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) check(result, "reaching another GPU");
+    const bool is_refused = result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED || result == CUDA_ERROR_TOO_MANY_PEERS;
+    if (!is_refused) check(result, "reaching another GPU");
   }
   peers_.push_back(other.context_);
 }

@@ -6,7 +6,7 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kOldest = 12000;  // CUDA 12.0, by which every function used here has the form of today's headers
+constexpr int kOldest = 12010;  // CUDA 12.1, from which on kernels take the parameters that a table needs (kMaxTableWords)
 
 #define TSL_TEXT_OF(name) #name
 #define TSL_TEXT(name) TSL_TEXT_OF(name)  // of the versioned name that cuda.h's macro stands for
@@ -16,7 +16,7 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 template <class Function>
 void resolve(Function& function, const Library& library, const char* name) {
   void* address = library.find(name);
-  if (!address) fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA 12 or newer", name);
+  if (!address) fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA {} or newer", name, version_text(kOldest));
   function = reinterpret_cast<Function>(address);
 }
 

@@ -71,7 +71,7 @@ namespace tsl::cuda {
 
 /// The functions of an open driver. Any thread may call them.
 struct Driver {
-  /// Opens and initialises the driver; fails (device) if there is none, it is older than CUDA 12, or it sees no GPU.
+  /// Opens and initialises the driver; fails (device) if there is none, it is older than CUDA 12.1, or it sees no GPU.
   static std::shared_ptr<const Driver> open();
   /// Only resolves the functions of `library`, for tests.
   explicit Driver(Library library);

@@ -129,6 +129,7 @@ class CudaExecutable : public graph::Executable {
     // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
     memory_.place(inputs, takes_memory_ ? std::span<const char>() : donated);
     RunError error;
+    const uint64_t launches = gpu_.device.counters().kernel_launches;
     try {
       if (set_moves_ != memory_.moves()) check_devices(inputs);
       for (Unit& unit : units_) choose_stages(unit, symbols);
@@ -138,7 +139,9 @@ class CudaExecutable : public graph::Executable {
       if (reporting_) error = first_of(error, reported(error));
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
+      const bool has_written = memory_.has_donors() && gpu_.device.counters().kernel_launches != launches;
       release();
+      if (has_written) fail_for_good();
       throw;
     }
     if (!error) memory_.make_outputs(inputs, symbols, outputs);
@@ -147,6 +150,21 @@ class CudaExecutable : public graph::Executable {
   }
 
  private:
+  /// The error in flight, after which nothing may begin anew with the inputs: what was launched, one by one, may have written over
+  /// those that were given up.
+  [[noreturn]] static void fail_for_good() {
+    Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
+    try {
+      throw;
+    } catch (const Failure& failure) {
+      error = failure.error();
+    } catch (const std::bad_alloc&) {
+    }
+    error.is_final = true;
+    error.notes.push_back("a compiled function had begun to write over what it was given: that is lost");
+    throw Failure(std::move(error));
+  }
+
   void check_devices(const graph::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].device().kind == tsl::Device::Kind::cuda) continue;

@@ -105,8 +105,8 @@ Nvrtc::Nvrtc()
   int major = 0, minor = 0;
   check(nvrtcVersion_(&major, &minor), "telling its version");
   version_ = fmt::format("{}.{}", major, minor);
-  if (major < 12) {
-    fail(ErrorKind::device, "{} is version {}, and TSL needs NVRTC 12 or newer; install it, or run with --device cpu",
+  if (major < 12 || (major == 12 && minor < 1)) {
+    fail(ErrorKind::device, "{} is version {}, and TSL needs NVRTC 12.1 or newer; install it, or run with --device cpu",
          path(), version_);
   }
 }
