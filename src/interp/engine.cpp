@@ -34,10 +34,12 @@ void Engine::write(const std::function<void(std::string_view)>& sink, std::strin
     ~Writing() { is_writing = before; }
   } const writing{is_writing_};
   sink(text);
+  runtime_->resume();
 }
 
-void Engine::check_may_run() const {
+void Engine::enter() {
   if (is_writing_) fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
+  runtime_->resume();
 }
 
 void Engine::print(const Value& value) {
@@ -50,24 +52,24 @@ void Engine::print(const Value& value) {
 }
 
 Value Engine::run(std::string name, std::string text) {
-  check_may_run();
+  enter();
   return modules_->run_script(std::move(name), std::move(text), "");
 }
 
 Value Engine::run_line(std::string text, const std::string& path) {
-  check_may_run();
+  enter();
   return prompt_->run(std::move(text), path);
 }
 
 Value Engine::run_file(const std::string& path) {
-  check_may_run();
+  enter();
   return modules_->run_script(path, ModuleLoader::read_file(path), path);
 }
 
 void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
 
 Value Engine::call(const Value& callee, std::span<Value> args) {
-  check_may_run();
+  enter();
   return interpreter_->call(callee, args);
 }
 

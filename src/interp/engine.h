@@ -89,7 +89,7 @@ class Engine {
 
  private:
   void write(const std::function<void(std::string_view)>& sink, std::string_view text);
-  void check_may_run() const;
+  void enter();
 
   EngineOptions options_;
   SourceMap sources_;

@@ -109,6 +109,8 @@ class EngineRuntime final : public Runtime, private Ops {
   graph::Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
 
+  void resume() override { devices_.forget_active(); }
+
   void enter(Cell& cell) override {
     if (trace()) trace()->enter(cell);
   }

@@ -69,6 +69,9 @@ class Runtime {
   virtual graph::Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
 
+  /// To be called when the host has had control: this may be another thread, or another engine has turned it to another GPU.
+  virtual void resume() = 0;
+
   // While a region is traced.
 
   bool is_tracing() const { return is_tracing_; }

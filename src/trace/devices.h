@@ -26,6 +26,9 @@ class Devices {
     return activate(device);
   }
 
+  /// The thread's device may be another one now, or this may be another thread.
+  void forget_active() { active_ = nullptr; }
+
   /// The tensor in host memory; its layout may be another.
   Tensor to_host(const Tensor& tensor) { return at(tensor.device()).to_host(tensor); }
   /// A contiguous tensor on another device.
