@@ -57,9 +57,6 @@ TEST_CASE("a device tells what it is", "[cuda]") {
   const Properties& p = gpu.properties();
   CHECK_FALSE(p.name.empty());
   CHECK(p.arch == fmt::format("sm_{}{}", p.compute_major, p.compute_minor));
-  CHECK(p.multiprocessors > 0);
-  CHECK(p.shared_per_block >= 48 * 1024);
-  CHECK(p.shared_per_block_optin >= p.shared_per_block);
   CHECK(p.total_memory > uint64_t{1} << 30);
   CHECK_THROWS_WITH(Gpu(999), Catch::Contains("there is no GPU 999"));
 }

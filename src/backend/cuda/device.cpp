@@ -64,9 +64,6 @@ void Device::read_properties() {
     fail(ErrorKind::device, "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
          p.compute_major, p.compute_minor);
   }
-  p.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  p.shared_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-  p.shared_per_block_optin = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 }
 
 void Device::make_current() const { check(driver_->cuCtxSetCurrent(context_), "switching to the GPU"); }
@@ -139,7 +136,7 @@ Staging& Device::staging() {
 void Device::launch(const Launch& launch, void** arguments, std::string_view name) {
   const CUresult result = driver_->cuLaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
                                                   launch.block[0], launch.block[1], launch.block[2],
-                                                  launch.shared_bytes, stream_, arguments, nullptr);
+                                                  0, stream_, arguments, nullptr);
   if (result != CUDA_SUCCESS) check(result, fmt::format("launching {}", name));
   ++counters_.kernel_launches;
 }

@@ -25,12 +25,9 @@ struct Counters {
 
 /// What the hardware can do.
 struct Properties {
-  std::string name;                  // "NVIDIA H200"
-  std::string arch;                  // "sm_90"
+  std::string name;  // "NVIDIA H200"
+  std::string arch;  // "sm_90"
   int compute_major = 0, compute_minor = 0;
-  int multiprocessors = 0;
-  int shared_per_block = 0;          // bytes, without asking
-  int shared_per_block_optin = 0;    // bytes, after CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   uint64_t total_memory = 0;
 };
 
@@ -41,7 +38,6 @@ struct Launch {
   CUfunction function = nullptr;
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
-  unsigned shared_bytes = 0;
 };
 
 /// Owns a reference to the device's primary context. Everything runs on one non-blocking stream, in the order it was

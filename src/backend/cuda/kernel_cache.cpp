@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <future>
@@ -16,20 +15,6 @@
 namespace tsl::cuda {
 
 namespace {
-
-/// Adds the time of a scope to a count of milliseconds.
-class Timer {
- public:
-  explicit Timer(double& sum) : sum_(sum), start_(Clock::now()) {}
-  ~Timer() { sum_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count(); }
-  Timer(const Timer&) = delete;
-  Timer& operator=(const Timer&) = delete;
-
- private:
-  using Clock = std::chrono::steady_clock;
-  double& sum_;
-  Clock::time_point start_;
-};
 
 // ---- Entries on disk: a cubin, or the digest of the unit whose cubin holds the kernel; the last byte says which ----
 
@@ -162,12 +147,10 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     else if (seen.insert(wanted.back().key).second) missing.push_back(wanted.back());
   }
   if (!missing.empty()) {
-    const Timer timer(stats_.disk_milliseconds);
     const auto is_found = [&](const Wanted& each) { return find_on_disk(each); };
     missing.erase(std::remove_if(missing.begin(), missing.end(), is_found), missing.end());
   }
   if (!missing.empty()) {
-    const Timer timer(stats_.compile_milliseconds);
     if (open_nvrtc()) return get_many(kernels);  // the keys were those of another version
     compile(missing);
   }

@@ -16,11 +16,9 @@
 namespace tsl::cuda {
 
 struct KernelCacheStats {
-  uint64_t from_memory = 0;         // kernels
+  uint64_t from_memory = 0;  // kernels
   uint64_t from_disk = 0;
   uint64_t compiled = 0;
-  double disk_milliseconds = 0;     // finding them on disk and loading them
-  double compile_milliseconds = 0;  // compiling, loading and storing them, and opening NVRTC
 };
 
 /// Belongs to one device, and one thread at a time. CUfunctions live as long as the cache. Errors are Failures.
