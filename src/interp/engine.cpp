@@ -16,12 +16,12 @@ namespace tsl {
 Engine::Engine(EngineOptions options)
     : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
       log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
-      options_(std::move(options)),
-      runtime_(make_runtime(*this)),
-      interpreter_(std::make_unique<Interpreter>(*this)),
-      builtins_(std::make_unique<BuiltinTable>(*this)),
-      modules_(std::make_unique<ModuleLoader>(*this)),
-      prompt_(std::make_unique<Prompt>(*this)) {
+      options_(std::move(options)) {
+  runtime_ = make_runtime(*this);  // may log, for which all members must have begun
+  interpreter_ = std::make_unique<Interpreter>(*this);
+  builtins_ = std::make_unique<BuiltinTable>(*this);
+  modules_ = std::make_unique<ModuleLoader>(*this);
+  prompt_ = std::make_unique<Prompt>(*this);
   runtime_->seed(options_.seed);
 }
 
@@ -29,12 +29,14 @@ Engine::~Engine() = default;
 
 void Engine::write(const std::function<void(std::string_view)>& sink, std::string_view text) {
   struct Writing {
-    bool& is_writing;
-    const bool before = std::exchange(is_writing, true);
-    ~Writing() { is_writing = before; }
-  } const writing{is_writing_};
+    Engine& engine;
+    const bool before = std::exchange(engine.is_writing_, true);
+    ~Writing() {
+      engine.is_writing_ = before;
+      if (engine.runtime_) engine.runtime_->resume();
+    }
+  } const writing{*this};
   sink(text);
-  runtime_->resume();
 }
 
 void Engine::enter() {

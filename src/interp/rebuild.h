@@ -63,7 +63,7 @@ bool rebuild(Value& value, Leaf&& leaf) {
         if (Value with; leaf(part(), with)) put(std::move(with));
         else keep();
       }
-      if (!items) return;
+      if (!items || changed.empty()) return;
       // What has hundreds of parts is a list of which each changes.
       const Value* part = items + next;
       const Value* const end = items + count;

@@ -231,10 +231,14 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
                                           Value& result, uint32_t& exit) {
   clear_run();
   bool failed = false;
-  const bool done = replay(region, entry, path, failed, result, exit);
-  if (done) {
+  try {
+    if (replay(region, entry, path, failed, result, exit)) {
+      clear_run();
+      return Outcome::done;
+    }
+  } catch (...) {
     clear_run();
-    return Outcome::done;
+    throw;
   }
   if (failed) return Outcome::failed;
   const char* reason = nullptr;

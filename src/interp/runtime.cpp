@@ -56,7 +56,7 @@ class EngineRuntime final : public Runtime, private Ops {
     compile_log_.graph = logs("graph");
     compile_log_.fusion = logs("fusion");
     compile_log_.plan = logs("plan");
-    compile_log_.write = [](void* context, const std::string& text) { static_cast<Engine*>(context)->log(text); };
+    compile_log_.write = [](void* context, const std::string& text) { static_cast<Engine*>(context)->write_log(text); };
     compile_log_.context = &engine;
     has_compile_log_ = !topics.empty();
   }

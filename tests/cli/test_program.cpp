@@ -184,6 +184,7 @@ TEST_CASE("a limit on memory is an error with sizes and the line, and the sessio
   CHECK(failed.err.find("limit 1.0 MiB") != std::string::npos);
   CHECK(failed.err.find("<command line>:2:9") != std::string::npos);
   CHECK(run({"--memory-limit", "1M"}, "let y = ones([1000000])\nsum(ones([100])).item()\n").out == "100.0\n");
+  CHECK(run({"--memory-limit", "1M", "--log", "device", "-e", "print(1)"}).out == "1\n");  // logs before there is any program
   CHECK(run({"--memory-limit", "8M", "-e", "print(sum(ones([1000000])).item())"}).out == "1000000.0\n");
   for (const char* wrong : {"", "0", "-1", "1Q", "many", "1 2"}) {
     CAPTURE(wrong);

@@ -487,6 +487,7 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   EngineOptions options;
   options.device = "cuda";
   options.open_backend = [&](Device gpu, graph::Backend& host) { return std::make_unique<CountingGpu>(gpu, host, activated); };
+  options.log_topics = "recompiles";
   Session session(options);
   session.eval("zeros([2]) + zeros([2])");
   CHECK(activated == 0);
@@ -496,6 +497,9 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   CHECK(activated == 2);
   session.eval("zeros([2]); print(1); zeros([2])");
   CHECK(activated == 4);
+  session.engine.log = [](std::string_view) { fail(ErrorKind::io, "nowhere to write"); };
+  session.eval("@compile\nfn f(x) = x + 1.0\ntry { f(zeros([2])) } catch e { nil }\nzeros([2])");  // logs, and fails at that
+  CHECK(activated == 6);
 }
 
 TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on", "[devices]") {

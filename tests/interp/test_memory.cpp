@@ -141,6 +141,19 @@ TEST_CASE("out of memory on the CPU: interpreted, traced, replayed") {
   check_interpreted("cpu");
 }
 
+TEST_CASE("an op of the CPU that finds no memory for what it needs on the way gives back the rest") {
+  Session session = limited("cpu");
+  CHECK(session.output(R"(
+let x = ones([600, 512])
+let before = counters().memory
+for op in [fn() = cumsum(x, axis: 0), fn() = argsort(x, axis: 0)] {
+  try { op() } catch e { print(e.kind) }
+  print(counters().memory == before)
+}
+print(x.shape)
+)") == "memory\ntrue\nmemory\ntrue\n(600, 512)\n");
+}
+
 TEST_CASE("out of memory in a compiled region: interpreted, unless what it was given is lost") {
   for (const bool is_final : {false, true}) {
     EngineOptions options;

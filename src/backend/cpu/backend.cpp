@@ -36,9 +36,14 @@ class CpuExecutable : public graph::Executable {
     state.scratch = &backend_.scratch();
     state.shared = &backend_.shared_scratch();
     backend_.count_launches(plan_.launches.size());
-    for (const std::vector<uint32_t>& launch : plan_.launches) {
-      run_launch(launch, state);
-      if (state.error) break;
+    try {
+      for (const std::vector<uint32_t>& launch : plan_.launches) {
+        run_launch(launch, state);
+        if (state.error) break;
+      }
+    } catch (...) {  // an op that takes memory of its own may find none
+      memory_.release();
+      throw;
     }
     if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
     memory_.release();
