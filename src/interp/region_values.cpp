@@ -367,7 +367,7 @@ bool join_text(Engine& engine, const Value& text, Value& string) {
   return true;
 }
 
-/// A leaf that is not a slot, as most are.
+/// What a leaf that is no slot becomes; most leaves are slots.
 bool instantiate_other(Engine& engine, const Value& leaf, const trace::Run& run, Value& now) {
   if (leaf.is(Tag::tensor)) {
     const TensorData& view = *leaf.tensor_data();

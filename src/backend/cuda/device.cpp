@@ -106,8 +106,8 @@ void Device::allow_access(const Device& other) {
   check(driver_->cuDeviceCanAccessPeer(&can, device_, other.device_), "asking whether a GPU reaches another");
   if (can) {
     const CUresult result = driver_->cuCtxEnablePeerAccess(other.context_, 0);
-    const bool is_refused = result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED || result == CUDA_ERROR_TOO_MANY_PEERS;
-    if (!is_refused) check(result, "reaching another GPU");
+    const bool is_expected = result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED || result == CUDA_ERROR_TOO_MANY_PEERS;
+    if (!is_expected) check(result, "reaching another GPU");
   }
   peers_.push_back(other.context_);
 }
