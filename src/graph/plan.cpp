@@ -1,6 +1,7 @@
 #include "graph/plan.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -42,18 +43,24 @@ struct ProgramHash {
   }
 };
 
+/// Whether the kernel writes one of the parts that a node's result is made of. They do not overlap, so they come in any order.
+bool writes_part(const Plan& plan, const Kernel& kernel) {
+  return kernel.nodes.size() == 1 && plan.graph[kernel.nodes[0]].op == Op::concat;
+}
+
 /// Gathers kernels that run the same program and do not depend on each other into tables: one launch each. An
-/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred. Of several launches that
-/// could take a kernel the earliest does, so that what reads it finds most to join.
+/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred, and so do two hundred parts of
+/// a concat. Of several launches that could take a kernel the earliest does, so that what reads it finds most to join.
 void make_launches(Plan& plan) {
-  std::vector<int64_t> written_in(plan.buffers.size(), -1);  // launch that wrote the buffer last
+  std::vector<int64_t> written_in(plan.buffers.size(), -1);  // last launch that writes the buffer
   std::unordered_map<const Kernel*, std::vector<int64_t>, ProgramHash, SameProgram> running;  // a program: its launches, ascending
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
     auto launch = static_cast<int64_t>(plan.launches.size());
     if (kernel.kind == Template::pointwise) {
       int64_t after = -1;  // the launch must come after this one
-      for (uint32_t b : kernel.buffers) after = std::max(after, written_in[b]);
+      const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // the last is what it writes
+      for (size_t i = 0; i < waiting; ++i) after = std::max(after, written_in[kernel.buffers[i]]);
       std::vector<int64_t>& launches = running[&kernel];
       const auto first = std::upper_bound(launches.begin(), launches.end(), after);
       if (first != launches.end()) {
@@ -64,7 +71,10 @@ void make_launches(Plan& plan) {
     }
     if (launch == static_cast<int64_t>(plan.launches.size())) plan.launches.emplace_back();
     plan.launches[launch].push_back(k);
-    for (uint32_t w = 0; w < kernel.written; ++w) written_in[kernel.buffers[kernel.buffers.size() - 1 - w]] = launch;
+    for (uint32_t w = 0; w < kernel.written; ++w) {
+      int64_t& last = written_in[kernel.buffers[kernel.buffers.size() - 1 - w]];
+      last = std::max(last, launch);
+    }
   }
 }
 
@@ -192,11 +202,11 @@ void find_donors(Plan& plan, const Users& users) {
     const Buffer& output = plan.buffers[out];
     if (output.kind != Buffer::Kind::output || static_cast<int64_t>(output.first) <= safe_after) continue;
     const uint32_t writer = users.of(output.first, out);
-    if (writer == Users::kNobody || writer == Users::kSeveral) continue;
+    if (writer == Users::kNobody) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
     // First what the kernel reads itself: updates in place.
-    for (uint32_t in : plan.kernels[writer].buffers) {
+    for (uint32_t in : writer == Users::kSeveral ? std::span<const uint32_t>() : std::span<const uint32_t>(plan.kernels[writer].buffers)) {
       const Buffer& input = plan.buffers[in];
       if (input.kind != Buffer::Kind::input || !may_give[input.index]) continue;
       if (fits_into(plan, in, out) && may_follow(plan, users, in, out)) donors.push_back(input.index);

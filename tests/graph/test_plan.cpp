@@ -172,6 +172,50 @@ TEST_CASE("each kernel of a table may write in place", "[plan]") {
   CHECK(plan.arena_bytes == 0);
 }
 
+NodeId concat(Graph& g, std::vector<Arg> parts) {
+  Shape shape = g[parts[0].node].shape;
+  shape[0] = 0;
+  for (const Arg& part : parts) shape[0] = shape[0] + part.layout.shape[0];
+  Attrs attrs;
+  attrs.ints = {0};
+  return g.add(op_def(Op::concat), std::move(parts), attrs, {DType::f32, shape}, Span{}, g.size());
+}
+
+TEST_CASE("the parts of a concat are one launch", "[plan]") {
+  Graph g;
+  std::vector<Arg> parts;
+  for (int64_t n : {512, 512, 0, 7}) parts.push_back(read(g, input(g, {n, 16})));
+  give(g, concat(g, parts));
+  const Plan plan = compile(std::move(g));
+  REQUIRE(plan.launches.size() == 1);
+  CHECK(plan.launches[0].size() == 4);
+}
+
+TEST_CASE("a part may be written long before the others; what reads the whole comes after all of them", "[plan]") {
+  Graph g;
+  const NodeId x = input(g, {8, 8});
+  const NodeId early = concat(g, {read(g, x), read(g, x)});
+  const NodeId product = g.add(op_def(Op::matmul), {read(g, early), read(g, x)}, {}, {DType::f32, {16, 8}}, Span{}, g.size());
+  give(g, add(g, Op::exp, {read(g, product)}));
+  const NodeId late = concat(g, {read(g, product), read(g, x)});
+  give(g, add(g, Op::exp, {read(g, late)}));
+  const Plan plan = compile(std::move(g));
+  const auto launches_of = [&](NodeId id) {
+    std::vector<size_t> out;
+    for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
+      for (uint32_t k : plan.launches[launch]) {
+        if (plan.kernels[k].nodes.back() == id) out.push_back(launch);
+      }
+    }
+    return out;
+  };
+  REQUIRE(launches_of(late).size() == 2);
+  CHECK(launches_of(late).front() == launches_of(early).front());
+  CHECK(launches_of(late).back() > launches_of(product).front());
+  REQUIRE(plan.graph.outputs.size() == 2);
+  CHECK(launches_of(plan.graph.outputs[1].node).front() > launches_of(late).back());
+}
+
 TEST_CASE("an output that may take over an input's memory is no place for temporaries", "[plan]") {
   Graph g;
   const NodeId p = input(g, kSquare);

@@ -126,10 +126,9 @@ class CudaExecutable : public graph::Executable {
   RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
-    // What runs out of memory has done nothing yet; or, where an op takes memory on the way, left the inputs as they were.
-    memory_.place(inputs, takes_memory_ ? std::span<const char>() : donated);
+    memory_.place(inputs, donated);
+    last_began_at_.reset();
     RunError error;
-    const uint64_t launches = gpu_.device.counters().kernel_launches;
     try {
       if (set_moves_ != memory_.moves()) check_devices(inputs);
       for (Unit& unit : units_) choose_stages(unit, symbols);
@@ -139,9 +138,9 @@ class CudaExecutable : public graph::Executable {
       if (reporting_) error = first_of(error, reported(error));
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
-      const bool has_written = memory_.has_donors() && gpu_.device.counters().kernel_launches != launches;
+      const bool is_lost = has_written();
       release();
-      if (has_written) fail_for_good();
+      if (is_lost) fail_for_good();
       throw;
     }
     if (!error) memory_.make_outputs(inputs, symbols, outputs);
@@ -150,6 +149,12 @@ class CudaExecutable : public graph::Executable {
   }
 
  private:
+  /// Whether the run may have written over inputs that were given up. Only kernels of the last step do: the plan lets nothing
+  /// write over an input before all ops that take memory on their way (Plan::donors).
+  bool has_written() const {
+    return memory_.has_donors() && last_began_at_ && gpu_.device.counters().kernel_launches != *last_began_at_;
+  }
+
   /// The error in flight, after which nothing may begin anew with the inputs: what was launched, one by one, may have written over
   /// those that were given up.
   [[noreturn]] static void fail_for_good() {
@@ -180,7 +185,6 @@ class CudaExecutable : public graph::Executable {
     Step& step = steps_.back();
     if (is_apart) {
       step.op = kernels[0];
-      takes_memory_ = true;
       return;
     }
     if (!step.sequence) step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs && plan_.options.graphs);
@@ -314,6 +318,7 @@ class CudaExecutable : public graph::Executable {
 
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
+      if (&step == &steps_.back()) last_began_at_ = gpu_.device.counters().kernel_launches;
       if (step.sequence) step.sequence->launch();
       else if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
     }
@@ -414,7 +419,7 @@ class CudaExecutable : public graph::Executable {
   uint64_t set_moves_ = kUnset;    // memory_.moves() when all calls were set
   bool has_moved_ = true;          // since then
   KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
-  bool takes_memory_ = false;
+  std::optional<uint64_t> last_began_at_;  // in kernels launched: when the present run came to its last step
 };
 
 }  // namespace
