@@ -93,13 +93,13 @@ TSL_FN float fused_down(float a, float b, float c) {
   asm("fma.rm.f32 %0, %1, %2, %3;" : "=f"(y) : "f"(a), "f"(b), "f"(c));
   return y;
 }
-/// e^x = root * power, where only the product can be subnormal or overflow: power is 2^n, n within [-126, 126], and root is
-/// 2^f with f = x / log(2) - n, within [0, 1] where n is not at a bound (there estimates are best).
+/// e^x / 2^scale = root * power, where only the product can be subnormal or overflow: power is 2^n / 2^scale, n - scale within
+/// [-126, 126], and root is 2^f with f = x / log(2) - n, within [0, 1] where n is not at a bound (there estimates are best).
 struct ExpF { float root, power; };
-TSL_FN ExpF exp_f(float x) {
-  float part;  // n / 252 + 1/2; 0 of NaN, which comes through by f
-  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(x), "f"(0x1.77313cp-8f), "f"(0.5f));
-  const float shifted = fused_down(part, 252.0f, 0x1.8p23f + 1), n = shifted - (0x1.8p23f + 127);
+TSL_FN ExpF exp_f(float x, int scale = 0) {
+  float part;  // (n - scale) / 252 + 1/2; 0 of NaN, which comes through by f
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(x), "f"(0x1.77313cp-8f), "f"(0.5f - scale / 252.0f));
+  const float shifted = fused_down(part, 252.0f, 0x1.8p23f + 1), n = shifted - (0x1.8p23f + (127 - scale));
   return {native_exp2(fused(x, 0x1.4ae0c0p-26f, fused(x, 0x1.715476p0f, -n))), as_float(bits_of(shifted) << 23)};
 }
 /// weight * e^x
@@ -145,14 +145,29 @@ TSL_FN float s_cosh(float x) {
 TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(x); }
 TSL_SHORT_UNARY(s_cosh)
 
-/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so (native: two).
-TSL_FN float quotient(float n, float a, float b) {
 #if defined(TSL_NATIVE)
-  return n * native_reciprocal(a + b);
+/// x + x^3 P(x^2) up to 0.55 (error 2^-24.6); beyond 1 - 2 / (e^2x + 1), which loses too much near 0.
+TSL_FN float s_tanh(float x) {
+  const float z = x * x;
+  float p = 0x1.0d5036p-6f;
+  p = fused(p, z, -0x1.af7cccp-5f);
+  p = fused(p, z, 0x1.10cef6p-3f);
+  p = fused(p, z, -0x1.555452p-2f);
+  const float near = fused(p * z, x, x);
+  const float far = fused(-2.0f, native_reciprocal(native_exp2(magnitude(x) * 0x1.715476p1f) + 1.0f), 1.0f);
+  return copy_sign(select(magnitude(x) < 0.55f, near, far), x);
+}
+
+/// weight / (1 + e^-x), of which a 2^32nd is computed as long as it may be subnormal: e^-x gets no greater than 2^158.
+TSL_FN float sigmoid_times(float x, float weight) {
+  const ExpF e = exp_f(-x, 32);
+  return weight * native_reciprocal(fused(e.root, e.power, 0x1p-32f)) * 0x1p-32f;
+}
 #else
+/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so.
+TSL_FN float quotient(float n, float a, float b) {
   float d = a + b, lost = b - (d - a), y = reciprocal(d), q = n * y;
   return fused(fused(-lost, q, fused(-d, q, n)), y, q);
-#endif
 }
 
 /// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0: exp_parts_f() for 2x,
@@ -170,14 +185,16 @@ TSL_FN float s_tanh(float x) {
   float above = fused(twice, fused(h * h, q, h), fused(0.5f, twice, -1.0f));
   return copy_sign(quotient(above, 2.0f, above), x);
 }
-TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
-TSL_SHORT_UNARY(s_tanh)
 
 /// weight * sigmoid(x): weight / (1 + e^-|x|), times e^-|x| for negative x.
 TSL_FN float sigmoid_times(float x, float weight) {
   ExpF e = exp_f(-magnitude(x));
   return quotient(select(x < 0, times(e, weight), weight), 1.0f, times(e, 1.0f));
 }
+#endif
+TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
+TSL_SHORT_UNARY(s_tanh)
+
 TSL_FN float s_sigmoid(float x) { return sigmoid_times(x, 1.0f); }
 TSL_FN double s_sigmoid(double x) {
   double e = TSL_LIBM(exp)(-magnitude(x));
