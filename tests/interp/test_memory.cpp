@@ -1,9 +1,33 @@
 // Running out of memory: an error with sizes and the line, wherever it happens; and then everything goes on.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
 #include "cuda_device.h"
 #include "pretend_gpu.h"
 #include "session.h"
 
 using namespace tsl;
+
+namespace {
+
+/// C++ has no blocks of so many bytes, or of more.
+std::atomic<size_t> refused_from{SIZE_MAX};
+
+struct Refused {
+  explicit Refused(size_t from) { refused_from = from; }
+  ~Refused() { refused_from = SIZE_MAX; }
+};
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  void* block = bytes < refused_from ? std::malloc(bytes > 0 ? bytes : 1) : nullptr;
+  if (!block) throw std::bad_alloc();
+  return block;
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, size_t) noexcept { std::free(block); }
 
 namespace {
 
@@ -152,6 +176,32 @@ for op in [fn() = cumsum(x, axis: 0), fn() = argsort(x, axis: 0)] {
 }
 print(x.shape)
 )") == "memory\ntrue\nmemory\ntrue\n(600, 512)\n");
+}
+
+TEST_CASE("memory that an op of the CPU does not find on one of its threads is an error with the line, and everything goes on") {
+  EngineOptions options;
+  options.device = "cpu";
+  options.threads = 4;
+  for (const bool compile_all : {false, true}) {
+    options.compile_all = compile_all;
+    Session session(options);
+    const std::string program = "@compile\nfn f(x) {\n  let y = x + 1.0\n  return argsort(y)\n}\nlet x = ones([64, 131072])\n";
+    const std::string use = "print(f(x).shape, argsort(x).shape, sum(x).item())\n";
+    const std::string expected = "(64, 131072) (64, 131072) 8388608.0\n";
+    for (int i = 0; i < 2; ++i) {
+      {
+        const Refused refused(size_t{1} << 20);  // as many bytes as the keys of one row
+        const Error eager = session.error(program + "argsort(x)"), compiled = session.error(program + "f(x)");
+        CHECK(eager.kind == ErrorKind::memory);
+        CHECK(compiled.kind == ErrorKind::memory);
+        CHECK(session.line_of(eager) == 7);
+        CHECK(session.line_of(compiled) == 4);
+        CHECK(session.output(program + "var y = x\nfor op in [f, argsort] { try { y = op(x) } catch e { print(e.kind, e.line) } }\nprint(sum(y).item())") ==
+              "memory 4\nmemory 8\n8388608.0\n");
+      }
+      CHECK(session.output(program + use) == expected);
+    }
+  }
 }
 
 TEST_CASE("out of memory in a compiled region: interpreted, unless what it was given is lost") {
