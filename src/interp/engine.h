@@ -80,9 +80,9 @@ class Engine {
   /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled function
   /// prints later than the program says, when its `try` may be over, or not have begun.
   void print(const Value& value);
-  /// Where logs go (default: standard error). It may not run anything here, either.
+  /// Where logs go (default: standard error). The same holds for it.
   std::function<void(std::string_view)> log;
-  void write_log(std::string_view text) { write(log, text); }
+  void write_log(std::string_view text);
 
   /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
   std::atomic<bool> interrupt_requested{false};

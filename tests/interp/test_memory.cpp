@@ -100,21 +100,23 @@ print(v[0].item(), w[99].item(), kept.shape)
   }
 }
 
-/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given.
+/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given, or always.
 class FailingGpu : public PretendGpu {
  public:
-  FailingGpu(Device device, graph::Backend& host, bool is_final) : PretendGpu(device, host, false), is_final_(is_final) {}
+  FailingGpu(Device device, graph::Backend& host, bool is_final, bool always = false)
+      : PretendGpu(device, host, false), is_final_(is_final), always_(always) {}
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
-    return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_);
+    return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_, always_);
   }
 
  private:
   class Failing : public graph::Executable {
    public:
-    Failing(std::unique_ptr<graph::Executable> plan, bool is_final) : plan_(std::move(plan)), is_final_(is_final) {}
+    Failing(std::unique_ptr<graph::Executable> plan, bool is_final, bool always)
+        : plan_(std::move(plan)), is_final_(is_final), always_(always) {}
     graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                         std::span<Tensor> outputs) override {
-      if (!donated.empty() && plan().graph.size() - plan().graph.inputs().size() > 1) {
+      if ((always_ || !donated.empty()) && plan().graph.size() - plan().graph.inputs().size() > 1) {
         Error error{ErrorKind::memory, "no memory half-way", {}, {}, {}};
         error.is_final = is_final_;
         throw Failure(std::move(error));
@@ -125,10 +127,10 @@ class FailingGpu : public PretendGpu {
 
    private:
     std::unique_ptr<graph::Executable> plan_;
-    bool is_final_;
+    bool is_final_, always_;
   };
 
-  bool is_final_;
+  bool is_final_, always_;
 };
 
 /// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway: there is room
@@ -219,6 +221,28 @@ print(x.tolist())
 )";
     if (is_final) CHECK(session.error_text(program) == "memory: no memory half-way");
     else CHECK(session.output(program) == "[7.0, 7.0]\n");
+  }
+}
+
+TEST_CASE("when a trace cannot be computed, variables are what they were before") {
+  for (const std::string tail : {"return total", "return total[0].item() > 0", "return tolist(total)", "error(\"own\")"}) {
+    for (const bool is_loop : {false, true}) {
+      CAPTURE(tail, is_loop);
+      EngineOptions options;
+      options.device = "cuda";
+      options.compile_all = is_loop;
+      options.open_backend = [](Device gpu, graph::Backend& host) { return std::make_unique<FailingGpu>(gpu, host, true, true); };
+      Session session(options);
+      session.engine.run_line("var (total, y) = (ones([2]), ones([2]))");
+      session.engine.run_line(std::string(is_loop ? "" : "@compile\n") + "fn f(x) {\n  total = total * 2.0 + x\n  y = total\n  " + tail + "\n}");
+      const std::string call = is_loop ? "for i in 0..3 { y = f(ones([2])) }" : "f(ones([2]))";
+      for (int i = 0; i < 2; ++i) {
+        CHECK_THROWS_WITH(session.engine.run_line(call), "no memory half-way");
+        session.printed.clear();
+        session.engine.run_line("print(total.tolist(), y.tolist())");
+        CHECK(session.printed == "[1.0, 1.0] [1.0, 1.0]\n");
+      }
+    }
   }
 }
 

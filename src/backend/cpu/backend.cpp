@@ -46,7 +46,7 @@ class CpuExecutable : public graph::Executable {
       if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
     } catch (const std::bad_alloc&) {
       Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
-      error.is_final = memory_.has_donors();  // they may be written over already
+      error.is_final = memory_.has_donors();  // inputs that were given up may be written over already
       memory_.release();
       throw Failure(std::move(error));
     } catch (...) {  // an op that takes memory of its own may find none
