@@ -58,7 +58,7 @@ class Engine {
   Value run_file(const std::string& path);
   /// Only parses and resolves.
   void check_file(const std::string& path);
-  /// Calls any callable value. Used by builtins that take functions.
+  /// Calls any callable value, from outside. (Builtins that take functions call the interpreter.)
   Value call(const Value& callee, std::span<Value> args);
 
   const EngineOptions& options() const { return options_; }

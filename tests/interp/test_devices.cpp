@@ -497,11 +497,13 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   CHECK(activated == 2);
   session.eval("zeros([2]); print(1); zeros([2])");
   CHECK(activated == 4);
+  session.eval("let t = zeros([2]); map(fn(x) = x + t, [t, t, t])");  // calls from within give nobody control
+  CHECK(activated == 5);
   session.engine.log = [](std::string_view) { fail(ErrorKind::io, "nowhere to write"); };
   session.error("zeros([2])\n@compile\nfn f(x) = x + 1.0\ntry { f(zeros([2])) } catch e { nil }");  // logs, and fails at that
-  CHECK(activated == 5);
-  session.eval("zeros([2])");
   CHECK(activated == 6);
+  session.eval("zeros([2])");
+  CHECK(activated == 7);
 }
 
 TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on", "[devices]") {

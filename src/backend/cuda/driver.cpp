@@ -51,6 +51,8 @@ std::shared_ptr<const Driver> Driver::open() {
   return driver;
 }
 
+std::string Driver::version() const { return version_text(version_); }
+
 std::string Driver::describe(CUresult result) const {
   const char* name = nullptr;
   const char* text = nullptr;
