@@ -506,6 +506,20 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   CHECK(activated == 7);
 }
 
+TEST_CASE("an engine whose GPU has failed for good ends all the same", "[devices]") {
+  class BrokenGpu : public PretendGpu {
+   public:
+    BrokenGpu(Device gpu, graph::Backend& host) : PretendGpu(gpu, host, false) {}
+    void activate() override { fail(ErrorKind::device, "the GPU fell off the bus"); }
+  };
+  EngineOptions options;
+  options.device = "cuda";
+  options.open_backend = [](Device gpu, graph::Backend& host) { return std::make_unique<BrokenGpu>(gpu, host); };
+  Session session(options);
+  session.eval("zeros([2])");
+  CHECK(session.error_text("zeros([2])") == "device: the GPU fell off the bus");
+}
+
 TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on", "[devices]") {
   EngineOptions options = with_gpus("cpu");
   options.open_backend = [](Device gpu, graph::Backend& host) -> std::unique_ptr<graph::Backend> {

@@ -66,13 +66,4 @@ void Driver::fail_on(CUresult result, std::string_view doing) const {
   fail(ErrorKind::device, "CUDA failed {}: {}", doing, describe(result));
 }
 
-std::string why_no_device() {
-  try {
-    Driver::open();
-    return {};
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-}
-
 }  // namespace tsl::cuda

@@ -100,7 +100,4 @@ struct Driver {
   int device_count_ = 0;
 };
 
-/// Why no GPU can be used here, or "" if one can: for messages, and for tests to skip with a reason.
-std::string why_no_device();
-
 }  // namespace tsl::cuda
