@@ -126,7 +126,8 @@ TEST_CASE("whatever comes out of what writes, variables hold values after it") {
         s.engine.run_line("var total = zeros([2])\n");
         s.engine.run_line((is_loop ? "fn f(x) {\n  " : "@compile\nfn f(x) {\n  ") + head + tail + "\n}\n");
         (how < 2 ? s.engine.output : s.engine.log) = throwing;
-        const std::string call = "var y = zeros([2])\ntry { " + std::string(is_loop ? "for i in 0..2 { y = f(ones([2])) }" : "f(ones([2]))") + " } catch e { nil }\n";
+        const std::string body = is_loop ? "for i in 0..2 { y = f(ones([2])) }" : "f(ones([2]))";
+        const std::string call = "var y = zeros([2])\ntry { " + body + " } catch e { nil }\n";
         CHECK_THROWS_WITH(s.engine.run_line(call), "closed");
         s.engine.output = print;
         s.engine.log = [](std::string_view) {};
