@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
-
 namespace tsl::graph {
 
 PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
@@ -69,7 +67,7 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
       put(outputs_[o].buffer, outputs_[o].storage->data());
     }
     for (uint32_t b : temporaries_) put(b, address_of_temporary(plan_.buffers[b]));
-  } catch (const Failure&) {
+  } catch (...) {
     release();
     throw;
   }

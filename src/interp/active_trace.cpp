@@ -193,7 +193,8 @@ trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool 
   }
   std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
   log_guards(*segment);
-  perform(*segment);
+  compute(*segment);
+  let_out(*segment);
   trace::Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
@@ -233,6 +234,7 @@ void ActiveTrace::log_guards(const trace::Segment& segment) const {
 
 std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
   auto segment = std::make_unique<trace::Segment>();
+  lacks_values_ = true;
   trace::Recorder::Cut cut = recorder_->cut(next_slot_);
   segment->symbols = symbols_;
   segment->first_symbol = first_symbol_;
@@ -269,11 +271,15 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   return segment;
 }
 
-/// Computes the segment and lets out its effects.
-void ActiveTrace::perform(trace::Segment& segment) {
+void ActiveTrace::compute(trace::Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
   if (!trace::run_plan(segment, run_, {})) throw RestartTrace{};
+  lacks_values_ = false;
+}
+
+/// Prints what the segment has to print, once it is computed.
+void ActiveTrace::let_out(const trace::Segment& segment) {
   for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
     engine_.print(instantiate(engine_, value, run_));
   }
@@ -303,23 +309,25 @@ void ActiveTrace::leave() {
   });
   engine_.interpreter().keep(depth_, std::move(replaced));
   entered_.clear();
+  has_left_ = true;
 }
 
 void ActiveTrace::give_up(const std::string& reason) {
   if (!recording_) return;
-  compute_pending();
+  end_recording();
   region_.demote(engine_, reason);
-  leave();
 }
 
 /// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
-void ActiveTrace::compute_pending() {
+void ActiveTrace::end_recording() {
   if (position_ < path_.size()) {  // printed already; its values get slots of their own this time
     next_slot_ = static_cast<uint32_t>(run_.values.size());
     notes().printed.clear();
   }
-  perform(*build_segment({}, false));
-  begin_segment();
+  const std::unique_ptr<trace::Segment> segment = build_segment({}, false);
+  compute(*segment);
+  leave();
+  let_out(*segment);  // last, since whoever writes may fail
 }
 
 void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
@@ -362,9 +370,7 @@ bool ActiveTrace::anything_escapes(const Value& result, const std::vector<std::p
 }
 
 void ActiveTrace::fail() {
-  if (!recording_) return;
-  compute_pending();
-  leave();
+  if (recording_ && !lacks_values_) end_recording();
 }
 
 void ActiveTrace::pin_all() {
@@ -374,6 +380,7 @@ void ActiveTrace::pin_all() {
 }
 
 void ActiveTrace::roll_back() {
+  if (has_left_) return;
   stop();
   symbols_->close();
   for (Entered& e : entered_) {

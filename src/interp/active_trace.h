@@ -87,9 +87,12 @@ class ActiveTrace {
   void finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
   /// An error is about to be caught in the region: its message may show any number, so the trace depends on all.
   void pin_all();
-  /// The program failed in the region: lets out what came before, and captured variables keep their new values.
+  /// The program failed in the region: lets out what came before, and captured variables keep their new values. If these cannot
+  /// be computed, the trace is not left.
   void fail();
-  /// Puts captured variables back to what they were before.
+  /// Whether recording has ended, and everything deferred has its elements.
+  bool has_left() const { return has_left_; }
+  /// Puts captured variables back to what they were before, unless the trace has been left.
   void roll_back();
 
  private:
@@ -109,9 +112,10 @@ class ActiveTrace {
   trace::Segment& end_segment(const std::vector<Tensor>& reads, bool is_last);
   std::unique_ptr<trace::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
   void log_guards(const trace::Segment& segment) const;
-  void perform(trace::Segment& segment);
+  void compute(trace::Segment& segment);
+  void let_out(const trace::Segment& segment);
   void begin_segment();
-  void compute_pending();
+  void end_recording();
   void stop();
   void leave();
 
@@ -123,6 +127,8 @@ class ActiveTrace {
   size_t position_ = 0;       // segments of the path retraced
   bool interpret_;
   bool recording_ = true;
+  bool lacks_values_ = false;  // a segment has been cut and not computed: of its values there are only the slots
+  bool has_left_ = false;
   uint32_t id_;
   size_t depth_;
   graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be

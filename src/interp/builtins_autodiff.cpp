@@ -8,6 +8,7 @@
 #include "interp/runtime.h"
 #include "interp/signature.h"
 #include "interp/tape.h"
+#include "interp/vm.h"
 
 namespace tsl {
 
@@ -179,7 +180,7 @@ Differentiated differentiate(Engine& engine, Args args) {
   Differentiated done;
   {
     TapeStack::Listening listening(engine.runtime().tapes(), tape);
-    done.result = engine.call(args.bound[kFunction], args.values);
+    done.result = engine.interpreter().call(args.bound[kFunction], args.values);
   }
   const Tensor loss = loss_of(done.result, args.bound[kHasAux].boolean());
   const Placement placement(engine.ops(), loss.device());
@@ -330,7 +331,7 @@ Value vjp_builtin(Engine& engine, Args args) {
   Value result;
   {
     TapeStack::Listening listening(engine.runtime().tapes(), recorded->tape);
-    result = engine.call(args[0], given);
+    result = engine.interpreter().call(args[0], given);
   }
   recorded->result =
       map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });

@@ -7,6 +7,7 @@
 #include "interp/engine.h"
 #include "interp/numbers.h"
 #include "interp/operators.h"
+#include "interp/vm.h"
 
 namespace tsl {
 
@@ -100,7 +101,7 @@ Value map_builtin(Engine& engine, Args args) {
   function_first(args, "map");
   std::vector<Value> results;
   for (std::vector<Value>& row : rows_of(engine, args.values.subspan(1)))
-    results.push_back(engine.call(args[0], row));
+    results.push_back(engine.interpreter().call(args[0], row));
   return make_list(std::move(results));
 }
 
@@ -109,7 +110,7 @@ Value filter_builtin(Engine& engine, Args args) {
   std::vector<Value> kept;
   for (Value& item : items_of(engine, args[1])) {
     Value argument = item;
-    if (truth(engine, engine.call(args[0], {&argument, 1}))) kept.push_back(std::move(item));
+    if (truth(engine, engine.interpreter().call(args[0], {&argument, 1}))) kept.push_back(std::move(item));
   }
   return make_list(std::move(kept));
 }
@@ -123,7 +124,7 @@ Value reduce_builtin(Engine& engine, Args args) {
   Value result = std::move(items[0]);
   for (size_t i = 1; i < items.size(); ++i) {
     Value pair[] = {std::move(result), std::move(items[i])};
-    result = engine.call(args[0], pair);
+    result = engine.interpreter().call(args[0], pair);
   }
   return result;
 }
@@ -135,7 +136,7 @@ Value sorted_builtin(Engine& engine, Args args) {
   if (!args[1].is_nil()) {
     for (Value& key : sort_keys) {
       Value argument = std::move(key);
-      key = engine.call(args[1], {&argument, 1});
+      key = engine.interpreter().call(args[1], {&argument, 1});
     }
   }
   std::vector<size_t> order(items.size());
@@ -203,7 +204,7 @@ class TreeMap {
         break;
     }
     std::vector<Value> leaves = nodes;
-    return engine_.call(function_, leaves);
+    return engine_.interpreter().call(function_, leaves);
   }
 
  private:

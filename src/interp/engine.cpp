@@ -13,6 +13,21 @@
 
 namespace tsl {
 
+namespace {
+
+/// Runs `body`; that it fails is not the program's to catch.
+template <class Body>
+void fail_for_good(Body&& body) {
+  try {
+    body();
+  } catch (Failure& failure) {
+    failure.error().is_final = true;
+    throw;
+  }
+}
+
+}  // namespace
+
 Engine::Engine(EngineOptions options)
     : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
       log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
@@ -45,12 +60,11 @@ void Engine::enter() {
 }
 
 void Engine::print(const Value& value) {
-  try {
-    write(output, to_string(*this, value) + "\n");
-  } catch (Failure& failure) {
-    failure.error().is_final = true;
-    throw;
-  }
+  fail_for_good([&] { write(output, to_string(*this, value) + "\n"); });
+}
+
+void Engine::write_log(std::string_view text) {
+  fail_for_good([&] { write(log, text); });
 }
 
 Value Engine::run(std::string name, std::string text) {

@@ -58,7 +58,7 @@ class Engine {
   Value run_file(const std::string& path);
   /// Only parses and resolves.
   void check_file(const std::string& path);
-  /// Calls any callable value. Used by builtins that take functions.
+  /// Calls any callable value, from outside. (Builtins that take functions call the interpreter.)
   Value call(const Value& callee, std::span<Value> args);
 
   const EngineOptions& options() const { return options_; }
@@ -80,9 +80,9 @@ class Engine {
   /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled function
   /// prints later than the program says, when its `try` may be over, or not have begun.
   void print(const Value& value);
-  /// Where logs go (default: standard error). It may not run anything here, either.
+  /// Where logs go (default: standard error). The same holds for it.
   std::function<void(std::string_view)> log;
-  void write_log(std::string_view text) { write(log, text); }
+  void write_log(std::string_view text);
 
   /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
   std::atomic<bool> interrupt_requested{false};

@@ -322,13 +322,18 @@ void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
   try {
     try {
       body();
-    } catch (const Failure&) {
+    } catch (const RestartTrace&) {
+      throw;
+    } catch (...) {
       trace.fail();
-      clear_run();
       throw;
     }
   } catch (const RestartTrace&) {
     trace.roll_back();
+    throw;
+  } catch (...) {
+    trace.roll_back();
+    clear_run();
     throw;
   }
   clear_run();
@@ -446,11 +451,9 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
     });
     registers.restore(engine_);
     return exit;
-  } catch (const RestartTrace&) {
-    registers.roll_back();
-    throw;
   } catch (...) {
-    registers.restore(engine_);
+    if (trace.has_left()) registers.restore(engine_);
+    else registers.roll_back();
     throw;
   }
 }

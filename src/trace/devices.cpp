@@ -1,10 +1,16 @@
 #include "trace/devices.h"
 
+#include "base/error.h"
+
 namespace tsl::trace {
 
 Devices::~Devices() {
   for (auto& backend : opened_) {
-    if (backend) backend->activate();
+    try {
+      if (backend) backend->activate();
+    } catch (const Failure&) {
+      // Of a GPU that has failed for good, which was reported where it did, what the driver still takes is given back.
+    }
     backend.reset();
   }
 }

@@ -1,5 +1,7 @@
 #include "trace/segment.h"
 
+#include <new>
+
 #include "base/error.h"
 #include "tensor/elements.h"
 
@@ -30,6 +32,7 @@ bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
     // Out of memory, before anything was written that is still needed. Op by op, less may be enough; if not, that op is to blame.
+  } catch (const std::bad_alloc&) {  // the same
   }
   if (!done) run.values.resize(first);
   return done;

@@ -9,7 +9,8 @@
 
 #include <unistd.h>
 
-#include "backend/cuda/driver.h"
+#include "backend/cuda/backend.h"
+#include "backend/cuda/device.h"
 #include "backend/cuda/nvrtc.h"
 #include "base/error.h"
 #include "catch.h"

@@ -40,10 +40,20 @@ TEST_CASE("without a driver the message says what to do") {
   CHECK(why == "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
 }
 
+namespace {
+
+/// The toolkit's stand-in for the driver, or "".
+std::string find_stub() {
+  for (const std::string& folder : toolkit_folders()) {
+    if (std::filesystem::exists(folder + "/stubs/libcuda.so")) return folder + "/stubs/libcuda.so";
+  }
+  return {};
+}
+
+}  // namespace
+
 TEST_CASE("the toolkit's stand-in for the driver has every function used") {
-  std::string path;
-  for (const std::string& folder : toolkit_folders())
-    if (path.empty() && std::filesystem::exists(folder + "/stubs/libcuda.so")) path = folder + "/stubs/libcuda.so";
+  const std::string path = find_stub();
   if (path.empty()) TSL_SKIP("no CUDA Toolkit with stubs/libcuda.so");
   const Driver driver(Library({path.c_str()}, "the stub did not open"));
   CHECK(driver.cuMemAlloc != nullptr);
@@ -52,6 +62,23 @@ TEST_CASE("the toolkit's stand-in for the driver has every function used") {
   CHECK_THROWS_WITH(driver.check(CUDA_ERROR_ILLEGAL_ADDRESS, "adding"), Catch::Contains("CUDA failed adding: "));
   CHECK_THROWS_WITH(driver.check(CUDA_ERROR_OUT_OF_MEMORY, "adding"), Catch::Contains("the GPU ran out of memory adding"));
   CHECK_NOTHROW(driver.check(CUDA_SUCCESS, "adding"));
+}
+
+TEST_CASE("a GPU that is too old is as good as none, and the message says why") {
+  const std::string path = find_stub();
+  if (path.empty()) TSL_SKIP("no CUDA Toolkit with stubs/libcuda.so");
+  static int major;
+  Driver driver(Library({path.c_str()}, "the stub did not open"));
+  driver.cuDeviceGetName = [](char* name, int, CUdevice) { return *name = 'P', CUDA_SUCCESS; };
+  driver.cuDeviceTotalMem = [](size_t*, CUdevice) { return CUDA_SUCCESS; };
+  driver.cuDeviceGetAttribute = [](int* value, CUdevice_attribute which, CUdevice) {
+    *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? major : 1;
+    return CUDA_SUCCESS;
+  };
+  major = 7;
+  CHECK(properties_of(driver, 0).arch == "sm_71");
+  major = 6;
+  CHECK_THROWS_WITH(properties_of(driver, 0), "P is too old: it is of compute capability 6.1, and TSL needs 7.0 or newer; run with --device cpu");
 }
 
 TEST_CASE("cuBLASLt opens and has every function used") {

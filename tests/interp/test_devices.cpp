@@ -474,34 +474,6 @@ TEST_CASE("a GPU is opened when a tensor first goes there", "[devices]") {
   CHECK(opened == 2);
 }
 
-TEST_CASE("after the host had control, the GPU is made current again", "[devices]") {
-  class CountingGpu : public PretendGpu {
-   public:
-    CountingGpu(Device gpu, graph::Backend& host, int& activated) : PretendGpu(gpu, host, false), activated_(activated) {}
-    void activate() override { ++activated_; }
-
-   private:
-    int& activated_;
-  };
-  int activated = 0;
-  EngineOptions options;
-  options.device = "cuda";
-  options.open_backend = [&](Device gpu, graph::Backend& host) { return std::make_unique<CountingGpu>(gpu, host, activated); };
-  options.log_topics = "recompiles";
-  Session session(options);
-  session.eval("zeros([2]) + zeros([2])");
-  CHECK(activated == 0);
-  session.eval("zeros([2]) + zeros([2])");  // this might be another thread
-  CHECK(activated == 1);
-  session.eval("print(1); zeros([2]) + zeros([2])");  // what writes might use another engine
-  CHECK(activated == 2);
-  session.eval("zeros([2]); print(1); zeros([2])");
-  CHECK(activated == 4);
-  session.engine.log = [](std::string_view) { fail(ErrorKind::io, "nowhere to write"); };
-  session.eval("@compile\nfn f(x) = x + 1.0\ntry { f(zeros([2])) } catch e { nil }\nzeros([2])");  // logs, and fails at that
-  CHECK(activated == 6);
-}
-
 TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on", "[devices]") {
   EngineOptions options = with_gpus("cpu");
   options.open_backend = [](Device gpu, graph::Backend& host) -> std::unique_ptr<graph::Backend> {

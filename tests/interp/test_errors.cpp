@@ -105,6 +105,44 @@ z = f(z)
   }
 }
 
+TEST_CASE("whatever comes out of what writes, variables hold values after it") {
+  const std::string head = "total = total + x\n  print(total)\n  total = total + x\n  ";
+  for (const std::string tail : {"error(\"own\")", "return x[0].item() > 0", "return tolist(x)", "return x", "fn g() = x\n  return g"}) {
+    for (const bool is_loop : {false, true}) {
+      for (const int how : {0, 1, 2, 3}) {
+        if (how >= 2 && tail == "error(\"own\")") continue;  // logs nothing more
+        CAPTURE(tail, is_loop, how);
+        tsl::EngineOptions options;
+        options.compile_all = is_loop;
+        options.log_topics = how >= 2 ? "recompiles,guards" : "";
+        Session s(options);
+        s.engine.log = [](std::string_view) {};
+        const auto throwing = [&](std::string_view text) {
+          if (how >= 2 && text.find("first call") != std::string::npos) return;  // before the trace
+          if (how % 2 == 0) tsl::fail(ErrorKind::io, "closed");
+          throw std::runtime_error("closed");
+        };
+        const std::function<void(std::string_view)> print = s.engine.output;
+        s.engine.run_line("var total = zeros([2])\n");
+        s.engine.run_line((is_loop ? "fn f(x) {\n  " : "@compile\nfn f(x) {\n  ") + head + tail + "\n}\n");
+        (how < 2 ? s.engine.output : s.engine.log) = throwing;
+        const std::string body = is_loop ? "for i in 0..2 { y = f(ones([2])) }" : "f(ones([2]))";
+        const std::string call = "var y = zeros([2])\ntry { " + body + " } catch e { nil }\n";
+        CHECK_THROWS_WITH(s.engine.run_line(call), "closed");
+        s.engine.output = print;
+        s.engine.log = [](std::string_view) {};
+        s.printed.clear();
+        s.engine.run_line("print(sum(total).item() in [0.0, 4.0], sum(total + 1.0).item() >= 2.0)");
+        CHECK(s.printed == "true true\n");
+        if (tail == "return x") {
+          s.engine.run_line("total = zeros([2])\nf(ones([2]))\nprint(sum(total).item())");
+          CHECK(s.printed.find("\n4.0\n") != std::string::npos);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("what writes cannot run a program: a compiled function may be in the middle of its run") {
   Session s;
   const std::string program = R"(

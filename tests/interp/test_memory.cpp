@@ -1,9 +1,35 @@
 // Running out of memory: an error with sizes and the line, wherever it happens; and then everything goes on.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
 #include "cuda_device.h"
 #include "pretend_gpu.h"
 #include "session.h"
 
 using namespace tsl;
+
+namespace {
+
+/// C++ has no blocks of so many bytes, or of more.
+std::atomic<size_t> refused_from{SIZE_MAX};
+
+struct Refused {
+  explicit Refused(size_t from) { refused_from = from; }
+  ~Refused() { refused_from = SIZE_MAX; }
+};
+
+}  // namespace
+
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return bytes < refused_from ? std::malloc(bytes > 0 ? bytes : 1) : nullptr;
+}
+void* operator new(size_t bytes) {
+  if (void* block = operator new(bytes, std::nothrow)) return block;
+  throw std::bad_alloc();
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, size_t) noexcept { std::free(block); }
 
 namespace {
 
@@ -76,21 +102,23 @@ print(v[0].item(), w[99].item(), kept.shape)
   }
 }
 
-/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given.
+/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given, or always.
 class FailingGpu : public PretendGpu {
  public:
-  FailingGpu(Device device, graph::Backend& host, bool is_final) : PretendGpu(device, host, false), is_final_(is_final) {}
+  FailingGpu(Device device, graph::Backend& host, bool is_final, bool always = false)
+      : PretendGpu(device, host, false), is_final_(is_final), always_(always) {}
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
-    return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_);
+    return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_, always_);
   }
 
  private:
   class Failing : public graph::Executable {
    public:
-    Failing(std::unique_ptr<graph::Executable> plan, bool is_final) : plan_(std::move(plan)), is_final_(is_final) {}
+    Failing(std::unique_ptr<graph::Executable> plan, bool is_final, bool always)
+        : plan_(std::move(plan)), is_final_(is_final), always_(always) {}
     graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                         std::span<Tensor> outputs) override {
-      if (!donated.empty() && plan().graph.size() - plan().graph.inputs().size() > 1) {
+      if ((always_ || !donated.empty()) && plan().graph.size() - plan().graph.inputs().size() > 1) {
         Error error{ErrorKind::memory, "no memory half-way", {}, {}, {}};
         error.is_final = is_final_;
         throw Failure(std::move(error));
@@ -101,10 +129,10 @@ class FailingGpu : public PretendGpu {
 
    private:
     std::unique_ptr<graph::Executable> plan_;
-    bool is_final_;
+    bool is_final_, always_;
   };
 
-  bool is_final_;
+  bool is_final_, always_;
 };
 
 /// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway: there is room
@@ -154,6 +182,32 @@ print(x.shape)
 )") == "memory\ntrue\nmemory\ntrue\n(600, 512)\n");
 }
 
+TEST_CASE("memory that an op of the CPU does not find on one of its threads is an error with the line, and everything goes on") {
+  EngineOptions options;
+  options.device = "cpu";
+  options.threads = 4;
+  for (const bool compile_all : {false, true}) {
+    options.compile_all = compile_all;
+    Session session(options);
+    const std::string program = "@compile\nfn f(x) {\n  let y = x + 1.0\n  return argsort(y)\n}\nlet x = ones([64, 131072])\n";
+    const std::string use = "print(f(x).shape, argsort(x).shape, sum(x).item())\n";
+    const std::string expected = "(64, 131072) (64, 131072) 8388608.0\n";
+    for (int i = 0; i < 2; ++i) {
+      {
+        const Refused refused(size_t{1} << 20);  // as many bytes as the keys of one row
+        const Error eager = session.error(program + "argsort(x)"), compiled = session.error(program + "f(x)");
+        CHECK(eager.kind == ErrorKind::memory);
+        CHECK(compiled.kind == ErrorKind::memory);
+        CHECK(session.line_of(eager) == 7);
+        CHECK(session.line_of(compiled) == 4);
+        const std::string caught = "var y = x\nfor op in [f, argsort] { try { y = op(x) } catch e { print(e.kind, e.line) } }\n";
+        CHECK(session.output(program + caught + "print(sum(y).item())") == "memory 4\nmemory 8\n8388608.0\n");
+      }
+      CHECK(session.output(program + use) == expected);
+    }
+  }
+}
+
 TEST_CASE("out of memory in a compiled region: interpreted, unless what it was given is lost") {
   for (const bool is_final : {false, true}) {
     EngineOptions options;
@@ -169,6 +223,28 @@ print(x.tolist())
 )";
     if (is_final) CHECK(session.error_text(program) == "memory: no memory half-way");
     else CHECK(session.output(program) == "[7.0, 7.0]\n");
+  }
+}
+
+TEST_CASE("when a trace cannot be computed, variables are what they were before") {
+  for (const std::string tail : {"return total", "return total[0].item() > 0", "return tolist(total)", "error(\"own\")"}) {
+    for (const bool is_loop : {false, true}) {
+      CAPTURE(tail, is_loop);
+      EngineOptions options;
+      options.device = "cuda";
+      options.compile_all = is_loop;
+      options.open_backend = [](Device gpu, graph::Backend& host) { return std::make_unique<FailingGpu>(gpu, host, true, true); };
+      Session session(options);
+      session.engine.run_line("var (total, y) = (ones([2]), ones([2]))");
+      session.engine.run_line(std::string(is_loop ? "" : "@compile\n") + "fn f(x) {\n  total = total * 2.0 + x\n  y = total\n  " + tail + "\n}");
+      const std::string call = is_loop ? "for i in 0..3 { y = f(ones([2])) }" : "f(ones([2]))";
+      for (int i = 0; i < 2; ++i) {
+        CHECK_THROWS_WITH(session.engine.run_line(call), "no memory half-way");
+        session.printed.clear();
+        session.engine.run_line("print(total.tolist(), y.tolist())");
+        CHECK(session.printed == "[1.0, 1.0] [1.0, 1.0]\n");
+      }
+    }
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <cblas.h>
 
+#include <new>
 #include <optional>
 
 #include "backend/cpu/op_kernels.h"
+#include "base/error.h"
 #include "graph/plan_memory.h"
 
 namespace tsl::cpu {
@@ -41,11 +43,16 @@ class CpuExecutable : public graph::Executable {
         run_launch(launch, state);
         if (state.error) break;
       }
+      if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
+    } catch (const std::bad_alloc&) {
+      Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
+      error.is_final = memory_.has_donors();  // inputs that were given up may be written over already
+      memory_.release();
+      throw Failure(std::move(error));
     } catch (...) {  // an op that takes memory of its own may find none
       memory_.release();
       throw;
     }
-    if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
     memory_.release();
     return state.error;
   }

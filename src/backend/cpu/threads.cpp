@@ -1,5 +1,8 @@
 #include "backend/cpu/threads.h"
 
+#include <system_error>
+#include <utility>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -31,7 +34,11 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::start() {
-  for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+  try {
+    for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+  } catch (const std::system_error&) {
+    // Where no more threads can be had, those that are there do the work.
+  }
 }
 
 void ThreadPool::run(int64_t count, Call call, void* context) {
@@ -53,13 +60,20 @@ void ThreadPool::run(int64_t count, Call call, void* context) {
     if (spins < kSpins) pause();
     else std::this_thread::yield();
   }
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void ThreadPool::take_items(int worker) {
-  for (;;) {
-    const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
-    if (item >= count_) return;
-    call_(context_, item, worker);
+  try {
+    for (;;) {
+      const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
+      if (item >= count_) return;
+      call_(context_, item, worker);
+    }
+  } catch (...) {
+    next_.store(count_, std::memory_order_relaxed);
+    const std::lock_guard lock(failure_mutex_);
+    if (!failure_) failure_ = std::current_exception();
   }
 }
 

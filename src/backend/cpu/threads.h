@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -21,7 +23,7 @@ class ThreadPool {
   int size() const { return size_; }
 
   /// Calls body(item, worker) once for each item in [0, count), on any thread; worker < size(). Returns when all
-  /// are done. `body` must not throw.
+  /// are done. If one throws, no more are begun, and the first exception comes out of here when all threads have let go of `body`.
   template <class Body>
   void parallel_for(int64_t count, Body&& body) {
     using Function = std::remove_reference_t<Body>;
@@ -47,6 +49,8 @@ class ThreadPool {
   int64_t count_ = 0;
   Call call_ = nullptr;
   void* context_ = nullptr;
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;       // the first of the present loop
 };
 
 }  // namespace tsl::cpu

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/executable.h"
 #include "backend/cuda/product.h"
+#include "base/error.h"
 
 namespace tsl::cuda {
 
@@ -50,7 +51,19 @@ class CudaBackend : public graph::Backend {
 
 }  // namespace
 
-void check_device(int ordinal) { check_ordinal(*Driver::open(), ordinal); }
+void check_device(int ordinal) {
+  const std::shared_ptr<const Driver> driver = Driver::open();
+  properties_of(*driver, find_device(*driver, ordinal));
+}
+
+std::string why_no_device() {
+  try {
+    check_device(0);
+    return {};
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+}
 
 std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options) {
   return std::make_unique<CudaBackend>(ordinal, host, options);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "graph/plan.h"
 
@@ -15,8 +16,12 @@ struct BackendOptions {
   bool portable = false;      // functions of f32 and shorter floats give the CPU's bits
 };
 
-/// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`. Opens nothing on it.
+/// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`, which is new enough. Opens
+/// nothing on it.
 void check_device(int ordinal);
+
+/// Why GPU 0 cannot be used here, or "" if it can: for tests to skip with a reason.
+std::string why_no_device();
 
 /// Opens GPU `ordinal`. What its kernels do not do runs on `host`, which must outlive the backend and whose
 /// memory takes tensors that are read. Belongs to one engine. Throws Failure (device) naming what is missing.

@@ -6,17 +6,42 @@
 
 namespace tsl::cuda {
 
-void check_ordinal(const Driver& driver, int ordinal) {
+CUdevice find_device(const Driver& driver, int ordinal) {
   const int count = driver.device_count();
-  if (ordinal >= 0 && ordinal < count) return;
-  if (count == 1) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
-  fail(ErrorKind::device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
+  if (count == 1 && ordinal != 0) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
+  if (ordinal < 0 || ordinal >= count) {
+    fail(ErrorKind::device, "there is no GPU {}: this machine has {}, cuda:0 to cuda:{}", ordinal, count, count - 1);
+  }
+  CUdevice device = 0;
+  driver.check(driver.cuDeviceGet(&device, ordinal), "opening the GPU");
+  return device;
 }
 
-Device::Device(int ordinal) : driver_(Driver::open()), ordinal_(ordinal) {
-  check_ordinal(*driver_, ordinal);
-  check(driver_->cuDeviceGet(&device_, ordinal), "opening the GPU");
-  read_properties();
+Properties properties_of(const Driver& driver, CUdevice device) {
+  const auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    driver.check(driver.cuDeviceGetAttribute(&value, which, device), "asking for the GPU's properties");
+    return value;
+  };
+  char name[256] = {};
+  driver.check(driver.cuDeviceGetName(name, static_cast<int>(sizeof name - 1), device), "asking for the GPU's name");
+  size_t memory = 0;
+  driver.check(driver.cuDeviceTotalMem(&memory, device), "asking for the GPU's memory");
+  Properties p;
+  p.name = name;
+  p.total_memory = memory;
+  p.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
+  if (p.compute_major < 7) {
+    fail(ErrorKind::device, "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
+         p.compute_major, p.compute_minor);
+  }
+  return p;
+}
+
+Device::Device(int ordinal)
+    : driver_(Driver::open()), ordinal_(ordinal), device_(find_device(*driver_, ordinal)), properties_(properties_of(*driver_, device_)) {
   check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "opening the GPU");
   try {
     make_current();
@@ -41,29 +66,6 @@ void Device::close() noexcept {
   }
   driver_->cuCtxSetCurrent(before == context_ ? nullptr : before);
   driver_->cuDevicePrimaryCtxRelease(device_);
-}
-
-int Device::attribute(CUdevice_attribute which) const {
-  int value = 0;
-  check(driver_->cuDeviceGetAttribute(&value, which, device_), "asking for the GPU's properties");
-  return value;
-}
-
-void Device::read_properties() {
-  char name[256] = {};
-  check(driver_->cuDeviceGetName(name, static_cast<int>(sizeof name - 1), device_), "asking for the GPU's name");
-  size_t memory = 0;
-  check(driver_->cuDeviceTotalMem(&memory, device_), "asking for the GPU's memory");
-  Properties& p = properties_;
-  p.name = name;
-  p.total_memory = memory;
-  p.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
-  if (p.compute_major < 7) {
-    fail(ErrorKind::device, "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
-         p.compute_major, p.compute_minor);
-  }
 }
 
 void Device::make_current() const { check(driver_->cuCtxSetCurrent(context_), "switching to the GPU"); }

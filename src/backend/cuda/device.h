@@ -32,7 +32,9 @@ struct Properties {
 };
 
 /// Fails (device) if the driver sees no such GPU.
-void check_ordinal(const Driver& driver, int ordinal);
+CUdevice find_device(const Driver& driver, int ordinal);
+/// Fails (device) if the GPU is too old for TSL.
+Properties properties_of(const Driver& driver, CUdevice device);
 
 struct Launch {
   CUfunction function = nullptr;
@@ -99,16 +101,14 @@ class Device {
   void allow_access(const Device& other);
   /// What is asked of this device from now on waits for what has been asked of the other one.
   void wait_for(const Device& other) const;
-  void read_properties();
   Staging& staging();
   void begin_capture();
   CUgraph end_capture();
   void abandon_capture() noexcept;
-  int attribute(CUdevice_attribute which) const;
 
   std::shared_ptr<const Driver> driver_;
   int ordinal_;
-  CUdevice device_ = 0;
+  CUdevice device_;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
   Properties properties_;

@@ -51,6 +51,8 @@ std::shared_ptr<const Driver> Driver::open() {
   return driver;
 }
 
+std::string Driver::version() const { return version_text(version_); }
+
 std::string Driver::describe(CUresult result) const {
   const char* name = nullptr;
   const char* text = nullptr;
@@ -62,15 +64,6 @@ std::string Driver::describe(CUresult result) const {
 void Driver::fail_on(CUresult result, std::string_view doing) const {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) fail(ErrorKind::memory, "the GPU ran out of memory {}", doing);
   fail(ErrorKind::device, "CUDA failed {}: {}", doing, describe(result));
-}
-
-std::string why_no_device() {
-  try {
-    Driver::open();
-    return {};
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
 }
 
 }  // namespace tsl::cuda

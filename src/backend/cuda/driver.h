@@ -84,8 +84,8 @@ struct Driver {
   /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"
   std::string describe(CUresult result) const;
 
-  /// 12040 for CUDA 12.4.
-  int version() const { return version_; }
+  /// The CUDA it is for: "12.4".
+  std::string version() const;
   int device_count() const { return device_count_; }
 
 #define TSL_DECLARE(name) decltype(&::name) name = nullptr;
@@ -99,8 +99,5 @@ struct Driver {
   int version_ = 0;
   int device_count_ = 0;
 };
-
-/// Why no GPU can be used here, or "" if one can: for messages, and for tests to skip with a reason.
-std::string why_no_device();
 
 }  // namespace tsl::cuda

@@ -238,10 +238,8 @@ CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& res
 /// A driver may be too old for what NVRTC makes.
 void KernelCache::check_loaded(CUresult result) const {
   if (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-    const int version = device_.driver().version();
-    fail(ErrorKind::device, "the NVIDIA driver, which is for CUDA {}.{}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
-         "install an older NVRTC, or run with --device cpu", version / 1000, version % 1000 / 10, version_, device_.arch(),
-         device_.driver().describe(result));
+    fail(ErrorKind::device, "the NVIDIA driver, which is for CUDA {}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
+         "install an older NVRTC, or run with --device cpu", device_.driver().version(), version_, device_.arch(), device_.driver().describe(result));
   }
   device_.check(result, "loading a kernel");
 }
