@@ -1,9 +1,25 @@
 #include "graph/plan_memory.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/error.h"
+
 namespace tsl::graph {
+
+void fail_having_written() {
+  Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    error = failure.error();
+  } catch (const std::bad_alloc&) {
+  }
+  error.is_final = true;
+  error.notes.push_back("a compiled function had begun to write over what it was given: that is lost");
+  throw Failure(std::move(error));
+}
 
 PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
   addresses_.resize(plan.buffers.size());

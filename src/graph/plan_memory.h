@@ -9,6 +9,10 @@
 
 namespace tsl::graph {
 
+/// Throws the exception in flight as an error that is final: nothing may begin anew with the inputs, since a run that had begun to
+/// write over those that were given up has failed.
+[[noreturn]] void fail_having_written();
+
 class PlanMemory {
  public:
   /// Both must outlive this.

@@ -193,9 +193,11 @@ trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool 
   }
   std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
   log_guards(*segment);
-  compute(*segment);
-  let_out(*segment);
   trace::Segment& parent = path_.empty() ? region_.root : *path_.back();
+  parent.next.reserve(parent.next.size() + 1);
+  path_.reserve(path_.size() + 1);
+  compute(*segment);
+  let_out(*segment);  // from here on it is part of the way: nothing must fail before it is noted as that
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
   ++position_;
@@ -373,7 +375,8 @@ void ActiveTrace::fail() {
   if (recording_ && !lacks_values_) end_recording();
 }
 
-void ActiveTrace::pin_all() {
+void ActiveTrace::error_caught(ErrorKind kind) {
+  if (recording_ && kind == ErrorKind::memory) throw RestartTrace{};
   for (uint32_t id = 0; recording_ && id < symbols_->size(); ++id) {
     if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
   }

@@ -40,8 +40,8 @@ struct SegmentNotes : trace::Notes {
   uint32_t exit = 0;                                    // where the frame goes on after a loop body
 };
 
-/// Thrown to unwind a trace whose segment failed when it was computed; the region is then interpreted again from
-/// its start. Not an error of the program.
+/// Thrown to unwind a trace whose segment failed when it was computed, or that found no memory; the region is then interpreted
+/// again from its start. Not an error of the program.
 struct RestartTrace {};
 
 /// `path` is the way already gone in this run (its segments' values are in `run`): the trace retraces it without
@@ -85,8 +85,9 @@ class ActiveTrace {
 
   /// The region has run to its end. The result and the registers become values with elements.
   void finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
-  /// An error is about to be caught in the region: its message may show any number, so the trace depends on all.
-  void pin_all();
+  /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of want of
+  /// memory it must not depend at all: that is no way of the program's, and leaves things half done. Then RestartTrace is thrown.
+  void error_caught(ErrorKind kind);
   /// The program failed in the region: lets out what came before, and captured variables keep their new values. If these cannot
   /// be computed, the trace is not left.
   void fail();

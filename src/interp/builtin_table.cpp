@@ -81,9 +81,9 @@ std::vector<std::string> BuiltinTable::names() const {
 }
 
 const Signature& BuiltinTable::signature(const Builtin& builtin) {
-  const auto [entry, is_new] = signatures_.try_emplace(&builtin);
-  if (is_new) entry->second = parse_signature(builtin.signature, engine_.names());
-  return entry->second;
+  const auto known = signatures_.find(&builtin);
+  if (known != signatures_.end()) return known->second;
+  return signatures_.emplace(&builtin, parse_signature(builtin.signature, engine_.names())).first->second;
 }
 
 const Signature& BuiltinTable::signature(const Native& native) {

@@ -44,7 +44,12 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
     const bool is_body = &frame == run.body_frame;
     if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
     if (handler) {
-      engine_.runtime().error_caught();
+      try {
+        engine_.runtime().error_caught(failure.error().kind);
+      } catch (...) {
+        drop_frames(run);
+        throw;
+      }
       frame.base[handler->reg] = error_record(failure.error());
       frame.pc = frame.proto->code.data() + handler->handler;
       return true;

@@ -271,6 +271,23 @@ bool RegionCache::is_demoted(const Function& function) const {
   return false;
 }
 
+namespace {
+
+/// Interprets a region whose trace was unwound. If even that is, on the way that had been gone before, there is not the memory for
+/// what there was memory for then.
+template <class Body>
+auto begin_anew(Body&& body) {
+  try {
+    return body();
+  } catch (const RestartTrace&) {
+    Error error{ErrorKind::memory, "out of memory, twice in a compiled function", {}, {}, {}};
+    error.is_final = true;  // what it printed cannot be taken back, so it cannot begin once more
+    throw Failure(std::move(error));
+  }
+}
+
+}  // namespace
+
 Value RegionCache::call(const Value& function, std::span<Value> args) {
   const Function& closure = function.as<Function>();
   Region& region = find(*closure.proto, nullptr, closure.captures);
@@ -288,7 +305,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
     } catch (const RestartTrace&) {
     }
   }
-  return trace_function(region, entry, path, true);
+  return begin_anew([&] { return trace_function(region, entry, path, true); });
 }
 
 namespace {
@@ -382,7 +399,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
     clear_run();  // lets go of what the body may give up
     return std::nullopt;
   }
-  return trace_loop_body(region, entry, path, true);
+  return begin_anew([&] { return trace_loop_body(region, entry, path, true); });
 }
 
 /// The registers of a loop body while it is traced.

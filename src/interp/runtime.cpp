@@ -114,8 +114,8 @@ class EngineRuntime final : public Runtime, private Ops {
   void enter(Cell& cell) override {
     if (trace()) trace()->enter(cell);
   }
-  void error_caught() override {
-    if (trace()) trace()->pin_all();
+  void error_caught(ErrorKind kind) override {
+    if (trace()) trace()->error_caught(kind);
   }
   void give_up(const std::string& reason) override {
     if (trace()) trace()->give_up(reason);

@@ -81,8 +81,8 @@ class Runtime {
   uint32_t next_trace_id() { return ++last_trace_id_; }
   /// To be called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
-  /// To be called before an error is handed to a `try` inside the traced region.
-  virtual void error_caught() = 0;
+  /// To be called before an error is handed to a `try` inside the traced region. May throw, and then it is not to be handed over.
+  virtual void error_caught(ErrorKind kind) = 0;
   /// Ends the trace, if there is one, before something that happens but once.
   virtual void give_up(const std::string& reason) = 0;
   /// The interpreter has reached its step limit: the trace is given up.

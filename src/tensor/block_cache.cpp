@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 
@@ -35,11 +36,10 @@ BlockCache::BlockCache(Device device, SizeClasses classes)
 Ref<Storage> BlockCache::allocate(uint64_t bytes) {
   if (bytes >= kAbsurd) refuse(bytes, 0);
   const uint64_t size = classes_.size_for(bytes);
-  std::vector<Storage*>& list = free_[static_cast<size_t>(SizeClasses::class_of(size))];
-  Storage* storage;
-  if (!list.empty()) {
-    storage = list.back();
-    list.pop_back();
+  Storage*& first = free_[static_cast<size_t>(SizeClasses::class_of(size))];
+  Storage* storage = first;
+  if (storage) {
+    first = std::exchange(storage->next_free_, nullptr);
     stats_.cached_bytes -= storage->bytes();
   } else {
     storage = make_block(bytes, size);
@@ -66,7 +66,12 @@ Storage* BlockCache::make_block(uint64_t bytes, uint64_t size) {
     data = take_from_system(size);
   }
   if (!data) refuse(bytes, cached);
-  return new Storage(this, data, size, device_);
+  try {
+    return new Storage(this, data, size, device_);
+  } catch (...) {
+    give_to_system(data, size);
+    throw;
+  }
 }
 
 void BlockCache::refuse(uint64_t bytes, uint64_t given_up) const {
@@ -83,19 +88,19 @@ void BlockCache::free(Storage* storage) {
   stats_.live_bytes -= storage->bytes();
   stats_.cached_bytes += storage->bytes();
   on_take_back(*storage);
-  free_[static_cast<size_t>(SizeClasses::class_of(storage->bytes()))].push_back(storage);
+  storage->next_free_ = std::exchange(free_[static_cast<size_t>(SizeClasses::class_of(storage->bytes()))], storage);
 }
 
 void BlockCache::release_cache() {
   if (stats_.cached_bytes == 0) return;
   settle();
-  for (std::vector<Storage*>& list : free_) {
-    for (Storage* storage : list) {
+  for (Storage*& first : free_) {
+    while (Storage* storage = first) {
+      first = storage->next_free_;
       stats_.cached_bytes -= storage->bytes();
       give_to_system(storage->data(), storage->bytes());
       delete storage;
     }
-    list.clear();
   }
 }
 

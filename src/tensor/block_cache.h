@@ -60,7 +60,7 @@ class BlockCache : public Allocator {
   Device device_;
   SizeClasses classes_;
   uint64_t limit_ = 0;
-  std::vector<std::vector<Storage*>> free_;  // by class
+  std::vector<Storage*> free_;  // by class: a list of blocks, the last one freed first
   Stats stats_;
 };
 

@@ -35,11 +35,12 @@ class Storage : public Counted {
   Device device() const { return device_; }
 
  private:
-  friend class Allocator;
+  friend class BlockCache;
   Allocator* allocator_;
   void* data_;
   size_t bytes_;
   Device device_;
+  Storage* next_free_ = nullptr;  // while it waits in the cache: freeing needs no memory
 };
 
 /// Caches freed blocks, so that a steady program asks the system for nothing. Not thread-safe. Must outlive

@@ -248,6 +248,45 @@ TEST_CASE("when a trace cannot be computed, variables are what they were before"
   }
 }
 
+TEST_CASE("that there was no memory while a region was traced is no way through it") {
+  class FullGpu : public PretendGpu {
+   public:
+    FullGpu(Device device, graph::Backend& host, int& refusals) : PretendGpu(device, host, false), refusals_(refusals) {}
+    Tensor to_device(const Tensor& tensor) override {
+      if (refusals_ > 0 && refusals_-- > 0) fail(ErrorKind::memory, "full");
+      return PretendGpu::to_device(tensor);
+    }
+
+   private:
+    int& refusals_;
+  };
+  const std::string program = R"(
+var count = zeros([1])
+fn place(x) {
+  var y = x
+  try { y = x.to("cuda") } catch e { print(e.kind) }
+  return y
+}
+fn f(x) {
+  count = count + 1.0
+  print("begins")
+  return place(x * sum(x).item()) + 1.0
+}
+for i in 0..3 { print(f(ones([4])).device, count[0].item()) }
+)";
+  const std::string moved = "begins\ncuda:0 2.0\nbegins\ncuda:0 3.0\n";
+  for (const bool compile_all : {false, true}) {
+    int refusals = compile_all ? 2 : 1;  // the trace, and what is interpreted then
+    EngineOptions options;
+    options.device = "cpu";
+    options.compile_all = compile_all;
+    options.open_backend = [&](Device gpu, graph::Backend& host) { return std::make_unique<FullGpu>(gpu, host, refusals); };
+    Session session(options);
+    CHECK(session.output(program) == "begins\nmemory\ncpu 1.0\n" + moved);
+    CHECK(refusals == 0);
+  }
+}
+
 TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
   TSL_NEEDS_GPU();
   check_eager("cuda");

@@ -2,11 +2,9 @@
 
 #include <cblas.h>
 
-#include <new>
 #include <optional>
 
 #include "backend/cpu/op_kernels.h"
-#include "base/error.h"
 #include "graph/plan_memory.h"
 
 namespace tsl::cpu {
@@ -38,19 +36,18 @@ class CpuExecutable : public graph::Executable {
     state.scratch = &backend_.scratch();
     state.shared = &backend_.shared_scratch();
     backend_.count_launches(plan_.launches.size());
+    bool is_op = true;  // which takes memory of its own, and writes over no input (Plan::donors)
     try {
       for (const std::vector<uint32_t>& launch : plan_.launches) {
+        is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
         run_launch(launch, state);
         if (state.error) break;
       }
       if (!state.error) memory_.make_outputs(inputs, symbols, outputs);
-    } catch (const std::bad_alloc&) {
-      Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
-      error.is_final = memory_.has_donors();  // inputs that were given up may be written over already
+    } catch (...) {
+      const bool is_lost = memory_.has_donors() && !is_op;
       memory_.release();
-      throw Failure(std::move(error));
-    } catch (...) {  // an op that takes memory of its own may find none
-      memory_.release();
+      if (is_lost) graph::fail_having_written();
       throw;
     }
     memory_.release();

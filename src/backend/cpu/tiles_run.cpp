@@ -24,9 +24,7 @@ std::byte* Scratch::reserve(size_t bytes) {
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (size_ + 63) / 64 * 64)));
     if (!data_) {
       size_ = 0;
-      Error error{ErrorKind::memory, fmt::format("out of memory: {} bytes of working space", bytes), {}, {}, {}};
-      error.is_final = true;  // a plan may have written over inputs that were given up
-      throw Failure(std::move(error));
+      fail(ErrorKind::memory, "out of memory: {} bytes of working space", bytes);
     }
   }
   return data_.get();

@@ -136,14 +136,14 @@ class CudaExecutable : public graph::Executable {
       prepare_sequences(symbols);
       error = run_steps(symbols);
       if (reporting_) error = first_of(error, reported(error));
+      if (!error) memory_.make_outputs(inputs, symbols, outputs);
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
       const bool is_lost = has_written();
       release();
-      if (is_lost) fail_for_good();
+      if (is_lost) graph::fail_having_written();
       throw;
     }
-    if (!error) memory_.make_outputs(inputs, symbols, outputs);
     release();
     return error;
   }
@@ -152,23 +152,9 @@ class CudaExecutable : public graph::Executable {
   /// Whether the run may have written over inputs that were given up. Only kernels of the last step do: the plan lets nothing
   /// write over an input before all ops that take memory on their way (Plan::donors).
   bool has_written() const {
-    return memory_.has_donors() && last_began_at_ && gpu_.device.counters().kernel_launches != *last_began_at_;
+    return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_;
   }
-
-  /// The error in flight, after which nothing may begin anew with the inputs: what was launched, one by one, may have written over
-  /// those that were given up.
-  [[noreturn]] static void fail_for_good() {
-    Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
-    try {
-      throw;
-    } catch (const Failure& failure) {
-      error = failure.error();
-    } catch (const std::bad_alloc&) {
-    }
-    error.is_final = true;
-    error.notes.push_back("a compiled function had begun to write over what it was given: that is lost");
-    throw Failure(std::move(error));
-  }
+  uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
 
   void check_devices(const graph::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -318,7 +304,7 @@ class CudaExecutable : public graph::Executable {
 
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
-      if (&step == &steps_.back()) last_began_at_ = gpu_.device.counters().kernel_launches;
+      if (&step == &steps_.back()) last_began_at_ = launches();
       if (step.sequence) step.sequence->launch();
       else if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
     }
@@ -419,7 +405,7 @@ class CudaExecutable : public graph::Executable {
   uint64_t set_moves_ = kUnset;    // memory_.moves() when all calls were set
   bool has_moved_ = true;          // since then
   KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
-  std::optional<uint64_t> last_began_at_;  // in kernels launched: when the present run came to its last step
+  std::optional<uint64_t> last_began_at_;  // in launches(): when the present run came to its last step
 };
 
 }  // namespace
