@@ -14,18 +14,26 @@ struct ErrorCell {
   unsigned lock, padding;
 };
 
-/// Failures are rare and many threads may see them at once, so they queue for a lock.
+/// Whether the program would have met the failure before `first`, of which the order is written last, and read first.
+__device__ __forceinline__ bool is_before(unsigned order, long long element, const volatile Failure* first) {
+  const unsigned known = first->order;
+  __threadfence();
+  return order < known || (order == known && element < first->element);
+}
+
+/// Failures are rare, but many threads may see them at once. Those that do not come first so far leave, the others queue for a lock.
 __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned node, long long element, long long value) {
-  for (bool done = false; !done;) {
+  volatile Failure* const first = &cell->first;
+  for (bool done = !is_before(order, element, first); !done;) {
     if (atomicCAS(&cell->lock, 0u, 1u) != 0) continue;
-    volatile Failure* first = &cell->first;
-    if (order < first->order || (order == first->order && element < first->element)) {
+    if (is_before(order, element, first)) {
       volatile Failure* const places[] = {first, cell->mirror};
       for (volatile Failure* to : places) {
-        to->order = order;
         to->node = node;
         to->element = element;
         to->value = value;
+        __threadfence();
+        to->order = order;
       }
     }
     __threadfence_system();
