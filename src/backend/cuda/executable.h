@@ -16,6 +16,8 @@ namespace tsl::cuda {
 /// One engine's GPU.
 struct Gpu {
   Gpu(int ordinal, graph::Backend& host, const BackendOptions& options);
+  /// Waits for all that was launched: it uses what goes now, modules and the host's memory among it.
+  ~Gpu();
 
   graph::Backend& host;
   const BackendOptions options;
