@@ -205,8 +205,10 @@ void find_donors(Plan& plan, const Users& users) {
     if (writer == Users::kNobody) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
-    // First what the kernel reads itself: updates in place.
-    for (uint32_t in : writer == Users::kSeveral ? std::span<const uint32_t>() : std::span<const uint32_t>(plan.kernels[writer].buffers)) {
+    // First what the kernel reads itself, if there is but one: updates in place.
+    std::span<const uint32_t> own;
+    if (writer != Users::kSeveral) own = plan.kernels[writer].buffers;
+    for (uint32_t in : own) {
       const Buffer& input = plan.buffers[in];
       if (input.kind != Buffer::Kind::input || !may_give[input.index]) continue;
       if (fits_into(plan, in, out) && may_follow(plan, users, in, out)) donors.push_back(input.index);

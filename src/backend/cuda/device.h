@@ -31,7 +31,7 @@ struct Properties {
   uint64_t total_memory = 0;
 };
 
-/// Fails (device) if the driver sees no such GPU.
+/// The driver's name for GPU `ordinal`. Fails (device) if it sees no such GPU.
 CUdevice find_device(const Driver& driver, int ordinal);
 /// Fails (device) if the GPU is too old for TSL.
 Properties properties_of(const Driver& driver, CUdevice device);
