@@ -279,14 +279,49 @@ TEST_CASE("equal stages are one launch over a table of their arguments") {
   REQUIRE(stages.size() == 3);
   CHECK(stages[0].source() == stages[2].source());
   const Stage table = make_table({&stages[0], &stages[1], &stages[2]});
-  CHECK(table.is_table);
-  CHECK(table.name() == stages[0].name() + "_table3");
+  CHECK(table.readable == stages[0].readable + "_table3");
   CHECK(table.blocks == stages[0].blocks + stages[1].blocks + stages[2].blocks);
-  REQUIRE(table.arguments.size() == 3 * stages[0].arguments.size() + 3);
-  // The last three say at which block each stage begins.
-  CHECK(table.arguments[table.arguments.size() - 3].value == 0);
-  CHECK(table.arguments.back().value == stages[0].blocks + stages[1].blocks);
+  CHECK_FALSE(table.table_in_memory);
+  // Its last three say at which block each stage begins.
+  CHECK(table.arguments[table.table_words - 3].value == 0);
+  CHECK(table.arguments[table.table_words - 1].value == stages[0].blocks + stages[1].blocks);
   CHECK(count(table.source(), "extern \"C\"") == 1);
+}
+
+TEST_CASE("numbers that all entries of a table have in common are parameters of their own") {
+  const Plan plan = updates({{100}, {200}, {300}});
+  std::vector<Stage> stages = stages_of(plan, false);
+  const auto is_number = [](const Argument& a) { return a.kind == Argument::Kind::scalar; };
+  const auto numbers = static_cast<size_t>(std::count_if(stages[0].arguments.begin(), stages[0].arguments.end(), is_number));
+  REQUIRE(numbers > 0);
+  const size_t entry = stages[0].arguments.size() - numbers;
+  const Stage same = make_table({&stages[0], &stages[1], &stages[2]});
+  CHECK(same.table_words == 3 * (entry + 1));
+  CHECK(same.arguments.size() == same.table_words + numbers);
+  const auto own = std::find_if(stages[2].arguments.begin(), stages[2].arguments.end(), is_number);
+  own->scalar = Scalar::of(own->scalar.as_real() + 1);
+  const Stage different = make_table({&stages[0], &stages[1], &stages[2]});
+  CHECK(different.table_words == 3 * (entry + 2));
+  CHECK(different.arguments.size() == different.table_words + numbers - 1);
+  CHECK(same.name() != different.name());
+}
+
+TEST_CASE("a long table lies in memory, and its source is for any number of entries") {
+  const auto table_of = [](size_t count) {
+    std::vector<Stage> stages = stages_of(updates(std::vector<Shape>(count, Shape{100})), false);
+    std::vector<const Stage*> pointers;
+    for (const Stage& stage : stages) pointers.push_back(&stage);
+    return make_table(pointers);
+  };
+  const Stage a = table_of(100), b = table_of(101);
+  REQUIRE(a.table_in_memory);
+  CHECK(a.source() == b.source());
+  CHECK(a.table_words > kMaxTableParameterWords);
+  CHECK(a.arguments.size() - a.table_words < 10);
+  CHECK(a.arguments[a.table_words].kind == Argument::Kind::table);
+  CHECK(a.arguments[a.table_words].scratch == 0);
+  CHECK(a.arguments[a.table_words + 1].scratch == a.table_words - 100);
+  CHECK(b.arguments[b.table_words + 2].value == 101);
 }
 
 TEST_CASE("generated kernels compile") {

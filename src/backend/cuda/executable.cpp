@@ -61,21 +61,34 @@ struct Ready {
   std::vector<CUfunction> functions;
   std::vector<Changing> changing;
   Ref<Storage> arrivals;             // the counters; null: there are none
+  std::vector<Ref<Storage>> tables;  // of the stages; null for one without, or with one that is a parameter
 
   Ready() = default;
   Ready(LaunchStages of, Gpu& gpu);
+
+ private:
+  static void settle(Stage& stage, Argument::Kind kind, const Storage& memory, size_t unit);
 };
 
-Ready::Ready(LaunchStages of, Gpu& gpu) : stages(std::move(of.stages)), changing(stages.begin(), stages.end()) {
-  if (of.arrivals == 0) return;
-  arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
-  gpu.device.fill(address_of(arrivals->data()), 0, of.arrivals * sizeof(uint32_t));
-  for (Stage& stage : stages) {
-    for (Argument& argument : stage.arguments) {
-      if (argument.kind != Argument::Kind::arrivals) continue;
-      argument.kind = Argument::Kind::integer;
-      argument.value = static_cast<int64_t>(address_of(arrivals->data()) + argument.scratch * sizeof(uint32_t));
-    }
+Ready::Ready(LaunchStages of, Gpu& gpu) : stages(std::move(of.stages)), changing(stages.begin(), stages.end()), tables(stages.size()) {
+  if (of.arrivals > 0) {
+    arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
+    gpu.device.fill(address_of(arrivals->data()), 0, of.arrivals * sizeof(uint32_t));
+    for (Stage& stage : stages) settle(stage, Argument::Kind::arrivals, *arrivals, sizeof(uint32_t));
+  }
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (!stages[i].table_in_memory) continue;
+    tables[i] = gpu.allocator.allocate(stages[i].table_words * sizeof(uint64_t));
+    settle(stages[i], Argument::Kind::table, *tables[i], sizeof(uint64_t));
+  }
+}
+
+/// Arguments that are addresses in `memory` are numbers from now on.
+void Ready::settle(Stage& stage, Argument::Kind kind, const Storage& memory, size_t unit) {
+  for (Argument& argument : stage.arguments) {
+    if (argument.kind != kind) continue;
+    argument.kind = Argument::Kind::integer;
+    argument.value = static_cast<int64_t>(address_of(memory.data()) + argument.scratch * unit);
   }
 }
 
@@ -282,8 +295,9 @@ class CudaExecutable : public graph::Executable {
       for (size_t u : step.units) {
         if (const std::optional<PlanProduct>& product = units_[u].product) {
           const std::array<uint64_t, 4> at = product->addresses(memory_.addresses(), symbols);
-          call->is_sent &= std::equal(at.begin(), at.end(), call->values.begin(), call->values.end());
-          call++->values.assign(at.begin(), at.end());
+          call->values.resize(at.size());
+          for (uint32_t word = 0; word < at.size(); ++word) call->set(word, at[word]);
+          ++call;
         } else {
           call = set_calls(call, units_[u], symbols);
         }
@@ -327,37 +341,33 @@ class CudaExecutable : public graph::Executable {
     const Ready& ready = *unit.chosen;
     const bool is_other = std::exchange(unit.set, unit.chosen) != unit.chosen;
     for (size_t i = 0; i < ready.stages.size(); ++i, ++call) {
-      if (is_other) set_call(*call, ready.stages[i], ready.functions[i], symbols);
-      uint64_t* const values = call->values.data();
-      bool is_same = true;
+      if (is_other) set_call(*call, ready, i, symbols);
       if (has_moved_) {
         for (const Changing::Address& at : ready.changing[i].addresses) {
-          const auto value = reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]);
-          is_same &= values[at.word] == value;
-          values[at.word] = value;
+          call->set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
         }
       }
       for (const Changing::Number& number : ready.changing[i].numbers) {
         const uint64_t value = value_of(number.argument, symbols);
-        if (values[number.words.front()] == value) continue;
-        for (uint32_t word : number.words) values[word] = value;
-        is_same = false;
+        if (call->values[number.words.front()] == value) continue;
+        for (uint32_t word : number.words) call->set(word, value);
       }
-      call->is_sent &= is_same;
     }
     return call;
   }
 
-  void set_call(KernelCall& call, const Stage& stage, CUfunction function, std::span<const Scalar> symbols) const {
+  void set_call(KernelCall& call, const Ready& ready, size_t i, std::span<const Scalar> symbols) const {
+    const Stage& stage = ready.stages[i];
     call.name = stage.readable;
-    call.function = function;
+    call.function = ready.functions[i];
     call.blocks = static_cast<unsigned>(stage.blocks);
     call.threads[0] = static_cast<unsigned>(stage.threads_x);
     call.threads[1] = static_cast<unsigned>(stage.threads_y);
-    call.is_table = stage.is_table;
+    call.table_words = stage.table_words;
+    call.table = ready.tables[i] ? address_of(ready.tables[i]->data()) : 0;
     call.values.clear();
     for (const Argument& argument : stage.arguments) call.values.push_back(value_of(argument, symbols));
-    call.is_sent = false;
+    call.is_sent = call.is_copied = false;
   }
 
   bool is_aligned(const Stage& stage, std::span<const Scalar> symbols) const {
@@ -374,7 +384,8 @@ class CudaExecutable : public graph::Executable {
       case Argument::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
       case Argument::Kind::scratch: return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
       case Argument::Kind::error: return gpu_.errors.cell();
-      case Argument::Kind::arrivals: return 0;  // an address since the stage is ready
+      case Argument::Kind::arrivals:
+      case Argument::Kind::table: return 0;  // an address since the stage is ready
       case Argument::Kind::integer:
         return static_cast<uint64_t>(argument.symbol ? symbols[argument.symbol->id].integer : argument.value);
       case Argument::Kind::scalar: {

@@ -13,21 +13,13 @@ using graph::Plan;
 
 namespace {
 
-/// Which stages share a table: those whose sources are equal with and without wide accesses, as many as a table holds.
+/// Which stages share a table: those whose sources are equal with and without wide accesses.
 std::vector<size_t> find_groups(const std::vector<Stage>& wide, const std::vector<Stage>& narrow) {
-  struct Open {
-    size_t number, words;
-  };
-  std::unordered_map<std::string, Open> open;
+  std::unordered_map<std::string, size_t> numbers;
   std::vector<size_t> group;
-  size_t count = 0;
   for (size_t i = 0; i < wide.size(); ++i) {
-    const size_t words = wide[i].arguments.size() + 1;
     const KernelText &a = wide[i].text, &b = narrow[i].text;
-    const auto [at, is_new] = open.try_emplace(a.before + a.after + b.before + b.after, Open{count, 0});
-    if (is_new || at->second.words + words > kMaxTableWords) at->second = {count++, 0};
-    at->second.words += words;
-    group.push_back(at->second.number);
+    group.push_back(numbers.try_emplace(a.before + a.after + b.before + b.after, numbers.size()).first->second);
   }
   return group;
 }

@@ -10,8 +10,9 @@ namespace {
 
 std::vector<void*> pointers_to(KernelCall& call) {
   std::vector<void*> pointers;
-  if (call.is_table) pointers.push_back(call.values.data());
-  else for (uint64_t& value : call.values) pointers.push_back(&value);
+  const size_t words = call.table_words;
+  if (words > 0 && !call.table) pointers.push_back(call.values.data());
+  for (size_t i = words; i < call.values.size(); ++i) pointers.push_back(&call.values[i]);
   return pointers;
 }
 
@@ -53,8 +54,17 @@ void KernelSequence::destroy() {
   nodes_.clear();
 }
 
+void KernelSequence::copy_tables() {
+  for (KernelCall& call : calls_) {
+    if (!call.table || call.is_copied) continue;
+    device_.copy_to_device(call.table, call.values.data(), call.table_words * sizeof(uint64_t));
+    call.is_copied = true;
+  }
+}
+
 void KernelSequence::prepare() {
   is_current_ = false;
+  copy_tables();
   if (calls_.empty() || !has_run_ || !as_graph_) return;
   for (const KernelCall& call : calls_) {
     if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record

@@ -32,12 +32,20 @@ struct KernelCall {
   CUfunction function = nullptr;
   unsigned blocks = 1;
   unsigned threads[2] = {1, 1};   // of a block
-  std::vector<uint64_t> values;   // each parameter begins a word of its own
+  std::vector<uint64_t> values;   // first those of a table, then each parameter in a word of its own
+  size_t table_words = 0;         // of the table, which is the first parameter
+  CUdeviceptr table = 0;          // unless it lies here: then it is none
   bool is_sent = false;           // the instantiated graph has it as it is; whoever changes anything says so here
-  bool is_table = false;          // all values are one parameter
+  bool is_copied = false;         // so has the table in memory
   bool reports = false;           // wait_for_reports() waits for it
   std::vector<uint32_t> after;    // calls of the sequence, all before this one, that must have run
   std::shared_ptr<LibraryWork> library;  // null for a kernel
+
+  void set(uint32_t word, uint64_t value) {
+    if (values[word] == value) return;
+    values[word] = value;
+    (table && word < table_words ? is_copied : is_sent) = false;
+  }
 };
 
 class KernelSequence {
@@ -53,7 +61,7 @@ class KernelSequence {
   std::vector<KernelCall>& calls() { return calls_; }
   /// Waits for the last launch's calls that report.
   void wait_for_reports() const;
-  /// Makes the graph, or brings it up to date: all that may fail for want of memory.
+  /// Makes the graph, or brings it and tables up to date: all that may fail for want of memory.
   void prepare();
   /// Launches them all on the device's stream. They have been prepared as they are now.
   void launch();
@@ -61,6 +69,7 @@ class KernelSequence {
  private:
   void launch_each();
   void launch(KernelCall& call);
+  void copy_tables();
   // These say whether all could be recorded; what could not be now may be the next time.
   bool instantiate();
   bool patch();

@@ -17,12 +17,13 @@ struct Argument {
     buffer,    // address of a plan buffer
     scratch,   // address in the program's scratch memory
     arrivals,  // address of the program's counters
+    table,     // address in the stage's table, where that lies in the device's memory
     integer,   // an extent, a stride or an offset; of `bytes`
     scalar,    // a host number as an element of `dtype`
     error,     // address of the error cell
   } kind = Kind::buffer;
   uint32_t buffer = 0;
-  uint64_t scratch = 0;              // bytes from its beginning; of arrivals, counters
+  uint64_t scratch = 0;              // bytes from its beginning; of arrivals, counters; of a table, words
   int64_t value = 0;                 // integer
   int bytes = 8;
   Scalar scalar;
@@ -46,12 +47,14 @@ struct KernelText {
 };
 
 struct Stage {
-  std::string readable;              // what its name begins with; of a table, the name
+  std::string readable;              // what its name begins with
   KernelText text;
   std::string header, body;          // what the text is made of, and the types and names of its parameters
   std::vector<std::string> parameters;
-  bool is_table = false;             // all arguments are one parameter, a word each
   std::vector<Argument> arguments;
+  // The first so many arguments are a table, a word each: one parameter, or no parameter but in the device's memory.
+  size_t table_words = 0;
+  bool table_in_memory = false;
   int64_t blocks = 1;                // of threads
   int threads_x = 1, threads_y = 1;
   std::vector<WideAccess> wide;
@@ -71,9 +74,11 @@ struct KernelProgram {
 KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
 
 /// One launch of many stages that have the same source and need nothing of each other: a table of their arguments, in
-/// which each block finds its own. At most kMaxTableWords arguments and blocks' places in all.
+/// which each block finds its own. Numbers that all have in common are parameters of their own.
 Stage make_table(const std::vector<const Stage*>& stages);
-/// Parameters may take 32764 bytes (CUDA 12.1).
-inline constexpr size_t kMaxTableWords = 4000;
+/// A longer table lies in the device's memory, because a driver takes 0.36 µs to change a KiB of a graph's parameters (measured on
+/// an H200 with driver 580: 5.9 µs for 16 KB), even if it is one number of them that a run changes. A shorter one is a parameter,
+/// because other addresses take 2 µs to copy there.
+inline constexpr size_t kMaxTableParameterWords = 256;
 
 }  // namespace tsl::cuda

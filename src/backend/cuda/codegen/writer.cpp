@@ -380,7 +380,6 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
 }
 
 std::string Stage::name() const {
-  if (is_table) return readable;
   return fmt::format("{}__{:04x}", readable, hash_of(text.before, hash_of(text.after)) & 0xffffffff);
 }
 
