@@ -313,15 +313,15 @@ TEST_CASE("a long table lies in memory, and its source is for any number of entr
     for (const Stage& stage : stages) pointers.push_back(&stage);
     return make_table(pointers);
   };
-  const Stage a = table_of(100), b = table_of(101);
+  const Stage a = table_of(200), b = table_of(201);
   REQUIRE(a.table_in_memory);
   CHECK(a.source() == b.source());
   CHECK(a.table_words > kMaxTableParameterWords);
   CHECK(a.arguments.size() - a.table_words < 10);
   CHECK(a.arguments[a.table_words].kind == Argument::Kind::table);
   CHECK(a.arguments[a.table_words].scratch == 0);
-  CHECK(a.arguments[a.table_words + 1].scratch == a.table_words - 100);
-  CHECK(b.arguments[b.table_words + 2].value == 101);
+  CHECK(a.arguments[a.table_words + 1].scratch == a.table_words - 200);
+  CHECK(b.arguments[b.table_words + 2].value == 201);
 }
 
 TEST_CASE("generated kernels compile") {

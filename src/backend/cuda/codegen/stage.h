@@ -76,9 +76,9 @@ KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, boo
 /// One launch of many stages that have the same source and need nothing of each other: a table of their arguments, in
 /// which each block finds its own. Numbers that all have in common are parameters of their own.
 Stage make_table(const std::vector<const Stage*>& stages);
-/// A longer table lies in the device's memory, because a driver takes 0.36 µs to change a KiB of a graph's parameters (measured on
-/// an H200 with driver 580: 5.9 µs for 16 KB), even if it is one number of them that a run changes. A shorter one is a parameter,
-/// because other addresses take 2 µs to copy there.
-inline constexpr size_t kMaxTableParameterWords = 256;
+/// A longer table lies in the device's memory, because a driver takes 0.36 µs to change a KiB of a graph's parameters (an H200 with
+/// driver 580: 1.6 µs for 4 KB, 5.9 µs for 16 KB), even if a run changes one number of them. A shorter one is a parameter, because
+/// to copy it there takes 5 µs, in runs that change addresses.
+inline constexpr size_t kMaxTableParameterWords = 512;
 
 }  // namespace tsl::cuda
