@@ -1,9 +1,11 @@
 // The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for bit.
 // With --portable it does the same as on the CPU, but for what libraries compute.
 #include <algorithm>
+#include <bitset>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,15 +72,27 @@ std::string on_cpu(const CorpusProgram& program) {
   return outcome(program, Tier::eager, options);
 }
 
+/// What a program does interpreted on the GPU is compared with what it does otherwise there, and last with the CPU. A shard has
+/// some of these: under a tool, a program may take too long for all of them.
+struct Otherwise {
+  const char* what;
+  Tier tier;
+  bool graphs;
+};
+constexpr Otherwise kOtherwise[] = {{"compiled on the GPU differs:\n", Tier::everything, true},
+                                    {"@compile on the GPU differs:\n", Tier::annotated, true},
+                                    {"without CUDA graphs it differs:\n", Tier::everything, false}};
+constexpr size_t kWithCpu = std::size(kOtherwise), kComparisons = kWithCpu + 1;
+using Wanted = std::bitset<kComparisons>;
+
 /// How the tiers on the GPU differ from each other; "" if they do not.
-std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager) {
-  const std::string compiled = on_gpu(program, Tier::everything);
-  if (compiled != eager) return "compiled on the GPU differs:\n" + first_difference(eager, compiled);
-  const std::string annotated = on_gpu(program, Tier::annotated);
-  if (annotated != eager) return "@compile on the GPU differs:\n" + first_difference(eager, annotated);
-  if (!may_use_graphs()) return "";
-  const std::string one_by_one = on_gpu(program, Tier::everything, false);
-  if (one_by_one != eager) return "without CUDA graphs it differs:\n" + first_difference(eager, one_by_one);
+std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager, Wanted wanted) {
+  for (size_t i = 0; i < kWithCpu; ++i) {
+    const auto& [what, tier, graphs] = kOtherwise[i];
+    if (!wanted[i] || (!graphs && !may_use_graphs())) continue;
+    const std::string got = on_gpu(program, tier, graphs);
+    if (got != eager) return what + first_difference(eager, got);
+  }
   return "";
 }
 
@@ -94,9 +108,11 @@ struct Differences {
   std::string cpu;    // from it
 };
 
-Differences differences(const CorpusProgram& program, const Bounds& bounds) {
-  const std::string eager = on_gpu(program, Tier::eager);
-  Differences out{difference_of_tiers(program, eager), ""};
+Differences differences(const CorpusProgram& program, const Bounds& bounds, Wanted wanted) {
+  const bool is_only_portable = wanted == Wanted(1 << kWithCpu) && !bounds.native;
+  const std::string eager = is_only_portable ? "" : on_gpu(program, Tier::eager);
+  Differences out{difference_of_tiers(program, eager, wanted), ""};
+  if (!wanted[kWithCpu]) return out;
   const std::string expected = on_cpu(program);
   const auto compare = [&](const std::string& got, double bound, const char* what) {
     if (expected == got || (bound > 0 && is_close(expected, got, bound))) return;
@@ -110,7 +126,7 @@ Differences differences(const CorpusProgram& program, const Bounds& bounds) {
 bool never(const CorpusProgram&) { return false; }
 Bounds exactly(const CorpusProgram&) { return {}; }
 
-/// Of the programs that were run, how many went their own way.
+/// Of the programs that were compared with the CPU, how many went their own way.
 struct Gone {
   size_t went = 0, of = 0;
 };
@@ -118,18 +134,25 @@ struct Gone {
 /// Neighbours in the matrix have kernels in common, which lie together in the cache.
 constexpr uint64_t kNeighbours = 16;
 
-/// Runs the programs, or this shard's. All differences are failures, but from the CPU of those that `may_go_its_way`.
+/// Runs the programs, or this shard's part of them. All differences are failures, but from the CPU of those that `may_go_its_way`.
 template <class BoundsOf, class May>
 Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& may_go_its_way, uint64_t together = 1) {
-  Shard shard(together, programs.size());
-  std::erase_if(programs, [&](const CorpusProgram&) { return !shard.takes_next(); });
+  Shard shard(together * kComparisons, programs.size() * kComparisons);
+  std::vector<Wanted> wanted;
+  std::erase_if(programs, [&](const CorpusProgram&) {
+    Wanted ours;
+    for (size_t i = 0; i < kComparisons; ++i) ours[i] = shard.takes_next();
+    if (ours.any()) wanted.push_back(ours);
+    return ours.none();
+  });
   const InRepository here;
   const cuda::Device keeps_the_gpu_open;
   std::vector<Differences> found(programs.size());
-  in_parallel(programs.size(), [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i])); });
-  Gone gone{0, programs.size()};
+  in_parallel(programs.size(), [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i]), wanted[i]); });
+  Gone gone;
   for (size_t i = 0; i < programs.size(); ++i) {
     std::string problem = found[i].tiers;
+    gone.of += wanted[i][kWithCpu];
     if (may_go_its_way(programs[i])) gone.went += !found[i].cpu.empty();
     else problem += found[i].cpu;
     if (problem.empty()) continue;
