@@ -9,8 +9,9 @@ namespace tsl::cuda {
 namespace {
 
 std::vector<void*> pointers_to(KernelCall& call) {
-  std::vector<void*> pointers;
   const size_t words = call.table_words;
+  std::vector<void*> pointers;
+  pointers.reserve(call.values.size() - words + 1);
   if (words > 0 && !call.table) pointers.push_back(call.values.data());
   for (size_t i = words; i < call.values.size(); ++i) pointers.push_back(&call.values[i]);
   return pointers;
