@@ -258,10 +258,7 @@ class CudaExecutable : public graph::Executable {
   /// Their texts go: nobody needs them any more.
   std::vector<CUfunction> functions_of(const std::vector<Stage*>& stages) {
     std::vector<CUfunction> functions = gpu_.kernels.get_many(stages);
-    for (Stage* stage : stages) {
-      stage->text = {};
-      stage->header = stage->body = {};
-    }
+    for (Stage* stage : stages) stage->text = {};
     return functions;
   }
 

@@ -17,23 +17,24 @@ std::string field_of(const std::string& parameter) {
   return "alignas(8) " + (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
 }
 
-KernelText text_of_table(const Stage& stage, size_t count) {
+KernelText text_of_table(const KernelText& pattern, size_t count) {
   std::string fields, locals;
-  for (const std::string& parameter : stage.parameters) {
+  for (const std::string& parameter : parameters_of(pattern)) {
     fields += fmt::format("  {};\n", field_of(parameter));
     locals += fmt::format("  {} = entry.{};\n", parameter, name_in(parameter));
   }
   KernelText text;
-  text.before = fmt::format(R"({0}struct Entry {{
+  text.header = fmt::format(R"({0}struct Entry {{
 {1}}};
 struct Table {{
   Entry entries[{2}];
   long long first[{2}];  // block of each
 }};
-extern "C" __global__ void __launch_bounds__({3}) )",
-                            stage.header, fields, count, stage.threads_x * stage.threads_y);
-  text.after = fmt::format(R"((const __grid_constant__ Table table) {{
-  int low = 0, high = {0};
+)",
+                            pattern.header, fields, count);
+  text.bounds = pattern.bounds;
+  text.parameters = "const __grid_constant__ Table table";
+  text.body = fmt::format(R"(  int low = 0, high = {0};
   while (high - low > 1) {{
     const int middle = (low + high) / 2;
     if (table.first[middle] <= blockIdx.x) low = middle;
@@ -41,9 +42,8 @@ extern "C" __global__ void __launch_bounds__({3}) )",
   }}
   const Entry& entry = table.entries[low];
   const unsigned block_x = blockIdx.x - (unsigned)table.first[low];
-{1}{2}}}
-)",
-                           count, locals, stage.body);
+{1}{2})",
+                          count, locals, std::string_view(pattern.body).substr(kPlaceOfBlock.size()));
   return text;
 }
 
@@ -53,7 +53,7 @@ Stage make_table(const std::vector<const Stage*>& stages) {
   Stage table;
   const Stage& pattern = *stages.front();
   table.readable = fmt::format("{}_table{}", pattern.name(), stages.size());
-  table.text = text_of_table(pattern, stages.size());
+  table.text = text_of_table(pattern.text, stages.size());
   table.is_table = true;
   table.threads_x = pattern.threads_x;
   table.threads_y = pattern.threads_y;
