@@ -146,7 +146,10 @@ std::string& StageWriter::named(Meaning meaning, int64_t value, int type, std::s
 }
 
 template <class... Type>
-const std::string& StageWriter::parameter(std::string& name, const Argument& argument, const Type&... type) {
+const std::string& StageWriter::parameter(std::string& name, std::string_view letters, size_t number, const Argument& argument,
+                                          const Type&... type) {
+  char made[40];  // a short word and a number
+  name.assign(made, write(write(made, letters), number));
   if (!parameters_.empty()) parameters_.add(", ");
   parameters_.add(type..., " ", name);
   arguments_.push_back(argument);
@@ -162,8 +165,7 @@ const std::string& StageWriter::size(int64_t value) {
   argument.kind = Argument::Kind::integer;
   argument.value = value;
   argument.bytes = is_small_ ? 4 : 8;
-  name = text_of("n", named_.size());
-  return parameter(name, argument, "const Index");
+  return parameter(name, "n", named_.size(), argument, "const Index");
 }
 
 const std::string& StageWriter::number(const char* role, int64_t value) {
@@ -173,8 +175,7 @@ const std::string& StageWriter::number(const char* role, int64_t value) {
   argument.kind = Argument::Kind::integer;
   argument.value = value;
   argument.bytes = is_small_ ? 4 : 8;
-  name = text_of(std::string_view(role), named_.size());
-  return parameter(name, argument, "const Index");
+  return parameter(name, role, named_.size(), argument, "const Index");
 }
 
 const std::string& StageWriter::offset(Dim offset) {
@@ -185,8 +186,7 @@ const std::string& StageWriter::offset(Dim offset) {
   argument.kind = Argument::Kind::integer;
   argument.value = offset.hint();
   argument.symbol = offset.symbol();
-  name = text_of("o", named_.size());
-  return parameter(name, argument, "const long long");
+  return parameter(name, "o", named_.size(), argument, "const long long");
 }
 
 const std::string& StageWriter::buffer(uint32_t kernel_buffer) {
@@ -196,8 +196,7 @@ const std::string& StageWriter::buffer(uint32_t kernel_buffer) {
   argument.kind = Argument::Kind::buffer;
   argument.buffer = kernel_.buffers[kernel_buffer];
   const bool is_written = kernel_buffer >= kernel_.buffers.size() - kernel_.written;
-  name = text_of("b", kernel_buffer);
-  return parameter(name, argument, is_written ? std::string_view() : "const ", type_of(plan_.buffers[argument.buffer].dtype), "*");
+  return parameter(name, "b", kernel_buffer, argument, is_written ? std::string_view() : "const ", type_of(plan_.buffers[argument.buffer].dtype), "*");
 }
 
 const std::string& StageWriter::scratch(uint64_t at, std::string_view type) {
@@ -206,8 +205,7 @@ const std::string& StageWriter::scratch(uint64_t at, std::string_view type) {
   Argument argument;
   argument.kind = Argument::Kind::scratch;
   argument.scratch = at;
-  name = text_of("t", named_.size());
-  return parameter(name, argument, type, "*");
+  return parameter(name, "t", named_.size(), argument, type, "*");
 }
 
 const std::string& StageWriter::arrivals(uint64_t at) {
@@ -216,8 +214,7 @@ const std::string& StageWriter::arrivals(uint64_t at) {
   Argument argument;
   argument.kind = Argument::Kind::arrivals;
   argument.scratch = at;
-  name = text_of("arrivals", named_.size());
-  return parameter(name, argument, "unsigned*");
+  return parameter(name, "arrivals", named_.size(), argument, "unsigned*");
 }
 
 const std::string& StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
@@ -230,8 +227,7 @@ const std::string& StageWriter::scalar(Scalar value, const Symbol* symbol, DType
   argument.scalar = value;
   argument.symbol = symbol;
   argument.dtype = dtype;
-  name = text_of("x", named_.size());
-  return parameter(name, argument, "const ", type_of(dtype));
+  return parameter(name, "x", named_.size(), argument, "const ", type_of(dtype));
 }
 
 const std::string& StageWriter::error_cell() {
@@ -239,8 +235,7 @@ const std::string& StageWriter::error_cell() {
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::error;
-  name = "error";
-  return parameter(name, argument, "ErrorCell*");
+  return parameter(name, "error", named_.size(), argument, "ErrorCell*");
 }
 
 // ---- Places --------------------------------------------------------------------------------------------
@@ -281,11 +276,6 @@ std::vector<std::string> StageWriter::coordinates(const std::string& linear, con
 
 // ---- Statements ----------------------------------------------------------------------------------------
 
-std::string StageWriter::reg(Reg r) const {
-  if (r < array_index_.size() && !array_index_[r].empty()) return text_of("r", r, "[", array_index_[r], "]");
-  return text_of("r", r);
-}
-
 bool StageWriter::is_called(const Instr& instr) {
   const auto is_same = [&](const Instr& other) {
     return other.kind == Instr::Kind::map && other.op == instr.op && other.operand_dtype == instr.operand_dtype;
@@ -302,25 +292,27 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
   switch (i.kind) {
     case Instr::Kind::load: {
       const std::string where = place(i.map, at);
-      put(type, gap, reg(r), " = ", buffer(i.buffer), "[", where, "];");
+      put(type, gap, piece(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }
-    case Instr::Kind::scalar: put(type, gap, reg(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
+    case Instr::Kind::scalar: put(type, gap, piece(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
       const OpDef& op = op_def(i.op);
-      std::string args = reg(i.a);
-      if (op.arity > 1) args += ", ", args += reg(i.b);
-      if (op.arity > 2) args += ", ", args += reg(i.c);
       if (may_fail(op, i.operand_dtype)) {
         line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       }
-      if (i.contraction != Instr::Contraction::none) put(type, gap, reg(r), " = ", contracted(i), ";");
-      else if (i.op == Op::cast) put(type, gap, reg(r), " = s_cast<", type_of(i.dtype), ">(", args, ");");
-      else put(type, gap, reg(r), " = ", std::string_view(is_called(i) ? "called_" : "s_"), op.name, "(", args, ");");
+      if (i.contraction != Instr::Contraction::none) put(type, gap, piece(r), " = ", contracted(i), ";");
+      else if (i.op == Op::cast) put(type, gap, piece(r), " = s_cast<", type_of(i.dtype), ">(", piece(i.a), ");");
+      else {
+        const std::string_view prefix = is_called(i) ? "called_" : "s_";
+        if (op.arity == 1) put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ");");
+        else if (op.arity == 2) put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ");");
+        else put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ", ", piece(i.c), ");");
+      }
       break;
     }
     case Instr::Kind::gather: emit_gather(r, at, text_of(type, gap, reg(r))); break;
-    case Instr::Kind::generate: put(type, gap, reg(r), " = ", generated(i, at), ";"); break;
+    case Instr::Kind::generate: put(type, gap, piece(r), " = ", generated(i, at), ";"); break;
     default: break;
   }
 }

@@ -71,7 +71,7 @@ class StageWriter {
   std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents, const char* prefix);
 
   /// The name of a register, with its index if it is an array.
-  std::string reg(graph::Reg r) const;
+  std::string reg(graph::Reg r) const { return text_of(piece(r)); }
   /// By which expression each register is indexed that is an array; "" for those that are none.
   void set_arrays(std::vector<std::string> index) { array_index_ = std::move(index); }
 
@@ -102,9 +102,20 @@ class StageWriter {
   };
 
   std::string& named(Meaning meaning, int64_t value = 0, int type = 0, std::string_view role = {});
-  /// Adds a parameter, and gives its name.
+  /// Adds a parameter named so and gives its name.
   template <class... Type>
-  const std::string& parameter(std::string& name, const Argument& argument, const Type&... type);
+  const std::string& parameter(std::string& name, std::string_view letters, size_t number, const Argument& argument, const Type&... type);
+  /// What reg() names, as a piece of text.
+  struct Register {
+    graph::Reg number;
+    std::string_view index;  // "": no array
+    friend size_t room_for(const Register& r) { return 24 + r.index.size(); }
+    friend char* write(char* to, const Register& r) {
+      to = tsl::cuda::write(tsl::cuda::write(to, "r"), r.number);
+      return r.index.empty() ? to : tsl::cuda::write(tsl::cuda::write(tsl::cuda::write(to, "["), r.index), "]");
+    }
+  };
+  Register piece(graph::Reg r) const { return {r, r < array_index_.size() ? array_index_[r] : std::string_view()}; }
   bool is_called(const graph::Instr& instr);
   std::string contracted(const graph::Instr& i) const;
   void emit_gather(graph::Reg r, const Position& at, const std::string& target);
