@@ -51,7 +51,7 @@ LoopFlags split_flags(const Dims& loops, const LoopFlags& flags, const Dims& fin
 /// For each node of a graph: the nodes that read it, in order; one that reads it twice is there twice.
 class Readers {
  public:
-  explicit Readers(const Graph& graph) : end_(graph.size() + 1) {
+  Readers(const Graph& graph, std::pmr::memory_resource* memory) : end_(graph.size() + 1, memory), all_(memory) {
     for_each(graph, [&](NodeId read, NodeId) { ++end_[read + 1]; });
     std::partial_sum(end_.begin(), end_.end(), end_.begin());
     all_.resize(end_.back());
@@ -72,13 +72,15 @@ class Readers {
     }
   }
 
-  std::vector<uint32_t> end_;  // where in all_ the readers of a node end
-  std::vector<NodeId> all_;
+  std::pmr::vector<uint32_t> end_;  // where in all_ the readers of a node end
+  std::pmr::vector<NodeId> all_;
 };
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, bool explain) : graph_(graph), explain_(explain), readers_(graph) {
+  Fuser(const Graph& graph, bool explain, std::pmr::memory_resource* memory)
+      : graph_(graph), explain_(explain), memory_(memory), result_(memory), visited_(memory), readers_(graph, memory), newest_(memory),
+        saved_(memory), stack_(memory) {
     result_.group_of.assign(graph.size(), -1);
     result_.level.assign(graph.size(), Level::full);
     groups().reserve(graph.size() - graph.inputs().size());
@@ -118,8 +120,8 @@ class Fuser {
 
   int start_group(NodeId id) {
     const Node& node = graph_[id];
-    Group group;
-    group.nodes = {id};
+    Group group(memory_);
+    group.nodes.push_back(id);
     group.loops = without_ones(loop_shape(node));
     group.is_op = !fusable(node);
     if (is_reduction(node)) {
@@ -157,7 +159,7 @@ class Fuser {
 
   /// What merging two groups would give, but for its nodes.
   std::optional<Group> propose(const Group& a, const Group& b, Fit fit) const {
-    Group merged;
+    Group merged(memory_);
     merged.has_reduction = a.has_reduction || b.has_reduction;
     merged.rows_stay = a.rows_stay || b.rows_stay;
     merged.has_totals = a.has_totals || b.has_totals || fit == Fit::second_reduces_rows;
@@ -297,8 +299,11 @@ class Fuser {
   void commit(int a, int b, Group merged) {
     Group& into = groups()[a];
     Group& from = groups()[b];
-    merged.nodes.resize(into.nodes.size() + from.nodes.size());
-    std::merge(into.nodes.begin(), into.nodes.end(), from.nodes.begin(), from.nodes.end(), merged.nodes.begin());
+    const auto count = static_cast<ptrdiff_t>(into.nodes.size());
+    merged.nodes = std::move(into.nodes);
+    merged.nodes.insert(merged.nodes.end(), from.nodes.begin(), from.nodes.end());
+    const auto second = merged.nodes.begin() + count;
+    if (second[-1] > second[0]) std::inplace_merge(merged.nodes.begin(), second, merged.nodes.end());
     for (NodeId id : from.nodes) result_.group_of[id] = a;
     from.nodes.clear();
     into = std::move(merged);
@@ -370,8 +375,8 @@ class Fuser {
   /// What one group alone reads, once a row, and came before that group had rows.
   void join_rows() {
     if (std::none_of(groups().begin(), groups().end(), [](const Group& g) { return g.has_reduction; })) return;
-    std::vector<NodeId> reader(groups().size(), kNoNode);
-    std::vector<bool> has_several(groups().size(), false);
+    std::pmr::vector<NodeId> reader(groups().size(), kNoNode, memory_);
+    std::pmr::vector<bool> has_several(groups().size(), false, memory_);
     for (NodeId id = 0; id < graph_.size(); ++id) {
       for (const Arg& arg : graph_[id].args) {
         if (!arg.is_tensor() || result_.group_of[arg.node] < 0) continue;
@@ -390,16 +395,16 @@ class Fuser {
 
   /// Producers have older nodes, so visiting in order of the newest node keeps the recursion shallow.
   void order_groups() {
-    std::vector<int> by_age;
+    std::pmr::vector<int> by_age(memory_);
     by_age.reserve(groups().size());
     for (int g = 0; g < static_cast<int>(groups().size()); ++g) {
       if (!groups()[g].nodes.empty()) by_age.push_back(g);
     }
     std::sort(by_age.begin(), by_age.end(),
               [&](int x, int y) { return groups()[x].nodes.back() < groups()[y].nodes.back(); });
-    std::vector<Group> ordered;
+    std::pmr::vector<Group> ordered(memory_);
     ordered.reserve(by_age.size());
-    std::vector<int> position(groups().size(), kUnvisited);
+    std::pmr::vector<int> position(groups().size(), kUnvisited, memory_);
     for (int g : by_age) visit(g, position, ordered);
     for (int& g : result_.group_of) {
       if (g >= 0) g = position[g];
@@ -408,7 +413,7 @@ class Fuser {
   }
 
   /// Appends a group to `ordered`, after all that it reads.
-  void visit(int g, std::vector<int>& position, std::vector<Group>& ordered) {
+  void visit(int g, std::pmr::vector<int>& position, std::pmr::vector<Group>& ordered) {
     if (position[g] >= 0) return;
     if (position[g] == kOpen) throw std::logic_error("fusion: groups wait for each other\n" + dump(graph_, nullptr));
     position[g] = kOpen;
@@ -430,20 +435,21 @@ class Fuser {
 
   static constexpr int kUnvisited = -1, kOpen = -2;
 
-  std::vector<Group>& groups() { return result_.groups; }
+  std::pmr::vector<Group>& groups() { return result_.groups; }
 
   const Graph& graph_;
   bool explain_;
+  std::pmr::memory_resource* memory_;
   Fusion result_;
-  std::vector<bool> visited_;
+  std::pmr::vector<bool> visited_;
   Readers readers_;
-  std::vector<NodeId> newest_;  // by group: of its nodes and all nodes that it waits for
-  std::vector<Level> saved_;
-  std::vector<int> stack_;      // groups to go on from
+  std::pmr::vector<NodeId> newest_;  // by group: of its nodes and all nodes that it waits for
+  std::pmr::vector<Level> saved_;
+  std::pmr::vector<int> stack_;      // groups to go on from
 };
 
 }  // namespace
 
-Fusion fuse(const Graph& graph, bool explain) { return Fuser(graph, explain).run(); }
+Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory) { return Fuser(graph, explain, memory).run(); }
 
 }  // namespace tsl::graph

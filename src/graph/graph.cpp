@@ -1,7 +1,9 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,7 +28,7 @@ uint64_t hash_of(const Node& node) {
     for (const Dim& d : arg.layout.strides) h = mix(h, static_cast<uint64_t>(d.hint()));
     h = mix(h, static_cast<uint64_t>(arg.layout.offset.hint()));
   }
-  return h;
+  return h ^ h >> 32;  // an index looks at the low bits
 }
 
 bool same_arg(const Arg& a, const Arg& b) {
@@ -46,6 +48,13 @@ std::string dump_layout(const Layout& layout, const Shape& shape) {
 }
 
 }  // namespace
+
+void NodeIndex::grow(size_t places) {
+  const std::vector<Place> before = std::exchange(places_, std::vector<Place>(std::bit_ceil(places)));
+  for (const Place& place : before) {
+    if (place.node != kNoNode) put(place);
+  }
+}
 
 NodeId Graph::add_input(DType dtype, const Layout& layout) {
   Node node;
@@ -75,11 +84,9 @@ NodeId Graph::add(Node&& node) {
     inputs_.push_back(size());
   } else {
     const uint64_t hash = hash_of(node);
-    auto [it, end] = index_.equal_range(hash);
-    for (; it != end; ++it) {
-      if (same_call(nodes_[it->second], node)) return it->second;
-    }
-    index_.emplace(hash, size());
+    const NodeId known = index_.find(hash, [&](NodeId id) { return same_call(nodes_[id], node); });
+    if (known != kNoNode) return known;
+    index_.add(hash, size());
   }
   nodes_.push_back(std::move(node));
   return size() - 1;

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/source.h"
@@ -54,12 +53,51 @@ struct Output {
   Layout layout;
 };
 
+/// Nodes by a hash of what they compute: a table in one piece of memory, in which those of equal hashes follow each other.
+class NodeIndex {
+ public:
+  /// Makes room for this many.
+  void reserve(size_t nodes) {
+    if (2 * nodes > places_.size()) grow(2 * nodes);
+  }
+  /// The node of this hash that `is_equal` says it is, or kNoNode.
+  template <class IsEqual>
+  NodeId find(uint64_t hash, IsEqual&& is_equal) const {
+    for (size_t i = hash; !places_.empty(); ++i) {
+      const Place& place = places_[i & (places_.size() - 1)];
+      if (place.node == kNoNode) break;
+      if (place.hash == hash && is_equal(place.node)) return place.node;
+    }
+    return kNoNode;
+  }
+  void add(uint64_t hash, NodeId node) {
+    reserve(++size_);
+    put({hash, node});
+  }
+
+ private:
+  struct Place {
+    uint64_t hash = 0;
+    NodeId node = kNoNode;
+  };
+  void put(const Place& place) {
+    size_t i = place.hash;
+    while (places_[i & (places_.size() - 1)].node != kNoNode) ++i;
+    places_[i & (places_.size() - 1)] = place;
+  }
+  void grow(size_t places);
+
+  std::vector<Place> places_;  // a power of two, at most half of them taken
+  size_t size_ = 0;
+};
+
 class Graph {
  public:
   /// Makes room for this many nodes, and inputs among them.
   void reserve(size_t nodes, size_t inputs) {
     nodes_.reserve(nodes);
     inputs_.reserve(inputs);
+    index_.reserve(nodes - inputs);
   }
   NodeId add_input(DType dtype, const Layout& layout);
   /// Adds an op, or finds the equal one that is there already.
@@ -78,7 +116,7 @@ class Graph {
  private:
   std::vector<Node> nodes_;
   std::vector<NodeId> inputs_;
-  std::unordered_multimap<uint64_t, NodeId> index_;  // hash-consing
+  NodeIndex index_;  // hash-consing
 };
 
 /// "exp"; of a product with an epilogue "matmul_add_relu".

@@ -24,7 +24,7 @@ DType operand_dtype(const Graph& graph, const Node& node) {
 class KernelBuilder {
  public:
   /// `register_of` has a place for every node of the plan's graph.
-  KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::vector<int>& buffer_of, std::vector<Reg>& register_of)
+  KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::pmr::vector<int>& buffer_of, std::pmr::vector<Reg>& register_of)
       : graph_(plan.graph), fusion_(fusion), group_(fusion.groups[group]), group_id_(group), buffer_of_(buffer_of),
         register_of_(register_of) {}
 
@@ -41,7 +41,7 @@ class KernelBuilder {
     for (NodeId id : group_.nodes) {
       if (buffer_of_[id] >= 0) emit_store(id);
     }
-    kernel_.nodes = group_.nodes;
+    kernel_.nodes.assign(group_.nodes.begin(), group_.nodes.end());
     return std::move(kernel_);
   }
 
@@ -254,9 +254,9 @@ class KernelBuilder {
   const Fusion& fusion_;
   const Group& group_;
   int group_id_;
-  const std::vector<int>& buffer_of_;
+  const std::pmr::vector<int>& buffer_of_;
   Kernel kernel_;
-  std::vector<Reg>& register_of_;  // by node: of those of the group
+  std::pmr::vector<Reg>& register_of_;  // by node: of those of the group
 };
 
 /// Merges neighbouring loops that every map walks as one.
@@ -278,8 +278,8 @@ void collapse(Kernel& kernel, Dims& loops, int first) {
 
 class Lowering {
  public:
-  Lowering(Plan& plan, const Fusion& fusion)
-      : plan_(plan), graph_(plan.graph), fusion_(fusion), buffer_of_(graph_.size(), -1), register_of_(graph_.size()) {}
+  Lowering(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory)
+      : plan_(plan), graph_(plan.graph), fusion_(fusion), buffer_of_(graph_.size(), -1, memory), register_of_(graph_.size(), memory) {}
 
   void run() {
     plan_.buffers.reserve(graph_.inputs().size() + graph_.outputs.size());
@@ -407,12 +407,12 @@ class Lowering {
   Plan& plan_;
   const Graph& graph_;
   const Fusion& fusion_;
-  std::vector<int> buffer_of_;
-  std::vector<Reg> register_of_;
+  std::pmr::vector<int> buffer_of_;
+  std::pmr::vector<Reg> register_of_;
 };
 
 }  // namespace
 
-void lower(Plan& plan, const Fusion& fusion) { Lowering(plan, fusion).run(); }
+void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory) { Lowering(plan, fusion, memory).run(); }
 
 }  // namespace tsl::graph

@@ -6,7 +6,7 @@
 
 namespace tsl::graph {
 
-/// Fills plan.buffers, plan.kernels and plan.outputs from plan.graph.
-void lower(Plan& plan, const Fusion& fusion);
+/// Fills plan.buffers, plan.kernels and plan.outputs from plan.graph. `memory` is for what is needed on the way.
+void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

@@ -1,6 +1,7 @@
 #include "graph/plan.h"
 
 #include <algorithm>
+#include <memory_resource>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -51,9 +52,14 @@ bool writes_part(const Plan& plan, const Kernel& kernel) {
 /// Gathers kernels that run the same program and do not depend on each other into tables: one launch each. An
 /// optimizer's update of two hundred parameters becomes one launch over a table of two hundred, and so do two hundred parts of
 /// a concat. Of several launches that could take a kernel the earliest does, so that what reads it finds most to join.
-void make_launches(Plan& plan) {
-  std::vector<int64_t> written_in(plan.buffers.size(), -1);  // last launch that writes the buffer
-  std::unordered_map<const Kernel*, std::vector<int64_t>, ProgramHash, SameProgram> running;  // a program: its launches, ascending
+void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
+  if (plan.kernels.size() == 1) {
+    plan.launches.push_back({0});
+    return;
+  }
+  std::pmr::vector<int64_t> written_in(plan.buffers.size(), -1, memory);  // last launch that writes the buffer
+  std::pmr::unordered_map<const Kernel*, std::pmr::vector<int64_t>, ProgramHash, SameProgram> running(memory);  // a program: its launches, ascending
+  plan.launches.reserve(plan.kernels.size());
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
     auto launch = static_cast<int64_t>(plan.launches.size());
@@ -61,7 +67,7 @@ void make_launches(Plan& plan) {
       int64_t after = -1;  // the launch must come after this one
       const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // the last is what it writes
       for (size_t i = 0; i < waiting; ++i) after = std::max(after, written_in[kernel.buffers[i]]);
-      std::vector<int64_t>& launches = running[&kernel];
+      std::pmr::vector<int64_t>& launches = running[&kernel];
       const auto first = std::upper_bound(launches.begin(), launches.end(), after);
       if (first != launches.end()) {
         launch = *first;
@@ -78,18 +84,39 @@ void make_launches(Plan& plan) {
   }
 }
 
-void find_lifetimes(Plan& plan) {
-  std::vector<bool> seen(plan.buffers.size(), false);
-  for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
-    for (uint32_t k : plan.launches[launch]) {
-      for (uint32_t b : plan.kernels[k].buffers) {
-        if (!seen[b]) plan.buffers[b].first = launch;
-        seen[b] = true;
-        plan.buffers[b].last = launch;
+/// Of each buffer: the kernel that uses it in the launch that writes it first, and in the one that reads it last.
+class Users {
+ public:
+  static constexpr uint32_t kNobody = ~0u, kSeveral = ~0u - 1;  // in place of a kernel
+
+  /// Finds the buffers' lifetimes on the way.
+  Users(Plan& plan, std::pmr::memory_resource* memory) : users_(plan.buffers.size(), memory) {
+    for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
+      for (uint32_t k : plan.launches[launch]) {
+        for (uint32_t b : plan.kernels[k].buffers) add(plan.buffers[b], users_[b], launch, k);
       }
     }
   }
-}
+
+  uint32_t first(uint32_t buffer) const { return users_[buffer].first; }
+  uint32_t last(uint32_t buffer) const { return users_[buffer].last; }
+
+ private:
+  struct OfBuffer {
+    uint32_t first = kNobody, last = kNobody;
+  };
+
+  static void add(Buffer& buffer, OfBuffer& users, uint32_t launch, uint32_t kernel) {
+    const auto joined = [&](uint32_t user) { return user == kernel ? kernel : kSeveral; };
+    const bool is_new = users.first == kNobody;
+    if (is_new) buffer.first = launch;
+    if (buffer.first == launch) users.first = is_new ? kernel : joined(users.first);
+    users.last = is_new || buffer.last != launch ? kernel : joined(users.last);
+    buffer.last = launch;
+  }
+
+  std::pmr::vector<OfBuffer> users_;
+};
 
 bool same_map(const IndexMap& a, const IndexMap& b) {
   return same(a.strides, b.strides) && a.offset.same(b.offset);
@@ -117,6 +144,7 @@ int64_t last_fallible(const Plan& plan) {
   for (size_t launch = plan.launches.size(); launch-- > 0;) {
     for (uint32_t k : plan.launches[launch]) {
       if (plan.kernels[k].kind == Template::op) return static_cast<int64_t>(launch);
+      if (!plan.may_fail) continue;
       for (NodeId id : plan.kernels[k].nodes) {
         if (plan.graph[id].may_fail()) return static_cast<int64_t>(launch);
       }
@@ -125,46 +153,11 @@ int64_t last_fallible(const Plan& plan) {
   return -1;
 }
 
-/// For each launch: the kernel that uses a buffer.
-class Users {
- public:
-  static constexpr uint32_t kNobody = ~0u, kSeveral = ~0u - 1;
-
-  explicit Users(const Plan& plan) {
-    size_t count = 0;
-    for (const Kernel& kernel : plan.kernels) count += kernel.buffers.size();
-    uses_.reserve(count);
-    for (const std::vector<uint32_t>& launch : plan.launches) {
-      const auto begin = uses_.end();
-      for (uint32_t k : launch) {
-        for (uint32_t b : plan.kernels[k].buffers) uses_.push_back({b, k});
-      }
-      std::sort(begin, uses_.end());
-      end_.push_back(uses_.size());
-    }
-  }
-
-  /// A kernel, kNobody or kSeveral.
-  uint32_t of(size_t launch, uint32_t buffer) const {
-    const auto begin = uses_.begin() + static_cast<ptrdiff_t>(launch == 0 ? 0 : end_[launch - 1]);
-    const auto end = uses_.begin() + static_cast<ptrdiff_t>(end_[launch]);
-    const auto first = std::lower_bound(begin, end, std::pair(buffer, uint32_t{0}));
-    if (first == end || first->first != buffer) return kNobody;
-    const auto is_other = [&](const auto& use) { return use != *first; };
-    const auto other = std::find_if(first, end, is_other);
-    return other == end || other->first != buffer ? first->second : kSeveral;
-  }
-
- private:
-  std::vector<std::pair<uint32_t, uint32_t>> uses_;  // by launch: the buffers, ascending, with the kernels
-  std::vector<size_t> end_;                          // of a launch's in them
-};
-
 /// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b first.
 bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
   const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
   if (before.last != after.first) return before.last < after.first;
-  const uint32_t reader = users.of(after.first, a), writer = users.of(after.first, b);
+  const uint32_t reader = users.last(a), writer = users.first(b);
   if (reader == Users::kNobody) return true;  // an input that nobody reads
   // Another kernel of the launch may run at the same time.
   if (writer == Users::kNobody || writer == Users::kSeveral || reader != writer) return false;
@@ -178,11 +171,11 @@ bool fits_into(const Plan& plan, uint32_t in, uint32_t out) {
          plan.graph[input.node].input_layout.is_contiguous();
 }
 
-void find_donors(Plan& plan, const Users& users) {
+void find_donors(Plan& plan, const Users& users, std::pmr::memory_resource* memory) {
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
-  std::vector<bool> may_give(plan.graph.inputs().size(), true);  // an input that is also an output must stay
+  std::pmr::vector<bool> may_give(plan.graph.inputs().size(), true, memory);  // an input that is also an output must stay
   for (const PlanOutput& out : plan.outputs) {
     const Buffer& buffer = plan.buffers[out.buffer];
     if (buffer.kind == Buffer::Kind::input) may_give[buffer.index] = false;
@@ -191,17 +184,17 @@ void find_donors(Plan& plan, const Users& users) {
   struct Input {
     uint32_t buffer, free_from;  // the first launch after all that read it
   };
-  std::vector<Input> inputs;
+  std::pmr::vector<Input> inputs(memory);
   inputs.reserve(may_give.size());
   for (uint32_t b = 0; b < plan.buffers.size() && !plan.launches.empty(); ++b) {
     const Buffer& buffer = plan.buffers[b];
     if (buffer.kind != Buffer::Kind::input || !may_give[buffer.index]) continue;
-    inputs.push_back({b, users.of(buffer.last, b) == Users::kNobody ? 0 : buffer.last + 1});
+    inputs.push_back({b, users.last(b) == Users::kNobody ? 0 : buffer.last + 1});
   }
   for (uint32_t out = 0; out < plan.buffers.size() && !plan.launches.empty(); ++out) {
     const Buffer& output = plan.buffers[out];
     if (output.kind != Buffer::Kind::output || static_cast<int64_t>(output.first) <= safe_after) continue;
-    const uint32_t writer = users.of(output.first, out);
+    const uint32_t writer = users.first(out);
     if (writer == Users::kNobody) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
@@ -228,14 +221,14 @@ constexpr uint64_t kWorthAnOutput = uint64_t{1} << 20;
 
 /// A temporary that is read last by the kernel which writes another buffer first, element by element, lies where that one
 /// will. So an output may be made in the place of what it is made of. An input's place is worth more to it.
-void find_homes(Plan& plan, const Users& users) {
-  std::vector<uint32_t> order;
+void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memory) {
+  std::pmr::vector<uint32_t> order(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
     plan.buffers[b].home = b;
     if (plan.buffers[b].kind == Buffer::Kind::temporary) order.push_back(b);
   }
   if (order.empty()) return;
-  std::vector<bool> is_taken(plan.buffers.size(), false);
+  std::pmr::vector<bool> is_taken(plan.buffers.size(), false, memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[b];
     is_taken[b] = buffer.kind == Buffer::Kind::output && !plan.donors[buffer.index].empty();
@@ -244,7 +237,7 @@ void find_homes(Plan& plan, const Users& users) {
   std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
   for (uint32_t b : order) {
     Buffer& buffer = plan.buffers[b];
-    const uint32_t reader = users.of(buffer.last, b);
+    const uint32_t reader = users.last(b);
     if (reader == Users::kNobody || reader == Users::kSeveral) continue;
     const std::vector<uint32_t>& buffers = plan.kernels[reader].buffers;
     const auto next = std::find_if(buffers.end() - plan.kernels[reader].written, buffers.end(), [&](uint32_t out) {
@@ -259,8 +252,8 @@ void find_homes(Plan& plan, const Users& users) {
 }
 
 /// Gives every temporary that has no other home a place in one arena: the lowest gap that is free while anything lies there.
-void place_temporaries(Plan& plan) {
-  std::vector<uint32_t> order, first;
+void place_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
+  std::pmr::vector<uint32_t> order(memory), first(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
     if (plan.buffers[b].kind == Buffer::Kind::temporary && plan.buffers[b].home == b) order.push_back(b);
   }
@@ -269,7 +262,7 @@ void place_temporaries(Plan& plan) {
   for (const Buffer& buffer : plan.buffers) first[buffer.home] = std::min(first[buffer.home], buffer.first);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return bytes_of(plan.buffers[x]) > bytes_of(plan.buffers[y]); });
-  std::vector<uint32_t> placed;  // ascending by offset
+  std::pmr::vector<uint32_t> placed(memory);  // ascending by offset
   for (uint32_t b : order) {
     Buffer& buffer = plan.buffers[b];
     uint64_t offset = 0;
@@ -427,15 +420,17 @@ Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log, Bac
   Plan plan;
   plan.options = options;
   plan.graph = std::move(graph);
-  const Fusion fusion = fuse(plan.graph, log && log->fusion);
+  // What is needed on the way: most graphs are small, and it goes all at once.
+  std::byte local[8 * 1024];
+  std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
+  const Fusion fusion = fuse(plan.graph, log && log->fusion, &scratch);
   if (log && log->fusion) log_fusion(*log, plan, fusion);
-  lower(plan, fusion);
-  make_launches(plan);
-  find_lifetimes(plan);
-  const Users users(plan);
-  find_donors(plan, users);
-  find_homes(plan, users);
-  place_temporaries(plan);
+  lower(plan, fusion, &scratch);
+  make_launches(plan, &scratch);
+  const Users users(plan, &scratch);
+  find_donors(plan, users, &scratch);
+  find_homes(plan, users, &scratch);
+  place_temporaries(plan, &scratch);
   check(plan);
   if (log && log->plan) log_lines(log, dump(plan, log->sources));
   return plan;

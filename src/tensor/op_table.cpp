@@ -23,7 +23,8 @@ const rows::Table& table() {
 }  // namespace
 
 const OpDef& op_def(Op op) {
-  return table()[op];
+  static const OpDef* const first = table().rows().data();
+  return first[static_cast<size_t>(op)];
 }
 
 std::span<const OpDef> op_table() {

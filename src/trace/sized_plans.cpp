@@ -56,17 +56,17 @@ bool SizedPlans::fits(const Entry& entry, std::span<const Scalar> symbols) const
 
 graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   graph::Backend& backend = devices_.at(device_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return fits(e, symbols); });
-  if (found != entries_.end()) {
-    if (found != entries_.begin()) std::rotate(entries_.begin(), found, found + 1);
-    return *entries_.front().plan;
+  const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& e) { return fits(e, symbols); });
+  if (found != entries_.rend()) {
+    if (found != entries_.rbegin()) std::rotate(entries_.rbegin(), found, found + 1);
+    return *entries_.back().plan;
   }
   Entry entry;
+  entry.sizes.reserve(size_symbols_.size());
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
   entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), options_, log_, &backend));
-  if (entries_.size() == kMaxSizes) entries_.pop_back();
-  entries_.insert(entries_.begin(), std::move(entry));
-  return *entries_.front().plan;
+  if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
+  return *entries_.emplace_back(std::move(entry)).plan;
 }
 
 }  // namespace tsl::trace

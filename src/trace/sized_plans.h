@@ -38,7 +38,7 @@ class SizedPlans {
   const graph::CompileLog* log_;
   graph::Graph graph_;
   std::vector<uint32_t> size_symbols_;  // ids of the inputs that extents and strides are computed from
-  std::vector<Entry> entries_;          // the last one used first
+  std::vector<Entry> entries_;          // the last one used last
 };
 
 }  // namespace tsl::trace

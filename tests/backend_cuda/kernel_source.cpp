@@ -33,10 +33,11 @@ std::vector<Stage> stages_of(const Plan& plan, bool vectors = true) {
     CHECK(contains(stage.source(), "extern \"C\" __global__"));
     CHECK(count(stage.source(), stage.name() + "(") == 1);
     CHECK(count(stage.source(), "{") == count(stage.source(), "}"));
-    CHECK(stage.parameters.size() == stage.arguments.size());
-    for (const std::string& parameter : stage.parameters) {
+    const std::vector<std::string> parameters = parameters_of(stage.text);
+    CHECK(parameters.size() == stage.arguments.size());
+    for (const std::string& parameter : parameters) {
       const std::string name = parameter.substr(parameter.rfind(' ') + 1);
-      CHECK(contains(stage.body, name));
+      CHECK(contains(stage.text.body, name));
     }
     CHECK(stage.blocks > 0);
     CHECK(stage.threads_x * stage.threads_y <= 1024);
@@ -155,7 +156,7 @@ TEST_CASE("kernels that differ in their launch bounds alone have names of their 
   const auto named = [](const char* bounds) {
     Stage stage;
     stage.readable = "k_add";
-    stage.text = {fmt::format("extern \"C\" __global__ void __launch_bounds__({}) ", bounds), "(float* b0) {}\n"};
+    stage.text = {"", bounds, "float* b0", ""};
     return stage.name();
   };
   CHECK(named("128") == named("128"));
@@ -181,17 +182,17 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
   const std::vector<Stage> wide = stages_of(plan), narrow = stages_of(plan, false);
   REQUIRE(wide.size() == 1);
   REQUIRE(narrow.size() == 1);
-  CHECK(count(wide[0].body, "load_wide(") == 3);
-  CHECK(count(wide[0].body, "store_wide(") == 1);
+  CHECK(count(wide[0].text.body, "load_wide(") == 3);
+  CHECK(count(wide[0].text.body, "store_wide(") == 1);
   REQUIRE(wide[0].wide.size() == 4);
   for (const WideAccess& access : wide[0].wide) CHECK(access.bytes == 16);
   CHECK(narrow[0].wide.empty());
-  CHECK_FALSE(contains(narrow[0].body, "_wide("));
+  CHECK_FALSE(contains(narrow[0].text.body, "_wide("));
   CHECK(wide[0].blocks == (33000 / 4 + 127) / 128);
   CHECK(narrow[0].blocks == (33000 + 127) / 128);
   const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)), odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
   CHECK(contains(halves[0].name(), "x8"));
-  CHECK(contains(odd[0].body, "for (Index j = i;"));  // the last 3 of 21003, alone
+  CHECK(contains(odd[0].text.body, "for (Index j = i;"));  // the last 3 of 21003, alone
   CHECK(few[0].wide.empty());
 }
 
@@ -205,7 +206,7 @@ TEST_CASE("kernels of other sizes share their source") {
 
 TEST_CASE("indices have 64 bits only where elements are that many") {
   const Stage small = stages_of(scaled_sum({1000}))[0], large = stages_of(scaled_sum({70'000, 70'000}))[0];
-  CHECK(small.header != large.header);
+  CHECK(small.text.header != large.text.header);
   CHECK(std::any_of(small.arguments.begin(), small.arguments.end(), [](const Argument& a) { return a.kind == Argument::Kind::integer && a.bytes == 4; }));
   CHECK(std::any_of(large.arguments.begin(), large.arguments.end(), [](const Argument& a) { return a.kind == Argument::Kind::integer && a.bytes == 8; }));
 }
@@ -214,20 +215,20 @@ TEST_CASE("operands that lie across the others go through shared memory") {
   const std::vector<Stage> stages = stages_of(transposed({100, 70}));
   REQUIRE(stages.size() == 1);
   CHECK(contains(stages[0].name(), "tiles"));
-  CHECK(count(stages[0].body, "__shared__") == 1);
+  CHECK(count(stages[0].text.body, "__shared__") == 1);
   CHECK(stages[0].blocks == 2 * 2);
-  CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].body, "__shared__"));  // too thin
+  CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].text.body, "__shared__"));  // too thin
 }
 
 TEST_CASE("rows are reduced by a warp each if they are many, and kept in registers if they fit") {
   CHECK(stages_of(softmax({64, 1000}))[0].blocks == 64);
   const std::vector<Stage> kept = stages_of(softmax({6400, 1000}));
   REQUIRE(kept.size() == 1);
-  CHECK(count(kept[0].body, "s_exp(") == 1);  // computed once, kept for the division
+  CHECK(count(kept[0].text.body, "s_exp(") == 1);  // computed once, kept for the division
   CHECK(kept[0].blocks == 6400 / 4);
   const std::vector<Stage> again = stages_of(softmax({64, 50000}));
   REQUIRE(again.size() == 1);
-  CHECK(count(again[0].body, "s_exp(") == 4);  // in both passes, for whole turns and the last
+  CHECK(count(again[0].text.body, "s_exp(") == 4);  // in both passes, for whole turns and the last
 }
 
 TEST_CASE("reductions take the form that suits how their operands lie") {
@@ -258,7 +259,7 @@ TEST_CASE("what is between stages is in scratch memory, and results of rows' res
   };
   CHECK(scratch_of(program.stages.front()) > 0);
   CHECK(scratch_of(program.stages.back()) > 0);
-  CHECK(contains(program.stages.back().body, "s_add") + contains(program.stages.back().body, "Sum") > 0);
+  CHECK(contains(program.stages.back().text.body, "s_add") + contains(program.stages.back().text.body, "Sum") > 0);
 }
 
 TEST_CASE("what can fail is given the cell for errors") {

@@ -38,8 +38,9 @@ KernelProgram program_of(Graph graph) {
     INFO(stage.source());
     CHECK(count(stage.source(), "extern \"C\" __global__") == 1);
     CHECK(count(stage.source(), stage.name() + "(") == 1);
-    CHECK(stage.parameters.size() == stage.arguments.size());
-    for (const std::string& parameter : stage.parameters) CHECK(count(stage.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
+    const std::vector<std::string> parameters = parameters_of(stage.text);
+    CHECK(parameters.size() == stage.arguments.size());
+    for (const std::string& parameter : parameters) CHECK(count(stage.text.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
     CHECK((stage.blocks > 0 && stage.blocks <= INT32_MAX));
     CHECK(stage.threads_x * stage.threads_y <= 1024);
     for (const Argument& argument : stage.arguments) {
@@ -191,8 +192,8 @@ TEST_CASE("nonzero, windows' adjoint and products of integers") {
 TEST_CASE("indices of ops have 64 bits only where elements are that many") {
   const Stage small = program_of(scan(Op::cumsum, plain({2000, 3000}, DType::f32), 1)).stages[0];
   const Stage large = program_of(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1)).stages[0];
-  CHECK(small.header.find("typedef int Index") != std::string::npos);
-  CHECK(large.header.find("typedef long long Index") != std::string::npos);
+  CHECK(small.text.header.find("typedef int Index") != std::string::npos);
+  CHECK(large.text.header.find("typedef long long Index") != std::string::npos);
   CHECK(small.source() != large.source());
   Corpus corpus;
   corpus.add(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1));

@@ -224,6 +224,10 @@ class CudaExecutable : public graph::Executable {
   /// Tells the calls of each step what they come after: within a launch, the one before. Launches of nothing have no calls,
   /// so what comes after one comes after what that does.
   void link_calls() {
+    if (plan_.launches.size() == 1 && units_.size() == 1 && units_[0].calls == 1) {
+      steps_[0].sequence->calls()[0].reports = uses_[0].reports;
+      return;
+    }
     const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
     std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // of the step's launches: the calls to come after
     for (const Step& step : steps_) {
@@ -271,10 +275,7 @@ class CudaExecutable : public graph::Executable {
   /// Their texts go: nobody needs them any more.
   std::vector<CUfunction> functions_of(const std::vector<Stage*>& stages) {
     std::vector<CUfunction> functions = gpu_.kernels.get_many(stages);
-    for (Stage* stage : stages) {
-      stage->text = {};
-      stage->header = stage->body = {};
-    }
+    for (Stage* stage : stages) stage->text = {};
     return functions;
   }
 

@@ -57,10 +57,6 @@ class KernelCache {
     const KernelSource* kernel;
   };
   using Unit = std::vector<Wanted>;  // one program
-  // Comparing texts costs less than a digest of one.
-  struct TextHash {
-    size_t operator()(const KernelText& text) const { return std::hash<std::string>()(text.after); }
-  };
 
   void prepare_keys();
   bool open_nvrtc();
@@ -81,7 +77,7 @@ class KernelCache {
   std::optional<Digester> base_;    // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
   std::unordered_map<Digest, CUfunction, DigestHash> functions_;
-  std::unordered_map<KernelText, CUfunction, TextHash> stages_;  // those asked for as stages, found without a digest
+  std::unordered_map<KernelText, CUfunction, KernelTextHash> stages_;  // those asked for as stages: to compare texts costs less than a digest
   KernelCacheStats stats_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
+#include <span>
 #include <unordered_map>
 
 #include "backend/cuda/codegen/op.h"
@@ -13,13 +13,21 @@ using graph::Plan;
 
 namespace {
 
+/// The texts of a stage with and without wide accesses.
+struct Texts {
+  const KernelText *wide, *narrow;
+  bool operator==(const Texts& other) const { return *wide == *other.wide && *narrow == *other.narrow; }
+};
+struct TextsHash {
+  size_t operator()(const Texts& texts) const { return KernelTextHash()(*texts.wide); }
+};
+
 /// Which stages share a table: those whose sources are equal with and without wide accesses.
 std::vector<size_t> find_groups(const std::vector<Stage>& wide, const std::vector<Stage>& narrow) {
-  std::unordered_map<std::string, size_t> numbers;
+  std::unordered_map<Texts, size_t, TextsHash> numbers;
   std::vector<size_t> group;
   for (size_t i = 0; i < wide.size(); ++i) {
-    const KernelText &a = wide[i].text, &b = narrow[i].text;
-    group.push_back(numbers.try_emplace(a.before + a.after + b.before + b.after, numbers.size()).first->second);
+    group.push_back(numbers.try_emplace({&wide[i].text, &narrow[i].text}, numbers.size()).first->second);
   }
   return group;
 }
@@ -43,22 +51,18 @@ bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
 }
 
 LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bool wide) {
-  LaunchStages out;
-  const auto add = [&](KernelProgram program) {
-    out.scratch_bytes = std::max(out.scratch_bytes, program.scratch_bytes);
-    out.arrivals = std::max(out.arrivals, program.arrivals);
-    std::move(program.stages.begin(), program.stages.end(), std::back_inserter(out.stages));
-  };
-  if (plan.kernels[launch[0]].kind == graph::Template::op) {
-    add(generate_op(plan.kernels[launch[0]], plan));
-    return out;
-  }
-  for (uint32_t k : launch) add(generate(plan.kernels[k], plan, wide));  // several: pointwise ones, which need no memory
+  const graph::Kernel& first = plan.kernels[launch[0]];
+  KernelProgram program = first.kind == graph::Template::op ? generate_op(first, plan) : generate(first, plan, wide);
+  LaunchStages out{std::move(program.stages), program.scratch_bytes, program.arrivals};
   if (launch.size() == 1) return out;
-  std::vector<Stage> others;
-  for (uint32_t k : launch) {
-    KernelProgram program = generate(plan.kernels[k], plan, !wide);
-    std::move(program.stages.begin(), program.stages.end(), std::back_inserter(others));
+  // Pointwise ones, which need no memory.
+  const auto add = [&](std::vector<Stage>& stages, KernelProgram more) {
+    std::move(more.stages.begin(), more.stages.end(), std::back_inserter(stages));
+  };
+  std::vector<Stage> others = generate(first, plan, !wide).stages;
+  for (uint32_t k : std::span(launch).subspan(1)) {
+    add(out.stages, generate(plan.kernels[k], plan, wide));
+    add(others, generate(plan.kernels[k], plan, !wide));
   }
   out.stages = tabled(out.stages, wide ? find_groups(out.stages, others) : find_groups(others, out.stages));
   return out;

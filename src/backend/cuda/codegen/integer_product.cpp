@@ -31,7 +31,7 @@ KernelProgram generate_integer_product(const OpKernel& op) {
   write_place(writer, "a_at", loops_of(op.layout(0), 0, rank - 2), op.layout(0).offset);
   write_place(writer, "b_at", loops_of(op.layout(1), 0, rank - 2), op.layout(1).offset);
   writer.line("const unsigned rest = block_x / {0}, batch = rest / {1};", writer.size(across), writer.size(down));
-  const char* type = type_of(op.node.dtype);
+  const std::string_view type = type_of(op.node.dtype);
   writer.line("const ProductOperand<{}> a = {}, b = {};", type, operand(writer, op, 0, "a_at"), operand(writer, op, 1, "b_at"));
   writer.line("multiply_tiles<{}>(a, b, {} + (long long)batch * {} * {}, {}, {}, {}, rest % {}, block_x % {});", type, writer.buffer(op.out()),
               writer.size(m), writer.size(n), writer.size(m), writer.size(n), writer.size(k), writer.size(down), writer.size(across));

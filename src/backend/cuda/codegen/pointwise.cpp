@@ -27,7 +27,7 @@ class PointwiseWriter {
   KernelProgram write() {
     KernelProgram program;
     if (count_ == 0) return program;
-    const std::string n = writer_.size(count_);
+    const std::string& n = writer_.size(count_);
     writer_.put("const Index i = ((Index)block_x * ", kThreads, " + threadIdx.x) * ", width_, ";");
     writer_.put("if (i >= ", n, ") return;");
     if (width_ > 1 && count_ % width_ != 0) {

@@ -400,7 +400,7 @@ class ReduceWriter {
 
   /// The results f_<name> of a thread's columns: in lane 0, and in shared memory.
   void emit_column_fold(StageWriter& writer, const Reduction& reduction, const std::string& name) {
-    const char* type = type_of(reduction.partial_dtype());
+    const std::string_view type = type_of(reduction.partial_dtype());
     const std::string own = of_column(name);
     writer.line("const auto lanes_{} = reinterpret_cast<{} (*)[{}]>(shared);", name, type, form_.columns() + 1);
     writer.line("{} f_{}[{}];", type, name, form_.width);

@@ -57,7 +57,7 @@ std::string Reduction::fold(const std::string& name, LaneForm form, const std::s
   return fmt::format("fold_best<{}, {}>({}, {})", greatest_, form.threads, name, at);
 }
 
-std::string Reduction::shared_type() const { return finds_place_ ? fmt::format("Best<{}>", type_) : type_; }
+std::string Reduction::shared_type() const { return finds_place_ ? fmt::format("Best<{}>", type_) : std::string(type_); }
 int Reduction::shared_count(LaneForm form) const {
   return finds_place_ ? form.threads / kWarp : form.threads * form.width;
 }

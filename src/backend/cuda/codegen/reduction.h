@@ -59,7 +59,7 @@ class Reduction {
 
  private:
   const char* function_;      // "Sum", …
-  const char* type_;          // of accumulators
+  std::string_view type_;     // of accumulators
   bool greatest_ = false;
   bool finds_place_ = false;
   bool holds_block_ = false;

@@ -86,7 +86,7 @@ class ScanWriter {
   Stage long_stage(Mode mode, int64_t chunk, int64_t chunks, uint64_t scratch) const {
     StageWriter writer = op_.writer(scan_templates());
     write_places(writer);
-    const char* type = type_of(accumulator());
+    const std::string_view type = type_of(accumulator());
     const std::string none = fmt::format("(const {}*)nullptr", type), between = chunks > 1 ? writer.scratch(scratch, type) : none;
     const std::string target = mode == kTotal ? between : writer.buffer(op_.out());
     writer.line("{}<{}, {}, {}, {}>({}, {}, {}, {}, {}, {});", across_ ? "scan_columns" : "scan_long_rows", reduction(), type,
@@ -111,7 +111,7 @@ class ScanWriter {
 
   Stage totals_stage(Mode mode, int64_t length, int64_t chunks, uint64_t at, uint64_t above) const {
     StageWriter writer = op_.writer(scan_templates(), rows_ * length);
-    const char* type = type_of(accumulator());
+    const std::string_view type = type_of(accumulator());
     const std::string totals = writer.scratch(at, type), n = writer.size(length);
     const std::string none = fmt::format("(const {}*)nullptr", type), between = chunks > 1 ? writer.scratch(above, type) : none;
     writer.line("const auto row_at = [&](Index row) -> long long {{ return (long long)row * {}; }};", n);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/plan.h"
@@ -40,17 +42,22 @@ struct WideAccess {
   const Symbol* offset = nullptr;    // in elements; null for a multiple
 };
 
-/// A source before and after the name of its function, without the prelude.
+/// What a source is made of besides its function's name and the prelude: the source is a function of this and the name.
 struct KernelText {
-  std::string before, after;
+  std::string header;                // what stands before the kernel: types and functions
+  std::string bounds;                // of launches: threads a block, and perhaps blocks a multiprocessor
+  std::string parameters;            // "const float* b0, const Index n1"
+  std::string body;                  // begins with kPlaceOfBlock, but for a table's
   bool operator==(const KernelText&) const = default;
 };
+struct KernelTextHash {
+  size_t operator()(const KernelText& text) const { return std::hash<std::string>()(text.body); }  // nearly all kernels differ there
+};
+inline constexpr std::string_view kPlaceOfBlock = "  const unsigned block_x = blockIdx.x;\n";
 
 struct Stage {
   std::string readable;              // what its name begins with
   KernelText text;
-  std::string header, body;          // what the text is made of, and the types and names of its parameters
-  std::vector<std::string> parameters;
   std::vector<Argument> arguments;
   // The first so many arguments are a table, a word each: one parameter, or no parameter but in the device's memory.
   size_t table_words = 0;
@@ -61,8 +68,11 @@ struct Stage {
 
   /// Of the function: readable, and unique by what it does. It takes longer to make than it does to find a kernel without it.
   std::string name() const;
-  std::string source() const { return text.before + name() + text.after; }
+  std::string source() const;
 };
+
+/// Each parameter of a kernel: "const float* b0".
+std::vector<std::string> parameters_of(const KernelText& text);
 
 struct KernelProgram {
   std::vector<Stage> stages;         // in order; each needs the one before it

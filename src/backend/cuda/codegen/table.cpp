@@ -34,10 +34,11 @@ bool is_common(const Stages& stages, size_t i) {
 }
 
 /// The source of a table of `pattern`'s kernel with so many entries; in memory, of any number.
-KernelText text_of_table(const Stage& pattern, const std::vector<bool>& common, size_t count, bool in_memory) {
+KernelText text_of_table(const KernelText& pattern, const std::vector<bool>& common, size_t count, bool in_memory) {
+  const std::vector<std::string> parameters = parameters_of(pattern);
   std::string fields, locals, numbers;
   for (size_t i = 0; i < common.size(); ++i) {
-    const std::string& parameter = pattern.parameters[i];
+    const std::string& parameter = parameters[i];
     if (common[i]) {
       numbers += ", " + parameter;
       continue;
@@ -46,25 +47,24 @@ KernelText text_of_table(const Stage& pattern, const std::vector<bool>& common, 
     locals += fmt::format("  {} = entry.{};\n", parameter, name_in(parameter));
   }
   KernelText text;
-  text.before = fmt::format("{}struct Entry {{\n{}}};\n", pattern.header, fields);
-  if (!in_memory) text.before += fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
-  text.before += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) ", pattern.threads_x * pattern.threads_y);
-  text.after = in_memory ? fmt::format("(const Entry* __restrict__ entries, const long long* __restrict__ first, const long long count{}) {{\n"
-                                       "  int low = 0, high = (int)count;\n", numbers)
-                         : fmt::format("(const __grid_constant__ Table table{}) {{\n"
-                                       "  const Entry* const entries = table.entries;\n"
-                                       "  const long long* const first = table.first;\n"
-                                       "  int low = 0, high = {};\n", numbers, count);
-  text.after += fmt::format(R"(  while (high - low > 1) {{
+  text.header = fmt::format("{}struct Entry {{\n{}}};\n", pattern.header, fields);
+  if (!in_memory) text.header += fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
+  text.bounds = pattern.bounds;
+  text.parameters = (in_memory ? "const Entry* __restrict__ entries, const long long* __restrict__ first, const long long count"
+                               : "const __grid_constant__ Table table") + numbers;
+  text.body = in_memory ? "  int low = 0, high = (int)count;\n"
+                        : fmt::format("  const Entry* const entries = table.entries;\n"
+                                      "  const long long* const first = table.first;\n"
+                                      "  int low = 0, high = {};\n", count);
+  text.body += fmt::format(R"(  while (high - low > 1) {{
     const int middle = (low + high) / 2;
     if (first[middle] <= blockIdx.x) low = middle;
     else high = middle;
   }}
   const Entry& entry = entries[low];
   const unsigned block_x = blockIdx.x - (unsigned)first[low];
-{}{}}}
-)",
-                            locals, pattern.body);
+{}{})",
+                           locals, std::string_view(pattern.body).substr(kPlaceOfBlock.size()));
   return text;
 }
 
@@ -112,7 +112,7 @@ Stage make_table(const Stages& stages) {
   for (size_t i = 0; i < common.size(); ++i) {
     if (common[i]) table.arguments.push_back(pattern.arguments[i]);
   }
-  table.text = text_of_table(pattern, common, stages.size(), table.table_in_memory);
+  table.text = text_of_table(pattern.text, common, stages.size(), table.table_in_memory);
   table.readable = fmt::format("{}_table{}", pattern.readable, table.table_in_memory ? "" : std::to_string(stages.size()));
   return table;
 }

@@ -46,7 +46,7 @@ uint64_t hash_of(std::string_view text, uint64_t h = 0xcbf29ce484222325ull) {
 
 }  // namespace
 
-const char* type_of(DType dtype) {
+std::string_view type_of(DType dtype) {
   switch (dtype) {
     case DType::boolean: return "bool";
     case DType::u8: return "unsigned char";
@@ -128,12 +128,11 @@ StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan)
     : StageWriter(kernel, plan, uses_small_indices(kernel), "") {}
 
 StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
-    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions) {
-  // As many as small kernels have: making room step by step would be most of the work on them.
-  body_.reserve(900);
-  parameters_.reserve(8);
-  arguments_.reserve(8);
-  named_.reserve(8);
+    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions), body_(900), parameters_(200) {
+  arguments_.reserve(8);  // as many as small kernels have, for which room is made above, too
+  body_.add(kPlaceOfBlock);
+  // The device goes on after a failure, until the host hears of it.
+  if (graph::needs_success(plan, kernel)) put("if (has_failed(", error_cell(), ")) return;");
 }
 
 // ---- Parameters ----------------------------------------------------------------------------------------
@@ -146,74 +145,79 @@ std::string& StageWriter::named(Meaning meaning, int64_t value, int type, std::s
   return named_.emplace_back(Named{meaning, value, type, role, {}}).name;
 }
 
-std::string StageWriter::parameter(std::string_view type, std::string name, const Argument& argument) {
-  parameters_.push_back(text_of(type, " ", name));
+template <class... Type>
+const std::string& StageWriter::parameter(std::string& name, std::string_view letters, size_t number, const Argument& argument,
+                                          const Type&... type) {
+  char made[40];  // a short word and a number
+  name.assign(made, write(write(made, letters), number));
+  if (!parameters_.empty()) parameters_.add(", ");
+  parameters_.add(type..., " ", name);
   arguments_.push_back(argument);
   return name;
 }
 
-std::string StageWriter::size(int64_t value) {
-  if (value == 0 || value == 1) return std::to_string(value);
+const std::string& StageWriter::size(int64_t value) {
+  static const std::string written_out[] = {"0", "1"};
+  if (value == 0 || value == 1) return written_out[value];
   std::string& name = named(Meaning::size, value);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = value;
   argument.bytes = is_small_ ? 4 : 8;
-  return name = parameter("const Index", text_of("n", named_.size()), argument);
+  return parameter(name, "n", named_.size(), argument, "const Index");
 }
 
-std::string StageWriter::number(const char* role, int64_t value) {
+const std::string& StageWriter::number(const char* role, int64_t value) {
   std::string& name = named(Meaning::number, 0, 0, role);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = value;
   argument.bytes = is_small_ ? 4 : 8;
-  return name = parameter("const Index", text_of(role, named_.size()), argument);
+  return parameter(name, role, named_.size(), argument, "const Index");
 }
 
-std::string StageWriter::offset(Dim offset) {
-  if (!offset.symbol() && offset.hint() == 0) return "0";
+const std::string& StageWriter::offset(Dim offset) {
+  if (!offset.symbol() && offset.hint() == 0) return size(0);
   std::string& name = offset.symbol() ? named(Meaning::offset_symbol, offset.symbol()->id) : named(Meaning::offset, offset.hint());
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = offset.hint();
   argument.symbol = offset.symbol();
-  return name = parameter("const long long", text_of("o", named_.size()), argument);
+  return parameter(name, "o", named_.size(), argument, "const long long");
 }
 
-std::string StageWriter::buffer(uint32_t kernel_buffer) {
+const std::string& StageWriter::buffer(uint32_t kernel_buffer) {
   std::string& name = named(Meaning::buffer, kernel_buffer);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::buffer;
   argument.buffer = kernel_.buffers[kernel_buffer];
   const bool is_written = kernel_buffer >= kernel_.buffers.size() - kernel_.written;
-  const char* type = type_of(plan_.buffers[argument.buffer].dtype);
-  return name = parameter(text_of(is_written ? "" : "const ", type, "*"), text_of("b", kernel_buffer), argument);
+  return parameter(name, "b", kernel_buffer, argument, is_written ? std::string_view() : "const ", type_of(plan_.buffers[argument.buffer].dtype), "*");
 }
 
-std::string StageWriter::scratch(uint64_t at, const char* type) {
+const std::string& StageWriter::scratch(uint64_t at, std::string_view type) {
   std::string& name = named(Meaning::scratch, static_cast<int64_t>(at));
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::scratch;
   argument.scratch = at;
-  return name = parameter(text_of(type, "*"), text_of("t", named_.size()), argument);
+  return parameter(name, "t", named_.size(), argument, type, "*");
 }
 
-std::string StageWriter::arrivals(uint64_t at) {
+const std::string& StageWriter::arrivals(uint64_t at) {
   std::string& name = named(Meaning::arrivals, static_cast<int64_t>(at));
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::arrivals;
   argument.scratch = at;
-  return name = parameter("unsigned*", text_of("arrivals", named_.size()), argument);
+  return parameter(name, "arrivals", named_.size(), argument, "unsigned*");
 }
 
-std::string StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
+const std::string& StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
   const int type = static_cast<int>(dtype);
   std::string& name = symbol ? named(Meaning::scalar_symbol, symbol->id, type)
                              : named(Meaning::scalar, static_cast<int64_t>(value.bits()), type + 256 * static_cast<int>(value.type));
@@ -223,38 +227,41 @@ std::string StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype)
   argument.scalar = value;
   argument.symbol = symbol;
   argument.dtype = dtype;
-  return name = parameter(text_of("const ", type_of(dtype)), text_of("x", named_.size()), argument);
+  return parameter(name, "x", named_.size(), argument, "const ", type_of(dtype));
 }
 
-std::string StageWriter::error_cell() {
+const std::string& StageWriter::error_cell() {
   std::string& name = named(Meaning::error);
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::error;
-  return name = parameter("ErrorCell*", "error", argument);
+  return parameter(name, "error", named_.size(), argument, "ErrorCell*");
 }
 
 // ---- Places --------------------------------------------------------------------------------------------
 
 std::string StageWriter::place(const graph::IndexMap& map, const Position& at) {
   std::string sum;
-  const auto add = [&](std::string_view term) { append(sum, sum.empty() ? "" : " + "), append(sum, term); };
+  const auto add = [&](const std::string& term) {
+    if (sum.empty()) sum = term;
+    else sum += " + ", sum += term;
+  };
   for (int i = 0; i < map.strides.rank(); ++i) {
     const int64_t stride = map.strides[i].hint();
     const std::string& index = at.index[static_cast<size_t>(i)];
     if (stride == 0 || index == "0") continue;
     if (stride == 1) add(index);
-    else add(text_of(stride < 0 ? "-" : "", size(std::abs(stride)), " * ", index));
+    else add(text_of(std::string_view(stride < 0 ? "-" : ""), size(std::abs(stride)), " * ", index));
   }
-  const std::string from = offset(map.offset);
-  if (from != "0") add(from);
+  if (const std::string& from = offset(map.offset); from != "0") add(from);
   return sum.empty() ? "0" : sum;
 }
 
 std::vector<std::string> StageWriter::coordinates(const std::string& linear, const std::vector<int64_t>& extents,
                                                   const char* prefix) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < extents.size(); ++i) names.push_back(text_of(prefix, i));
+  names.reserve(extents.size());
+  for (size_t i = 0; i < extents.size(); ++i) names.push_back(text_of(std::string_view(prefix), i));
   if (extents.empty()) return names;
   std::string left = linear;
   for (size_t i = extents.size(); i-- > 1;) {
@@ -268,11 +275,6 @@ std::vector<std::string> StageWriter::coordinates(const std::string& linear, con
 }
 
 // ---- Statements ----------------------------------------------------------------------------------------
-
-std::string StageWriter::reg(Reg r) const {
-  if (r < array_index_.size() && !array_index_[r].empty()) return text_of("r", r, "[", array_index_[r], "]");
-  return text_of("r", r);
-}
 
 bool StageWriter::is_called(const Instr& instr) {
   const auto is_same = [&](const Instr& other) {
@@ -290,25 +292,27 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
   switch (i.kind) {
     case Instr::Kind::load: {
       const std::string where = place(i.map, at);
-      put(type, gap, reg(r), " = ", buffer(i.buffer), "[", where, "];");
+      put(type, gap, piece(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }
-    case Instr::Kind::scalar: put(type, gap, reg(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
+    case Instr::Kind::scalar: put(type, gap, piece(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
-      const int arity = op_def(i.op).arity;
-      std::string args = reg(i.a);
-      if (arity > 1) append(args, ", "), append(args, reg(i.b));
-      if (arity > 2) append(args, ", "), append(args, reg(i.c));
-      if (may_fail(op_def(i.op), i.operand_dtype)) {
+      const OpDef& op = op_def(i.op);
+      if (may_fail(op, i.operand_dtype)) {
         line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
       }
-      if (i.contraction != Instr::Contraction::none) put(type, gap, reg(r), " = ", contracted(i), ";");
-      else if (i.op == Op::cast) put(type, gap, reg(r), " = s_cast<", type_of(i.dtype), ">(", args, ");");
-      else put(type, gap, reg(r), " = ", is_called(i) ? "called_" : "s_", op_def(i.op).name, "(", args, ");");
+      if (i.contraction != Instr::Contraction::none) put(type, gap, piece(r), " = ", contracted(i), ";");
+      else if (i.op == Op::cast) put(type, gap, piece(r), " = s_cast<", type_of(i.dtype), ">(", piece(i.a), ");");
+      else {
+        const std::string_view prefix = is_called(i) ? "called_" : "s_";
+        if (op.arity == 1) put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ");");
+        else if (op.arity == 2) put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ");");
+        else put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ", ", piece(i.c), ");");
+      }
       break;
     }
     case Instr::Kind::gather: emit_gather(r, at, text_of(type, gap, reg(r))); break;
-    case Instr::Kind::generate: put(type, gap, reg(r), " = ", generated(i, at), ";"); break;
+    case Instr::Kind::generate: put(type, gap, piece(r), " = ", generated(i, at), ";"); break;
     default: break;
   }
 }
@@ -349,29 +353,26 @@ void StageWriter::emit_store(const Instr& store, const Position& at, const std::
 // ---- The stage -----------------------------------------------------------------------------------------
 
 std::string StageWriter::header() const {
-  std::string ops;
-  for (graph::NodeId id : kernel_.nodes) append(ops, ops.empty() ? "" : ", "), append(ops, plan_.graph[id].def().name);
-  std::string called;
+  Text text(200 + functions_.size());
+  text.add("//");
+  for (graph::NodeId id : kernel_.nodes) text.add(std::string_view(id == kernel_.nodes.front() ? " " : ", "), plan_.graph[id].def().name);
+  text.add("\ntypedef ", std::string_view(is_small_ ? "int" : "long long"), " Index;\n");
   for (const auto& [name, type] : called_) {
-    called += fmt::format("__device__ __noinline__ {1} called_{0}({1} x) {{ return s_{0}(x); }}\n", name, type);
+    text.add("__device__ __noinline__ ", type, " called_", name, "(", type, " x) { return s_", name, "(x); }\n");
   }
-  return text_of("// ", ops, is_small_ ? "\ntypedef int Index;\n" : "\ntypedef long long Index;\n", called);
+  text.add(functions_);
+  return text.take();
 }
 
-Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads_x, int threads_y) {
+Stage StageWriter::finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y) {
   if (blocks > INT32_MAX) fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes", count_of(kernel_.kept));
   Stage stage;
-  // The device goes on after a failure, until the host hears of it.
-  if (graph::needs_success(plan_, kernel_)) body_ = text_of("  if (has_failed(", error_cell(), ")) return;\n") + body_;
-  std::string parameters;
-  for (const std::string& parameter : parameters_) append(parameters, parameters.empty() ? "" : ", "), append(parameters, parameter);
-  stage.readable = text_of("k_", kernel_.name.empty() ? "copy" : kernel_.name, suffix.empty() ? "" : "_", suffix);
-  stage.header = header();
-  const std::string residents = residents_ > 0 ? text_of(", ", residents_) : "";
-  stage.text.before = text_of(stage.header, functions_, "extern \"C\" __global__ void __launch_bounds__(", threads_x * threads_y, residents, ") ");
-  stage.text.after = text_of("(", parameters, ") {\n  const unsigned block_x = blockIdx.x;\n", body_, "}\n");
-  stage.body = std::move(body_);
-  stage.parameters = std::move(parameters_);
+  const std::string_view name = kernel_.name.empty() ? "copy" : std::string_view(kernel_.name);
+  stage.readable = text_of("k_", name, std::string_view(suffix.empty() ? "" : "_"), suffix);
+  stage.text.header = header();
+  stage.text.bounds = residents_ > 0 ? text_of(threads_x * threads_y, ", ", residents_) : text_of(threads_x * threads_y);
+  stage.text.parameters = parameters_.take();
+  stage.text.body = body_.take();
   stage.arguments = std::move(arguments_);
   stage.blocks = blocks;
   stage.threads_x = threads_x;
@@ -379,8 +380,33 @@ Stage StageWriter::finish(const std::string& suffix, int64_t blocks, int threads
   return stage;
 }
 
+namespace {
+
+constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launch_bounds__(", kAfterBounds = ") ", kBeforeBody = ") {\n", kAfterBody = "}\n";
+
+}  // namespace
+
 std::string Stage::name() const {
-  return fmt::format("{}__{:04x}", readable, hash_of(text.before, hash_of(text.after)) & 0xffffffff);
+  uint64_t hash = hash_of("(");
+  for (const std::string_view part : {std::string_view(text.parameters), kBeforeBody, std::string_view(text.body), kAfterBody,
+                                      std::string_view(text.header), kBeforeBounds, std::string_view(text.bounds), kAfterBounds}) {
+    hash = hash_of(part, hash);
+  }
+  return fmt::format("{}__{:04x}", readable, hash & 0xffffffff);
+}
+
+std::string Stage::source() const {
+  return text_of(text.header, kBeforeBounds, text.bounds, kAfterBounds, name(), "(", text.parameters, kBeforeBody, text.body, kAfterBody);
+}
+
+std::vector<std::string> parameters_of(const KernelText& text) {
+  constexpr std::string_view kBetween = ", ";
+  std::vector<std::string> parameters;
+  for (size_t begin = 0, end; begin < text.parameters.size(); begin = end + kBetween.size()) {
+    end = std::min(text.parameters.find(kBetween, begin), text.parameters.size());
+    parameters.push_back(text.parameters.substr(begin, end - begin));
+  }
+  return parameters;
 }
 
 KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) {

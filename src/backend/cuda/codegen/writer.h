@@ -1,8 +1,9 @@
 // Writes one stage: its parameters, coordinates, and the statements of the kernel IR's instructions.
 #pragma once
 
-#include <concepts>
+#include <deque>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,32 +12,12 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/text.h"
 
 namespace tsl::cuda {
 
 /// An element's type in CUDA, as the prelude names it.
-const char* type_of(DType dtype);
-
-/// Texts and numbers one after another: what most of a kernel is made of, and much cheaper than formatting.
-inline void append(std::string& text, std::string_view piece) { text += piece; }
-template <size_t kSize>
-void append(std::string& text, const char (&literal)[kSize]) { text.append(literal, kSize - 1); }
-inline void append(std::string& text, std::integral auto number) {
-  if (0 <= number && number <= 9) return text.push_back(static_cast<char>('0' + number));  // most
-  const fmt::format_int digits(number);
-  text.append(digits.data(), digits.size());
-}
-inline size_t length_of(std::string_view piece) { return piece.size(); }
-template <size_t kSize>
-size_t length_of(const char (&)[kSize]) { return kSize - 1; }
-inline size_t length_of(std::integral auto) { return 3; }  // or a little more
-template <class... Pieces>
-std::string text_of(const Pieces&... pieces) {
-  std::string text;
-  text.reserve((length_of(pieces) + ...));
-  (append(text, pieces), ...);
-  return text;
-}
+std::string_view type_of(DType dtype);
 
 /// The position a statement is written for: an expression for the index of each loop (kept, then reduced), and for the
 /// element's place in row-major order over all loops, which errors are sorted by.
@@ -54,16 +35,16 @@ class StageWriter {
   const graph::Kernel& kernel() const { return kernel_; }
   const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
 
-  // Parameters; each gives the expression that names it. Equal sizes share one.
-  std::string size(int64_t value);                           // 0 and 1 are written out
-  std::string number(const char* role, int64_t value);       // a parameter of its own, whatever its value
-  std::string offset(Dim offset);
-  std::string buffer(uint32_t kernel_buffer);                // index into Kernel::buffers
-  std::string scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
-  std::string scratch(uint64_t at, const char* type);
-  std::string arrivals(uint64_t at);                         // counters from this one on
-  std::string scalar(Scalar value, const Symbol* symbol, DType dtype);
-  std::string error_cell();
+  // Parameters; each gives the expression that names it, which stays where it is. Equal sizes share one.
+  const std::string& size(int64_t value);                    // 0 and 1 are written out
+  const std::string& number(const char* role, int64_t value);  // a parameter of its own, whatever its value
+  const std::string& offset(Dim offset);
+  const std::string& buffer(uint32_t kernel_buffer);         // index into Kernel::buffers
+  const std::string& scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
+  const std::string& scratch(uint64_t at, std::string_view type);
+  const std::string& arrivals(uint64_t at);                  // counters from this one on
+  const std::string& scalar(Scalar value, const Symbol* symbol, DType dtype);
+  const std::string& error_cell();
 
   /// Where an access lies: an expression in elements.
   std::string place(const graph::IndexMap& map, const Position& at);
@@ -71,19 +52,18 @@ class StageWriter {
   /// One line of the body, indented by the open blocks. open() begins a block, close() ends it.
   template <class... T>
   void line(fmt::format_string<T...> text, T&&... args) {
-    indent();
-    fmt::format_to(std::back_inserter(body_), text, std::forward<T>(args)...);
-    body_ += '\n';
+    fmt::memory_buffer made;
+    fmt::format_to(std::back_inserter(made), text, std::forward<T>(args)...);
+    put(std::string_view(made.data(), made.size()));
   }
   template <class... Pieces>
   void put(const Pieces&... pieces) {
-    indent();
-    (append(body_, pieces), ...);
-    body_ += '\n';
+    body_.indent(static_cast<size_t>(2 * depth_));
+    body_.add(pieces..., "\n");
   }
   template <class... T>
   void open(fmt::format_string<T...> text, T&&... args) { put(fmt::format(text, std::forward<T>(args)...), " {"); ++depth_; }
-  void close(const char* after = "") { --depth_; put("}", after); }
+  void close(std::string_view after = {}) { --depth_; put("}", after); }
   /// Ends the block of an `if` and begins the other one.
   void otherwise() { close(" else {"); ++depth_; }
 
@@ -91,7 +71,7 @@ class StageWriter {
   std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents, const char* prefix);
 
   /// The name of a register, with its index if it is an array.
-  std::string reg(graph::Reg r) const;
+  std::string reg(graph::Reg r) const { return text_of(piece(r)); }
   /// By which expression each register is indexed that is an array; "" for those that are none.
   void set_arrays(std::vector<std::string> index) { array_index_ = std::move(index); }
 
@@ -102,7 +82,7 @@ class StageWriter {
   void emit_store(const graph::Instr& store, const Position& at, const std::string& value);
 
   /// The stage, to be launched as so many blocks of threads_x * threads_y threads.
-  Stage finish(const std::string& suffix, int64_t blocks, int threads_x, int threads_y = 1);
+  Stage finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y = 1);
 
   /// So few registers a thread that `count` blocks share a multiprocessor.
   void set_residents(int count) { residents_ = count; }
@@ -122,8 +102,20 @@ class StageWriter {
   };
 
   std::string& named(Meaning meaning, int64_t value = 0, int type = 0, std::string_view role = {});
-  std::string parameter(std::string_view type, std::string name, const Argument& argument);
-  void indent() { body_.append(static_cast<size_t>(2 * depth_), ' '); }
+  /// Adds a parameter named so and gives its name.
+  template <class... Type>
+  const std::string& parameter(std::string& name, std::string_view letters, size_t number, const Argument& argument, const Type&... type);
+  /// What reg() names, as a piece of text.
+  struct Register {
+    graph::Reg number;
+    std::string_view index;  // "": no array
+    friend size_t room_for(const Register& r) { return 24 + r.index.size(); }
+    friend char* write(char* to, const Register& r) {
+      to = tsl::cuda::write(tsl::cuda::write(to, "r"), r.number);
+      return r.index.empty() ? to : tsl::cuda::write(tsl::cuda::write(tsl::cuda::write(to, "["), r.index), "]");
+    }
+  };
+  Register piece(graph::Reg r) const { return {r, r < array_index_.size() ? array_index_[r] : std::string_view()}; }
   bool is_called(const graph::Instr& instr);
   std::string contracted(const graph::Instr& i) const;
   void emit_gather(graph::Reg r, const Position& at, const std::string& target);
@@ -136,12 +128,12 @@ class StageWriter {
   std::string_view functions_;
   int depth_ = 1;
   int residents_ = 0;
-  std::string body_;
-  std::vector<std::string> parameters_;
+  Text body_;
+  Text parameters_;
   std::vector<Argument> arguments_;
-  std::vector<Named> named_;  // few enough to be looked through
+  std::deque<Named> named_;  // few enough to be looked through
   std::vector<std::string> array_index_;
-  std::set<std::pair<std::string, std::string>> called_;  // functions and their type
+  std::set<std::pair<std::string_view, std::string_view>> called_;  // functions and their type
 };
 
 /// Whether the instruction defines a register.
