@@ -28,7 +28,7 @@ bool same_constant(const Value& a, const Value& b) {
   if (a.is(Tag::range)) {
     return same_constant(a.as<Range>().begin, b.as<Range>().begin) && same_constant(a.as<Range>().end, b.as<Range>().end);
   }
-  if (a.is(Tag::native)) {
+  if (a.is(Tag::native) && !identical(a, b) && !a.as<Native>().has_state) {
     const std::vector<Value>& x = a.as<Native>().bound;
     const std::vector<Value>& y = b.as<Native>().bound;
     return a.as<Native>().builtin == b.as<Native>().builtin && std::equal(x.begin(), x.end(), y.begin(), y.end(), same_constant);
