@@ -334,6 +334,8 @@ void ActiveTrace::give_up(const std::string& reason) {
   if (!recording_) return;
   end_recording();
   region_.demote(engine_, reason);
+  path_.clear();  // nobody goes it any more
+  region_.forget_ways();
 }
 
 /// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.

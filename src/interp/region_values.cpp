@@ -184,6 +184,14 @@ bool can_abstract(const Value& value, int depth, size_t& parts) {
 
 }  // namespace
 
+bool is_only_here(const Value& constant) {
+  if (!constant.is(Tag::function) && !constant.is(Tag::native)) return false;
+  if (!constant.unique()) return false;
+  if (constant.is(Tag::function)) return !constant.as<Function>().captures.empty();
+  const Native& native = constant.as<Native>();
+  return native.has_state || std::any_of(native.bound.begin(), native.bound.end(), is_only_here);
+}
+
 bool can_abstract(const Value& value) {
   size_t parts = 0;
   return can_abstract(value, 0, parts);
