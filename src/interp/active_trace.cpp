@@ -181,11 +181,27 @@ void ActiveTrace::begin_segment() {
   first_guard_ = symbols_->guards().size();
 }
 
+namespace {
+
+/// Whether a trace of the way to `segment` has made the symbols that the segment refers to.
+[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const trace::Segment& segment) {
+  if (symbols.size() != segment.end_symbol) return false;
+  const auto id_of = [](const Symbol* symbol) { return symbol ? int64_t{symbol->id} : -1; };
+  for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) {
+    const Symbol& a = symbols.at(id);
+    const Symbol& b = segment.symbols->at(id);
+    if (a.kind != b.kind || a.op != b.op || id_of(a.a) != id_of(b.a) || id_of(a.b) != id_of(b.b)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   if (position_ < path_.size()) {  // computed already: only take note of where its values are
     trace::Segment& segment = *path_[position_++];
     [[maybe_unused]] const trace::Recorder::Cut cut = recorder_->cut(next_slot_);
-    assert(segment.first_output == next_slot_);
+    assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
     next_slot_ += static_cast<uint32_t>(cut.values.size());
     begin_segment();
     if (position_ == path_.size() && interpret_) leave();
@@ -318,6 +334,8 @@ void ActiveTrace::give_up(const std::string& reason) {
   if (!recording_) return;
   end_recording();
   region_.demote(engine_, reason);
+  path_.clear();  // nobody goes it any more
+  region_.forget_ways();
 }
 
 /// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.

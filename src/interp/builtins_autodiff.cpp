@@ -233,8 +233,9 @@ Value value_and_grad_builtin(Engine& engine, Args args) {
 // ---- vjp -----------------------------------------------------------------------------------------------
 
 /// What a pullback keeps, in the guise of a value, so that it can be bound to one. Bound to it in turn are
-/// the function and its arguments, which it is compared by.
+/// the function and its arguments; what the function saw besides, such as variables and random numbers, is in the tape.
 struct Recorded : Native {
+  Recorded() { has_state = true; }
   Tape tape;
   Inputs inputs;
   Value result;        // the function's, with nil for what has no gradient

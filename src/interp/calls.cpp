@@ -18,29 +18,38 @@ namespace {
 // Calls through builtins nest on the C++ stack. Threads usually have 8 MiB; half of that leaves room for what
 // runs at the innermost level, in any build.
 constexpr uintptr_t kNativeStackBudget = uintptr_t{4} << 20;
+// What regions, each begun in another whose trace has been left, may add to that. Programs must not be refused for it.
+constexpr uintptr_t kRegionStackBudget = uintptr_t{1} << 20;
 
 }  // namespace
 
-/// Lives while C++ code is being called from outside or from a builtin; refuses to nest too deeply.
+/// Lives while C++ code is being called from outside, from a builtin or for a region; refuses to nest too deeply, but counts only
+/// what is there without regions.
 class Interpreter::NativeDepth {
  public:
-  explicit NativeDepth(Interpreter& interpreter) : interpreter_(interpreter), is_outermost_(interpreter.native_stack_base_ == 0) {
+  enum class For : uint8_t { call, region };
+
+  explicit NativeDepth(Interpreter& interpreter, For what = For::call) : interpreter_(interpreter), saved_(interpreter.native_) {
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    if (is_outermost_) interpreter_.native_stack_base_ = here;
-    else if (interpreter_.native_stack_base_ - here > kNativeStackBudget && here < interpreter_.native_stack_base_) {
+    NativeStack now = saved_;
+    if (now.base == 0) now.base = here;
+    else if (what == For::region) now.of_regions += now.top - here;
+    else if (now.base - here > kNativeStackBudget + now.of_regions && here < now.base) {
       fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
     }
+    now.top = here;
+    interpreter.native_ = now;
   }
-  ~NativeDepth() {
-    if (is_outermost_) interpreter_.native_stack_base_ = 0;
-  }
+  ~NativeDepth() { interpreter_.native_ = saved_; }
   NativeDepth(const NativeDepth&) = delete;
   NativeDepth& operator=(const NativeDepth&) = delete;
 
  private:
   Interpreter& interpreter_;
-  bool is_outermost_;
+  const NativeStack saved_;
 };
+
+bool Interpreter::has_stack_for_region() const { return native_.of_regions < kRegionStackBudget; }
 
 /// Empties a callee's slot and its arguments, whatever happens, and marks them as in use until then.
 class Interpreter::SlotGuard {
@@ -97,7 +106,7 @@ Value Interpreter::call(const Value& callee, std::span<Value> args) {
 }
 
 Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool open) {
-  NativeDepth depth(*this);
+  NativeDepth depth(*this, NativeDepth::For::region);
   Value* slot = free_slot();
   values_.reserve(slot + 1 + args.size());
   SlotGuard guard(*this, slot, slot + 1 + args.size());
@@ -112,7 +121,7 @@ Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool
 }
 
 uint32_t Interpreter::run_body(Frame& frame, const Loop& loop) {
-  NativeDepth depth(*this);
+  NativeDepth depth(*this, NativeDepth::For::region);
   frame.pc = frame.proto->code.data() + loop.begin;
   run({frames_.size() - 1, &frame, loop.begin, loop.end});
   return frame.pc_index();

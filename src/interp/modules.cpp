@@ -85,7 +85,10 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
       return {fmt::format("<{}>", path), fmt::format("<stdlib>/{}.tsl", path), std::string(embedded->text)};
     }
     tried.push_back("the standard library");
-  } else {
+  }
+  // Which files there are is nothing that a trace could check again.
+  engine_.runtime().give_up("it looks for a module's file");
+  if (is_file) {
     const auto folder = folders_.find(importing_source);
     const fs::path base = folder == folders_.end() ? fs::path() : fs::path(folder->second);
     if (at(base / path, found)) return found;

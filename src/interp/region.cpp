@@ -31,17 +31,9 @@ const SegmentNotes& notes_of(const trace::Segment& segment) { return static_cast
 
 }  // namespace
 
-namespace {
-
-bool same_place(const Root& a, const Root& b) {
-  return a.kind == b.kind && (a.kind == Root::Kind::cell ? a.cell == b.cell : a.index == b.index);
-}
-
-}  // namespace
-
 const std::vector<Fact>* Region::seen_facts(const Root& root) const {
-  for (const Root& other : seen) {
-    if (same_place(other, root)) return &other.facts;
+  for (const Seen& input : seen) {
+    if (input.is_of(root)) return &input.facts;
   }
   return nullptr;
 }
@@ -57,21 +49,69 @@ void Region::note_annotations() {
       fact.layout.shape.push_back(kUnseenExtent);
     }
     if (fact.varying == 0) continue;
-    Root root;
-    root.index = static_cast<uint32_t>(i);
-    root.facts = {fact};
-    seen.push_back(std::move(root));
+    seen.push_back({Root::Kind::argument, static_cast<uint32_t>(i), nullptr, {fact}});
   }
 }
 
 void Region::note_facts(const Root& root) {
-  const auto at = std::find_if(seen.begin(), seen.end(), [&](const Root& other) { return same_place(other, root); });
-  Root& noted = at != seen.end() ? *at : seen.emplace_back(root);
+  const auto at = std::find_if(seen.begin(), seen.end(), [&](const Seen& input) { return input.is_of(root); });
+  Seen& noted = at != seen.end() ? *at : seen.emplace_back(Seen{root.kind, root.index, root.cell.get(), {}});
   noted.facts = root.facts;
-  // The symbols go with their trace.
+  // The symbols go with their trace, and other values are not to be kept for this.
   for (Fact& fact : noted.facts) {
+    fact.constant = Value();
     if (fact.kind == Fact::Kind::tensor) fact.layout = without_symbols(fact.layout);
   }
+}
+
+namespace {
+
+bool is_dead_way(const trace::Segment& way) {
+  const std::vector<Root>& roots = notes_of(way).roots;
+  return std::any_of(roots.begin(), roots.end(), [](const Root& root) {
+    return std::any_of(root.facts.begin(), root.facts.end(), [](const Fact& fact) { return is_only_here(fact.constant); });
+  });
+}
+
+size_t forget_dead(trace::Segment& segment) {
+  size_t forgotten = 0;
+  for (auto& way : segment.next) {
+    if (is_dead_way(*way)) {
+      forgotten += count_ways(*way);
+      way = nullptr;
+    } else {
+      forgotten += forget_dead(*way);
+    }
+  }
+  std::erase(segment.next, nullptr);
+  return forgotten;
+}
+
+/// How often a tree of segments refers to a variable.
+size_t count_references(const trace::Segment& segment, const Cell& cell) {
+  size_t count = 0;
+  for (const auto& way : segment.next) {
+    const SegmentNotes& notes = notes_of(*way);
+    count += std::count_if(notes.roots.begin(), notes.roots.end(), [&](const Root& root) { return root.cell.get() == &cell; });
+    count += std::count_if(notes.cells.begin(), notes.cells.end(), [&](const auto& assigned) { return assigned.first.get() == &cell; });
+    count += count_references(*way, cell);
+  }
+  return count;
+}
+
+}  // namespace
+
+void Region::forget_dead_ways() { forgotten_ways += forget_dead(root); }
+
+void Region::forget_ways() {
+  root.next.clear();
+  seen.clear();
+}
+
+bool Region::is_dead() const {
+  return std::any_of(captures.begin(), captures.end(), [this](const Ref<Cell>& cell) {
+    return cell->use_count() == std::count(captures.begin(), captures.end(), cell) + count_references(root, *cell);
+  });
 }
 
 std::string Region::name(Engine& engine) const {
@@ -90,6 +130,7 @@ Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vecto
   for (const auto& region : regions) {
     if (region->captures == captures) return *region;
   }
+  std::erase_if(regions, [](const auto& region) { return region->is_dead(); });
   if (regions.size() >= kMaxCaptures) regions.erase(regions.begin());
   auto region = std::make_unique<Region>();
   region->proto = &proto;
@@ -242,10 +283,12 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   const char* reason = nullptr;
-  if (count_ways(region.root) >= kMaxWays) reason = "there are too many ways through it";
+  region.forget_dead_ways();
+  if (count_ways(region.root) + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.demote(engine_, reason);
+    if (path.empty()) region.forget_ways();
     return Outcome::failed;
   }
   ++counts_.traces;

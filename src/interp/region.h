@@ -24,13 +24,31 @@ struct Region {
   bool is_demoted = false;               // interpreted from now on; its own calls and loops become regions
   std::string demoted_because;
 
-  std::vector<Root> seen;                // the inputs of all traces, with the facts last found in them
+  size_t forgotten_ways = 0;             // that can never be gone again
+  /// An input of any trace, and the facts last found in it. Holds nothing: at worst it tells of a variable that is gone.
+  struct Seen {
+    Root::Kind kind = Root::Kind::argument;
+    uint32_t index = 0;
+    const Cell* cell = nullptr;
+    std::vector<Fact> facts;
+    bool is_of(const Root& root) const {
+      return kind == root.kind && (kind == Root::Kind::cell ? cell == root.cell.get() : index == root.index);
+    }
+  };
+  std::vector<Seen> seen;
 
   /// What was last found in an input, or null.
   const std::vector<Fact>* seen_facts(const Root& root) const;
   void note_facts(const Root& root);
   /// A dimension with a name varies: its size is a symbol from the start.
   void note_annotations();
+  /// Forgets the ways that depend on a function which nobody else holds, so that nobody can bring it again, and lets go of
+  /// what it holds.
+  void forget_dead_ways();
+  /// Forgets all ways, and what was found in inputs.
+  void forget_ways();
+  /// Whether nobody else holds one of the captured variables, so that there is no such function any more.
+  bool is_dead() const;
   std::string name(Engine&) const;       // "step (digits.tsl:31)"
   void demote(Engine&, const std::string& reason);
 };

@@ -28,7 +28,7 @@ bool same_constant(const Value& a, const Value& b) {
   if (a.is(Tag::range)) {
     return same_constant(a.as<Range>().begin, b.as<Range>().begin) && same_constant(a.as<Range>().end, b.as<Range>().end);
   }
-  if (a.is(Tag::native)) {
+  if (a.is(Tag::native) && !identical(a, b) && !a.as<Native>().has_state) {
     const std::vector<Value>& x = a.as<Native>().bound;
     const std::vector<Value>& y = b.as<Native>().bound;
     return a.as<Native>().builtin == b.as<Native>().builtin && std::equal(x.begin(), x.end(), y.begin(), y.end(), same_constant);
@@ -115,11 +115,14 @@ Value abstract_number(const Value& value, std::vector<Fact>& facts, trace::Recor
   return Value(symbol);
 }
 
+bool is_symbolic(const Layout& layout) {
+  return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.symbol() != nullptr; });
+}
+
 /// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
 /// they are.
-void make_symbolic(Fact& fact, trace::Recorder& recorder, trace::Run& run) {
+void make_symbolic(Fact& fact, const Fact& known, trace::Recorder& recorder, trace::Run& run) {
   Layout& layout = fact.layout;
-  bool is_symbolic = false;
   for (int i = 0; i < layout.rank(); ++i) {
     const int64_t extent = layout.shape[i].hint();
     if (!(fact.varying >> i & 1) || !may_vary(extent)) continue;
@@ -127,9 +130,13 @@ void make_symbolic(Fact& fact, trace::Recorder& recorder, trace::Run& run) {
     if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
     run.symbols[symbol->id] = Scalar::of(extent);
     layout.shape[i] = symbol;
-    is_symbolic = true;
   }
-  fact.is_dense = is_symbolic && find_order(fact.layout, fact.order);
+  if (is_symbolic(known.layout)) {  // of the way already gone: its strides, too, are what they were when it was recorded
+    fact.is_dense = known.is_dense;
+    fact.order = known.order;
+  } else {
+    fact.is_dense = is_symbolic(layout) && find_order(layout, fact.order);
+  }
   Dim stride = 1;
   for (int i = layout.rank() - 1; fact.is_dense && i >= 0; --i) {
     const int axis = fact.order[static_cast<size_t>(i)];
@@ -146,8 +153,9 @@ Value abstract_tensor(const Tensor& tensor, const std::vector<Fact>* known, std:
   fact.dtype = tensor.dtype();
   fact.device = tensor.device();
   fact.layout = tensor.layout();
-  fact.varying = find_varying(tensor, known && facts.size() < known->size() ? &(*known)[facts.size()] : nullptr);
-  if (fact.varying != 0 && !is_empty(fact.layout)) make_symbolic(fact, recorder, run);
+  const Fact* before = known && facts.size() < known->size() ? &(*known)[facts.size()] : nullptr;
+  fact.varying = find_varying(tensor, before);
+  if (fact.varying != 0 && !is_empty(fact.layout)) make_symbolic(fact, *before, recorder, run);
   facts.push_back(fact);
   return Value(recorder.input(fact.dtype, fact.layout, slot++, fact.device));
 }
@@ -175,6 +183,14 @@ bool can_abstract(const Value& value, int depth, size_t& parts) {
 }
 
 }  // namespace
+
+bool is_only_here(const Value& constant) {
+  if (!constant.is(Tag::function) && !constant.is(Tag::native)) return false;
+  if (!constant.unique()) return false;
+  if (constant.is(Tag::function)) return !constant.as<Function>().captures.empty();
+  const Native& native = constant.as<Native>();
+  return native.has_state || std::any_of(native.bound.begin(), native.bound.end(), is_only_here);
+}
 
 bool can_abstract(const Value& value) {
   size_t parts = 0;

@@ -48,6 +48,9 @@ Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<F
 /// collects that for the tensors: whether nobody else holds what each is in.
 const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given);
 
+/// Whether what a fact asks for is a function that nobody holds but the fact, so that it cannot be found again.
+bool is_only_here(const Value& constant);
+
 /// In words, the first difference between a value and its facts, or "".
 std::string difference(const Value& value, const Fact*& fact, const std::string& what);
 

@@ -139,11 +139,12 @@ class EngineRuntime final : public Runtime, private Ops {
     const EngineOptions& options = engine_.options();
     const bool wanted = proto.is_compiled ? options.compile_annotated : options.compile_all && !proto.is_internal;
     if (!wanted) return CallMode::plain;
-    return regions_.is_demoted(function.as<Function>()) ? CallMode::open : CallMode::region;
+    if (regions_.is_demoted(function.as<Function>())) return CallMode::open;
+    return engine_.interpreter().has_stack_for_region() ? CallMode::region : CallMode::plain;
   }
   Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override {
-    if (trace() || tapes_.listening() || !engine_.options().compile_all) return std::nullopt;
+    if (trace() || tapes_.listening() || !engine_.options().compile_all || !engine_.interpreter().has_stack_for_region()) return std::nullopt;
     return regions_.run_loop_body(frame, loop);
   }
 

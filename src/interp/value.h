@@ -202,6 +202,7 @@ struct Native : Object {
   static constexpr Tag kTag = Tag::native;
   const Builtin* builtin = nullptr;
   std::vector<Value> bound;
+  bool has_state = false;  // what it does depends on more than these: it is like no other
 };
 
 struct Module : Object {

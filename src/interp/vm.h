@@ -53,6 +53,8 @@ class Interpreter {
   /// pc at which the frame would go on (loop.end, one of loop.exits; a return_ has not been executed). On failure
   /// the frame stays, with the registers as they were when it failed.
   uint32_t run_body(Frame& frame, const Loop& loop);
+  /// Whether another region may begin in those that run. Each takes C++ stack that interpreting would not.
+  bool has_stack_for_region() const;
   /// The innermost frame.
   Frame& frame() { return *frames_.top(); }
 
@@ -89,6 +91,13 @@ class Interpreter {
     size_t entry = 0;
     const Frame* body_frame = nullptr;
     uint32_t begin = 0, end = 0;
+  };
+
+  /// Where runs are on the C++ stack, as addresses: 0 outside of all.
+  struct NativeStack {
+    uintptr_t base = 0;        // of the outermost entry
+    uintptr_t top = 0;         // of the innermost one
+    uintptr_t of_regions = 0;  // how much of what is between them would not be there if everything were interpreted
   };
 
   /// A trace that has ended beneath operators and builtins that are still on their way.
@@ -139,7 +148,7 @@ class Interpreter {
   ValueStack values_;
   FrameStack frames_;
   Value* native_end_;                    // the end of what builtins being run use of the stack
-  uintptr_t native_stack_base_ = 0;      // C++ stack address of the outermost entry; 0 outside of all
+  NativeStack native_;
   std::vector<EndedTrace> ended_;        // for frames further and further in
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;

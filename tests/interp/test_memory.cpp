@@ -294,3 +294,26 @@ TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
   check_loop("cuda");
   check_interpreted("cuda");
 }
+
+TEST_CASE("regions let go of functions that nobody can call any more, and of what these hold") {
+  Session s;
+  // A local function that captures, one that is handed over, and a pullback: ever new ones.
+  const std::string grown = s.output(R"(
+@compile
+fn apply(f, x) = f(x)
+fn one(n) {
+  let data = ones([n])
+  @compile
+  fn scaled(x) = x * sum(data)
+  let (value, pullback) = vjp(fn(x) = x * x, ones([n]))
+  return (scaled(ones([2])), apply(fn(x) = x + sum(data), ones([2])), apply(pullback, data)[0])
+}
+for i in 0..3 { one(1000) }
+let few = counters().memory
+for i in 0..6 { one(1000) }
+let more = counters().memory
+for i in 0..40 { let data = ones([1000]); apply(fn(x) = x + sum(data), ones([2])) }
+print(more - few, counters().memory <= more)
+)");
+  CHECK(grown == "0 true\n");
+}

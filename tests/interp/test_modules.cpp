@@ -76,6 +76,15 @@ TEST_CASE("a failed import lists what was tried") {
   CHECK(e.notes[0].find("elsewhere/nosuch.tsl") != std::string::npos);
 }
 
+TEST_CASE("a compiled function looks for a module's file each time") {
+  Session s;
+  Folder folder;
+  const std::string late = "@compile\nfn late(n) {\n  try { import \"" + folder.path() +
+                           "/late.tsl\" as m; return m.x * n } catch e { return e.kind }\n}\n";
+  const std::string create = "write_text(\"" + folder.path() + "/late.tsl\", \"let x = 7\")\n";
+  CHECK(s.output(late + "print(late(2), late(3))\n" + create + "print(late(2), late(3))\n") == "io io\n14 21\n");
+}
+
 TEST_CASE("a circle of imports is an error that names it") {
   Session s;
   Folder folder;
