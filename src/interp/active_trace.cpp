@@ -154,13 +154,13 @@ void ActiveTrace::check_limits() {
 Value ActiveTrace::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
   if (!is_deferred) return Value(trace::element(devices_, tensor));
-  trace::Segment& segment = end_segment({tensor}, false);
+  end_segment({tensor}, false);
   const Scalar number = trace::element(devices_, recording_ ? recorder_->concrete(tensor, run_) : tensor);
   if (!recording_) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   run_.symbols[symbol->id] = number;
-  segment.reads[0].symbol = symbol->id;
+  path_[position_ - 1]->reads[0].symbol = symbol->id;
   check_limits();
   return recording_ ? Value(symbol) : Value(number);
 }
@@ -197,15 +197,17 @@ namespace {
 
 }  // namespace
 
-trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
+void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   if (position_ < path_.size()) {  // computed already: only take note of where its values are
-    trace::Segment& segment = *path_[position_++];
+    [[maybe_unused]] const trace::Segment& segment = *path_[position_++];
     [[maybe_unused]] const trace::Recorder::Cut cut = recorder_->cut(next_slot_);
     assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
     next_slot_ += static_cast<uint32_t>(cut.values.size());
     begin_segment();
-    if (position_ == path_.size() && interpret_) leave();
-    return segment;
+    if (position_ < path_.size() || !interpret_) return;
+    leave();
+    if (region_.is_demoted) forget_ways();
+    return;
   }
   std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
   log_guards(*segment);
@@ -218,7 +220,6 @@ trace::Segment& ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool 
   path_.push_back(parent.next.back().get());
   ++position_;
   begin_segment();
-  return *path_.back();
 }
 
 namespace {
@@ -334,7 +335,12 @@ void ActiveTrace::give_up(const std::string& reason) {
   if (!recording_) return;
   end_recording();
   region_.demote(engine_, reason);
-  path_.clear();  // nobody goes it any more
+  forget_ways();
+}
+
+/// Of a region that is interpreted from now on, this one's own included.
+void ActiveTrace::forget_ways() {
+  path_.clear();
   region_.forget_ways();
 }
 

@@ -110,7 +110,7 @@ class ActiveTrace {
   bool escapes(const Value& value) const;
   bool anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
   /// Ends the segment: computes it, unless it is part of the way already gone.
-  trace::Segment& end_segment(const std::vector<Tensor>& reads, bool is_last);
+  void end_segment(const std::vector<Tensor>& reads, bool is_last);
   std::unique_ptr<trace::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
   void log_guards(const trace::Segment& segment) const;
   void compute(trace::Segment& segment);
@@ -119,6 +119,7 @@ class ActiveTrace {
   void end_recording();
   void stop();
   void leave();
+  void forget_ways();
 
   Engine& engine_;
   trace::Devices& devices_;

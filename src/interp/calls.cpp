@@ -33,7 +33,7 @@ class Interpreter::NativeDepth {
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     NativeStack now = saved_;
     if (now.base == 0) now.base = here;
-    else if (what == For::region) now.of_regions += now.top - here;
+    else if (what == For::region) now.of_regions += now.top - std::min(here, now.top);  // nothing on another thread's stack
     else if (now.base - here > kNativeStackBudget + now.of_regions && here < now.base) {
       fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
     }

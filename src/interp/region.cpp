@@ -283,17 +283,17 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   const char* reason = nullptr;
-  region.forget_dead_ways();
   if (count_ways(region.root) + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.demote(engine_, reason);
-    if (path.empty()) region.forget_ways();
+    if (path.empty()) region.forget_ways();  // else the way so far is gone once more, interpreting
     return Outcome::failed;
   }
   ++counts_.traces;
   if (!region.root.next.empty()) ++counts_.retraces;
   log_trace(region, entry, path);
+  region.forget_dead_ways();  // now that the log has said how the present call differs
   return Outcome::untraced;
 }
 

@@ -317,3 +317,36 @@ print(more - few, counters().memory <= more)
 )");
   CHECK(grown == "0 true\n");
 }
+
+TEST_CASE("a region that is demoted on its way lets go of its ways") {
+  Session s;
+  // Each outcome of the read is a way, and all of them hold f.
+  CHECK(s.output(R"(
+@compile
+fn apply(f, x) {
+  let n = int(float(sum(x)))
+  var y = x
+  for i in 0..n { y = f(y) }
+  return y
+}
+fn all_ways() {
+  let data = ones([100000])
+  let f = fn(y) = y + sum(data)
+  for n in 0..40 { apply(f, ones([1]) * n) }
+}
+let before = counters()
+all_ways()
+print(counters().memory - before.memory < 100000, counters().retraces - before.retraces)
+)") == "true 31\n");
+}
+
+TEST_CASE("ever new functions are new ways, although the ways of those that are gone are forgotten") {
+  Session s;
+  CHECK(s.output(R"(
+@compile
+fn apply(f, x) = f(x)
+let before = counters()
+for i in 0..40 { let d = ones([3]); apply(fn(x) = x + sum(d), ones([2])) }
+print(counters().traces - before.traces, counters().retraces - before.retraces)
+)") == "32 31\n");
+}

@@ -33,10 +33,10 @@ struct KernelCall {
   unsigned blocks = 1;
   unsigned threads[2] = {1, 1};   // of a block
   std::vector<uint64_t> values;   // first those of a table, then each parameter in a word of its own
-  size_t table_words = 0;         // of the table, which is the first parameter
-  CUdeviceptr table = 0;          // unless it lies here: then it is none
-  bool is_sent = false;           // the instantiated graph has it as it is; whoever changes anything says so here
-  bool is_copied = false;         // so has the table in memory
+  size_t table_words = 0;         // of the table
+  CUdeviceptr table = 0;          // where it lies in the device's memory; 0: it is the first parameter
+  bool is_sent = false;           // the instantiated graph has the parameters as they are; whoever changes anything says so here
+  bool is_copied = false;         // the device's memory has the table as it is
   bool reports = false;           // wait_for_reports() waits for it
   std::vector<uint32_t> after;    // calls of the sequence, all before this one, that must have run
   std::shared_ptr<LibraryWork> library;  // null for a kernel
@@ -56,8 +56,8 @@ class KernelSequence {
   KernelSequence(const KernelSequence&) = delete;
   KernelSequence& operator=(const KernelSequence&) = delete;
 
-  /// The calls, in an order that they can be launched in one by one. Once launched, only their functions and values may
-  /// change, and what is changed must be marked as not sent.
+  /// The calls, in an order that they can be launched in one by one. Once launched, their number and order stay, and
+  /// what is changed of a call must be marked as not sent.
   std::vector<KernelCall>& calls() { return calls_; }
   /// Waits for the last launch's calls that report.
   void wait_for_reports() const;
