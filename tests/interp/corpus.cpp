@@ -25,8 +25,12 @@ void append(std::vector<CorpusProgram>& to, std::vector<CorpusProgram> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
-/// Arguments with which an example takes little time and leaves nothing behind.
+/// Arguments with which a script takes little time and leaves nothing behind. With TSL_TEST_FEW_LAUNCHES it launches few kernels, for
+/// tools that take their time for each.
 std::vector<std::string> short_arguments(const std::string& name) {
+  const bool few = std::getenv("TSL_TEST_FEW_LAUNCHES") != nullptr;
+  if (few && (name == "digits" || name == "digits_cnn" || name == "text_model")) return {"1"};
+  if (few && (name == "cut_segments" || name == "regression_tracing")) return {"100"};
   if (name == "text_model") return {"10"};
   if (name == "fma") return {"100"};
   if (name == "image_filter") return {(fs::temp_directory_path() / fmt::format("tsl_corpus_{}.npy", ::getpid())).string()};
