@@ -24,7 +24,8 @@ DType operand_dtype(const Graph& graph, const Node& node) {
 class KernelBuilder {
  public:
   /// `register_of` has a place for every node of the plan's graph.
-  KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::pmr::vector<int>& buffer_of, std::pmr::vector<Reg>& register_of)
+  KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::pmr::vector<int>& buffer_of,
+                std::pmr::vector<Reg>& register_of)
       : graph_(plan.graph), fusion_(fusion), group_(fusion.groups[group]), group_id_(group), buffer_of_(buffer_of),
         register_of_(register_of) {}
 

@@ -58,7 +58,8 @@ void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
     return;
   }
   std::pmr::vector<int64_t> written_in(plan.buffers.size(), -1, memory);  // last launch that writes the buffer
-  std::pmr::unordered_map<const Kernel*, std::pmr::vector<int64_t>, ProgramHash, SameProgram> running(memory);  // a program: its launches, ascending
+  // A program: its launches, ascending.
+  std::pmr::unordered_map<const Kernel*, std::pmr::vector<int64_t>, ProgramHash, SameProgram> running(memory);
   plan.launches.reserve(plan.kernels.size());
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];

@@ -27,7 +27,7 @@ struct Fact {
   Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
   std::array<uint8_t, kMaxRank> order{};  // tensor that is dense: its axes as they lie in memory
   Ref<RecordKeys> keys;        // record
-  Value constant;              // constant: identical, or equal if nothing can change it (a string, a range, a function without captures…)
+  Value constant;              // constant: identical, or equal if nothing can change it (a string, a function without captures…)
 };
 
 /// The extent, in what is known of an input before it has been seen: only which axes vary counts.

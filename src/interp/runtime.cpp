@@ -144,7 +144,8 @@ class EngineRuntime final : public Runtime, private Ops {
   }
   Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override {
-    if (trace() || tapes_.listening() || !engine_.options().compile_all || !engine_.interpreter().has_stack_for_region()) return std::nullopt;
+    if (trace() || tapes_.listening() || !engine_.options().compile_all) return std::nullopt;
+    if (!engine_.interpreter().has_stack_for_region()) return std::nullopt;
     return regions_.run_loop_body(frame, loop);
   }
 

@@ -6,7 +6,8 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kOldest = 12010;  // CUDA 12.1, from which on a kernel takes more than 4 KiB of parameters, as a group of many operands may have
+// CUDA 12.1, from which on a kernel takes more than 4 KiB of parameters, as a group of many operands may have.
+constexpr int kOldest = 12010;
 
 #define TSL_TEXT_OF(name) #name
 #define TSL_TEXT(name) TSL_TEXT_OF(name)  // of the versioned name that cuda.h's macro stands for

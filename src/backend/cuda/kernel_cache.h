@@ -77,7 +77,8 @@ class KernelCache {
   std::optional<Digester> base_;    // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
   std::unordered_map<Digest, CUfunction, DigestHash> functions_;
-  std::unordered_map<KernelText, CUfunction, KernelTextHash> stages_;  // those asked for as stages: to compare texts costs less than a digest
+  // Those asked for as stages: to compare texts costs less than a digest of one.
+  std::unordered_map<KernelText, CUfunction, KernelTextHash> stages_;
   KernelCacheStats stats_;
 };
 

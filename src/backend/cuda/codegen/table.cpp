@@ -48,7 +48,9 @@ KernelText text_of_table(const KernelText& pattern, const std::vector<bool>& com
   }
   KernelText text;
   text.header = fmt::format("{}struct Entry {{\n{}}};\n", pattern.header, fields);
-  if (!in_memory) text.header += fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
+  if (!in_memory) {
+    text.header += fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
+  }
   text.bounds = pattern.bounds;
   text.parameters = (in_memory ? "const Entry* __restrict__ entries, const long long* __restrict__ first, const long long count"
                                : "const __grid_constant__ Table table") + numbers;

@@ -196,7 +196,8 @@ const std::string& StageWriter::buffer(uint32_t kernel_buffer) {
   argument.kind = Argument::Kind::buffer;
   argument.buffer = kernel_.buffers[kernel_buffer];
   const bool is_written = kernel_buffer >= kernel_.buffers.size() - kernel_.written;
-  return parameter(name, "b", kernel_buffer, argument, is_written ? std::string_view() : "const ", type_of(plan_.buffers[argument.buffer].dtype), "*");
+  return parameter(name, "b", kernel_buffer, argument, is_written ? std::string_view() : "const ",
+                   type_of(plan_.buffers[argument.buffer].dtype), "*");
 }
 
 const std::string& StageWriter::scratch(uint64_t at, std::string_view type) {
@@ -355,7 +356,9 @@ void StageWriter::emit_store(const Instr& store, const Position& at, const std::
 std::string StageWriter::header() const {
   Text text(200 + functions_.size());
   text.add("//");
-  for (graph::NodeId id : kernel_.nodes) text.add(std::string_view(id == kernel_.nodes.front() ? " " : ", "), plan_.graph[id].def().name);
+  for (graph::NodeId id : kernel_.nodes) {
+    text.add(std::string_view(id == kernel_.nodes.front() ? " " : ", "), plan_.graph[id].def().name);
+  }
   text.add("\ntypedef ", std::string_view(is_small_ ? "int" : "long long"), " Index;\n");
   for (const auto& [name, type] : called_) {
     text.add("__device__ __noinline__ ", type, " called_", name, "(", type, " x) { return s_", name, "(x); }\n");
@@ -382,7 +385,8 @@ Stage StageWriter::finish(std::string_view suffix, int64_t blocks, int threads_x
 
 namespace {
 
-constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launch_bounds__(", kAfterBounds = ") ", kBeforeBody = ") {\n", kAfterBody = "}\n";
+constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launch_bounds__(", kAfterBounds = ") ",
+                           kBeforeBody = ") {\n", kAfterBody = "}\n";
 
 }  // namespace
 
