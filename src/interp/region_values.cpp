@@ -54,7 +54,7 @@ bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layou
   return true;
 }
 
-bool may_vary(int64_t extent) { return 2 <= extent && extent <= kMaxSymbolicExtent; }
+bool may_vary(int64_t extent) { return kMinSymbolicExtent <= extent && extent <= kMaxSymbolicExtent; }
 
 bool fits_varying(const Layout& layout, const Fact& fact) {
   for (int i = 0; i < layout.rank(); ++i) {

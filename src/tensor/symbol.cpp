@@ -29,6 +29,27 @@ bool is_expression(const Symbol* s, ScalarOp op) {
   return s->kind == Kind::expression && s->op == op && is_integer(s);
 }
 
+// Whether `symbol op number` has the same answer for all extents that are symbols.
+bool is_settled_of_extents(ScalarOp op, const Symbol* symbol, int64_t number) {
+  if (!symbol->is_extent) return false;
+  switch (op) {
+    case ScalarOp::lt:
+    case ScalarOp::ge:
+      return number <= kMinSymbolicExtent;
+    case ScalarOp::eq:
+    case ScalarOp::ne:
+    case ScalarOp::le:
+    case ScalarOp::gt:
+      return number < kMinSymbolicExtent;
+    default:
+      return false;
+  }
+}
+bool is_settled_of_extents(const Symbol* s) {
+  if (s->kind != Kind::expression || !s->b || !is_constant(s->b) || !is_integer(s->b)) return false;
+  return is_settled_of_extents(s->op, s->a, s->b->hint.integer);
+}
+
 bool commutes(ScalarOp op) {
   switch (op) {
     case ScalarOp::add:
@@ -200,13 +221,6 @@ const Symbol* SymbolTable::input(Scalar hint) {
 const Symbol* SymbolTable::size_input(int64_t hint) {
   const Symbol* size = input(Scalar::of(hint));
   symbols_.back().is_extent = true;
-  for (int64_t small : {0, 1, 2}) {
-    const Symbol* limit = constant(Scalar::of(small));
-    settled_.insert(apply(ScalarOp::lt, size, limit));
-    if (small == 2) break;
-    settled_.insert(apply(ScalarOp::eq, size, limit));
-    settled_.insert(apply(ScalarOp::ne, size, limit));
-  }
   return size;
 }
 
@@ -305,7 +319,7 @@ const Symbol* SymbolTable::product(const Symbol* a, const Symbol* b) {
 }
 
 bool SymbolTable::is_settled(const Symbol* symbol, int depth) const {
-  if (is_constant(symbol) || settled_.count(symbol)) return true;
+  if (is_constant(symbol) || is_settled_of_extents(symbol) || settled_.count(symbol)) return true;
   if (symbol->kind == Kind::input || depth == 0) return false;
   return is_settled(symbol->a, depth - 1) && (!symbol->b || is_settled(symbol->b, depth - 1));
 }
@@ -407,6 +421,7 @@ bool ask_constant(SymbolTable& table, ScalarOp op, const Symbol* base, int64_t l
     limit = op == ScalarOp::eq ? limit / factor : divide_up(limit, factor);
     base = base->a;
   }
+  if (is_settled_of_extents(op, base, limit)) return false;  // without a symbol, which each run would compute
   return table.pin(table.apply(op, base, table.constant(Scalar::of(limit))), "size").boolean;
 }
 

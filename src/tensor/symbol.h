@@ -15,7 +15,8 @@ namespace tsl {
 
 class SymbolTable;
 
-/// No larger extent of a tensor becomes a symbol: so two of them can be multiplied, and one by much, without wrapping around.
+/// The extents of tensors that become symbols: 0 and 1 are facts, and no product of two, or of one and much else, wraps around.
+inline constexpr int64_t kMinSymbolicExtent = 2;
 inline constexpr int64_t kMaxSymbolicExtent = (int64_t{1} << 31) - 1;
 
 /// One node of a symbolic expression. Owned by a SymbolTable; equal expressions of one table are one object.
@@ -28,7 +29,7 @@ struct Symbol {
   const Symbol* a;
   const Symbol* b;
   SymbolTable* table;
-  bool is_extent = false;  // Kind::input: a tensor's extent, from 2 to kMaxSymbolicExtent
+  bool is_extent = false;  // Kind::input: a tensor's extent, from kMinSymbolicExtent to kMaxSymbolicExtent
 };
 
 /// A question about symbols whose answer steered the trace: `condition` was `hint` when traced. A region's
@@ -42,7 +43,7 @@ struct SymbolGuard {
 class SymbolTable {
  public:
   const Symbol* input(Scalar hint);           // a new input slot
-  /// One for an extent that is from 2 to kMaxSymbolicExtent in every run, so that no guard need say so: all others are facts.
+  /// One for an extent that is from kMinSymbolicExtent to kMaxSymbolicExtent in every run, so that no guard need say so: all others are facts.
   const Symbol* size_input(int64_t hint);
   const Symbol* constant(Scalar value);
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);

@@ -186,9 +186,29 @@ TEST_CASE("an extent is two or more, which is asked of nobody") {
   REQUIRE_FALSE(n == 1);
   REQUIRE_FALSE(n < 2);
   REQUIRE(Dim(1) < n);
+  const auto ask = [&](ScalarOp op, int64_t number) {
+    return t.table.pin(t.table.apply(op, n.symbol(), t.number(number)), "branch").boolean;
+  };
+  REQUIRE(ask(ScalarOp::ge, 2));
+  REQUIRE(ask(ScalarOp::gt, 1));
+  REQUIRE(ask(ScalarOp::ne, 1));
+  REQUIRE_FALSE(ask(ScalarOp::le, 1));
   REQUIRE(t.guards() == 0);
+  REQUIRE(t.holds({2}));
   REQUIRE_FALSE(n == 2);
-  REQUIRE(t.guards() == 1);
+  REQUIRE(ask(ScalarOp::ge, 3));
+  REQUIRE(ask(ScalarOp::gt, 2));
+  REQUIRE(t.guards() == 3);
+  REQUIRE_FALSE(t.holds({2}));
+}
+
+TEST_CASE("an extent and what is known of it is one symbol, for each run computes them all") {
+  Trace t;
+  const Dim n = t.size(5);
+  REQUIRE_FALSE(n == 1);
+  REQUIRE_FALSE(n < 2);
+  REQUIRE(t.table.at(0).is_extent);
+  for (uint32_t id = 1; id < t.table.size(); ++id) REQUIRE(t.table.at(id).kind == Symbol::Kind::constant);
 }
 
 TEST_CASE("the length of a slice between two expressions is found") {
