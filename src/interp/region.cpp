@@ -186,6 +186,7 @@ bool RegionCache::move_inputs(const trace::Segment& segment) {
 trace::Segment* RegionCache::match(trace::Segment& at, const Entry& entry) {
   const size_t values = run_.values.size(), symbols = run_.symbols.size();
   for (const auto& candidate : at.next) {
+    run_.symbols.resize(candidate->end_symbol);
     if (collect_inputs(*candidate, entry) && trace::guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
     given_.resize(values);

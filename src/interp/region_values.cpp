@@ -242,10 +242,7 @@ namespace {
 
 void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
   for (int i = 0; i < layout.rank(); ++i) {
-    const Symbol* symbol = fact.layout.shape[i].symbol();
-    if (!symbol) continue;
-    if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
-    run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
+    if (const Symbol* symbol = fact.layout.shape[i].symbol()) run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
   }
 }
 
@@ -284,7 +281,6 @@ const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool 
     case Fact::Kind::constant: return same_constant(value, fact->constant) ? fact + 1 : nullptr;
     case Fact::Kind::number: {
       if (value.tag() != (fact->type == ScalarType::integer ? Tag::integer : Tag::real)) return nullptr;
-      if (run.symbols.size() <= fact->symbol) run.symbols.resize(fact->symbol + 1);
       run.symbols[fact->symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
       return fact + 1;
     }

@@ -43,9 +43,9 @@ bool can_abstract(const Value& value);
 Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
                trace::Run& run, uint32_t& slot);
 
-/// Checks a value against its facts, which begin at `fact`, and appends its tensors and numbers to the run. Gives the fact after
-/// them, or null if they do not hold. `owned` says whether it is given up with all that nobody else holds of it; `given`
-/// collects that for the tensors: whether nobody else holds what each is in.
+/// Checks a value against its facts, which begin at `fact`, appends its tensors to the run, and sets the symbols of its numbers
+/// and extents, for which there is room. Gives the fact after them, or null if they do not hold. `owned` says whether it is given
+/// up with all that nobody else holds of it; `given` collects that for the tensors: whether nobody else holds what each is in.
 const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given);
 
 /// Whether what a fact asks for is a function that nobody holds but the fact, so that it cannot be found again.

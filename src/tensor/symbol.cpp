@@ -339,8 +339,9 @@ Scalar SymbolTable::pin(const Symbol* symbol, const char* reason) {
 
 void SymbolTable::evaluate(std::span<Scalar> values, uint32_t first) const {
   const Scalar one = Scalar::of(int64_t{1});
-  for (uint32_t id = first; id < values.size(); ++id) {
-    const Symbol& s = symbols_[id];
+  auto symbol = symbols_.begin() + first;
+  for (uint32_t id = first; id < values.size(); ++id, ++symbol) {
+    const Symbol& s = *symbol;
     if (s.kind == Kind::constant) values[id] = s.hint;
     if (s.kind != Kind::expression) continue;
     const Scalar a = values[s.a->id], b = s.b ? values[s.b->id] : Scalar();

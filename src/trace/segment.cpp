@@ -1,5 +1,6 @@
 #include "trace/segment.h"
 
+#include <cassert>
 #include <new>
 
 #include "base/error.h"
@@ -8,9 +9,9 @@
 namespace tsl::trace {
 
 bool guards_hold(const Segment& segment, Run& run) {
-  run.symbols.resize(segment.end_symbol);
+  assert(run.symbols.size() == segment.end_symbol);
   try {
-    segment.symbols->evaluate({run.symbols.data(), segment.end_symbol}, segment.first_symbol);
+    segment.symbols->evaluate(run.symbols, segment.first_symbol);
   } catch (const Failure&) {
     return false;  // an expression that has no value now, such as x // 0: the way that was traced is not this one
   }

@@ -38,7 +38,8 @@ struct Segment {
   std::vector<std::unique_ptr<Segment>> next;  // what may follow; their guards exclude each other
 };
 
-/// Whether the segment's facts hold in this run. Computes its symbols; run.symbols already holds its inputs.
+/// Whether the segment's facts hold in this run. Computes its symbols: run.symbols, which is as long as the segment's end_symbol,
+/// already holds its inputs.
 bool guards_hold(const Segment& segment, Run& run);
 
 /// Runs the segment's plan and appends its outputs to the run. `donated` is by slot of the run, or empty. False if it

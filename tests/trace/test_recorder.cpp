@@ -76,8 +76,9 @@ TEST_CASE("guards compare the bits of what symbols are now") {
   segment.guards = segment.symbols->guards();
   segment.end_symbol = static_cast<uint32_t>(segment.symbols->size());
   Run run;
-  run.symbols = {Scalar::of(int64_t{7})};
+  run.symbols.resize(segment.end_symbol);
+  run.symbols[n->id] = Scalar::of(int64_t{7});
   CHECK(guards_hold(segment, run));
-  run.symbols = {Scalar::of(int64_t{1})};
+  run.symbols[n->id] = Scalar::of(int64_t{1});
   CHECK_FALSE(guards_hold(segment, run));
 }
