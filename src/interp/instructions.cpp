@@ -80,7 +80,7 @@ bool test(Engine& engine, Frame& frame, const Instruction& i) {
 
 // ---- New values ----------------------------------------------------------------------------------------
 
-void make_closure(CycleCollector& cycles, Frame& frame, const Instruction& i) {
+void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i) {
   const Proto& proto = *frame.proto->functions[i.wide()];
   Ref<Function> function = make_ref<Function>();
   function->proto = &proto;
@@ -89,7 +89,11 @@ void make_closure(CycleCollector& cycles, Frame& frame, const Instruction& i) {
     function->captures.push_back(source.from_register ? Ref<Cell>(&frame.base[source.index].as<Cell>())
                                                       : frame.function().captures[source.index]);
   }
-  if (!function->captures.empty()) cycles.track(*function);
+  if (!function->captures.empty()) {
+    cycles.track(*function);
+    // A segment computes what is alive as it ends, be it only in a cycle: whoever retraces it must find the same alive.
+    if (cycles.is_due() && !engine.runtime().is_tracing()) cycles.collect();
+  }
   frame.base[i.a] = Value(std::move(function));
 }
 

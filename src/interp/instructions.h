@@ -23,7 +23,7 @@ bool compare(Engine& engine, Frame& frame, const Instruction& i, ast::BinaryOp o
 /// The truth of register a.
 bool test(Engine& engine, Frame& frame, const Instruction& i);
 
-void make_closure(CycleCollector& cycles, Frame& frame, const Instruction& i);
+void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i);
 void make_typed(Engine& engine, Frame& frame, const Instruction& i);
 void make_list(Frame& frame, const Instruction& i);
 void make_tuple(Frame& frame, const Instruction& i);

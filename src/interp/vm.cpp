@@ -211,7 +211,7 @@ again:
   NEXT(pc + 1);
   CASE(set_global) : fill(engine_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
-  CASE(closure) : make_closure(cycles_, *frame, *pc);
+  CASE(closure) : make_closure(engine_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
 #define ARITHMETIC(name, right, on_integers, on_reals)                            \
