@@ -66,42 +66,50 @@ void Region::note_facts(const Root& root) {
 
 namespace {
 
-bool is_dead_way(const trace::Segment& way) {
-  const std::vector<Root>& roots = notes_of(way).roots;
-  return std::any_of(roots.begin(), roots.end(), [](const Root& root) {
-    return std::any_of(root.facts.begin(), root.facts.end(), [](const Fact& fact) { return is_only_here(fact.constant); });
-  });
-}
-
-size_t forget_dead(trace::Segment& segment) {
-  size_t forgotten = 0;
-  for (auto& way : segment.next) {
-    if (is_dead_way(*way)) {
-      forgotten += count_ways(*way);
-      way = nullptr;
-    } else {
-      forgotten += forget_dead(*way);
-    }
-  }
-  std::erase(segment.next, nullptr);
-  return forgotten;
-}
-
 /// How often a tree of segments refers to a variable.
 size_t count_references(const trace::Segment& segment, const Cell& cell) {
+  const auto is_it = [&cell](const Fact& fact) { return fact.constant.is(Tag::cell) && &fact.constant.as<Cell>() == &cell; };
   size_t count = 0;
   for (const auto& way : segment.next) {
     const SegmentNotes& notes = notes_of(*way);
-    count += std::count_if(notes.roots.begin(), notes.roots.end(), [&](const Root& root) { return root.cell.get() == &cell; });
+    for (const Root& root : notes.roots) {
+      if (root.cell.get() == &cell) ++count;
+      count += std::count_if(root.facts.begin(), root.facts.end(), is_it);
+    }
     count += std::count_if(notes.cells.begin(), notes.cells.end(), [&](const auto& assigned) { return assigned.first.get() == &cell; });
     count += count_references(*way, cell);
   }
   return count;
 }
 
+/// Whether a way of the tree depends on a function, or on a variable of a call that is over, which nobody else holds.
+bool is_dead_way(const trace::Segment& way, const trace::Segment& tree) {
+  const auto is_gone = [&tree](const Fact& fact) {
+    if (!fact.constant.is(Tag::cell)) return is_only_here(fact.constant);
+    const Cell& cell = fact.constant.as<Cell>();
+    return cell.use_count() == count_references(tree, cell);
+  };
+  const std::vector<Root>& roots = notes_of(way).roots;
+  return std::any_of(roots.begin(), roots.end(),
+                     [&](const Root& root) { return std::any_of(root.facts.begin(), root.facts.end(), is_gone); });
+}
+
+size_t forget_dead(trace::Segment& segment, const trace::Segment& tree) {
+  size_t forgotten = 0;
+  for (size_t i = 0; i < segment.next.size();) {
+    if (is_dead_way(*segment.next[i], tree)) {
+      forgotten += count_ways(*segment.next[i]);
+      segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      forgotten += forget_dead(*segment.next[i++], tree);
+    }
+  }
+  return forgotten;
+}
+
 }  // namespace
 
-void Region::forget_dead_ways() { forgotten_ways += forget_dead(root); }
+void Region::forget_dead_ways() { forgotten_ways += forget_dead(root, root); }
 
 void Region::forget_ways() {
   root.next.clear();
