@@ -281,9 +281,7 @@ const Value& member_of(Engine& engine, const Module& module, Name name) {
     if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
     fail_with(ErrorKind::name, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
   }
-  if (!cell->is_set) not_set(name);
-  if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
-  return cell->value;
+  return content(engine.runtime(), *cell, name);
 }
 
 void get_field(Engine& engine, Frame& frame, const Instruction& i) {
@@ -412,9 +410,7 @@ Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
       name = frame.proto->global_names[i.a];
       break;
   }
-  if (!cell->is_set) not_set(name);
-  if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
-  return cell->value;
+  return content(engine.runtime(), *cell, name);
 }
 
 }  // namespace
