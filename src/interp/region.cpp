@@ -21,8 +21,10 @@ constexpr size_t kMaxCaptures = 8;
 // Calls and loop iterations that one trace may take.
 constexpr uint64_t kMaxSteps = 100'000;
 
+/// From a segment on, to each end: the region's, or where the code failed.
 size_t count_ways(const trace::Segment& segment) {
-  size_t ways = segment.is_last ? 1 : 0;
+  if (segment.next.empty()) return 1;
+  size_t ways = 0;
   for (const auto& next : segment.next) ways += count_ways(*next);
   return ways;
 }
@@ -291,7 +293,8 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   const char* reason = nullptr;
-  if (count_ways(region.root) + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
+  const size_t ways = region.root.next.empty() ? 0 : count_ways(region.root);
+  if (ways + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.demote(engine_, reason);

@@ -360,6 +360,23 @@ print(counters().retraces > few.retraces, counters().memory <= few.memory)
   CHECK(grown == "true true\n");
 }
 
+TEST_CASE("ways that end in an error are ways, too") {
+  Session s;
+  CHECK(s.output(R"(
+@compile
+fn fails(x, n) {
+  let digits = len(f"{n}")
+  if sum(x) > 0.0 { error(f"{n} has {digits} digits") }
+  return digits
+}
+var failed = 0
+for n in 0..100 {
+  try { fails(ones([2]), n) } catch e { failed += 1 }
+}
+print(failed, counters().traces)
+)") == "100 32\n");
+}
+
 TEST_CASE("ever new functions are new ways, although the ways of those that are gone are forgotten") {
   Session s;
   CHECK(s.output(R"(
