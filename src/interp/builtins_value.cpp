@@ -238,6 +238,7 @@ std::string help_text(Engine& engine, const Value& v) {
     case Tag::module: {
       std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);
       for (const auto& [name, cell] : v.as<Module>().exports) {
+        if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
         const bool is_function = cell->is_set && cell->value.is(Tag::function);
         text += "\n  " + (is_function ? signature_of(engine, *cell->value.as<Function>().proto) : *name);
       }

@@ -112,7 +112,7 @@ void CycleCollector::track(Function& closure) {
   closure.next = &ring_;
   ring_.previous->next = &closure;
   ring_.previous = &closure;
-  if (++count_ >= next_collection_) collect();
+  ++count_;
 }
 
 size_t CycleCollector::collect() {

@@ -14,14 +14,15 @@ class CycleCollector {
   CycleCollector(const CycleCollector&) = delete;
   CycleCollector& operator=(const CycleCollector&) = delete;
 
-  /// To be called for every new closure that has captures. Now and then frees the unreachable ones.
+  /// To be called for every new closure that has captures.
   void track(Function& closure);
+  /// Whether so many closures have come that looking at all of them pays off.
+  bool is_due() const { return count_ >= next_collection_; }
   /// Frees closures that only refer to one another. Returns how many there were.
   size_t collect();
   size_t tracked() const { return count_; }
 
  private:
-  // Looking at all closures pays off only when many have come since the last time.
   static constexpr size_t kFirstCollection = 10'000;
 
   Function ring_;  // the ring's anchor, not a closure

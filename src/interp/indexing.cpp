@@ -232,9 +232,9 @@ Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
 
 Value module_field(Engine& engine, const Module& module, Name field) {
   if (Cell* cell = module.find(field)) {
+    if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
     if (!cell->is_set)
       fail(ErrorKind::name, "'{}' of module {} is used before its declaration has run", *field, module.name);
-    if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
     return cell->value;
   }
   std::vector<std::string> known;

@@ -80,7 +80,7 @@ bool test(Engine& engine, Frame& frame, const Instruction& i) {
 
 // ---- New values ----------------------------------------------------------------------------------------
 
-void make_closure(CycleCollector& cycles, Frame& frame, const Instruction& i) {
+void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i) {
   const Proto& proto = *frame.proto->functions[i.wide()];
   Ref<Function> function = make_ref<Function>();
   function->proto = &proto;
@@ -89,7 +89,11 @@ void make_closure(CycleCollector& cycles, Frame& frame, const Instruction& i) {
     function->captures.push_back(source.from_register ? Ref<Cell>(&frame.base[source.index].as<Cell>())
                                                       : frame.function().captures[source.index]);
   }
-  if (!function->captures.empty()) cycles.track(*function);
+  if (!function->captures.empty()) {
+    cycles.track(*function);
+    // A segment computes what is alive as it ends, be it only in a cycle: whoever retraces it must find the same alive.
+    if (cycles.is_due() && !engine.runtime().is_tracing()) cycles.collect();
+  }
   frame.base[i.a] = Value(std::move(function));
 }
 
@@ -277,9 +281,7 @@ const Value& member_of(Engine& engine, const Module& module, Name name) {
     if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
     fail_with(ErrorKind::name, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
   }
-  if (!cell->is_set) not_set(name);
-  if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
-  return cell->value;
+  return content(engine.runtime(), *cell, name);
 }
 
 void get_field(Engine& engine, Frame& frame, const Instruction& i) {
@@ -408,9 +410,7 @@ Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
       name = frame.proto->global_names[i.a];
       break;
   }
-  if (!cell->is_set) not_set(name);
-  if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
-  return cell->value;
+  return content(engine.runtime(), *cell, name);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "interp/cycles.h"
+#include "interp/runtime.h"
 #include "interp/stack.h"
 
 namespace tsl {
@@ -23,7 +24,7 @@ bool compare(Engine& engine, Frame& frame, const Instruction& i, ast::BinaryOp o
 /// The truth of register a.
 bool test(Engine& engine, Frame& frame, const Instruction& i);
 
-void make_closure(CycleCollector& cycles, Frame& frame, const Instruction& i);
+void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i);
 void make_typed(Engine& engine, Frame& frame, const Instruction& i);
 void make_list(Frame& frame, const Instruction& i);
 void make_tuple(Frame& frame, const Instruction& i);
@@ -48,5 +49,12 @@ bool next_each(Engine& engine, Frame& frame, const Instruction& i);
 
 /// A captured variable was used before its declaration has run.
 [[noreturn]] void not_set(Name name);
+/// What a captured variable holds. Cells are looked at through here, so that a trace learns which ones it depends on, first
+/// of all on whether they are set.
+inline Value& content(Runtime& runtime, Cell& cell, Name name) {
+  if (runtime.is_tracing()) runtime.enter(cell);
+  if (!cell.is_set) not_set(name);
+  return cell.value;
+}
 
 }  // namespace tsl

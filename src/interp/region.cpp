@@ -21,8 +21,10 @@ constexpr size_t kMaxCaptures = 8;
 // Calls and loop iterations that one trace may take.
 constexpr uint64_t kMaxSteps = 100'000;
 
+/// From a segment on, to each end: the region's, or where the code failed.
 size_t count_ways(const trace::Segment& segment) {
-  size_t ways = segment.is_last ? 1 : 0;
+  if (segment.next.empty()) return 1;
+  size_t ways = 0;
   for (const auto& next : segment.next) ways += count_ways(*next);
   return ways;
 }
@@ -66,42 +68,50 @@ void Region::note_facts(const Root& root) {
 
 namespace {
 
-bool is_dead_way(const trace::Segment& way) {
-  const std::vector<Root>& roots = notes_of(way).roots;
-  return std::any_of(roots.begin(), roots.end(), [](const Root& root) {
-    return std::any_of(root.facts.begin(), root.facts.end(), [](const Fact& fact) { return is_only_here(fact.constant); });
-  });
-}
-
-size_t forget_dead(trace::Segment& segment) {
-  size_t forgotten = 0;
-  for (auto& way : segment.next) {
-    if (is_dead_way(*way)) {
-      forgotten += count_ways(*way);
-      way = nullptr;
-    } else {
-      forgotten += forget_dead(*way);
-    }
-  }
-  std::erase(segment.next, nullptr);
-  return forgotten;
-}
-
 /// How often a tree of segments refers to a variable.
 size_t count_references(const trace::Segment& segment, const Cell& cell) {
+  const auto is_it = [&cell](const Fact& fact) { return fact.constant.is(Tag::cell) && &fact.constant.as<Cell>() == &cell; };
   size_t count = 0;
   for (const auto& way : segment.next) {
     const SegmentNotes& notes = notes_of(*way);
-    count += std::count_if(notes.roots.begin(), notes.roots.end(), [&](const Root& root) { return root.cell.get() == &cell; });
+    for (const Root& root : notes.roots) {
+      if (root.cell.get() == &cell) ++count;
+      count += std::count_if(root.facts.begin(), root.facts.end(), is_it);
+    }
     count += std::count_if(notes.cells.begin(), notes.cells.end(), [&](const auto& assigned) { return assigned.first.get() == &cell; });
     count += count_references(*way, cell);
   }
   return count;
 }
 
+/// Whether a way of the tree depends on a function, or on a variable of a call that is over, which nobody else holds.
+bool is_dead_way(const trace::Segment& way, const trace::Segment& tree) {
+  const auto is_gone = [&tree](const Fact& fact) {
+    if (!fact.constant.is(Tag::cell)) return is_only_here(fact.constant);
+    const Cell& cell = fact.constant.as<Cell>();
+    return cell.use_count() == count_references(tree, cell);
+  };
+  const std::vector<Root>& roots = notes_of(way).roots;
+  return std::any_of(roots.begin(), roots.end(),
+                     [&](const Root& root) { return std::any_of(root.facts.begin(), root.facts.end(), is_gone); });
+}
+
+size_t forget_dead(trace::Segment& segment, const trace::Segment& tree) {
+  size_t forgotten = 0;
+  for (size_t i = 0; i < segment.next.size();) {
+    if (is_dead_way(*segment.next[i], tree)) {
+      forgotten += count_ways(*segment.next[i]);
+      segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      forgotten += forget_dead(*segment.next[i++], tree);
+    }
+  }
+  return forgotten;
+}
+
 }  // namespace
 
-void Region::forget_dead_ways() { forgotten_ways += forget_dead(root); }
+void Region::forget_dead_ways() { forgotten_ways += forget_dead(root, root); }
 
 void Region::forget_ways() {
   root.next.clear();
@@ -284,7 +294,8 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   const char* reason = nullptr;
-  if (count_ways(region.root) + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
+  const size_t ways = region.root.next.empty() ? 0 : count_ways(region.root);
+  if (ways + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.demote(engine_, reason);

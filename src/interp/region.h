@@ -42,8 +42,8 @@ struct Region {
   void note_facts(const Root& root);
   /// A dimension with a name varies: its size is a symbol from the start.
   void note_annotations();
-  /// Forgets the ways that depend on a function which nobody else holds, so that nobody can bring it again, and lets go of
-  /// what it holds.
+  /// Forgets the ways that depend on a function, or on a variable of a call, which nobody else holds, so that nobody can
+  /// bring it again, and lets go of what it holds.
   void forget_dead_ways();
   /// Forgets all ways, and what was found in inputs.
   void forget_ways();

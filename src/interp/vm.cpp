@@ -31,13 +31,6 @@ int64_t wrap_mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }      // b > 0
 int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }  // b > 0
 
-// Cells are looked at through here, so that a trace learns which captured variables it depends on.
-const Value& content(Runtime& runtime, Cell& cell, Name name) {
-  if (runtime.is_tracing()) runtime.enter(cell);
-  if (!cell.is_set) not_set(name);
-  return cell.value;
-}
-
 void fill(Runtime& runtime, Cell& cell, Value& from, bool moves) {
   if (runtime.is_tracing()) runtime.enter(cell);
   if (moves) cell.value = std::move(from);
@@ -211,7 +204,7 @@ again:
   NEXT(pc + 1);
   CASE(set_global) : fill(engine_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
-  CASE(closure) : make_closure(cycles_, *frame, *pc);
+  CASE(closure) : make_closure(engine_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
 #define ARITHMETIC(name, right, on_integers, on_reals)                            \

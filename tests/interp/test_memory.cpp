@@ -340,6 +340,43 @@ print(counters().memory - before.memory < 100000, counters().retraces - before.r
 )") == "true 31\n");
 }
 
+TEST_CASE("ways of a loop let go of the variables of calls that are over") {
+  EngineOptions options;
+  options.compile_all = true;
+  Session s(options);
+  // It is interpreted, so that its loop is a region. What a closure captures is another variable in each call.
+  const std::string grown = s.output(R"(
+fn one(n) {
+  var data = ones([n])
+  let scaled = fn(x) = x * sum(data)
+  data.tolist()
+  for i in 0..3 { data = data + i }
+}
+for i in 0..3 { one(1000) }
+let few = counters()
+for i in 0..20 { one(1000) }
+print(counters().retraces > few.retraces, counters().memory <= few.memory)
+)");
+  CHECK(grown == "true true\n");
+}
+
+TEST_CASE("ways that end in an error are ways, too") {
+  Session s;
+  CHECK(s.output(R"(
+@compile
+fn fails(x, n) {
+  let digits = len(f"{n}")
+  if sum(x) > 0.0 { error(f"{n} has {digits} digits") }
+  return digits
+}
+var failed = 0
+for n in 0..100 {
+  try { fails(ones([2]), n) } catch e { failed += 1 }
+}
+print(failed, counters().traces)
+)") == "100 32\n");
+}
+
 TEST_CASE("ever new functions are new ways, although the ways of those that are gone are forgotten") {
   Session s;
   CHECK(s.output(R"(

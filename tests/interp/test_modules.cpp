@@ -54,6 +54,16 @@ TEST_CASE("a module is found beside the importing file and runs once") {
   CHECK(s.printed == "util runs\n1 2 3 3 (1, 2)\n");
 }
 
+TEST_CASE("compiled help looks at a module as it is now") {
+  Session s;
+  Folder folder;
+  folder.write("changing.tsl", "var f = fn(x) = x\nfn change(v) { f = v }\n");
+  s.engine.run_file(folder.write("main.tsl",
+      "import \"./changing.tsl\" as m\n@compile\nfn show() { help(m) }\nshow()\nm.change(5)\nshow()\nm.change(fn(a, b) = a)\nshow()\n"));
+  const std::string head = "module changing\n  change(v)\n  ";
+  CHECK(s.printed == head + "<lambda>(x)\n" + head + "f\n" + head + "<lambda>(a, b)\n");
+}
+
 TEST_CASE("bare names and paths are looked up in TSL_PATH") {
   Session s;
   Folder folder;
