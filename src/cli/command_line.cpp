@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -14,6 +16,7 @@ namespace tsl {
 namespace {
 
 constexpr std::string_view kTopics[] = {"bytecode", "graph", "fusion", "plan", "guards", "recompiles", "device"};
+constexpr const char* kListOfTopics = "bytecode, graph, fusion, plan, guards, recompiles or device";
 
 /// What is wrong with a list of topics, or "".
 std::string check_topics(const std::string& list) {
@@ -21,7 +24,7 @@ std::string check_topics(const std::string& list) {
     const size_t end = std::min(list.find(',', begin), list.size());
     const std::string topic = list.substr(begin, end - begin);
     if (std::find(std::begin(kTopics), std::end(kTopics), topic) == std::end(kTopics)) {
-      return "unknown topic '" + topic + "': bytecode, graph, fusion, plan, guards, recompiles or device";
+      return "unknown topic '" + topic + "': " + kListOfTopics;
     }
     begin = end + 1;
   }
@@ -35,10 +38,29 @@ std::string check_threads(const std::string& number) {
   return is_count ? "" : "'" + number + "' is not a number of threads, from 0 to 9999";
 }
 
+/// A seed is what seed(n) takes: an int.
+std::optional<int64_t> parse_seed(const std::string& number) {
+  int64_t seed = 0;
+  const char* const end = number.data() + number.size();
+  const auto [stop, problem] = std::from_chars(number.data(), end, seed);
+  return problem == std::errc() && stop == end ? std::optional(seed) : std::nullopt;
+}
+
+/// What is wrong with a seed, or "". (CLI11 takes one of too many digits for the greatest there is.)
+std::string check_seed(const std::string& number) {
+  return parse_seed(number) ? "" : "'" + number + "' is not an int, which has 64 bits";
+}
+
 /// What is wrong with a size in memory, or "".
 std::string check_size(const std::string& size) {
   const std::optional<uint64_t> bytes = parse_bytes(size);
   return bytes && *bytes > 0 ? "" : "'" + size + "' is not a size, such as 512M or 1.5GiB";
+}
+
+/// An option that takes one of a few words.
+void add_choice(CLI::App& app, const char* name, std::vector<std::string> words, const char* text, std::function<void(const std::string&)> set) {
+  const std::string type = fmt::format("{}", fmt::join(words, "|"));
+  app.add_option_function<std::string>(name, set, text)->type_name(type)->check(CLI::IsMember(std::move(words)).description(""));
 }
 
 void add_options(CLI::App& app, Command& command, std::string& code) {
@@ -46,27 +68,25 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_flag("-i", command.interactive, "A prompt after the script");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
-  app.add_flag("!--no-compile", command.engine.compile_annotated, "Compile nothing, not even @compile functions");
+  app.add_flag_callback("--no-compile", [&] { command.engine.compile_annotated = false; }, "Compile nothing, not even @compile functions");
   app.add_option("--device", command.engine.device, "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
   const auto set_limit = [&](const std::string& size) { command.engine.memory_limit = *parse_bytes(size); };
   app.add_option_function<std::string>("--memory-limit", set_limit, "The most memory that tensors may take: 512M, 1.5GiB, …")
       ->type_name("SIZE")->check(check_size);
-  const auto set_graphs = [&](const std::string& choice) { command.engine.cuda_graphs = choice == "on"; };
-  app.add_option_function<std::string>("--cuda-graphs", set_graphs, "Launch kernels as CUDA graphs, or one by one")
-      ->type_name("on|off")->check(CLI::IsMember({"on", "off"}));
-  const auto set_numerics = [&](const std::string& choice) { command.engine.fast_numerics = choice == "fast"; };
-  app.add_option_function<std::string>("--numerics", set_numerics, "Compiled code gives eager execution's bits, or may round less often")
-      ->type_name("exact|fast")->check(CLI::IsMember({"exact", "fast"}));
+  add_choice(app, "--cuda-graphs", {"on", "off"}, "Launch kernels as CUDA graphs, or one by one",
+             [&](const std::string& choice) { command.engine.cuda_graphs = choice == "on"; });
+  add_choice(app, "--numerics", {"exact", "fast"}, "Compiled code gives eager execution's bits, or may round less often",
+             [&](const std::string& choice) { command.engine.fast_numerics = choice == "fast"; });
   app.add_flag("--tf32", command.engine.tf32, "Products of f32 on a GPU may round their operands to 11 bits");
   app.add_flag("--portable", command.engine.portable, "Functions of f32, f16 and bf16 on a GPU give the CPU's bits, and take longer");
-  app.add_option("--seed", command.engine.seed, "The seed of random numbers")->type_name("N");
+  const auto set_seed = [&](const std::string& number) { command.engine.seed = static_cast<uint64_t>(*parse_seed(number)); };
+  app.add_option_function<std::string>("--seed", set_seed, "The seed of random numbers")->type_name("N")->check(check_seed);
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
       ->type_name("N")->check(check_threads);
-  app.add_option("--log", command.engine.log_topics, "What to log to standard error: bytecode, …")
+  app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")->check(check_topics);
-  app.add_option("--color", command.color, "Colour in messages")->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages", [&](const std::string& when) { command.color = when; });
   app.set_version_flag("--version", "tsl " TSL_VERSION);
 }
 
@@ -95,6 +115,13 @@ tsl cache           shows the GPU kernels kept on disk; `tsl cache clear`, `tsl 
 
 Exit codes: 0; 1 the script failed; 2 usage; 65 syntax error; 130 interrupted.)";
 
+int unknown_option(const std::string& option) {
+  std::cerr << "tsl: unknown option " << option << "\nRun with --help for more information.\n";
+  return kExitUsage;
+}
+
+bool looks_like_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
+
 }  // namespace
 
 int parse_command(int argc, char** argv, Command& command) {
@@ -118,13 +145,12 @@ int parse_command(int argc, char** argv, Command& command) {
   }
   std::vector<std::string> rest = app.remaining();
   if (app.count("-e") > 0) {
+    char** const option = std::find(argv + 1, argv + argc, std::string_view("-e"));  // what comes before it is not for the code
+    if (!rest.empty() && looks_like_option(rest[0]) && std::find(argv + 1, option, rest[0]) != option) return unknown_option(rest[0]);
     command.kind = Command::Kind::code;
     command.script = code;
   } else if (!rest.empty()) {
-    if (rest[0].size() > 1 && rest[0][0] == '-') {
-      std::cerr << "tsl: unknown option " << rest[0] << "\nRun with --help for more information.\n";
-      return kExitUsage;
-    }
+    if (looks_like_option(rest[0])) return unknown_option(rest[0]);
     command.kind = rest[0] == "-" ? Command::Kind::input : Command::Kind::script;
     command.script = rest[0];
     rest.erase(rest.begin());

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <iterator>
 #include <memory>
+#include <new>
 
 #include <unistd.h>
 
@@ -48,8 +48,6 @@ bool wants_color(const std::string& when) {
   return when == "always";
 }
 
-std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
-
 void run_main(const Command& command, Engine& engine) {
   switch (command.kind) {
     case Command::Kind::script:
@@ -61,7 +59,7 @@ void run_main(const Command& command, Engine& engine) {
     case Command::Kind::input: {
       const bool is_code = command.kind == Command::Kind::code;
       const std::string name = is_code ? "<command line>" : "<stdin>";
-      const std::string text = is_code ? command.script : standard_input();
+      const std::string text = is_code ? command.script : ModuleLoader::read_stream(std::cin, name);
       if (command.check) engine.modules().read(name, text);
       else if (command.interactive) engine.run_line(text);
       else engine.run(name, text);
@@ -93,7 +91,9 @@ int report(const Error& error, Engine& engine, bool color) {
   }
 }
 
-int run_program(int argc, char** argv) {
+namespace {
+
+int run_command(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
   if (settled >= 0) return settled;
@@ -118,6 +118,18 @@ int run_program(int argc, char** argv) {
   }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
+  return code;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  int code = kExitFailed;
+  try {
+    code = run_command(argc, argv);
+  } catch (const std::bad_alloc&) {  // where no script runs, so that there is no line
+    std::cerr << "error[memory]: out of memory" << std::endl;
+  }
   if (!flush_output() && code == 0) code = kExitFailed;
   return code;
 }

@@ -20,6 +20,13 @@ struct Expectations {
   uint32_t error_line = 0;
 };
 
+constexpr const char* kSpaces = " \r";  // a carriage return is the end of a line on some systems
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(kSpaces);
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -27,14 +34,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The rest of `line` after `mark` and spaces, if the mark is there.
+/// The rest of `line` after `mark`, if the mark is there.
 std::optional<std::string> after(const std::string& line, const std::string& mark) {
   const size_t at = line.rfind(mark);
   if (at == std::string::npos) return std::nullopt;
-  const size_t text = line.find_first_not_of(' ', at + mark.size());
-  std::string rest = text == std::string::npos ? "" : line.substr(text);
-  while (!rest.empty() && rest.back() == ' ') rest.pop_back();
-  return rest;
+  return trimmed(line.substr(at + mark.size()));
 }
 
 Expectations read_expectations(const std::string& text) {
@@ -87,23 +91,22 @@ std::string run_test(const fs::path& path, const std::string& text, const Engine
     error = failure.error();
   }
   std::vector<std::string> printed = lines_of(output);
-  for (std::string& line : printed) {  // comments cannot end in spaces either
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
-  }
+  for (std::string& line : printed) line = trimmed(line);  // comments cannot end in spaces either
   return describe_difference(expected.output, printed) + describe_error(expected, error, engine);
 }
 
 std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
   std::vector<fs::path> scripts;
   for (const std::string& path : paths) {
-    if (!fs::is_directory(path)) {
+    std::error_code failed;
+    if (!fs::is_directory(path, failed)) {
       scripts.emplace_back(path);
       continue;
     }
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      if (entry.path().extension() == ".tsl") scripts.push_back(entry.path());
+    for (fs::recursive_directory_iterator entry(path, failed), end; !failed && entry != end; entry.increment(failed)) {
+      if (entry->path().extension() == ".tsl") scripts.push_back(entry->path());
     }
+    if (failed) fail(ErrorKind::io, "cannot look for tests in {}: {}", path, failed.message());
   }
   std::sort(scripts.begin(), scripts.end());
   return scripts;
@@ -112,7 +115,13 @@ std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
 }  // namespace
 
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options) {
-  const std::vector<fs::path> scripts = scripts_under(paths);
+  std::vector<fs::path> scripts;
+  try {
+    scripts = scripts_under(paths);
+  } catch (const Failure& failure) {
+    std::cerr << render(failure.error(), SourceMap());
+    return kExitFailed;
+  }
   if (scripts.empty()) {
     std::cerr << fmt::format("error[io]: there are no tests: no .tsl file is under {}\n", fmt::join(paths, ", "));
     return kExitFailed;

@@ -120,7 +120,7 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, co
                              attrs);
   }
   const std::vector<Value>* items = sequence_items(v);
-  if (!items) wrong_type(what, "a tensor", v);
+  if (!items) fail(ErrorKind::type, "{}: expected a tensor or numbers, not {}", what, type_name(v));
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, numbers, what);
   if (numbers) return stack_items(engine, *items, what, depth, numbers);
   const std::optional<DType> common = dtype_of_number_lists(v, what);  // as if all were known, each is converted once

@@ -7,6 +7,12 @@ namespace tsl {
 
 using namespace ast;
 
+namespace {
+
+constexpr const char* kRegisters = "variables, or parts of one expression,";
+
+}  // namespace
+
 void fail_at(ErrorKind kind, Span span, std::string message) {
   throw Failure(Error{kind, std::move(message), span, {}, {}});
 }
@@ -168,11 +174,10 @@ FunctionCompiler::Place FunctionCompiler::place_of(const Variable& v) {
 }
 
 FunctionCompiler::Reg FunctionCompiler::allocate(Span span) {
-  const Reg reg = narrow(next_, span, "variables");
-  ++next_;
+  const Reg reg = narrow(next_++, span, kRegisters);
   if (next_ > bound_.size()) bound_.resize(next_);
   bound_[reg] = false;
-  proto_->register_count = std::max<uint16_t>(proto_->register_count, narrow(next_, span, "variables"));
+  proto_->register_count = std::max<uint16_t>(proto_->register_count, narrow(next_, span, kRegisters));
   return reg;
 }
 

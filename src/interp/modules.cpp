@@ -61,10 +61,19 @@ std::string ModuleLoader::read_file(const std::string& path) {
   if (fs::is_directory(path, failed)) fail(ErrorKind::io, "cannot read {}: it is a folder", path);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(ErrorKind::io, "cannot read {}: {}", path, std::strerror(errno));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) fail(ErrorKind::io, "cannot read {}", path);
-  return text.str();
+  return read_stream(file, path);
+}
+
+std::string ModuleLoader::read_stream(std::istream& stream, const std::string& name) {
+  constexpr size_t kMaxSource = size_t{256} << 20;  // spans have 32 bits, and some files, as /dev/zero, never end
+  std::string text;
+  char piece[1 << 16];
+  while (stream.read(piece, sizeof piece), stream.gcount() > 0) {
+    text.append(piece, static_cast<size_t>(stream.gcount()));
+    if (text.size() > kMaxSource) fail(ErrorKind::limit, "cannot read {}: a source may take 256 MiB", name);
+  }
+  if (stream.bad()) fail(ErrorKind::io, "cannot read {}", name);
+  return text;
 }
 
 // ---- Finding -------------------------------------------------------------------------------------------

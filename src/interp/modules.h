@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -38,6 +39,8 @@ class ModuleLoader {
 
   /// The text of a file. Throws Failure (io).
   static std::string read_file(const std::string& path);
+  /// What is left in a stream; `name` is for messages. Throws Failure (io, or limit for what is too long for a source).
+  static std::string read_stream(std::istream& stream, const std::string& name);
 
  private:
   struct Found {

@@ -25,9 +25,10 @@ TEST_CASE("a library that is there but lacks a function is too old") {
   CHECK(library.find("malloc"));
   CHECK(library.function("malloc"));
   CHECK_FALSE(library.find("tsl_no_such_function"));
-  CHECK_THROWS_WITH(library.function("tsl_no_such_function"), Catch::Contains("has no function tsl_no_such_function"));
+  CHECK_THROWS_WITH(library.function("tsl_no_such_function"), 
+                    Catch::Contains("has no function tsl_no_such_function") && Catch::Contains("or run with --device cpu"));
   CHECK(library.name().find("libc.so.6") != std::string::npos);
-  CHECK_THROWS_WITH(Driver(Library({"libc.so.6"}, "no C library")), Catch::Contains("driver is too old"));
+  CHECK_THROWS_WITH(Driver(Library({"libc.so.6"}, "no C library")), Catch::Contains("driver is too old") && Catch::Contains("update it, or run with --device cpu"));
 }
 
 TEST_CASE("without a driver the message says what to do") {
@@ -79,6 +80,34 @@ TEST_CASE("a GPU that is too old is as good as none, and the message says why") 
   CHECK(properties_of(driver, 0).arch == "sm_71");
   major = 6;
   CHECK_THROWS_WITH(properties_of(driver, 0), "P is too old: it is of compute capability 6.1, and TSL needs 7.0 or newer; run with --device cpu");
+}
+
+TEST_CASE("where there is no room the message says whose, and what to do") {
+  const std::string path = find_stub();
+  if (path.empty()) TSL_SKIP("no CUDA Toolkit with stubs/libcuda.so");
+  static CUresult result;
+  Driver driver(Library({path.c_str()}, "the stub did not open"));
+  driver.cuMemAllocHost = [](void**, size_t) { return result; };
+  driver.cuDevicePrimaryCtxRetain = [](CUcontext*, CUdevice) { return result; };
+  const auto error_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const Failure& failure) {
+      return failure.error();
+    }
+    return Error{ErrorKind::user, "", {}, {}, {}};
+  };
+  result = CUDA_ERROR_OUT_OF_MEMORY;
+  const Error pinned = error_of([&] { driver.pinned_memory(4096); });
+  CHECK(pinned.kind == ErrorKind::memory);
+  CHECK(pinned.message == "the computer ran out of memory that a GPU can reach: 4.0 KiB asked for");
+  const Error full = error_of([&] { driver.open_context(0, "P"); });
+  CHECK(full.kind == ErrorKind::memory);
+  CHECK(full.message.find("P does not open, perhaps because of other programs that use it: ") == 0);
+  result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+  const Error busy = error_of([&] { driver.open_context(0, "P"); });
+  CHECK(busy.kind == ErrorKind::device);
+  CHECK(busy.message.find("; run on another GPU, or with --device cpu") != std::string::npos);
 }
 
 TEST_CASE("cuBLASLt opens and has every function used") {

@@ -69,7 +69,10 @@ TEST_CASE("scripts, code and standard input") {
   CHECK(run({"-e", "1 + 1"}).out == "");
   CHECK(run({"-"}, "print(3)").out == "3\n");
   CHECK(run({"--version"}).out.find("tsl ") == 0);
-  CHECK(run({"--help"}).out.find("Exit codes") != std::string::npos);
+  const std::string help = run({"--help"}).out;
+  CHECK(help.find("Exit codes") != std::string::npos);
+  CHECK(help.find("--no-compile  ") != std::string::npos);
+  CHECK(help.find("--numerics exact|fast  ") != std::string::npos);
 }
 
 TEST_CASE("exit codes") {
@@ -81,6 +84,13 @@ TEST_CASE("exit codes") {
   CHECK(run({"test"}).code == 2);
   CHECK(run({"-e", "let = 1"}).code == 65);
   CHECK(run({"--device", "cuda", "-e", "1"}).err.find("error[device]") == 0);
+}
+
+TEST_CASE("a source that does not end is an error") {
+  if (!fs::exists("/dev/zero")) return;
+  const Outcome outcome = run({"/dev/zero"});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err == "error[limit]: cannot read /dev/zero: a source may take 256 MiB\n");
 }
 
 TEST_CASE("checking runs nothing") {
@@ -102,6 +112,15 @@ TEST_CASE("what is not ours on the command line is for the script") {
   CHECK(command.engine.script_args == std::vector<std::string>{"--name", "a", "test"});
 }
 
+TEST_CASE("before the code, what is not ours is a slip") {
+  const Outcome slip = run({"--comile", "-e", "print(args())"});
+  CHECK(slip.code == 2);
+  CHECK(slip.out == "");
+  CHECK(slip.err.find("tsl: unknown option --comile\n") == 0);
+  CHECK(run({"--comile", "script.tsl"}).err == slip.err);
+  CHECK(run({"-e", "print(args())", "--comile", "-5"}).out == "[\"--comile\", \"-5\"]\n");
+}
+
 TEST_CASE("errors are shown with their place, in colour if asked") {
   const Outcome plain = run({"-e", "let x = 1\nerror(\"oh\")"});
   CHECK(plain.err.find("error[user]: oh\n  --> <command line>:2:1") == 0);
@@ -111,6 +130,13 @@ TEST_CASE("errors are shown with their place, in colour if asked") {
 TEST_CASE("options say what they take") {
   for (const char* threads : {"-1", "x", "1.5", "100000"}) CHECK(run({"--threads", threads, "-e", "1"}).code == 2);
   CHECK(run({"--threads", "0", "-e", "1"}).code == 0);
+  for (const char* seed : {"x", "1.5", "", "9223372036854775808", "99999999999999999999"}) CHECK(run({"--seed", seed, "-e", "1"}).code == 2);
+  const auto drawn = [](std::vector<std::string> args, const std::string& code) {
+    args.insert(args.end(), {"-e", code + "print(rand([1]).item())"});
+    return run(args).out;
+  };
+  CHECK(drawn({"--seed", "-5"}, "") == drawn({}, "seed(-5)\n"));
+  CHECK(drawn({"--seed", "010"}, "") == drawn({}, "seed(10)\n"));
   CHECK(run({"--log", "plan,guards", "-e", "1"}).code == 0);
   const Outcome unknown = run({"--log", "plan,plans", "-e", "1"});
   CHECK(unknown.code == 2);
@@ -164,6 +190,26 @@ TEST_CASE("tsl test compares output and errors on both tiers") {
   CHECK(fails("let x = 1  # expect error: e\n"));
   CHECK(fails("\nerror(\"e\")\n# expect error: e\n"));
   CHECK(fails("error(\"other\")  # expect error: e\n"));
+}
+
+TEST_CASE("tsl test takes lines that end as on Windows") {
+  const std::string text = "print(1)  # expect: 1\r\nprint(\"a\")  # expect: a\r\nerror(\"e\")  # expect error: e\r\n";
+  CHECK(run({"test", script("windows.tsl", text)}).out == "1 passed, 0 failed\n");
+}
+
+TEST_CASE("tsl test of a folder that may not be read is an error") {
+  const fs::path folder = fs::path(script("closed/inner/test.tsl", "print(1)  # expect: 1\n")).parent_path();
+  fs::permissions(folder, fs::perms::none);
+  const bool is_root = geteuid() == 0;  // who may read everything
+  if (is_root) REQUIRE(seteuid(65534) == 0);
+  const std::string above = folder.parent_path().string();
+  const Outcome inner = run({"test", folder.string()}), outer = run({"test", above});
+  if (is_root) REQUIRE(seteuid(0) == 0);
+  fs::permissions(folder, fs::perms::owner_all);
+  CHECK(inner.code == 1);
+  CHECK(inner.err == "error[io]: cannot look for tests in " + folder.string() + ": Permission denied\n");
+  CHECK(outer.code == 1);
+  CHECK(outer.err == "error[io]: cannot look for tests in " + above + ": Permission denied\n");
 }
 
 TEST_CASE("tsl test of folders in which there is no script is an error") {

@@ -183,6 +183,13 @@ TEST_CASE("recursion without end is an error, and the engine goes on") {
   CHECK(s.eval("fn f(n) = if n == 0 { 0 } else { 1 + f(n - 1) }\nf(100000)") == "100000");
 }
 
+TEST_CASE("what a function has too much of is named") {
+  Session s;
+  std::string items = "0";
+  for (int i = 0; i < 70000; ++i) items += ",1";
+  CHECK(s.error_text("let x = [" + items + "]") == "limit: too many variables, or parts of one expression, in one function");
+}
+
 TEST_CASE("recursion through builtins ends before the stack does") {
   Session s;
   const Error e = s.error("fn f(n) = map(fn(x) = f(x + 1), [n])\nf(0)");

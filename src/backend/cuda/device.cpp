@@ -42,7 +42,7 @@ Properties properties_of(const Driver& driver, CUdevice device) {
 
 Device::Device(int ordinal)
     : driver_(Driver::open()), ordinal_(ordinal), device_(find_device(*driver_, ordinal)), properties_(properties_of(*driver_, device_)) {
-  check(driver_->cuDevicePrimaryCtxRetain(&context_, device_), "opening the GPU");
+  context_ = driver_->open_context(device_, properties_.name);
   try {
     make_current();
     check(driver_->cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "creating a stream");

@@ -1,6 +1,7 @@
 #include "backend/cuda/driver.h"
 
 #include "base/error.h"
+#include "tensor/block_cache.h"
 
 namespace tsl::cuda {
 
@@ -17,7 +18,10 @@ std::string version_text(int version) { return fmt::format("{}.{}", version / 10
 template <class Function>
 void resolve(Function& function, const Library& library, const char* name) {
   void* address = library.find(name);
-  if (!address) fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA {} or newer", name, version_text(kOldest));
+  if (!address) {
+    fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA {} or newer; "
+         "update it, or run with --device cpu", name, version_text(kOldest));
+  }
   function = reinterpret_cast<Function>(address);
 }
 
@@ -60,6 +64,24 @@ std::string Driver::describe(CUresult result) const {
   if (cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) return fmt::format("error {}", static_cast<int>(result));
   if (cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) return name;
   return fmt::format("{} ({})", text, name);
+}
+
+void* Driver::pinned_memory(uint64_t bytes) const {
+  void* memory = nullptr;
+  const CUresult result = cuMemAllocHost(&memory, bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    fail(ErrorKind::memory, "the computer ran out of memory that a GPU can reach: {} asked for", describe_bytes(bytes));
+  }
+  check(result, "taking memory that a GPU can reach");
+  return memory;
+}
+
+CUcontext Driver::open_context(CUdevice device, std::string_view name) const {
+  CUcontext context = nullptr;
+  const CUresult result = cuDevicePrimaryCtxRetain(&context, device);
+  if (result == CUDA_SUCCESS) return context;
+  const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::memory : ErrorKind::device;
+  fail(kind, "{} does not open, perhaps because of other programs that use it: {}; run on another GPU, or with --device cpu", name, describe(result));
 }
 
 void Driver::fail_on(CUresult result, std::string_view doing) const {

@@ -84,6 +84,11 @@ struct Driver {
   /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"
   std::string describe(CUresult result) const;
 
+  /// Memory of the computer that GPUs read and write; fails (memory) if there is none left. cuMemFreeHost gives it back.
+  void* pinned_memory(uint64_t bytes) const;
+  /// Opens a GPU; fails, (memory) or (device), if other programs leave it no memory or have it to themselves.
+  CUcontext open_context(CUdevice device, std::string_view name) const;
+
   /// The CUDA it is for: "12.4".
   std::string version() const;
   int device_count() const { return device_count_; }

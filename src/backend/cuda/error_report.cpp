@@ -23,9 +23,7 @@ constexpr uint32_t kNone = ~0u;
 }
 
 ErrorReport::ErrorReport(Device& device, Allocator& allocator) : device_(device), cell_(allocator.allocate(sizeof(Cell))) {
-  void* memory = nullptr;
-  device_.check(device_.driver().cuMemAllocHost(&memory, sizeof(Failure)), "taking pinned memory");
-  mirror_ = static_cast<Failure*>(memory);
+  mirror_ = static_cast<Failure*>(device_.driver().pinned_memory(sizeof(Failure)));
   clear();
 }
 

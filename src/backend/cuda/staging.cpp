@@ -7,9 +7,7 @@ namespace tsl::cuda {
 
 Staging::Staging(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {
   try {
-    void* memory = nullptr;
-    driver_.check(driver_.cuMemAllocHost(&memory, kSegment * kSegments), "allocating pinned host memory");
-    memory_ = static_cast<std::byte*>(memory);
+    memory_ = static_cast<std::byte*>(driver_.pinned_memory(kSegment * kSegments));
     for (size_t i = 0; i < kSegments; ++i) {
       Segment& segment = segments_[i];
       segment.data = memory_ + i * kSegment;

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# program_limits.sh TSL FOLDER: what the program does where a whole process is needed to see it.
+set -uo pipefail
+tsl=$1 folder=$2
+failures=0
+export TSL_CACHE_DIR=$folder
+expect() {  # expect CODE TEXT COMMAND…: the exit code, and how what it says on standard error begins
+  local message code
+  message=$("${@:3}" 2>&1 >/dev/full)
+  code=$?
+  [[ $code == "$1" && $message == "$2"* ]] && return
+  echo "${*:3}: exit code $code, not $1: $message"
+  failures=$((failures + 1))
+}
+
+# A disk that is full is a failure of everything that prints.
+full="error[io]: cannot write to standard output"
+for arguments in --help --version cache "test tests/lang/loops.tsl"; do
+  expect 1 "$full" "$tsl" $arguments
+done
+
+# So little memory that a long script cannot be parsed: no line of it runs yet. (OpenBLAS's threads would wait for memory.)
+mkdir -p "$folder"
+yes 'let x = [1, 2, 3]' | head -400000 >"$folder/long.tsl"
+in_little_memory() { (ulimit -v 400000 && OPENBLAS_NUM_THREADS=1 "$@"); }
+[[ ${TSL_SANITIZE:-} ]] || expect 1 "error[memory]: out of memory" in_little_memory "$tsl" "$folder/long.tsl"
+
+((failures == 0))
