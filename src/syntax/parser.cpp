@@ -1,5 +1,7 @@
 #include "syntax/parser.h"
 
+#include <new>
+
 #include "TslParser.h"
 #include "syntax/error_strategy.h"
 #include "syntax/fail_at.h"
@@ -28,7 +30,11 @@ class ParseRun {
         antlr4::atn::PredictionMode::SLL);
   }
 
-  grammar::TslParser::ModuleContext* run() { return parser_.module(); }
+  grammar::TslParser::ModuleContext* run() {
+    grammar::TslParser::ModuleContext* tree = parser_.module();
+    if (parser_.lacks_memory()) throw std::bad_alloc();
+    return tree;
+  }
   const TokenSource& tokens() const { return tokens_; }
   bool is_at_end() const { return errors_->is_at_end(); }
 

@@ -1,5 +1,7 @@
 #include "syntax/parser_base.h"
 
+#include <new>
+
 #include "syntax/fail_at.h"
 
 namespace tsl {
@@ -30,7 +32,11 @@ void ParserBase::enterRecursionRule(antlr4::ParserRuleContext* context, size_t s
 }
 
 void ParserBase::unrollRecursionContexts(antlr4::ParserRuleContext* parent) {
-  Parser::unrollRecursionContexts(parent);
+  try {
+    Parser::unrollRecursionContexts(parent);
+  } catch (const std::bad_alloc&) {
+    lacks_memory_ = true;
+  }
   --active_rules_;
 }
 

@@ -22,7 +22,11 @@ class ParserBase : public antlr4::Parser {
   void enterRule(antlr4::ParserRuleContext* context, size_t state, size_t rule) override;
   void enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule,
                           int precedence) override;
+  /// Generated code calls it from a destructor, which must not throw: what is left out of the tree for want of memory,
+  /// lacks_memory() tells.
   void unrollRecursionContexts(antlr4::ParserRuleContext* parent) override;
+
+  bool lacks_memory() const { return lacks_memory_; }
 
  protected:
   /// Not virtual in the runtime: hides its namesake from the generated code, which calls it by name.
@@ -33,6 +37,7 @@ class ParserBase : public antlr4::Parser {
 
   uint32_t source_ = 0;
   int active_rules_ = 0;
+  bool lacks_memory_ = false;
 };
 
 }  // namespace tsl
