@@ -37,10 +37,6 @@ struct Changing {
   std::vector<Number> numbers;
 };
 
-bool same_value(const Argument& a, const Argument& b) {
-  return a.kind == b.kind && a.symbol == b.symbol && a.dtype == b.dtype && a.scratch == b.scratch;
-}
-
 Changing::Changing(const Stage& stage) {
   addresses.reserve(stage.arguments.size());
   constexpr size_t kRecent = 16;  // where an equal number is looked for: in what the last entries of a table have
@@ -49,7 +45,7 @@ Changing::Changing(const Stage& stage) {
     if (argument.kind == Argument::Kind::buffer) addresses.push_back({word, argument.buffer});
     if (!argument.symbol && argument.kind != Argument::Kind::scratch) continue;
     const auto recent = numbers.end() - static_cast<ptrdiff_t>(std::min(numbers.size(), kRecent));
-    const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return same_value(n.argument, argument); });
+    const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return n.argument == argument; });
     if (at != numbers.end()) at->words.push_back(word);
     else numbers.push_back({argument, {word}});
   }
@@ -224,10 +220,6 @@ class CudaExecutable : public graph::Executable {
   /// Tells the calls of each step what they come after: within a launch, the one before. Launches of nothing have no calls,
   /// so what comes after one comes after what that does.
   void link_calls() {
-    if (plan_.launches.size() == 1 && units_.size() == 1 && units_[0].calls == 1) {
-      steps_[0].sequence->calls()[0].reports = uses_[0].reports;
-      return;
-    }
     const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
     std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // of the step's launches: the calls to come after
     for (const Step& step : steps_) {

@@ -20,17 +20,17 @@ struct Argument {
     scratch,   // address in the program's scratch memory
     arrivals,  // address of the program's counters
     table,     // address in the stage's table, where that lies in the device's memory
-    integer,   // an extent, a stride or an offset; of `bytes`
+    integer,   // an extent, a stride or an offset
     scalar,    // a host number as an element of `dtype`
     error,     // address of the error cell
   } kind = Kind::buffer;
   uint32_t buffer = 0;
   uint64_t scratch = 0;              // bytes from its beginning; of arrivals, counters; of a table, words
   int64_t value = 0;                 // integer
-  int bytes = 8;
   Scalar scalar;
   DType dtype = DType::f32;
   const Symbol* symbol = nullptr;    // of a scalar or an offset: takes the place of the value
+  bool operator==(const Argument&) const = default;
 };
 
 /// A plan buffer that is accessed several elements at a time, from an offset that a run may decide. An address that is

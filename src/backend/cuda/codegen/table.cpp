@@ -21,16 +21,12 @@ std::string field_of(const std::string& parameter) {
   return "alignas(8) " + (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
 }
 
-bool is_same(const Argument& a, const Argument& b) {
-  return a.kind == b.kind && a.symbol == b.symbol && a.dtype == b.dtype && a.scalar == b.scalar;
-}
-
 /// Whether all stages have it in common. Extents and strides may be equal by chance, and the source is to be that of others, too.
 bool is_common(const Stages& stages, size_t i) {
   const Argument& first = stages.front()->arguments[i];
   const bool is_number = first.kind == Argument::Kind::scalar || (first.kind == Argument::Kind::integer && first.symbol);
   if (!is_number && first.kind != Argument::Kind::error) return false;
-  return std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) { return is_same(stage->arguments[i], first); });
+  return std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) { return stage->arguments[i] == first; });
 }
 
 /// The source of a table of `pattern`'s kernel with so many entries; in memory, of any number.

@@ -164,7 +164,6 @@ const std::string& StageWriter::size(int64_t value) {
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = value;
-  argument.bytes = is_small_ ? 4 : 8;
   return parameter(name, "n", named_.size(), argument, "const Index");
 }
 
@@ -174,7 +173,6 @@ const std::string& StageWriter::number(const char* role, int64_t value) {
   Argument argument;
   argument.kind = Argument::Kind::integer;
   argument.value = value;
-  argument.bytes = is_small_ ? 4 : 8;
   return parameter(name, role, named_.size(), argument, "const Index");
 }
 
