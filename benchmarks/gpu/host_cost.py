@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROWS = {"toy": 2000, "adam_100x1000": 2000, "adam_symbolic": 1000, "third_shape": 31}  # calls: the first of two numbers, the second is twice that (64 sizes are kept)
+# Calls: the first of two numbers, the second is twice that. Of sizes, 64 are kept.
+ROWS = {"toy": 2000, "adam_100x1000": 2000, "adam_symbolic": 1000, "third_shape": 31}
 MOST_FUNCTIONS = 8
 
 

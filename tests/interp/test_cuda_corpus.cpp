@@ -2,7 +2,7 @@
 //
 // The corpus makes some 30,000 different kernels. NVRTC takes 11 ms for each as TSL compiles them, and 5 ms with little
 // optimisation: so all are compiled, for both architectures. Most differ in how operands lie, and repeat one another's
-// lines. So kernels are chosen, some 4,300, such that together they have every line that any of them has, with names of the
+// lines. So kernels are chosen, some 4,600, such that together they have every line that any of them has, with names of the
 // same types in it, and every combination of ops and template. These are compiled as TSL does, too, for sm_90.
 //   TSL_CORPUS=all               compiles all of them as TSL does
 //   TSL_CORPUS=none              compiles none, and gives the number that tells whether a change makes other kernels
