@@ -58,7 +58,8 @@ std::string check_size(const std::string& size) {
 }
 
 /// An option that takes one of a few words.
-void add_choice(CLI::App& app, const char* name, std::vector<std::string> words, const char* text, std::function<void(const std::string&)> set) {
+void add_choice(CLI::App& app, const char* name, std::vector<std::string> words, const char* text,
+                std::function<void(const std::string&)> set) {
   const std::string type = fmt::format("{}", fmt::join(words, "|"));
   app.add_option_function<std::string>(name, set, text)->type_name(type)->check(CLI::IsMember(std::move(words)).description(""));
 }
@@ -68,7 +69,8 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_flag("-i", command.interactive, "A prompt after the script");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
-  app.add_flag_callback("--no-compile", [&] { command.engine.compile_annotated = false; }, "Compile nothing, not even @compile functions");
+  app.add_flag_callback("--no-compile", [&] { command.engine.compile_annotated = false; },
+                        "Compile nothing, not even @compile functions");
   app.add_option("--device", command.engine.device, "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
   const auto set_limit = [&](const std::string& size) { command.engine.memory_limit = *parse_bytes(size); };
@@ -86,7 +88,8 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
       ->type_name("N")->check(check_threads);
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")->check(check_topics);
-  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages", [&](const std::string& when) { command.color = when; });
+  add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
+             [&](const std::string& when) { command.color = when; });
   app.set_version_flag("--version", "tsl " TSL_VERSION);
 }
 

@@ -43,7 +43,8 @@ struct SymbolGuard {
 class SymbolTable {
  public:
   const Symbol* input(Scalar hint);           // a new input slot
-  /// One for an extent that is from kMinSymbolicExtent to kMaxSymbolicExtent in every run, so that no guard need say so: all others are facts.
+  /// One for an extent that is from kMinSymbolicExtent to kMaxSymbolicExtent in every run, so that no guard need say so: all
+  /// others are facts.
   const Symbol* size_input(int64_t hint);
   const Symbol* constant(Scalar value);
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);

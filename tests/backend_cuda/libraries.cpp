@@ -25,10 +25,11 @@ TEST_CASE("a library that is there but lacks a function is too old") {
   CHECK(library.find("malloc"));
   CHECK(library.function("malloc"));
   CHECK_FALSE(library.find("tsl_no_such_function"));
-  CHECK_THROWS_WITH(library.function("tsl_no_such_function"), 
+  CHECK_THROWS_WITH(library.function("tsl_no_such_function"),
                     Catch::Contains("has no function tsl_no_such_function") && Catch::Contains("or run with --device cpu"));
   CHECK(library.name().find("libc.so.6") != std::string::npos);
-  CHECK_THROWS_WITH(Driver(Library({"libc.so.6"}, "no C library")), Catch::Contains("driver is too old") && Catch::Contains("update it, or run with --device cpu"));
+  CHECK_THROWS_WITH(Driver(Library({"libc.so.6"}, "no C library")),
+                    Catch::Contains("driver is too old") && Catch::Contains("update it, or run with --device cpu"));
 }
 
 TEST_CASE("without a driver the message says what to do") {

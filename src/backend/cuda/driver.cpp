@@ -81,7 +81,8 @@ CUcontext Driver::open_context(CUdevice device, std::string_view name) const {
   const CUresult result = cuDevicePrimaryCtxRetain(&context, device);
   if (result == CUDA_SUCCESS) return context;
   const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::memory : ErrorKind::device;
-  fail(kind, "{} does not open, perhaps because of other programs that use it: {}; run on another GPU, or with --device cpu", name, describe(result));
+  fail(kind, "{} does not open, perhaps because of other programs that use it: {}; run on another GPU, or with --device cpu", name,
+       describe(result));
 }
 
 void Driver::fail_on(CUresult result, std::string_view doing) const {

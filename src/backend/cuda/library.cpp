@@ -122,7 +122,9 @@ void* Library::find(const char* function) const { return handle_ ? dlsym(handle_
 
 void* Library::function(const char* function) const {
   void* address = find(function);
-  if (!address) fail(ErrorKind::device, "{} has no function {}: it is too old; install a newer one, or run with --device cpu", name_, function);
+  if (!address) {
+    fail(ErrorKind::device, "{} has no function {}: it is too old; install a newer one, or run with --device cpu", name_, function);
+  }
   return address;
 }
 
