@@ -11,13 +11,14 @@
 
 namespace tsl {
 
-/// The cases of one loop that this process runs: all of them, or with TSL_TEST_SHARD=k/n every n-th from the k-th on, k from
-/// 1 to n. At its end it says how many there were, so that a shard without any does not look like one that passed. Of one thread.
+/// The cases of one loop that this process runs: all of them, or with TSL_TEST_SHARD=k/n every n-th from the k-th on, k
+/// from 1 to n. At its end it says how many there were, so that a shard without any does not look like one that passed.
+/// Of one thread.
 class Shard {
  public:
-  /// With `together`, up to so many neighbours go to the same shard, as what they have in common is then made once; fewer if some
-  /// shards would have none of the `count` cases.
-  /// Throws std::invalid_argument if the variable is anything else: a typing error must not leave cases out.
+  /// With `together`, up to so many neighbours go to the same shard, as what they have in common is then made once;
+  /// fewer if some shards would have none of the `count` cases. Throws std::invalid_argument if the variable is
+  /// anything else: a typing error must not leave cases out.
   explicit Shard(uint64_t together = 1, uint64_t count = 0, const char* text = std::getenv("TSL_TEST_SHARD")) {
     if (!text) return;
     name_ = text;

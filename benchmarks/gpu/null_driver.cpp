@@ -10,8 +10,7 @@
 
 namespace {
 
-template <typename Handle>
-Handle handle() {
+template <typename Handle> Handle handle() {
   static uintptr_t next = 16;
   return reinterpret_cast<Handle>(next += 16);
 }
@@ -33,11 +32,15 @@ CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult, const char** text) { return *text = "?", CUDA_SUCCESS; }
 CUresult cuGetErrorString(CUresult, const char** text) { return *text = "?", CUDA_SUCCESS; }
-CUresult cuGetExportTable(const void** table, const CUuuid*) { return *table = nullptr, CUDA_ERROR_NOT_FOUND; }  // NVRTC asks
+CUresult cuGetExportTable(const void** table, const CUuuid*) {
+  return *table = nullptr, CUDA_ERROR_NOT_FOUND;
+}  // NVRTC asks
 CUresult cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
 CUresult cuDeviceGet(CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; }
 CUresult cuDeviceGetName(char* name, int size, CUdevice) { return strncpy(name, "null", size), CUDA_SUCCESS; }
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) { return *value = attribute(which), CUDA_SUCCESS; }
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
+  return *value = attribute(which), CUDA_SUCCESS;
+}
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) { return *bytes = size_t{8} << 30, CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return *context = handle<CUcontext>(), CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
@@ -61,15 +64,21 @@ CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
 CUresult cuMemFree(CUdeviceptr) { return CUDA_SUCCESS; }  // at the end of the process
 CUresult cuMemAllocHost(void** block, size_t bytes) { return *block = malloc(bytes), CUDA_SUCCESS; }
 CUresult cuMemFreeHost(void* block) { return free(block), CUDA_SUCCESS; }
-CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t n, CUstream) { return memcpy(host(to), from, n), CUDA_SUCCESS; }
-CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t n, CUstream) { return memcpy(to, host(from), n), CUDA_SUCCESS; }
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t n, CUstream) {
+  return memcpy(host(to), from, n), CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t n, CUstream) {
+  return memcpy(to, host(from), n), CUDA_SUCCESS;
+}
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream) {
   return memmove(host(to), host(from), n), CUDA_SUCCESS;
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t n, CUstream stream) {
   return cuMemcpyDtoDAsync(to, from, n, stream);
 }
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream) { return memset(host(to), value, n), CUDA_SUCCESS; }
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream) {
+  return memset(host(to), value, n), CUDA_SUCCESS;
+}
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream) {
   for (size_t i = 0; i < height; ++i) memset(static_cast<char*>(host(to)) + i * pitch, value, width);
   return CUDA_SUCCESS;
@@ -78,11 +87,14 @@ CUresult cuMemGetInfo(size_t* free, size_t* total) { return *free = *total = siz
 
 CUresult cuModuleLoadData(CUmodule* module, const void*) { return *module = handle<CUmodule>(), CUDA_SUCCESS; }
 CUresult cuModuleUnload(CUmodule) { return CUDA_SUCCESS; }
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) { return *function = handle<CUfunction>(), CUDA_SUCCESS; }
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
+  return *function = handle<CUfunction>(), CUDA_SUCCESS;
+}
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction) {
   return *value = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0, CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**) {
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                        void**, void**) {
   return CUDA_SUCCESS;
 }
 
@@ -97,8 +109,12 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph, const CUgraphNode*
 CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph, const CUgraphNode*, size_t, CUevent) {
   return *node = handle<CUgraphNode>(), CUDA_SUCCESS;
 }
-CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph, unsigned long long) { return *exec = handle<CUgraphExec>(), CUDA_SUCCESS; }
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) { return CUDA_SUCCESS; }
+CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph, unsigned long long) {
+  return *exec = handle<CUgraphExec>(), CUDA_SUCCESS;
+}
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) {
+  return CUDA_SUCCESS;
+}
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph) { return CUDA_SUCCESS; }
 CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
@@ -107,5 +123,4 @@ CUresult cuEventCreate(CUevent* event, unsigned) { return *event = handle<CUeven
 CUresult cuEventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
 CUresult cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
-
 }

@@ -14,14 +14,12 @@ namespace tsl {
 /// types are accepted. Not thread-safe.
 class Arena {
  public:
-  template <class T, class... Args>
-  T* make(Args&&... args) {
+  template <class T, class... Args> T* make(Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>, "the arena runs no destructors");
     return new (allocate(sizeof(T), alignof(T))) T{std::forward<Args>(args)...};
   }
 
-  template <class T>
-  std::span<T> copy(const std::vector<T>& items) {
+  template <class T> std::span<T> copy(const std::vector<T>& items) {
     static_assert(std::is_trivially_destructible_v<T>, "the arena runs no destructors");
     if (items.empty()) return {};
     T* memory = static_cast<T*>(allocate(sizeof(T) * items.size(), alignof(T)));

@@ -26,8 +26,8 @@ struct CallSite {
 struct Error {
   ErrorKind kind = ErrorKind::user;
   std::string message;
-  Span span;                        // invalid until the interpreter knows it
-  std::vector<std::string> notes;   // printed as "= note" lines under the caret
+  Span span;                          // invalid until the interpreter knows it
+  std::vector<std::string> notes;     // printed as "= note" lines under the caret
   std::vector<CallSite> called_from;  // innermost first
   bool is_located = false;            // the interpreter has filled in span and called_from
   bool is_final = false;              // no `try` of the program catches it
@@ -49,8 +49,7 @@ class Failure : public std::exception {
 [[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes = {});
 
 /// fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b)
-template <class... Args>
-[[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   fail_with(kind, fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -26,15 +26,19 @@ class Counted {
 
 /// A counted pointer to a T, which derives from Counted. T may define `static void destroy(T*)` to be
 /// recycled rather than deleted.
-template <class T>
-class Ref {
+template <class T> class Ref {
  public:
   Ref() = default;
-  Ref(T* object) : object_(object) { if (object_) object_->retain(); }
+  Ref(T* object) : object_(object) {
+    if (object_) object_->retain();
+  }
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   ~Ref() { drop(); }
-  Ref& operator=(Ref other) noexcept { std::swap(object_, other.object_); return *this; }
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
 
   T* get() const { return object_; }
   T* operator->() const { return object_; }
@@ -44,7 +48,11 @@ class Ref {
   /// Gives up the count without releasing it.
   T* detach() { return std::exchange(object_, nullptr); }
   /// Takes over a count given up by detach().
-  static Ref adopt(T* object) { Ref ref; ref.object_ = object; return ref; }
+  static Ref adopt(T* object) {
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }
 
   friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
 
@@ -58,9 +66,6 @@ class Ref {
   T* object_ = nullptr;
 };
 
-template <class T, class... Args>
-Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
-}
+template <class T, class... Args> Ref<T> make_ref(Args&&... args) { return Ref<T>(new T(std::forward<Args>(args)...)); }
 
 }  // namespace tsl

@@ -20,14 +20,16 @@ void show(const cuda::DiskCache& cache) {
   std::cout << "folder   " << cache.folder() << '\n'
             << "entries  " << usage.entries << '\n'
             << "size     " << describe_bytes(usage.bytes) << " of at most " << describe_bytes(cache.cap()) << '\n';
-  if (usage.entries > 0 && !cache.is_trusted()) std::cout << "It is not used, because others may write to that folder.\n";
+  if (usage.entries > 0 && !cache.is_trusted())
+    std::cout << "It is not used, because others may write to that folder.\n";
 }
 
 int clear(const cuda::DiskCache& cache) {
   const cuda::DiskCache::Usage before = cache.usage();
   cache.clear();
   const uint64_t left = cache.usage().entries;
-  std::cout << "removed " << before.entries - std::min(left, before.entries) << " entries, " << describe_bytes(before.bytes) << '\n';
+  std::cout << "removed " << before.entries - std::min(left, before.entries) << " entries, "
+            << describe_bytes(before.bytes) << '\n';
   if (left == 0) return 0;
   std::cerr << "error[io]: " << left << " entries in " << cache.folder() << " could not be removed\n";
   return kExitFailed;

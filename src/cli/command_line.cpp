@@ -34,7 +34,8 @@ std::string check_topics(const std::string& list) {
 /// What is wrong with a number of threads, or "". (CLI11's own checks print the limits of a double.)
 std::string check_threads(const std::string& number) {
   constexpr size_t kMaxDigits = 4;
-  const bool is_count = !number.empty() && number.size() <= kMaxDigits && number.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_count =
+      !number.empty() && number.size() <= kMaxDigits && number.find_first_not_of("0123456789") == std::string::npos;
   return is_count ? "" : "'" + number + "' is not a number of threads, from 0 to 9999";
 }
 
@@ -61,7 +62,9 @@ std::string check_size(const std::string& size) {
 void add_choice(CLI::App& app, const char* name, std::vector<std::string> words, const char* text,
                 std::function<void(const std::string&)> set) {
   const std::string type = fmt::format("{}", fmt::join(words, "|"));
-  app.add_option_function<std::string>(name, set, text)->type_name(type)->check(CLI::IsMember(std::move(words)).description(""));
+  app.add_option_function<std::string>(name, set, text)
+      ->type_name(type)
+      ->check(CLI::IsMember(std::move(words)).description(""));
 }
 
 void add_options(CLI::App& app, Command& command, std::string& code) {
@@ -69,25 +72,37 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_flag("-i", command.interactive, "A prompt after the script");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
-  app.add_flag_callback("--no-compile", [&] { command.engine.compile_annotated = false; },
-                        "Compile nothing, not even @compile functions");
-  app.add_option("--device", command.engine.device, "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
+  app.add_flag_callback(
+      "--no-compile", [&] { command.engine.compile_annotated = false; },
+      "Compile nothing, not even @compile functions");
+  app.add_option("--device", command.engine.device,
+                 "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
   const auto set_limit = [&](const std::string& size) { command.engine.memory_limit = *parse_bytes(size); };
-  app.add_option_function<std::string>("--memory-limit", set_limit, "The most memory that tensors may take: 512M, 1.5GiB, …")
-      ->type_name("SIZE")->check(check_size);
+  app.add_option_function<std::string>("--memory-limit", set_limit,
+                                       "The most memory that tensors may take: 512M, 1.5GiB, …")
+      ->type_name("SIZE")
+      ->check(check_size);
   add_choice(app, "--cuda-graphs", {"on", "off"}, "Launch kernels as CUDA graphs, or one by one",
              [&](const std::string& choice) { command.engine.cuda_graphs = choice == "on"; });
-  add_choice(app, "--numerics", {"exact", "fast"}, "Compiled code gives eager execution's bits, or may round less often",
+  add_choice(app, "--numerics", {"exact", "fast"},
+             "Compiled code gives eager execution's bits, or may round less often",
              [&](const std::string& choice) { command.engine.fast_numerics = choice == "fast"; });
   app.add_flag("--tf32", command.engine.tf32, "Products of f32 on a GPU may round their operands to 11 bits");
-  app.add_flag("--portable", command.engine.portable, "Functions of f32, f16 and bf16 on a GPU give the CPU's bits, and take longer");
-  const auto set_seed = [&](const std::string& number) { command.engine.seed = static_cast<uint64_t>(*parse_seed(number)); };
-  app.add_option_function<std::string>("--seed", set_seed, "The seed of random numbers")->type_name("N")->check(check_seed);
+  app.add_flag("--portable", command.engine.portable,
+               "Functions of f32, f16 and bf16 on a GPU give the CPU's bits, and take longer");
+  const auto set_seed = [&](const std::string& number) {
+    command.engine.seed = static_cast<uint64_t>(*parse_seed(number));
+  };
+  app.add_option_function<std::string>("--seed", set_seed, "The seed of random numbers")
+      ->type_name("N")
+      ->check(check_seed);
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
-      ->type_name("N")->check(check_threads);
+      ->type_name("N")
+      ->check(check_threads);
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
-      ->type_name("TOPIC,…")->check(check_topics);
+      ->type_name("TOPIC,…")
+      ->check(check_topics);
   add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
              [&](const std::string& when) { command.color = when; });
   app.set_version_flag("--version", "tsl " TSL_VERSION);
@@ -138,18 +153,19 @@ int parse_command(int argc, char** argv, Command& command) {
   if (first == "cache") add_cache(app, command);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage;
-  }
+  } catch (const CLI::ParseError& error) { return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage; }
   if (command.kind != Command::Kind::prompt) {
     if (app.remaining(true).empty()) return -1;
-    std::cerr << "tsl " << first << ": unexpected argument " << app.remaining(true)[0] << "\nRun with --help for more information.\n";
+    std::cerr << "tsl " << first << ": unexpected argument " << app.remaining(true)[0]
+              << "\nRun with --help for more information.\n";
     return kExitUsage;
   }
   std::vector<std::string> rest = app.remaining();
   if (app.count("-e") > 0) {
-    char** const option = std::find(argv + 1, argv + argc, std::string_view("-e"));  // what comes before it is not for the code
-    if (!rest.empty() && looks_like_option(rest[0]) && std::find(argv + 1, option, rest[0]) != option) return unknown_option(rest[0]);
+    char** const option =
+        std::find(argv + 1, argv + argc, std::string_view("-e"));  // what comes before it is not for the code
+    if (!rest.empty() && looks_like_option(rest[0]) && std::find(argv + 1, option, rest[0]) != option)
+      return unknown_option(rest[0]);
     command.kind = Command::Kind::code;
     command.script = code;
   } else if (!rest.empty()) {

@@ -113,9 +113,7 @@ int run_command(int argc, char** argv) {
   int code = 0;
   try {
     run_main(command, engine);
-  } catch (const Failure& failure) {
-    code = report(failure.error(), engine, color);
-  }
+  } catch (const Failure& failure) { code = report(failure.error(), engine, color); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
   return code;

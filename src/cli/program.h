@@ -11,18 +11,18 @@ namespace tsl {
 
 struct CacheCommand {
   enum class Action { show, clear, cap } action = Action::show;
-  uint64_t cap = 0;                 // bytes
+  uint64_t cap = 0;  // bytes
 };
 
 struct Command {
   enum class Kind { script, code, input, prompt, test, cache } kind = Kind::prompt;
-  std::string script;               // a path, or code
+  std::string script;  // a path, or code
   std::vector<std::string> test_paths;
   CacheCommand cache;
   EngineOptions engine;
   std::string color = "auto";
-  bool check = false;               // only parse and resolve
-  bool interactive = false;         // a prompt after the script
+  bool check = false;        // only parse and resolve
+  bool interactive = false;  // a prompt after the script
 };
 
 inline constexpr int kExitFailed = 1;

@@ -87,9 +87,7 @@ std::string run_test(const fs::path& path, const std::string& text, const Engine
   std::optional<Error> error;
   try {
     engine.run_file(path.string());
-  } catch (const Failure& failure) {
-    error = failure.error();
-  }
+  } catch (const Failure& failure) { error = failure.error(); }
   std::vector<std::string> printed = lines_of(output);
   for (std::string& line : printed) line = trimmed(line);  // comments cannot end in spaces either
   return describe_difference(expected.output, printed) + describe_error(expected, error, engine);
@@ -135,9 +133,7 @@ int run_tests(const std::vector<std::string>& paths, const EngineOptions& option
         const std::string problem = run_test(script, text, options, compile_all);
         if (!problem.empty()) problems += fmt::format("  {}:\n{}", compile_all ? "compiled" : "eager", problem);
       }
-    } catch (const Failure& failure) {
-      problems = fmt::format("  {}\n", failure.error().message);
-    }
+    } catch (const Failure& failure) { problems = fmt::format("  {}\n", failure.error().message); }
     if (problems.empty()) {
       ++passed;
       continue;

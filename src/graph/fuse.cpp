@@ -63,8 +63,7 @@ class Readers {
   }
 
  private:
-  template <class Visit>
-  static void for_each(const Graph& graph, Visit&& visit) {
+  template <class Visit> static void for_each(const Graph& graph, Visit&& visit) {
     for (NodeId id = 0; id < graph.size(); ++id) {
       for (const Arg& arg : graph[id].args) {
         if (arg.is_tensor()) visit(arg.node, id);
@@ -79,8 +78,15 @@ class Readers {
 class Fuser {
  public:
   Fuser(const Graph& graph, bool explain, std::pmr::memory_resource* memory)
-      : graph_(graph), explain_(explain), memory_(memory), result_(memory), visited_(memory), readers_(graph, memory), newest_(memory),
-        saved_(memory), stack_(memory) {
+      : graph_(graph),
+        explain_(explain),
+        memory_(memory),
+        result_(memory),
+        visited_(memory),
+        readers_(graph, memory),
+        newest_(memory),
+        saved_(memory),
+        stack_(memory) {
     result_.group_of.assign(graph.size(), -1);
     result_.level.assign(graph.size(), Level::full);
     groups().reserve(graph.size() - graph.inputs().size());
@@ -142,7 +148,8 @@ class Fuser {
     if (groups()[a].nodes.size() + groups()[b].nodes.size() > kMaxGroupNodes) return "the group is full";
     if (indirect_path(a, b) || indirect_path(b, a)) return "another kernel must run in between";
     const char* reason = "their loops differ";
-    for (Fit fit : {Fit::same, Fit::second_on_rows, Fit::first_on_rows, Fit::second_reduces_rows, Fit::second_on_totals}) {
+    for (Fit fit :
+         {Fit::same, Fit::second_on_rows, Fit::first_on_rows, Fit::second_reduces_rows, Fit::second_on_totals}) {
       std::optional<Group> merged = propose(groups()[a], groups()[b], fit);
       if (!merged) continue;
       set_levels(groups()[a], groups()[b], fit);
@@ -171,7 +178,8 @@ class Fuser {
     }
     if (fit == Fit::second_reduces_rows) {
       const bool reduces_all = b.has_reduction && b.reduced.count() == static_cast<size_t>(b.loops.rank());
-      if (!a.has_reduction || a.has_totals || !reduces_all || b.has_totals || b.rows_stay || !b.loops.rank()) return std::nullopt;
+      if (!a.has_reduction || a.has_totals || !reduces_all || b.has_totals || b.rows_stay || !b.loops.rank())
+        return std::nullopt;
       if (!cut_kept(a, b.loops, merged)) return std::nullopt;
       return merged;
     }
@@ -220,9 +228,12 @@ class Fuser {
     saved_.clear();
     for (NodeId id : a.nodes) saved_.push_back(result_.level[id]);
     for (NodeId id : b.nodes) saved_.push_back(result_.level[id]);
-    if (fit == Fit::second_on_rows) for (NodeId id : b.nodes) result_.level[id] = Level::row;
-    if (fit == Fit::first_on_rows) for (NodeId id : a.nodes) result_.level[id] = Level::row;
-    if (fit == Fit::second_on_totals) for (NodeId id : b.nodes) result_.level[id] = Level::total;
+    if (fit == Fit::second_on_rows)
+      for (NodeId id : b.nodes) result_.level[id] = Level::row;
+    if (fit == Fit::first_on_rows)
+      for (NodeId id : a.nodes) result_.level[id] = Level::row;
+    if (fit == Fit::second_on_totals)
+      for (NodeId id : b.nodes) result_.level[id] = Level::total;
     if (fit == Fit::second_reduces_rows) {
       for (NodeId id : b.nodes) result_.level[id] = result_.level[id] == Level::full ? Level::row : Level::total;
     }
@@ -262,7 +273,8 @@ class Fuser {
     if (node.def().op_class == OpClass::take && index == 0) return "indexed elements must be in memory";
     if (from == to) {
       return reads_in_order(arg.layout) && count_of(arg.layout.shape) == count_of(graph_[arg.node].shape)
-                 ? nullptr : "it is read in another order";
+                 ? nullptr
+                 : "it is read in another order";
     }
     if (from == Level::full) return "it is read once a row, but not reduced";
     if (is_reduction(node)) return "a reduction of a reduction";
@@ -387,7 +399,9 @@ class Fuser {
       }
     }
     for (size_t g = 0; g < groups().size(); ++g) {
-      if (reader[g] == kNoNode || has_several[g] || groups()[g].nodes.empty() || groups()[g].is_op || groups()[g].has_reduction) continue;
+      if (reader[g] == kNoNode || has_several[g] || groups()[g].nodes.empty() || groups()[g].is_op ||
+          groups()[g].has_reduction)
+        continue;
       const int rows = result_.group_of[reader[g]];
       if (!groups()[rows].is_op && groups()[rows].has_reduction) try_merge(static_cast<int>(g), rows);
     }
@@ -445,11 +459,13 @@ class Fuser {
   Readers readers_;
   std::pmr::vector<NodeId> newest_;  // by group: of its nodes and all nodes that it waits for
   std::pmr::vector<Level> saved_;
-  std::pmr::vector<int> stack_;      // groups to go on from
+  std::pmr::vector<int> stack_;  // groups to go on from
 };
 
 }  // namespace
 
-Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory) { return Fuser(graph, explain, memory).run(); }
+Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory) {
+  return Fuser(graph, explain, memory).run();
+}
 
 }  // namespace tsl::graph

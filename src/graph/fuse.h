@@ -21,24 +21,25 @@ using LoopFlags = std::bitset<kMaxRank>;  // one per loop
 struct Group {
   explicit Group(std::pmr::memory_resource* memory) : nodes(memory) {}
   std::pmr::vector<NodeId> nodes;  // ascending: a valid order
-  Dims loops;                   // the loops all its nodes share, row-major
-  LoopFlags reduced;            // loops gone after the group's reductions
+  Dims loops;                      // the loops all its nodes share, row-major
+  LoopFlags reduced;               // loops gone after the group's reductions
   bool has_reduction = false;
-  bool rows_stay = false;       // an element is used again after a reduction of its row: Template::row
-  bool has_totals = false;      // its rows' results are reduced once more
-  bool is_op = false;           // one op with a kernel of its own
+  bool rows_stay = false;   // an element is used again after a reduction of its row: Template::row
+  bool has_totals = false;  // its rows' results are reduced once more
+  bool is_op = false;       // one op with a kernel of its own
 };
 
 struct Fusion {
   explicit Fusion(std::pmr::memory_resource* memory) : groups(memory), group_of(memory), level(memory) {}
-  std::pmr::vector<Group> groups;       // in an order in which they can run
-  std::pmr::vector<int> group_of;       // per node; -1 for inputs and dead nodes
-  std::pmr::vector<Level> level;        // per node, in its group
-  std::vector<std::string> decisions;   // why groups ended where they did
+  std::pmr::vector<Group> groups;      // in an order in which they can run
+  std::pmr::vector<int> group_of;      // per node; -1 for inputs and dead nodes
+  std::pmr::vector<Level> level;       // per node, in its group
+  std::vector<std::string> decisions;  // why groups ended where they did
 };
 
 /// Groups the nodes of `graph` (all of which are live). A node joins the groups of its operands whenever one
-/// template can run them together without a cycle between groups. The result lies in `memory`, as does what is needed on the way.
+/// template can run them together without a cycle between groups. The result lies in `memory`, as does what is needed
+/// on the way.
 Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

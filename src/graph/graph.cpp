@@ -37,8 +37,8 @@ bool same_arg(const Arg& a, const Arg& b) {
 }
 
 bool same_call(const Node& a, const Node& b) {
-  return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) && a.attrs == b.attrs &&
-         a.epilogue == b.epilogue;
+  return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
+         a.attrs == b.attrs && a.epilogue == b.epilogue;
 }
 
 std::string dump_layout(const Layout& layout, const Shape& shape) {
@@ -112,15 +112,15 @@ std::string dump(const Graph& graph, const SourceMap* sources) {
       else args += fmt::format("{}", arg.scalar.as_integer());
     }
     if (!node.is_input && !node.attrs.ints.empty()) args += fmt::format(", [{}]", fmt::join(node.attrs.ints, ","));
-    text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : name_of(node), args,
-                        name_of(node.dtype), to_string(node.shape));
+    text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : name_of(node), args, name_of(node.dtype),
+                        to_string(node.shape));
     if (sources && node.span.valid()) text += fmt::format("  # {}", sources->place(node.span));
     text += '\n';
   }
   std::string outputs;
   for (const Output& out : graph.outputs) {
-    outputs += fmt::format("{}%{}{}", outputs.empty() ? "" : ", ", out.node,
-                           dump_layout(out.layout, graph[out.node].shape));
+    outputs +=
+        fmt::format("{}%{}{}", outputs.empty() ? "" : ", ", out.node, dump_layout(out.layout, graph[out.node].shape));
   }
   return text + fmt::format("  return {}\n", outputs);
 }

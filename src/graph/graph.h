@@ -17,17 +17,17 @@ inline constexpr NodeId kNoNode = ~NodeId{0};
 /// An operand: a node read through a layout, or a host number.
 struct Arg {
   NodeId node = kNoNode;
-  Layout layout;                    // over the node's output (contiguous, or as Node::input_layout for inputs)
-  Scalar scalar;                    // when node == kNoNode
-  const Symbol* symbol = nullptr;   // the scalar's symbol, if it has one
+  Layout layout;                   // over the node's output (contiguous, or as Node::input_layout for inputs)
+  Scalar scalar;                   // when node == kNoNode
+  const Symbol* symbol = nullptr;  // the scalar's symbol, if it has one
 
   bool is_tensor() const { return node != kNoNode; }
 };
 
 /// What a product does with its sums before it rounds them, where numerics are fast: see absorb_epilogues().
 struct Epilogue {
-  bool bias = false;                // the node's last operand, of one axis, is added along the result's last axis
-  Op activation = Op::copy;         // then applied: relu, gelu_tanh, or nothing
+  bool bias = false;         // the node's last operand, of one axis, is added along the result's last axis
+  Op activation = Op::copy;  // then applied: relu, gelu_tanh, or nothing
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 
@@ -35,13 +35,13 @@ struct Node {
   bool is_input = false;
   Op op = Op::copy;
   Attrs attrs;
-  Epilogue epilogue;                // of a matmul
+  Epilogue epilogue;  // of a matmul
   std::vector<Arg> args;
   DType dtype = DType::f32;
   Shape shape;
-  Layout input_layout;              // inputs only: strides as the caller's tensor has them, offset 0
+  Layout input_layout;  // inputs only: strides as the caller's tensor has them, offset 0
   Span span;
-  uint32_t order = 0;               // position in the program: errors and effects are ordered by it
+  uint32_t order = 0;  // position in the program: errors and effects are ordered by it
 
   const OpDef& def() const { return op_def(op); }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
@@ -53,7 +53,8 @@ struct Output {
   Layout layout;
 };
 
-/// Nodes by a hash of what they compute: a table in one piece of memory, in which those of equal hashes follow each other.
+/// Nodes by a hash of what they compute: a table in one piece of memory, in which those of equal hashes follow each
+/// other.
 class NodeIndex {
  public:
   /// Makes room for this many.
@@ -61,8 +62,7 @@ class NodeIndex {
     if (2 * nodes > places_.size()) grow(2 * nodes);
   }
   /// The node of this hash that `is_equal` says it is, or kNoNode.
-  template <class IsEqual>
-  NodeId find(uint64_t hash, IsEqual&& is_equal) const {
+  template <class IsEqual> NodeId find(uint64_t hash, IsEqual&& is_equal) const {
     for (size_t i = hash; !places_.empty(); ++i) {
       const Place& place = places_[i & (places_.size() - 1)];
       if (place.node == kNoNode) break;

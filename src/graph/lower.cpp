@@ -26,7 +26,11 @@ class KernelBuilder {
   /// `register_of` has a place for every node of the plan's graph.
   KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::pmr::vector<int>& buffer_of,
                 std::pmr::vector<Reg>& register_of)
-      : graph_(plan.graph), fusion_(fusion), group_(fusion.groups[group]), group_id_(group), buffer_of_(buffer_of),
+      : graph_(plan.graph),
+        fusion_(fusion),
+        group_(fusion.groups[group]),
+        group_id_(group),
+        buffer_of_(buffer_of),
         register_of_(register_of) {}
 
   Kernel build() {
@@ -280,14 +284,16 @@ void collapse(Kernel& kernel, Dims& loops, int first) {
 class Lowering {
  public:
   Lowering(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory)
-      : plan_(plan), graph_(plan.graph), fusion_(fusion), buffer_of_(graph_.size(), -1, memory), register_of_(graph_.size(), memory) {}
+      : plan_(plan),
+        graph_(plan.graph),
+        fusion_(fusion),
+        buffer_of_(graph_.size(), -1, memory),
+        register_of_(graph_.size(), memory) {}
 
   void run() {
     plan_.buffers.reserve(graph_.inputs().size() + graph_.outputs.size());
     plan_.kernels.reserve(fusion_.groups.size());
-    for (uint32_t i = 0; i < graph_.inputs().size(); ++i) {
-      add_buffer(graph_.inputs()[i], Buffer::Kind::input, i);
-    }
+    for (uint32_t i = 0; i < graph_.inputs().size(); ++i) { add_buffer(graph_.inputs()[i], Buffer::Kind::input, i); }
     make_outputs();
     make_temporaries();
     for (size_t g = 0; g < fusion_.groups.size(); ++g) lower_group(static_cast<int>(g));
@@ -414,6 +420,8 @@ class Lowering {
 
 }  // namespace
 
-void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory) { Lowering(plan, fusion, memory).run(); }
+void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory) {
+  Lowering(plan, fusion, memory).run();
+}
 
 }  // namespace tsl::graph

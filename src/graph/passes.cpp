@@ -65,43 +65,42 @@ bool reads_all_in_order(const Graph& graph, const Arg& arg) {
          element_count(arg.layout.shape).hint() == element_count(graph[arg.node].shape).hint();
 }
 
-bool is_one(const Arg& arg) {
-  return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0;
-}
+bool is_one(const Arg& arg) { return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0; }
 
-/// The operand that `node` merely repeats, or kNoNode. An input is none: what repeats it lies elsewhere, aligned as results are,
-/// which products may depend on, and does not keep all of the memory that the input is a view of.
+/// The operand that `node` merely repeats, or kNoNode. An input is none: what repeats it lies elsewhere, aligned as
+/// results are, which products may depend on, and does not keep all of the memory that the input is a view of.
 NodeId repeated_operand(const Graph& graph, const Node& node) {
   if (node.is_input) return kNoNode;
   auto repeats = [&](const Arg& arg) {
-    return arg.is_tensor() && !graph[arg.node].is_input && graph[arg.node].dtype == node.dtype && reads_all_in_order(graph, arg);
+    return arg.is_tensor() && !graph[arg.node].is_input && graph[arg.node].dtype == node.dtype &&
+           reads_all_in_order(graph, arg);
   };
   switch (node.op) {
-    case Op::copy:
-      return repeats(node.args[0]) ? node.args[0].node : kNoNode;
+    case Op::copy: return repeats(node.args[0]) ? node.args[0].node : kNoNode;
     case Op::mul:
       if (is_one(node.args[1]) && repeats(node.args[0])) return node.args[0].node;
       if (is_one(node.args[0]) && repeats(node.args[1])) return node.args[1].node;
       return kNoNode;
-    case Op::div:
-      return is_one(node.args[1]) && repeats(node.args[0]) ? node.args[0].node : kNoNode;
-    default:
-      return kNoNode;
+    case Op::div: return is_one(node.args[1]) && repeats(node.args[0]) ? node.args[0].node : kNoNode;
+    default: return kNoNode;
   }
 }
 
-/// What an op of constants gives, where any machine gives the same: f32 and f64 arithmetic that rounds once. (Of f32, the
-/// rounded f64 result is the f32 one: Figueroa, "When is double rounding innocuous?", 1995.)
+/// What an op of constants gives, where any machine gives the same: f32 and f64 arithmetic that rounds once. (Of f32,
+/// the rounded f64 result is the f32 one: Figueroa, "When is double rounding innocuous?", 1995.)
 std::optional<Scalar> folded(const Node& node) {
   if (node.dtype != DType::f32 && node.dtype != DType::f64) return {};
   double x[2] = {0, 0};
   for (size_t i = 0; i < node.args.size(); ++i) {
     const Arg& arg = node.args[i];
-    const bool is_exact = !arg.is_tensor() && !arg.symbol && (arg.scalar.type != ScalarType::integer || std::abs(arg.scalar.as_real()) < 0x1p53);
+    const bool is_exact = !arg.is_tensor() && !arg.symbol &&
+                          (arg.scalar.type != ScalarType::integer || std::abs(arg.scalar.as_real()) < 0x1p53);
     if (!is_exact || i == 2) return {};
     x[i] = node.dtype == DType::f32 ? static_cast<float>(arg.scalar.as_real()) : arg.scalar.as_real();
   }
-  const auto rounded = [&](double y) { return Scalar::of(node.dtype == DType::f32 ? static_cast<double>(static_cast<float>(y)) : y); };
+  const auto rounded = [&](double y) {
+    return Scalar::of(node.dtype == DType::f32 ? static_cast<double>(static_cast<float>(y)) : y);
+  };
   switch (node.op) {
     case Op::neg: return rounded(-x[0]);
     case Op::add: return rounded(x[0] + x[1]);
@@ -132,8 +131,8 @@ int64_t reduced_count(const Node& reduction) {
   return count;
 }
 
-/// Node `id`, a logsumexp: with the greatest element g of each row, log(sum(exp(x - g))) + g; where g is infinite or NaN,
-/// 0 in its place, since exp() then says so itself.
+/// Node `id`, a logsumexp: with the greatest element g of each row, log(sum(exp(x - g))) + g; where g is infinite or
+/// NaN, 0 in its place, since exp() then says so itself.
 void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   const Node& node = graph[id];
   Arg x = node.args[0];
@@ -146,7 +145,9 @@ void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
     along_rows.strides.push_back(reduced ? Dim(0) : strides[kept]);
     kept += !reduced || node.attrs.flag;
   }
-  const auto reduce = [&](Op op, const Arg& of) { return copier.add(id, op, {of}, node.attrs, {node.dtype, node.shape}); };
+  const auto reduce = [&](Op op, const Arg& of) {
+    return copier.add(id, op, {of}, node.attrs, {node.dtype, node.shape});
+  };
   const auto all_of = [](NodeId node_id, const Shape& of) {
     Arg arg;
     arg.node = node_id;
@@ -154,7 +155,9 @@ void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
     return arg;
   };
   const auto row = [&](NodeId node_id) { return all_of(node_id, node.shape); };
-  const auto map_rows = [&](Op op, std::vector<Arg> args, DType dtype) { return copier.add(id, op, std::move(args), {}, {dtype, node.shape}); };
+  const auto map_rows = [&](Op op, std::vector<Arg> args, DType dtype) {
+    return copier.add(id, op, std::move(args), {}, {dtype, node.shape});
+  };
   Arg zero;
   zero.scalar = Scalar::of(0.0);
   const NodeId greatest = reduce(Op::max, x);
@@ -170,8 +173,8 @@ void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
 
 /// Who reads a node.
 struct Uses {
-  uint32_t count = 0;        // outputs are readers, too
-  bool in_kernels = false;   // that make their elements of its elements
+  uint32_t count = 0;       // outputs are readers, too
+  bool in_kernels = false;  // that make their elements of its elements
 };
 
 std::vector<Uses> uses_of(const Graph& graph) {
@@ -191,7 +194,8 @@ std::vector<Uses> uses_of(const Graph& graph) {
 /// Whether an operand of `sum` is one vector of `length` elements along the last axis, everywhere else the same.
 bool is_bias(const Graph& graph, const Node& sum, const Arg& arg, Dim length) {
   const int last = sum.shape.rank() - 1;
-  if (!arg.is_tensor() || graph[arg.node].dtype != sum.dtype || last < 0 || sum.shape[last].hint() != length.hint()) return false;
+  if (!arg.is_tensor() || graph[arg.node].dtype != sum.dtype || last < 0 || sum.shape[last].hint() != length.hint())
+    return false;
   for (int i = 0; i <= last; ++i) {
     if (sum.shape[i].hint() != 1 && arg.layout.strides[i].hint() != (i == last)) return false;
   }
@@ -202,11 +206,15 @@ bool sums_in_f32(DType dtype) { return is_float(dtype) && accumulator_of(dtype) 
 
 /// The product with an epilogue that node `id` is the last op of, if it is that.
 std::optional<Node> with_epilogue(const Graph& graph, const std::vector<Uses>& uses, NodeId id) {
-  const auto is_own = [&](const Arg& arg) { return arg.is_tensor() && uses[arg.node].count == 1 && reads_all_in_order(graph, arg); };
+  const auto is_own = [&](const Arg& arg) {
+    return arg.is_tensor() && uses[arg.node].count == 1 && reads_all_in_order(graph, arg);
+  };
   const auto is_product = [&](const Arg& arg) {
     return is_own(arg) && graph[arg.node].op == Op::matmul && sums_in_f32(graph[arg.node].dtype);
   };
-  const auto columns_of = [&](const Arg& product) { return graph[product.node].shape[graph[product.node].shape.rank() - 1]; };
+  const auto columns_of = [&](const Arg& product) {
+    return graph[product.node].shape[graph[product.node].shape.rank() - 1];
+  };
   if (uses[id].in_kernels) return {};
   const Node* end = &graph[id];
   const Arg *product = nullptr, *bias = nullptr;
@@ -317,8 +325,8 @@ Graph simplify(Graph graph) {
   for (NodeId id = 0; id < graph.size() && is_simple; ++id) is_simple = !may_simplify(graph, graph[id]);
   if (is_simple) return graph;
   Copier copier(graph);
-  // Of nodes that are one constant everywhere. It can stand for them as an operand: fill() rounds to the dtype exactly as a
-  // scalar operand of that dtype does.
+  // Of nodes that are one constant everywhere. It can stand for them as an operand: fill() rounds to the dtype exactly
+  // as a scalar operand of that dtype does.
   std::vector<const Arg*> constants(graph.size(), nullptr);
   std::deque<Arg> made;
   for (NodeId id = 0; id < graph.size(); ++id) {

@@ -23,9 +23,10 @@ Graph spell_out(Graph graph);
 /// that change nothing and multiplications or divisions by one go.
 Graph simplify(Graph graph);
 
-/// Fast numerics: a product of f32 or shorter floats, and what alone reads it, become one node where the library of products
-/// does all that in one call, and `has_epilogue` says so of the node: the addition of a bias along the last axis, relu or
-/// gelu_tanh, or both. What the elements of other kernels are made of stays in those: to compute it before gains nothing.
+/// Fast numerics: a product of f32 or shorter floats, and what alone reads it, become one node where the library of
+/// products does all that in one call, and `has_epilogue` says so of the node: the addition of a bias along the last
+/// axis, relu or gelu_tanh, or both. What the elements of other kernels are made of stays in those: to compute it
+/// before gains nothing.
 Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_epilogue);
 
 }  // namespace tsl::graph

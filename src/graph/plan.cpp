@@ -29,10 +29,11 @@ uint64_t bytes_of(const Buffer& buffer) {
 struct SameProgram {
   bool operator()(const Kernel* a, const Kernel* b) const {
     if (a->written != b->written || a->name != b->name) return false;
-    return std::equal(a->program.begin(), a->program.end(), b->program.begin(), b->program.end(), [](const Instr& x, const Instr& y) {
-      return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype && x.a == y.a &&
-             x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
-    });
+    return std::equal(
+        a->program.begin(), a->program.end(), b->program.begin(), b->program.end(), [](const Instr& x, const Instr& y) {
+          return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype &&
+                 x.a == y.a && x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
+        });
   }
 };
 
@@ -44,14 +45,16 @@ struct ProgramHash {
   }
 };
 
-/// Whether the kernel writes one of the parts that a node's result is made of. They do not overlap, so they come in any order.
+/// Whether the kernel writes one of the parts that a node's result is made of. They do not overlap, so they come in any
+/// order.
 bool writes_part(const Plan& plan, const Kernel& kernel) {
   return kernel.nodes.size() == 1 && plan.graph[kernel.nodes[0]].op == Op::concat;
 }
 
 /// Gathers kernels that run the same program and do not depend on each other into tables: one launch each. An
-/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred, and so do two hundred parts of
-/// a concat. Of several launches that could take a kernel the earliest does, so that what reads it finds most to join.
+/// optimizer's update of two hundred parameters becomes one launch over a table of two hundred, and so do two hundred
+/// parts of a concat. Of several launches that could take a kernel the earliest does, so that what reads it finds most
+/// to join.
 void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
   if (plan.kernels.size() == 1) {
     plan.launches.push_back({0});
@@ -119,9 +122,7 @@ class Users {
   std::pmr::vector<OfBuffer> users_;
 };
 
-bool same_map(const IndexMap& a, const IndexMap& b) {
-  return same(a.strides, b.strides) && a.offset.same(b.offset);
-}
+bool same_map(const IndexMap& a, const IndexMap& b) { return same(a.strides, b.strides) && a.offset.same(b.offset); }
 
 /// Whether the kernel, which writes `out`, reads `in` only where and before it writes, and does not write it.
 bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
@@ -132,9 +133,11 @@ bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out) {
   }
   if (!store) return false;
   for (const Instr& instr : kernel.program) {
-    const bool is_access = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather || instr.kind == Instr::Kind::store;
+    const bool is_access =
+        instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather || instr.kind == Instr::Kind::store;
     if (!is_access || kernel.buffers[instr.buffer] != in) continue;
-    if (instr.kind != Instr::Kind::load || instr.level != store->level || !same_map(instr.map, store->map)) return false;
+    if (instr.kind != Instr::Kind::load || instr.level != store->level || !same_map(instr.map, store->map))
+      return false;
   }
   return true;
 }
@@ -154,7 +157,8 @@ int64_t last_fallible(const Plan& plan) {
   return -1;
 }
 
-/// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b first.
+/// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b
+/// first.
 bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
   const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
   if (before.last != after.first) return before.last < after.first;
@@ -162,7 +166,8 @@ bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
   if (reader == Users::kNobody) return true;  // an input that nobody reads
   // Another kernel of the launch may run at the same time.
   if (writer == Users::kNobody || writer == Users::kSeveral || reader != writer) return false;
-  return before.dtype == after.dtype && before.count.hint() == after.count.hint() && may_overwrite(plan.kernels[writer], a, b);
+  return before.dtype == after.dtype && before.count.hint() == after.count.hint() &&
+         may_overwrite(plan.kernels[writer], a, b);
 }
 
 /// Whether output `out` would fit where input `in` lies.
@@ -176,7 +181,8 @@ void find_donors(Plan& plan, const Users& users, std::pmr::memory_resource* memo
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   constexpr size_t kMaxDonors = 8;  // an output needs one; more are for callers that keep some of their inputs
   const int64_t safe_after = last_fallible(plan);
-  std::pmr::vector<bool> may_give(plan.graph.inputs().size(), true, memory);  // an input that is also an output must stay
+  std::pmr::vector<bool> may_give(plan.graph.inputs().size(), true,
+                                  memory);  // an input that is also an output must stay
   for (const PlanOutput& out : plan.outputs) {
     const Buffer& buffer = plan.buffers[out.buffer];
     if (buffer.kind == Buffer::Kind::input) may_give[buffer.index] = false;
@@ -211,17 +217,18 @@ void find_donors(Plan& plan, const Users& users, std::pmr::memory_resource* memo
     donors.resize(std::min(donors.size(), kMaxDonors));
     for (const Input& in : inputs) {
       if (donors.size() == kMaxDonors) break;
-      if (in.free_from <= output.first && fits_into(plan, in.buffer, out)) donors.push_back(plan.buffers[in.buffer].index);
+      if (in.free_from <= output.first && fits_into(plan, in.buffer, out))
+        donors.push_back(plan.buffers[in.buffer].index);
     }
   }
 }
 
-// An output's address changes from run to run, and what does is told to each kernel that writes there. Smaller temporaries stay
-// in the arena, whose address does not change.
+// An output's address changes from run to run, and what does is told to each kernel that writes there. Smaller
+// temporaries stay in the arena, whose address does not change.
 constexpr uint64_t kWorthAnOutput = uint64_t{1} << 20;
 
-/// A temporary that is read last by the kernel which writes another buffer first, element by element, lies where that one
-/// will. So an output may be made in the place of what it is made of. An input's place is worth more to it.
+/// A temporary that is read last by the kernel which writes another buffer first, element by element, lies where that
+/// one will. So an output may be made in the place of what it is made of. An input's place is worth more to it.
 void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memory) {
   std::pmr::vector<uint32_t> order(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
@@ -235,7 +242,8 @@ void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memor
     is_taken[b] = buffer.kind == Buffer::Kind::output && !plan.donors[buffer.index].empty();
   }
   // Homes are known from the end of the plan on.
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
   for (uint32_t b : order) {
     Buffer& buffer = plan.buffers[b];
     const uint32_t reader = users.last(b);
@@ -243,7 +251,8 @@ void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memor
     const std::vector<uint32_t>& buffers = plan.kernels[reader].buffers;
     const auto next = std::find_if(buffers.end() - plan.kernels[reader].written, buffers.end(), [&](uint32_t out) {
       const bool is_output = plan.buffers[plan.buffers[out].home].kind == Buffer::Kind::output;
-      if (is_taken[out] || plan.buffers[out].first != buffer.last || (is_output && bytes_of(buffer) < kWorthAnOutput)) return false;
+      if (is_taken[out] || plan.buffers[out].first != buffer.last || (is_output && bytes_of(buffer) < kWorthAnOutput))
+        return false;
       return may_follow(plan, users, b, out);
     });
     if (next == buffers.end()) continue;
@@ -252,7 +261,8 @@ void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memor
   }
 }
 
-/// Gives every temporary that has no other home a place in one arena: the lowest gap that is free while anything lies there.
+/// Gives every temporary that has no other home a place in one arena: the lowest gap that is free while anything lies
+/// there.
 void place_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
   std::pmr::vector<uint32_t> order(memory), first(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
@@ -276,11 +286,10 @@ void place_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
     }
     buffer.offset = offset;
     plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes_of(buffer));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                   [&](uint32_t x, uint32_t y) {
-                                     return plan.buffers[x].offset < plan.buffers[y].offset;
-                                   }),
-                  b);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), b,
+                         [&](uint32_t x, uint32_t y) { return plan.buffers[x].offset < plan.buffers[y].offset; }),
+        b);
   }
 }
 
@@ -288,12 +297,13 @@ void check(const Plan& plan) {
   for (const Kernel& kernel : plan.kernels) {
     for (const Instr& instr : kernel.program) {
       const bool has_map = instr.map.strides.rank() > 0 || kernel.kept.rank() + kernel.reduced.rank() == 0;
-      const bool needs_map = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store ||
-                             instr.kind == Instr::Kind::gather;
+      const bool needs_map =
+          instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store || instr.kind == Instr::Kind::gather;
       if (needs_map && (!has_map || instr.map.strides.rank() != kernel.kept.rank() + kernel.reduced.rank())) {
         throw std::logic_error("kernel: a map does not fit the loops\n" + dump(kernel));
       }
-      if (needs_map && instr.buffer >= kernel.buffers.size()) throw std::logic_error("kernel: no such buffer\n" + dump(kernel));
+      if (needs_map && instr.buffer >= kernel.buffers.size())
+        throw std::logic_error("kernel: no such buffer\n" + dump(kernel));
     }
   }
 }
@@ -308,9 +318,7 @@ void log_lines(const CompileLog* log, const std::string& text) {
   if (log && log->write) log->write(log->context, text);
 }
 
-std::string dump_map(const IndexMap& map) {
-  return fmt::format("{} + {}", to_string(map.strides), map.offset.hint());
-}
+std::string dump_map(const IndexMap& map) { return fmt::format("{} + {}", to_string(map.strides), map.offset.hint()); }
 
 std::string dump_scalar(Scalar scalar, const Symbol* symbol) {
   if (symbol) return fmt::format("s{}", symbol->id);
@@ -321,7 +329,8 @@ std::string dump_instr(const Kernel& kernel, const Instr& instr) {
   const char* level = instr.level == Level::row ? "row " : instr.level == Level::total ? "total " : "";
   const std::string type = fmt::format("{}{}", level, name_of(instr.dtype));
   switch (instr.kind) {
-    case Instr::Kind::load: return fmt::format("{} = load b{} [{}]", type, kernel.buffers[instr.buffer], dump_map(instr.map));
+    case Instr::Kind::load:
+      return fmt::format("{} = load b{} [{}]", type, kernel.buffers[instr.buffer], dump_map(instr.map));
     case Instr::Kind::scalar: return fmt::format("{} = {}", type, dump_scalar(instr.scalar, instr.symbol));
     case Instr::Kind::map: {
       std::string args = fmt::format("r{}", instr.a);
@@ -331,12 +340,13 @@ std::string dump_instr(const Kernel& kernel, const Instr& instr) {
     }
     case Instr::Kind::reduce: return fmt::format("{} = reduce {}(r{})", type, op_def(instr.op).name, instr.a);
     case Instr::Kind::gather:
-      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map), instr.a,
-                         instr.index_stride.hint());
+      return fmt::format("{} = gather b{} [{} + r{} * {}]", type, kernel.buffers[instr.buffer], dump_map(instr.map),
+                         instr.a, instr.index_stride.hint());
     case Instr::Kind::generate:
       return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol),
                          dump_scalar(instr.scalar2, instr.symbol2));
-    case Instr::Kind::store: return fmt::format("store b{} [{}] = r{}", kernel.buffers[instr.buffer], dump_map(instr.map), instr.a);
+    case Instr::Kind::store:
+      return fmt::format("store b{} [{}] = r{}", kernel.buffers[instr.buffer], dump_map(instr.map), instr.a);
   }
   return "";
 }
@@ -359,7 +369,8 @@ void log_fusion(const CompileLog& log, const Plan& plan, const Fusion& fusion) {
     text += fmt::format("  {} {}:", kind, to_string(group.loops));
     for (NodeId id : group.nodes) {
       text += fmt::format(" {}", name_of(plan.graph[id]));
-      if (log.sources && plan.graph[id].span.valid()) text += fmt::format("({})", log.sources->place(plan.graph[id].span));
+      if (log.sources && plan.graph[id].span.valid())
+        text += fmt::format("({})", log.sources->place(plan.graph[id].span));
     }
     text += '\n';
   }
@@ -373,13 +384,14 @@ bool needs_success(const Plan& plan, const Kernel& kernel) {
   if (!plan.may_fail) return false;
   return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [&](uint32_t b) {
     const Buffer& buffer = plan.buffers[b];
-    return buffer.kind == Buffer::Kind::output && buffer.index < plan.donors.size() && !plan.donors[buffer.index].empty();
+    return buffer.kind == Buffer::Kind::output && buffer.index < plan.donors.size() &&
+           !plan.donors[buffer.index].empty();
   });
 }
 
 std::string dump(const Kernel& kernel) {
-  std::string text = fmt::format("{} {} kept {} reduced {}\n", name_of(kernel.kind), kernel.name, to_string(kernel.kept),
-                                 to_string(kernel.reduced));
+  std::string text = fmt::format("{} {} kept {} reduced {}\n", name_of(kernel.kind), kernel.name,
+                                 to_string(kernel.kept), to_string(kernel.reduced));
   for (size_t i = 0; i < kernel.program.size(); ++i) {
     const Instr& instr = kernel.program[i];
     const bool defines = instr.kind != Instr::Kind::store;
@@ -443,7 +455,8 @@ bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out) {
   if (source.kind == Buffer::Kind::temporary && target.kind == Buffer::Kind::temporary) {
     return source.offset < target.offset + bytes_of(target) && target.offset < source.offset + bytes_of(source);
   }
-  if (source.kind != Buffer::Kind::input || target.kind != Buffer::Kind::output || target.index >= plan.donors.size()) return false;
+  if (source.kind != Buffer::Kind::input || target.kind != Buffer::Kind::output || target.index >= plan.donors.size())
+    return false;
   const std::vector<uint32_t>& donors = plan.donors[target.index];
   return std::find(donors.begin(), donors.end(), source.index) != donors.end();
 }
@@ -460,7 +473,8 @@ Error describe(const RunError& error, const Graph& graph) {
   out.kind = ErrorKind::index;
   const Layout& source = node.args[0].layout;
   const int axis = node.attrs.ints.empty() ? 0 : static_cast<int>(node.attrs.ints[0]);
-  out.message = fmt::format("index {} is out of range for axis {} with extent {}", error.value, axis, source.shape[axis].hint());
+  out.message =
+      fmt::format("index {} is out of range for axis {} with extent {}", error.value, axis, source.shape[axis].hint());
   return out;
 }
 

@@ -15,12 +15,12 @@ namespace tsl::graph {
 
 struct Buffer {
   enum class Kind : uint8_t { input, output, temporary } kind;
-  uint32_t index = 0;       // of the input or output
+  uint32_t index = 0;  // of the input or output
   NodeId node = kNoNode;
   DType dtype = DType::f32;
-  Dim count = 0;            // elements
-  uint32_t home = 0;        // the buffer in whose memory it lies: itself, or, of temporaries, what is made in their place
-  uint64_t offset = 0;      // temporaries that are their own home: in the arena, bytes
+  Dim count = 0;        // elements
+  uint32_t home = 0;    // the buffer in whose memory it lies: itself, or, of temporaries, what is made in their place
+  uint64_t offset = 0;  // temporaries that are their own home: in the arena, bytes
   uint32_t first = 0, last = 0;  // launches that write it first and read it last
 };
 
@@ -38,7 +38,7 @@ struct PlanOptions {
 };
 
 struct Plan {
-  Graph graph;                     // after the passes; spans, dtypes and layouts of the nodes
+  Graph graph;  // after the passes; spans, dtypes and layouts of the nodes
   PlanOptions options;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
@@ -46,14 +46,14 @@ struct Plan {
   std::vector<std::vector<uint32_t>> launches;
   std::vector<PlanOutput> outputs;
   uint64_t arena_bytes = 0;
-  /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation). Such outputs are
-  /// written after all that may fail.
+  /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation). Such outputs
+  /// are written after all that may fail.
   std::vector<std::vector<uint32_t>> donors;
-  bool may_fail = false;           // on elements' values
+  bool may_fail = false;  // on elements' values
 };
 
-/// Whether the kernel may only run if nothing before it has failed: it may write over an input, and a plan that failed must
-/// have left its inputs as they were.
+/// Whether the kernel may only run if nothing before it has failed: it may write over an input, and a plan that failed
+/// must have left its inputs as they were.
 bool needs_success(const Plan& plan, const Kernel& kernel);
 
 struct CompileLog {
@@ -65,27 +65,29 @@ struct CompileLog {
 
 class Backend;
 
-/// The passes, in a sentence: dead code → spell out → simplify → absorb epilogues → fuse → lower → plan. `backend`, if given, is
-/// the one that will prepare the plan, and is asked what it can do beyond what every backend can.
+/// The passes, in a sentence: dead code → spell out → simplify → absorb epilogues → fuse → lower → plan. `backend`, if
+/// given, is the one that will prepare the plan, and is asked what it can do beyond what every backend can.
 Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr, Backend* backend = nullptr);
 
 /// An error that only the elements' values could show, found while a plan ran.
 struct RunError {
-  uint32_t order = ~0u;   // of the node, in program order; ~0 means none
+  uint32_t order = ~0u;  // of the node, in program order; ~0 means none
   NodeId node = kNoNode;
-  int64_t value = 0;      // the offending index
+  int64_t value = 0;  // the offending index
   explicit operator bool() const { return order != ~0u; }
 };
 
-/// The inputs of a run: tensors side by side, or those of them that `slots` picks, in its order. Both must outlive this.
+/// The inputs of a run: tensors side by side, or those of them that `slots` picks, in its order. Both must outlive
+/// this.
 class Inputs {
  public:
   Inputs() = default;
   Inputs(const Tensor* tensors, size_t count) : tensors_(tensors), size_(count) {}
   template <class Tensors>
-    requires std::convertible_to<const Tensors&, std::span<const Tensor>>
-  Inputs(const Tensors& tensors) : Inputs(std::span<const Tensor>(tensors).data(), std::span<const Tensor>(tensors).size()) {}
-  Inputs(const Tensor* tensors, std::span<const uint32_t> slots) : tensors_(tensors), slots_(slots.data()), size_(slots.size()) {}
+  requires std::convertible_to<const Tensors&, std::span<const Tensor>> Inputs(const Tensors& tensors)
+      : Inputs(std::span<const Tensor>(tensors).data(), std::span<const Tensor>(tensors).size()) {}
+  Inputs(const Tensor* tensors, std::span<const uint32_t> slots)
+      : tensors_(tensors), slots_(slots.data()), size_(slots.size()) {}
   size_t size() const { return size_; }
   const Tensor* tensors() const { return tensors_; }
   /// Where input i is among the tensors.
@@ -103,9 +105,9 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them. `donated` is
-  /// empty, or says of each of the tensors they are picked from whether the caller gives it up: then it may be overwritten and
-  /// be an output if it is held only there and by the caller, and no other tensor has its storage. Fills `outputs`. An error
-  /// leaves the inputs as they were, unless it is a Failure that is final.
+  /// empty, or says of each of the tensors they are picked from whether the caller gives it up: then it may be
+  /// overwritten and be an output if it is held only there and by the caller, and no other tensor has its storage.
+  /// Fills `outputs`. An error leaves the inputs as they were, unless it is a Failure that is final.
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const Plan& plan() const = 0;
@@ -123,16 +125,16 @@ class Backend {
   virtual Tensor to_device(const Tensor& host) { return host; }
   /// A tensor of the device in host memory, after all that was launched; its layout may be another.
   virtual Tensor to_host(const Tensor& tensor) { return tensor; }
-  /// A tensor of another device, copied to this one without the host in between; null where there is no such way. This is the
-  /// device in use.
+  /// A tensor of another device, copied to this one without the host in between; null where there is no such way. This
+  /// is the device in use.
   virtual Tensor from_peer(const Tensor&, Backend&) { return {}; }
   /// Called before the device is used again after another one was.
   virtual void activate() {}
   virtual Counters counters() const = 0;
 };
 
-/// Whether `out`, when it is first written, may lie where `in` did: that of a donor, or a temporary before it. If the kernel that
-/// writes it reads `in`, it may be the same place, element by element.
+/// Whether `out`, when it is first written, may lie where `in` did: that of a donor, or a temporary before it. If the
+/// kernel that writes it reads `in`, it may be the same place, element by element.
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out);
 
 /// The error a user sees for a RunError.

@@ -12,9 +12,7 @@ void fail_having_written() {
   Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
   try {
     throw;
-  } catch (const Failure& failure) {
-    error = failure.error();
-  } catch (const std::bad_alloc&) {
+  } catch (const Failure& failure) { error = failure.error(); } catch (const std::bad_alloc&) {
   }
   error.is_final = true;
   error.notes.push_back("a compiled function had begun to write over what it was given: that is lost");
@@ -73,7 +71,8 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
   if (!is_chosen) choose_donors();
   if (!is_chosen || moves_ != moves) {
     for (const Output& output : outputs_) {
-      if (output.donor >= 0) put(output.buffer, inputs[output.donors[static_cast<size_t>(output.donor)]]->storage->data());
+      if (output.donor >= 0)
+        put(output.buffer, inputs[output.donors[static_cast<size_t>(output.donor)]]->storage->data());
     }
   }
   try {

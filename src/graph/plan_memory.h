@@ -1,5 +1,5 @@
-// Where the buffers of a plan lie while it runs: inputs where the caller has them, temporaries in one arena or where an output
-// will be, outputs in memory of their own or in that of an input that was given up. The same on every device.
+// Where the buffers of a plan lie while it runs: inputs where the caller has them, temporaries in one arena or where an
+// output will be, outputs in memory of their own or in that of an input that was given up. The same on every device.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace tsl::graph {
 
-/// Throws the exception in flight as an error that is final: nothing may begin anew with the inputs, since a run that had begun to
-/// write over those that were given up has failed.
+/// Throws the exception in flight as an error that is final: nothing may begin anew with the inputs, since a run that
+/// had begun to write over those that were given up has failed.
 [[noreturn]] void fail_having_written();
 
 class PlanMemory {
@@ -35,15 +35,15 @@ class PlanMemory {
  private:
   struct Input {
     uint32_t buffer;
-    uint32_t index;           // of the plan's inputs
-    bool is_free = false;     // an output may have its memory
+    uint32_t index;        // of the plan's inputs
+    bool is_free = false;  // an output may have its memory
   };
   struct Output {
     uint32_t buffer;
     uint64_t bytes;
     std::span<const uint32_t> donors;
-    int donor = -1;           // which of them has given up its memory for it
-    Ref<Storage> storage;     // without a donor
+    int donor = -1;        // which of them has given up its memory for it
+    Ref<Storage> storage;  // without a donor
   };
 
   void put(uint32_t buffer, void* address) {
@@ -58,15 +58,15 @@ class PlanMemory {
   Allocator& allocator_;
   std::vector<std::byte*> addresses_;
   std::vector<Input> inputs_;
-  std::vector<Output> outputs_;         // by number of the output buffer
-  std::vector<uint32_t> temporaries_;   // buffers
-  std::vector<uint32_t> like_donor_;    // by output of the plan: a bit for each donor (they are few) that lies just as it
+  std::vector<Output> outputs_;        // by number of the output buffer
+  std::vector<uint32_t> temporaries_;  // buffers
+  std::vector<uint32_t> like_donor_;  // by output of the plan: a bit for each donor (they are few) that lies just as it
   Ref<Storage> arena_;
   uint64_t moves_ = 0;
   // Chosen anew when other inputs are free than in the last run.
   bool is_chosen_ = false;
-  std::vector<uint32_t> fresh_;         // numbers of the output buffers without a donor
-  std::vector<int32_t> same_as_;        // by output of the plan: the input whose tensor it is, or -1
+  std::vector<uint32_t> fresh_;   // numbers of the output buffers without a donor
+  std::vector<int32_t> same_as_;  // by output of the plan: the input whose tensor it is, or -1
 };
 
 }  // namespace tsl::graph

@@ -29,10 +29,17 @@ constexpr size_t kMaxSegments = 128;
 
 ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
                          std::vector<trace::Segment*>& path, bool interpret)
-    : engine_(engine), devices_(devices), region_(region), run_(run), path_(path), interpret_(interpret),
-      id_(engine.runtime().next_trace_id()), depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)),
+    : engine_(engine),
+      devices_(devices),
+      region_(region),
+      run_(run),
+      path_(path),
+      interpret_(interpret),
+      id_(engine.runtime().next_trace_id()),
+      depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
-      recorder_(std::make_unique<trace::Recorder>(symbols_)), notes_(std::make_unique<SegmentNotes>()) {
+      recorder_(std::make_unique<trace::Recorder>(symbols_)),
+      notes_(std::make_unique<SegmentNotes>()) {
   restrict_to(region.proto->request, engine.options().fast_numerics);
   engine.runtime().tapes().trace_begins(symbols_);
   engine.runtime().set_tracing(true);
@@ -102,8 +109,8 @@ Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, c
   return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location(), device);
 }
 
-/// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the next
-/// run, so it is a view of the deferred one.
+/// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the
+/// next run, so it is a view of the deferred one.
 void ActiveTrace::watch(const Tensor& original, const Tensor& view) {
   if (!view.deferred()) {
     if (same(view.layout(), without_symbols(view.layout()))) return;
@@ -132,7 +139,8 @@ Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
   root.layout = original.layout();
   root.device = device;
   root.slot = next_slot_;
-  if (next_slot_ == run_.values.size()) run_.values.push_back(devices_.move(recorder_->concrete(original, run_), device));
+  if (next_slot_ == run_.values.size())
+    run_.values.push_back(devices_.move(recorder_->concrete(original, run_), device));
   ++next_slot_;
   notes().roots.push_back(std::move(root));
   return recorder_->input(tensor.dtype(), Layout::contiguous(original.shape()), next_slot_ - 1, device);
@@ -239,14 +247,16 @@ void ActiveTrace::log_guards(const trace::Segment& segment) const {
   std::string text;
   for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
     for (const Fact& fact : root.facts) {
-      if (fact.kind == Fact::Kind::tensor) text += fmt::format("  tensor {}{}\n", name_of(fact.dtype), to_text(fact.layout.shape));
+      if (fact.kind == Fact::Kind::tensor)
+        text += fmt::format("  tensor {}{}\n", name_of(fact.dtype), to_text(fact.layout.shape));
       else if (fact.kind == Fact::Kind::constant) text += fmt::format("  the same {}\n", type_name(fact.constant));
     }
   }
   for (const SymbolGuard& guard : segment.guards) {
     const Scalar value = guard.condition->hint;
-    text += fmt::format("  {}: s{} is {}\n", guard.reason, guard.condition->id,
-                        value.type == ScalarType::real ? fmt::format("{}", value.real) : fmt::format("{}", value.as_integer()));
+    text += fmt::format(
+        "  {}: s{} is {}\n", guard.reason, guard.condition->id,
+        value.type == ScalarType::real ? fmt::format("{}", value.real) : fmt::format("{}", value.as_integer()));
   }
   engine_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(engine_), text));
 }
@@ -283,9 +293,11 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   }
   std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
   segment->kept_slots = std::move(kept_slots);
-  segment->notes = std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
+  segment->notes =
+      std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_, engine_.runtime().compile_log());
+    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_,
+                                                         engine_.runtime().compile_log());
   }
   return segment;
 }
@@ -372,7 +384,8 @@ void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>>
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
 bool ActiveTrace::escapes(const Value& value) const {
   const auto is_new = [this](const Cell* cell) {
-    return cell->trace == id_ && std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
+    return cell->trace == id_ &&
+           std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
   };
   return any_leaf(value, [&](const Value& leaf) {
     switch (leaf.tag()) {
@@ -380,14 +393,16 @@ bool ActiveTrace::escapes(const Value& value) const {
       case Tag::native: return !leaf.as<Native>().bound.empty();
       case Tag::function: {
         const Function& function = leaf.as<Function>();
-        return std::any_of(function.captures.begin(), function.captures.end(), [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
+        return std::any_of(function.captures.begin(), function.captures.end(),
+                           [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
       }
       default: return false;
     }
   });
 }
 
-bool ActiveTrace::anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const {
+bool ActiveTrace::anything_escapes(const Value& result,
+                                   const std::vector<std::pair<uint16_t, Value*>>& registers) const {
   return escapes(result) ||
          std::any_of(registers.begin(), registers.end(), [this](const auto& r) { return escapes(*r.second); }) ||
          std::any_of(entered_.begin(), entered_.end(), [this](const Entered& e) {

@@ -19,29 +19,29 @@ struct Region;
 /// Where a region finds an input.
 struct Root {
   enum class Kind : uint8_t { argument, reg, cell, constant, moved } kind = Kind::argument;
-  uint32_t index = 0;      // argument or register; moved: the slot of the run that it is a copy of
+  uint32_t index = 0;  // argument or register; moved: the slot of the run that it is a copy of
   Ref<Cell> cell;
-  bool is_set = true;      // cell: whether the variable had been declared
-  Tensor constant;         // a tensor the region builds from nothing but constants
-  Layout layout;           // moved: of the original, from the slot's element (0, 0, …)
-  Device device;           // moved: where to
-  uint32_t slot = 0;       // moved: of the copy
+  bool is_set = true;  // cell: whether the variable had been declared
+  Tensor constant;     // a tensor the region builds from nothing but constants
+  Layout layout;       // moved: of the original, from the slot's element (0, 0, …)
+  Device device;       // moved: where to
+  uint32_t slot = 0;   // moved: of the copy
   std::vector<Fact> facts;
 };
 
 /// What a segment of a region needs besides its plan.
 struct SegmentNotes : trace::Notes {
-  std::vector<Root> roots;               // inputs first needed in this segment
-  std::vector<Value> printed;            // frozen, in order
+  std::vector<Root> roots;     // inputs first needed in this segment
+  std::vector<Value> printed;  // frozen, in order
   // The last segment only:
-  Value result;                                         // frozen
-  std::vector<std::pair<Ref<Cell>, Value>> cells;       // assigned captured variables
-  std::vector<std::pair<uint16_t, Value>> registers;    // a loop body's variables
-  uint32_t exit = 0;                                    // where the frame goes on after a loop body
+  Value result;                                       // frozen
+  std::vector<std::pair<Ref<Cell>, Value>> cells;     // assigned captured variables
+  std::vector<std::pair<uint16_t, Value>> registers;  // a loop body's variables
+  uint32_t exit = 0;                                  // where the frame goes on after a loop body
 };
 
-/// Thrown to unwind a trace whose segment failed when it was computed, or that found no memory; the region is then interpreted
-/// again from its start. Not an error of the program.
+/// Thrown to unwind a trace whose segment failed when it was computed, or that found no memory; the region is then
+/// interpreted again from its start. Not an error of the program.
 struct RestartTrace {};
 
 /// `path` is the way already gone in this run (its segments' values are in `run`): the trace retraces it without
@@ -59,8 +59,9 @@ class ActiveTrace {
   size_t depth() const { return depth_; }
   const Loop* loop() const;
 
-  /// The region's function, or one that is called in it, has such a request: what is recorded from now on, and what has been
-  /// since the last cut, is compiled no more freely. `fast_numerics`: what goes where the request leaves that open.
+  /// The region's function, or one that is called in it, has such a request: what is recorded from now on, and what has
+  /// been since the last cut, is compiled no more freely. `fast_numerics`: what goes where the request leaves that
+  /// open.
   void restrict_to(const ast::CompileRequest& request, bool fast_numerics = true);
   Value take_input(Root root, const Value& value);
   /// Called before a captured variable is used.
@@ -85,11 +86,12 @@ class ActiveTrace {
 
   /// The region has run to its end. The result and the registers become values with elements.
   void finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
-  /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of want of
-  /// memory it must not depend at all: that is no way of the program's, and leaves things half done. Then RestartTrace is thrown.
+  /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of
+  /// want of memory it must not depend at all: that is no way of the program's, and leaves things half done. Then
+  /// RestartTrace is thrown.
   void error_caught(ErrorKind kind);
-  /// The program failed in the region: lets out what came before, and captured variables keep their new values. If these cannot
-  /// be computed, the trace is not left.
+  /// The program failed in the region: lets out what came before, and captured variables keep their new values. If
+  /// these cannot be computed, the trace is not left.
   void fail();
   /// Whether recording has ended, and everything deferred has its elements.
   bool has_left() const { return has_left_; }
@@ -126,7 +128,7 @@ class ActiveTrace {
   Region& region_;
   trace::Run& run_;
   std::vector<trace::Segment*>& path_;
-  size_t position_ = 0;       // segments of the path retraced
+  size_t position_ = 0;  // segments of the path retraced
   bool interpret_;
   bool recording_ = true;
   bool lacks_values_ = false;  // a segment has been cut and not computed: of its values there are only the slots

@@ -19,14 +19,10 @@ namespace {
   fail(ErrorKind::type, "{} must be {}, not {}", what, expected, type_name(got));
 }
 
-bool is_one_element(const Value& v) {
-  return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1);
-}
+bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
 
 // A host number where one is asked for: as given, or read from a one-element tensor.
-Value host_number(Engine& engine, const Value& v) {
-  return is_one_element(v) ? read_item(engine, v.tensor()) : v;
-}
+Value host_number(Engine& engine, const Value& v) { return is_one_element(v) ? read_item(engine, v.tensor()) : v; }
 
 const std::vector<Value>* sequence_items(const Value& v) {
   if (v.is(Tag::list)) return &v.as<List>().items;
@@ -45,8 +41,7 @@ int64_t expect_int(Engine& engine, const Value& v, const char* what) {
 
 double expect_real(Engine& engine, const Value& v, const char* what) {
   const Value number = host_number(engine, v);
-  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean)
-    wrong_type(what, "a number", v);
+  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) wrong_type(what, "a number", v);
   return pinned(number, "float argument").as_real();
 }
 
@@ -116,8 +111,7 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, co
     attrs.dtype = DType::i64;
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
     attrs.dims = {end < begin ? Dim(0) : end - begin};
-    return engine.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))},
-                             attrs);
+    return engine.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
   }
   const std::vector<Value>* items = sequence_items(v);
   if (!items) fail(ErrorKind::type, "{}: expected a tensor or numbers, not {}", what, type_name(v));
@@ -129,9 +123,7 @@ Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, co
 
 }  // namespace
 
-Tensor to_tensor(Engine& engine, const Value& v, const char* what) {
-  return to_tensor(engine, v, what, 0, nullptr);
-}
+Tensor to_tensor(Engine& engine, const Value& v, const char* what) { return to_tensor(engine, v, what, 0, nullptr); }
 
 Tensor to_tensor_of(Engine& engine, DType dtype, const Value& v, const char* what) {
   if (holds_only_host_numbers(v)) return tensor_from_lists(engine, v, &dtype, what);
@@ -143,7 +135,8 @@ DType expect_dtype(Engine&, const Value& v, const char* what) {
   if (v.is(Tag::dtype)) return v.dtype();
   std::vector<std::string> notes;
   if (is_host_int(v)) notes.push_back("a shape is one argument, such as [2, 3]");
-  fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)), std::move(notes));
+  fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)),
+            std::move(notes));
 }
 
 Device expect_device(Engine& engine, const Value& v, const char* what) {
@@ -178,8 +171,7 @@ std::vector<int64_t> expect_axes(Engine& engine, const Value& v, int rank, const
     return axes;
   }
   if (const std::vector<Value>* items = sequence_items(v)) {
-    for (const Value& item : *items)
-      axes.push_back(normalize_axis(expect_int(engine, item, "axis"), rank, what));
+    for (const Value& item : *items) axes.push_back(normalize_axis(expect_int(engine, item, "axis"), rank, what));
   } else {
     axes.push_back(normalize_axis(expect_int(engine, v, "axis"), rank, what));
   }

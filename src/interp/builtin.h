@@ -25,7 +25,7 @@ struct Builtin {
   std::string_view name;
   /// "sum(x, axis = nil, keepdims = false)": parameters, constant defaults, `...rest` last. Parsed once.
   std::string_view signature;
-  std::string_view doc;     // one line or more; shown by help()
+  std::string_view doc;  // one line or more; shown by help()
   Value (*function)(Engine&, Args);
   std::string_view family;  // "reduce", "host", …: a heading of the reference
   /// Calls bound[0] with the arguments it is given: they are bound by the signature of that callable, and those it
@@ -34,18 +34,18 @@ struct Builtin {
 };
 
 /// The rows of each family. builtins() of an Engine joins them.
-std::span<const Builtin> tensor_builtins();   // create, shape, reduce, order, index, linear algebra
+std::span<const Builtin> tensor_builtins();       // create, shape, reduce, order, index, linear algebra
 std::span<const Builtin> elementwise_builtins();  // from the op table; also on host numbers and lists of them
-std::span<const Builtin> host_builtins();     // print, len, str, range, map, split, load, …
-std::span<const Builtin> autodiff_builtins();  // grad, value_and_grad, vjp, stop_gradient
+std::span<const Builtin> host_builtins();         // print, len, str, range, map, split, load, …
+std::span<const Builtin> autodiff_builtins();     // grad, value_and_grad, vjp, stop_gradient
 
 // Reading arguments. Each throws Failure (type) naming `what` and the type it got. Symbols are pinned where a
 // plain number is needed.
 int64_t expect_int(Engine&, const Value&, const char* what);
-double expect_real(Engine&, const Value&, const char* what);       // int or float
+double expect_real(Engine&, const Value&, const char* what);  // int or float
 bool expect_bool(Engine&, const Value&, const char* what);
 const std::string& expect_string(Engine&, const Value&, const char* what);
-Tensor expect_tensor(Engine&, const Value&, const char* what);     // no conversion
+Tensor expect_tensor(Engine&, const Value&, const char* what);  // no conversion
 /// A tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
 Tensor to_tensor(Engine&, const Value&, const char* what);
 /// The same of a dtype, to which lists of nothing but numbers are converted at once.
@@ -55,7 +55,7 @@ Value convert(Engine&, DType dtype, const Value& v);
 DType expect_dtype(Engine&, const Value&, const char* what);
 /// "cpu", "cuda" (of several GPUs the one that tensors are made on by default) or "cuda:N".
 Device expect_device(Engine&, const Value&, const char* what);
-Shape expect_shape(Engine&, const Value&, const char* what);       // an int, or a list or tuple of ints (symbols stay)
+Shape expect_shape(Engine&, const Value&, const char* what);  // an int, or a list or tuple of ints (symbols stay)
 /// nil means all axes; an int or a list of ints. The result is normalised, sorted and unique.
 std::vector<int64_t> expect_axes(Engine&, const Value&, int rank, const char* what);
 

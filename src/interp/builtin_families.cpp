@@ -15,9 +15,8 @@ std::vector<Builtin> join(std::initializer_list<std::span<const Builtin>> famili
 }  // namespace
 
 std::span<const Builtin> tensor_builtins() {
-  static const std::vector<Builtin> all =
-      join({create_builtins(), shape_builtins(), reduce_builtins(), order_builtins(), index_builtins(),
-            linear_algebra_builtins()});
+  static const std::vector<Builtin> all = join({create_builtins(), shape_builtins(), reduce_builtins(),
+                                                order_builtins(), index_builtins(), linear_algebra_builtins()});
   return all;
 }
 

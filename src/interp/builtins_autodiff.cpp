@@ -14,17 +14,11 @@ namespace tsl {
 
 namespace {
 
-bool is_callable(const Value& v) {
-  return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype);
-}
+bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
 
 /// Whether a gradient can flow through a leaf of an argument or a result. Float numbers become tensors.
-bool is_float_tensor(const Value& v) {
-  return v.is(Tag::tensor) && is_float(v.tensor_data()->dtype);
-}
-bool is_float_number(const Value& v) {
-  return is_host_number(v) && scalar_of(v).type == ScalarType::real;
-}
+bool is_float_tensor(const Value& v) { return v.is(Tag::tensor) && is_float(v.tensor_data()->dtype); }
+bool is_float_number(const Value& v) { return is_host_number(v) && scalar_of(v).type == ScalarType::real; }
 
 // ---- Nested structures ---------------------------------------------------------------------------------
 
@@ -32,10 +26,8 @@ bool is_float_number(const Value& v) {
 constexpr int kMaxDepth = 1000;
 
 /// The same lists, tuples and records with leaf(v) for every leaf, in order.
-template <class Leaf>
-Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
-  if (depth > kMaxDepth)
-    fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
+template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
+  if (depth > kMaxDepth) fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
   const auto map_all = [&](const std::vector<Value>& from) {
     std::vector<Value> to;
     to.reserve(from.size());
@@ -43,18 +35,15 @@ Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
     return to;
   };
   switch (value.tag()) {
-    case Tag::list:
-      return make_list(map_all(value.as<List>().items));
-    case Tag::tuple:
-      return make_tuple(map_all(value.as<Tuple>().items));
+    case Tag::list: return make_list(map_all(value.as<List>().items));
+    case Tag::tuple: return make_tuple(map_all(value.as<Tuple>().items));
     case Tag::record: {
       Ref<Record> record = make_ref<Record>();
       record->keys = value.as<Record>().keys;
       record->values = map_all(value.as<Record>().values);
       return Value(std::move(record));
     }
-    default:
-      return leaf(value);
+    default: return leaf(value);
   }
 }
 
@@ -88,8 +77,8 @@ class Inputs {
     std::vector<Value> assembled;
     size_t next = 0;
     for (const Value& place : places_) {
-      assembled.push_back(map_leaves(
-          place, [&](const Value& leaf) { return leaf.is_nil() ? Value() : Value(gradients[next++]); }));
+      assembled.push_back(
+          map_leaves(place, [&](const Value& leaf) { return leaf.is_nil() ? Value() : Value(gradients[next++]); }));
     }
     return assembled;
   }
@@ -113,12 +102,9 @@ std::vector<int64_t> positions(Engine& engine, const Value& wrt) {
     if (std::count(at.begin(), at.end(), at.back()) > 1)
       fail(ErrorKind::value, "wrt names argument {} twice", at.back());
   };
-  if (wrt.is(Tag::list))
-    std::for_each(wrt.as<List>().items.begin(), wrt.as<List>().items.end(), add);
-  else if (wrt.is(Tag::tuple))
-    std::for_each(wrt.as<Tuple>().items.begin(), wrt.as<Tuple>().items.end(), add);
-  else
-    add(wrt);
+  if (wrt.is(Tag::list)) std::for_each(wrt.as<List>().items.begin(), wrt.as<List>().items.end(), add);
+  else if (wrt.is(Tag::tuple)) std::for_each(wrt.as<Tuple>().items.begin(), wrt.as<Tuple>().items.end(), add);
+  else add(wrt);
   return at;
 }
 
@@ -127,8 +113,7 @@ Inputs add_inputs(Engine& engine, Tape& tape, std::span<Value> args, const Value
   for (int64_t position : positions(engine, wrt)) {
     const size_t at = static_cast<size_t>(position);
     if (at >= args.size() || is_absent(args[at])) {
-      fail(ErrorKind::type, "there is no argument {} to differentiate by: the function is given {}", at,
-           args.size());
+      fail(ErrorKind::type, "there is no argument {} to differentiate by: the function is given {}", at, args.size());
     }
     const size_t before = inputs.count();
     const char* type = type_name(args[at]);
@@ -145,8 +130,7 @@ Inputs add_inputs(Engine& engine, Tape& tape, std::span<Value> args, const Value
 /// The number to differentiate in what the function returned.
 Tensor loss_of(const Value& result, bool has_aux) {
   if (has_aux && !(result.is(Tag::tuple) && result.as<Tuple>().items.size() == 2)) {
-    fail(ErrorKind::type,
-         "with has_aux, the function to differentiate must return a tuple (loss, aux), not {}",
+    fail(ErrorKind::type, "with has_aux, the function to differentiate must return a tuple (loss, aux), not {}",
          type_name(result));
   }
   const Value& loss = has_aux ? result.as<Tuple>().items[0] : result;
@@ -155,8 +139,7 @@ Tensor loss_of(const Value& result, bool has_aux) {
     std::vector<std::string> notes;
     if (is_host_number(loss))
       notes.push_back("a host number has no derivative: keep the tensor instead of float(x) or x.item()");
-    if (loss.is(Tag::tuple))
-      notes.push_back("has_aux: true differentiates the first part of a tuple (loss, aux)");
+    if (loss.is(Tag::tuple)) notes.push_back("has_aux: true differentiates the first part of a tuple (loss, aux)");
     fail_with(ErrorKind::type, fmt::format("{}, not {}", kMust, type_name(loss)), std::move(notes));
   }
   const Tensor tensor = loss.tensor();
@@ -214,18 +197,18 @@ constexpr Builtin kValueAndGradient{"value_and_grad(f)",
 
 Value bind(Engine& engine, const Builtin& builtin, const char* name, Args args) {
   if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function, not {}", name, type_name(args[0]));
-  // Complains now rather than at the call, at which nothing is to be read: that may end a trace, and replaces what is bound.
+  // Complains now rather than at the call, at which nothing is to be read: that may end a trace, and replaces what is
+  // bound.
   const std::vector<int64_t> at = positions(engine, args[1]);
   const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
   Ref<Native> native = make_ref<Native>();
   native->builtin = &builtin;
-  native->bound = {args[0], is_one ? Value(at[0]) : make_list({at.begin(), at.end()}), Value(expect_bool(engine, args[2], "has_aux"))};
+  native->bound = {args[0], is_one ? Value(at[0]) : make_list({at.begin(), at.end()}),
+                   Value(expect_bool(engine, args[2], "has_aux"))};
   return Value(std::move(native));
 }
 
-Value grad_builtin(Engine& engine, Args args) {
-  return bind(engine, kGradient, "grad", args);
-}
+Value grad_builtin(Engine& engine, Args args) { return bind(engine, kGradient, "grad", args); }
 Value value_and_grad_builtin(Engine& engine, Args args) {
   return bind(engine, kValueAndGradient, "value_and_grad", args);
 }
@@ -250,8 +233,7 @@ class ResultGradients {
   void match(const Value& result, const Value& gradient) {
     if (result.is_nil() || gradient.is_nil()) return;
     if (result.is(Tag::tensor)) return add(result.tensor(), gradient);
-    if (gradient.tag() != result.tag())
-      differs(fmt::format("{} and {}", type_name(result), type_name(gradient)));
+    if (gradient.tag() != result.tag()) differs(fmt::format("{} and {}", type_name(result), type_name(gradient)));
     if (result.is(Tag::record)) return match_records(result.as<Record>(), gradient.as<Record>());
     if (result.is(Tag::list)) return match_items(result.as<List>().items, gradient.as<List>().items);
     match_items(result.as<Tuple>().items, gradient.as<Tuple>().items);
@@ -262,13 +244,11 @@ class ResultGradients {
 
  private:
   [[noreturn]] static void differs(const std::string& how) {
-    fail(ErrorKind::value, "the gradient given to a pullback must be built like the function's value: {}",
-         how);
+    fail(ErrorKind::value, "the gradient given to a pullback must be built like the function's value: {}", how);
   }
 
   void match_items(const std::vector<Value>& results, const std::vector<Value>& gradients) {
-    if (results.size() != gradients.size())
-      differs(fmt::format("{} items and {}", results.size(), gradients.size()));
+    if (results.size() != gradients.size()) differs(fmt::format("{} items and {}", results.size(), gradients.size()));
     for (size_t i = 0; i < results.size(); ++i) match(results[i], gradients[i]);
   }
 
@@ -327,15 +307,13 @@ Value vjp_builtin(Engine& engine, Args args) {
   recorded->bound.assign(args.values.begin(), args.values.end());
   recorded->is_one = given.size() == 1;
   for (Value& argument : given) recorded->inputs.add(engine, recorded->tape, argument);
-  if (recorded->inputs.count() == 0)
-    fail(ErrorKind::type, "vjp: no argument holds floats to differentiate by");
+  if (recorded->inputs.count() == 0) fail(ErrorKind::type, "vjp: no argument holds floats to differentiate by");
   Value result;
   {
     TapeStack::Listening listening(engine.runtime().tapes(), recorded->tape);
     result = engine.interpreter().call(args[0], given);
   }
-  recorded->result =
-      map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });
+  recorded->result = map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });
   Ref<Native> pullback = make_ref<Native>();
   pullback->builtin = &kPullback;
   pullback->bound.push_back(Value(std::move(recorded)));
@@ -368,14 +346,12 @@ constexpr Builtin kRows[] = {
      "gradient g of\n"
      "the value. It may be called any number of times.",
      vjp_builtin, "autodiff"},
-    {"stop_gradient", "stop_gradient(x)", "x, taken for a constant by grad and its kin",
-     stop_gradient_builtin, "autodiff"},
+    {"stop_gradient", "stop_gradient(x)", "x, taken for a constant by grad and its kin", stop_gradient_builtin,
+     "autodiff"},
 };
 
 }  // namespace
 
-std::span<const Builtin> autodiff_builtins() {
-  return kRows;
-}
+std::span<const Builtin> autodiff_builtins() { return kRows; }
 
 }  // namespace tsl

@@ -17,9 +17,7 @@ namespace {
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
-bool is_callable(const Value& v) {
-  return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype);
-}
+bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
 
 std::vector<Value> items_of(Engine& engine, const Value& iterable) {
   std::vector<Value> items;
@@ -32,8 +30,8 @@ std::vector<Value> items_of(Engine& engine, const Value& iterable) {
 void function_first(Args args, const char* name) {
   if (!is_callable(args[0]) && is_callable(args[1])) std::swap(args[0], args[1]);
   if (!is_callable(args[0]))
-    fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name,
-         type_name(args[0]), type_name(args[1]));
+    fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name, type_name(args[0]),
+         type_name(args[1]));
 }
 
 // ---- Ranges and pairs ------------------------------------------------------------------------------
@@ -177,9 +175,7 @@ Value keys_builtin(Engine&, Args args) {
   return make_list(std::move(keys));
 }
 
-Value values_builtin(Engine&, Args args) {
-  return make_list(expect_record(args[0], "values").values);
-}
+Value values_builtin(Engine&, Args args) { return make_list(expect_record(args[0], "values").values); }
 
 Value has_builtin(Engine& engine, Args args) {
   const Name key = engine.names().intern(expect_string(engine, args[1], "a record's key"));
@@ -194,14 +190,10 @@ class TreeMap {
   Value run(const std::vector<Value>& nodes, int depth) {
     if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
     switch (nodes[0].tag()) {
-      case Tag::list:
-        return make_list(map_items<List>(nodes, depth));
-      case Tag::tuple:
-        return make_tuple(map_items<Tuple>(nodes, depth));
-      case Tag::record:
-        return map_record(nodes, depth);
-      default:
-        break;
+      case Tag::list: return make_list(map_items<List>(nodes, depth));
+      case Tag::tuple: return make_tuple(map_items<Tuple>(nodes, depth));
+      case Tag::record: return map_record(nodes, depth);
+      default: break;
     }
     std::vector<Value> leaves = nodes;
     return engine_.interpreter().call(function_, leaves);
@@ -211,14 +203,12 @@ class TreeMap {
   static void check_same_kind(const std::vector<Value>& nodes) {
     for (const Value& node : nodes) {
       if (node.tag() != nodes[0].tag()) {
-        fail(ErrorKind::value, "tree_map: the structures differ: {} and {}", type_name(nodes[0]),
-             type_name(node));
+        fail(ErrorKind::value, "tree_map: the structures differ: {} and {}", type_name(nodes[0]), type_name(node));
       }
     }
   }
 
-  template <class Sequence>
-  std::vector<Value> map_items(const std::vector<Value>& nodes, int depth) {
+  template <class Sequence> std::vector<Value> map_items(const std::vector<Value>& nodes, int depth) {
     check_same_kind(nodes);
     const size_t count = nodes[0].as<Sequence>().items.size();
     std::vector<Value> results;
@@ -271,14 +261,14 @@ constexpr Builtin kRows[] = {
     {"range", "range(start, stop = nil, step = 1)",
      "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
     {"enumerate", "enumerate(x, start = 0)", "a list of (number, item)", enumerate_builtin, "host"},
-    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest",
-     zip_builtin, "host"},
+    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest", zip_builtin,
+     "host"},
     {"map", "map(f, x, ...more)", "the list of f(item), or of f(item, item of more…)", map_builtin, "host"},
     {"filter", "filter(f, x)", "the list of the items for which f(item) is true", filter_builtin, "host"},
-    {"reduce", "reduce(f, x, ...start)",
-     "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value", reduce_builtin, "host"},
-    {"tree_map", "tree_map(f, tree, ...more)",
-     "the same nested records, lists and tuples with f(leaf) for every leaf", tree_map_builtin, "host"},
+    {"reduce", "reduce(f, x, ...start)", "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value",
+     reduce_builtin, "host"},
+    {"tree_map", "tree_map(f, tree, ...more)", "the same nested records, lists and tuples with f(leaf) for every leaf",
+     tree_map_builtin, "host"},
     {"sorted", "sorted(x, key = nil, reverse = false)",
      "the items in order, or in the order of key(item); equals keep theirs", sorted_builtin, "host"},
     {"reversed", "reversed(x)", "the items from the last to the first", reversed_builtin, "host"},
@@ -289,8 +279,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> collection_builtins() {
-  return kRows;
-}
+std::span<const Builtin> collection_builtins() { return kRows; }
 
 }  // namespace tsl

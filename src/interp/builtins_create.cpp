@@ -21,7 +21,8 @@ Device device_argument(Engine& engine, const Value& device) {
 Tensor new_tensor(Engine& engine, const Value& data, const Value& dtype) {
   if (dtype.is_nil()) return to_tensor(engine, data, "tensor");
   const DType wanted = expect_dtype(engine, dtype, "tensor's dtype");
-  return is_host_number(data) ? fill(engine.ops(), Shape(), wanted, operand_of(data)) : convert(engine, wanted, data).tensor();
+  return is_host_number(data) ? fill(engine.ops(), Shape(), wanted, operand_of(data))
+                              : convert(engine, wanted, data).tensor();
 }
 
 Value tensor_builtin(Engine& engine, Args args) {
@@ -36,7 +37,8 @@ Value to_builtin(Engine& engine, Args args) {
     fail(ErrorKind::type, "to takes a device, such as \"cuda\", or a dtype, not {}", type_name(args[1]));
   }
   if (args[0].is(Tag::record)) {
-    fail_with(ErrorKind::type, "to moves a tensor, not a record", {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
+    fail_with(ErrorKind::type, "to moves a tensor, not a record",
+              {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
   }
   const Placement placement(engine.ops(), expect_device(engine, args[1], "the device"));
   return to_device(engine.ops(), to_tensor(engine, args[0], "to"), engine.ops().device());
@@ -48,12 +50,8 @@ Value filled(Engine& engine, Args args, int64_t number) {
   return fill(engine.ops(), shape, expect_dtype(engine, args[1], "the dtype"), Scalar::of(number));
 }
 
-Value zeros_builtin(Engine& engine, Args args) {
-  return filled(engine, args, 0);
-}
-Value ones_builtin(Engine& engine, Args args) {
-  return filled(engine, args, 1);
-}
+Value zeros_builtin(Engine& engine, Args args) { return filled(engine, args, 0); }
+Value ones_builtin(Engine& engine, Args args) { return filled(engine, args, 1); }
 
 Value full_builtin(Engine& engine, Args args) {
   const Placement placement(engine.ops(), device_argument(engine, args[3]));
@@ -66,9 +64,7 @@ Value full_builtin(Engine& engine, Args args) {
   }
   if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
   const ScalarType type = scalar_of(args[1]).type;
-  DType dtype = type == ScalarType::boolean   ? DType::boolean
-                : type == ScalarType::integer ? DType::i64
-                                              : DType::f32;
+  DType dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
   if (!args[2].is_nil()) dtype = expect_dtype(engine, args[2], "the dtype");
   return fill(engine.ops(), shape, dtype, operand_of(args[1]));
 }
@@ -82,9 +78,7 @@ Value number_argument(Engine& engine, const Value& v) {
   return number;
 }
 
-bool is_real(const Value& number) {
-  return scalar_of(number).type == ScalarType::real;
-}
+bool is_real(const Value& number) { return scalar_of(number).type == ScalarType::real; }
 
 Dim real_count(const Value& start, const Value& stop, const Value& step) {
   const double from = pinned(start, "arange").as_real(), to = pinned(stop, "arange").as_real();
@@ -116,8 +110,7 @@ Value arange_builtin(Engine& engine, Args args) {
       args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(engine, args[3], "arange's dtype");
   // Steps between whole numbers must not be rounded before they are added up.
   if (real && !is_float(dtype))
-    return cast(engine.ops(), iota(engine.ops(), count, DType::f64, operand_of(start), operand_of(step)),
-                dtype);
+    return cast(engine.ops(), iota(engine.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);
   return iota(engine.ops(), count, dtype, operand_of(start), operand_of(step));
 }
 
@@ -174,16 +167,14 @@ Value bernoulli_builtin(Engine& engine, Args args) {
     fail(ErrorKind::type, "bernoulli takes a probability or a tensor of them, not {}", type_name(args[0]));
   }
   if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
-  const Shape shape =
-      args[1].is_nil() ? args[0].tensor().shape() : expect_shape(engine, args[1], "bernoulli's shape");
+  const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(engine, args[1], "bernoulli's shape");
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   return engine.ops().call(Op::lt, {random(engine, Op::random_uniform, shape, DType::f32), p});
 }
 
 constexpr Builtin kRows[] = {
     {"tensor", "tensor(data, dtype = nil, device = nil)",
-     "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin,
-     "create"},
+     "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin, "create"},
     {"to", "to(x, target)",
      "x on another device (\"cpu\", \"cuda\", \"cuda:1\") or of another dtype; x itself if it is that already",
      to_builtin, "create"},
@@ -199,17 +190,14 @@ constexpr Builtin kRows[] = {
     {"random_bits", "random_bits(shape, device = nil)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin,
      "create"},
     {"randint", "randint(low, high, shape = nil, dtype = i64, device = nil)",
-     "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin,
-     "create"},
+     "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin, "create"},
     {"bernoulli", "bernoulli(p, shape = nil, device = nil)", "true with probability p, which may be a tensor",
      bernoulli_builtin, "create"},
 };
 
 }  // namespace
 
-std::span<const Builtin> create_builtins() {
-  return kRows;
-}
+std::span<const Builtin> create_builtins() { return kRows; }
 
 Value convert(Engine& engine, DType dtype, const Value& v) {
   if (v.is(Tag::tensor)) return cast(engine.ops(), v.tensor(), dtype);

@@ -30,9 +30,7 @@ ScalarOp scalar_op(Op op) {
   // clang-format on
 }
 
-bool is_list(const Value& v) {
-  return v.is(Tag::list) || v.is(Tag::tuple);
-}
+bool is_list(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
 const std::vector<Value>& items_of(const Value& v) {
   return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
 }
@@ -61,9 +59,7 @@ Value apply_unary(Engine& engine, Op op, const Value& x, int depth = 0) {
   return same_kind(x, std::move(results));
 }
 
-Operand as_operand(const Value& x) {
-  return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x);
-}
+Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
 
 Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int depth = 0) {
   check_depth(depth);
@@ -75,8 +71,8 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int de
     const Value& list = is_list(a) ? a : b;
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i) {
-      results.push_back(apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a,
-                                     is_list(b) ? items_of(b)[i] : b, depth + 1));
+      results.push_back(
+          apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
     }
     return same_kind(list, std::move(results));
   }
@@ -87,13 +83,9 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int de
   return apply_scalar(scalar_op(op), a, b);
 }
 
-template <Op kOp>
-Value unary_builtin(Engine& engine, Args args) {
-  return apply_unary(engine, kOp, args[0]);
-}
+template <Op kOp> Value unary_builtin(Engine& engine, Args args) { return apply_unary(engine, kOp, args[0]); }
 
-template <Op kOp>
-Value binary_builtin(Engine& engine, Args args) {
+template <Op kOp> Value binary_builtin(Engine& engine, Args args) {
   return apply_binary(engine, kOp, args[0], args[1]);
 }
 
@@ -124,8 +116,7 @@ Value clamp_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-#define TSL_UNARY(name, rule, fallible, doc, dx) \
-  {#name, #name "(x)", doc, unary_builtin<Op::name>, "elementwise"},
+#define TSL_UNARY(name, rule, fallible, doc, dx) {#name, #name "(x)", doc, unary_builtin<Op::name>, "elementwise"},
 #define TSL_BINARY(name, rule, fallible, doc, da, db) \
   {#name, #name "(a, b)", doc, binary_builtin<Op::name>, "elementwise"},
 #define TSL_TERNARY(...)
@@ -133,16 +124,13 @@ constexpr Builtin kRows[] = {
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
-    {"where", "where(condition, a, b)", "a where the condition is true, b elsewhere", where_builtin,
-     "elementwise"},
+    {"where", "where(condition, a, b)", "a where the condition is true, b elsewhere", where_builtin, "elementwise"},
     {"clamp", "clamp(x, min = nil, max = nil)", "x, but min where it is less, and max where it is greater",
      clamp_builtin, "elementwise"},
 };
 
 }  // namespace
 
-std::span<const Builtin> elementwise_builtins() {
-  return kRows;
-}
+std::span<const Builtin> elementwise_builtins() { return kRows; }
 
 }  // namespace tsl

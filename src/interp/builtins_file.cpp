@@ -24,15 +24,13 @@ FileKind kind_of(const std::string& path) {
   if (extension == ".npz") return FileKind::npz;
   if (extension == ".safetensors") return FileKind::safetensors;
   if (extension == ".json") return FileKind::json;
-  fail(ErrorKind::io, "'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path,
-       extension);
+  fail(ErrorKind::io, "'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension);
 }
 
 Value record_of(Engine& engine, std::vector<NamedTensor> tensors) {
   std::vector<std::pair<Name, Value>> entries;
   for (NamedTensor& item : tensors) {
-    entries.emplace_back(engine.names().intern(item.name),
-                         Value(engine.runtime().to_device(std::move(item.tensor))));
+    entries.emplace_back(engine.names().intern(item.name), Value(engine.runtime().to_device(std::move(item.tensor))));
   }
   return make_record(std::move(entries));
 }
@@ -43,14 +41,10 @@ Value run_load(Engine& engine, std::span<Value> args) {
   const Placement placement(engine.ops(), device);
   Allocator& allocator = engine.runtime().allocator();
   switch (kind_of(path)) {
-    case FileKind::npy:
-      return engine.runtime().to_device(load_npy(path, allocator));
-    case FileKind::npz:
-      return record_of(engine, load_npz(path, allocator));
-    case FileKind::safetensors:
-      return record_of(engine, load_safetensors(path, allocator));
-    case FileKind::json:
-      return load_json(engine, path);
+    case FileKind::npy: return engine.runtime().to_device(load_npy(path, allocator));
+    case FileKind::npz: return record_of(engine, load_npz(path, allocator));
+    case FileKind::safetensors: return record_of(engine, load_safetensors(path, allocator));
+    case FileKind::json: return load_json(engine, path);
   }
   return Value();
 }
@@ -78,18 +72,10 @@ std::vector<NamedTensor> named_tensors(Engine& engine, const std::string& path, 
 Value run_save(Engine& engine, std::span<Value> args) {
   const std::string& path = expect_string(engine, args[0], "a path");
   switch (kind_of(path)) {
-    case FileKind::npy:
-      save_npy(path, packed(engine, args[1]));
-      break;
-    case FileKind::npz:
-      save_npz(path, named_tensors(engine, path, args[1]));
-      break;
-    case FileKind::safetensors:
-      save_safetensors(path, named_tensors(engine, path, args[1]));
-      break;
-    case FileKind::json:
-      save_json(engine, path, args[1]);
-      break;
+    case FileKind::npy: save_npy(path, packed(engine, args[1])); break;
+    case FileKind::npz: save_npz(path, named_tensors(engine, path, args[1])); break;
+    case FileKind::safetensors: save_safetensors(path, named_tensors(engine, path, args[1])); break;
+    case FileKind::json: save_json(engine, path, args[1]); break;
   }
   return Value();
 }
@@ -103,8 +89,7 @@ Value run_write_text(Engine& engine, std::span<Value> args) {
   return Value();
 }
 
-template <Value (*kRun)(Engine&, std::span<Value>)>
-Value effect_builtin(Engine& engine, Args args) {
+template <Value (*kRun)(Engine&, std::span<Value>)> Value effect_builtin(Engine& engine, Args args) {
   return engine.runtime().effect(kRun, {args.values.begin(), args.values.end()});
 }
 
@@ -116,19 +101,16 @@ Value save_builtin(Engine& engine, Args args) {
 
 constexpr Builtin kRows[] = {
     {"load", "load(path, device = nil)",
-     "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds",
-     effect_builtin<run_load>, "host"},
-    {"save", "save(path, value)",
-     "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)", save_builtin,
+     "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds", effect_builtin<run_load>,
      "host"},
+    {"save", "save(path, value)", "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)",
+     save_builtin, "host"},
     {"read_text", "read_text(path)", "a file's text", effect_builtin<run_read_text>, "host"},
     {"write_text", "write_text(path, text)", "writes text to a file", effect_builtin<run_write_text>, "host"},
 };
 
 }  // namespace
 
-std::span<const Builtin> file_builtins() {
-  return kRows;
-}
+std::span<const Builtin> file_builtins() { return kRows; }
 
 }  // namespace tsl

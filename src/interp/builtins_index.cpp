@@ -57,8 +57,7 @@ Value topk_builtin(Engine& engine, Args args) {
   const int axis = expect_axis(engine, args[2], x.rank(), "topk");
   const Dim extent = x.shape()[axis];
   if (k < 0 || extent < Dim(k))
-    fail(ErrorKind::value, "topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x),
-         extent.hint());
+    fail(ErrorKind::value, "topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint());
   const Tensor order = argsort(engine.ops(), x, axis, expect_bool(engine, args[3], "largest"));
   const Tensor best = slice(engine.ops(), order, axis, 0, k);
   return make_tuple({gather(engine.ops(), x, best, axis), best});
@@ -90,8 +89,7 @@ Tensor cut_to(Ops& ops, Tensor x, const Tensor& index, int axis, const char* op)
   for (int i = 0; i < x.rank(); ++i) {
     if (i == axis || x.shape()[i] == index.shape()[i]) continue;
     if (x.shape()[i] < index.shape()[i]) {
-      fail(ErrorKind::shape, "{}: the index {} does not fit {} along axis {}", op, describe(index),
-           describe(x), i);
+      fail(ErrorKind::shape, "{}: the index {} does not fit {} along axis {}", op, describe(index), describe(x), i);
     }
     x = slice(ops, x, i, 0, index.shape()[i]);
   }
@@ -112,21 +110,19 @@ Value scatter_add_builtin(Engine& engine, Args args) {
   const Tensor index = expect_index(engine, args[2], "scatter_add's index");
   for (int i = 0; i < x.rank(); ++i) {
     if (x.rank() == index.rank() && (i == axis || x.shape()[i] == index.shape()[i])) continue;
-    fail(ErrorKind::shape, "scatter_add: the index {} does not fit {} along axis {}", describe(index),
-         describe(x), i);
+    fail(ErrorKind::shape, "scatter_add: the index {} does not fit {} along axis {}", describe(index), describe(x), i);
   }
   const int last = x.rank() - 1;
   const Operand source =
       is_host_number(args[3])
           ? operand_of(args[3])
-          : Operand(move_axis(
-                ops,
-                cut_to(ops, to_tensor(engine, args[3], "scatter_add's source"), index, -1, "scatter_add"),
-                axis, last));
-  const Tensor rows = ops.call(
-      Op::scatter_add,
-      {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last), source},
-      with_ints({last}));
+          : Operand(move_axis(ops,
+                              cut_to(ops, to_tensor(engine, args[3], "scatter_add's source"), index, -1, "scatter_add"),
+                              axis, last));
+  const Tensor rows =
+      ops.call(Op::scatter_add,
+               {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last), source},
+               with_ints({last}));
   return move_axis(ops, rows, last, axis);
 }
 
@@ -150,8 +146,7 @@ Value one_hot_builtin(Engine& engine, Args args) {
 Value triangle(Engine& engine, Args args, Op keeps) {
   Ops& ops = engine.ops();
   const Tensor x = to_tensor(engine, args[0], "a triangle");
-  if (x.rank() < 2)
-    fail(ErrorKind::shape, "{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x));
+  if (x.rank() < 2) fail(ErrorKind::shape, "{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x));
   if (!is_host_int(args[1])) fail(ErrorKind::type, "the diagonal must be an int, not {}", type_name(args[1]));
   const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
   const Tensor columns = iota(ops, x.shape()[x.rank() - 1], DType::i64);
@@ -160,20 +155,16 @@ Value triangle(Engine& engine, Args args, Op keeps) {
   return ops.call(Op::where, {kept, x, zero});
 }
 
-Value tril_builtin(Engine& engine, Args args) {
-  return triangle(engine, args, Op::le);
-}
-Value triu_builtin(Engine& engine, Args args) {
-  return triangle(engine, args, Op::ge);
-}
+Value tril_builtin(Engine& engine, Args args) { return triangle(engine, args, Op::le); }
+Value triu_builtin(Engine& engine, Args args) { return triangle(engine, args, Op::ge); }
 
 constexpr Builtin kOrder[] = {
     {"sort", "sort(x, axis = -1, descending = false)", "x in order along an axis; NaN counts as the greatest",
      sort_builtin, "order"},
     {"argsort", "argsort(x, axis = -1, descending = false)",
      "the indices that put x in order along an axis; equals keep theirs", argsort_builtin, "order"},
-    {"topk", "topk(x, k, axis = -1, largest = true)",
-     "(values, indices) of the k greatest along an axis, in order", topk_builtin, "order"},
+    {"topk", "topk(x, k, axis = -1, largest = true)", "(values, indices) of the k greatest along an axis, in order",
+     topk_builtin, "order"},
 };
 
 constexpr Builtin kIndex[] = {
@@ -181,8 +172,8 @@ constexpr Builtin kIndex[] = {
      take_builtin, "index"},
     {"gather", "gather(x, axis, index)", "x[i, index[i, j]] for axis 1, and likewise for any axis and rank",
      gather_builtin, "index"},
-    {"scatter_add", "scatter_add(x, axis, index, src)",
-     "x with src added at the places that gather would read", scatter_add_builtin, "index"},
+    {"scatter_add", "scatter_add(x, axis, index, src)", "x with src added at the places that gather would read",
+     scatter_add_builtin, "index"},
     {"one_hot", "one_hot(x, num_classes = -1, dtype = i64)",
      "a new last axis with 1 at the position x, and 0 elsewhere", one_hot_builtin, "index"},
     {"tril", "tril(x, k = 0)", "the elements on and below diagonal k of matrices, and 0 above", tril_builtin,
@@ -193,11 +184,7 @@ constexpr Builtin kIndex[] = {
 
 }  // namespace
 
-std::span<const Builtin> order_builtins() {
-  return kOrder;
-}
-std::span<const Builtin> index_builtins() {
-  return kIndex;
-}
+std::span<const Builtin> order_builtins() { return kOrder; }
+std::span<const Builtin> index_builtins() { return kIndex; }
 
 }  // namespace tsl

@@ -27,19 +27,15 @@ Value einsum_builtin(Engine& engine, Args args) {
 
 constexpr Builtin kRows[] = {
     {"matmul", "matmul(a, b)",
-     "a @ b: the product of matrices; vectors count as a row on the left and a column on the right",
-     matmul_builtin, "linear algebra"},
-    {"dot", "dot(a, b)", "the inner product of vectors, or the product of matrices", dot_builtin,
+     "a @ b: the product of matrices; vectors count as a row on the left and a column on the right", matmul_builtin,
      "linear algebra"},
+    {"dot", "dot(a, b)", "the inner product of vectors, or the product of matrices", dot_builtin, "linear algebra"},
     {"einsum", "einsum(equation, ...tensors)",
-     "a sum of products in index notation: einsum(\"ij,jk->ik\", a, b) is a @ b", einsum_builtin,
-     "linear algebra"},
+     "a sum of products in index notation: einsum(\"ij,jk->ik\", a, b) is a @ b", einsum_builtin, "linear algebra"},
 };
 
 }  // namespace
 
-std::span<const Builtin> linear_algebra_builtins() {
-  return kRows;
-}
+std::span<const Builtin> linear_algebra_builtins() { return kRows; }
 
 }  // namespace tsl

@@ -13,9 +13,7 @@ namespace tsl {
 
 namespace {
 
-bool is_sequence(const Value& v) {
-  return v.is(Tag::list) || v.is(Tag::tuple) || v.is(Tag::range);
-}
+bool is_sequence(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || v.is(Tag::range); }
 
 std::vector<Value> items_of(Engine& engine, const Value& sequence) {
   std::vector<Value> items;
@@ -35,15 +33,13 @@ std::optional<std::vector<Value>> items_to_fold(Engine& engine, Args args) {
       if (!is_item(item)) return std::nullopt;
     return items;
   }
-  const bool several =
-      is_host_number(args[0]) || (is_item(args[0]) && (args.size() > 3 || args[1].is(Tag::tensor)));
+  const bool several = is_host_number(args[0]) || (is_item(args[0]) && (args.size() > 3 || args[1].is(Tag::tensor)));
   if (!several) return std::nullopt;
   std::vector<Value> items = {args[0]};
   if (is_item(args[1])) items.push_back(args[1]);
   for (size_t i = 2; i < args.size(); ++i) {
     if (i == 2 && is_host_bool(args[2])) continue;  // keepdims
-    if (!is_item(args[i]))
-      fail(ErrorKind::type, "cannot reduce {} together with numbers", type_name(args[i]));
+    if (!is_item(args[i])) fail(ErrorKind::type, "cannot reduce {} together with numbers", type_name(args[i]));
     items.push_back(args[i]);
   }
   return items;
@@ -57,14 +53,10 @@ Value combine(Engine& engine, Op reduction, const Value& a, const Value& b) {
                                   b.is(Tag::tensor) ? Operand(b.tensor()) : operand_of(b)});
   };
   switch (reduction) {
-    case Op::sum:
-      return both(Op::add, ScalarOp::add);
-    case Op::prod:
-      return both(Op::mul, ScalarOp::mul);
-    case Op::max:
-      return both(Op::maximum, ScalarOp::maximum);
-    default:
-      return both(Op::minimum, ScalarOp::minimum);
+    case Op::sum: return both(Op::add, ScalarOp::add);
+    case Op::prod: return both(Op::mul, ScalarOp::mul);
+    case Op::max: return both(Op::maximum, ScalarOp::maximum);
+    default: return both(Op::minimum, ScalarOp::minimum);
   }
 }
 
@@ -76,8 +68,7 @@ Value fold(Engine& engine, Op op, const std::vector<Value>& items) {
   }
   Value result = items[0];
   // A sum of bools counts them, also when there is one.
-  if (is_host_number(result) && scalar_of(result).type == ScalarType::boolean &&
-      (op == Op::sum || op == Op::prod)) {
+  if (is_host_number(result) && scalar_of(result).type == ScalarType::boolean && (op == Op::sum || op == Op::prod)) {
     result = apply_scalar(ScalarOp::to_integer, result);
   }
   for (size_t i = 1; i < items.size(); ++i) result = combine(engine, op, result, items[i]);
@@ -92,14 +83,12 @@ Value reduce_tensor(Engine& engine, Op op, Args args) {
   return engine.ops().call(op, {x}, attrs);
 }
 
-template <Op kOp>
-Value reduce_builtin(Engine& engine, Args args) {
+template <Op kOp> Value reduce_builtin(Engine& engine, Args args) {
   if (auto items = items_to_fold(engine, args)) return fold(engine, kOp, *items);
   return reduce_tensor(engine, kOp, args);
 }
 
-template <Op kOp>
-Value logic_builtin(Engine& engine, Args args) {
+template <Op kOp> Value logic_builtin(Engine& engine, Args args) {
   if (args[0].is(Tag::tensor) || !args[1].is_nil()) return reduce_tensor(engine, kOp, args);
   if (is_host_number(args[0])) return truth(engine, args[0]);
   if (!is_sequence(args[0])) return reduce_tensor(engine, kOp, args);
@@ -128,8 +117,7 @@ Value arg_tensor(Engine& engine, Op op, Args args) {
   return reshape(engine.ops(), index, ones);
 }
 
-template <Op kOp>
-Value arg_builtin(Engine& engine, Args args) {
+template <Op kOp> Value arg_builtin(Engine& engine, Args args) {
   if (!is_sequence(args[0]) || !args[1].is_nil()) return arg_tensor(engine, kOp, args);
   const std::vector<Value> items = items_of(engine, args[0]);
   if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
@@ -142,8 +130,7 @@ Value arg_builtin(Engine& engine, Args args) {
   return static_cast<int64_t>(best);
 }
 
-template <Op kOp>
-Value cumulative_builtin(Engine& engine, Args args) {
+template <Op kOp> Value cumulative_builtin(Engine& engine, Args args) {
   constexpr Op kStep = kOp == Op::cumsum ? Op::sum : Op::prod;
   if (is_sequence(args[0]) && args[1].is_nil()) {
     std::vector<Value> items = items_of(engine, args[0]);
@@ -156,46 +143,38 @@ Value cumulative_builtin(Engine& engine, Args args) {
   }
   Tensor x = to_tensor(engine, args[0], op_def(kOp).name.data());
   if (args[1].is_nil()) x = reshape(engine.ops(), x, {Dim(-1)});  // NumPy: over all elements in order
-  const int axis = args[1].is_nil() ? 0
-                                    : normalize_axis(expect_int(engine, args[1], "axis"), x.rank(),
-                                                     op_def(kOp).name.data());
+  const int axis =
+      args[1].is_nil() ? 0 : normalize_axis(expect_int(engine, args[1], "axis"), x.rank(), op_def(kOp).name.data());
   return engine.ops().call(kOp, {x}, with_ints({axis}));
 }
 
-Value logsumexp_builtin(Engine& engine, Args args) {
-  return reduce_tensor(engine, Op::logsumexp, args);
-}
+Value logsumexp_builtin(Engine& engine, Args args) { return reduce_tensor(engine, Op::logsumexp, args); }
 
 constexpr Builtin kRows[] = {
     {"sum", "sum(x, axis = nil, keepdims = false)", "the sum over axes (all of them: nil), or of a list",
      reduce_builtin<Op::sum>, "reduce"},
-    {"prod", "prod(x, axis = nil, keepdims = false)", "the product over axes, or of a list",
-     reduce_builtin<Op::prod>, "reduce"},
+    {"prod", "prod(x, axis = nil, keepdims = false)", "the product over axes, or of a list", reduce_builtin<Op::prod>,
+     "reduce"},
     {"max", "max(x, axis = nil, keepdims = false, ...others)",
      "the greatest over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::max>, "reduce"},
     {"min", "min(x, axis = nil, keepdims = false, ...others)",
      "the least over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::min>, "reduce"},
-    {"logsumexp", "logsumexp(x, axis = nil, keepdims = false)",
-     "log(sum(exp(x))) over axes, without overflow", logsumexp_builtin, "reduce"},
-    {"argmax", "argmax(x, axis = nil, keepdims = false)",
-     "the index of the greatest element: the first of them", arg_builtin<Op::argmax>, "reduce"},
+    {"logsumexp", "logsumexp(x, axis = nil, keepdims = false)", "log(sum(exp(x))) over axes, without overflow",
+     logsumexp_builtin, "reduce"},
+    {"argmax", "argmax(x, axis = nil, keepdims = false)", "the index of the greatest element: the first of them",
+     arg_builtin<Op::argmax>, "reduce"},
     {"argmin", "argmin(x, axis = nil, keepdims = false)", "the index of the least element: the first of them",
      arg_builtin<Op::argmin>, "reduce"},
-    {"any", "any(x, axis = nil, keepdims = false)", "whether any element is true", logic_builtin<Op::any>,
-     "reduce"},
-    {"all", "all(x, axis = nil, keepdims = false)", "whether all elements are true", logic_builtin<Op::all>,
-     "reduce"},
+    {"any", "any(x, axis = nil, keepdims = false)", "whether any element is true", logic_builtin<Op::any>, "reduce"},
+    {"all", "all(x, axis = nil, keepdims = false)", "whether all elements are true", logic_builtin<Op::all>, "reduce"},
     {"cumsum", "cumsum(x, axis = nil)", "the running sum along an axis; nil: over all elements in order",
      cumulative_builtin<Op::cumsum>, "reduce"},
-    {"cumprod", "cumprod(x, axis = nil)",
-     "the running product along an axis; nil: over all elements in order", cumulative_builtin<Op::cumprod>,
-     "reduce"},
+    {"cumprod", "cumprod(x, axis = nil)", "the running product along an axis; nil: over all elements in order",
+     cumulative_builtin<Op::cumprod>, "reduce"},
 };
 
 }  // namespace
 
-std::span<const Builtin> reduce_builtins() {
-  return kRows;
-}
+std::span<const Builtin> reduce_builtins() { return kRows; }
 
 }  // namespace tsl

@@ -31,8 +31,7 @@ std::vector<int64_t> spread_ints(Engine& engine, Args args, const char* what) {
 // Extents that may be -1; symbols stay symbols.
 Shape spread_extents(Engine& engine, Args args, const char* what) {
   Shape shape;
-  for (const Value& v : spread(args))
-    shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(engine, v, what)));
+  for (const Value& v : spread(args)) shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(engine, v, what)));
   return shape;
 }
 
@@ -41,13 +40,11 @@ int expect_axis(Engine& engine, const Value& v, int rank, const char* op) {
 }
 
 Value reshape_builtin(Engine& engine, Args args) {
-  return reshape(engine.ops(), to_tensor(engine, args[0], "reshape"),
-                 spread_extents(engine, args, "reshape's extent"));
+  return reshape(engine.ops(), to_tensor(engine, args[0], "reshape"), spread_extents(engine, args, "reshape's extent"));
 }
 
 Value permute_builtin(Engine& engine, Args args) {
-  return permute(engine.ops(), to_tensor(engine, args[0], "permute"),
-                 spread_ints(engine, args, "permute's axis"));
+  return permute(engine.ops(), to_tensor(engine, args[0], "permute"), spread_ints(engine, args, "permute's axis"));
 }
 
 Value transpose_builtin(Engine& engine, Args args) {
@@ -79,8 +76,7 @@ Value squeeze_builtin(Engine& engine, Args args) {
     const Dim extent = x.shape()[static_cast<int>(axes[i])];
     const bool is_one = extent == Dim(1);
     if (!is_one && !args[1].is_nil())
-      fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x),
-           extent.hint());
+      fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x), extent.hint());
     if (is_one) x = select(engine.ops(), x, axes[i], 0);
   }
   return x;
@@ -135,8 +131,7 @@ Value split_tensor(Engine& engine, const Tensor& x, const Value& by, const Value
       if (__builtin_add_overflow(total, sizes.back(), &total)) total = -1;
     }
     if (total != extent)
-      fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent,
-           axis);
+      fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent, axis);
   } else {
     const int64_t size = expect_int(engine, by, "split's size");
     if (size <= 0) fail(ErrorKind::value, "split: the size must be positive, not {}", size);
@@ -154,8 +149,7 @@ Value split_tensor(Engine& engine, const Tensor& x, const Value& by, const Value
 
 Value split_builtin(Engine& engine, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::text)) return split_text(engine, args[0], args[1]);
-  if (!args[0].is(Tag::tensor))
-    fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
+  if (!args[0].is(Tag::tensor)) fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
   return split_tensor(engine, args[0].tensor(), args[1], args[2]);
 }
 
@@ -172,10 +166,10 @@ Value flip_builtin(Engine& engine, Args args) {
 Value windows_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "windows");
   const int64_t axis = expect_axis(engine, args[1], x.rank(), "windows");
-  return engine.ops().call(Op::windows, {x},
-                           with_ints({axis, expect_int(engine, args[2], "windows' size"),
-                                      expect_int(engine, args[3], "windows' step"),
-                                      expect_int(engine, args[4], "windows' dilation")}));
+  return engine.ops().call(
+      Op::windows, {x},
+      with_ints({axis, expect_int(engine, args[2], "windows' size"), expect_int(engine, args[3], "windows' step"),
+                 expect_int(engine, args[4], "windows' dilation")}));
 }
 
 struct Margins {
@@ -185,7 +179,8 @@ struct Margins {
 int64_t expect_margin(Engine& engine, const Value& v) {
   const int64_t margin = expect_int(engine, v, "pad's width");
   if (margin < 0) fail(ErrorKind::value, "pad: a width cannot be negative: {}", margin);
-  if (margin > kMaxTensorBytes) fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // nor wraps around
+  if (margin > kMaxTensorBytes)
+    fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // nor wraps around
   return margin;
 }
 
@@ -207,8 +202,7 @@ std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
     }
   } else {
     if (items->size() % 2 != 0 || items->size() / 2 > margins.size()) {
-      fail(ErrorKind::shape, "pad: {} widths for rank {}; two per axis, from the last on", items->size(),
-           rank);
+      fail(ErrorKind::shape, "pad: {} widths for rank {}; two per axis, from the last on", items->size(), rank);
     }
     for (size_t i = 0; i < items->size() / 2; ++i) {
       margins[margins.size() - 1 - i] = {expect_margin(engine, (*items)[2 * i]),
@@ -220,8 +214,7 @@ std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
 
 Value pad_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "pad");
-  if (!is_host_number(args[2]))
-    fail(ErrorKind::type, "pad's value must be a number, not {}", type_name(args[2]));
+  if (!is_host_number(args[2])) fail(ErrorKind::type, "pad's value must be a number, not {}", type_name(args[2]));
   const std::vector<Margins> margins = expect_margins(engine, args[1], x.rank());
   Shape shape = x.shape();
   bool changes = false;
@@ -243,16 +236,13 @@ Value pad_builtin(Engine& engine, Args args) {
 constexpr Builtin kRows[] = {
     {"reshape", "reshape(x, shape, ...more)", "the same elements in another shape; one extent may be -1",
      reshape_builtin, "shape"},
-    {"transpose", "transpose(x, axis0 = -2, axis1 = -1)", "x with two axes swapped", transpose_builtin,
-     "shape"},
+    {"transpose", "transpose(x, axis0 = -2, axis1 = -1)", "x with two axes swapped", transpose_builtin, "shape"},
     {"permute", "permute(x, order, ...more)", "x with its axes in another order", permute_builtin, "shape"},
-    {"expand", "expand(x, shape, ...more)", "x broadcast to a shape; -1 keeps an extent", expand_builtin,
+    {"expand", "expand(x, shape, ...more)", "x broadcast to a shape; -1 keeps an extent", expand_builtin, "shape"},
+    {"squeeze", "squeeze(x, axis = nil)", "x without axes of extent 1: all of them, or those named", squeeze_builtin,
      "shape"},
-    {"squeeze", "squeeze(x, axis = nil)", "x without axes of extent 1: all of them, or those named",
-     squeeze_builtin, "shape"},
     {"unsqueeze", "unsqueeze(x, axis)", "x with a new axis of extent 1", unsqueeze_builtin, "shape"},
-    {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin,
-     "shape"},
+    {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin, "shape"},
     {"stack", "stack(tensors, axis = 0)", "tensors of one shape along a new axis", stack_builtin, "shape"},
     {"split", "split(x, by = nil, axis = 0)",
      "a tensor in pieces of size `by`, or of the sizes in the list `by`; a str at each `by`, or at white "
@@ -270,8 +260,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> shape_builtins() {
-  return kRows;
-}
+std::span<const Builtin> shape_builtins() { return kRows; }
 
 }  // namespace tsl

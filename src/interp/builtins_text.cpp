@@ -26,22 +26,18 @@ Value lower_builtin(Engine& engine, Args args) {
 }
 
 Value startswith_builtin(Engine& engine, Args args) {
-  return expect_string(engine, args[0], "startswith's text")
-      .starts_with(expect_string(engine, args[1], "prefix"));
+  return expect_string(engine, args[0], "startswith's text").starts_with(expect_string(engine, args[1], "prefix"));
 }
 
 Value endswith_builtin(Engine& engine, Args args) {
-  return expect_string(engine, args[0], "endswith's text")
-      .ends_with(expect_string(engine, args[1], "suffix"));
+  return expect_string(engine, args[0], "endswith's text").ends_with(expect_string(engine, args[1], "suffix"));
 }
 
 Value strip_builtin(Engine& engine, Args args) {
   const std::string& text = expect_string(engine, args[0], "strip's text");
   const std::string chars =
       args[1].is_nil() ? std::string(kWhiteSpace) : expect_string(engine, args[1], "strip's characters");
-  auto is_stripped = [&](size_t at) {
-    return chars.find(text.substr(at, utf8_width(text, at))) != std::string::npos;
-  };
+  auto is_stripped = [&](size_t at) { return chars.find(text.substr(at, utf8_width(text, at))) != std::string::npos; };
   size_t begin = 0;
   while (begin < text.size() && is_stripped(begin)) begin += utf8_width(text, begin);
   size_t end = begin;
@@ -87,8 +83,8 @@ Value join_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"join", "join(strings, separator = nil)",
-     "the strings one after the other, with the separator between them", join_builtin, "host"},
+    {"join", "join(strings, separator = nil)", "the strings one after the other, with the separator between them",
+     join_builtin, "host"},
     {"replace", "replace(text, old, new)", "text with every `old` replaced", replace_builtin, "host"},
     {"strip", "strip(text, chars = nil)", "text without white space, or without any of chars, at its ends",
      strip_builtin, "host"},
@@ -121,8 +117,6 @@ Value split_text(Engine& engine, const Value& given, const Value& by) {
   return make_list(std::move(parts));
 }
 
-std::span<const Builtin> text_builtins() {
-  return kRows;
-}
+std::span<const Builtin> text_builtins() { return kRows; }
 
 }  // namespace tsl

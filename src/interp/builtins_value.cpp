@@ -51,38 +51,28 @@ Value print_builtin(Engine& engine, Args args) {
   return Value();
 }
 
-Value str_builtin(Engine& engine, Args args) {
-  return text_of(engine, args[0]);
-}
+Value str_builtin(Engine& engine, Args args) { return text_of(engine, args[0]); }
 Value repr_builtin(Engine& engine, Args args) {
   return is_known(engine, args[0]) ? make_string(to_repr(engine, args[0])) : later_text(args[0], kReprSpec);
 }
-Value type_builtin(Engine&, Args args) {
-  return make_string(type_name(args[0]));
-}
+Value type_builtin(Engine&, Args args) { return make_string(type_name(args[0])); }
 
 Value len_builtin(Engine& engine, Args args) {
   const Value& v = args[0];
   switch (v.tag()) {
-    case Tag::list:
-      return static_cast<int64_t>(v.as<List>().items.size());
-    case Tag::tuple:
-      return static_cast<int64_t>(v.as<Tuple>().items.size());
-    case Tag::record:
-      return static_cast<int64_t>(v.as<Record>().values.size());
+    case Tag::list: return static_cast<int64_t>(v.as<List>().items.size());
+    case Tag::tuple: return static_cast<int64_t>(v.as<Tuple>().items.size());
+    case Tag::record: return static_cast<int64_t>(v.as<Record>().values.size());
     case Tag::string:
-    case Tag::text:
-      return static_cast<int64_t>(utf8_length(expect_string(engine, v, "len")));
+    case Tag::text: return static_cast<int64_t>(utf8_length(expect_string(engine, v, "len")));
     case Tag::range: {
       const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
       return from_dim(end < begin ? Dim(0) : end - begin);
     }
     case Tag::tensor:
-      if (v.tensor().rank() == 0)
-        fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
+      if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
       return from_dim(v.tensor().shape()[0]);
-    default:
-      fail(ErrorKind::type, "{} has no length", type_name(v));
+    default: fail(ErrorKind::type, "{} has no length", type_name(v));
   }
 }
 
@@ -94,14 +84,12 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-template <class Number>
-Number parse(const std::string& text, const char* type) {  // type with its article
+template <class Number> Number parse(const std::string& text, const char* type) {  // type with its article
   std::string_view digits = trimmed(text);
   if (!digits.empty() && digits[0] == '+' && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
   Number number{};
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (status == std::errc::result_out_of_range)
-    fail(ErrorKind::value, "'{}' is too large for {}", text, type);
+  if (status == std::errc::result_out_of_range) fail(ErrorKind::value, "'{}' is too large for {}", text, type);
   if (status != std::errc() || end != digits.data() + digits.size())
     fail(ErrorKind::value, "'{}' is not {}", text, type);
   return number;
@@ -113,7 +101,8 @@ Value int_builtin(Engine& engine, Args args) {
   const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
   if (scalar_of(number).type == ScalarType::real) {  // NaN is no int either
-    const Value is_in_range = apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
+    const Value is_in_range =
+        apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
     if (!truth(engine, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(engine, number));
   }
   return apply_scalar(ScalarOp::to_integer, number);
@@ -147,9 +136,7 @@ ErrorKind expect_kind(Engine& engine, const Value& value) {
   fail(ErrorKind::value, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
 }
 
-Value error_builtin(Engine& engine, Args args) {
-  fail_with(expect_kind(engine, args[1]), to_string(engine, args[0]));
-}
+Value error_builtin(Engine& engine, Args args) { fail_with(expect_kind(engine, args[1]), to_string(engine, args[0])); }
 
 Value assert_builtin(Engine& engine, Args args) {
   if (truth(engine, args[0])) return Value();
@@ -160,14 +147,12 @@ Value read_clock(Engine&, std::span<Value>) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Value clock_builtin(Engine& engine, Args) {
-  return engine.runtime().effect(read_clock, {});
-}
+Value clock_builtin(Engine& engine, Args) { return engine.runtime().effect(read_clock, {}); }
 
 Value read_counters(Engine& engine, std::span<Value> args) {
   const bool is_default = args[0].is_nil();
-  const graph::Counters device =
-      engine.runtime().counters(is_default ? engine.runtime().default_device() : expect_device(engine, args[0], "the device"));
+  const graph::Counters device = engine.runtime().counters(is_default ? engine.runtime().default_device()
+                                                                      : expect_device(engine, args[0], "the device"));
   const TraceCounts tracing = engine.runtime().trace_counts();
   const std::pair<const char*, uint64_t> rows[] = {
       {"kernels", device.kernels},
@@ -185,13 +170,12 @@ Value read_counters(Engine& engine, std::span<Value> args) {
       {"retraces", tracing.retraces},
   };
   std::vector<std::pair<Name, Value>> entries;
-  for (const auto& [name, count] : rows) entries.emplace_back(engine.names().intern(name), Value(static_cast<int64_t>(count)));
+  for (const auto& [name, count] : rows)
+    entries.emplace_back(engine.names().intern(name), Value(static_cast<int64_t>(count)));
   return make_record(std::move(entries));
 }
 
-Value counters_builtin(Engine& engine, Args args) {
-  return engine.runtime().effect(read_counters, {args[0]});
-}
+Value counters_builtin(Engine& engine, Args args) { return engine.runtime().effect(read_counters, {args[0]}); }
 
 Value seed_builtin(Engine& engine, Args args) {
   engine.runtime().seed(static_cast<uint64_t>(expect_int(engine, args[0], "the seed")));
@@ -213,8 +197,7 @@ std::string signature_of(Engine& engine, const Proto& proto) {
     text += parameter.name ? *parameter.name : "_";
     if (!parameter.has_default) continue;
     const bool shown = !parameter.default_value.is(Tag::symbol);  // other functions compute theirs
-    text += shown && !parameter.default_value.is_nil() ? " = " + to_repr(engine, parameter.default_value)
-                                                       : " = …";
+    text += shown && !parameter.default_value.is_nil() ? " = " + to_repr(engine, parameter.default_value) : " = …";
   }
   return proto.display_name() + "(" + text + ")";
 }
@@ -231,10 +214,8 @@ std::string with_doc(std::string heading, std::string_view doc) {
 
 std::string help_text(Engine& engine, const Value& v) {
   switch (v.tag()) {
-    case Tag::native:
-      return with_doc(std::string(v.as<Native>().builtin->signature), v.as<Native>().builtin->doc);
-    case Tag::function:
-      return with_doc(signature_of(engine, *v.as<Function>().proto), v.as<Function>().proto->doc);
+    case Tag::native: return with_doc(std::string(v.as<Native>().builtin->signature), v.as<Native>().builtin->doc);
+    case Tag::function: return with_doc(signature_of(engine, *v.as<Function>().proto), v.as<Function>().proto->doc);
     case Tag::module: {
       std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);
       for (const auto& [name, cell] : v.as<Module>().exports) {
@@ -246,8 +227,7 @@ std::string help_text(Engine& engine, const Value& v) {
     }
     case Tag::dtype:
       return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
-    default:
-      return fmt::format("{}: {}", type_name(v), to_repr(engine, v));
+    default: return fmt::format("{}: {}", type_name(v), to_repr(engine, v));
   }
 }
 
@@ -282,8 +262,7 @@ Value help_builtin(Engine& engine, Args args) {
 constexpr Builtin kRows[] = {
     {"print", "print(...values)", "writes values to the output, with spaces between them and a newline after",
      print_builtin, "host"},
-    {"len", "len(x)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin,
-     "host"},
+    {"len", "len(x)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin, "host"},
     {"str", "str(x)", "x as text", str_builtin, "host"},
     {"repr", "repr(x)", "x as text, as it looks inside a list: strings are quoted", repr_builtin, "host"},
     {"int", "int(x)", "a number, one-element tensor or str as an int; drops a fraction", int_builtin, "host"},
@@ -292,11 +271,12 @@ constexpr Builtin kRows[] = {
     {"item", "item(x)", "the element of a one-element tensor as a host number", item_builtin, "host"},
     {"tolist", "tolist(x)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
     {"error", "error(message, kind = \"user\")", "raises an error", error_builtin, "host"},
-    {"assert", "assert(condition, message = nil)", "raises an error unless the condition is true",
-     assert_builtin, "host"},
+    {"assert", "assert(condition, message = nil)", "raises an error unless the condition is true", assert_builtin,
+     "host"},
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
     {"counters", "counters(device = nil)",
-     "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, bytes copied, "
+     "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, "
+     "bytes copied, "
      "memory in use, traces, …",
      counters_builtin, "host"},
     {"seed", "seed(n)", "restarts the random numbers", seed_builtin, "host"},
@@ -306,8 +286,6 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-std::span<const Builtin> value_builtins() {
-  return kRows;
-}
+std::span<const Builtin> value_builtins() { return kRows; }
 
 }  // namespace tsl

@@ -34,7 +34,9 @@ std::string operand(const Proto& proto, const Instruction& i, int n) {
   const uint16_t number = n == 0 ? i.a : n == 1 ? i.b : i.c;
   const bool dies = i.flags >> n & 1;
   switch (info(i.op).roles[n]) {
-    case 'd': case 'm': case 's': return fmt::format(" r{}", number);
+    case 'd':
+    case 'm':
+    case 's': return fmt::format(" r{}", number);
     case 'u': return fmt::format(" r{}{}", number, dies ? "†" : "");
     case 'k': return fmt::format(" ({})", describe(proto.constants[number]));
     case 'n': return fmt::format(" .{}", *proto.names[number]);
@@ -42,7 +44,8 @@ std::string operand(const Proto& proto, const Instruction& i, int n) {
     case 'J': return n == 2 ? fmt::format(" -> {}", i.wide()) : "";
     case 'K':
       if (n == 1) return "";
-      return i.op == Opcode::constant ? fmt::format(" ({})", describe(proto.constants[i.wide()])) : fmt::format(" {}", i.wide());
+      return i.op == Opcode::constant ? fmt::format(" ({})", describe(proto.constants[i.wide()]))
+                                      : fmt::format(" {}", i.wide());
     default: return "";
   }
 }
@@ -64,7 +67,8 @@ std::string describe_loops(const Proto& proto) {
 }  // namespace
 
 std::string disassemble(const Proto& proto, const SourceMap& sources) {
-  std::string text = fmt::format("{} ({}), {} registers\n", proto.display_name(), sources.place(proto.span), proto.register_count);
+  std::string text =
+      fmt::format("{} ({}), {} registers\n", proto.display_name(), sources.place(proto.span), proto.register_count);
   for (size_t pc = 0; pc < proto.code.size(); ++pc) {
     const Instruction& i = proto.code[pc];
     text += fmt::format("  {:4} {:14}", pc, info(i.op).name);

@@ -47,7 +47,10 @@ struct Instruction {
   uint8_t extra() const { return flags >> kExtraShift; }
   void set_extra(uint8_t extra) { flags = static_cast<uint8_t>((flags & 7) | extra << kExtraShift); }
   uint32_t wide() const { return b | static_cast<uint32_t>(c) << 16; }
-  void set_wide(uint32_t value) { b = static_cast<uint16_t>(value); c = static_cast<uint16_t>(value >> 16); }
+  void set_wide(uint32_t value) {
+    b = static_cast<uint16_t>(value);
+    c = static_cast<uint16_t>(value >> 16);
+  }
 };
 static_assert(sizeof(Instruction) == 8);
 
@@ -82,7 +85,7 @@ struct Path {
     IndexShape index;
   };
   std::vector<Step> steps;
-  bool has_op = false;     // `op=`
+  bool has_op = false;  // `op=`
   ast::BinaryOp op = ast::BinaryOp::add;
   uint16_t operand_count = 0;  // of the steps; the value follows
 };
@@ -108,30 +111,30 @@ struct Handler {
 /// the next iteration.
 struct Loop {
   uint32_t begin = 0, end = 0;
-  std::vector<uint16_t> live_in;    // registers the body may read before it writes them
-  std::vector<uint16_t> live_out;   // registers the body writes that are read after it (next iteration included)
-  std::vector<uint32_t> exits;      // where it may leave to besides `end`: targets of breaks, and its returns
-  Span span;                        // of the statement
+  std::vector<uint16_t> live_in;   // registers the body may read before it writes them
+  std::vector<uint16_t> live_out;  // registers the body writes that are read after it (next iteration included)
+  std::vector<uint32_t> exits;     // where it may leave to besides `end`: targets of breaks, and its returns
+  Span span;                       // of the statement
 };
 
 struct Proto {
-  Name name = nullptr;   // null for a lambda
+  Name name = nullptr;  // null for a lambda
   std::string doc;
-  Span span;             // of the declaration
+  Span span;  // of the declaration
   bool is_module = false;
-  bool is_internal = false;   // of the prelude: hidden from tracebacks
-  bool is_compiled = false;   // has @compile
+  bool is_internal = false;      // of the prelude: hidden from tracebacks
+  bool is_compiled = false;      // has @compile
   bool tests_arguments = false;  // has annotations on parameters
   /// The number of arguments with which a frame can be entered without looking further; kNoDirectCall if never.
   uint16_t direct_arity = kNoDirectCall;
   static constexpr uint16_t kNoDirectCall = 0xFFFF;
   uint16_t register_count = 0;
-  uint16_t required = 0;      // parameters without default
+  uint16_t required = 0;  // parameters without default
   Signature signature;
   ast::CompileRequest request;
 
   std::vector<Instruction> code;
-  std::vector<Span> spans;    // one per instruction
+  std::vector<Span> spans;  // one per instruction
   std::vector<Value> constants;
   std::vector<Name> names;
   std::vector<CaptureSource> captures;

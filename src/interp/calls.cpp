@@ -23,17 +23,19 @@ constexpr uintptr_t kRegionStackBudget = uintptr_t{1} << 20;
 
 }  // namespace
 
-/// Lives while C++ code is being called from outside, from a builtin or for a region; refuses to nest too deeply, but counts only
-/// what is there without regions.
+/// Lives while C++ code is being called from outside, from a builtin or for a region; refuses to nest too deeply, but
+/// counts only what is there without regions.
 class Interpreter::NativeDepth {
  public:
   enum class For : uint8_t { call, region };
 
-  explicit NativeDepth(Interpreter& interpreter, For what = For::call) : interpreter_(interpreter), saved_(interpreter.native_) {
+  explicit NativeDepth(Interpreter& interpreter, For what = For::call)
+      : interpreter_(interpreter), saved_(interpreter.native_) {
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     NativeStack now = saved_;
     if (now.base == 0) now.base = here;
-    else if (what == For::region) now.of_regions += now.top - std::min(here, now.top);  // nothing on another thread's stack
+    else if (what == For::region)
+      now.of_regions += now.top - std::min(here, now.top);  // nothing on another thread's stack
     else if (now.base - here > kNativeStackBudget + now.of_regions && here < now.base) {
       fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
     }
@@ -100,7 +102,8 @@ Value Interpreter::call(const Value& callee, std::span<Value> args) {
   SlotGuard guard(*this, slot, slot + 1 + args.size());
   *slot = callee;
   std::move(args.begin(), args.end(), slot + 1);
-  if (holds_ended_trace()) std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { settle(engine_, value); });
+  if (holds_ended_trace())
+    std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { settle(engine_, value); });
   if (prepare_call(slot, args.size(), nullptr, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
@@ -193,7 +196,8 @@ void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape)
   }
   // What the builtin makes of numbers and lists goes where its first tensor is.
   const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
-  const Placement placement(engine_.ops(), tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
+  const Placement placement(engine_.ops(),
+                            tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
   Value result = native.builtin->function(engine_, Args{{args, bound}, native.bound});
   *slot = std::move(result);
 }
@@ -209,20 +213,17 @@ const Value* member(Engine& engine, const Value& object, Name name) {
 
 /// Words of other languages, and what says the same here.
 constexpr std::pair<std::string_view, const char*> kForeign[] = {
-    {"append", "l += [v] appends"},
-    {"push", "l += [v] appends"},
-    {"extend", "l += items appends"},
-    {"items", "for (key, value) in r goes over a record"},
-    {"view", "did you mean 'reshape'?"},
-    {"size", "x.shape is a tuple, x.size the number of elements"},
-    {"astype", "f32(x) converts"},
-    {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
+    {"append", "l += [v] appends"},      {"push", "l += [v] appends"},
+    {"extend", "l += items appends"},    {"items", "for (key, value) in r goes over a record"},
+    {"view", "did you mean 'reshape'?"}, {"size", "x.shape is a tuple, x.size the number of elements"},
+    {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
 
 [[noreturn]] void no_method(Engine& engine, const Value& object, Name name) {
   if (object.is(Tag::module)) member_of(engine, object.as<Module>(), name);  // says what it has
   std::vector<std::string> notes;
   const std::string near = nearest_name(*name, engine.builtin_names());
-  const auto foreign = std::find_if(std::begin(kForeign), std::end(kForeign), [name](const auto& f) { return f.first == *name; });
+  const auto foreign =
+      std::find_if(std::begin(kForeign), std::end(kForeign), [name](const auto& f) { return f.first == *name; });
   if (foreign != std::end(kForeign)) notes.emplace_back(foreign->second);
   else if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
   const char* what = object.is(Tag::record) ? "field or method" : "method";

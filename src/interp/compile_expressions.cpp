@@ -55,7 +55,8 @@ FunctionCompiler::Reg FunctionCompiler::operand(const Expr& e) {
 /// As operand(), for one that must keep its value while `later` are evaluated, which may assign to variables.
 FunctionCompiler::Reg FunctionCompiler::early_operand(const Expr& e, std::initializer_list<const Expr*> later) {
   Reg reg = 0;
-  const bool may_change = std::any_of(later.begin(), later.end(), [](const Expr* l) { return contains_statements(*l); });
+  const bool may_change =
+      std::any_of(later.begin(), later.end(), [](const Expr* l) { return contains_statements(*l); });
   if (!may_change || !plain_register(e, reg)) return operand(e);
   reg = allocate(e.span);
   into(e, reg);
@@ -102,7 +103,8 @@ void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
 void FunctionCompiler::unary(const UnaryExpr& e, Reg dst) {
   if (e.op == UnaryOp::logical_not) return truth_value(e, dst);
   if (e.operand->kind == ExprKind::integer) {
-    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(*e.operand).value))), dst, e.span);
+    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(*e.operand).value))), dst,
+                         e.span);
   }
   if (e.operand->kind == ExprKind::real) return load_constant(Value(-as<RealExpr>(*e.operand).value), dst, e.span);
   Scope scope(*this);
@@ -310,7 +312,8 @@ void FunctionCompiler::call(const CallExpr& e, Reg dst) {
   const uint32_t count = static_cast<uint32_t>(e.args.size()) + is_method;
   const uint32_t b = has_names ? call_shape(e, is_method) : count;
   if (is_method) {
-    emit(has_names ? Opcode::method_named : Opcode::method, e.span, callee, b, name_index(as<FieldExpr>(*e.callee).field));
+    emit(has_names ? Opcode::method_named : Opcode::method, e.span, callee, b,
+         name_index(as<FieldExpr>(*e.callee).field));
   } else {
     emit(has_names ? Opcode::call_named : Opcode::call, e.span, callee, b);
   }

@@ -41,7 +41,8 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
     return_value(nullptr, function_.body->span);
   }
   mark_last_uses(*proto_);
-  const bool is_direct = !proto_->is_compiled && !proto_->tests_arguments && proto_->parameter_count() < Proto::kNoDirectCall;
+  const bool is_direct =
+      !proto_->is_compiled && !proto_->tests_arguments && proto_->parameter_count() < Proto::kNoDirectCall;
   if (is_direct) proto_->direct_arity = static_cast<uint16_t>(proto_->parameter_count());
   return std::move(proto_);
 }
@@ -109,10 +110,11 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
   ValueType type;
   type.has_shape = annotation.has_shape;
   if (annotation.base) {
-    static const char* const kKinds[] = {"nil", "int", "float", "str", "list", "tuple", "record", "fn", "function",
-                                         "range", "module", "dtype", "tensor"};
+    static const char* const kKinds[] = {"nil", "int",      "float", "str",    "list",  "tuple", "record",
+                                         "fn",  "function", "range", "module", "dtype", "tensor"};
     type.dtype = dtype_named(*annotation.base);
-    const bool is_kind = std::any_of(std::begin(kKinds), std::end(kKinds), [&](const char* k) { return *annotation.base == k; });
+    const bool is_kind =
+        std::any_of(std::begin(kKinds), std::end(kKinds), [&](const char* k) { return *annotation.base == k; });
     if (!type.dtype && !is_kind) {
       fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", *annotation.base));
     }
@@ -227,7 +229,11 @@ uint32_t FunctionCompiler::constant(Value value) {
     case Tag::nil: break;
     case Tag::boolean: bits = value.boolean(); break;
     case Tag::integer: bits = static_cast<uint64_t>(value.integer()); break;
-    case Tag::real: { const double real = value.real(); std::memcpy(&bits, &real, sizeof bits); break; }
+    case Tag::real: {
+      const double real = value.real();
+      std::memcpy(&bits, &real, sizeof bits);
+      break;
+    }
     case Tag::dtype: bits = static_cast<uint64_t>(value.dtype()); break;
     default: return add();
   }

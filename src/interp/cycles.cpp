@@ -35,18 +35,19 @@ class ReachableFromClosures {
     return entry->second.inner_references;
   }
 
-  template <class Visit>
-  static void each_value(const Value& v, Visit visit) {
+  template <class Visit> static void each_value(const Value& v, Visit visit) {
     switch (v.tag()) {
-      case Tag::list: case Tag::tuple: case Tag::record: case Tag::native: case Tag::function: case Tag::cell:
-        visit(Node{v.tag(), &v.as<Object>()});
-        break;
+      case Tag::list:
+      case Tag::tuple:
+      case Tag::record:
+      case Tag::native:
+      case Tag::function:
+      case Tag::cell: visit(Node{v.tag(), &v.as<Object>()}); break;
       default: break;  // holds no closures; modules live as long as the engine
     }
   }
 
-  template <class Visit>
-  static void each_part(Node node, Visit visit) {
+  template <class Visit> static void each_part(Node node, Visit visit) {
     const auto all = [&](const std::vector<Value>& items) {
       for (const Value& item : items) each_value(item, visit);
     };
@@ -100,7 +101,10 @@ CycleCollector::~CycleCollector() {
   for (Function* f = ring_.next; f != &ring_; f = f->next) closures.emplace_back(f);
   dissolve(closures);
   for (const Ref<Function>& f : closures) {  // whoever still holds one must not find the ring gone
-    if (f->next) { f->previous->next = f->next; f->next->previous = f->previous; }
+    if (f->next) {
+      f->previous->next = f->next;
+      f->next->previous = f->previous;
+    }
     f->previous = f->next = nullptr;
   }
   closures.clear();

@@ -9,7 +9,10 @@ namespace tsl {
 /// Owns no values. One per interpreter; must outlive every closure it tracks.
 class CycleCollector {
  public:
-  CycleCollector() { ring_.previous = ring_.next = &ring_; ring_.retain(); }
+  CycleCollector() {
+    ring_.previous = ring_.next = &ring_;
+    ring_.retain();
+  }
   ~CycleCollector();
   CycleCollector(const CycleCollector&) = delete;
   CycleCollector& operator=(const CycleCollector&) = delete;
@@ -25,7 +28,7 @@ class CycleCollector {
  private:
   static constexpr size_t kFirstCollection = 10'000;
 
-  Function ring_;  // the ring's anchor, not a closure
+  Function ring_;     // the ring's anchor, not a closure
   size_t count_ = 0;  // closures tracked since the ring was last counted, plus those found then
   size_t next_collection_ = kFirstCollection;
 };

@@ -22,9 +22,7 @@ struct Term {
   Labels labels;
 };
 
-bool contains(const Labels& labels, char label) {
-  return labels.find(label) != Labels::npos;
-}
+bool contains(const Labels& labels, char label) { return labels.find(label) != Labels::npos; }
 
 /// Reads "ij,...jk->i...k".
 class Equation {
@@ -49,8 +47,7 @@ class Equation {
       const bool known =
           std::any_of(inputs_.begin(), inputs_.end(), [&](const Labels& in) { return contains(in, label); });
       if (!known) bad(fmt::format("'{}' of the result is in no operand", label));
-      if (std::count(output_.begin(), output_.end(), label) > 1)
-        bad(fmt::format("'{}' is twice in the result", label));
+      if (std::count(output_.begin(), output_.end(), label) > 1) bad(fmt::format("'{}' is twice in the result", label));
     }
   }
 
@@ -58,23 +55,19 @@ class Equation {
   const Labels& output() const { return output_; }
 
  private:
-  [[noreturn]] void bad(const std::string& why) const {
-    fail(ErrorKind::value, "einsum: '{}' {}", text_, why);
-  }
+  [[noreturn]] void bad(const std::string& why) const { fail(ErrorKind::value, "einsum: '{}' {}", text_, why); }
 
   // `rank` is -1 for the result, whose ellipsis is as wide as the widest of the operands.
   Labels expand(const std::string& term, int rank, size_t operand) {
     const size_t dots = term.find("...");
-    const std::string letters =
-        dots == std::string::npos ? term : term.substr(0, dots) + term.substr(dots + 3);
+    const std::string letters = dots == std::string::npos ? term : term.substr(0, dots) + term.substr(dots + 3);
     for (char c : letters) {
       if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
         bad(fmt::format("has '{}' where a letter is expected", c));
     }
     const int named = static_cast<int>(letters.size());
     if (rank >= 0 && (dots == std::string::npos ? named != rank : named > rank)) {
-      fail(ErrorKind::shape, "einsum: operand {} has rank {}, but '{}' names {} axes", operand, rank, term,
-           named);
+      fail(ErrorKind::shape, "einsum: operand {} has rank {}, but '{}' names {} axes", operand, rank, term, named);
     }
     if (dots == std::string::npos) return letters;
     const int width = rank >= 0 ? rank - named : widest_;
@@ -116,8 +109,7 @@ class Contraction {
     for (size_t i = 1; i < terms.size(); ++i) {
       Labels needed = output_;
       for (size_t later = i + 1; later < terms.size(); ++later) needed += terms[later].labels;
-      result = multiply(sum_out(result, needed + terms[i].labels), sum_out(terms[i], needed + result.labels),
-                        needed);
+      result = multiply(sum_out(result, needed + terms[i].labels), sum_out(terms[i], needed + result.labels), needed);
     }
     return arrange(sum_out(result, output_), output_).tensor;
   }
@@ -161,8 +153,8 @@ class Contraction {
         for (const Term& other : terms) {
           if (!contains(other.labels, label) || extent(other, label) == mine) continue;
           if (!(mine == Dim(1)) && !(extent(other, label) == Dim(1))) {
-            fail(ErrorKind::shape, "einsum: '{}' is {} in {} but {} in {}", label, mine.hint(),
-                 describe(term.tensor), extent(other, label).hint(), describe(other.tensor));
+            fail(ErrorKind::shape, "einsum: '{}' is {} in {} but {} in {}", label, mine.hint(), describe(term.tensor),
+                 extent(other, label).hint(), describe(other.tensor));
           }
           drop = drop || mine == Dim(1);
         }
@@ -180,10 +172,8 @@ class Contraction {
     Ints axes;
     Labels kept;
     for (size_t i = 0; i < term.labels.size(); ++i) {
-      if (contains(needed, term.labels[i]))
-        kept += term.labels[i];
-      else
-        axes.push_back(static_cast<int64_t>(i));
+      if (contains(needed, term.labels[i])) kept += term.labels[i];
+      else axes.push_back(static_cast<int64_t>(i));
     }
     return axes.empty() ? term : Term{sum(ops_, term.tensor, axes, false), kept};
   }
@@ -198,32 +188,27 @@ class Contraction {
   Term multiply(const Term& a, const Term& b, const Labels& needed) {
     Labels batch, shared, left, right;
     for (char label : a.labels) {
-      if (!contains(b.labels, label))
-        left += label;
-      else
-        (contains(needed, label) ? batch : shared) += label;
+      if (!contains(b.labels, label)) left += label;
+      else (contains(needed, label) ? batch : shared) += label;
     }
     for (char label : b.labels)
       if (!contains(a.labels, label)) right += label;
     if (shared.empty()) return multiply_elements(a, b, batch, left, right);
     const Term x = arrange(a, batch + left + shared), y = arrange(b, batch + shared + right);
     const int batches = static_cast<int>(batch.size());
-    const int lefts = batches + static_cast<int>(left.size()),
-              shareds = batches + static_cast<int>(shared.size());
+    const int lefts = batches + static_cast<int>(left.size()), shareds = batches + static_cast<int>(shared.size());
     const Shape& sx = x.tensor.shape();
     const Shape& sy = y.tensor.shape();
     const Dim count = extent_product(sx, 0, batches), inner = extent_product(sx, lefts, sx.rank());
-    const Tensor product =
-        matmul(ops_, reshape(ops_, x.tensor, {count, extent_product(sx, batches, lefts), inner}),
-               reshape(ops_, y.tensor, {count, inner, extent_product(sy, shareds, sy.rank())}));
+    const Tensor product = matmul(ops_, reshape(ops_, x.tensor, {count, extent_product(sx, batches, lefts), inner}),
+                                  reshape(ops_, y.tensor, {count, inner, extent_product(sy, shareds, sy.rank())}));
     Shape shape;
     for (int i = 0; i < lefts; ++i) shape.push_back(sx[i]);
     for (int i = shareds; i < sy.rank(); ++i) shape.push_back(sy[i]);
     return {reshape(ops_, product, shape), batch + left + right};
   }
 
-  Term multiply_elements(const Term& a, const Term& b, const Labels& batch, const Labels& left,
-                         const Labels& right) {
+  Term multiply_elements(const Term& a, const Term& b, const Labels& batch, const Labels& left, const Labels& right) {
     Tensor x = arrange(a, batch + left).tensor, y = arrange(b, batch + right).tensor;
     for (size_t i = 0; i < right.size(); ++i) x = insert_axis(ops_, x, x.rank());
     for (size_t i = 0; i < left.size(); ++i) y = insert_axis(ops_, y, static_cast<int64_t>(batch.size()));

@@ -16,8 +16,7 @@ namespace tsl {
 namespace {
 
 /// Runs `body`; that it fails is not the program's to catch.
-template <class Body>
-void fail_for_good(Body&& body) {
+template <class Body> void fail_for_good(Body&& body) {
   try {
     body();
   } catch (Failure& failure) {
@@ -55,7 +54,8 @@ void Engine::write(const std::function<void(std::string_view)>& sink, std::strin
 }
 
 void Engine::enter() {
-  if (is_writing_) fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
+  if (is_writing_)
+    fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
   runtime_->resume();
 }
 

@@ -27,14 +27,14 @@ struct EngineOptions {
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
   uint64_t seed = 0;
-  int threads = 0;                // 0: one per core
-  std::string device;             // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
-  bool show_device = true;        // in displays of tensors that are not in host memory; tests print the same everywhere
-  bool cuda_graphs = true;        // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
-  bool fast_numerics = false;     // what is compiled need not round between ops (--numerics fast)
-  bool tf32 = false;              // products of f32 on a GPU may round their operands to 11 bits (--tf32)
-  bool portable = false;          // functions on a GPU give the CPU's bits (--portable)
-  uint64_t memory_limit = 0;      // the most bytes that tensors and the cache may take on the device; 0: all it has
+  int threads = 0;             // 0: one per core
+  std::string device;          // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
+  bool show_device = true;     // in displays of tensors that are not in host memory; tests print the same everywhere
+  bool cuda_graphs = true;     // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
+  bool fast_numerics = false;  // what is compiled need not round between ops (--numerics fast)
+  bool tf32 = false;           // products of f32 on a GPU may round their operands to 11 bits (--tf32)
+  bool portable = false;       // functions on a GPU give the CPU's bits (--portable)
+  uint64_t memory_limit = 0;   // the most bytes that tensors and the cache may take on the device; 0: all it has
   /// If set, opens every device but the CPU, in place of CUDA; ops may run on the host's backend. For tests.
   std::function<std::unique_ptr<graph::Backend>(Device device, graph::Backend& host)> open_backend;
   std::vector<std::string> script_args;
@@ -64,7 +64,7 @@ class Engine {
   const EngineOptions& options() const { return options_; }
   SourceMap& sources() { return sources_; }
   Interner& names() { return names_; }
-  Ops& ops();                 // calls ops eagerly, or records them while a region is traced
+  Ops& ops();  // calls ops eagerly, or records them while a region is traced
   Runtime& runtime() { return *runtime_; }
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
@@ -74,11 +74,12 @@ class Engine {
   const Value* builtin(Name name);
   std::vector<std::string> builtin_names();
 
-  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws. It may
-  /// not run anything here: run() and its like and call() fail meanwhile, as a compiled function may be in the middle of its run.
+  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws. It
+  /// may not run anything here: run() and its like and call() fail meanwhile, as a compiled function may be in the
+  /// middle of its run.
   std::function<void(std::string_view)> output;
-  /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled function
-  /// prints later than the program says, when its `try` may be over, or not have begun.
+  /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled
+  /// function prints later than the program says, when its `try` may be over, or not have begun.
   void print(const Value& value);
   /// Where logs go (default: standard error). The same holds for it.
   std::function<void(std::string_view)> log;

@@ -43,12 +43,8 @@ std::string float_text(double value, DType dtype) {
 
 namespace {
 
-bool is_align(char c) {
-  return c == '<' || c == '>' || c == '^';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_align(char c) { return c == '<' || c == '>' || c == '^'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 int read_number(std::string_view text, size_t& at, int limit) {
   int number = 0;
@@ -66,10 +62,8 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
   auto bad = [&] { fail(ErrorKind::value, "'{}' is not a format spec", text); };
   if (!text.empty()) {
     const size_t fill = utf8_width(text, 0);
-    if (fill < text.size() && is_align(text[fill]))
-      at = fill + 1;
-    else if (is_align(text[0]))
-      at = 1;
+    if (fill < text.size() && is_align(text[fill])) at = fill + 1;
+    else if (is_align(text[0])) at = 1;
     alignment_ = std::string(text.substr(0, at));
     if (!alignment_.empty() && (alignment_[0] == '{' || alignment_[0] == '}')) bad();
     if (fill > 1 && at == fill + 1 && (static_cast<unsigned char>(text[0]) < 0xC0)) bad();
@@ -86,8 +80,7 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
     precision_ = read_number(text, at, kMaxPrecision);
   }
   if (at < text.size()) type_ = text[at++];
-  if (at != text.size() ||
-      (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs").find(type_) == std::string_view::npos))
+  if (at != text.size() || (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs").find(type_) == std::string_view::npos))
     bad();
 }
 

@@ -33,9 +33,7 @@ class FormatSpec {
 
  private:
   [[noreturn]] void unsuitable(const char* type) const;
-  bool type_is(std::string_view types) const {
-    return type_ != 0 && types.find(type_) != std::string_view::npos;
-  }
+  bool type_is(std::string_view types) const { return type_ != 0 && types.find(type_) != std::string_view::npos; }
 
   std::string text_;
   std::string alignment_;           // fill and align, or ""

@@ -145,9 +145,9 @@ class FunctionCompiler {
   const ast::Function& function_;
   FunctionCompiler* enclosing_;
   std::unique_ptr<Proto> proto_;
-  uint32_t next_ = 0;               // the first free register
-  std::vector<bool> bound_;         // registers that hold a variable in scope
-  std::vector<Place> places_;       // of the function's own variables, by index
+  uint32_t next_ = 0;          // the first free register
+  std::vector<bool> bound_;    // registers that hold a variable in scope
+  std::vector<Place> places_;  // of the function's own variables, by index
   std::vector<LoopContext> loops_;
   std::map<const ast::Variable*, uint16_t> capture_indices_;
   std::map<const ast::Variable*, uint16_t> global_indices_;

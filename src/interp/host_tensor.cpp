@@ -22,9 +22,7 @@ Tensor new_host_tensor(Engine& engine, DType dtype, const Shape& shape) {
   return Tensor(dtype, Layout::contiguous(shape), engine.runtime().allocator().allocate(bytes));
 }
 
-Tensor read_to_host(Engine& engine, const Tensor& tensor) {
-  return engine.runtime().to_host(tensor);
-}
+Tensor read_to_host(Engine& engine, const Tensor& tensor) { return engine.runtime().to_host(tensor); }
 
 // ---- Nested lists ----------------------------------------------------------------------------------
 
@@ -77,15 +75,9 @@ class ListReader {
     if (depth != shape_.rank()) fail(ErrorKind::shape, "{}: numbers beside lists", what_);
     if (!is_host_number(v)) fail(ErrorKind::type, "{}: cannot make a tensor from {}", what_, type_name(v));
     switch (scalar_of(v).type) {
-      case ScalarType::boolean:
-        has_boolean_ = true;
-        break;
-      case ScalarType::integer:
-        has_integer_ = true;
-        break;
-      case ScalarType::real:
-        has_real_ = true;
-        break;
+      case ScalarType::boolean: has_boolean_ = true; break;
+      case ScalarType::integer: has_integer_ = true; break;
+      case ScalarType::real: has_real_ = true; break;
     }
   }
 
@@ -122,9 +114,7 @@ bool holds_only_numbers(const Value& v, bool symbols_too, int depth) {
 
 }  // namespace
 
-bool holds_only_host_numbers(const Value& v) {
-  return holds_only_numbers(v, false, 0);
-}
+bool holds_only_host_numbers(const Value& v) { return holds_only_numbers(v, false, 0); }
 
 std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what) {
   if (!holds_only_numbers(lists, true, 0)) return std::nullopt;
@@ -165,8 +155,8 @@ bool may_write_elements(Engine& engine, const Value& object) {
 
 void write_element(TensorData& tensor, int64_t offset, Scalar value) {
   const size_t size = size_of(tensor.dtype);
-  store_element(tensor.dtype,
-                static_cast<std::byte*>(tensor.storage->data()) + offset * static_cast<int64_t>(size), value);
+  store_element(tensor.dtype, static_cast<std::byte*>(tensor.storage->data()) + offset * static_cast<int64_t>(size),
+                value);
 }
 
 namespace {
@@ -186,8 +176,7 @@ void copy_run(std::byte* to, int64_t to_step, const std::byte* from, int64_t fro
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kSize);
 }
 
-template <size_t kSize>
-void copy_into(std::byte* to, const Layout& view, ElementRun source) {
+template <size_t kSize> void copy_into(std::byte* to, const Layout& view, ElementRun source) {
   constexpr auto kStep = static_cast<int64_t>(kSize);
   const int last = view.rank() - 1;
   if (last < 0) {
@@ -218,17 +207,12 @@ void copy_into(std::byte* to, const Layout& view, ElementRun source) {
 
 void copy_elements(TensorData& tensor, const Layout& view, const ElementRun& source) {
   const size_t size = size_of(tensor.dtype);
-  std::byte* to =
-      static_cast<std::byte*>(tensor.storage->data()) + view.offset.hint() * static_cast<int64_t>(size);
+  std::byte* to = static_cast<std::byte*>(tensor.storage->data()) + view.offset.hint() * static_cast<int64_t>(size);
   switch (size) {
-    case 1:
-      return copy_into<1>(to, view, source);
-    case 2:
-      return copy_into<2>(to, view, source);
-    case 4:
-      return copy_into<4>(to, view, source);
-    default:
-      return copy_into<8>(to, view, source);
+    case 1: return copy_into<1>(to, view, source);
+    case 2: return copy_into<2>(to, view, source);
+    case 4: return copy_into<4>(to, view, source);
+    default: return copy_into<8>(to, view, source);
   }
 }
 

@@ -23,8 +23,8 @@ bool holds_only_host_numbers(const Value& lists);
 /// anything else.
 Tensor tensor_from_lists(Engine&, const Value& lists, const DType* dtype, const char* what);
 
-/// Of lists of nothing but numbers, of which a trace may not know all: the dtype that tensor_from_lists finds, or what it
-/// throws. Nothing for other lists.
+/// Of lists of nothing but numbers, of which a trace may not know all: the dtype that tensor_from_lists finds, or what
+/// it throws. Nothing for other lists.
 std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what);
 
 /// The element of a one-element tensor as a host number. Throws Failure (value) for any other size.

@@ -14,8 +14,7 @@ Dim checked_index(const Value& index, Dim extent, int axis) {
   const bool negative = i < Dim(int64_t{0});
   const Dim from_start = negative ? i + extent : i;
   if (from_start < Dim(int64_t{0}) || !(from_start < extent)) {
-    fail(ErrorKind::index, "index {} is out of range for axis {} with extent {}", i.hint(), axis,
-         extent.hint());
+    fail(ErrorKind::index, "index {} is out of range for axis {} with extent {}", i.hint(), axis, extent.hint());
   }
   return from_start;
 }
@@ -35,31 +34,25 @@ Dim slice_end(Engine& engine, const Value& v, Dim extent, Dim lowest, Dim highes
 
 }  // namespace
 
-SliceBounds slice_bounds(Engine& engine, const Value& start, const Value& stop, const Value& step,
-                         Dim extent) {
+SliceBounds slice_bounds(Engine& engine, const Value& start, const Value& stop, const Value& step, Dim extent) {
   const Dim zero = int64_t{0}, one = int64_t{1};
   SliceBounds bounds;
   bounds.step = step.is_nil() ? 1 : expect_int(engine, step, "a slice's step");
   if (bounds.step == 0) fail(ErrorKind::value, "a slice's step cannot be 0");
-  if (bounds.step == INT64_MIN)
-    bounds.step = INT64_MIN + 1;  // as far as any tensor reaches, and it can be negated
+  if (bounds.step == INT64_MIN) bounds.step = INT64_MIN + 1;  // as far as any tensor reaches, and it can be negated
   bounds.full = start.is_nil() && stop.is_nil();
   if (bounds.step > 0) {
     bounds.start = start.is_nil() ? zero : slice_end(engine, start, extent, zero, extent);
     const Dim end = stop.is_nil() ? extent : slice_end(engine, stop, extent, zero, extent);
     const bool from_zero = !bounds.start.symbol() && bounds.start.hint() == 0;
     const Dim length = from_zero ? end : bounds.start < end ? end - bounds.start : zero;
-    bounds.count = bounds.step == 1 ? length
-                   : length == zero ? zero
-                                    : (length - one) / Dim(bounds.step) + one;
+    bounds.count = bounds.step == 1 ? length : length == zero ? zero : (length - one) / Dim(bounds.step) + one;
   } else {
     const Dim last = extent - one, before = int64_t{-1};
     bounds.start = start.is_nil() ? last : slice_end(engine, start, extent, before, last);
     const Dim end = stop.is_nil() ? before : slice_end(engine, stop, extent, before, last);
     const Dim length = end < bounds.start ? bounds.start - end : zero;
-    bounds.count = bounds.step == -1 ? length
-                   : length == zero  ? zero
-                                     : (length - one) / Dim(-bounds.step) + one;
+    bounds.count = bounds.step == -1 ? length : length == zero ? zero : (length - one) / Dim(-bounds.step) + one;
   }
   if (!bounds.count.symbol() && bounds.count.hint() == 0) bounds.start = zero;
   return bounds;
@@ -68,14 +61,12 @@ SliceBounds slice_bounds(Engine& engine, const Value& start, const Value& stop, 
 namespace {
 
 bool is_full_slice(const IndexItem& item) {
-  return item.kind == IndexItem::Kind::slice && item.start.is_nil() && item.stop.is_nil() &&
-         item.step.is_nil();
+  return item.kind == IndexItem::Kind::slice && item.start.is_nil() && item.stop.is_nil() && item.step.is_nil();
 }
 
 class Planner {
  public:
-  Planner(Engine& engine, const Tensor& x, bool read_masks)
-      : engine_(engine), x_(x), read_masks_(read_masks) {
+  Planner(Engine& engine, const Tensor& x, bool read_masks) : engine_(engine), x_(x), read_masks_(read_masks) {
     plan_.view = Layout::contiguous(x.shape());
   }
 
@@ -114,8 +105,7 @@ class Planner {
       if (item.kind == IndexItem::Kind::slice || !item.value.is_nil()) consumed += width(item);
     }
     if (ellipses > 1) fail(ErrorKind::index, "an index can have one '...'");
-    if (consumed > x_.rank())
-      fail(ErrorKind::index, "{} indices are too many for {}", consumed, describe(x_));
+    if (consumed > x_.rank()) fail(ErrorKind::index, "{} indices are too many for {}", consumed, describe(x_));
     ellipsis_ = x_.rank() - consumed;
     return prepared;
   }
@@ -131,21 +121,15 @@ class Planner {
       const bool empty = v.as<List>().items.empty();
       item.value = Value(empty ? cast(engine_.ops(), index, DType::i64) : index);
     }
-    const bool is_index =
-        v.is_nil() || is_host_int(v) || (v.is(Tag::tensor) && !is_float(v.tensor_data()->dtype));
+    const bool is_index = v.is_nil() || is_host_int(v) || (v.is(Tag::tensor) && !is_float(v.tensor_data()->dtype));
     if (!is_index) {
-      fail(ErrorKind::index,
-           "an index must be an int, a slice, nil, '...', or an integer or bool tensor, not {}",
+      fail(ErrorKind::index, "an index must be an int, a slice, nil, '...', or an integer or bool tensor, not {}",
            v.is(Tag::tensor) ? describe(v.tensor()) : type_name(v));
     }
   }
 
-  static bool is_mask(const Value& v) {
-    return v.is(Tag::tensor) && v.tensor_data()->dtype == DType::boolean;
-  }
-  static int width(const IndexItem& item) {
-    return is_mask(item.value) ? item.value.tensor_data()->layout.rank() : 1;
-  }
+  static bool is_mask(const Value& v) { return v.is(Tag::tensor) && v.tensor_data()->dtype == DType::boolean; }
+  static int width(const IndexItem& item) { return is_mask(item.value) ? item.value.tensor_data()->layout.rank() : 1; }
 
   void add(const IndexItem& item) {
     switch (item.kind) {
@@ -153,11 +137,8 @@ class Planner {
         at_ += ellipsis_;
         source_axis_ += ellipsis_;
         return;
-      case IndexItem::Kind::slice:
-        add_slice(item);
-        return;
-      case IndexItem::Kind::value:
-        break;
+      case IndexItem::Kind::slice: add_slice(item); return;
+      case IndexItem::Kind::value: break;
     }
     if (item.value.is_nil()) {
       add_view(Op::insert_axis, with_ints({at_++}));
@@ -246,8 +227,7 @@ void resolve_mask(Engine& engine, IndexPlan& plan) {
   Attrs attrs;
   attrs.dims = {dim_of(read_item(engine, total))};
   const Tensor where = ops.call(Op::nonzero, {mask}, attrs);  // [count, rank]
-  for (int i = 0; i < mask.rank(); ++i)
-    plan.picks.push_back({plan.mask_axis + i, select(ops, where, 1, i), true});
+  for (int i = 0; i < mask.rank(); ++i) plan.picks.push_back({plan.mask_axis + i, select(ops, where, 1, i), true});
 }
 
 IndexPlan plan_index(Engine& engine, const Tensor& x, std::span<const IndexItem> items, bool read_masks) {

@@ -22,8 +22,7 @@ int64_t position(Engine& engine, const Value& index, size_t length, const Value&
   const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(engine, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
   if (at < 0 || at >= static_cast<int64_t>(length)) {
-    fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object),
-         length);
+    fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object), length);
   }
   return at;
 }
@@ -34,8 +33,7 @@ struct Positions {
 };
 
 Positions positions(Engine& engine, const IndexItem& item, size_t length) {
-  const SliceBounds bounds =
-      slice_bounds(engine, item.start, item.stop, item.step, static_cast<int64_t>(length));
+  const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, static_cast<int64_t>(length));
   return {bounds.start.pin(), bounds.count.pin(), bounds.step};
 }
 
@@ -55,8 +53,7 @@ Value get_in_string(Engine& engine, const Value& object, const IndexItem& item) 
     const size_t at = ascii ? static_cast<size_t>(number) : utf8_offset(text, static_cast<size_t>(number));
     return text.substr(at, ascii ? 1 : utf8_width(text, at));
   };
-  if (item.kind == IndexItem::Kind::value)
-    return make_string(character(position(engine, item.value, length, object)));
+  if (item.kind == IndexItem::Kind::value) return make_string(character(position(engine, item.value, length, object)));
   const Positions at = positions(engine, item, length);
   if (ascii && at.step == 1)
     return make_string(text.substr(static_cast<size_t>(at.start), static_cast<size_t>(at.count)));
@@ -101,19 +98,16 @@ std::vector<std::string> suggestion(const std::string& name, const std::vector<s
 }
 
 [[noreturn]] void unknown_key(const Record& record, const std::string& key) {
-  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key),
-            suggestion(key, keys_of(record)));
+  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), suggestion(key, keys_of(record)));
 }
 
 Name key_of(Engine& engine, const IndexItem& item) {
-  if (item.kind != IndexItem::Kind::value)
-    fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
+  if (item.kind != IndexItem::Kind::value) fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
   return engine.names().intern(expect_string(engine, item.value, "a record's key"));
 }
 
 /// The payload of `object`, to be changed: copied first if others share it.
-template <class T>
-T& make_unique(Value& object) {
+template <class T> T& make_unique(Value& object) {
   if (!object.unique()) object = Value(make_ref<T>(object.as<T>()));
   return object.as<T>();
 }
@@ -168,30 +162,23 @@ Value get_index(Engine& engine, const Value& object, std::span<const IndexItem> 
       return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
     }
     case Tag::string:
-    case Tag::text:
-      return get_in_string(engine, object, only_item(items, object));
-    case Tag::range:
-      return get_in_range(engine, object, only_item(items, object));
+    case Tag::text: return get_in_string(engine, object, only_item(items, object));
+    case Tag::range: return get_in_range(engine, object, only_item(items, object));
     case Tag::record: {
       const Name key = key_of(engine, only_item(items, object));
       if (Value* found = object.as<Record>().find(key)) return *found;
       unknown_key(object.as<Record>(), *key);
     }
-    default:
-      fail(ErrorKind::type, "cannot index {}", type_name(object));
+    default: fail(ErrorKind::type, "cannot index {}", type_name(object));
   }
 }
 
 void set_index(Engine& engine, Value& object, std::span<const IndexItem> items, Value value) {
   switch (object.tag()) {
-    case Tag::tensor:
-      return tensor_set(engine, object, items, value);
-    case Tag::list:
-      return set_in_list(engine, object, only_item(items, object), std::move(value));
-    case Tag::record:
-      return set_field(engine, object, key_of(engine, only_item(items, object)), std::move(value));
-    default:
-      fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
+    case Tag::tensor: return tensor_set(engine, object, items, value);
+    case Tag::list: return set_in_list(engine, object, only_item(items, object), std::move(value));
+    case Tag::record: return set_field(engine, object, key_of(engine, only_item(items, object)), std::move(value));
+    default: fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
   }
 }
 
@@ -251,21 +238,18 @@ Value get_field(Engine& engine, const Value& object, Name field) {
       if (const Value* found = record.find(field)) return *found;
       unknown_field("the record", *field, keys_of(record));
     }
-    case Tag::module:
-      return module_field(engine, object.as<Module>(), field);
+    case Tag::module: return module_field(engine, object.as<Module>(), field);
     case Tag::tensor: {
       Value found = tensor_field(engine, object.tensor(), *field);
       if (!found.is_nil()) return found;
       unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
     }
-    default:
-      unknown_field(type_name(object), *field, {});
+    default: unknown_field(type_name(object), *field, {});
   }
 }
 
 void set_field(Engine&, Value& object, Name field, Value value) {
-  if (!object.is(Tag::record))
-    fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
+  if (!object.is(Tag::record)) fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
   make_unique<Record>(object).set(field, std::move(value));
 }
 
@@ -309,10 +293,8 @@ bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item)
       ++state;
       return true;
     }
-    case Tag::list:
-      return next_item(iterable.as<List>().items, state, item);
-    case Tag::tuple:
-      return next_item(iterable.as<Tuple>().items, state, item);
+    case Tag::list: return next_item(iterable.as<List>().items, state, item);
+    case Tag::tuple: return next_item(iterable.as<Tuple>().items, state, item);
     case Tag::record: {
       const Record& record = iterable.as<Record>();
       const auto at = static_cast<size_t>(state);
@@ -322,12 +304,9 @@ bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item)
       return true;
     }
     case Tag::string:
-    case Tag::text:
-      return next_character(expect_string(engine, iterable, "str"), state, item);
-    case Tag::tensor:
-      return next_row(engine, iterable.tensor(), state, item);
-    default:
-      fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
+    case Tag::text: return next_character(expect_string(engine, iterable, "str"), state, item);
+    case Tag::tensor: return next_row(engine, iterable.tensor(), state, item);
+    default: fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
   }
 }
 

@@ -31,8 +31,7 @@ struct Gather {
 
 Tensor from_end(Ops& ops, const Tensor& index, Dim extent) {
   const Operand n = operand_of(from_dim(extent));
-  return ops.call(Op::where,
-                  {ops.call(Op::lt, {index, Scalar::of(int64_t{0})}), ops.call(Op::add, {index, n}), index});
+  return ops.call(Op::where, {ops.call(Op::lt, {index, Scalar::of(int64_t{0})}), ops.call(Op::add, {index, n}), index});
 }
 
 // Row-major position of several indices. An index out of its own range becomes one out of the whole range, so
@@ -46,13 +45,11 @@ Tensor joined_index(Ops& ops, const std::vector<IndexPlan::Pick>& picks, const S
     Tensor index = cast(ops, pick.index, DType::i64);
     if (!pick.is_checked) {
       index = from_end(ops, index, extent);
-      const Tensor in_range =
-          ops.call(Op::bit_and, {ops.call(Op::ge, {index, Scalar::of(int64_t{0})}),
-                                 ops.call(Op::lt, {index, operand_of(from_dim(extent))})});
+      const Tensor in_range = ops.call(Op::bit_and, {ops.call(Op::ge, {index, Scalar::of(int64_t{0})}),
+                                                     ops.call(Op::lt, {index, operand_of(from_dim(extent))})});
       valid = valid ? ops.call(Op::bit_and, {valid, in_range}) : in_range;
     }
-    joined = joined ? ops.call(Op::add, {ops.call(Op::mul, {joined, operand_of(from_dim(extent))}), index})
-                    : index;
+    joined = joined ? ops.call(Op::add, {ops.call(Op::mul, {joined, operand_of(from_dim(extent))}), index}) : index;
   }
   return valid ? ops.call(Op::where, {valid, joined, operand_of(from_dim(total))}) : joined;
 }
@@ -90,8 +87,7 @@ std::vector<int64_t> placed_order(const Gather& gather, int rank) {
 
 Tensor run_gather(Ops& ops, const Gather& gather) {
   const Tensor rows = take(ops, gather.base, gather.index, 0);
-  return gather.place == 0 || gather.index_rank == 0 ? rows
-                                                     : permute(ops, rows, placed_order(gather, rows.rank()));
+  return gather.place == 0 || gather.index_rank == 0 ? rows : permute(ops, rows, placed_order(gather, rows.rank()));
 }
 
 Shape gathered_shape(const Gather& gather) {
@@ -125,8 +121,7 @@ Tensor put_view(Ops& ops, const Tensor& x, const IndexPlan& plan, const Tensor& 
   return ops.call(Op::assign_view, {x, fit(ops, changed, plan.view.shape)}, attrs);
 }
 
-Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, const Tensor& view,
-                    const Tensor& value) {
+Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, const Tensor& view, const Tensor& value) {
   const Gather gather = prepare_gather(ops, view, plan);
   const Shape rows_shape = gathered_shape(gather);
   const std::vector<int64_t> placed = placed_order(gather, rows_shape.rank());
@@ -140,14 +135,11 @@ Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, con
 
 Tensor shaped_mask(Ops& ops, const IndexPlan& plan, int rank) {
   Tensor mask = plan.mask;
-  for (int axis = plan.mask_axis + mask.rank(); axis < rank; ++axis)
-    mask = insert_axis(ops, mask, mask.rank());
+  for (int axis = plan.mask_axis + mask.rank(); axis < rank; ++axis) mask = insert_axis(ops, mask, mask.rank());
   return mask;
 }
 
-bool is_one_element(const Value& v) {
-  return is_host_number(v) || (v.is(Tag::tensor) && v.tensor().rank() == 0);
-}
+bool is_one_element(const Value& v) { return is_host_number(v) || (v.is(Tag::tensor) && v.tensor().rank() == 0); }
 
 /// The element's place in the storage, if every item is a plain int.
 bool element_offset(const TensorData& x, std::span<const IndexItem> items, int64_t& offset) {
@@ -214,8 +206,7 @@ void tensor_set(Engine& engine, Value& object, std::span<const IndexItem> items,
   }
   const Placement placement(engine.ops(), object.tensor_data()->device);
   IndexPlan plan = plan_index(engine, object.tensor(), items, false);
-  if (!set_in_place(engine, object, plan, value))
-    object = Value(set_copy(engine, object.tensor(), plan, value));
+  if (!set_in_place(engine, object, plan, value)) object = Value(set_copy(engine, object.tensor(), plan, value));
 }
 
 void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
@@ -228,8 +219,7 @@ void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> ite
     const Tensor x = object.tensor();
     const Tensor view = apply_views(ops, x, plan);
     const Tensor changed = cast(ops, binary(engine, op, view, value).tensor(), x.dtype());
-    object = Value(
-        put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), changed, view})));
+    object = Value(put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), changed, view})));
   } else if (adds && !plan.mask && !plan.picks.empty()) {
     const Tensor x = object.tensor();
     Tensor source = value_tensor(engine, value, x.dtype());

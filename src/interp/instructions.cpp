@@ -110,9 +110,7 @@ std::vector<Value> take_values(Value* first, size_t count) {
 
 }  // namespace
 
-void make_list(Frame& frame, const Instruction& i) {
-  frame.base[i.a] = make_list(take_values(frame.base + i.b, i.c));
-}
+void make_list(Frame& frame, const Instruction& i) { frame.base[i.a] = make_list(take_values(frame.base + i.b, i.c)); }
 
 void make_tuple(Frame& frame, const Instruction& i) {
   frame.base[i.a] = make_tuple(take_values(frame.base + i.b, i.c));
@@ -143,7 +141,8 @@ void make_range(Engine& engine, Frame& frame, const Instruction& i) {
   const Value& begin = frame.base[i.b];
   const Value& end = frame.base[i.c];
   for (const Value* bound : {&begin, &end}) {
-    if (!is_host_int(*bound)) fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(begin), type_name(end));
+    if (!is_host_int(*bound))
+      fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(begin), type_name(end));
   }
   Ref<Range> range = make_ref<Range>();
   range->begin = begin;
@@ -347,7 +346,8 @@ class PathChange {
     if (path_.has_op) {
       if (Value* inner = part(object, step, operands)) return update_value(engine_, path_.op, *inner, value());
       if (!step.field) return update_index(engine_, object, index_items(step.index, operands), path_.op, value());
-      return set_field(engine_, object, step.field, binary(engine_, path_.op, get_field(engine_, object, step.field), value()));
+      return set_field(engine_, object, step.field,
+                       binary(engine_, path_.op, get_field(engine_, object, step.field), value()));
     }
     if (step.field) set_field(engine_, object, step.field, std::move(value()));
     else set_index(engine_, object, index_items(step.index, operands), std::move(value()));
@@ -377,8 +377,8 @@ class PathChange {
   Value* operands_;
 };
 
-/// Applies a change to what `place` holds, which is out of reach meanwhile: a trace that ends on the way replaces containers
-/// wherever it finds them, and one that is being written to must stay the same.
+/// Applies a change to what `place` holds, which is out of reach meanwhile: a trace that ends on the way replaces
+/// containers wherever it finds them, and one that is being written to must stay the same.
 void change_part(Engine& engine, Value& place, PathChange change) {
   const bool was_tracing = engine.runtime().is_tracing();
   Value object = std::move(place);
@@ -427,7 +427,9 @@ void set_path(Engine& engine, Frame& frame, const Instruction& i) {
 void start_range(Engine& engine, Frame& frame, const Instruction& i) {
   Value* state = frame.base + i.a;
   for (int n = 0; n < 2; ++n) {
-    if (!is_host_int(state[n])) fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(state[0]), type_name(state[1]));
+    if (!is_host_int(state[n]))
+      fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(state[0]),
+           type_name(state[1]));
   }
   const int64_t begin = expect_int(engine, state[0], "the start of a range");
   const int64_t end = expect_int(engine, state[1], "the end of a range");

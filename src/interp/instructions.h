@@ -49,8 +49,8 @@ bool next_each(Engine& engine, Frame& frame, const Instruction& i);
 
 /// A captured variable was used before its declaration has run.
 [[noreturn]] void not_set(Name name);
-/// What a captured variable holds. Cells are looked at through here, so that a trace learns which ones it depends on, first
-/// of all on whether they are set.
+/// What a captured variable holds. Cells are looked at through here, so that a trace learns which ones it depends on,
+/// first of all on whether they are set.
 inline Value& content(Runtime& runtime, Cell& cell, Name name) {
   if (runtime.is_tracing()) runtime.enter(cell);
   if (!cell.is_set) not_set(name);

@@ -21,19 +21,15 @@ constexpr int kMaxDepth = 200;
 
 Value value_of(Engine& engine, const Json& json) {
   switch (json.type()) {
-    case Json::value_t::boolean:
-      return json.get<bool>();
-    case Json::value_t::number_integer:
-      return json.get<int64_t>();
+    case Json::value_t::boolean: return json.get<bool>();
+    case Json::value_t::number_integer: return json.get<int64_t>();
     case Json::value_t::number_unsigned: {
       const auto number = json.get<uint64_t>();
       if (number > static_cast<uint64_t>(INT64_MAX)) return static_cast<double>(number);
       return static_cast<int64_t>(number);
     }
-    case Json::value_t::number_float:
-      return json.get<double>();
-    case Json::value_t::string:
-      return make_string(json.get<std::string>());
+    case Json::value_t::number_float: return json.get<double>();
+    case Json::value_t::string: return make_string(json.get<std::string>());
     case Json::value_t::array: {
       std::vector<Value> items;
       for (const Json& item : json) items.push_back(value_of(engine, item));
@@ -45,8 +41,7 @@ Value value_of(Engine& engine, const Json& json) {
         entries.emplace_back(engine.names().intern(key), value_of(engine, item));
       return make_record(std::move(entries));
     }
-    default:
-      return Value();
+    default: return Value();
   }
 }
 
@@ -57,24 +52,17 @@ class JsonWriter {
   Json write(const Value& v, int depth) {
     if (depth > kMaxDepth) fail_to_save(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
     switch (v.tag()) {
-      case Tag::nil:
-        return nullptr;
+      case Tag::nil: return nullptr;
       case Tag::boolean:
       case Tag::integer:
       case Tag::real:
-      case Tag::symbol:
-        return number(pinned(v, "file"));
+      case Tag::symbol: return number(pinned(v, "file"));
       case Tag::string:
-      case Tag::text:
-        return to_string(engine_, v);
-      case Tag::dtype:
-        return std::string(name_of(v.dtype()));
-      case Tag::list:
-        return array(v.as<List>().items, depth);
-      case Tag::tuple:
-        return array(v.as<Tuple>().items, depth);
-      case Tag::tensor:
-        return write(to_nested_lists(engine_, v.tensor()), depth);
+      case Tag::text: return to_string(engine_, v);
+      case Tag::dtype: return std::string(name_of(v.dtype()));
+      case Tag::list: return array(v.as<List>().items, depth);
+      case Tag::tuple: return array(v.as<Tuple>().items, depth);
+      case Tag::tensor: return write(to_nested_lists(engine_, v.tensor()), depth);
       case Tag::record: {
         Json object = Json::object();
         const Record& record = v.as<Record>();
@@ -82,8 +70,7 @@ class JsonWriter {
           object[*record.keys->names[i]] = write(record.values[i], depth + 1);
         return object;
       }
-      default:
-        fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
+      default: fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
     }
   }
 
@@ -115,9 +102,7 @@ Value load_json(Engine& engine, const std::string& path) {
   };
   try {
     return value_of(engine, Json::parse(text, check_depth));
-  } catch (const Json::exception& error) {
-    fail_to_load(path, error.what());
-  }
+  } catch (const Json::exception& error) { fail_to_load(path, error.what()); }
 }
 
 void save_json(Engine& engine, const std::string& path, const Value& value) {
@@ -125,9 +110,7 @@ void save_json(Engine& engine, const std::string& path, const Value& value) {
   std::string text;
   try {
     text = json.dump(2) + "\n";
-  } catch (const Json::exception&) {
-    fail_to_save(path, "a string is not valid UTF-8");
-  }
+  } catch (const Json::exception&) { fail_to_save(path, "a string is not valid UTF-8"); }
   write_text_file(path, text);
 }
 

@@ -29,14 +29,15 @@ class RegisterSet {
 
 /// Calls read(first, count) and write(first, count) for the registers that an instruction touches beyond the
 /// roles of its operands.
-template <class Read, class Write>
-void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write write) {
+template <class Read, class Write> void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write write) {
   switch (i.op) {
-    case Opcode::list: case Opcode::tuple: return read(i.b, i.c);
+    case Opcode::list:
+    case Opcode::tuple: return read(i.b, i.c);
     case Opcode::record: return read(i.b, static_cast<uint16_t>(proto.record_shapes[i.c]->names.size()));
     case Opcode::format: {
       const Template& parts = proto.templates[i.c];
-      return read(i.b, static_cast<uint16_t>(std::count_if(parts.begin(), parts.end(), [](const auto& p) { return !p.text; })));
+      return read(
+          i.b, static_cast<uint16_t>(std::count_if(parts.begin(), parts.end(), [](const auto& p) { return !p.text; })));
     }
     case Opcode::unpack: return write(i.a, i.c);
     case Opcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));
@@ -47,8 +48,10 @@ void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write wri
       if (root == RootKind::reg) write(i.a, 1);
       return;
     }
-    case Opcode::call: case Opcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
-    case Opcode::call_named: case Opcode::method_named:
+    case Opcode::call:
+    case Opcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
+    case Opcode::call_named:
+    case Opcode::method_named:
       read(i.a, static_cast<uint16_t>(1 + proto.call_shapes[i.b].count()));
       return write(i.a, 1);
     case Opcode::closure:
@@ -56,9 +59,10 @@ void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write wri
         if (source.from_register) read(source.index, 1);
       }
       return;
-    case Opcode::start_range: case Opcode::start_each: case Opcode::next_range: case Opcode::next_each:
-      read(i.a, 2);
-      return write(i.a, 2);
+    case Opcode::start_range:
+    case Opcode::start_each:
+    case Opcode::next_range:
+    case Opcode::next_each: read(i.a, 2); return write(i.a, 2);
     case Opcode::check_parameter: read(i.a, 1); [[fallthrough]];
     case Opcode::check_result:
       for (uint16_t reg : proto.signature.dim_registers) read(reg, 1);
@@ -105,13 +109,12 @@ class Liveness {
       if (i.op == Opcode::return_) leads[pc + 1] = true;
       if (is_test(i.op)) leads[std::min(pc + 2, size)] = true;  // a test and its jump are one
     }
-    for (const Handler& handler : proto_.handlers) leads[handler.begin] = leads[handler.end] = leads[handler.handler] = true;
+    for (const Handler& handler : proto_.handlers)
+      leads[handler.begin] = leads[handler.end] = leads[handler.handler] = true;
     for (const Loop& loop : proto_.loops) leads[loop.begin] = leads[loop.end] = true;
     block_of_.assign(size + 1, 0);
     for (uint32_t pc = 0; pc < size; ++pc) {
-      if (leads[pc]) {
-        blocks_.push_back({pc, pc, {}, {}, RegisterSet(registers_)});
-      }
+      if (leads[pc]) { blocks_.push_back({pc, pc, {}, {}, RegisterSet(registers_)}); }
       block_of_[pc] = static_cast<uint32_t>(blocks_.size() - 1);
       blocks_.back().end = pc + 1;
     }
@@ -132,8 +135,7 @@ class Liveness {
 
   // ---- Transfer ------------------------------------------------------------------------------------------
 
-  template <class Read, class Write>
-  void visit(const Instruction& i, Read read, Write write) const {
+  template <class Read, class Write> void visit(const Instruction& i, Read read, Write write) const {
     const uint16_t operands[3] = {i.a, i.b, i.c};
     const char* roles = info(i.op).roles;
     for (int n = 0; n < 3; ++n) {
@@ -153,8 +155,10 @@ class Liveness {
 
   /// Turns what is live after the instruction into what is live before it.
   void step_back(const Instruction& i, RegisterSet& live) const {
-    visit(i, [](uint16_t, int) {}, [&](uint16_t r) { live.remove(r); });
-    visit(i, [&](uint16_t r, int) { live.add(r); }, [](uint16_t) {});
+    visit(
+        i, [](uint16_t, int) {}, [&](uint16_t r) { live.remove(r); });
+    visit(
+        i, [&](uint16_t r, int) { live.add(r); }, [](uint16_t) {});
   }
 
   /// What must be live where an error is raised; the handler itself is given the error.
@@ -166,7 +170,8 @@ class Liveness {
   /// What handlers need if anything in the block fails.
   RegisterSet needed_by_handlers(const Block& block) const {
     RegisterSet needed(registers_);
-    for (const Handler* handler : block.handlers) needed.add_all(entered(*handler, blocks_[block_of_[handler->handler]].live_in));
+    for (const Handler* handler : block.handlers)
+      needed.add_all(entered(*handler, blocks_[block_of_[handler->handler]].live_in));
     return needed;
   }
 
@@ -196,10 +201,13 @@ class Liveness {
     RegisterSet live = live_at_end(block);
     for (uint32_t pc = block.end; pc-- > block.begin;) {
       Instruction& i = proto_.code[pc];
-      visit(i, [](uint16_t, int) {}, [&](uint16_t r) { live.remove(r); });
+      visit(
+          i, [](uint16_t, int) {}, [&](uint16_t r) { live.remove(r); });
       live.add_all(needed);
       const auto each_read = [&](auto read) { visit(i, read, [](uint16_t) {}); };
-      each_read([&](uint16_t r, int operand) { if (operand < 0) live.add(r); });  // not to be moved from
+      each_read([&](uint16_t r, int operand) {
+        if (operand < 0) live.add(r);
+      });  // not to be moved from
       each_read([&](uint16_t r, int operand) {
         if (operand >= 0 && !live.has(r)) i.flags |= static_cast<uint8_t>(1 << operand);
       });
@@ -216,7 +224,8 @@ class Liveness {
     };
     for (uint32_t pc = loop.begin; pc < loop.end; ++pc) {
       const Instruction& i = code()[pc];
-      visit(i, [](uint16_t, int) {}, [&](uint16_t r) { written.add(r); });
+      visit(
+          i, [](uint16_t, int) {}, [&](uint16_t r) { written.add(r); });
       const bool leaves = i.op == Opcode::jump && (i.wide() < loop.begin || i.wide() > loop.end);
       if (leaves) leave_to(i.wide());
       if (i.op == Opcode::return_) leave_to(pc);

@@ -42,8 +42,7 @@ std::string canonical_path(const fs::path& path) {
 }
 
 /// Takes the innermost entry off when a module has been loaded or has failed.
-template <class T>
-class Pushed {
+template <class T> class Pushed {
  public:
   Pushed(std::vector<T>& stack, T item) : stack_(stack) { stack_.push_back(std::move(item)); }
   ~Pushed() { stack_.pop_back(); }

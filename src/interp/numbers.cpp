@@ -4,14 +4,10 @@ namespace tsl {
 
 Scalar scalar_of(const Value& number) {
   switch (number.tag()) {
-    case Tag::boolean:
-      return Scalar::of(number.boolean());
-    case Tag::integer:
-      return Scalar::of(number.integer());
-    case Tag::real:
-      return Scalar::of(number.real());
-    default:
-      return number.symbol()->hint;
+    case Tag::boolean: return Scalar::of(number.boolean());
+    case Tag::integer: return Scalar::of(number.integer());
+    case Tag::real: return Scalar::of(number.real());
+    default: return number.symbol()->hint;
   }
 }
 
@@ -36,9 +32,7 @@ Value from_symbol(const Symbol* symbol) {
   return Value(symbol);
 }
 
-Dim dim_of(const Value& integer) {
-  return is_live(integer) ? Dim(integer.symbol()) : Dim(scalar_of(integer).integer);
-}
+Dim dim_of(const Value& integer) { return is_live(integer) ? Dim(integer.symbol()) : Dim(scalar_of(integer).integer); }
 
 Value from_dim(Dim dim) {
   const bool is_live = dim.symbol() && !dim.symbol()->table->is_closed();
@@ -47,12 +41,8 @@ Value from_dim(Dim dim) {
 
 namespace {
 
-bool is_logic(ScalarOp op) {
-  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
-}
-bool is_comparison(ScalarOp op) {
-  return op >= ScalarOp::eq && op <= ScalarOp::ge;
-}
+bool is_logic(ScalarOp op) { return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor; }
+bool is_comparison(ScalarOp op) { return op >= ScalarOp::eq && op <= ScalarOp::ge; }
 
 Value bool_to_int(const Value& v) {
   if (v.is(Tag::boolean)) return Value(static_cast<int64_t>(v.boolean()));
@@ -66,8 +56,7 @@ Value bool_to_int(const Value& v) {
 // Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on
 // which of the two happened.
 void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
-  if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer ||
-      b->hint.type != ScalarType::integer)
+  if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer || b->hint.type != ScalarType::integer)
     return;
   SymbolTable& table = *b->table;
   const Symbol* zero = table.constant(Scalar::of(int64_t{0}));

@@ -44,34 +44,22 @@ constexpr OperatorInfo kOperators[] = {{BinaryOp::add, "+", ScalarOp::add, Op::a
                                        {BinaryOp::bit_xor, "^", ScalarOp::bit_xor, Op::bit_xor},
                                        {BinaryOp::bit_and, "&", ScalarOp::bit_and, Op::bit_and}};
 
-const OperatorInfo& info_of(BinaryOp op) {
-  return kOperators[static_cast<size_t>(op)];
-}
+const OperatorInfo& info_of(BinaryOp op) { return kOperators[static_cast<size_t>(op)]; }
 
-bool is_comparison(BinaryOp op) {
-  return op >= BinaryOp::eq && op <= BinaryOp::ge;
-}
-bool is_text(const Value& v) {
-  return v.is(Tag::string) || v.is(Tag::text);
-}
+bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
+bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::text); }
 
 [[noreturn]] void wrong_operands(BinaryOp op, const Value& a, const Value& b) {
   const char* left = type_name(a);
   const char* right = type_name(b);
   switch (op) {
-    case BinaryOp::add:
-      fail(ErrorKind::type, "cannot add {} and {}", left, right);
-    case BinaryOp::sub:
-      fail(ErrorKind::type, "cannot subtract {} from {}", right, left);
-    case BinaryOp::mul:
-      fail(ErrorKind::type, "cannot multiply {} and {}", left, right);
-    case BinaryOp::div:
-      fail(ErrorKind::type, "cannot divide {} by {}", left, right);
-    default:
-      break;
+    case BinaryOp::add: fail(ErrorKind::type, "cannot add {} and {}", left, right);
+    case BinaryOp::sub: fail(ErrorKind::type, "cannot subtract {} from {}", right, left);
+    case BinaryOp::mul: fail(ErrorKind::type, "cannot multiply {} and {}", left, right);
+    case BinaryOp::div: fail(ErrorKind::type, "cannot divide {} by {}", left, right);
+    default: break;
   }
-  if (is_comparison(op))
-    fail(ErrorKind::type, "cannot compare {} and {} with '{}'", left, right, info_of(op).symbol);
+  if (is_comparison(op)) fail(ErrorKind::type, "cannot compare {} and {} with '{}'", left, right, info_of(op).symbol);
   fail(ErrorKind::type, "'{}' does not take {} and {}", info_of(op).symbol, left, right);
 }
 
@@ -93,8 +81,7 @@ int64_t repetitions(const Value& count, size_t length) {
 
 Value repeat(Engine& engine, const Value& sequence, const Value& count) {
   if (sequence.is(Tag::list) || sequence.is(Tag::tuple)) {
-    const std::vector<Value>& items =
-        sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
+    const std::vector<Value>& items = sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
     const int64_t n = repetitions(count, items.size());
     std::vector<Value> result;
     result.reserve(items.size() * static_cast<size_t>(n));
@@ -123,8 +110,7 @@ Value join_texts(const Value& a, const Value& b) {
   return Value(joined);
 }
 
-template <class Sequence>
-Value concatenate(const Value& a, const Value& b) {
+template <class Sequence> Value concatenate(const Value& a, const Value& b) {
   std::vector<Value> items = a.as<Sequence>().items;
   const std::vector<Value>& more = b.as<Sequence>().items;
   items.insert(items.end(), more.begin(), more.end());
@@ -133,17 +119,13 @@ Value concatenate(const Value& a, const Value& b) {
   return Value(joined);
 }
 
-bool is_repeatable(const Value& v) {
-  return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v);
-}
+bool is_repeatable(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v); }
 
 /// -1, 0 or 1, lexicographically. False if the two cannot be ordered.
 bool compare(Engine& engine, const Value& a, const Value& b, int& order, int depth = 0);
 
-bool compare_items(Engine& engine, const std::vector<Value>& a, const std::vector<Value>& b, int& order,
-                   int depth) {
-  if (depth > kMaxNesting)
-    fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
+bool compare_items(Engine& engine, const std::vector<Value>& a, const std::vector<Value>& b, int& order, int depth) {
+  if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (!compare(engine, a[i], b[i], order, depth + 1)) return false;
     if (order != 0) return true;
@@ -174,35 +156,26 @@ Value ordered(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
   int order = 0;
   if (!compare(engine, a, b, order)) wrong_operands(op, a, b);
   switch (op) {
-    case BinaryOp::lt:
-      return order < 0;
-    case BinaryOp::le:
-      return order <= 0;
-    case BinaryOp::gt:
-      return order > 0;
-    default:
-      return order >= 0;
+    case BinaryOp::lt: return order < 0;
+    case BinaryOp::le: return order <= 0;
+    case BinaryOp::gt: return order > 0;
+    default: return order >= 0;
   }
 }
 
 bool contains(Engine& engine, const Value& item, const Value& container) {
   auto any_equal = [&](const std::vector<Value>& items) {
-    return std::any_of(items.begin(), items.end(),
-                       [&](const Value& v) { return deep_equal(engine, item, v); });
+    return std::any_of(items.begin(), items.end(), [&](const Value& v) { return deep_equal(engine, item, v); });
   };
   switch (container.tag()) {
-    case Tag::list:
-      return any_equal(container.as<List>().items);
-    case Tag::tuple:
-      return any_equal(container.as<Tuple>().items);
+    case Tag::list: return any_equal(container.as<List>().items);
+    case Tag::tuple: return any_equal(container.as<Tuple>().items);
     case Tag::record:
-      return container.as<Record>().find(engine.names().intern(expect_string(engine, item, "a key"))) !=
-             nullptr;
+      return container.as<Record>().find(engine.names().intern(expect_string(engine, item, "a key"))) != nullptr;
     case Tag::string:
     case Tag::text:
       if (!is_text(item)) wrong_operands(BinaryOp::in, item, container);
-      return expect_string(engine, container, "str").find(expect_string(engine, item, "str")) !=
-             std::string::npos;
+      return expect_string(engine, container, "str").find(expect_string(engine, item, "str")) != std::string::npos;
     case Tag::range: {
       if (!is_host_int(item)) return false;
       const Dim value = dim_of(item);
@@ -215,16 +188,13 @@ bool contains(Engine& engine, const Value& item, const Value& container) {
       axes.ints = expect_axes(engine, Value(), equal.tensor().rank(), "in");
       return truth(engine, Value(engine.ops().call(Op::any, {equal.tensor()}, axes)));
     }
-    default:
-      wrong_operands(BinaryOp::in, item, container);
+    default: wrong_operands(BinaryOp::in, item, container);
   }
 }
 
 // ---- Tensors ---------------------------------------------------------------------------------------
 
-Operand tensor_operand(const Value& v) {
-  return v.is(Tag::tensor) ? Operand(v.tensor()) : operand_of(v);
-}
+Operand tensor_operand(const Value& v) { return v.is(Tag::tensor) ? Operand(v.tensor()) : operand_of(v); }
 
 Value tensor_binary(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
   if (op == BinaryOp::matmul && !(a.is(Tag::tensor) && b.is(Tag::tensor))) wrong_operands(op, a, b);
@@ -233,17 +203,14 @@ Value tensor_binary(Engine& engine, BinaryOp op, const Value& a, const Value& b)
     const Scalar exponent = pinned(b, "exponent");
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
       const Tensor base = a.tensor();
-      if (is_float(base.dtype()) || exponent.type == ScalarType::integer)
-        return engine.ops().call(Op::square, {base});
+      if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return engine.ops().call(Op::square, {base});
     }
     return engine.ops().call(Op::pow, {a.tensor(), Operand(exponent)});
   }
   return engine.ops().call(info_of(op).tensor, {tensor_operand(a), tensor_operand(b)});
 }
 
-bool is_operand(const Value& v) {
-  return v.is(Tag::tensor) || is_host_number(v);
-}
+bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
 
 }  // namespace
 
@@ -315,8 +282,7 @@ bool equal_tensors(Engine& engine, const Value& a, const Value& b) {
 }
 
 bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth) {
-  if (depth > kMaxNesting)
-    fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
+  if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
   if (is_operand(a) && is_operand(b)) {
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(engine, a, b);
     return truth(engine, apply_scalar(ScalarOp::eq, a, b));
@@ -324,12 +290,9 @@ bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth) {
   if (is_text(a) && is_text(b)) return expect_string(engine, a, "str") == expect_string(engine, b, "str");
   if (a.tag() != b.tag()) return false;
   switch (a.tag()) {
-    case Tag::list:
-      return equal_items(engine, a.as<List>().items, b.as<List>().items, depth);
-    case Tag::tuple:
-      return equal_items(engine, a.as<Tuple>().items, b.as<Tuple>().items, depth);
-    case Tag::record:
-      return equal_records(engine, a.as<Record>(), b.as<Record>(), depth);
+    case Tag::list: return equal_items(engine, a.as<List>().items, b.as<List>().items, depth);
+    case Tag::tuple: return equal_items(engine, a.as<Tuple>().items, b.as<Tuple>().items, depth);
+    case Tag::record: return equal_records(engine, a.as<Record>(), b.as<Record>(), depth);
     case Tag::range:
       return dim_of(a.as<Range>().begin) == dim_of(b.as<Range>().begin) &&
              dim_of(a.as<Range>().end) == dim_of(b.as<Range>().end);
@@ -337,30 +300,24 @@ bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth) {
       if (identical(a, b) || a.as<Native>().has_state) return identical(a, b);
       return a.as<Native>().builtin == b.as<Native>().builtin &&
              equal_items(engine, a.as<Native>().bound, b.as<Native>().bound, depth);
-    case Tag::nil:
-      return true;
-    default:
-      return identical(a, b);
+    case Tag::nil: return true;
+    default: return identical(a, b);
   }
 }
 
 }  // namespace
 
-bool deep_equal(Engine& engine, const Value& a, const Value& b) {
-  return deep_equal(engine, a, b, 0);
-}
+bool deep_equal(Engine& engine, const Value& a, const Value& b) { return deep_equal(engine, a, b, 0); }
 
 bool truth(Engine& engine, const Value& value) {
   if (value.is(Tag::boolean)) return value.boolean();
-  if (value.is(Tag::symbol) && value.symbol()->hint.type == ScalarType::boolean)
-    return pinned(value, "branch").boolean;
+  if (value.is(Tag::symbol) && value.symbol()->hint.type == ScalarType::boolean) return pinned(value, "branch").boolean;
   if (value.is(Tag::tensor)) {
     const Tensor tensor = value.tensor();
     if (tensor.rank() > 0) {
       fail(ErrorKind::type, "a condition must be one bool, not {}; use any(…) or all(…)", describe(tensor));
     }
-    if (tensor.dtype() != DType::boolean)
-      fail(ErrorKind::type, "a condition must be a bool, not {}", describe(tensor));
+    if (tensor.dtype() != DType::boolean) fail(ErrorKind::type, "a condition must be a bool, not {}", describe(tensor));
     return truth(engine, read_item(engine, tensor));
   }
   fail(ErrorKind::type, "a condition must be a bool, not {}", type_name(value));

@@ -24,8 +24,8 @@ bool truth(Engine&, const Value& value);
 /// One item of x[…], evaluated.
 struct IndexItem {
   enum class Kind : uint8_t { value, slice, ellipsis } kind = Kind::value;
-  Value value;                 // nil: a new axis
-  Value start, stop, step;     // slice; nil where absent
+  Value value;              // nil: a new axis
+  Value start, stop, step;  // slice; nil where absent
 };
 
 Value get_index(Engine&, const Value& object, std::span<const IndexItem> items);

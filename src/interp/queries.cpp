@@ -18,12 +18,14 @@ bool part_contains(const Expr* e) { return e && contains_statements(*e); }
 
 bool contains_statements(const Expr& e) {
   switch (e.kind) {
-    case ExprKind::if_: case ExprKind::block: return true;
+    case ExprKind::if_:
+    case ExprKind::block: return true;
     case ExprKind::list: return any_contains(as<ListExpr>(e).items);
     case ExprKind::tuple: return any_contains(as<TupleExpr>(e).items);
     case ExprKind::record: {
       const auto& entries = as<RecordExpr>(e).entries;
-      return std::any_of(entries.begin(), entries.end(), [](const RecordEntry& r) { return contains_statements(*r.value); });
+      return std::any_of(entries.begin(), entries.end(),
+                         [](const RecordEntry& r) { return contains_statements(*r.value); });
     }
     case ExprKind::fstring: {
       const auto& parts = as<FStringExpr>(e).parts;
@@ -41,7 +43,8 @@ bool contains_statements(const Expr& e) {
     case ExprKind::index: {
       const auto& index = as<IndexExpr>(e);
       return part_contains(index.object) || std::any_of(index.items.begin(), index.items.end(), [](const auto& item) {
-               return part_contains(item.value) || part_contains(item.start) || part_contains(item.stop) || part_contains(item.step);
+               return part_contains(item.value) || part_contains(item.start) || part_contains(item.stop) ||
+                      part_contains(item.step);
              });
     }
     case ExprKind::field: return part_contains(as<FieldExpr>(e).object);

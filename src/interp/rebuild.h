@@ -16,7 +16,10 @@ namespace parts {
 inline bool has_parts(const Value& v) {
   if (v.tag() < Tag::list) return false;  // most
   switch (v.tag()) {
-    case Tag::list: case Tag::tuple: case Tag::record: case Tag::text: return true;
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record:
+    case Tag::text: return true;
     case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
     default: return false;
   }
@@ -31,11 +34,11 @@ Value replaced(const Value& v, std::vector<Value> with);
 
 }  // namespace parts
 
-/// Replaces leaves: `leaf(const Value& part, Value& with)` is asked about everything without parts, and about texts after
-/// their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in which nothing
-/// changes stay the same objects, and what is shared is looked at once and stays shared. Returns whether anything changed.
-template <class Leaf>
-bool rebuild(Value& value, Leaf&& leaf) {
+/// Replaces leaves: `leaf(const Value& part, Value& with)` is asked about everything without parts, and about texts
+/// after their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in
+/// which nothing changes stay the same objects, and what is shared is looked at once and stays shared. Returns whether
+/// anything changed.
+template <class Leaf> bool rebuild(Value& value, Leaf&& leaf) {
   struct Level {
     explicit Level(const Value& from) : from(&from), count(parts::count(from)), items(parts::items(from)) {}
     const Value* from;
@@ -79,7 +82,7 @@ bool rebuild(Value& value, Leaf&& leaf) {
     value = std::move(now);
     return true;
   }
-  const Value root = value;  // what is walked over stays alive, whatever the leaves do
+  const Value root = value;                       // what is walked over stays alive, whatever the leaves do
   std::unordered_map<const Object*, Value> done;  // shared ones
   std::vector<Level> levels;
   levels.reserve(8);  // most values nest no deeper
@@ -113,8 +116,7 @@ bool rebuild(Value& value, Leaf&& leaf) {
 }
 
 /// Whether `test` holds for any leaf.
-template <class Test>
-bool any_leaf(const Value& value, Test&& test) {
+template <class Test> bool any_leaf(const Value& value, Test&& test) {
   std::unordered_set<const Object*> seen;  // shared ones
   std::vector<const Value*> work{&value};
   while (!work.empty()) {

@@ -70,7 +70,9 @@ namespace {
 
 /// How often a tree of segments refers to a variable.
 size_t count_references(const trace::Segment& segment, const Cell& cell) {
-  const auto is_it = [&cell](const Fact& fact) { return fact.constant.is(Tag::cell) && &fact.constant.as<Cell>() == &cell; };
+  const auto is_it = [&cell](const Fact& fact) {
+    return fact.constant.is(Tag::cell) && &fact.constant.as<Cell>() == &cell;
+  };
   size_t count = 0;
   for (const auto& way : segment.next) {
     const SegmentNotes& notes = notes_of(*way);
@@ -78,7 +80,8 @@ size_t count_references(const trace::Segment& segment, const Cell& cell) {
       if (root.cell.get() == &cell) ++count;
       count += std::count_if(root.facts.begin(), root.facts.end(), is_it);
     }
-    count += std::count_if(notes.cells.begin(), notes.cells.end(), [&](const auto& assigned) { return assigned.first.get() == &cell; });
+    count += std::count_if(notes.cells.begin(), notes.cells.end(),
+                           [&](const auto& assigned) { return assigned.first.get() == &cell; });
     count += count_references(*way, cell);
   }
   return count;
@@ -132,7 +135,8 @@ std::string Region::name(Engine& engine) const {
 void Region::demote(Engine& engine, const std::string& reason) {
   is_demoted = true;
   demoted_because = reason;
-  engine.runtime().log("recompiles", fmt::format("[recompiles] {} is interpreted from now on: {}\n", name(engine), reason));
+  engine.runtime().log("recompiles",
+                       fmt::format("[recompiles] {} is interpreted from now on: {}\n", name(engine), reason));
 }
 
 Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures) {
@@ -270,10 +274,14 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
       if (root.kind == Root::Kind::constant || root.kind == Root::Kind::moved) continue;
       const Fact* fact = root.facts.data();
       const std::string what = root.kind == Root::Kind::cell ? "a captured variable"
-                               : root.kind == Root::Kind::argument ? *region.proto->signature.parameters[root.index].name
-                                                                   : "a variable";
+                               : root.kind == Root::Kind::argument
+                                   ? *region.proto->signature.parameters[root.index].name
+                                   : "a variable";
       const std::string found = difference(root_value(root, entry), fact, what);
-      if (!found.empty()) { reason = found; break; }
+      if (!found.empty()) {
+        reason = found;
+        break;
+      }
     }
   }
   engine_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(engine_), reason));
@@ -328,10 +336,9 @@ bool RegionCache::is_demoted(const Function& function) const {
 
 namespace {
 
-/// Interprets a region whose trace was unwound. If even that is, on the way that had been gone before, there is not the memory for
-/// what there was memory for then.
-template <class Body>
-auto begin_anew(Body&& body) {
+/// Interprets a region whose trace was unwound. If even that is, on the way that had been gone before, there is not the
+/// memory for what there was memory for then.
+template <class Body> auto begin_anew(Body&& body) {
   try {
     return body();
   } catch (const RestartTrace&) {
@@ -357,8 +364,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
   if (outcome == Outcome::untraced) {
     try {
       return trace_function(region, entry, path, false);
-    } catch (const RestartTrace&) {
-    }
+    } catch (const RestartTrace&) {}
   }
   return begin_anew([&] { return trace_function(region, entry, path, true); });
 }
@@ -379,7 +385,9 @@ class Current {
 /// Bounds how long the interpreter may run under a trace.
 class StepLimit {
  public:
-  StepLimit(Interpreter& interpreter, uint64_t limit) : interpreter_(interpreter) { interpreter_.set_step_limit(limit); }
+  StepLimit(Interpreter& interpreter, uint64_t limit) : interpreter_(interpreter) {
+    interpreter_.set_step_limit(limit);
+  }
   ~StepLimit() { interpreter_.set_step_limit(0); }
 
  private:
@@ -389,14 +397,11 @@ class StepLimit {
 }  // namespace
 
 /// Runs `body`, which interprets the region and finishes the trace, and sees to the trace if it fails.
-template <class Body>
-void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
+template <class Body> void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
   try {
     try {
       body();
-    } catch (const RestartTrace&) {
-      throw;
-    } catch (...) {
+    } catch (const RestartTrace&) { throw; } catch (...) {
       trace.fail();
       throw;
     }
@@ -411,8 +416,10 @@ void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
   clear_run();
 }
 
-Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
-  if (interpret && path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
+Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
+                                  bool interpret) {
+  if (interpret &&
+      path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
     clear_run();
     return engine_.interpreter().call_bound(*entry.function, entry.args, true);
   }
@@ -447,8 +454,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   if (outcome == Outcome::untraced) {
     try {
       return trace_loop_body(region, entry, path, false);
-    } catch (const RestartTrace&) {
-    }
+    } catch (const RestartTrace&) {}
   }
   if (path.empty()) {
     clear_run();  // lets go of what the body may give up
@@ -460,7 +466,8 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
 /// The registers of a loop body while it is traced.
 class RegionCache::BodyRegisters {
  public:
-  BodyRegisters(Frame& frame, const Loop& loop, ActiveTrace& trace) : frame_(frame), loop_(loop), originals_(frame.base, frame.end()) {
+  BodyRegisters(Frame& frame, const Loop& loop, ActiveTrace& trace)
+      : frame_(frame), loop_(loop), originals_(frame.base, frame.end()) {
     std::vector<uint16_t> registers = loop.live_in;
     // What the body may write counts as read, too: on a way that does not write it, it keeps its value.
     for (uint16_t r : loop.live_out) {
@@ -493,8 +500,8 @@ class RegionCache::BodyRegisters {
       else settle(engine, frame_.base[s.reg]);
     }
   }
-  /// Gives all registers their own values again, those nobody will read, too: they must not hold symbols of a trace that is
-  /// gone when a later one ends.
+  /// Gives all registers their own values again, those nobody will read, too: they must not hold symbols of a trace
+  /// that is gone when a later one ends.
   void roll_back() { std::move(originals_.begin(), originals_.end(), frame_.base); }
 
  private:
@@ -508,7 +515,8 @@ class RegionCache::BodyRegisters {
   std::vector<Saved> saved_;
 };
 
-uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret) {
+uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
+                                      bool interpret) {
   Frame& frame = *entry.frame;
   ActiveTrace trace(engine_, devices_, region, run_, path, interpret);
   const Current current(trace_, trace);

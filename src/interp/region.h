@@ -18,14 +18,15 @@ class Engine;
 /// A function (with what it captured), or a loop body, and all the ways through it that have been traced.
 struct Region {
   const Proto* proto = nullptr;
-  const Loop* loop = nullptr;            // null for a function
+  const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  trace::Segment root;                   // empty; its `next` are the ways in
-  bool is_demoted = false;               // interpreted from now on; its own calls and loops become regions
+  trace::Segment root;      // empty; its `next` are the ways in
+  bool is_demoted = false;  // interpreted from now on; its own calls and loops become regions
   std::string demoted_because;
 
-  size_t forgotten_ways = 0;             // that can never be gone again
-  /// An input of any trace, and the facts last found in it. Holds nothing: at worst it tells of a variable that is gone.
+  size_t forgotten_ways = 0;  // that can never be gone again
+  /// An input of any trace, and the facts last found in it. Holds nothing: at worst it tells of a variable that is
+  /// gone.
   struct Seen {
     Root::Kind kind = Root::Kind::argument;
     uint32_t index = 0;
@@ -42,14 +43,14 @@ struct Region {
   void note_facts(const Root& root);
   /// A dimension with a name varies: its size is a symbol from the start.
   void note_annotations();
-  /// Forgets the ways that depend on a function, or on a variable of a call, which nobody else holds, so that nobody can
-  /// bring it again, and lets go of what it holds.
+  /// Forgets the ways that depend on a function, or on a variable of a call, which nobody else holds, so that nobody
+  /// can bring it again, and lets go of what it holds.
   void forget_dead_ways();
   /// Forgets all ways, and what was found in inputs.
   void forget_ways();
   /// Whether nobody else holds one of the captured variables, so that there is no such function any more.
   bool is_dead() const;
-  std::string name(Engine&) const;       // "step (digits.tsl:31)"
+  std::string name(Engine&) const;  // "step (digits.tsl:31)"
   void demote(Engine&, const std::string& reason);
 };
 
@@ -70,7 +71,7 @@ class RegionCache {
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
 
  private:
-  struct Entry {              // where the inputs of this run are, and where its outputs go
+  struct Entry {  // where the inputs of this run are, and where its outputs go
     const Value* function = nullptr;
     std::span<Value> args;
     Frame* frame = nullptr;
@@ -82,7 +83,8 @@ class RegionCache {
 
   /// Follows the tree with the values at hand; `path` is the way gone. Not done: an untraced way lies ahead, or the
   /// region has to be interpreted from there.
-  Outcome advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, Value& result, uint32_t& exit);
+  Outcome advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, Value& result,
+                  uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
   bool replay(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool& failed, Value& result,
@@ -96,16 +98,15 @@ class RegionCache {
   const Value& root_value(const Root& root, const Entry& entry) const;
   Value trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
   uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
-  template <class Body>
-  void run_traced(ActiveTrace& trace, Body&& body);
+  template <class Body> void run_traced(ActiveTrace& trace, Body&& body);
   void log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path);
   void clear_run();
 
   Engine& engine_;
   trace::Devices& devices_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  trace::Run run_;            // of the region being run; kept for its capacity
-  std::vector<char> given_;   // per slot: the tensor is given up by the caller, unless somebody else holds it
+  trace::Run run_;           // of the region being run; kept for its capacity
+  std::vector<char> given_;  // per slot: the tensor is given up by the caller, unless somebody else holds it
   ActiveTrace* trace_ = nullptr;
   TraceCounts counts_;
 };

@@ -26,12 +26,14 @@ bool same_constant(const Value& a, const Value& b) {
     return &f == &g || (f.proto == g.proto && f.captures.empty() && g.captures.empty());
   }
   if (a.is(Tag::range)) {
-    return same_constant(a.as<Range>().begin, b.as<Range>().begin) && same_constant(a.as<Range>().end, b.as<Range>().end);
+    return same_constant(a.as<Range>().begin, b.as<Range>().begin) &&
+           same_constant(a.as<Range>().end, b.as<Range>().end);
   }
   if (a.is(Tag::native) && !identical(a, b) && !a.as<Native>().has_state) {
     const std::vector<Value>& x = a.as<Native>().bound;
     const std::vector<Value>& y = b.as<Native>().bound;
-    return a.as<Native>().builtin == b.as<Native>().builtin && std::equal(x.begin(), x.end(), y.begin(), y.end(), same_constant);
+    return a.as<Native>().builtin == b.as<Native>().builtin &&
+           std::equal(x.begin(), x.end(), y.begin(), y.end(), same_constant);
   }
   return identical(a, b);
 }
@@ -71,7 +73,9 @@ inline bool fits(const Layout& layout, const Fact& fact) {
   if (layout.rank() != rank) return false;
   if (fact.varying != 0) return fits_varying(layout, fact);
   for (int i = 0; i < rank; ++i) {  // most facts have no symbols, and a replay may compare hundreds
-    if (layout.shape[i].hint() != fact.layout.shape[i].hint() || layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
+    if (layout.shape[i].hint() != fact.layout.shape[i].hint() ||
+        layout.strides[i].hint() != fact.layout.strides[i].hint())
+      return false;
   }
   return true;
 }
@@ -131,7 +135,8 @@ void make_symbolic(Fact& fact, const Fact& known, trace::Recorder& recorder, tra
     run.symbols[symbol->id] = Scalar::of(extent);
     layout.shape[i] = symbol;
   }
-  if (is_symbolic(known.layout)) {  // of the way already gone: its strides, too, are what they were when it was recorded
+  if (is_symbolic(
+          known.layout)) {  // of the way already gone: its strides, too, are what they were when it was recorded
     fact.is_dense = known.is_dense;
     fact.order = known.order;
   } else {
@@ -171,7 +176,8 @@ constexpr size_t kMaxParts = 100'000;
 bool can_abstract(const Value& value, int depth, size_t& parts) {
   if (depth > kMaxDepth || ++parts > kMaxParts) return false;
   const auto all = [&](const std::vector<Value>& items) {
-    return std::all_of(items.begin(), items.end(), [&](const Value& item) { return can_abstract(item, depth + 1, parts); });
+    return std::all_of(items.begin(), items.end(),
+                       [&](const Value& item) { return can_abstract(item, depth + 1, parts); });
   };
   switch (value.tag()) {
     case Tag::list: return all(value.as<List>().items);
@@ -242,7 +248,8 @@ namespace {
 
 void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
   for (int i = 0; i < layout.rank(); ++i) {
-    if (const Symbol* symbol = fact.layout.shape[i].symbol()) run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
+    if (const Symbol* symbol = fact.layout.shape[i].symbol())
+      run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
   }
 }
 
@@ -255,7 +262,8 @@ inline bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run
   return true;
 }
 
-const Fact* collect_items(const std::vector<Value>& values, const Fact& container, trace::Run& run, bool owned, std::vector<char>& given) {
+const Fact* collect_items(const std::vector<Value>& values, const Fact& container, trace::Run& run, bool owned,
+                          std::vector<char>& given) {
   if (values.size() != container.count) return nullptr;
   const Fact* fact = &container + 1;
   for (const Value& item : values) {
@@ -315,7 +323,8 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
   switch (f.kind) {
     case Fact::Kind::constant: {
       if (same_constant(value, f.constant)) return "";
-      if (!value.is(Tag::function) || !f.constant.is(Tag::function)) return fmt::format("{} is another {}", what, type_name(value));
+      if (!value.is(Tag::function) || !f.constant.is(Tag::function))
+        return fmt::format("{} is another {}", what, type_name(value));
       return fmt::format("{} is another function ({}, was {})", what, value.as<Function>().proto->display_name(),
                          f.constant.as<Function>().proto->display_name());
     }
@@ -326,10 +335,12 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
     case Fact::Kind::tensor: {
       if (!value.is(Tag::tensor)) return fmt::format("{} is {}, was tensor", what, type_name(value));
       const TensorData& data = *value.tensor_data();
-      if (!(data.device == f.device)) return fmt::format("{} is on {}, was on {}", what, to_string(data.device), to_string(f.device));
+      if (!(data.device == f.device))
+        return fmt::format("{} is on {}, was on {}", what, to_string(data.device), to_string(f.device));
       if (data.dtype == f.dtype && fits(data.layout, f)) return "";
       const std::string now = describe(data.dtype, data.layout.shape), before = describe(f.dtype, f.layout.shape);
-      return now == before ? fmt::format("{} has other strides", what) : fmt::format("{} is {}, was {}", what, now, before);
+      return now == before ? fmt::format("{} has other strides", what)
+                           : fmt::format("{} is {}, was {}", what, now, before);
     }
     case Fact::Kind::record: {
       if (!value.is(Tag::record)) return fmt::format("{} is {}, was record", what, type_name(value));
@@ -337,9 +348,11 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
       return items(value.as<Record>().values, "");
     }
     case Fact::Kind::list:
-      return value.is(Tag::list) ? items(value.as<List>().items, "") : fmt::format("{} is {}, was list", what, type_name(value));
+      return value.is(Tag::list) ? items(value.as<List>().items, "")
+                                 : fmt::format("{} is {}, was list", what, type_name(value));
     case Fact::Kind::tuple:
-      return value.is(Tag::tuple) ? items(value.as<Tuple>().items, "") : fmt::format("{} is {}, was tuple", what, type_name(value));
+      return value.is(Tag::tuple) ? items(value.as<Tuple>().items, "")
+                                  : fmt::format("{} is {}, was tuple", what, type_name(value));
   }
   return "";
 }

@@ -17,17 +17,17 @@ class Engine;
 /// compiled code; everything else must be as it was.
 struct Fact {
   enum class Kind : uint8_t { constant, number, tensor, record, list, tuple } kind = Kind::constant;
-  ScalarType type{};           // number
-  DType dtype{};               // tensor
-  Device device;               // tensor
-  uint8_t varying = 0;         // tensor: the axes (a bit each) whose extents have been seen to vary
-  bool is_dense = false;       // tensor with symbolic extents: without gaps, so that they give its strides
-  uint32_t symbol = 0;         // number: the id of its symbol
-  uint32_t count = 0;          // list, tuple, record: how many facts-trees follow
-  Layout layout;               // tensor: extents and strides; a symbolic extent may be any from 2 up
+  ScalarType type{};                      // number
+  DType dtype{};                          // tensor
+  Device device;                          // tensor
+  uint8_t varying = 0;                    // tensor: the axes (a bit each) whose extents have been seen to vary
+  bool is_dense = false;                  // tensor with symbolic extents: without gaps, so that they give its strides
+  uint32_t symbol = 0;                    // number: the id of its symbol
+  uint32_t count = 0;                     // list, tuple, record: how many facts-trees follow
+  Layout layout;                          // tensor: extents and strides; a symbolic extent may be any from 2 up
   std::array<uint8_t, kMaxRank> order{};  // tensor that is dense: its axes as they lie in memory
-  Ref<RecordKeys> keys;        // record
-  Value constant;              // constant: identical, or equal if nothing can change it (a string, a function without captures…)
+  Ref<RecordKeys> keys;                   // record
+  Value constant;  // constant: identical, or equal if nothing can change it (a string, a function without captures…)
 };
 
 /// The extent, in what is known of an input before it has been seen: only which axes vary counts.
@@ -43,9 +43,10 @@ bool can_abstract(const Value& value);
 Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
                trace::Run& run, uint32_t& slot);
 
-/// Checks a value against its facts, which begin at `fact`, appends its tensors to the run, and sets the symbols of its numbers
-/// and extents, for which there is room. Gives the fact after them, or null if they do not hold. `owned` says whether it is given
-/// up with all that nobody else holds of it; `given` collects that for the tensors: whether nobody else holds what each is in.
+/// Checks a value against its facts, which begin at `fact`, appends its tensors to the run, and sets the symbols of its
+/// numbers and extents, for which there is room. Gives the fact after them, or null if they do not hold. `owned` says
+/// whether it is given up with all that nobody else holds of it; `given` collects that for the tensors: whether nobody
+/// else holds what each is in.
 const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given);
 
 /// Whether what a fact asks for is a function that nobody holds but the fact, so that it cannot be found again.

@@ -23,7 +23,8 @@ void check_present([[maybe_unused]] Device device) {
 #ifdef TSL_HAS_CUDA
   cuda::check_device(device.ordinal);
 #else
-  fail(ErrorKind::device, "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
+  fail(ErrorKind::device,
+       "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
        "run with --device cpu");
 #endif
 }
@@ -31,7 +32,8 @@ void check_present([[maybe_unused]] Device device) {
 std::unique_ptr<graph::Backend> open_device(const EngineOptions& options, Device device, graph::Backend& host) {
   if (options.open_backend) return options.open_backend(device, host);
 #ifdef TSL_HAS_CUDA
-  return cuda::open_backend(device.ordinal, host, {options.cuda_graphs, options.memory_limit, options.tf32, options.portable});
+  return cuda::open_backend(device.ordinal, host,
+                            {options.cuda_graphs, options.memory_limit, options.tf32, options.portable});
 #else
   check_present(device);
   return nullptr;
@@ -44,9 +46,12 @@ constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 class EngineRuntime final : public Runtime, private Ops {
  public:
   explicit EngineRuntime(Engine& engine)
-      : engine_(engine), host_(engine.options().threads),
+      : engine_(engine),
+        host_(engine.options().threads),
         devices_(host_, [this](Device device) { return open_device(engine_.options(), device, host_); }),
-        eager_(devices_), regions_(engine, devices_), random_(make_ref<Cell>()) {
+        eager_(devices_),
+        regions_(engine, devices_),
+        random_(make_ref<Cell>()) {
     random_->is_set = random_->is_mutable = true;
     const EngineOptions& options = engine.options();
     if (!options.device.empty()) choose_device(parse_device(options.device));
@@ -169,7 +174,8 @@ class EngineRuntime final : public Runtime, private Ops {
 
   ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
 
-  Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override {
+  Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+             const TensorType& result) override {
     if (trace()) trace()->check_limits();
     // An error that only elements show must be raised here if somebody would catch it here.
     if (trace() && may_fail(op, result.dtype) && engine_.interpreter().is_guarded(trace()->depth(), trace()->loop())) {

@@ -69,7 +69,8 @@ class Runtime {
   virtual graph::Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
 
-  /// To be called when the host has had control: this may be another thread, or another engine has turned it to another GPU.
+  /// To be called when the host has had control: this may be another thread, or another engine has turned it to another
+  /// GPU.
   virtual void resume() = 0;
 
   // While a region is traced.
@@ -81,7 +82,8 @@ class Runtime {
   uint32_t next_trace_id() { return ++last_trace_id_; }
   /// To be called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
-  /// To be called before an error is handed to a `try` inside the traced region. May throw, and then it is not to be handed over.
+  /// To be called before an error is handed to a `try` inside the traced region. May throw, and then it is not to be
+  /// handed over.
   virtual void error_caught(ErrorKind kind) = 0;
   /// Ends the trace, if there is one, before something that happens but once.
   virtual void give_up(const std::string& reason) = 0;
@@ -115,7 +117,9 @@ class Runtime {
 /// What runs while this lives is no part of the trace: the prelude, which is loaded when it is first needed.
 class TracingPause {
  public:
-  explicit TracingPause(Runtime& runtime) : runtime_(runtime), was_tracing_(runtime.is_tracing()) { runtime.set_tracing(false); }
+  explicit TracingPause(Runtime& runtime) : runtime_(runtime), was_tracing_(runtime.is_tracing()) {
+    runtime.set_tracing(false);
+  }
   ~TracingPause() { runtime_.set_tracing(was_tracing_); }
   TracingPause(const TracingPause&) = delete;
   TracingPause& operator=(const TracingPause&) = delete;

@@ -39,8 +39,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return pieces;
 }
 
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
+template <class Number> bool read_number(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -57,8 +56,10 @@ Value read_default(std::string_view text) {
   if (text.size() >= 2 && text.front() == '"') {
     std::string decoded;
     for (size_t i = 1; i + 1 < text.size(); ++i) {
-      if (text[i] == '\\' && text[i + 1] == 'n') { decoded += '\n'; ++i; }
-      else decoded += text[i];
+      if (text[i] == '\\' && text[i + 1] == 'n') {
+        decoded += '\n';
+        ++i;
+      } else decoded += text[i];
     }
     return make_string(std::move(decoded));
   }
@@ -86,9 +87,10 @@ std::string counted_arguments(size_t n) { return fmt::format("{} argument{}", n,
 
 [[noreturn]] void too_many(const Signature& signature, size_t given) {
   const size_t most = signature.parameters.size();
-  const size_t least = static_cast<size_t>(
-      std::count_if(signature.parameters.begin(), signature.parameters.end(), [](const auto& p) { return !p.has_default; }));
-  const std::string takes = least == most ? counted_arguments(most) : fmt::format("{} to {}", least, counted_arguments(most));
+  const size_t least = static_cast<size_t>(std::count_if(signature.parameters.begin(), signature.parameters.end(),
+                                                         [](const auto& p) { return !p.has_default; }));
+  const std::string takes =
+      least == most ? counted_arguments(most) : fmt::format("{} to {}", least, counted_arguments(most));
   fail(ErrorKind::type, "{} takes {}, not {}", signature.function, most == 0 ? "no arguments" : takes, given);
 }
 

@@ -19,11 +19,11 @@ class Interner;
 /// What a parameter or a result must be: `f32[b, 64]`, `[b, n]`, `f32`, `int`, …
 struct ValueType {
   struct Dim {
-    int64_t size = -1;     // >= 0 for a literal
-    Name name = nullptr;   // null for a literal or `_`
-    uint16_t reg = 0;      // of a name: the register that holds it
+    int64_t size = -1;    // >= 0 for a literal
+    Name name = nullptr;  // null for a literal or `_`
+    uint16_t reg = 0;     // of a name: the register that holds it
   };
-  std::string kind;        // as type() names it; "" for a tensor annotation
+  std::string kind;  // as type() names it; "" for a tensor annotation
   std::optional<DType> dtype;
   bool has_shape = false;
   std::vector<Dim> dims;
@@ -32,14 +32,14 @@ struct ValueType {
 struct ParameterInfo {
   Name name = nullptr;
   bool has_default = false;
-  Value default_value;             // of builtins; functions of the language compute theirs
+  Value default_value;  // of builtins; functions of the language compute theirs
   std::optional<ValueType> type;
 };
 
 struct Signature {
-  std::string function;            // for messages
+  std::string function;  // for messages
   std::vector<ParameterInfo> parameters;
-  bool has_rest = false;           // of builtins: further positional arguments are collected
+  bool has_rest = false;  // of builtins: further positional arguments are collected
   std::optional<ValueType> result;
   std::vector<uint16_t> dim_registers;  // of all dimension names
 };

@@ -17,7 +17,8 @@ ValueStack::~ValueStack() {
 void ValueStack::grow(const Value* end) {
   constexpr ptrdiff_t kStep = 1024;  // registers made at a time
   const ptrdiff_t wanted = end - values_;
-  if (wanted > static_cast<ptrdiff_t>(kCapacity)) fail(ErrorKind::limit, "the functions being called have too many variables");
+  if (wanted > static_cast<ptrdiff_t>(kCapacity))
+    fail(ErrorKind::limit, "the functions being called have too many variables");
   Value* target = values_ + std::min<ptrdiff_t>(kCapacity, (wanted + kStep - 1) / kStep * kStep);
   for (; made_ < target; ++made_) new (made_) Value();
 }

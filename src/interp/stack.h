@@ -14,8 +14,8 @@ struct Frame {
   static constexpr uint32_t kEntry = 1;  // entered from C++: its return ends a run
   static constexpr uint32_t kOpen = 2;   // its calls and loops may become regions
 
-  const Instruction* pc;   // the instruction being executed; up to date whenever other code can see the frame
-  Value* base;             // register 0; base[-1] holds the function, and then its result
+  const Instruction* pc;  // the instruction being executed; up to date whenever other code can see the frame
+  Value* base;            // register 0; base[-1] holds the function, and then its result
   const Proto* proto;
   uint32_t flags;
 

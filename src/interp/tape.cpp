@@ -36,13 +36,11 @@ namespace {
 const Attrs kNoAttrs;
 
 /// Elementwise ops read none, but for cast; they are most of all calls.
-bool reads_attrs(const OpDef& def) {
-  return def.op_class != OpClass::elementwise || def.op == Op::cast;
-}
+bool reads_attrs(const OpDef& def) { return def.op_class != OpClass::elementwise || def.op == Op::cast; }
 
-/// A reshape or an expansion to the shape that the operand has. Where sizes are numbers it is no call at all. Where they are
-/// symbols whose equality shows only when they are compared, it must not be one either: gradients would be added in another
-/// order.
+/// A reshape or an expansion to the shape that the operand has. Where sizes are numbers it is no call at all. Where
+/// they are symbols whose equality shows only when they are compared, it must not be one either: gradients would be
+/// added in another order.
 bool changes_nothing(const OpDef& def, std::span<const Operand> operands, const Tensor& result) {
   return (def.op == Op::reshape || def.op == Op::expand) && operands[0].tensor.shape() == result.shape();
 }
@@ -54,8 +52,7 @@ void Tape::add_input(const Tensor& input) {
   inputs_.push_back(input);
 }
 
-void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
-                  const Tensor& result) {
+void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
   if (!def.vjp || !is_float(result.dtype())) return;
   const auto node_of = [this](const Operand& operand) {
     return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
@@ -92,8 +89,7 @@ void add_to(Ops& ops, Tensor& sum, Tensor gradient) {
     sum = std::move(gradient);
     return;
   }
-  const Operand terms[] = {std::move(sum),
-                           std::move(gradient)};  // moved, so that the op may reuse their memory
+  const Operand terms[] = {std::move(sum), std::move(gradient)};  // moved, so that the op may reuse their memory
   sum = ops.call(Op::add, terms);
 }
 
@@ -113,8 +109,8 @@ void Tape::settle() {
   symbols_ = nullptr;
 }
 
-std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results,
-                                    std::span<const Tensor> result_gradients, After after) {
+std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
+                                    After after) {
   settle();
   std::vector<Tensor> sums(inputs_.size() + calls_.size());
   for (size_t i = 0; i < results.size(); ++i) {

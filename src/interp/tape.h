@@ -63,8 +63,8 @@ class Tape {
   /// The gradients of the inputs, given those of some results (of their types): zeros where nothing flows.
   /// Sums are made in a fixed order. With After::empty, calls are forgotten on the way, and with them the
   /// memory that they held; then this may be asked only once.
-  std::vector<Tensor> gradients(Ops& ops, std::span<const Tensor> results,
-                                std::span<const Tensor> result_gradients, After after);
+  std::vector<Tensor> gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
+                                After after);
 
  private:
   struct Call {
@@ -80,8 +80,7 @@ class Tape {
     std::vector<Tensor> gradients;
   };
 
-  void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
-                     std::vector<Tensor>& sums);
+  void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch, std::vector<Tensor>& sums);
   void drop_last_call();
   void settle();
 
@@ -90,9 +89,9 @@ class Tape {
   std::vector<Call> calls_;
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
-  std::vector<Tensor> same_;             // other handles of what has a number, alive so that no other tensor gets their place
-  uint32_t most_operands_ = 0;           // of one call
-  std::shared_ptr<SymbolTable> symbols_; // of the trace in which calls were recorded, which they may outlive
+  std::vector<Tensor> same_;    // other handles of what has a number, alive so that no other tensor gets their place
+  uint32_t most_operands_ = 0;  // of one call
+  std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded, which they may outlive
   TensorNumbers nodes_;
 };
 

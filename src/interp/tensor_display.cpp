@@ -57,8 +57,7 @@ class Elements {
     const int64_t count = last < 0 ? 1 : host.shape()[last].hint();
     const auto size = static_cast<int64_t>(size_of(host.dtype()));
     const int64_t step = last < 0 ? 0 : host.layout().strides[last].hint() * size;
-    for (int64_t i = 0; i < count; ++i)
-      elements_.push_back(load_element(host.dtype(), host.data() + i * step));
+    for (int64_t i = 0; i < count; ++i) elements_.push_back(load_element(host.dtype(), host.data() + i * step));
   }
 
   Engine& engine_;
@@ -82,8 +81,7 @@ struct Parts {
     const size_t point = text.find('.');
     exponent = e == std::string::npos ? "" : text.substr(e);
     whole = text.substr(0, std::min(point, e));
-    if (point != std::string::npos)
-      fraction = text.substr(point + 1, e == std::string::npos ? e : e - point - 1);
+    if (point != std::string::npos) fraction = text.substr(point + 1, e == std::string::npos ? e : e - point - 1);
   }
 };
 
@@ -97,9 +95,7 @@ bool wants_exponents(const std::vector<double>& values) {
   return greatest != 0 && (greatest >= 1e8 || least < 1e-4 || greatest / least > 1000);
 }
 
-std::string special(double v) {
-  return std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf";
-}
+std::string special(double v) { return std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"; }
 
 std::vector<std::string> float_column(const std::vector<double>& values) {
   const bool exponents = wants_exponents(values);
@@ -124,8 +120,7 @@ std::vector<std::string> float_column(const std::vector<double>& values) {
     if (!std::isfinite(values[i])) {
       text = part.whole;
     } else {
-      const char pad =
-          exponents ? '0' : ' ';  // NumPy pads fixed numbers with blanks, as its exponents would not align
+      const char pad = exponents ? '0' : ' ';  // NumPy pads fixed numbers with blanks, as its exponents would not align
       text = std::string(whole - part.whole.size(), ' ') + part.whole + "." + part.fraction +
              std::string(fraction - part.fraction.size(), pad) + part.exponent;
     }
@@ -145,8 +140,7 @@ std::vector<std::string> column(const std::vector<Scalar>& elements) {
   std::vector<std::string> texts;
   size_t width = 0;
   for (const Scalar& e : elements) {
-    texts.push_back(e.type == ScalarType::boolean ? (e.boolean ? "true" : "false")
-                                                  : std::to_string(e.integer));
+    texts.push_back(e.type == ScalarType::boolean ? (e.boolean ? "true" : "false") : std::to_string(e.integer));
     width = std::max(width, texts.back().size());
   }
   for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
@@ -215,8 +209,7 @@ std::string single(Engine& engine, const Tensor& tensor) {
   const Tensor host = read_to_host(engine, tensor);
   const Scalar value = load_element(host.dtype(), host.data());
   if (value.type == ScalarType::real) return float_text(value.real, host.dtype());
-  return value.type == ScalarType::boolean ? (value.boolean ? "true" : "false")
-                                           : std::to_string(value.integer);
+  return value.type == ScalarType::boolean ? (value.boolean ? "true" : "false") : std::to_string(value.integer);
 }
 
 int64_t size_of_shape(const Shape& shape) {

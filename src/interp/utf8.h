@@ -17,8 +17,7 @@ inline size_t utf8_width(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t expected = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF8 ? 4 : 1;
   size_t width = 1;
-  while (width < expected && at + width < text.size() &&
-         (static_cast<unsigned char>(text[at + width]) & 0xC0) == 0x80)
+  while (width < expected && at + width < text.size() && (static_cast<unsigned char>(text[at + width]) & 0xC0) == 0x80)
     ++width;
   return width == expected ? width : 1;
 }

@@ -8,8 +8,8 @@ namespace {
 // nesting (a long linked chain) would overflow the stack.
 bool holds_values(const Value& v) {
   constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
-  constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) | bit(Tag::native) |
-                                bit(Tag::cell) | bit(Tag::module) | bit(Tag::text);
+  constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) |
+                                bit(Tag::native) | bit(Tag::cell) | bit(Tag::module) | bit(Tag::text);
   return (kHolders & bit(v.tag())) != 0;
 }
 
@@ -153,14 +153,17 @@ const char* type_name(const Value& value) {
         case ScalarType::real: return "float";
       }
       return "int";
-    case Tag::string: case Tag::text: return "str";
+    case Tag::string:
+    case Tag::text: return "str";
     case Tag::list: return "list";
     case Tag::tuple: return "tuple";
     case Tag::record: return "record";
     case Tag::range: return "range";
-    case Tag::function: case Tag::native: return "function";
+    case Tag::function:
+    case Tag::native: return "function";
     case Tag::module: return "module";
-    case Tag::tensor: case Tag::slot: return "tensor";
+    case Tag::tensor:
+    case Tag::slot: return "tensor";
     case Tag::cell: return "cell";
   }
   return "nil";

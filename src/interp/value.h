@@ -19,11 +19,25 @@ struct Proto;
 struct Builtin;
 
 enum class Tag : uint8_t {
-  nil, boolean, integer, real, dtype,  // immediate
-  symbol,                              // immediate: a host number known to a trace by its symbol (looks like its hint)
-  slot,                                // immediate: a tensor of a region's run, in what the region keeps of its results
+  nil,
+  boolean,
+  integer,
+  real,
+  dtype,   // immediate
+  symbol,  // immediate: a host number known to a trace by its symbol (looks like its hint)
+  slot,    // immediate: a tensor of a region's run, in what the region keeps of its results
   // counted from here on
-  string, list, tuple, record, range, function, native, module, tensor, text, cell,
+  string,
+  list,
+  tuple,
+  record,
+  range,
+  function,
+  native,
+  module,
+  tensor,
+  text,
+  cell,
 };
 
 struct Object : Counted {
@@ -46,7 +60,10 @@ struct Cell;
 class Value {
  public:
   Value() = default;
-  Value(bool v) : tag_(Tag::boolean) { payload_.integer = 0; payload_.boolean = v; }
+  Value(bool v) : tag_(Tag::boolean) {
+    payload_.integer = 0;
+    payload_.boolean = v;
+  }
   Value(int64_t v) : tag_(Tag::integer) { payload_.integer = v; }
   Value(int v) : Value(static_cast<int64_t>(v)) {}
   Value(double v) : tag_(Tag::real) { payload_.real = v; }
@@ -59,21 +76,42 @@ class Value {
     return v;
   }
   /// Tensors hold no Object of their own: the payload is the TensorData itself.
-  Value(const Tensor& t) : tag_(Tag::tensor) { payload_.tensor = t.get(); payload_.tensor->retain(); }
+  Value(const Tensor& t) : tag_(Tag::tensor) {
+    payload_.tensor = t.get();
+    payload_.tensor->retain();
+  }
   template <class T>
-    requires std::is_base_of_v<Object, T>
-  Value(Ref<T> object) : tag_(T::kTag) { payload_.object = object.detach(); }
+  requires std::is_base_of_v<Object, T> Value(Ref<T> object) : tag_(T::kTag) { payload_.object = object.detach(); }
 
   Value(const Value& other) : tag_(other.tag_), payload_(other.payload_) { retain(); }
   Value(Value&& other) noexcept : tag_(std::exchange(other.tag_, Tag::nil)), payload_(other.payload_) {}
-  Value& operator=(const Value& other) { Value copy(other); swap(copy); return *this; }
-  Value& operator=(Value&& other) noexcept { Value moved(std::move(other)); swap(moved); return *this; }
+  Value& operator=(const Value& other) {
+    Value copy(other);
+    swap(copy);
+    return *this;
+  }
+  Value& operator=(Value&& other) noexcept {
+    Value moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
   ~Value() { release(); }
-  void swap(Value& other) noexcept { std::swap(tag_, other.tag_); std::swap(payload_, other.payload_); }
+  void swap(Value& other) noexcept {
+    std::swap(tag_, other.tag_);
+    std::swap(payload_, other.payload_);
+  }
 
   /// Assigns a number. The same as `=`, but the interpreter's arithmetic lives on it.
-  void become(int64_t v) { release(); tag_ = Tag::integer; payload_.integer = v; }
-  void become(double v) { release(); tag_ = Tag::real; payload_.real = v; }
+  void become(int64_t v) {
+    release();
+    tag_ = Tag::integer;
+    payload_.integer = v;
+  }
+  void become(double v) {
+    release();
+    tag_ = Tag::real;
+    payload_.real = v;
+  }
   /// Likewise, a tensor.
   void become(const Tensor& t) {
     t->retain();
@@ -88,24 +126,54 @@ class Value {
   bool is_number() const { return tag_ == Tag::integer || tag_ == Tag::real; }  // host, not symbolic
 
   // Unchecked access; the tag must match.
-  bool boolean() const { expect(Tag::boolean); return payload_.boolean; }
-  int64_t integer() const { expect(Tag::integer); return payload_.integer; }
-  double real() const { expect(Tag::real); return payload_.real; }
-  DType dtype() const { expect(Tag::dtype); return static_cast<DType>(payload_.integer); }
-  const Symbol* symbol() const { expect(Tag::symbol); return payload_.symbol; }
-  Tensor tensor() const { expect(Tag::tensor); return Tensor(Ref<TensorData>(payload_.tensor)); }
-  uint32_t slot() const { expect(Tag::slot); return static_cast<uint32_t>(payload_.integer); }
-  TensorData* tensor_data() const { expect(Tag::tensor); return payload_.tensor; }
-  template <class T>
-  T& as() const {
+  bool boolean() const {
+    expect(Tag::boolean);
+    return payload_.boolean;
+  }
+  int64_t integer() const {
+    expect(Tag::integer);
+    return payload_.integer;
+  }
+  double real() const {
+    expect(Tag::real);
+    return payload_.real;
+  }
+  DType dtype() const {
+    expect(Tag::dtype);
+    return static_cast<DType>(payload_.integer);
+  }
+  const Symbol* symbol() const {
+    expect(Tag::symbol);
+    return payload_.symbol;
+  }
+  Tensor tensor() const {
+    expect(Tag::tensor);
+    return Tensor(Ref<TensorData>(payload_.tensor));
+  }
+  uint32_t slot() const {
+    expect(Tag::slot);
+    return static_cast<uint32_t>(payload_.integer);
+  }
+  TensorData* tensor_data() const {
+    expect(Tag::tensor);
+    return payload_.tensor;
+  }
+  template <class T> T& as() const {
     if constexpr (requires { T::kTag; }) expect(T::kTag);
     return *static_cast<T*>(payload_.object);
   }
   /// Moves the tensor out, leaving nil.
-  Tensor take_tensor() { expect(Tag::tensor); tag_ = Tag::nil; return Tensor(Ref<TensorData>::adopt(payload_.tensor)); }
+  Tensor take_tensor() {
+    expect(Tag::tensor);
+    tag_ = Tag::nil;
+    return Tensor(Ref<TensorData>::adopt(payload_.tensor));
+  }
 
   /// Likewise an object, with the count that this held.
-  Object* take_object() { tag_ = Tag::nil; return payload_.object; }
+  Object* take_object() {
+    tag_ = Tag::nil;
+    return payload_.object;
+  }
 
   /// Whether this is the only reference to its payload (always true of immediates).
   bool unique() const {
@@ -113,14 +181,17 @@ class Value {
     return (tag_ == Tag::tensor ? payload_.tensor->use_count() : payload_.object->use_count()) == 1;
   }
   /// The same object in memory, or the same immediate. For guards and caches, not for `==` of the language.
-  friend bool identical(const Value& a, const Value& b) { return a.tag_ == b.tag_ && a.payload_.integer == b.payload_.integer; }
+  friend bool identical(const Value& a, const Value& b) {
+    return a.tag_ == b.tag_ && a.payload_.integer == b.payload_.integer;
+  }
 
  private:
   void expect([[maybe_unused]] Tag tag) const { assert(tag_ == tag); }
   bool counted() const { return tag_ >= Tag::string; }
   void retain() const {
     if (!counted()) return;
-    if (tag_ == Tag::tensor) payload_.tensor->retain(); else payload_.object->retain();
+    if (tag_ == Tag::tensor) payload_.tensor->retain();
+    else payload_.object->retain();
   }
   void release() {
     if (counted()) release_counted();
@@ -193,7 +264,10 @@ struct Function : Object {
   Function* previous = nullptr;
   Function* next = nullptr;
   ~Function() override {
-    if (next) { previous->next = next; next->previous = previous; }
+    if (next) {
+      previous->next = next;
+      next->previous = previous;
+    }
   }
 };
 
@@ -217,8 +291,8 @@ struct Module : Object {
 struct Text : Object {
   static constexpr Tag kTag = Tag::text;
   struct Piece {
-    Value value;        // a string, or anything str() takes, deferred tensors and symbols included
-    std::string spec;   // f-string format spec
+    Value value;       // a string, or anything str() takes, deferred tensors and symbols included
+    std::string spec;  // f-string format spec
   };
   std::vector<Piece> pieces;
 };

@@ -36,8 +36,9 @@ struct Subject {
 
 [[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorKind kind) {
   const std::string& function = subject.signature.function;
-  const std::string what = subject.is_result() ? fmt::format("the result of {}", function)
-                                               : fmt::format("'{}' of {}", *subject.signature.parameters[subject.index].name, function);
+  const std::string what = subject.is_result()
+                               ? fmt::format("the result of {}", function)
+                               : fmt::format("'{}' of {}", *subject.signature.parameters[subject.index].name, function);
   fail(kind, "{} must be {}, not {}", what, describe(type), describe(value));
 }
 
@@ -79,18 +80,19 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
            found.hint(), quoted);
     }
     fail_with(ErrorKind::shape,
-              fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function, bound.hint(),
-                          *signature.parameters[i].name, found.hint(), quoted),
+              fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function,
+                          bound.hint(), *signature.parameters[i].name, found.hint(), quoted),
               {fmt::format("{}: {}   {}: {}", *signature.parameters[i].name, describe(other), own, describe(value))});
   }
-  fail(ErrorKind::shape, "dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(), found.hint(),
-       quoted);
+  fail(ErrorKind::shape, "dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(),
+       found.hint(), quoted);
 }
 
 /// A dimension's name may be that of a parameter, too.
 Dim bound_dim(const Subject& subject, const ValueType::Dim& dim, const Value& bound) {
   if (is_host_int(bound)) return dim_of(bound);
-  fail(ErrorKind::type, "'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function, type_name(bound));
+  fail(ErrorKind::type, "'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function,
+       type_name(bound));
 }
 
 void check_dims(const Subject& subject, const ValueType& type, const Value& value, const Shape& shape) {
@@ -114,7 +116,8 @@ void check(const Subject& subject, const ValueType& type, const Value& value) {
     if (!fits_kind(type.kind, value)) wrong_type(subject, type, value, ErrorKind::type);
     return;
   }
-  const bool host_bool = type.dtype == DType::boolean && !type.has_shape && std::string_view(type_name(value)) == "bool";
+  const bool host_bool =
+      type.dtype == DType::boolean && !type.has_shape && std::string_view(type_name(value)) == "bool";
   if (host_bool) return;
   if (!value.is(Tag::tensor)) wrong_type(subject, type, value, ErrorKind::type);
   const Tensor tensor = value.tensor();

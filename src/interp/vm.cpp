@@ -25,10 +25,16 @@ namespace {
 bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
 
 // Host ints wrap around.
-int64_t wrap_add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrap_sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-int64_t wrap_mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }      // b > 0
+int64_t wrap_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrap_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t wrap_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }          // b > 0
 int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }  // b > 0
 
 void fill(Runtime& runtime, Cell& cell, Value& from, bool moves) {
@@ -139,10 +145,10 @@ void Interpreter::dispatch(const Run& run) {
   };
   const void* const* table = is_watched ? watched : direct;
 #define CASE(name) do_##name
-#define NEXT(where)                              \
-  do {                                           \
-    pc = (where);                                \
-    goto* table[static_cast<uint8_t>(pc->op)];   \
+#define NEXT(where)                            \
+  do {                                         \
+    pc = (where);                              \
+    goto* table[static_cast<uint8_t>(pc->op)]; \
   } while (0)
   LOAD();
   NEXT(pc);
@@ -153,10 +159,10 @@ watch:
   goto* direct[static_cast<uint8_t>(pc->op)];
 #else
 #define CASE(name) case Opcode::name
-#define NEXT(where)  \
-  do {               \
-    pc = (where);    \
-    goto again;      \
+#define NEXT(where) \
+  do {              \
+    pc = (where);   \
+    goto again;     \
   } while (0)
   LOAD();
 again:
@@ -207,14 +213,17 @@ again:
   CASE(closure) : make_closure(engine_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
-#define ARITHMETIC(name, right, on_integers, on_reals)                            \
-  CASE(name) : {                                                                  \
-    const Value& b = base[pc->b];                                                 \
-    const Value& c = right[pc->c];                                                \
-    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);               \
-    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);                \
-    else { SAVE(); binary_operation(engine_, *frame, *pc, BinaryOp::TSL_OP, c); } \
-    NEXT(pc + 1);                                                                 \
+#define ARITHMETIC(name, right, on_integers, on_reals)             \
+  CASE(name) : {                                                   \
+    const Value& b = base[pc->b];                                  \
+    const Value& c = right[pc->c];                                 \
+    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers); \
+    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);  \
+    else {                                                         \
+      SAVE();                                                      \
+      binary_operation(engine_, *frame, *pc, BinaryOp::TSL_OP, c); \
+    }                                                              \
+    NEXT(pc + 1);                                                  \
   }
 #define TSL_OP add
   ARITHMETIC(add, base, wrap_add(b.integer(), c.integer()), b.real() + c.real())
@@ -234,13 +243,16 @@ again:
 #undef TSL_OP
 #undef ARITHMETIC
 
-#define DIVISION(name, op, right, function)                                                        \
-  CASE(name) : {                                                                                   \
-    const Value& b = base[pc->b];                                                                  \
-    const Value& c = right[pc->c];                                                                 \
+#define DIVISION(name, op, right, function)                                                                  \
+  CASE(name) : {                                                                                             \
+    const Value& b = base[pc->b];                                                                            \
+    const Value& c = right[pc->c];                                                                           \
     if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a].become(function(b.integer(), c.integer())); \
-    else { SAVE(); binary_operation(engine_, *frame, *pc, BinaryOp::op, c); }                      \
-    NEXT(pc + 1);                                                                                  \
+    else {                                                                                                   \
+      SAVE();                                                                                                \
+      binary_operation(engine_, *frame, *pc, BinaryOp::op, c);                                               \
+    }                                                                                                        \
+    NEXT(pc + 1);                                                                                            \
   }
   DIVISION(floordiv, floordiv, base, floor_div)
   DIVISION(floordiv_k, floordiv, constants, floor_div)
@@ -255,7 +267,10 @@ again:
     const Value& b = base[pc->b];
     if (b.is(Tag::integer)) base[pc->a].become(wrap_sub(0, b.integer()));
     else if (b.is(Tag::real)) base[pc->a].become(-b.real());
-    else { SAVE(); negate(engine_, *frame, *pc); }
+    else {
+      SAVE();
+      negate(engine_, *frame, *pc);
+    }
     NEXT(pc + 1);
   }
 
@@ -263,18 +278,24 @@ again:
     const Value& a = base[pc->a];
     bool is_true;
     if (a.is(Tag::boolean)) is_true = a.boolean();
-    else { SAVE(); is_true = test(engine_, *frame, *pc); }
+    else {
+      SAVE();
+      is_true = test(engine_, *frame, *pc);
+    }
     JUMP_IF(is_true == (pc->extra() != 0));
   }
-#define COMPARISON(name, op, symbol, right)                                   \
-  CASE(name) : {                                                              \
-    const Value& a = base[pc->a];                                             \
-    const Value& b = right[pc->b];                                            \
-    bool is_true;                                                             \
-    if (both(Tag::integer, a, b)) is_true = a.integer() symbol b.integer();   \
-    else if (both(Tag::real, a, b)) is_true = a.real() symbol b.real();       \
-    else { SAVE(); is_true = compare(engine_, *frame, *pc, BinaryOp::op, b); } \
-    JUMP_IF(is_true == (pc->extra() != 0));                                   \
+#define COMPARISON(name, op, symbol, right)                                 \
+  CASE(name) : {                                                            \
+    const Value& a = base[pc->a];                                           \
+    const Value& b = right[pc->b];                                          \
+    bool is_true;                                                           \
+    if (both(Tag::integer, a, b)) is_true = a.integer() symbol b.integer(); \
+    else if (both(Tag::real, a, b)) is_true = a.real() symbol b.real();     \
+    else {                                                                  \
+      SAVE();                                                               \
+      is_true = compare(engine_, *frame, *pc, BinaryOp::op, b);             \
+    }                                                                       \
+    JUMP_IF(is_true == (pc->extra() != 0));                                 \
   }
   COMPARISON(test_eq, eq, ==, base)
   COMPARISON(test_ne, ne, !=, base)
@@ -400,7 +421,10 @@ again:
   CASE(next_each) : SAVE();
   JUMP_IF(next_each(engine_, *frame, *pc));
   CASE(loop_body) : {
-    if (interrupt.load(std::memory_order_relaxed)) { SAVE(); interrupted(); }
+    if (interrupt.load(std::memory_order_relaxed)) {
+      SAVE();
+      interrupted();
+    }
     if (frame->flags & Frame::kOpen) {
       SAVE();
       const auto next = engine_.runtime().run_loop_body(*frame, frame->proto->loops[pc->wide()]);
@@ -422,7 +446,7 @@ again:
   NEXT(pc + 1);
 
 #if !TSL_COMPUTED_GOTO
-  }
+}
 #endif
 #undef JUMP_IF
 #undef NEXT

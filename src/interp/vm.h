@@ -66,15 +66,17 @@ class Interpreter {
   /// `body`: the first of them runs this loop body, and only a `try` within counts.
   bool is_guarded(size_t depth, const Loop* body) const;
   /// Calls visit(value) for all registers of the frames beyond the first `depth`, and for arguments on their way.
-  template <class Visit>
-  void each_register(size_t depth, Visit&& visit) {
+  template <class Visit> void each_register(size_t depth, Visit&& visit) {
     if (depth >= frames_.size()) return;
     for (Value *v = frames_[depth].base, *end = free_slot(); v < end; ++v) visit(*v);
   }
 
-  /// Called when a trace has ended that began at the frame at `depth`. Keeps what it has replaced in registers until the run of
-  /// that frame comes to its next instruction: the operators and builtins on their way above it may refer to parts of it.
-  void keep(size_t depth, std::vector<Value> replaced) { ended_.push_back({depth, frames_.size(), std::move(replaced)}); }
+  /// Called when a trace has ended that began at the frame at `depth`. Keeps what it has replaced in registers until
+  /// the run of that frame comes to its next instruction: the operators and builtins on their way above it may refer to
+  /// parts of it.
+  void keep(size_t depth, std::vector<Value> replaced) {
+    ended_.push_back({depth, frames_.size(), std::move(replaced)});
+  }
   /// Lets go of what is kept for frames from `depth` on.
   void let_go(size_t depth) {
     while (!ended_.empty() && ended_.back().depth >= depth) ended_.pop_back();
@@ -83,7 +85,10 @@ class Interpreter {
   /// Back-edges and calls executed while a step limit is set. Reaching the limit tells the runtime, once.
   uint64_t steps() const { return steps_; }
   /// From now on count steps, up to `limit`. 0 stops counting. Takes effect on runs that start later.
-  void set_step_limit(uint64_t limit) { step_limit_ = limit; steps_ = 0; }
+  void set_step_limit(uint64_t limit) {
+    step_limit_ = limit;
+    steps_ = 0;
+  }
 
  private:
   /// Where a run stops: at the return of its entry frame, or where `body_frame` leaves [begin, end).
@@ -102,8 +107,8 @@ class Interpreter {
 
   /// A trace that has ended beneath operators and builtins that are still on their way.
   struct EndedTrace {
-    size_t depth;                 // of its region's frame
-    size_t unsettled;             // the runs that have begun below this frame have not come to their next instruction
+    size_t depth;      // of its region's frame
+    size_t unsettled;  // the runs that have begun below this frame have not come to their next instruction
     std::vector<Value> replaced;
   };
 
@@ -112,8 +117,9 @@ class Interpreter {
   void dispatch(const Run& run);
   /// Whether a run in a body frame must stop before the instruction at `pc`. Counts steps.
   bool stops_at(const Run& run, const Frame* frame, const Instruction* pc);
-  /// Whether a trace has ended beneath operators or builtins that are still on their way. What they hold, and nobody else sees,
-  /// refers to the trace's symbols, which go with it: it is settled as it comes back to the stack, in each of the runs.
+  /// Whether a trace has ended beneath operators or builtins that are still on their way. What they hold, and nobody
+  /// else sees, refers to the trace's symbols, which go with it: it is settled as it comes back to the stack, in each
+  /// of the runs.
   bool holds_ended_trace() const;
   void settle_registers(size_t entry);
   /// Pushes the frame of the function in *slot, whose bound arguments lie above it.
@@ -147,9 +153,9 @@ class Interpreter {
   std::vector<std::unique_ptr<Proto>> protos_;
   ValueStack values_;
   FrameStack frames_;
-  Value* native_end_;                    // the end of what builtins being run use of the stack
+  Value* native_end_;  // the end of what builtins being run use of the stack
   NativeStack native_;
-  std::vector<EndedTrace> ended_;        // for frames further and further in
+  std::vector<EndedTrace> ended_;  // for frames further and further in
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;
 };

@@ -20,8 +20,7 @@ struct Stmt;
 struct Block;
 struct Function;
 
-template <class T>
-using List = std::span<T>;
+template <class T> using List = std::span<T>;
 
 // ---- Variables: what the resolver binds names to -------------------------------------------------
 
@@ -29,27 +28,61 @@ using List = std::span<T>;
 struct Variable {
   Name name = nullptr;
   Span span;
-  bool is_mutable = false;    // `var`; parameters and loop variables are immutable like `let`
-  bool is_captured = false;   // used by a function nested in its owner
+  bool is_mutable = false;              // `var`; parameters and loop variables are immutable like `let`
+  bool is_captured = false;             // used by a function nested in its owner
   bool is_assigned_by_capture = false;  // assigned by a function nested in its owner
-  bool is_exported = false;   // declared at a module's top level: reachable as module.name
-  Function* owner = nullptr;  // the function whose frame holds it
-  uint32_t index = 0;         // dense among its owner's variables, in order of declaration
+  bool is_exported = false;             // declared at a module's top level: reachable as module.name
+  Function* owner = nullptr;            // the function whose frame holds it
+  uint32_t index = 0;                   // dense among its owner's variables, in order of declaration
 };
 
 // ---- Expressions ---------------------------------------------------------------------------------
 
 enum class ExprKind : uint8_t {
-  nil, boolean, integer, real, string, fstring, typed,  // literals
-  name, list, tuple, record, range, unary, binary, logical, call, index, field, lambda, if_, block
+  nil,
+  boolean,
+  integer,
+  real,
+  string,
+  fstring,
+  typed,  // literals
+  name,
+  list,
+  tuple,
+  record,
+  range,
+  unary,
+  binary,
+  logical,
+  call,
+  index,
+  field,
+  lambda,
+  if_,
+  block
 };
 
 enum class UnaryOp : uint8_t { negate, logical_not };
 
 enum class BinaryOp : uint8_t {
-  add, sub, mul, div, floordiv, mod, pow, matmul,
-  eq, ne, lt, le, gt, ge, in,
-  bit_or, bit_xor, bit_and
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  pow,
+  matmul,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  in,
+  bit_or,
+  bit_xor,
+  bit_and
 };
 
 enum class LogicalOp : uint8_t { and_, or_ };
@@ -59,12 +92,25 @@ struct Expr {
   Span span;
 };
 
-struct BoolExpr : Expr { bool value; };
-struct IntExpr : Expr { int64_t value; };
-struct RealExpr : Expr { double value; };
-struct StringExpr : Expr { Name text; };  // escapes already decoded
+struct BoolExpr : Expr {
+  bool value;
+};
+struct IntExpr : Expr {
+  int64_t value;
+};
+struct RealExpr : Expr {
+  double value;
+};
+struct StringExpr : Expr {
+  Name text;
+};  // escapes already decoded
 /// `0.1bf16`, `2i32`: a 0-d tensor. Exactly one of the values is meant, by `is_integer`.
-struct TypedExpr : Expr { bool is_integer; int64_t integer; double real; Name dtype; };
+struct TypedExpr : Expr {
+  bool is_integer;
+  int64_t integer;
+  double real;
+  Name dtype;
+};
 
 /// One piece of an f-string: literal text, or a value with its format spec ("" if none).
 struct FStringPart {
@@ -72,24 +118,51 @@ struct FStringPart {
   Expr* value;  // null for literal text
   Name spec;
 };
-struct FStringExpr : Expr { List<FStringPart> parts; };
+struct FStringExpr : Expr {
+  List<FStringPart> parts;
+};
 
 /// A use of a name. After resolution `variable` is set, or null for a builtin.
-struct NameExpr : Expr { Name name; Variable* variable; };
+struct NameExpr : Expr {
+  Name name;
+  Variable* variable;
+};
 
-struct ListExpr : Expr { List<Expr*> items; };
-struct TupleExpr : Expr { List<Expr*> items; };
+struct ListExpr : Expr {
+  List<Expr*> items;
+};
+struct TupleExpr : Expr {
+  List<Expr*> items;
+};
 
 struct RecordEntry {
-  Name key;     // null for `...rest`
+  Name key;  // null for `...rest`
   Expr* value;
 };
-struct RecordExpr : Expr { List<RecordEntry> entries; };
+struct RecordExpr : Expr {
+  List<RecordEntry> entries;
+};
 
-struct RangeExpr : Expr { Expr* begin; Expr* end; bool closed; };
-struct UnaryExpr : Expr { UnaryOp op; Expr* operand; };
-struct BinaryExpr : Expr { BinaryOp op; Expr* left; Expr* right; Span op_span; };
-struct LogicalExpr : Expr { LogicalOp op; Expr* left; Expr* right; };
+struct RangeExpr : Expr {
+  Expr* begin;
+  Expr* end;
+  bool closed;
+};
+struct UnaryExpr : Expr {
+  UnaryOp op;
+  Expr* operand;
+};
+struct BinaryExpr : Expr {
+  BinaryOp op;
+  Expr* left;
+  Expr* right;
+  Span op_span;
+};
+struct LogicalExpr : Expr {
+  LogicalOp op;
+  Expr* left;
+  Expr* right;
+};
 
 struct Argument {
   Name name;  // null for a positional argument
@@ -98,7 +171,11 @@ struct Argument {
 };
 /// `f(a, k: b)`. `x |> f(a)` arrives here as f(x, a) with `is_pipe`. A callee that is a FieldExpr is a
 /// method call where the object is not a record or module: x.sum(axis: 0) means sum(x, axis: 0).
-struct CallExpr : Expr { Expr* callee; List<Argument> args; bool is_pipe; };
+struct CallExpr : Expr {
+  Expr* callee;
+  List<Argument> args;
+  bool is_pipe;
+};
 
 struct IndexItem {
   enum class Kind : uint8_t { value, slice, ellipsis } kind;
@@ -108,15 +185,30 @@ struct IndexItem {
   Expr* step;
   Span span;
 };
-struct IndexExpr : Expr { Expr* object; List<IndexItem> items; };
+struct IndexExpr : Expr {
+  Expr* object;
+  List<IndexItem> items;
+};
 
-struct FieldExpr : Expr { Expr* object; Name field; Span field_span; };
-struct LambdaExpr : Expr { Function* function; };
+struct FieldExpr : Expr {
+  Expr* object;
+  Name field;
+  Span field_span;
+};
+struct LambdaExpr : Expr {
+  Function* function;
+};
 
 /// `if` as expression and as statement. `otherwise` is null, or an IfExpr or BlockExpr.
-struct IfExpr : Expr { Expr* condition; Block* then; Expr* otherwise; };
+struct IfExpr : Expr {
+  Expr* condition;
+  Block* then;
+  Expr* otherwise;
+};
 /// A block in expression position (a branch of `if`): its last expression is its value.
-struct BlockExpr : Expr { Block* block; };
+struct BlockExpr : Expr {
+  Block* block;
+};
 
 // ---- Patterns and annotations --------------------------------------------------------------------
 
@@ -139,7 +231,7 @@ struct AnnotatedDim {
 /// `f32[b, 64]`, `[b, n]`, `f32` (any shape), `int`, `fn`, `record`…
 struct Annotation {
   Span span;
-  Name base = nullptr;       // dtype or kind name; null in `[b, n]`
+  Name base = nullptr;  // dtype or kind name; null in `[b, n]`
   bool has_shape = false;
   List<AnnotatedDim> dims;
 };
@@ -167,26 +259,36 @@ struct CompileRequest {
 
 /// A function, or a module's top level (`is_module`), which takes no parameters.
 struct Function {
-  Span span;                     // the whole declaration
+  Span span;  // the whole declaration
   Span name_span;
-  Name name = nullptr;           // null for a lambda
-  std::string_view doc;          // the `##` lines, joined by newlines
+  Name name = nullptr;   // null for a lambda
+  std::string_view doc;  // the `##` lines, joined by newlines
   List<Attribute> attributes;
   List<Parameter> parameters;
   Annotation* returns = nullptr;
-  Block* body = nullptr;         // for `= expr`, a block of one Return
+  Block* body = nullptr;  // for `= expr`, a block of one Return
   Function* enclosing = nullptr;
   bool is_module = false;
   // Set by the resolver:
   std::optional<CompileRequest> compile;  // if it has @compile
-  List<Variable*> variables;     // all of its frame, in order of declaration
-  List<Variable*> captures;      // variables of enclosing functions that it or a nested function uses
+  List<Variable*> variables;              // all of its frame, in order of declaration
+  List<Variable*> captures;               // variables of enclosing functions that it or a nested function uses
 };
 
 // ---- Statements ----------------------------------------------------------------------------------
 
 enum class StmtKind : uint8_t {
-  expr, declare, assign, function, return_, while_, for_, break_, continue_, import, try_
+  expr,
+  declare,
+  assign,
+  function,
+  return_,
+  while_,
+  for_,
+  break_,
+  continue_,
+  import,
+  try_
 };
 
 struct Stmt {
@@ -199,15 +301,37 @@ struct Block {
   List<Stmt*> statements;
 };
 
-struct ExprStmt : Stmt { Expr* value; };
-struct DeclareStmt : Stmt { Pattern* pattern; Expr* value; };
+struct ExprStmt : Stmt {
+  Expr* value;
+};
+struct DeclareStmt : Stmt {
+  Pattern* pattern;
+  Expr* value;
+};
 /// `target = value` or `target op= value`. The target is a NameExpr, IndexExpr, FieldExpr, or a TupleExpr
 /// of targets (without `op`).
-struct AssignStmt : Stmt { Expr* target; bool has_op; BinaryOp op; Expr* value; };
-struct FunctionStmt : Stmt { Variable* variable; Function* function; };
-struct ReturnStmt : Stmt { Expr* value; };  // null returns nil
-struct WhileStmt : Stmt { Expr* condition; Block* body; };
-struct ForStmt : Stmt { Pattern* pattern; Expr* iterable; Block* body; };
+struct AssignStmt : Stmt {
+  Expr* target;
+  bool has_op;
+  BinaryOp op;
+  Expr* value;
+};
+struct FunctionStmt : Stmt {
+  Variable* variable;
+  Function* function;
+};
+struct ReturnStmt : Stmt {
+  Expr* value;
+};  // null returns nil
+struct WhileStmt : Stmt {
+  Expr* condition;
+  Block* body;
+};
+struct ForStmt : Stmt {
+  Pattern* pattern;
+  Expr* iterable;
+  Block* body;
+};
 struct BreakStmt : Stmt {};
 struct ContinueStmt : Stmt {};
 
@@ -218,8 +342,17 @@ struct ImportedName {
 };
 /// `import nn`, `import "./u.tsl" as u`: `variable` is bound to the module.
 /// `from nn import a, b`: `names` are bound and `variable` is null.
-struct ImportStmt : Stmt { Name path; bool is_file; Variable* variable; List<ImportedName> names; };
-struct TryStmt : Stmt { Block* body; Variable* error; Block* handler; };
+struct ImportStmt : Stmt {
+  Name path;
+  bool is_file;
+  Variable* variable;
+  List<ImportedName> names;
+};
+struct TryStmt : Stmt {
+  Block* body;
+  Variable* error;
+  Block* handler;
+};
 
 /// A parsed and resolved module. Owns its tree.
 struct Module {
@@ -230,9 +363,7 @@ struct Module {
 };
 
 /// Checked downcast by kind, for readers of the tree.
-template <class T>
-const T& as(const Expr& e) { return static_cast<const T&>(e); }
-template <class T>
-const T& as(const Stmt& s) { return static_cast<const T&>(s); }
+template <class T> const T& as(const Expr& e) { return static_cast<const T&>(e); }
+template <class T> const T& as(const Stmt& s) { return static_cast<const T&>(s); }
 
 }  // namespace tsl::ast

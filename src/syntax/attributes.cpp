@@ -28,13 +28,15 @@ void read_option(const Argument& argument, CompileRequest& request) {
                                    [&](const Option& o) { return argument.name && o.name == *argument.name; });
   if (option == std::end(kOptions)) {
     fail_at(ErrorKind::name, argument.span,
-            argument.name ? fmt::format("unknown option '{}' of @compile", *argument.name) : "options of @compile have names",
+            argument.name ? fmt::format("unknown option '{}' of @compile", *argument.name)
+                          : "options of @compile have names",
             {"there are graphs, numerics and mode, as in @compile(graphs: \"off\")"});
   }
   const bool is_text = argument.value->kind == ExprKind::string;
   const std::string_view value = is_text ? std::string_view(*as<StringExpr>(*argument.value).text) : std::string_view();
   if (value != option->yes && value != option->no) {
-    fail_at(ErrorKind::value, argument.span, fmt::format("{} is \"{}\" or \"{}\"", option->name, option->yes, option->no));
+    fail_at(ErrorKind::value, argument.span,
+            fmt::format("{} is \"{}\" or \"{}\"", option->name, option->yes, option->no));
   }
   if (option->field) request.*option->field = value == option->yes;
 }

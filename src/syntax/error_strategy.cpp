@@ -27,9 +27,7 @@ class Diagnosis {
   std::vector<std::string> notes() const;
 
   /// The end of the last token before the error.
-  uint32_t previous_end() const {
-    return previous_ ? static_cast<uint32_t>(previous_->getStopIndex() + 1) : 0;
-  }
+  uint32_t previous_end() const { return previous_ ? static_cast<uint32_t>(previous_->getStopIndex() + 1) : 0; }
 
  private:
   void scan_tokens();
@@ -70,9 +68,7 @@ void Diagnosis::scan_tokens() {
       case TslParser::BRACE_OPEN:
       case TslParser::RECORD_OPEN:
       case TslParser::HOLE_OPEN:
-      case TslParser::FSTRING_OPEN:
-        open_.push_back(token);
-        break;
+      case TslParser::FSTRING_OPEN: open_.push_back(token); break;
       case TslParser::PAREN_CLOSE:
       case TslParser::BRACKET_CLOSE:
       case TslParser::BRACE_CLOSE:
@@ -80,28 +76,21 @@ void Diagnosis::scan_tokens() {
       case TslParser::FSTRING_CLOSE:
         if (!open_.empty()) open_.pop_back();
         break;
-      default:
-        break;
+      default: break;
     }
   }
 }
 
 std::string Diagnosis::describe(const Token& token) const {
   switch (token.getType()) {
-    case Token::EOF:
-      return "the end of the text";
-    case TslParser::END:
-      return text_of(token) == ";" ? "';'" : "the end of the line";
+    case Token::EOF: return "the end of the text";
+    case TslParser::END: return text_of(token) == ";" ? "';'" : "the end of the line";
     case TslParser::FSTRING_OPEN:
     case TslParser::FSTRING_TEXT:
-    case TslParser::FSTRING_CLOSE:
-      return "an f-string";
-    case TslParser::FORMAT_SPEC:
-      return "a format spec";
-    case TslParser::HOLE_CLOSE:
-      return "'}'";
-    default:
-      break;
+    case TslParser::FSTRING_CLOSE: return "an f-string";
+    case TslParser::FORMAT_SPEC: return "a format spec";
+    case TslParser::HOLE_CLOSE: return "'}'";
+    default: break;
   }
   const std::string_view text = text_of(token);
   constexpr size_t kLongest = 32;
@@ -116,8 +105,7 @@ std::string Diagnosis::after() const {
 }
 
 bool Diagnosis::starts_statement() const {
-  return !previous_ || previous_->getType() == TslParser::END ||
-         previous_->getType() == TslParser::BRACE_OPEN;
+  return !previous_ || previous_->getType() == TslParser::END || previous_->getType() == TslParser::BRACE_OPEN;
 }
 
 bool Diagnosis::ends_operand() const {
@@ -133,10 +121,8 @@ bool Diagnosis::ends_operand() const {
     case TslParser::TRUE:
     case TslParser::FALSE:
     case TslParser::NIL:
-    case TslParser::ELLIPSIS:
-      return true;
-    default:
-      return false;
+    case TslParser::ELLIPSIS: return true;
+    default: return false;
   }
 }
 
@@ -166,21 +152,14 @@ std::string Diagnosis::expect_operand() const {
 /// What the rule at hand is made of.
 std::string Diagnosis::operand() const {
   switch (parser_.getRuleContext()->getRuleIndex()) {
-    case TslParser::RuleSignature:
-      return "a parameter's name";
+    case TslParser::RuleSignature: return "a parameter's name";
     case TslParser::RulePattern:
-    case TslParser::RuleModuleImport:
-      return "a name";
-    case TslParser::RuleDimensions:
-      return "a size or a name";
-    case TslParser::RuleRecord:
-      return "a key";
-    case TslParser::RuleSuffix:
-      return open_.back()->getType() == TslParser::BRACKET_OPEN ? "an index" : "an argument";
-    case TslParser::RuleIndexItem:
-      return "an index";
-    default:
-      return "an expression";
+    case TslParser::RuleModuleImport: return "a name";
+    case TslParser::RuleDimensions: return "a size or a name";
+    case TslParser::RuleRecord: return "a key";
+    case TslParser::RuleSuffix: return open_.back()->getType() == TslParser::BRACKET_OPEN ? "an index" : "an argument";
+    case TslParser::RuleIndexItem: return "an index";
+    default: return "an expression";
   }
 }
 
@@ -204,8 +183,7 @@ std::string Diagnosis::expect_more() const {
   if (in_block && may_end) {
     const bool is_unclosed = found_.getType() == Token::EOF && !open_.empty();
     if (!is_unclosed) return "a new line or ';'" + after();
-    return fmt::format("'}}' to close '{{' opened at line {}",
-                       source_.line_of(open_.back()->getStartIndex()));
+    return fmt::format("'}}' to close '{{' opened at line {}", source_.line_of(open_.back()->getStartIndex()));
   }
   if (open_.empty() || in_block) return expect_any();
   return expect_closer();
@@ -224,8 +202,8 @@ std::string Diagnosis::expect_closer() const {
                                     : TslParser::BRACE_CLOSE;
   if (!expected_.isEmpty() && !expects(closer) && !expects(TslParser::PLUS)) return expect_any();
   const std::string_view pair = is_round ? "()" : is_square ? "[]" : "{}";
-  return fmt::format("{}'{}' to close '{}' opened at line {}", ends_operand() && !is_at_end ? "',' or " : "",
-                     pair[1], pair[0], source_.line_of(static_cast<uint32_t>(opening.getStartIndex())));
+  return fmt::format("{}'{}' to close '{}' opened at line {}", ends_operand() && !is_at_end ? "',' or " : "", pair[1],
+                     pair[0], source_.line_of(static_cast<uint32_t>(opening.getStartIndex())));
 }
 
 /// The tokens themselves; there are few of them where this is reached.
@@ -272,8 +250,7 @@ void ErrorStrategy::raise(antlr4::Parser& parser, const Token& found, bool is_ex
   if (found.getType() == TslParser::ERROR) throw Failure(*tokens_.error());
   is_at_end_ = found.getType() == Token::EOF;
   const Diagnosis diagnosis(source_, static_cast<TslParser&>(parser), found, is_expectation_known);
-  Span span{id_, static_cast<uint32_t>(found.getStartIndex()),
-            static_cast<uint32_t>(found.getStopIndex() + 1)};
+  Span span{id_, static_cast<uint32_t>(found.getStartIndex()), static_cast<uint32_t>(found.getStopIndex() + 1)};
   // What is missing at the end of a line or of the text is missing right after the last token.
   if (is_at_end_ || found.getType() == TslParser::END) {
     span.begin = diagnosis.previous_end();
@@ -282,9 +259,7 @@ void ErrorStrategy::raise(antlr4::Parser& parser, const Token& found, bool is_ex
   fail_at(ErrorKind::syntax, span, diagnosis.message(), diagnosis.notes());
 }
 
-Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
-  raise(*parser, *parser->getCurrentToken(), true);
-}
+Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) { raise(*parser, *parser->getCurrentToken(), true); }
 
 void ErrorStrategy::reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) {
   const Token* found = error.getOffendingToken();

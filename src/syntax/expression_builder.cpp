@@ -15,48 +15,28 @@ namespace {
 
 BinaryOp binary_op(size_t type) {
   switch (type) {
-    case Parser::PLUS:
-      return BinaryOp::add;
-    case Parser::MINUS:
-      return BinaryOp::sub;
-    case Parser::STAR:
-      return BinaryOp::mul;
-    case Parser::SLASH:
-      return BinaryOp::div;
-    case Parser::FLOOR:
-      return BinaryOp::floordiv;
-    case Parser::PERCENT:
-      return BinaryOp::mod;
-    case Parser::POWER:
-      return BinaryOp::pow;
-    case Parser::AT:
-      return BinaryOp::matmul;
-    case Parser::EQUAL:
-      return BinaryOp::eq;
-    case Parser::NOT_EQUAL:
-      return BinaryOp::ne;
-    case Parser::LESS:
-      return BinaryOp::lt;
-    case Parser::LESS_EQUAL:
-      return BinaryOp::le;
-    case Parser::GREATER:
-      return BinaryOp::gt;
-    case Parser::GREATER_EQUAL:
-      return BinaryOp::ge;
-    case Parser::BAR:
-      return BinaryOp::bit_or;
-    case Parser::CARET:
-      return BinaryOp::bit_xor;
-    case Parser::AMPERSAND:
-      return BinaryOp::bit_and;
-    default:
-      return BinaryOp::in;  // `in` and `not in`
+    case Parser::PLUS: return BinaryOp::add;
+    case Parser::MINUS: return BinaryOp::sub;
+    case Parser::STAR: return BinaryOp::mul;
+    case Parser::SLASH: return BinaryOp::div;
+    case Parser::FLOOR: return BinaryOp::floordiv;
+    case Parser::PERCENT: return BinaryOp::mod;
+    case Parser::POWER: return BinaryOp::pow;
+    case Parser::AT: return BinaryOp::matmul;
+    case Parser::EQUAL: return BinaryOp::eq;
+    case Parser::NOT_EQUAL: return BinaryOp::ne;
+    case Parser::LESS: return BinaryOp::lt;
+    case Parser::LESS_EQUAL: return BinaryOp::le;
+    case Parser::GREATER: return BinaryOp::gt;
+    case Parser::GREATER_EQUAL: return BinaryOp::ge;
+    case Parser::BAR: return BinaryOp::bit_or;
+    case Parser::CARET: return BinaryOp::bit_xor;
+    case Parser::AMPERSAND: return BinaryOp::bit_and;
+    default: return BinaryOp::in;  // `in` and `not in`
   }
 }
 
-bool is_range(size_t type) {
-  return type == Parser::RANGE || type == Parser::CLOSED_RANGE;
-}
+bool is_range(size_t type) { return type == Parser::RANGE || type == Parser::CLOSED_RANGE; }
 
 bool is_comparison(size_t type) {
   switch (type) {
@@ -67,10 +47,8 @@ bool is_comparison(size_t type) {
     case Parser::GREATER:
     case Parser::GREATER_EQUAL:
     case Parser::IN:
-    case Parser::NOT:
-      return true;
-    default:
-      return false;
+    case Parser::NOT: return true;
+    default: return false;
   }
 }
 
@@ -183,8 +161,7 @@ Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
     case ExprKind::tuple:
     case ExprKind::record:
       fail_at(ErrorKind::syntax, callee->span, "the right side of '|>' must be a function or a call");
-    default:
-      break;
+    default: break;
   }
   return make<CallExpr>(ExprKind::call, span_of(*context), callee, arena_.copy(args), true);
 }
@@ -210,8 +187,7 @@ Expr* TreeBuilder::suffix(Expr* object, Parser::ExpressionContext* context) {
       }
       return make<IndexExpr>(ExprKind::index, span, object, arena_.copy(items));
     }
-    default:
-      return make<CallExpr>(ExprKind::call, span, object, arguments(tail->argument()), false);
+    default: return make<CallExpr>(ExprKind::call, span, object, arguments(tail->argument()), false);
   }
 }
 
@@ -240,8 +216,7 @@ List<Argument> TreeBuilder::arguments(const std::vector<Parser::ArgumentContext*
     if (context->NAME()) {
       argument.name = name_of(*context->NAME()->getSymbol());
       if (!names.insert(argument.name).second) {
-        fail_at(ErrorKind::syntax, argument.span,
-                fmt::format("argument '{}' is given twice", *argument.name));
+        fail_at(ErrorKind::syntax, argument.span, fmt::format("argument '{}' is given twice", *argument.name));
       }
     } else if (!names.empty()) {
       fail_at(ErrorKind::syntax, argument.span, "a positional argument cannot follow a named one");
@@ -265,33 +240,21 @@ Expr* TreeBuilder::primary(Parser::PrimaryContext* context) {
   const Token& token = *context->start;
   const Span span = span_of(*context);
   switch (token.getType()) {
-    case Parser::NUMBER:
-      return number(token, span, false);
-    case Parser::STRING:
-      return make<StringExpr>(ExprKind::string, span, string_of(token));
-    case Parser::FSTRING_OPEN:
-      return fstring(context->fstring());
-    case Parser::TRUE:
-      return make<BoolExpr>(ExprKind::boolean, span, true);
-    case Parser::FALSE:
-      return make<BoolExpr>(ExprKind::boolean, span, false);
-    case Parser::NIL:
-      return arena_.make<Expr>(ExprKind::nil, span);
-    case Parser::NAME:
-      return make<NameExpr>(ExprKind::name, span, name_of(token), nullptr);
-    case Parser::PAREN_OPEN:
-      return parenthesized(context->parenthesized());
-    case Parser::BRACKET_OPEN:
-      return make<ListExpr>(ExprKind::list, span, expressions(context->list()->expression()));
-    case Parser::RECORD_OPEN:
-      return record(context->record());
+    case Parser::NUMBER: return number(token, span, false);
+    case Parser::STRING: return make<StringExpr>(ExprKind::string, span, string_of(token));
+    case Parser::FSTRING_OPEN: return fstring(context->fstring());
+    case Parser::TRUE: return make<BoolExpr>(ExprKind::boolean, span, true);
+    case Parser::FALSE: return make<BoolExpr>(ExprKind::boolean, span, false);
+    case Parser::NIL: return arena_.make<Expr>(ExprKind::nil, span);
+    case Parser::NAME: return make<NameExpr>(ExprKind::name, span, name_of(token), nullptr);
+    case Parser::PAREN_OPEN: return parenthesized(context->parenthesized());
+    case Parser::BRACKET_OPEN: return make<ListExpr>(ExprKind::list, span, expressions(context->list()->expression()));
+    case Parser::RECORD_OPEN: return record(context->record());
     case Parser::FN: {
       Parser::LambdaContext* lambda = context->lambda();
-      return make<LambdaExpr>(ExprKind::lambda, span,
-                              function(span, lambda->signature(), lambda->functionBody()));
+      return make<LambdaExpr>(ExprKind::lambda, span, function(span, lambda->signature(), lambda->functionBody()));
     }
-    default:
-      return conditional(context->conditional());
+    default: return conditional(context->conditional());
   }
 }
 
@@ -359,8 +322,7 @@ Expr* TreeBuilder::fstring(Parser::FstringContext* context) {
   for (antlr4::tree::ParseTree* child : context->children) {
     if (auto* hole = dynamic_cast<Parser::HoleContext*>(child)) {
       std::string_view spec;
-      if (hole->FORMAT_SPEC())
-        spec = text_of(*hole->FORMAT_SPEC()->getSymbol()).substr(1);  // without the ':'
+      if (hole->FORMAT_SPEC()) spec = text_of(*hole->FORMAT_SPEC()->getSymbol()).substr(1);  // without the ':'
       Expr* value = expression(hole->expression());
       parts.push_back({names_.intern(""), value, names_.intern(spec)});
       continue;

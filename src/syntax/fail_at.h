@@ -8,8 +8,7 @@
 
 namespace tsl {
 
-[[noreturn]] inline void fail_at(ErrorKind kind, Span span, std::string message,
-                                 std::vector<std::string> notes = {}) {
+[[noreturn]] inline void fail_at(ErrorKind kind, Span span, std::string message, std::vector<std::string> notes = {}) {
   throw Failure(Error{kind, std::move(message), span, std::move(notes), {}});
 }
 

@@ -32,9 +32,7 @@ enum class Level : int {
   postfix
 };
 
-Level tighter(Level level) {
-  return static_cast<Level>(static_cast<int>(level) + 1);
-}
+Level tighter(Level level) { return static_cast<Level>(static_cast<int>(level) + 1); }
 
 struct Operator {
   std::string_view text;
@@ -73,8 +71,7 @@ bool is_name(std::string_view text) {
       "import", "from", "as", "and",    "or", "not",  "true",  "false", "nil", "try",   "catch"};
   if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
   for (const char c : text) {
-    const bool is_plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!is_plain) return false;
   }
   for (const std::string_view keyword : kKeywords) {
@@ -87,25 +84,13 @@ std::string escape(std::string_view text, bool in_fstring) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
       case '{':
-      case '}':
-        out.append(in_fstring ? 2 : 1, c);
-        break;
+      case '}': out.append(in_fstring ? 2 : 1, c); break;
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
           out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
@@ -125,22 +110,16 @@ std::string real_text(double value) {
 
 std::string literal_text(const Expr& e) {
   switch (e.kind) {
-    case ExprKind::boolean:
-      return as<BoolExpr>(e).value ? "true" : "false";
-    case ExprKind::integer:
-      return std::to_string(as<IntExpr>(e).value);
-    case ExprKind::real:
-      return real_text(as<RealExpr>(e).value);
-    case ExprKind::string:
-      return "\"" + escape(*as<StringExpr>(e).text, false) + "\"";
-    case ExprKind::name:
-      return *as<NameExpr>(e).name;
+    case ExprKind::boolean: return as<BoolExpr>(e).value ? "true" : "false";
+    case ExprKind::integer: return std::to_string(as<IntExpr>(e).value);
+    case ExprKind::real: return real_text(as<RealExpr>(e).value);
+    case ExprKind::string: return "\"" + escape(*as<StringExpr>(e).text, false) + "\"";
+    case ExprKind::name: return *as<NameExpr>(e).name;
     case ExprKind::typed: {
       const auto& typed = as<TypedExpr>(e);
       return (typed.is_integer ? std::to_string(typed.integer) : real_text(typed.real)) + *typed.dtype;
     }
-    default:
-      return "nil";
+    default: return "nil";
   }
 }
 
@@ -231,8 +210,7 @@ void Formatter::block(const Block& block) {
 
 void Formatter::statement(const Stmt& s) {
   switch (s.kind) {
-    case StmtKind::expr:
-      return expression(*as<ExprStmt>(s).value);
+    case StmtKind::expr: return expression(*as<ExprStmt>(s).value);
     case StmtKind::declare: {
       const Pattern* first = as<DeclareStmt>(s).pattern;
       while (first->is_tuple && !first->items.empty()) first = first->items[0];
@@ -247,8 +225,7 @@ void Formatter::statement(const Stmt& s) {
       out_ += fmt::format(" {}= ", assign.has_op ? operator_of(assign.op).text : "");
       return expression(*assign.value);
     }
-    case StmtKind::function:
-      return function_statement(as<FunctionStmt>(s));
+    case StmtKind::function: return function_statement(as<FunctionStmt>(s));
     case StmtKind::return_:
       out_ += "return";
       if (!as<ReturnStmt>(s).value) return;
@@ -266,14 +243,9 @@ void Formatter::statement(const Stmt& s) {
       expression(*as<ForStmt>(s).iterable);
       out_ += " ";
       return block(*as<ForStmt>(s).body);
-    case StmtKind::break_:
-      out_ += "break";
-      return;
-    case StmtKind::continue_:
-      out_ += "continue";
-      return;
-    case StmtKind::import:
-      return import(as<ImportStmt>(s));
+    case StmtKind::break_: out_ += "break"; return;
+    case StmtKind::continue_: out_ += "continue"; return;
+    case StmtKind::import: return import(as<ImportStmt>(s));
     case StmtKind::try_:
       out_ += "try ";
       block(*as<TryStmt>(s).body);
@@ -366,8 +338,8 @@ void Formatter::annotation(const Annotation& annotation) {
 
 void Formatter::body(const Function& function) {
   const List<Stmt*> statements = function.body->statements;
-  const bool is_expression = statements.size() == 1 && statements[0]->kind == StmtKind::return_ &&
-                             as<ReturnStmt>(*statements[0]).value;
+  const bool is_expression =
+      statements.size() == 1 && statements[0]->kind == StmtKind::return_ && as<ReturnStmt>(*statements[0]).value;
   if (is_expression) {
     out_ += " = ";
     return expression(*as<ReturnStmt>(*statements[0]).value);
@@ -380,30 +352,21 @@ void Formatter::body(const Function& function) {
 
 Level Formatter::level_of(const Expr& e) {
   switch (e.kind) {
-    case ExprKind::integer:
-      return as<IntExpr>(e).value < 0 ? Level::negate : Level::postfix;
-    case ExprKind::real:
-      return std::signbit(as<RealExpr>(e).value) ? Level::negate : Level::postfix;
+    case ExprKind::integer: return as<IntExpr>(e).value < 0 ? Level::negate : Level::postfix;
+    case ExprKind::real: return std::signbit(as<RealExpr>(e).value) ? Level::negate : Level::postfix;
     case ExprKind::typed: {
       const auto& typed = as<TypedExpr>(e);
       const bool is_negative = typed.is_integer ? typed.integer < 0 : std::signbit(typed.real);
       return is_negative ? Level::negate : Level::postfix;
     }
     case ExprKind::lambda:
-    case ExprKind::if_:
-      return Level::open;
-    case ExprKind::range:
-      return Level::range;
-    case ExprKind::unary:
-      return as<UnaryExpr>(e).op == UnaryOp::negate ? Level::negate : Level::not_;
-    case ExprKind::binary:
-      return operator_of(as<BinaryExpr>(e).op).level;
-    case ExprKind::logical:
-      return as<LogicalExpr>(e).op == LogicalOp::and_ ? Level::and_ : Level::or_;
-    case ExprKind::call:
-      return as<CallExpr>(e).is_pipe ? Level::pipe : Level::postfix;
-    default:
-      return Level::postfix;
+    case ExprKind::if_: return Level::open;
+    case ExprKind::range: return Level::range;
+    case ExprKind::unary: return as<UnaryExpr>(e).op == UnaryOp::negate ? Level::negate : Level::not_;
+    case ExprKind::binary: return operator_of(as<BinaryExpr>(e).op).level;
+    case ExprKind::logical: return as<LogicalExpr>(e).op == LogicalOp::and_ ? Level::and_ : Level::or_;
+    case ExprKind::call: return as<CallExpr>(e).is_pipe ? Level::pipe : Level::postfix;
+    default: return Level::postfix;
   }
 }
 
@@ -416,27 +379,22 @@ void Formatter::expression(const Expr& e, Level least) {
 
 void Formatter::bare(const Expr& e) {
   switch (e.kind) {
-    case ExprKind::fstring:
-      return fstring(as<FStringExpr>(e));
-    case ExprKind::list:
-      return list("[", as<ListExpr>(e).items, "]");
+    case ExprKind::fstring: return fstring(as<FStringExpr>(e));
+    case ExprKind::list: return list("[", as<ListExpr>(e).items, "]");
     case ExprKind::tuple: {
       const auto& tuple = as<TupleExpr>(e);
       return list("(", tuple.items, tuple.items.size() == 1 ? ",)" : ")");
     }
-    case ExprKind::record:
-      return record(as<RecordExpr>(e));
+    case ExprKind::record: return record(as<RecordExpr>(e));
     case ExprKind::range:
     case ExprKind::unary:
     case ExprKind::binary:
-    case ExprKind::logical:
-      return operation(e);
+    case ExprKind::logical: return operation(e);
     case ExprKind::call:
       if (as<CallExpr>(e).is_pipe) return pipe(as<CallExpr>(e));
       expression(*as<CallExpr>(e).callee, Level::postfix);
       return arguments(as<CallExpr>(e).args);
-    case ExprKind::index:
-      return index(as<IndexExpr>(e));
+    case ExprKind::index: return index(as<IndexExpr>(e));
     case ExprKind::field:
       expression(*as<FieldExpr>(e).object, Level::postfix);
       out_ += "." + *as<FieldExpr>(e).field;
@@ -445,12 +403,9 @@ void Formatter::bare(const Expr& e) {
       out_ += "fn";
       signature(*as<LambdaExpr>(e).function);
       return body(*as<LambdaExpr>(e).function);
-    case ExprKind::if_:
-      return conditional(as<IfExpr>(e));
-    case ExprKind::block:
-      return block(*as<BlockExpr>(e).block);
-    default:
-      out_ += literal_text(e);
+    case ExprKind::if_: return conditional(as<IfExpr>(e));
+    case ExprKind::block: return block(*as<BlockExpr>(e).block);
+    default: out_ += literal_text(e);
   }
 }
 
@@ -460,8 +415,7 @@ void Formatter::operation(const Expr& e) {
       expression(*as<RangeExpr>(e).begin, tighter(Level::range));
       out_ += as<RangeExpr>(e).closed ? "..=" : "..";
       return expression(*as<RangeExpr>(e).end, tighter(Level::range));
-    case ExprKind::unary:
-      return unary(as<UnaryExpr>(e));
+    case ExprKind::unary: return unary(as<UnaryExpr>(e));
     case ExprKind::logical: {
       const auto& logical = as<LogicalExpr>(e);
       const bool is_and = logical.op == LogicalOp::and_;
@@ -470,8 +424,7 @@ void Formatter::operation(const Expr& e) {
       out_ += is_and ? " and " : " or ";
       return expression(*logical.right, tighter(level));
     }
-    default:
-      return binary(as<BinaryExpr>(e));
+    default: return binary(as<BinaryExpr>(e));
   }
 }
 
@@ -592,8 +545,6 @@ void Formatter::list(std::string_view open, List<Expr*> items, std::string_view 
 
 }  // namespace
 
-std::string format(const Module& module) {
-  return Formatter().run(module);
-}
+std::string format(const Module& module) { return Formatter().run(module); }
 
 }  // namespace tsl

@@ -46,22 +46,16 @@ int base_of(std::string_view text) {
   if (text.size() < 2 || text[0] != '0') return 10;
   switch (text[1]) {
     case 'x':
-    case 'X':
-      return 16;
+    case 'X': return 16;
     case 'b':
-    case 'B':
-      return 2;
+    case 'B': return 2;
     case 'o':
-    case 'O':
-      return 8;
-    default:
-      return 10;
+    case 'O': return 8;
+    default: return 10;
   }
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// A number token taken apart.
 struct NumberParts {
@@ -91,8 +85,7 @@ NumberParts split_prefixed(std::string_view text, int base, Span span) {
     if (parts.suffix.empty()) {
       fail_at(ErrorKind::syntax, span, fmt::format("expected digits after '{}'", text.substr(0, 2)));
     }
-    fail_at(ErrorKind::syntax, span,
-            fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
+    fail_at(ErrorKind::syntax, span, fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
   }
   check_separators(digits, span);
   for (char c : digits) {
@@ -191,8 +184,7 @@ Number read_number(std::string_view text, Span span, bool negative) {
   if (!dtype) {
     const bool is_wrong_digit = base != 10 && is_digit(parts.suffix[0]);
     if (is_wrong_digit) {
-      fail_at(ErrorKind::syntax, span,
-              fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
+      fail_at(ErrorKind::syntax, span, fmt::format("'{}' is no digit of a base-{} number", parts.suffix[0], base));
     }
     fail_at(ErrorKind::syntax, span, fmt::format("'{}' is no suffix of a number", parts.suffix),
             suggest_dtype(parts.suffix));
@@ -243,44 +235,25 @@ class EscapeReader {
     const size_t begin = at - 1;
     const char kind = text_[at++];
     switch (kind) {
-      case 'n':
-        out += '\n';
-        return;
-      case 't':
-        out += '\t';
-        return;
-      case 'r':
-        out += '\r';
-        return;
-      case '\\':
-        out += '\\';
-        return;
-      case '"':
-        out += '"';
-        return;
-      case '0':
-        out += '\0';
-        return;
-      case 'x':
-        append_utf8(out, read_hex(begin, at, 2));
-        return;
-      case 'u':
-        read_unicode(begin, at, out);
-        return;
-      default:
-        break;
+      case 'n': out += '\n'; return;
+      case 't': out += '\t'; return;
+      case 'r': out += '\r'; return;
+      case '\\': out += '\\'; return;
+      case '"': out += '"'; return;
+      case '0': out += '\0'; return;
+      case 'x': append_utf8(out, read_hex(begin, at, 2)); return;
+      case 'u': read_unicode(begin, at, out); return;
+      default: break;
     }
     // A code point of several bytes is shown whole.
     while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80) ++at;
-    fail_at(ErrorKind::syntax, place(begin, at),
-            fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
+    fail_at(ErrorKind::syntax, place(begin, at), fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
             {"escapes are \\n \\t \\r \\\\ \\\" \\0 \\xHH \\u{...}"});
   }
 
  private:
   Span place(size_t begin, size_t end) const {
-    return {span_.source, span_.begin + static_cast<uint32_t>(begin),
-            span_.begin + static_cast<uint32_t>(end)};
+    return {span_.source, span_.begin + static_cast<uint32_t>(begin), span_.begin + static_cast<uint32_t>(end)};
   }
 
   uint32_t read_hex(size_t begin, size_t& at, size_t digits) const {

@@ -26,8 +26,7 @@ class ParseRun {
     parser_.setErrorHandler(errors_);
     // Prediction without the caller's context is fast, and exact for this grammar: no decision of it depends
     // on what encloses the rule.
-    parser_.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(
-        antlr4::atn::PredictionMode::SLL);
+    parser_.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(antlr4::atn::PredictionMode::SLL);
   }
 
   grammar::TslParser::ModuleContext* run() {
@@ -73,9 +72,7 @@ bool is_incomplete(const std::string& text) {
   ParseRun run(source, 0);
   try {
     run.run();
-  } catch (const Failure&) {
-    return run.is_at_end();
-  }
+  } catch (const Failure&) { return run.is_at_end(); }
   return false;
 }
 

@@ -25,8 +25,7 @@ void ParserBase::exitRule() {
   --active_rules_;
 }
 
-void ParserBase::enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule,
-                                    int precedence) {
+void ParserBase::enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule, int precedence) {
   descend();
   Parser::enterRecursionRule(context, state, rule, precedence);
 }
@@ -34,9 +33,7 @@ void ParserBase::enterRecursionRule(antlr4::ParserRuleContext* context, size_t s
 void ParserBase::unrollRecursionContexts(antlr4::ParserRuleContext* parent) {
   try {
     Parser::unrollRecursionContexts(parent);
-  } catch (const std::bad_alloc&) {
-    lacks_memory_ = true;
-  }
+  } catch (const std::bad_alloc&) { lacks_memory_ = true; }
   --active_rules_;
 }
 

@@ -20,8 +20,7 @@ class ParserBase : public antlr4::Parser {
   void set_source(uint32_t id) { source_ = id; }
 
   void enterRule(antlr4::ParserRuleContext* context, size_t state, size_t rule) override;
-  void enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule,
-                          int precedence) override;
+  void enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule, int precedence) override;
   /// Generated code calls it from a destructor, which must not throw: what is left out of the tree for want of memory,
   /// lacks_memory() tells.
   void unrollRecursionContexts(antlr4::ParserRuleContext* parent) override;

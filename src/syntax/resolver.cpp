@@ -80,8 +80,7 @@ class Resolver {
 };
 
 void Resolver::run() {
-  for (Variable* variable : options_.predeclared)
-    predeclared_[variable->name] = {variable, Origin::declaration};
+  for (Variable* variable : options_.predeclared) predeclared_[variable->name] = {variable, Origin::declaration};
   collect_later_names();
   function(*module_.main);
 }
@@ -123,8 +122,7 @@ void Resolver::declare_pattern(const Pattern& pattern, Origin origin) {
 
 void Resolver::check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) const {
   if (pattern.variable && !seen.insert(pattern.variable->name).second) {
-    fail_at(ErrorKind::syntax, pattern.span,
-            fmt::format("'{}' is bound twice here", *pattern.variable->name));
+    fail_at(ErrorKind::syntax, pattern.span, fmt::format("'{}' is bound twice here", *pattern.variable->name));
   }
   for (const Pattern* item : pattern.items) check_distinct(*item, seen);
 }
@@ -159,9 +157,8 @@ void Resolver::use(Variable* variable, bool is_assignment) {
 std::string Resolver::suggestion(Name name) const {
   // Coming from another language, one may write a word too far from ours for the edit distance.
   static constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
-      {"None", "nil"},    {"null", "nil"},    {"nullptr", "nil"},  {"True", "true"},
-      {"False", "false"}, {"self", ""},       {"elif", "else if"}, {"def", "fn"},
-      {"lambda", "fn"},   {"raise", "error"}, {"throw", "error"}};
+      {"None", "nil"},     {"null", "nil"}, {"nullptr", "nil"}, {"True", "true"},   {"False", "false"}, {"self", ""},
+      {"elif", "else if"}, {"def", "fn"},   {"lambda", "fn"},   {"raise", "error"}, {"throw", "error"}};
   for (const auto& [foreign, ours] : kForeign) {
     if (*name == foreign) return std::string(ours);
   }
@@ -234,8 +231,7 @@ void Resolver::parameters(Function& function) {
     if (parameter.default_value) expression(*parameter.default_value);
     const Name name = parameter.variable->name;
     if (scopes_.back().count(name) && *name != "_") {
-      fail_at(ErrorKind::syntax, parameter.variable->span,
-              fmt::format("parameter '{}' is declared twice", *name));
+      fail_at(ErrorKind::syntax, parameter.variable->span, fmt::format("parameter '{}' is declared twice", *name));
     }
     declare(parameter.variable, Origin::parameter);
     if (parameter.annotation) annotation(*parameter.annotation, Origin::dimension);
@@ -278,8 +274,7 @@ void Resolver::hoist_functions(const Block& block) {
 
 void Resolver::statement(Stmt& statement) {
   switch (statement.kind) {
-    case StmtKind::expr:
-      return expression(*as<ExprStmt>(statement).value);
+    case StmtKind::expr: return expression(*as<ExprStmt>(statement).value);
     case StmtKind::declare: {
       const auto& declaration = as<DeclareStmt>(statement);
       expression(*declaration.value);
@@ -287,8 +282,7 @@ void Resolver::statement(Stmt& statement) {
       check_distinct(*declaration.pattern, seen);
       return declare_pattern(*declaration.pattern, Origin::declaration);
     }
-    case StmtKind::assign:
-      return assign(as<AssignStmt>(statement));
+    case StmtKind::assign: return assign(as<AssignStmt>(statement));
     case StmtKind::function: {
       const auto& declared = as<FunctionStmt>(statement);
       declared.function->compile = compile_request(*declared.function);
@@ -308,14 +302,11 @@ void Resolver::statement(Stmt& statement) {
     case StmtKind::continue_:
       if (frames_.back().loops == 0) {
         const bool is_break = statement.kind == StmtKind::break_;
-        fail_at(ErrorKind::syntax, statement.span,
-                fmt::format("'{}' outside a loop", is_break ? "break" : "continue"));
+        fail_at(ErrorKind::syntax, statement.span, fmt::format("'{}' outside a loop", is_break ? "break" : "continue"));
       }
       return;
-    case StmtKind::import:
-      return import(as<ImportStmt>(statement));
-    case StmtKind::try_:
-      return try_statement(as<TryStmt>(statement));
+    case StmtKind::import: return import(as<ImportStmt>(statement));
+    case StmtKind::try_: return try_statement(as<TryStmt>(statement));
   }
 }
 
@@ -382,8 +373,7 @@ void Resolver::assign_name(NameExpr& name, bool is_part) {
 
 void Resolver::refuse_unknown_target(const NameExpr& name) const {
   if (options_.is_builtin && options_.is_builtin(name.name)) {
-    fail_at(ErrorKind::name, name.span,
-            fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
+    fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
             {fmt::format("declare a variable of that name with 'var {}'", *name.name)});
   }
   const std::string near = suggestion(name.name);
@@ -400,8 +390,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
   const std::string& text = *name.name;
   switch (binding.origin) {
     case Origin::declaration:
-      fail_at(ErrorKind::name, name.span,
-              fmt::format("'{}' is declared with 'let' and cannot be {}", text, what),
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is declared with 'let' and cannot be {}", text, what),
               {fmt::format("use 'var {}' where it is declared", text)});
     case Origin::parameter:
       fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a parameter and cannot be {}", text, what),
@@ -414,8 +403,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
     case Origin::import:
       fail_at(ErrorKind::name, name.span, fmt::format("'{}' is imported and cannot be {}", text, what));
     case Origin::error:
-      fail_at(ErrorKind::name, name.span,
-              fmt::format("'{}' is the error caught and cannot be {}", text, what));
+      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is the error caught and cannot be {}", text, what));
     case Origin::dimension:
     case Origin::result_dimension:
       fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a dimension and cannot be {}", text, what));
@@ -426,10 +414,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
 // ---- Expressions ---------------------------------------------------------------------------------------
 
 /// The tree is changed only here, where names get bound; `as` hands out const references.
-template <class T>
-T& changeable(const T& node) {
-  return const_cast<T&>(node);
-}
+template <class T> T& changeable(const T& node) { return const_cast<T&>(node); }
 
 void Resolver::expression(Expr& e) {
   const auto each = [this](List<Expr*> items) {
@@ -441,48 +426,31 @@ void Resolver::expression(Expr& e) {
     case ExprKind::integer:
     case ExprKind::real:
     case ExprKind::string:
-    case ExprKind::typed:
-      return;
+    case ExprKind::typed: return;
     case ExprKind::fstring:
       for (const FStringPart& part : as<FStringExpr>(e).parts) {
         if (part.value) expression(*part.value);
       }
       return;
-    case ExprKind::name:
-      return name(changeable(as<NameExpr>(e)));
-    case ExprKind::list:
-      return each(as<ListExpr>(e).items);
-    case ExprKind::tuple:
-      return each(as<TupleExpr>(e).items);
+    case ExprKind::name: return name(changeable(as<NameExpr>(e)));
+    case ExprKind::list: return each(as<ListExpr>(e).items);
+    case ExprKind::tuple: return each(as<TupleExpr>(e).items);
     case ExprKind::record:
       for (const RecordEntry& entry : as<RecordExpr>(e).entries) expression(*entry.value);
       return;
-    case ExprKind::range:
-      expression(*as<RangeExpr>(e).begin);
-      return expression(*as<RangeExpr>(e).end);
-    case ExprKind::unary:
-      return expression(*as<UnaryExpr>(e).operand);
-    case ExprKind::binary:
-      expression(*as<BinaryExpr>(e).left);
-      return expression(*as<BinaryExpr>(e).right);
-    case ExprKind::logical:
-      expression(*as<LogicalExpr>(e).left);
-      return expression(*as<LogicalExpr>(e).right);
+    case ExprKind::range: expression(*as<RangeExpr>(e).begin); return expression(*as<RangeExpr>(e).end);
+    case ExprKind::unary: return expression(*as<UnaryExpr>(e).operand);
+    case ExprKind::binary: expression(*as<BinaryExpr>(e).left); return expression(*as<BinaryExpr>(e).right);
+    case ExprKind::logical: expression(*as<LogicalExpr>(e).left); return expression(*as<LogicalExpr>(e).right);
     case ExprKind::call:
       expression(*as<CallExpr>(e).callee);
       for (const Argument& argument : as<CallExpr>(e).args) expression(*argument.value);
       return;
-    case ExprKind::index:
-      expression(*as<IndexExpr>(e).object);
-      return index(as<IndexExpr>(e));
-    case ExprKind::field:
-      return expression(*as<FieldExpr>(e).object);
-    case ExprKind::lambda:
-      return function(*as<LambdaExpr>(e).function);
-    case ExprKind::if_:
-      return conditional(as<IfExpr>(e));
-    case ExprKind::block:
-      return block(*as<BlockExpr>(e).block);
+    case ExprKind::index: expression(*as<IndexExpr>(e).object); return index(as<IndexExpr>(e));
+    case ExprKind::field: return expression(*as<FieldExpr>(e).object);
+    case ExprKind::lambda: return function(*as<LambdaExpr>(e).function);
+    case ExprKind::if_: return conditional(as<IfExpr>(e));
+    case ExprKind::block: return block(*as<BlockExpr>(e).block);
   }
 }
 
@@ -503,8 +471,6 @@ void Resolver::index(const IndexExpr& index) {
 
 }  // namespace
 
-void resolve(Module& module, const ResolveOptions& options) {
-  Resolver(module, options).run();
-}
+void resolve(Module& module, const ResolveOptions& options) { Resolver(module, options).run(); }
 
 }  // namespace tsl

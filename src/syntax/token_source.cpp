@@ -61,29 +61,22 @@ constexpr size_t kBeforeBlock[] = {
     Tokens::FALSE,       Tokens::NIL,           Tokens::FN,          Tokens::ELSE,
     Tokens::TRY};
 
-template <size_t N>
-bool is_among(const size_t (&types)[N], size_t type) {
+template <size_t N> bool is_among(const size_t (&types)[N], size_t type) {
   return std::find(std::begin(types), std::end(types), type) != std::end(types);
 }
 
-bool is_keyword(size_t type) {
-  return type >= Tokens::LET && type <= Tokens::CATCH;
-}
+bool is_keyword(size_t type) { return type >= Tokens::LET && type <= Tokens::CATCH; }
 
 bool starts_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         (static_cast<unsigned char>(c) & 0x80);
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80);
 }
 
 /// The opening bracket that a closing one matches; a record's and a block's '}' are told apart by the stack.
 bool matches(size_t opening, size_t closing) {
   switch (closing) {
-    case Tokens::PAREN_CLOSE:
-      return opening == Tokens::PAREN_OPEN;
-    case Tokens::BRACKET_CLOSE:
-      return opening == Tokens::BRACKET_OPEN;
-    default:
-      return opening == Tokens::BRACE_OPEN || opening == Tokens::RECORD_OPEN;
+    case Tokens::PAREN_CLOSE: return opening == Tokens::PAREN_OPEN;
+    case Tokens::BRACKET_CLOSE: return opening == Tokens::BRACKET_OPEN;
+    default: return opening == Tokens::BRACE_OPEN || opening == Tokens::RECORD_OPEN;
   }
 }
 
@@ -139,20 +132,14 @@ std::unique_ptr<Token> TokenSource::read_significant() {
         if (!is_semicolon_) separator_ = span_of(*token);
         is_semicolon_ = true;
         break;
-      case Tokens::DOC_COMMENT:
-        note_doc(*token);
-        break;
-      case Tokens::COMMENT:
-        newlines_after_doc_ = 0;
-        break;
+      case Tokens::DOC_COMMENT: note_doc(*token); break;
+      case Tokens::COMMENT: newlines_after_doc_ = 0; break;
       case Tokens::UNTERMINATED_STRING:
-      case Tokens::UNEXPECTED:
-        return fail_lexically(*token);
+      case Tokens::UNEXPECTED: return fail_lexically(*token);
       case Token::EOF:
         if (open_hole()) return fail_in_hole();
         return token;
-      default:
-        return token;
+      default: return token;
     }
   }
 }
@@ -201,8 +188,7 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
       break;
     case Tokens::PAREN_CLOSE:
     case Tokens::BRACKET_CLOSE:
-    case Tokens::BRACE_CLOSE:
-      return close(std::move(token));
+    case Tokens::BRACE_CLOSE: return close(std::move(token));
     case Tokens::NAME: {
       const size_t bad = find_unnameable(
           stream_.text().substr(token->getStartIndex(), token->getStopIndex() + 1 - token->getStartIndex()));
@@ -224,29 +210,24 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
   return token;
 }
 
-void TokenSource::open(const Token& token) {
-  open_.push_back({token.getType(), span_of(token)});
-}
+void TokenSource::open(const Token& token) { open_.push_back({token.getType(), span_of(token)}); }
 
 std::unique_ptr<Token> TokenSource::close(TokenPtr token) {
   const char found = stream_.text()[token->getStartIndex()];
-  if (open_.empty())
-    return fail(ErrorKind::syntax, span_of(*token), fmt::format("'{}' closes nothing", found));
+  if (open_.empty()) return fail(ErrorKind::syntax, span_of(*token), fmt::format("'{}' closes nothing", found));
   const OpenBracket& top = open_.back();
   if (!matches(top.type, token->getType())) {
     const char opening = top.type == Tokens::HOLE_OPEN ? '{' : source_.text()[top.span.begin];
     return fail(ErrorKind::syntax, span_of(*token),
-                fmt::format("expected '{}' to close '{}' opened at line {}, found '{}'", closer_of(top.type),
-                            opening, source_.line_of(top.span.begin), found));
+                fmt::format("expected '{}' to close '{}' opened at line {}, found '{}'", closer_of(top.type), opening,
+                            source_.line_of(top.span.begin), found));
   }
   open_.pop_back();
   previous_ = token->getType();
   return token;
 }
 
-bool TokenSource::in_statements() const {
-  return open_.empty() || open_.back().type == Tokens::BRACE_OPEN;
-}
+bool TokenSource::in_statements() const { return open_.empty() || open_.back().type == Tokens::BRACE_OPEN; }
 
 /// The f-string's brace that was opened last, or null outside of any.
 const OpenBracket* TokenSource::open_hole() const {
@@ -320,15 +301,12 @@ std::unique_ptr<Token> TokenSource::format_spec(const Token& colon) {
   const std::string_view text = stream_.text();
   const size_t begin = colon.getStartIndex();
   size_t end = begin + 1;
-  while (end < text.size() && text[end] != '}' && text[end] != '{' && text[end] != '"' && text[end] != '\n')
-    ++end;
+  while (end < text.size() && text[end] != '}' && text[end] != '{' && text[end] != '"' && text[end] != '\n') ++end;
   if (end < text.size() && text[end] == '{') {
     const auto here = static_cast<uint32_t>(end);
     return fail(ErrorKind::syntax, {id_, here, here + 1}, "a format spec cannot contain '{'");
   }
-  if (end >= text.size() || text[end] != '}') {
-    return fail_in_hole();
-  }
+  if (end >= text.size() || text[end] != '}') { return fail_in_hole(); }
   stream_.seek(end);
   previous_ = Tokens::FORMAT_SPEC;
   return make(Tokens::FORMAT_SPEC, begin, end);
@@ -405,9 +383,8 @@ void TokenSource::attach_doc(const Token& token) {
 
 std::unique_ptr<Token> TokenSource::make(size_t type, size_t begin, size_t end) const {
   auto* self = const_cast<TokenSource*>(this);  // the runtime asks for pointers to what it only reads
-  return std::make_unique<CommonToken>(
-      std::pair<antlr4::TokenSource*, antlr4::CharStream*>(self, &self->stream_), type,
-      Token::DEFAULT_CHANNEL, begin, end - 1);
+  return std::make_unique<CommonToken>(std::pair<antlr4::TokenSource*, antlr4::CharStream*>(self, &self->stream_), type,
+                                       Token::DEFAULT_CHANNEL, begin, end - 1);
 }
 
 Span TokenSource::span_of(const Token& token) const {

@@ -80,11 +80,9 @@ Stmt* TreeBuilder::statement_of(Parser::StatementContext* context) {
   const Span span = span_of(*context);
   switch (context->start->getType()) {
     case Parser::LET:
-    case Parser::VAR:
-      return declaration(context->declaration());
+    case Parser::VAR: return declaration(context->declaration());
     case Parser::IMPORT:
-    case Parser::FROM:
-      return module_import(context->moduleImport());
+    case Parser::FROM: return module_import(context->moduleImport());
     case Parser::RETURN: {
       Parser::ExpressionContext* value = context->expression();
       return make<ReturnStmt>(StmtKind::return_, span, value ? expression(value) : nullptr);
@@ -98,10 +96,8 @@ Stmt* TreeBuilder::statement_of(Parser::StatementContext* context) {
       Expr* iterable = expression(context->expression());
       return make<ForStmt>(StmtKind::for_, span, each, iterable, block(context->block(0)));
     }
-    case Parser::BREAK:
-      return make<BreakStmt>(StmtKind::break_, span);
-    case Parser::CONTINUE:
-      return make<ContinueStmt>(StmtKind::continue_, span);
+    case Parser::BREAK: return make<BreakStmt>(StmtKind::break_, span);
+    case Parser::CONTINUE: return make<ContinueStmt>(StmtKind::continue_, span);
     case Parser::TRY: {
       Block* attempt = block(context->block(0));
       Variable* error = variable(*context->NAME()->getSymbol());
@@ -123,22 +119,14 @@ namespace {
 
 BinaryOp assignment_op(size_t type) {
   switch (type) {
-    case TreeBuilder::Parser::PLUS_ASSIGN:
-      return BinaryOp::add;
-    case TreeBuilder::Parser::MINUS_ASSIGN:
-      return BinaryOp::sub;
-    case TreeBuilder::Parser::STAR_ASSIGN:
-      return BinaryOp::mul;
-    case TreeBuilder::Parser::SLASH_ASSIGN:
-      return BinaryOp::div;
-    case TreeBuilder::Parser::FLOOR_ASSIGN:
-      return BinaryOp::floordiv;
-    case TreeBuilder::Parser::PERCENT_ASSIGN:
-      return BinaryOp::mod;
-    case TreeBuilder::Parser::POWER_ASSIGN:
-      return BinaryOp::pow;
-    default:
-      return BinaryOp::matmul;
+    case TreeBuilder::Parser::PLUS_ASSIGN: return BinaryOp::add;
+    case TreeBuilder::Parser::MINUS_ASSIGN: return BinaryOp::sub;
+    case TreeBuilder::Parser::STAR_ASSIGN: return BinaryOp::mul;
+    case TreeBuilder::Parser::SLASH_ASSIGN: return BinaryOp::div;
+    case TreeBuilder::Parser::FLOOR_ASSIGN: return BinaryOp::floordiv;
+    case TreeBuilder::Parser::PERCENT_ASSIGN: return BinaryOp::mod;
+    case TreeBuilder::Parser::POWER_ASSIGN: return BinaryOp::pow;
+    default: return BinaryOp::matmul;
   }
 }
 
@@ -156,8 +144,7 @@ Stmt* TreeBuilder::evaluation(Parser::EvaluationContext* context) {
 
 void TreeBuilder::check_target(const Expr& target, bool has_op) const {
   switch (target.kind) {
-    case ExprKind::name:
-      return;
+    case ExprKind::name: return;
     case ExprKind::tuple:
       if (has_op) fail_at(ErrorKind::syntax, target.span, "only '=' assigns to a tuple");
       for (const Expr* item : as<TupleExpr>(target).items) check_target(*item, false);
@@ -172,14 +159,12 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
       fail_at(ErrorKind::syntax, base->span, "only a part of a variable can be assigned to",
               {"this value has no name: the change would be lost"});
     }
-    case ExprKind::call:
-      fail_at(ErrorKind::syntax, target.span, "the result of a call cannot be assigned to");
+    case ExprKind::call: fail_at(ErrorKind::syntax, target.span, "the result of a call cannot be assigned to");
     case ExprKind::list:
     case ExprKind::record:
       fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to",
               {"several names are assigned as a tuple: (a, b) = …"});
-    default:
-      fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to");
+    default: fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to");
   }
 }
 
@@ -190,10 +175,9 @@ std::string_view stem_of(std::string_view path) {
   const size_t slash = path.find_last_of('/');
   if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
   path = path.substr(0, path.find('.'));
-  const bool is_name =
-      !path.empty() && !(path[0] >= '0' && path[0] <= '9') &&
-      path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-          std::string_view::npos;
+  const bool is_name = !path.empty() && !(path[0] >= '0' && path[0] <= '9') &&
+                       path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                           std::string_view::npos;
   return is_name ? path : std::string_view();
 }
 
@@ -217,8 +201,7 @@ Stmt* TreeBuilder::module_import(Parser::ModuleImportContext* context) {
     module = variable(path);
     module->name = is_file ? names_.intern(stem_of(*path_name)) : path_name;
     if (module->name->empty()) {
-      fail_at(ErrorKind::syntax, span, "this import needs a name",
-              {fmt::format("import {} as …", text_of(path))});
+      fail_at(ErrorKind::syntax, span, "this import needs a name", {fmt::format("import {} as …", text_of(path))});
     }
   }
   return make<ImportStmt>(StmtKind::import, span, path_name, is_file, module, arena_.copy(names));
@@ -261,8 +244,7 @@ Attribute TreeBuilder::attribute(Parser::AttributeContext* context) {
   return {join(span_of(*context->start), span_of(name)), name_of(name), arguments(context->argument())};
 }
 
-Function* TreeBuilder::function(Span span, Parser::SignatureContext* signature,
-                                Parser::FunctionBodyContext* body_) {
+Function* TreeBuilder::function(Span span, Parser::SignatureContext* signature, Parser::FunctionBodyContext* body_) {
   return nested(span, [&] {
     Function* made = arena_.make<Function>();
     made->span = span;
@@ -303,8 +285,7 @@ Annotation* TreeBuilder::annotation(Function& function, Parser::AnnotationContex
   if (Parser::DimensionsContext* dimensions = context->dimensions()) {
     made.has_shape = true;
     std::vector<AnnotatedDim> built;
-    for (Parser::DimensionContext* item : dimensions->dimension())
-      built.push_back(dimension(function, item, dims));
+    for (Parser::DimensionContext* item : dimensions->dimension()) built.push_back(dimension(function, item, dims));
     made.dims = arena_.copy(built);
   }
   return arena_.make<Annotation>(made);
@@ -317,9 +298,7 @@ AnnotatedDim TreeBuilder::dimension(Function& function, Parser::DimensionContext
   made.span = span_of(token);
   if (token.getType() == Parser::NUMBER) {
     const Number size = read_number(text_of(token), made.span, false);
-    if (!size.is_integer || !size.dtype.empty()) {
-      fail_at(ErrorKind::syntax, made.span, "a size is a plain int");
-    }
+    if (!size.is_integer || !size.dtype.empty()) { fail_at(ErrorKind::syntax, made.span, "a size is a plain int"); }
     made.size = size.integer;
     return made;
   }

@@ -70,12 +70,10 @@ class TreeBuilder {
   ast::IndexItem index_item(Parser::IndexItemContext* context);
 
   // Both
-  template <class T, class... Args>
-  T* make(ast::ExprKind kind, Span span, Args&&... args) {
+  template <class T, class... Args> T* make(ast::ExprKind kind, Span span, Args&&... args) {
     return arena_.make<T>(ast::Expr{kind, span}, std::forward<Args>(args)...);
   }
-  template <class T, class... Args>
-  T* make(ast::StmtKind kind, Span span, Args&&... args) {
+  template <class T, class... Args> T* make(ast::StmtKind kind, Span span, Args&&... args) {
     return arena_.make<T>(ast::Stmt{kind, span}, std::forward<Args>(args)...);
   }
   Span span_of(const antlr4::Token& token) const;
@@ -85,8 +83,7 @@ class TreeBuilder {
   Name string_of(const antlr4::Token& token);
   ast::Variable* variable(const antlr4::Token& token, bool is_mutable = false);
   /// Runs `build` for a node one higher than its highest child.
-  template <class Build>
-  auto nested(Span span, Build build) {
+  template <class Build> auto nested(Span span, Build build) {
     const int siblings = std::exchange(height_, 0);
     auto* node = build();
     grow(span);

@@ -13,7 +13,7 @@ namespace tsl {
 /// The sizes that blocks come in: a few per power of two, so that a freed block fits many requests. Up to `fine_from`
 /// bytes they are 4 (at most a fifth of a block is wasted), beyond 16 (at most a seventeenth).
 struct SizeClasses {
-  uint64_t alignment = 64;             // a power of two, at least 16; the least size, and every size is a multiple
+  uint64_t alignment = 64;  // a power of two, at least 16; the least size, and every size is a multiple
   uint64_t fine_from = ~uint64_t{0};
 
   static constexpr int kCount = 16 * 64;

@@ -10,15 +10,11 @@ Var as_tensor(Ops& ops, const Var& x) {
   if (x.is_tensor()) return x;
   Attrs attrs;
   const ScalarType type = x.value().scalar.type;
-  attrs.dtype = type == ScalarType::real      ? DType::f32
-                : type == ScalarType::integer ? DType::i64
-                                              : DType::boolean;
+  attrs.dtype = type == ScalarType::real ? DType::f32 : type == ScalarType::integer ? DType::i64 : DType::boolean;
   return Var(ops, ops.call(Op::fill, {x.value()}, attrs));
 }
 
-const Symbol* symbol_of(SymbolTable& table, const Operand& x) {
-  return x.symbol ? x.symbol : table.constant(x.scalar);
-}
+const Symbol* symbol_of(SymbolTable& table, const Operand& x) { return x.symbol ? x.symbol : table.constant(x.scalar); }
 
 Operand apply_to_numbers(ScalarOp op, const Operand& a, const Operand& b) {
   if (!a.symbol && !b.symbol) return Operand(tsl::apply(op, a.scalar, b.scalar));
@@ -32,8 +28,7 @@ Operand apply_to_numbers(ScalarOp op, const Operand& a, const Operand& b) {
 Var call(Op op, std::initializer_list<Var> operands) {
   const Var* x = operands.begin();
   const size_t count = operands.size();
-  if (op == Op::where && !x[0].is_tensor() && !x[0].value().symbol)
-    return x[0].value().scalar.boolean ? x[1] : x[2];
+  if (op == Op::where && !x[0].is_tensor() && !x[0].value().symbol) return x[0].value().scalar.boolean ? x[1] : x[2];
 
   Ops* ops = nullptr;
   bool any_tensor = false;
@@ -54,8 +49,7 @@ Var call(Op op, std::initializer_list<Var> operands) {
 
 Tensor as_gradient(const VjpCall& call, size_t i, const Var& value) {
   const Tensor& input = call.inputs[i].tensor;
-  if (value.is_tensor())
-    return expand(call.ops, cast(call.ops, value.tensor(), input.dtype()), input.shape());
+  if (value.is_tensor()) return expand(call.ops, cast(call.ops, value.tensor(), input.dtype()), input.shape());
   Attrs attrs;
   attrs.dims = input.shape();
   attrs.dtype = input.dtype();

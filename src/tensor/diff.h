@@ -36,37 +36,21 @@ Var call(Op op, std::initializer_list<Var> operands);
 /// The value as the gradient of input `i` of a call: of its dtype and shape.
 Tensor as_gradient(const VjpCall& call, size_t i, const Var& value);
 
-#define TSL_UNARY(name, ...)      \
-  inline Var name(const Var& x) { \
-    return call(Op::name, {x});   \
-  }
-#define TSL_BINARY(name, ...)                   \
-  inline Var name(const Var& a, const Var& b) { \
-    return call(Op::name, {a, b});              \
-  }
-#define TSL_TERNARY(name, ...)                                \
-  inline Var name(const Var& a, const Var& b, const Var& c) { \
-    return call(Op::name, {a, b, c});                         \
-  }
+#define TSL_UNARY(name, ...) \
+  inline Var name(const Var& x) { return call(Op::name, {x}); }
+#define TSL_BINARY(name, ...) \
+  inline Var name(const Var& a, const Var& b) { return call(Op::name, {a, b}); }
+#define TSL_TERNARY(name, ...) \
+  inline Var name(const Var& a, const Var& b, const Var& c) { return call(Op::name, {a, b, c}); }
 #include "tensor/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
 
-inline Var operator-(const Var& x) {
-  return neg(x);
-}
-inline Var operator+(const Var& a, const Var& b) {
-  return add(a, b);
-}
-inline Var operator-(const Var& a, const Var& b) {
-  return sub(a, b);
-}
-inline Var operator*(const Var& a, const Var& b) {
-  return mul(a, b);
-}
-inline Var operator/(const Var& a, const Var& b) {
-  return div(a, b);
-}
+inline Var operator-(const Var& x) { return neg(x); }
+inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
+inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }
+inline Var operator*(const Var& a, const Var& b) { return mul(a, b); }
+inline Var operator/(const Var& a, const Var& b) { return div(a, b); }
 
 }  // namespace tsl::diff

@@ -8,15 +8,13 @@ namespace tsl {
 
 namespace {
 
-template <class T>
-ScalarBits bits_from(T value) {
+template <class T> ScalarBits bits_from(T value) {
   ScalarBits bits;
   std::memcpy(bits.bytes, &value, sizeof value);
   return bits;
 }
 
-template <class T>
-ScalarBits cast_bits(Scalar value) {
+template <class T> ScalarBits cast_bits(Scalar value) {
   switch (value.type) {
     case ScalarType::boolean: return bits_from(math::s_cast<T>(value.boolean));
     case ScalarType::integer: return bits_from(math::s_cast<T>(value.integer));
@@ -25,8 +23,7 @@ ScalarBits cast_bits(Scalar value) {
   return {};
 }
 
-template <class T>
-T read_as(const std::byte* at) {
+template <class T> T read_as(const std::byte* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;

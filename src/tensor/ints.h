@@ -46,13 +46,10 @@ class Ints {
   bool contains(int64_t value) const { return std::find(begin(), end(), value) != end(); }
   operator std::span<const int64_t>() const { return {values_, size_}; }
 
-  friend bool operator==(const Ints& a, const Ints& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
-  }
+  friend bool operator==(const Ints& a, const Ints& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
  private:
-  template <class Iterator>
-  void append(Iterator first, Iterator last) {
+  template <class Iterator> void append(Iterator first, Iterator last) {
     for (; first != last; ++first) push_back(*first);
   }
   [[noreturn]] static void fail_too_long();

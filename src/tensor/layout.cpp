@@ -6,13 +6,9 @@
 
 namespace tsl {
 
-void Dims::fail_too_long() {
-  fail(ErrorKind::limit, "a tensor has at most {} dimensions", kMaxRank);
-}
+void Dims::fail_too_long() { fail(ErrorKind::limit, "a tensor has at most {} dimensions", kMaxRank); }
 
-void Ints::fail_too_long() {
-  fail(ErrorKind::limit, "a tensor has at most {} dimensions", kMaxRank);
-}
+void Ints::fail_too_long() { fail(ErrorKind::limit, "a tensor has at most {} dimensions", kMaxRank); }
 
 void Dims::insert(int at, Dim d) {
   push_back(d);
@@ -24,15 +20,11 @@ void Dims::erase(int at) {
   --rank_;
 }
 
-bool operator==(const Dims& a, const Dims& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
+bool operator==(const Dims& a, const Dims& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 namespace {
 
-bool is_constant(Dim d, int64_t value) {
-  return !d.symbol() && d.hint() == value;
-}
+bool is_constant(Dim d, int64_t value) { return !d.symbol() && d.hint() == value; }
 
 bool is_empty(const Shape& shape) {
   return std::any_of(shape.begin(), shape.end(), [](Dim d) { return d == 0; });
@@ -41,8 +33,7 @@ bool is_empty(const Shape& shape) {
 }  // namespace
 
 Dim element_count(const Shape& shape) {
-  if (!count_if_representable(shape))
-    fail(ErrorKind::memory, "{} has too many elements to count", to_string(shape));
+  if (!count_if_representable(shape)) fail(ErrorKind::memory, "{} has too many elements to count", to_string(shape));
   Dim count = 1;
   for (Dim extent : shape) count = count * extent;
   return count;
@@ -102,8 +93,7 @@ bool Layout::is_contiguous() const {
 
 int normalize_axis(int64_t axis, int rank, const char* op) {
   if (axis < -rank || axis >= rank) {
-    fail(ErrorKind::index, "{}: axis {} is out of range for {} dimension{}", op, axis, rank,
-         rank == 1 ? "" : "s");
+    fail(ErrorKind::index, "{}: axis {} is out of range for {} dimension{}", op, axis, rank, rank == 1 ? "" : "s");
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
@@ -111,8 +101,7 @@ int normalize_axis(int64_t axis, int rank, const char* op) {
 Layout permute(const Layout& in, std::span<const int> order) {
   const int rank = in.rank();
   if (static_cast<int>(order.size()) != rank) {
-    fail(ErrorKind::shape, "permute: an order of {} axes does not fit shape {}", order.size(),
-         to_string(in.shape));
+    fail(ErrorKind::shape, "permute: an order of {} axes does not fit shape {}", order.size(), to_string(in.shape));
   }
   Layout out;
   out.offset = in.offset;
@@ -129,8 +118,7 @@ Layout permute(const Layout& in, std::span<const int> order) {
 
 Layout expand(const Layout& in, const Shape& shape) {
   const int added = shape.rank() - in.rank();
-  if (added < 0)
-    fail(ErrorKind::shape, "expand: cannot expand {} to {}", to_string(in.shape), to_string(shape));
+  if (added < 0) fail(ErrorKind::shape, "expand: cannot expand {} to {}", to_string(in.shape), to_string(shape));
   Layout out{shape, shape, in.offset};
   for (int i = 0; i < shape.rank(); ++i) {
     const Dim from = i < added ? Dim(1) : in.shape[i - added];
@@ -182,8 +170,8 @@ Layout slice(const Layout& in, int axis, Dim start, Dim count, int64_t step) {
   const Dim lowest = step > 0 ? start : last;
   const Dim highest = step > 0 ? last : start;
   if (lowest < 0 || !(highest < in.shape[at])) {
-    fail(ErrorKind::index, "slice: elements {} to {} are out of range for axis {} of {}", start.hint(),
-         last.hint(), at, to_string(in.shape));
+    fail(ErrorKind::index, "slice: elements {} to {} are out of range for axis {} of {}", start.hint(), last.hint(), at,
+         to_string(in.shape));
   }
   out.offset = in.offset + start * in.strides[at];
   return out;
@@ -193,8 +181,7 @@ Layout select(const Layout& in, int axis, Dim index) {
   const int at = normalize_axis(axis, in.rank(), "select");
   const Dim from_start = index < 0 ? index + in.shape[at] : index;
   if (from_start < 0 || !(from_start < in.shape[at])) {
-    fail(ErrorKind::index, "index {} is out of range for axis {} of extent {}", index.hint(), at,
-         in.shape[at].hint());
+    fail(ErrorKind::index, "index {} is out of range for axis {} of extent {}", index.hint(), at, in.shape[at].hint());
   }
   Layout out = in;
   out.offset = in.offset + from_start * in.strides[at];
@@ -211,8 +198,8 @@ Layout windows(const Layout& in, int axis, int64_t size, int64_t step, int64_t d
   }
   int64_t reach = 0;  // from the first element of a window to its last
   if (__builtin_mul_overflow(size - 1, dilation, &reach) || !(Dim(reach) < in.shape[at])) {
-    fail(ErrorKind::shape, "windows: a window of {} (dilation {}) is longer than axis {} of {}", size,
-         dilation, at, to_string(in.shape));
+    fail(ErrorKind::shape, "windows: a window of {} (dilation {}) is longer than axis {} of {}", size, dilation, at,
+         to_string(in.shape));
   }
   Layout out = in;
   out.shape[at] = (in.shape[at] - (reach + 1)) / step + 1;
@@ -250,12 +237,9 @@ Shape resolve_reshape(const Shape& in, const Shape& wanted) {
   int rest = -1;
   Shape known;
   for (int i = 0; i < wanted.rank(); ++i) {
-    if (wanted[i].hint() == -1 && rest < 0 && wanted[i] == -1)
-      rest = i;
-    else if (has_extent(in, wanted[i]) || !(wanted[i] < 0))
-      known.push_back(wanted[i]);
-    else
-      fail(ErrorKind::value, "reshape: {} has a negative size", to_string(wanted));
+    if (wanted[i].hint() == -1 && rest < 0 && wanted[i] == -1) rest = i;
+    else if (has_extent(in, wanted[i]) || !(wanted[i] < 0)) known.push_back(wanted[i]);
+    else fail(ErrorKind::value, "reshape: {} has a negative size", to_string(wanted));
   }
   if (rest < 0) return wanted;
   const Dim count = element_count(in), divisor = element_count(known);
@@ -300,12 +284,9 @@ std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
     const int old_begin = old_end, new_begin = new_end;
     Dim old_count = in.shape[old_end++], new_count = shape[new_end++];
     while (!(old_count == new_count)) {
-      if (new_count.hint() < old_count.hint() && new_end < shape.rank())
-        new_count = new_count * shape[new_end++];
-      else if (new_count.hint() > old_count.hint() && old_end < in.rank())
-        old_count = old_count * in.shape[old_end++];
-      else
-        return std::nullopt;
+      if (new_count.hint() < old_count.hint() && new_end < shape.rank()) new_count = new_count * shape[new_end++];
+      else if (new_count.hint() > old_count.hint() && old_end < in.rank()) old_count = old_count * in.shape[old_end++];
+      else return std::nullopt;
     }
     if (!is_mergeable(in, old_begin, old_end)) return std::nullopt;
     Dim stride = in.strides[old_end - 1];

@@ -24,13 +24,17 @@ class Dims {
     std::copy(other.begin(), other.end(), dims_);
     return *this;
   }
-  Dims(std::initializer_list<Dim> dims) { for (Dim d : dims) push_back(d); }
-  explicit Dims(std::span<const Dim> dims) { for (Dim d : dims) push_back(d); }
+  Dims(std::initializer_list<Dim> dims) {
+    for (Dim d : dims) push_back(d);
+  }
+  explicit Dims(std::span<const Dim> dims) {
+    for (Dim d : dims) push_back(d);
+  }
 
   int rank() const { return rank_; }
   Dim& operator[](int i) { return dims_[i]; }
   const Dim& operator[](int i) const { return dims_[i]; }
-  void push_back(Dim d) {       // throws Failure (limit) beyond kMaxRank
+  void push_back(Dim d) {  // throws Failure (limit) beyond kMaxRank
     if (rank_ == kMaxRank) fail_too_long();
     dims_[rank_++] = d;
   }
@@ -47,8 +51,10 @@ class Dims {
  private:
   [[noreturn]] static void fail_too_long();
 
-  int rank_ = 0;                   // first, so that a list as short as most are is in one line of the cache
-  union { Dim dims_[kMaxRank]; };  // a union, so that the Dims beyond rank_ are neither set nor copied
+  int rank_ = 0;  // first, so that a list as short as most are is in one line of the cache
+  union {
+    Dim dims_[kMaxRank];
+  };  // a union, so that the Dims beyond rank_ are neither set nor copied
 };
 
 /// Whether two lists are surely equal: the same numbers and symbols. Records no guard.
@@ -99,10 +105,10 @@ int normalize_axis(int64_t axis, int rank, const char* op);
 Layout permute(const Layout& in, std::span<const int> order);
 Layout expand(const Layout& in, const Shape& shape);
 Layout insert_axis(const Layout& in, int axis);
-Layout remove_axis(const Layout& in, int axis);          // its extent must be 1
+Layout remove_axis(const Layout& in, int axis);  // its extent must be 1
 /// Elements start, start+step, … (count of them) along an axis. `step` may be negative. All must exist.
 Layout slice(const Layout& in, int axis, Dim start, Dim count, int64_t step);
-Layout select(const Layout& in, int axis, Dim index);     // removes the axis; negative counts from the end
+Layout select(const Layout& in, int axis, Dim index);  // removes the axis; negative counts from the end
 /// Sliding windows: axis of extent n becomes (n - (size-1)*dilation - 1) / step + 1 windows, and a new last axis
 /// of extent `size` runs within each.
 Layout windows(const Layout& in, int axis, int64_t size, int64_t step, int64_t dilation);

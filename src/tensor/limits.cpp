@@ -49,8 +49,8 @@ void check_size(std::string_view op, DType dtype, const Shape& shape, bool is_vi
   if (count && *count <= limit / item) return;
   double bytes = static_cast<double>(item);
   for (const Dim& extent : shape) bytes *= static_cast<double>(extent.hint());
-  fail(ErrorKind::memory, "{}: {} needs {}, but a tensor may take {}", op, describe(dtype, shape),
-       format_bytes(bytes), format_bytes(static_cast<double>(limit)));
+  fail(ErrorKind::memory, "{}: {} needs {}, but a tensor may take {}", op, describe(dtype, shape), format_bytes(bytes),
+       format_bytes(static_cast<double>(limit)));
 }
 
 }  // namespace tsl

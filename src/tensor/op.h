@@ -26,64 +26,82 @@ enum class Op : uint16_t {
 #undef TSL_BINARY
 #undef TSL_TERNARY
   // elementwise with attributes
-  cast,             // x; dtype
-  copy,             // x: the same elements, laid out contiguously
+  cast,  // x; dtype
+  copy,  // x: the same elements, laid out contiguously
   // sources
-  fill,             // scalar; dims = shape, dtype
-  iota,             // start, step (scalars); dims = {count}, dtype: start + i * step
-  random_bits,      // key, counter (int scalars); dims = shape, dtype = i64: Philox words, uniform in [0, 2^32)
-  random_uniform,   // key, counter; dims = shape, dtype: uniform in [0, 1)
-  random_normal,    // key, counter; dims = shape, dtype: Box-Muller
+  fill,            // scalar; dims = shape, dtype
+  iota,            // start, step (scalars); dims = {count}, dtype: start + i * step
+  random_bits,     // key, counter (int scalars); dims = shape, dtype = i64: Philox words, uniform in [0, 2^32)
+  random_uniform,  // key, counter; dims = shape, dtype: uniform in [0, 1)
+  random_normal,   // key, counter; dims = shape, dtype: Box-Muller
   // views: only the layout changes
-  permute,          // x; ints = order
-  expand,           // x; dims = shape (broadcast, NumPy's rule)
-  reshape,          // x; dims = shape
-  slice,            // x; ints = {axis, step}, dims = {start, count}
-  select,           // x; ints = {axis}, dims = {index}; removes the axis
-  insert_axis,      // x; ints = {axis}
-  windows,          // x; ints = {axis, size, step, dilation}; adds a last axis of extent size
-  as_strided,       // x; `view` over x laid out contiguously: the adjoint of assign_view
+  permute,      // x; ints = order
+  expand,       // x; dims = shape (broadcast, NumPy's rule)
+  reshape,      // x; dims = shape
+  slice,        // x; ints = {axis, step}, dims = {start, count}
+  select,       // x; ints = {axis}, dims = {index}; removes the axis
+  insert_axis,  // x; ints = {axis}
+  windows,      // x; ints = {axis, size, step, dilation}; adds a last axis of extent size
+  as_strided,   // x; `view` over x laid out contiguously: the adjoint of assign_view
   // reductions over ints = axes; flag keeps them with extent 1
-  sum, prod, max, min, logsumexp, argmax, argmin, any, all,
+  sum,
+  prod,
+  max,
+  min,
+  logsumexp,
+  argmax,
+  argmin,
+  any,
+  all,
   // along ints = {axis}
-  cumsum, cumprod,
-  argsort,          // stable; flag = descending; NaN counts as the greatest
+  cumsum,
+  cumprod,
+  argsort,  // stable; flag = descending; NaN counts as the greatest
   // indexing. With ints = {batch}: x: [batch…, n, rest…], index: i64 [batch…, idx…]
-  take,             // x, index -> [batch…, idx…, rest…]; negative indices count from the end; fallible
-  scatter,          // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
-  scatter_add,      // x, index, updates -> x with updates added, in order of the index; fallible
-  nonzero,          // bool mask; dims = {count}: i64 [count, rank], indices of the true elements in order
+  take,         // x, index -> [batch…, idx…, rest…]; negative indices count from the end; fallible
+  scatter,      // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
+  scatter_add,  // x, index, updates -> x with updates added, in order of the index; fallible
+  nonzero,      // bool mask; dims = {count}: i64 [count, rank], indices of the true elements in order
   // structure
-  concat,           // any number of tensors; ints = {axis}
-  assign_view,      // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
-  fold_windows,     // adjoint of windows: [.., w at axis, .., size last] -> sums; ints = {axis, step, dilation}, dims = {n}
+  concat,        // any number of tensors; ints = {axis}
+  assign_view,   // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
+  fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; ints = {axis, step, dilation}, dims =
+                 // {n}
   // linear algebra
-  matmul,           // [batch…, m, k] @ [batch…, k, n], equal batches
+  matmul,  // [batch…, m, k] @ [batch…, k, n], equal batches
   // between devices: never a node of a graph, which has one
-  to_device,        // x; ints = {kind, ordinal} of the device; contiguous
+  to_device,  // x; ints = {kind, ordinal} of the device; contiguous
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
 
 /// What an op is made of: how the compiler may fuse it, and which kernel runs it.
 enum class OpClass : uint8_t {
-  elementwise,   // one scalar body per element
-  source,        // elementwise without tensor inputs
-  view,          // a change of layout; never a kernel
-  reduction,     // over axes
-  scan, sort, take, scatter, nonzero, concat, assign, fold, matmul,
-  transfer,      // a copy on another device; never a kernel
+  elementwise,  // one scalar body per element
+  source,       // elementwise without tensor inputs
+  view,         // a change of layout; never a kernel
+  reduction,    // over axes
+  scan,
+  sort,
+  take,
+  scatter,
+  nonzero,
+  concat,
+  assign,
+  fold,
+  matmul,
+  transfer,  // a copy on another device; never a kernel
 };
 
 /// How an elementwise op's dtypes go together.
 enum class DTypeRule : uint8_t {
-  same,          // any dtype but bool -> the same
-  arithmetic,    // operands promote; bool counts as an integer where it makes sense -> the promoted dtype
-  floating,      // integers and bools become f32 -> the float dtype
-  compare,       // operands promote -> bool
-  predicate,     // float question -> bool (an integer operand is asked as f32)
-  bitwise,       // bool or integers
-  select,        // where: bool, then two operands that promote
+  same,        // any dtype but bool -> the same
+  arithmetic,  // operands promote; bool counts as an integer where it makes sense -> the promoted dtype
+  floating,    // integers and bools become f32 -> the float dtype
+  compare,     // operands promote -> bool
+  predicate,   // float question -> bool (an integer operand is asked as f32)
+  bitwise,     // bool or integers
+  select,      // where: bool, then two operands that promote
 };
 
 /// An op's settings that are not operands. Each op reads only the fields its row names; the rest stay at their
@@ -93,7 +111,7 @@ struct Attrs {
   bool flag = false;
   Ints ints;
   Dims dims;
-  Layout view;   // assign_view and as_strided only
+  Layout view;  // assign_view and as_strided only
 
   /// Structural: symbolic sizes are equal if they are the same symbol. Records no guard.
   friend bool operator==(const Attrs& a, const Attrs& b) {
@@ -129,22 +147,22 @@ struct VjpCall {
   std::span<const Operand> inputs;
   const Attrs& attrs;
   const Tensor& output;
-  const Tensor& grad;              // of the output, same type
-  std::span<const bool> needed;    // per input
-  std::span<Tensor> grads;         // to fill, per needed tensor input, with the input's type
+  const Tensor& grad;            // of the output, same type
+  std::span<const bool> needed;  // per input
+  std::span<Tensor> grads;       // to fill, per needed tensor input, with the input's type
 };
 
 /// One row.
 struct OpDef {
   Op op = Op::count_;
   std::string_view name;
-  std::string_view signature;      // "exp(x)": as a user would call it; "" for ops only the system uses
-  std::string_view doc;            // one line
+  std::string_view signature;  // "exp(x)": as a user would call it; "" for ops only the system uses
+  std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
   DTypeRule dtype_rule = DTypeRule::same;  // elementwise only
-  int arity = 1;                   // operands; -1 for any number
+  int arity = 1;                           // operands; -1 for any number
   bool repeats = false;                    // a view that may show elements several times: more of them than there are
-  bool fallible = false;                   // may fail on the elements' values (an index out of range, integer division by zero)
+  bool fallible = false;  // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops
   /// without other forms; elementwise ops are promoted and broadcast by Ops.
@@ -186,7 +204,8 @@ class Ops {
  protected:
   virtual Device default_device() { return {}; }
   /// Computes or records one op whose operands are promoted, broadcast and checked, and which is not a view.
-  virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) = 0;
+  virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                     const TensorType& result) = 0;
   /// Told of every op after it has run, views included: what a tape listens to.
   virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor&) {}
 
@@ -200,7 +219,8 @@ class Ops {
   std::optional<Device> place_;
 };
 
-/// While it lives, tensors made of nothing but numbers are made on this device, or, if none is given, on the default one.
+/// While it lives, tensors made of nothing but numbers are made on this device, or, if none is given, on the default
+/// one.
 class Placement {
  public:
   Placement(Ops& ops, std::optional<Device> device) : ops_(ops), before_(std::exchange(ops.place_, device)) {}
@@ -216,16 +236,16 @@ class Placement {
 // Short names for the ops that C++ code calls often. Axes count from the end when negative.
 Tensor cast(Ops&, const Tensor& x, DType dtype);
 Tensor permute(Ops&, const Tensor& x, const Ints& order);
-/// Another handle to the same elements, through a call that changes nothing: the tapes that listen know that the two are the
-/// same, those that do not take it for a constant.
+/// Another handle to the same elements, through a call that changes nothing: the tapes that listen know that the two
+/// are the same, those that do not take it for a constant.
 Tensor alias(Ops&, const Tensor& x);
-Tensor transpose(Ops&, const Tensor& x);                       // swaps the last two axes
+Tensor transpose(Ops&, const Tensor& x);  // swaps the last two axes
 Tensor expand(Ops&, const Tensor& x, const Shape& shape);
-Tensor reshape(Ops&, const Tensor& x, const Shape& shape);     // one extent may be -1
+Tensor reshape(Ops&, const Tensor& x, const Shape& shape);  // one extent may be -1
 Tensor slice(Ops&, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t step = 1);
 Tensor sum(Ops&, const Tensor& x, const Ints& axes, bool keepdims);
 Tensor fill(Ops&, const Shape& shape, DType dtype, Scalar value);
 Tensor matmul(Ops&, const Tensor& a, const Tensor& b);
-Tensor to_device(Ops&, const Tensor& x, Device device);         // x itself if it is there
+Tensor to_device(Ops&, const Tensor& x, Device device);  // x itself if it is there
 
 }  // namespace tsl

@@ -54,8 +54,6 @@ Tensor flip(Ops& ops, const Tensor& x, int64_t axis);
 Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view);
 Tensor zeros(Ops& ops, const Shape& shape, DType dtype);
 
-inline diff::Var var(VjpCall& call, const Tensor& tensor) {
-  return diff::Var(call.ops, tensor);
-}
+inline diff::Var var(VjpCall& call, const Tensor& tensor) { return diff::Var(call.ops, tensor); }
 
 }  // namespace tsl::rows

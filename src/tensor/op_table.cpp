@@ -27,9 +27,7 @@ const OpDef& op_def(Op op) {
   return first[static_cast<size_t>(op)];
 }
 
-std::span<const OpDef> op_table() {
-  return table().rows();
-}
+std::span<const OpDef> op_table() { return table().rows(); }
 
 namespace rows {
 
@@ -53,9 +51,7 @@ TensorType infer_like_first(Operands operands, const Attrs&) {
   return {operands[0].tensor.dtype(), operands[0].tensor.shape()};
 }
 
-Tensor copy(Ops& ops, const Tensor& x) {
-  return ops.call(Op::copy, {x});
-}
+Tensor copy(Ops& ops, const Tensor& x) { return ops.call(Op::copy, {x}); }
 
 Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) {
   Attrs attrs;
@@ -68,9 +64,7 @@ Tensor flip(Ops& ops, const Tensor& x, int64_t axis) {
   return slice(ops, x, axis, extent - 1, extent, -1);
 }
 
-Tensor zeros(Ops& ops, const Shape& shape, DType dtype) {
-  return fill(ops, shape, dtype, Scalar::of(0.0));
-}
+Tensor zeros(Ops& ops, const Shape& shape, DType dtype) { return fill(ops, shape, dtype, Scalar::of(0.0)); }
 
 Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view) {
   Attrs attrs;

@@ -25,8 +25,7 @@ void check_operands(const OpDef& op, std::span<const Operand> operands) {
   const bool assigns = op.op_class == OpClass::assign || op.op_class == OpClass::scatter;
   for (const Operand& operand : operands) {
     if (operand.is_tensor() != is_source || (assigns && &operand == &operands.back())) continue;
-    fail(ErrorKind::type, "{}: expected a {}, got {}", op.name, is_source ? "number" : "tensor",
-         describe(operand));
+    fail(ErrorKind::type, "{}: expected a {}, got {}", op.name, is_source ? "number" : "tensor", describe(operand));
   }
 }
 
@@ -69,13 +68,14 @@ bool on_one_device(std::span<const Operand> operands) {
 
 [[noreturn]] void fail_across_devices(const OpDef& op, const Tensor& a, const Tensor& b) {
   const std::string on_a = to_string(a.device()), on_b = to_string(b.device());
-  fail_with(ErrorKind::device, fmt::format("{}: {} is on {}, but {} is on {}", op.name, describe(a), on_a, describe(b), on_b),
-            {fmt::format("an op's tensors must be on one device: x.to(\"{}\") moves x", a.device().is_host() ? on_b : on_a)});
+  fail_with(
+      ErrorKind::device, fmt::format("{}: {} is on {}, but {} is on {}", op.name, describe(a), on_a, describe(b), on_b),
+      {fmt::format("an op's tensors must be on one device: x.to(\"{}\") moves x", a.device().is_host() ? on_b : on_a)});
 }
 
 void check_condition(const OpDef& op, const Operand& condition) {
-  const bool is_bool = condition.is_tensor() ? condition.tensor.dtype() == DType::boolean
-                                             : condition.scalar.type == ScalarType::boolean;
+  const bool is_bool =
+      condition.is_tensor() ? condition.tensor.dtype() == DType::boolean : condition.scalar.type == ScalarType::boolean;
   if (!is_bool) fail(ErrorKind::type, "{}: the condition must be bool, got {}", op.name, describe(condition));
 }
 
@@ -84,10 +84,12 @@ void check_condition(const OpDef& op, const Operand& condition) {
 Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   const OpDef& def = op_def(op);
   check_operands(def, operands);
-  if (!on_one_device(operands)) [[unlikely]] return call_across_devices(def, operands, attrs);
+  if (!on_one_device(operands)) [[unlikely]]
+    return call_across_devices(def, operands, attrs);
   if (takes_numbers(def)) return call_elementwise(def, operands, attrs);
   if (def.prepare) {
-    const Placement placement(*this, !operands.empty() && operands[0].is_tensor() ? operands[0].tensor.device() : place_);
+    const Placement placement(*this,
+                              !operands.empty() && operands[0].is_tensor() ? operands[0].tensor.device() : place_);
     if (Tensor result = def.prepare(*this, op, operands, attrs)) return result;
   }
   return def.op_class == OpClass::view ? call_view(def, operands, attrs) : finish(def, operands, attrs);
@@ -129,8 +131,7 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
   std::array<Operand, kMaxElementwiseArity> formed;
   for (size_t i = 0; i < operands.size(); ++i) {
     formed[i] = operands[i];
-    if (operands[i].is_tensor())
-      formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
+    if (operands[i].is_tensor()) formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
   }
   return finish(def, {formed.data(), operands.size()}, attrs);
 }
@@ -140,7 +141,8 @@ Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const
   const Layout layout = def.view(x.layout(), attrs);
   check_size(def.name, x.dtype(), layout.shape, true);
   // What an op reads is checked for each run's sizes, but a view need not be read.
-  if (def.repeats) guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
+  if (def.repeats)
+    guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
   Tensor result = x.with_layout(layout);
   after(def, operands, attrs, result);
   return result;
@@ -157,12 +159,9 @@ Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const At
 std::string describe(const Operand& operand) {
   if (operand.is_tensor()) return describe(operand.tensor);
   switch (operand.scalar.type) {
-    case ScalarType::boolean:
-      return operand.scalar.boolean ? "bool true" : "bool false";
-    case ScalarType::integer:
-      return fmt::format("int {}", operand.scalar.integer);
-    default:
-      return fmt::format("float {}", operand.scalar.real);
+    case ScalarType::boolean: return operand.scalar.boolean ? "bool true" : "bool false";
+    case ScalarType::integer: return fmt::format("int {}", operand.scalar.integer);
+    default: return fmt::format("float {}", operand.scalar.real);
   }
 }
 
@@ -229,9 +228,7 @@ Tensor fill(Ops& ops, const Shape& shape, DType dtype, Scalar value) {
   return ops.call(Op::fill, {value}, attrs);
 }
 
-Tensor matmul(Ops& ops, const Tensor& a, const Tensor& b) {
-  return ops.call(Op::matmul, {a, b});
-}
+Tensor matmul(Ops& ops, const Tensor& a, const Tensor& b) { return ops.call(Op::matmul, {a, b}); }
 
 Tensor to_device(Ops& ops, const Tensor& x, Device device) {
   if (x.device() == device) return x;

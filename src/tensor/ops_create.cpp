@@ -12,9 +12,7 @@ const Shape& checked_shape(const char* op, const Shape& shape) {
   return shape;
 }
 
-TensorType infer_fill(Operands, const Attrs& attrs) {
-  return {attrs.dtype, checked_shape("fill", attrs.dims)};
-}
+TensorType infer_fill(Operands, const Attrs& attrs) { return {attrs.dtype, checked_shape("fill", attrs.dims)}; }
 
 TensorType infer_iota(Operands, const Attrs& attrs) {
   if (attrs.dims.rank() != 1) fail(ErrorKind::shape, "iota makes one axis, not {}", to_string(attrs.dims));
@@ -36,8 +34,7 @@ TensorType infer_random_bits(Operands operands, const Attrs& attrs) {
 
 TensorType infer_random_float(Operands operands, const Attrs& attrs) {
   check_stream("random", operands);
-  if (!is_float(attrs.dtype))
-    fail(ErrorKind::type, "random numbers need a float dtype, not {}", name_of(attrs.dtype));
+  if (!is_float(attrs.dtype)) fail(ErrorKind::type, "random numbers need a float dtype, not {}", name_of(attrs.dtype));
   return {attrs.dtype, checked_shape("random", attrs.dims)};
 }
 

@@ -8,8 +8,7 @@ namespace tsl::rows {
 
 namespace {
 
-template <DTypeRule kRule>
-TensorType infer_elementwise(Operands operands, const Attrs&) {
+template <DTypeRule kRule> TensorType infer_elementwise(Operands operands, const Attrs&) {
   const Tensor* first = nullptr;
   for (const Operand& operand : operands) {
     if (operand.is_tensor() && !first) first = &operand.tensor;
@@ -56,22 +55,19 @@ void set_gradient(VjpCall& call, size_t i, Derivative derivative, const Vars&...
   }
 }
 
-template <class D>
-void vjp_unary(VjpCall& call) {
+template <class D> void vjp_unary(VjpCall& call) {
   const Var g(call.ops, call.grad), x(call.ops, call.inputs[0]), y(call.ops, call.output);
   set_gradient(call, 0, D::d0, g, x, y);
 }
 
-template <class D>
-void vjp_binary(VjpCall& call) {
+template <class D> void vjp_binary(VjpCall& call) {
   const Var g(call.ops, call.grad), y(call.ops, call.output);
   const Var a(call.ops, call.inputs[0]), b(call.ops, call.inputs[1]);
   set_gradient(call, 0, D::d0, g, a, b, y);
   set_gradient(call, 1, D::d1, g, a, b, y);
 }
 
-template <class D>
-void vjp_ternary(VjpCall& call) {
+template <class D> void vjp_ternary(VjpCall& call) {
   const Var g(call.ops, call.grad), y(call.ops, call.output);
   const Var a(call.ops, call.inputs[0]), b(call.ops, call.inputs[1]), c(call.ops, call.inputs[2]);
   set_gradient(call, 0, D::d0, g, a, b, c, y);
@@ -79,25 +75,17 @@ void vjp_ternary(VjpCall& call) {
   set_gradient(call, 2, D::d2, g, a, b, c, y);
 }
 
-template <class Result, class... Vars>
-constexpr bool is_none(Result (*)(Vars...)) {
+template <class Result, class... Vars> constexpr bool is_none(Result (*)(Vars...)) {
   return std::is_same_v<Result, None>;
 }
 
 using Vjp = void (*)(VjpCall&);
 
-template <class D>
-constexpr Vjp unary() {
-  return is_none(D::d0) ? nullptr : vjp_unary<D>;
-}
+template <class D> constexpr Vjp unary() { return is_none(D::d0) ? nullptr : vjp_unary<D>; }
 
-template <class D>
-constexpr Vjp binary() {
-  return is_none(D::d0) && is_none(D::d1) ? nullptr : vjp_binary<D>;
-}
+template <class D> constexpr Vjp binary() { return is_none(D::d0) && is_none(D::d1) ? nullptr : vjp_binary<D>; }
 
-template <class D>
-constexpr Vjp ternary() {
+template <class D> constexpr Vjp ternary() {
   return is_none(D::d0) && is_none(D::d1) && is_none(D::d2) ? nullptr : vjp_ternary<D>;
 }
 
@@ -105,9 +93,7 @@ constexpr Vjp ternary() {
 
 namespace {
 
-TensorType infer_cast(Operands operands, const Attrs& attrs) {
-  return {attrs.dtype, operands[0].tensor.shape()};
-}
+TensorType infer_cast(Operands operands, const Attrs& attrs) { return {attrs.dtype, operands[0].tensor.shape()}; }
 
 Tensor prepare_cast(Ops&, Op, Operands operands, const Attrs& attrs) {
   return operands[0].tensor.dtype() == attrs.dtype ? operands[0].tensor : Tensor();
@@ -118,9 +104,7 @@ void vjp_cast(VjpCall& call) {
   if (is_float(from) && is_float(call.output.dtype())) call.grads[0] = cast(call.ops, call.grad, from);
 }
 
-void vjp_copy(VjpCall& call) {
-  call.grads[0] = call.grad;
-}
+void vjp_copy(VjpCall& call) { call.grads[0] = call.grad; }
 
 void add_attributed(Table& table) {
   table.add({.op = Op::cast,
@@ -140,9 +124,8 @@ void add_attributed(Table& table) {
              .vjp = vjp_copy});
 }
 
-constexpr OpDef row(Op op, std::string_view name, std::string_view signature, std::string_view doc,
-                    DTypeRule rule, int arity, bool fallible, TensorType (*infer)(Operands, const Attrs&),
-                    void (*vjp)(VjpCall&)) {
+constexpr OpDef row(Op op, std::string_view name, std::string_view signature, std::string_view doc, DTypeRule rule,
+                    int arity, bool fallible, TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
   return {.op = op,
           .name = name,
           .signature = signature,
@@ -158,9 +141,9 @@ constexpr OpDef row(Op op, std::string_view name, std::string_view signature, st
 }  // namespace
 
 void add_elementwise(Table& table) {
-#define TSL_UNARY(name, rule, fallible, doc, dx)                                 \
-  table.add(row(Op::name, #name, #name "(x)", doc, DTypeRule::rule, 1, fallible, \
-                infer_elementwise<DTypeRule::rule>, derivatives::unary<derivatives::D_##name>()));
+#define TSL_UNARY(name, rule, fallible, doc, dx)                                                                     \
+  table.add(row(Op::name, #name, #name "(x)", doc, DTypeRule::rule, 1, fallible, infer_elementwise<DTypeRule::rule>, \
+                derivatives::unary<derivatives::D_##name>()));
 #define TSL_BINARY(name, rule, fallible, doc, da, db)                               \
   table.add(row(Op::name, #name, #name "(a, b)", doc, DTypeRule::rule, 2, fallible, \
                 infer_elementwise<DTypeRule::rule>, derivatives::binary<derivatives::D_##name>()));

@@ -10,14 +10,12 @@ namespace {
 // take's shape: [batch..., idx..., rest...] for x [batch..., n, rest...] and index [batch..., idx...].
 Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t batch) {
   if (batch < 0 || batch >= x.rank() || batch > index.rank()) {
-    fail(ErrorKind::shape, "{}: {} cannot be indexed by {} along axis {}", op, describe(x), describe(index),
-         batch);
+    fail(ErrorKind::shape, "{}: {} cannot be indexed by {} along axis {}", op, describe(x), describe(index), batch);
   }
   Shape shape;
   for (int i = 0; i < index.rank(); ++i) {
     if (i < batch && !(x.shape()[i] == index.shape()[i])) {
-      fail(ErrorKind::shape, "{}: the leading axes of {} and its index {} differ", op, describe(x),
-           describe(index));
+      fail(ErrorKind::shape, "{}: the leading axes of {} and its index {} differ", op, describe(x), describe(index));
     }
     shape.push_back(i < batch ? x.shape()[i] : index.shape()[i]);
   }
@@ -25,9 +23,7 @@ Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t 
   return shape;
 }
 
-int64_t batch_of(const Attrs& attrs) {
-  return attrs.ints.empty() ? 0 : attrs.ints[0];
-}
+int64_t batch_of(const Attrs& attrs) { return attrs.ints.empty() ? 0 : attrs.ints[0]; }
 
 Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
   if (!is_integer(index.dtype())) {
@@ -60,8 +56,8 @@ Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Shape shape = taken_shape(name, x, index, batch_of(attrs));
   const Operand& updates = operands[2];
   if (updates.is_tensor() && !try_broadcast(updates.tensor.shape(), shape)) {
-    fail(ErrorKind::shape, "{}: {} does not fit {}, the part of {} that the index {} picks", name,
-         describe(updates), describe(x.dtype(), shape), describe(x), describe(index));
+    fail(ErrorKind::shape, "{}: {} does not fit {}, the part of {} that the index {} picks", name, describe(updates),
+         describe(x.dtype(), shape), describe(x), describe(index));
   }
   const Tensor conformed = conform(ops, updates, x.dtype(), shape);
   if (index == operands[1].tensor && conformed == updates.tensor && !attrs.ints.empty()) return {};
@@ -72,8 +68,8 @@ Tensor take(VjpCall& call, const Tensor& x, const Tensor& index) {
   return call.ops.call(Op::take, {x, index}, call.attrs);
 }
 
-/// Of one index in each batch (a loss takes one logit of a row): where x's row is the one, compared rather than scattered,
-/// so that it fuses with what is done to the gradient next.
+/// Of one index in each batch (a loss takes one logit of a row): where x's row is the one, compared rather than
+/// scattered, so that it fuses with what is done to the gradient next.
 Tensor gradient_of_one(VjpCall& call) {
   Ops& ops = call.ops;
   const Tensor& x = call.inputs[0].tensor;
@@ -105,8 +101,8 @@ void vjp_take(VjpCall& call) {
     call.grads[0] = gradient_of_one(call);
     return;
   }
-  call.grads[0] = call.ops.call(
-      Op::scatter_add, {zeros(call.ops, x.shape(), x.dtype()), call.inputs[1], call.grad}, call.attrs);
+  call.grads[0] =
+      call.ops.call(Op::scatter_add, {zeros(call.ops, x.shape(), x.dtype()), call.inputs[1], call.grad}, call.attrs);
 }
 
 // Which index elements were the last to name their row, shaped to broadcast with the updates: only their rows
@@ -151,8 +147,7 @@ void vjp_scatter_add(VjpCall& call) {
 
 TensorType infer_nonzero(Operands operands, const Attrs& attrs) {
   const Tensor& mask = operands[0].tensor;
-  if (mask.dtype() != DType::boolean)
-    fail(ErrorKind::type, "nonzero: a mask must be bool, got {}", describe(mask));
+  if (mask.dtype() != DType::boolean) fail(ErrorKind::type, "nonzero: a mask must be bool, got {}", describe(mask));
   if (attrs.dims.rank() != 1) fail(ErrorKind::shape, "nonzero: the count is missing");
   return {DType::i64, {attrs.dims[0], mask.rank()}};
 }

@@ -18,8 +18,7 @@ void check_product(const Tensor& a, const Tensor& b) {
   }
   const Dim inner = a.shape()[a.rank() - 1];
   const Dim other = b.shape()[b.rank() == 1 ? 0 : b.rank() - 2];
-  if (!(inner == other))
-    fail(ErrorKind::shape, "matmul: inner dimensions differ: {}", describe_product(a, b));
+  if (!(inner == other)) fail(ErrorKind::shape, "matmul: inner dimensions differ: {}", describe_product(a, b));
 }
 
 Shape batch_shape(const Tensor& x) {
@@ -49,9 +48,8 @@ Tensor multiply_vectors(Ops& ops, const Tensor& a, const Tensor& b) {
 // gradient of the one.
 Tensor multiply_rows(Ops& ops, const Tensor& a, const Tensor& b) {
   const int rank = a.rank();
-  const Shape rows = {
-      element_count(Shape(std::span<const Dim>(a.shape().begin(), static_cast<size_t>(rank - 1)))),
-      a.shape()[rank - 1]};
+  const Shape rows = {element_count(Shape(std::span<const Dim>(a.shape().begin(), static_cast<size_t>(rank - 1)))),
+                      a.shape()[rank - 1]};
   Shape shape = a.shape();
   shape[rank - 1] = b.shape()[1];
   return reshape(ops, matmul(ops, reshape(ops, a, rows), b), shape);

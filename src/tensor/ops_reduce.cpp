@@ -5,12 +5,8 @@ namespace tsl::rows {
 
 namespace {
 
-bool is_arg(Op op) {
-  return op == Op::argmax || op == Op::argmin;
-}
-bool is_logic(Op op) {
-  return op == Op::any || op == Op::all;
-}
+bool is_arg(Op op) { return op == Op::argmax || op == Op::argmin; }
+bool is_logic(Op op) { return op == Op::any || op == Op::all; }
 
 DType reduced_dtype(Op op, DType dtype) {
   if (is_arg(op)) return DType::i64;
@@ -51,8 +47,7 @@ Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs)
   return cast(ops, ops.call(op, {cast(ops, x, dtype)}, formed), reduced_dtype(op, x.dtype()));
 }
 
-template <Op kOp>
-TensorType infer_reduction(Operands operands, const Attrs& attrs) {
+template <Op kOp> TensorType infer_reduction(Operands operands, const Attrs& attrs) {
   constexpr bool has_neutral = kOp == Op::sum || kOp == Op::prod || kOp == Op::any || kOp == Op::all;
   const Tensor& x = operands[0].tensor;
   TensorType result{reduced_dtype(kOp, x.dtype()), {}};
@@ -116,9 +111,8 @@ void vjp_logsumexp(VjpCall& call) {
   call.grads[0] = as_gradient(call, 0, g * exp(x - var(call, with_axes(call, call.output))));
 }
 
-template <Op kOp>
-void add_reduction(Table& table, std::string_view name, std::string_view signature, std::string_view doc,
-                   void (*vjp)(VjpCall&)) {
+template <Op kOp> void add_reduction(Table& table, std::string_view name, std::string_view signature,
+                                     std::string_view doc, void (*vjp)(VjpCall&)) {
   table.add({.op = kOp,
              .name = name,
              .signature = signature,
@@ -134,8 +128,7 @@ void add_reduction(Table& table, std::string_view name, std::string_view signatu
 
 void add_reductions(Table& table) {
   add_reduction<Op::sum>(table, "sum", "sum(x, axis: nil, keepdims: false)", "the sum over axes", vjp_sum);
-  add_reduction<Op::prod>(table, "prod", "prod(x, axis: nil, keepdims: false)", "the product over axes",
-                          vjp_prod);
+  add_reduction<Op::prod>(table, "prod", "prod(x, axis: nil, keepdims: false)", "the product over axes", vjp_prod);
   add_reduction<Op::max>(table, "max", "max(x, axis: nil, keepdims: false)", "the greatest element over axes",
                          vjp_extremum);
   add_reduction<Op::min>(table, "min", "min(x, axis: nil, keepdims: false)", "the least element over axes",
@@ -146,10 +139,8 @@ void add_reductions(Table& table) {
                             "the index of the first greatest element along an axis", nullptr);
   add_reduction<Op::argmin>(table, "argmin", "argmin(x, axis: nil, keepdims: false)",
                             "the index of the first least element along an axis", nullptr);
-  add_reduction<Op::any>(table, "any", "any(x, axis: nil, keepdims: false)", "whether some element is true",
-                         nullptr);
-  add_reduction<Op::all>(table, "all", "all(x, axis: nil, keepdims: false)", "whether every element is true",
-                         nullptr);
+  add_reduction<Op::any>(table, "any", "any(x, axis: nil, keepdims: false)", "whether some element is true", nullptr);
+  add_reduction<Op::all>(table, "all", "all(x, axis: nil, keepdims: false)", "whether every element is true", nullptr);
 }
 
 }  // namespace tsl::rows

@@ -10,9 +10,7 @@ TensorType infer_cumulative(Operands operands, const Attrs&) {
   return {is_float(x.dtype()) ? x.dtype() : DType::i64, x.shape()};
 }
 
-TensorType infer_argsort(Operands operands, const Attrs&) {
-  return {DType::i64, operands[0].tensor.shape()};
-}
+TensorType infer_argsort(Operands operands, const Attrs&) { return {DType::i64, operands[0].tensor.shape()}; }
 
 Tensor cumulate(VjpCall& call, Op op, const Tensor& x) {
   Attrs attrs;
@@ -26,9 +24,7 @@ Tensor sum_to_end(VjpCall& call, const Tensor& x) {
   return flip(call.ops, cumulate(call, Op::cumsum, flip(call.ops, x, axis)), axis);
 }
 
-void vjp_cumsum(VjpCall& call) {
-  call.grads[0] = sum_to_end(call, call.grad);
-}
+void vjp_cumsum(VjpCall& call) { call.grads[0] = sum_to_end(call, call.grad); }
 
 // Element i reaches outputs k >= i, each by y[k] / x[i]. At the first zero that quotient is the product
 // without it; behind the first zero every output holds that zero, so nothing flows.

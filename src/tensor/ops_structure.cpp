@@ -30,8 +30,7 @@ TensorType infer_concat(Operands operands, const Attrs& attrs) {
     bool fits = other.rank() == shape.rank();
     for (int i = 0; fits && i < shape.rank(); ++i) fits = i == axis || shape[i] == other[i];
     if (!fits) {
-      fail(ErrorKind::shape, "concat: {} and {} differ beside axis {}", describe(first), describe(operand),
-           axis);
+      fail(ErrorKind::shape, "concat: {} and {} differ beside axis {}", describe(first), describe(operand), axis);
     }
     shape[axis] = shape[axis] + other[axis];
   }
@@ -51,7 +50,8 @@ void vjp_concat(VjpCall& call) {
 // assign_view
 // ---------------------------------------------------------------------------------------------------
 
-/// The sizes, with numbers for symbols of a trace that has ended since they were computed: no tensor has those any more.
+/// The sizes, with numbers for symbols of a trace that has ended since they were computed: no tensor has those any
+/// more.
 Shape settled(Shape shape) {
   for (Dim& extent : shape) {
     if (extent.symbol() && extent.symbol()->table->is_closed()) extent = extent.hint();
@@ -122,9 +122,7 @@ Tensor prepare_to_device(Ops& ops, Op op, Operands operands, const Attrs& attrs)
   return ops.call(op, {copy(ops, x)}, attrs);  // so that no gaps are sent
 }
 
-void vjp_to_device(VjpCall& call) {
-  call.grads[0] = to_device(call.ops, call.grad, call.inputs[0].tensor.device());
-}
+void vjp_to_device(VjpCall& call) { call.grads[0] = to_device(call.ops, call.grad, call.inputs[0].tensor.device()); }
 
 }  // namespace
 

@@ -17,14 +17,11 @@ Layout view_permute(const Layout& in, const Attrs& attrs) {
   return permute(in, std::span<const int>(order.data(), attrs.ints.size()));
 }
 
-Layout view_expand(const Layout& in, const Attrs& attrs) {
-  return expand(in, attrs.dims);
-}
+Layout view_expand(const Layout& in, const Attrs& attrs) { return expand(in, attrs.dims); }
 
 Layout view_reshape(const Layout& in, const Attrs& attrs) {
   std::optional<Layout> out = reshape(in, attrs.dims);
-  if (!out)
-    fail(ErrorKind::shape, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.dims));
+  if (!out) fail(ErrorKind::shape, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.dims));
   return *out;
 }
 
@@ -44,13 +41,10 @@ Layout view_windows(const Layout& in, const Attrs& attrs) {
   return windows(in, static_cast<int>(attrs.ints[0]), attrs.ints[1], attrs.ints[2], attrs.ints[3]);
 }
 
-Layout view_as_strided(const Layout& in, const Attrs& attrs) {
-  return as_strided(in, attrs.view);
-}
+Layout view_as_strided(const Layout& in, const Attrs& attrs) { return as_strided(in, attrs.view); }
 
 // The type of a view is that of its layout; only the shape of the operand matters for it.
-template <Layout (*kView)(const Layout&, const Attrs&)>
-TensorType infer_view(Operands operands, const Attrs& attrs) {
+template <Layout (*kView)(const Layout&, const Attrs&)> TensorType infer_view(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   return {x.dtype(), kView(Layout::contiguous(x.shape()), attrs).shape};
 }
@@ -114,9 +108,7 @@ void vjp_expand(VjpCall& call) {
   call.grads[0] = reshape(call.ops, sum(call.ops, call.grad, repeated, false), from);
 }
 
-void vjp_reshape(VjpCall& call) {
-  call.grads[0] = reshape(call.ops, call.grad, call.inputs[0].tensor.shape());
-}
+void vjp_reshape(VjpCall& call) { call.grads[0] = reshape(call.ops, call.grad, call.inputs[0].tensor.shape()); }
 
 // Whether two layouts surely walk over the same elements in the same order.
 bool walks_alike(const Layout& a, const Layout& b) {
@@ -132,14 +124,14 @@ bool walks_alike(const Layout& a, const Layout& b) {
   return same(steps(a), steps(b));
 }
 
-// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all, but where sizes are
-// symbols that may not show. So that is a call, too, even if it changes nothing: a gradient's own gradients are added in the
-// order that the calls make.
-template <Layout (*kView)(const Layout&, const Attrs&)>
-void vjp_pick(VjpCall& call) {
+// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all, but where
+// sizes are symbols that may not show. So that is a call, too, even if it changes nothing: a gradient's own gradients
+// are added in the order that the calls make.
+template <Layout (*kView)(const Layout&, const Attrs&)> void vjp_pick(VjpCall& call) {
   const Shape& shape = call.inputs[0].tensor.shape();
   const Layout all = Layout::contiguous(shape), picked = kView(all, call.attrs);
-  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, alias(call.ops, call.grad), shape) : embed(call.ops, call.grad, shape, picked);
+  call.grads[0] = walks_alike(picked, all) ? reshape(call.ops, alias(call.ops, call.grad), shape)
+                                           : embed(call.ops, call.grad, shape, picked);
 }
 
 void vjp_windows(VjpCall& call) {
@@ -160,8 +152,7 @@ OpDef repeating(OpDef row) {
 }
 
 template <Layout (*kView)(const Layout&, const Attrs&)>
-void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, const Attrs&),
-              void (*vjp)(VjpCall&)) {
+void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, const Attrs&), void (*vjp)(VjpCall&)) {
   row.prepare = prepare;
   row.infer = infer_view<kView>;
   row.view = kView;
@@ -172,28 +163,26 @@ void add_view(Table& table, OpDef row, Tensor (*prepare)(Ops&, Op, Operands, con
 }  // namespace
 
 void add_views(Table& table) {
-  add_view<view_permute>(
-      table, view_row(Op::permute, "permute", "permute(x, order)", "x with its axes in another order"),
-      prepare_permute, vjp_permute);
+  add_view<view_permute>(table,
+                         view_row(Op::permute, "permute", "permute(x, order)", "x with its axes in another order"),
+                         prepare_permute, vjp_permute);
   add_view<view_expand>(
       table, repeating(view_row(Op::expand, "expand", "expand(x, shape)", "x repeated along axes of extent 1")),
       prepare_expand, vjp_expand);
   add_view<view_reshape>(
-      table,
-      view_row(Op::reshape, "reshape", "reshape(x, shape)", "the elements of x, in order, in another shape"),
+      table, view_row(Op::reshape, "reshape", "reshape(x, shape)", "the elements of x, in order, in another shape"),
       prepare_reshape, vjp_reshape);
-  add_view<view_slice>(table, view_row(Op::slice, "slice", "", "every step-th element along an axis"),
-                       prepare_axis, vjp_pick<view_slice>);
-  add_view<view_select>(table, view_row(Op::select, "select", "", "one index along an axis, which goes"),
-                        prepare_axis, vjp_pick<view_select>);
+  add_view<view_slice>(table, view_row(Op::slice, "slice", "", "every step-th element along an axis"), prepare_axis,
+                       vjp_pick<view_slice>);
+  add_view<view_select>(table, view_row(Op::select, "select", "", "one index along an axis, which goes"), prepare_axis,
+                        vjp_pick<view_select>);
   add_view<view_insert_axis>(
       table, view_row(Op::insert_axis, "insert_axis", "unsqueeze(x, axis)", "x with a new axis of extent 1"),
       prepare_insert_axis, vjp_reshape);
   add_view<view_windows>(table, repeating(view_row(Op::windows, "windows", "", "sliding windows along an axis")),
                          prepare_axis, vjp_windows);
-  add_view<view_as_strided>(
-      table, view_row(Op::as_strided, "as_strided", "", "the elements of x that a layout picks"),
-      prepare_as_strided, vjp_pick<view_as_strided>);
+  add_view<view_as_strided>(table, view_row(Op::as_strided, "as_strided", "", "the elements of x that a layout picks"),
+                            prepare_as_strided, vjp_pick<view_as_strided>);
 }
 
 }  // namespace tsl::rows

@@ -15,9 +15,7 @@ DType default_dtype(ScalarType type) {
 }
 
 // Of the arithmetic ops only these mean something on truth values: or, and, and the lesser and greater.
-bool is_defined_on_bool(Op op) {
-  return op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum;
-}
+bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum; }
 
 [[noreturn]] void fail_operands(const OpDef& op, std::span<const Operand> operands, std::string_view wanted) {
   std::string given;
@@ -47,8 +45,7 @@ DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
   const DType dtype = promote_operands(operands);
   switch (op.dtype_rule) {
     case DTypeRule::floating:
-    case DTypeRule::predicate:
-      return to_float(dtype);
+    case DTypeRule::predicate: return to_float(dtype);
     case DTypeRule::same:
       if (dtype == DType::boolean) fail_operands(op, operands, "numbers");
       return dtype;
@@ -58,8 +55,7 @@ DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
     case DTypeRule::bitwise:
       if (is_float(dtype)) fail_operands(op, operands, "bools or integers");
       return dtype;
-    default:
-      return dtype;
+    default: return dtype;
   }
 }
 

@@ -10,7 +10,9 @@
 
 namespace tsl::math {
 
-struct PhiloxBlock { Word words[4]; };
+struct PhiloxBlock {
+  Word words[4];
+};
 
 TSL_FN PhiloxBlock philox(DoubleWord counter_low, DoubleWord counter_high, DoubleWord key) {
   Word c0 = static_cast<Word>(counter_low), c1 = static_cast<Word>(counter_low >> 32);
@@ -42,8 +44,12 @@ TSL_FN double uniform_double(Word high, Word low) {
 
 // ---- Normal, by Box and Muller: r cos(2 pi u), r sin(2 pi u) -------------------------------------------------
 
-struct NormalPair { float first, second; };
-struct NormalPairDouble { double first, second; };
+struct NormalPair {
+  float first, second;
+};
+struct NormalPairDouble {
+  double first, second;
+};
 
 /// The radius takes 31 bits, so tails reach 6.6.
 TSL_FN NormalPair normal_float(Word w0, Word w1) {

@@ -15,29 +15,20 @@ constexpr size_t kScalarOpCount = static_cast<size_t>(ScalarOp::isfinite) + 1;
 
 // The names of the same ops on tensors, where there are some.
 constexpr std::array<std::string_view, kScalarOpCount> kNames = {
-    "add",      "sub",     "mul",        "div",        "floordiv",    "mod",     "pow",       "minimum",
-    "maximum",  "atan2",   "eq",         "ne",         "lt",          "le",      "gt",        "ge",
-    "bit_and",  "bit_or",  "bit_xor",    "neg",        "logical_not", "bit_not", "abs",       "sign",
-    "square",   "to_real", "to_integer", "to_boolean", "exp",         "log",     "log1p",     "expm1",
-    "sqrt",     "rsqrt",   "sin",        "cos",        "tan",         "asin",    "acos",      "atan",
-    "sinh",     "cosh",    "tanh",       "sigmoid",    "relu",        "gelu",    "gelu_tanh", "silu",
-    "softplus", "erf",     "floor",      "ceil",       "round",       "trunc",   "isnan",     "isinf",
-    "isfinite"};
+    "add",        "sub",       "mul",         "div",      "floordiv", "mod",   "pow",    "minimum", "maximum",
+    "atan2",      "eq",        "ne",          "lt",       "le",       "gt",    "ge",     "bit_and", "bit_or",
+    "bit_xor",    "neg",       "logical_not", "bit_not",  "abs",      "sign",  "square", "to_real", "to_integer",
+    "to_boolean", "exp",       "log",         "log1p",    "expm1",    "sqrt",  "rsqrt",  "sin",     "cos",
+    "tan",        "asin",      "acos",        "atan",     "sinh",     "cosh",  "tanh",   "sigmoid", "relu",
+    "gelu",       "gelu_tanh", "silu",        "softplus", "erf",      "floor", "ceil",   "round",   "trunc",
+    "isnan",      "isinf",     "isfinite"};
 static_assert(kNames.back() == "isfinite");
 
-bool is_real(Scalar s) {
-  return s.type == ScalarType::real;
-}
-bool is_boolean(Scalar s) {
-  return s.type == ScalarType::boolean;
-}
+bool is_real(Scalar s) { return s.type == ScalarType::real; }
+bool is_boolean(Scalar s) { return s.type == ScalarType::boolean; }
 
-int64_t integer_of(Scalar s) {
-  return is_boolean(s) ? s.boolean : s.integer;
-}
-bool truth_of(Scalar s) {
-  return is_real(s) ? s.real != 0 : integer_of(s) != 0;
-}
+int64_t integer_of(Scalar s) { return is_boolean(s) ? s.boolean : s.integer; }
+bool truth_of(Scalar s) { return is_real(s) ? s.real != 0 : integer_of(s) != 0; }
 
 // Ops that keep whole numbers whole: the others are computed, and answer, in floats.
 bool keeps_integers(ScalarOp op) {
@@ -50,21 +41,19 @@ bool keeps_integers(ScalarOp op) {
     case ScalarOp::floor:
     case ScalarOp::ceil:
     case ScalarOp::round:
-    case ScalarOp::trunc:
-      return true;
-    default:
-      return is_binary(op) && op != ScalarOp::div && op != ScalarOp::atan2;
+    case ScalarOp::trunc: return true;
+    default: return is_binary(op) && op != ScalarOp::div && op != ScalarOp::atan2;
   }
 }
 
 bool answers_boolean(ScalarOp op) {
-  return (op >= ScalarOp::eq && op <= ScalarOp::ge) || op == ScalarOp::logical_not ||
-         op == ScalarOp::to_boolean || op >= ScalarOp::isnan;
+  return (op >= ScalarOp::eq && op <= ScalarOp::ge) || op == ScalarOp::logical_not || op == ScalarOp::to_boolean ||
+         op >= ScalarOp::isnan;
 }
 
 bool keeps_booleans(ScalarOp op) {
-  return (op >= ScalarOp::bit_and && op <= ScalarOp::bit_xor) || op == ScalarOp::bit_not ||
-         op == ScalarOp::minimum || op == ScalarOp::maximum;
+  return (op >= ScalarOp::bit_and && op <= ScalarOp::bit_xor) || op == ScalarOp::bit_not || op == ScalarOp::minimum ||
+         op == ScalarOp::maximum;
 }
 
 int64_t divide_down(int64_t a, int64_t b) {
@@ -108,103 +97,61 @@ double divide_down(double a, double b) {
 
 Scalar binary_integer(ScalarOp op, int64_t a, int64_t b) {
   switch (op) {
-    case ScalarOp::add:
-      return Scalar::of(wrapping_add(a, b));
-    case ScalarOp::sub:
-      return Scalar::of(wrapping_sub(a, b));
-    case ScalarOp::mul:
-      return Scalar::of(wrapping_mul(a, b));
-    case ScalarOp::floordiv:
-      return Scalar::of(divide_down(a, b));
-    case ScalarOp::mod:
-      return Scalar::of(modulo(a, b));
+    case ScalarOp::add: return Scalar::of(wrapping_add(a, b));
+    case ScalarOp::sub: return Scalar::of(wrapping_sub(a, b));
+    case ScalarOp::mul: return Scalar::of(wrapping_mul(a, b));
+    case ScalarOp::floordiv: return Scalar::of(divide_down(a, b));
+    case ScalarOp::mod: return Scalar::of(modulo(a, b));
     case ScalarOp::pow:
-      return b < 0 ? Scalar::of(std::pow(static_cast<double>(a), static_cast<double>(b)))
-                   : Scalar::of(power(a, b));
-    case ScalarOp::minimum:
-      return Scalar::of(a < b ? a : b);
-    case ScalarOp::maximum:
-      return Scalar::of(a < b ? b : a);
-    case ScalarOp::eq:
-      return Scalar::of(a == b);
-    case ScalarOp::ne:
-      return Scalar::of(a != b);
-    case ScalarOp::lt:
-      return Scalar::of(a < b);
-    case ScalarOp::le:
-      return Scalar::of(a <= b);
-    case ScalarOp::gt:
-      return Scalar::of(a > b);
-    case ScalarOp::ge:
-      return Scalar::of(a >= b);
-    case ScalarOp::bit_and:
-      return Scalar::of(a & b);
-    case ScalarOp::bit_or:
-      return Scalar::of(a | b);
-    default:
-      return Scalar::of(a ^ b);
+      return b < 0 ? Scalar::of(std::pow(static_cast<double>(a), static_cast<double>(b))) : Scalar::of(power(a, b));
+    case ScalarOp::minimum: return Scalar::of(a < b ? a : b);
+    case ScalarOp::maximum: return Scalar::of(a < b ? b : a);
+    case ScalarOp::eq: return Scalar::of(a == b);
+    case ScalarOp::ne: return Scalar::of(a != b);
+    case ScalarOp::lt: return Scalar::of(a < b);
+    case ScalarOp::le: return Scalar::of(a <= b);
+    case ScalarOp::gt: return Scalar::of(a > b);
+    case ScalarOp::ge: return Scalar::of(a >= b);
+    case ScalarOp::bit_and: return Scalar::of(a & b);
+    case ScalarOp::bit_or: return Scalar::of(a | b);
+    default: return Scalar::of(a ^ b);
   }
 }
 
 Scalar binary_real(ScalarOp op, double a, double b) {
   switch (op) {
-    case ScalarOp::add:
-      return Scalar::of(a + b);
-    case ScalarOp::sub:
-      return Scalar::of(a - b);
-    case ScalarOp::mul:
-      return Scalar::of(a * b);
-    case ScalarOp::div:
-      return Scalar::of(a / b);
-    case ScalarOp::floordiv:
-      return Scalar::of(divide_down(a, b));
-    case ScalarOp::mod:
-      return Scalar::of(modulo(a, b));
-    case ScalarOp::pow:
-      return Scalar::of(std::pow(a, b));
-    case ScalarOp::minimum:
-      return Scalar::of(std::isnan(a) || a < b ? a : b);
-    case ScalarOp::maximum:
-      return Scalar::of(std::isnan(a) || a > b ? a : b);
-    case ScalarOp::atan2:
-      return Scalar::of(std::atan2(a, b));
-    case ScalarOp::eq:
-      return Scalar::of(a == b);
-    case ScalarOp::ne:
-      return Scalar::of(a != b);
-    case ScalarOp::lt:
-      return Scalar::of(a < b);
-    case ScalarOp::le:
-      return Scalar::of(a <= b);
-    case ScalarOp::gt:
-      return Scalar::of(a > b);
-    case ScalarOp::ge:
-      return Scalar::of(a >= b);
-    default:
-      fail(ErrorKind::type, "{} needs bools or ints, not floats", name_of(op));
+    case ScalarOp::add: return Scalar::of(a + b);
+    case ScalarOp::sub: return Scalar::of(a - b);
+    case ScalarOp::mul: return Scalar::of(a * b);
+    case ScalarOp::div: return Scalar::of(a / b);
+    case ScalarOp::floordiv: return Scalar::of(divide_down(a, b));
+    case ScalarOp::mod: return Scalar::of(modulo(a, b));
+    case ScalarOp::pow: return Scalar::of(std::pow(a, b));
+    case ScalarOp::minimum: return Scalar::of(std::isnan(a) || a < b ? a : b);
+    case ScalarOp::maximum: return Scalar::of(std::isnan(a) || a > b ? a : b);
+    case ScalarOp::atan2: return Scalar::of(std::atan2(a, b));
+    case ScalarOp::eq: return Scalar::of(a == b);
+    case ScalarOp::ne: return Scalar::of(a != b);
+    case ScalarOp::lt: return Scalar::of(a < b);
+    case ScalarOp::le: return Scalar::of(a <= b);
+    case ScalarOp::gt: return Scalar::of(a > b);
+    case ScalarOp::ge: return Scalar::of(a >= b);
+    default: fail(ErrorKind::type, "{} needs bools or ints, not floats", name_of(op));
   }
 }
 
 Scalar unary_integer(ScalarOp op, int64_t x) {
   switch (op) {
-    case ScalarOp::negate:
-      return Scalar::of(wrapping_sub(0, x));
-    case ScalarOp::abs:
-      return Scalar::of(x < 0 ? wrapping_sub(0, x) : x);
-    case ScalarOp::sign:
-      return Scalar::of(static_cast<int64_t>((x > 0) - (x < 0)));
-    case ScalarOp::square:
-      return Scalar::of(wrapping_mul(x, x));
-    case ScalarOp::relu:
-      return Scalar::of(x > 0 ? x : 0);
-    default:
-      return Scalar::of(x);  // floor, ceil, round, trunc
+    case ScalarOp::negate: return Scalar::of(wrapping_sub(0, x));
+    case ScalarOp::abs: return Scalar::of(x < 0 ? wrapping_sub(0, x) : x);
+    case ScalarOp::sign: return Scalar::of(static_cast<int64_t>((x > 0) - (x < 0)));
+    case ScalarOp::square: return Scalar::of(wrapping_mul(x, x));
+    case ScalarOp::relu: return Scalar::of(x > 0 ? x : 0);
+    default: return Scalar::of(x);  // floor, ceil, round, trunc
   }
 }
 
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 double exponential_or_angle(ScalarOp op, double x) {
   // clang-format off
@@ -255,23 +202,16 @@ double unary_real(ScalarOp op, double x) {
 // Unary ops whose answer has another type than float whatever the operand.
 Scalar unary(ScalarOp op, Scalar x) {
   switch (op) {
-    case ScalarOp::to_integer:
-      return Scalar::of(x.as_integer());
-    case ScalarOp::to_boolean:
-      return Scalar::of(truth_of(x));
-    case ScalarOp::logical_not:
-      return Scalar::of(!truth_of(x));
+    case ScalarOp::to_integer: return Scalar::of(x.as_integer());
+    case ScalarOp::to_boolean: return Scalar::of(truth_of(x));
+    case ScalarOp::logical_not: return Scalar::of(!truth_of(x));
     case ScalarOp::bit_not:
       if (is_real(x)) fail(ErrorKind::type, "bit_not needs a bool or an int, not a float");
       return is_boolean(x) ? Scalar::of(!x.boolean) : Scalar::of(~x.integer);
-    case ScalarOp::isnan:
-      return Scalar::of(std::isnan(x.as_real()));
-    case ScalarOp::isinf:
-      return Scalar::of(std::isinf(x.as_real()));
-    case ScalarOp::isfinite:
-      return Scalar::of(std::isfinite(x.as_real()));
-    default:
-      break;
+    case ScalarOp::isnan: return Scalar::of(std::isnan(x.as_real()));
+    case ScalarOp::isinf: return Scalar::of(std::isinf(x.as_real()));
+    case ScalarOp::isfinite: return Scalar::of(std::isfinite(x.as_real()));
+    default: break;
   }
   if (!is_real(x) && keeps_integers(op)) return unary_integer(op, integer_of(x));
   return Scalar::of(unary_real(op, x.as_real()));
@@ -279,9 +219,7 @@ Scalar unary(ScalarOp op, Scalar x) {
 
 }  // namespace
 
-double Scalar::as_real() const {
-  return is_real(*this) ? real : static_cast<double>(integer_of(*this));
-}
+double Scalar::as_real() const { return is_real(*this) ? real : static_cast<double>(integer_of(*this)); }
 
 int64_t Scalar::as_integer() const {
   if (!is_real(*this)) return integer_of(*this);
@@ -298,13 +236,9 @@ uint64_t Scalar::bits() const {
   return bits;
 }
 
-bool is_binary(ScalarOp op) {
-  return op <= ScalarOp::bit_xor;
-}
+bool is_binary(ScalarOp op) { return op <= ScalarOp::bit_xor; }
 
-std::string_view name_of(ScalarOp op) {
-  return kNames[static_cast<size_t>(op)];
-}
+std::string_view name_of(ScalarOp op) { return kNames[static_cast<size_t>(op)]; }
 
 std::optional<ScalarOp> scalar_op_named(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {

@@ -19,9 +19,25 @@ struct Scalar {
     double real;
   };
 
-  static Scalar of(bool v) { Scalar s; s.type = ScalarType::boolean; s.integer = 0; s.boolean = v; return s; }
-  static Scalar of(int64_t v) { Scalar s; s.type = ScalarType::integer; s.integer = v; return s; }
-  static Scalar of(double v) { Scalar s; s.type = ScalarType::real; s.real = v; return s; }
+  static Scalar of(bool v) {
+    Scalar s;
+    s.type = ScalarType::boolean;
+    s.integer = 0;
+    s.boolean = v;
+    return s;
+  }
+  static Scalar of(int64_t v) {
+    Scalar s;
+    s.type = ScalarType::integer;
+    s.integer = v;
+    return s;
+  }
+  static Scalar of(double v) {
+    Scalar s;
+    s.type = ScalarType::real;
+    s.real = v;
+    return s;
+  }
 
   double as_real() const;
   int64_t as_integer() const;  // truncates a float; saturates at the ends; NaN is 0
@@ -43,12 +59,63 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
 
 /// Arithmetic on host scalars.
 enum class ScalarOp : uint8_t {
-  add, sub, mul, div, floordiv, mod, pow, minimum, maximum, atan2,   // binary; div is always float
-  eq, ne, lt, le, gt, ge,                                            // binary, to bool
-  bit_and, bit_or, bit_xor,                                          // bool or int
-  negate, logical_not, bit_not, abs, sign, square, to_real, to_integer, to_boolean,
-  exp, log, log1p, expm1, sqrt, rsqrt, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh,
-  sigmoid, relu, gelu, gelu_tanh, silu, softplus, erf, floor, ceil, round, trunc, isnan, isinf, isfinite,
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  pow,
+  minimum,
+  maximum,
+  atan2,  // binary; div is always float
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,  // binary, to bool
+  bit_and,
+  bit_or,
+  bit_xor,  // bool or int
+  negate,
+  logical_not,
+  bit_not,
+  abs,
+  sign,
+  square,
+  to_real,
+  to_integer,
+  to_boolean,
+  exp,
+  log,
+  log1p,
+  expm1,
+  sqrt,
+  rsqrt,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  sigmoid,
+  relu,
+  gelu,
+  gelu_tanh,
+  silu,
+  softplus,
+  erf,
+  floor,
+  ceil,
+  round,
+  trunc,
+  isnan,
+  isinf,
+  isfinite,
 };
 
 /// Whether the op takes two operands.

@@ -2,12 +2,12 @@
 // there for the rules of these files).
 //
 // f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
-// in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid and tanh within 4, silu and gelu within 5, but for results near the least
-// normal number.) The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in float; the
-// others in double, where about 2^-30 of relative error leaves a correctly rounded float nearly always.
-// f64: the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal number, where
-// their exponential is subnormal already).
-// The coefficients are minimax (Remez) fits; the interval and the error stand at each.
+// in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid and tanh within 4, silu and gelu within 5, but for results near the
+// least normal number.) The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in
+// float; the others in double, where about 2^-30 of relative error leaves a correctly rounded float nearly always. f64:
+// the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal number, where their
+// exponential is subnormal already). The coefficients are minimax (Remez) fits; the interval and the error stand at
+// each.
 //
 // Processors take a slow path for results below the normal range. Arguments whose result is certain to vanish (an
 // exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
@@ -21,7 +21,9 @@ inline constexpr double kLog2 = 0x1.62e42fefa39efp-1;
 inline constexpr double kPi = 0x1.921fb54442d18p+1;
 
 /// e^t = scale * (1 + m), |t| <= 700.
-struct ExpParts { double scale, m; };
+struct ExpParts {
+  double scale, m;
+};
 
 /// m = r + r^2 q(r) with |r| <= log(2)/2; relative error 2^-34.2.
 TSL_FN ExpParts exp_parts(double t) {
@@ -66,7 +68,8 @@ TSL_FN double log1p_core(double x) { return log_core(1 + x, x); }
 
 // ---- Exponentials --------------------------------------------------------------------------------------------
 
-/// e^t = (1 + m) * 2^n, |t| <= 112: fused steps, each of which halves what is left to do; errors 2^-25 in r, 2^-28 in q.
+/// e^t = (1 + m) * 2^n, |t| <= 112: fused steps, each of which halves what is left to do; errors 2^-25 in r, 2^-28 in
+/// q.
 struct ExpPartsF {
   float r, q;  // m = r + r^2 q
   int n;
@@ -93,9 +96,13 @@ TSL_FN float fused_down(float a, float b, float c) {
   asm("fma.rm.f32 %0, %1, %2, %3;" : "=f"(y) : "f"(a), "f"(b), "f"(c));
   return y;
 }
-/// e^x / 2^scale = root * power, where only the product can be subnormal or overflow: power is 2^n / 2^scale, n - scale within
-/// [-126, 126], and root is 2^f with f = x / log(2) - n, within [0, 1] where n is not at a bound (there estimates are best).
-struct ExpF { float root, power; };
+/// e^x / 2^scale = root * power, where only the product can be subnormal or overflow: power is 2^n / 2^scale, n - scale
+/// within
+/// [-126, 126], and root is 2^f with f = x / log(2) - n, within [0, 1] where n is not at a bound (there estimates are
+/// best).
+struct ExpF {
+  float root, power;
+};
 TSL_FN ExpF exp_f(float x, int scale = 0) {
   float part;  // (n - scale) / 252 + 1/2; 0 of NaN, which comes through by f
   asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(x), "f"(0x1.77313cp-8f), "f"(0.5f - scale / 252.0f));
@@ -105,9 +112,11 @@ TSL_FN ExpF exp_f(float x, int scale = 0) {
 /// weight * e^x
 TSL_FN float times(ExpF e, float weight) { return weight * e.root * e.power; }
 #else
-/// e^x = (1 + m) * power * rest with m = r * slope, where only the last product can round: `rest` is 2 unless the result
-/// may be subnormal.
-struct ExpF { float r, slope, power, rest; };
+/// e^x = (1 + m) * power * rest with m = r * slope, where only the last product can round: `rest` is 2 unless the
+/// result may be subnormal.
+struct ExpF {
+  float r, slope, power, rest;
+};
 TSL_FN ExpF exp_f(float x) {
   ExpPartsF e = exp_parts_f(clamp(x, -112.0f, 89.0f));  // there the result is 0, or overflows
   int most = select(e.n < -100, -100, e.n) - 1;
@@ -170,8 +179,8 @@ TSL_FN float quotient(float n, float a, float b) {
   return fused(fused(-lost, q, fused(-d, q, n)), y, q);
 }
 
-/// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0: exp_parts_f() for 2x,
-/// in terms of half its r.
+/// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0: exp_parts_f() for
+/// 2x, in terms of half its r.
 TSL_FN float s_tanh(float x) {
   float t = at_most(magnitude(x), 10.0f);
   float shifted = fused(t, 0x1.715476p1f, 0x1.8p23f), n = shifted - 0x1.8p23f;
@@ -320,7 +329,7 @@ TSL_FN Angle reduce_angle(float x) {
 
 /// Payne and Hanek: multiplies the mantissa with only those bits of 2/pi that matter modulo 4.
 TSL_RARE_FN Angle reduce_large_angle(float x) {
-  constexpr Word kTwoOverPi[] = {0,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+  constexpr Word kTwoOverPi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                  0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
   Word bits = bits_of(x) & 0x7fffffffu;
   if (bits >= 0x7f800000u) return {not_a_number<double>(), 0};
@@ -334,7 +343,8 @@ TSL_RARE_FN Angle reduce_large_angle(float x) {
     high = high << bit | low >> (64 - bit);
     low <<= bit;
   }
-  // 128 bits of 2/pi * 2^shift from 2^2·2^-32 on, times the mantissa: a fixed-point number with 2 bits before the point.
+  // 128 bits of 2/pi * 2^shift from 2^2·2^-32 on, times the mantissa: a fixed-point number with 2 bits before the
+  // point.
   DoubleWord product = mantissa * high + (mantissa * (low >> 32) >> 32);
   DoubleWord nearest = product + 0x2000000000000000ull;
   long long fraction = static_cast<long long>(product << 2);
@@ -372,8 +382,8 @@ TSL_FN float tan_of(Angle angle) {
   bool swap = (angle.quadrant & 1) != 0;
   return static_cast<float>(select(swap, -cosine, sine) / select(swap, sine, cosine));
 }
-/// The sine of `quarters` right angles and x, for x where is_near_angle(); relative error of the polynomials 2^-27.9. The
-/// first step of the reduction is exact; the last is left to the end.
+/// The sine of `quarters` right angles and x, for x where is_near_angle(); relative error of the polynomials 2^-27.9.
+/// The first step of the reduction is exact; the last is left to the end.
 TSL_FN bool is_near_angle(float x) { return magnitude(x) <= 0x1p16f; }
 TSL_FN float sin_near(float x, Word quarters) {
   float shifted = fused(x, 0x1.45f306p-1f, 0x1.8p23f), n = shifted - 0x1.8p23f;
@@ -446,7 +456,9 @@ TSL_SHORT_UNARY(s_acos)
 // ---- The error function and gelu -----------------------------------------------------------------------------
 
 /// high + low, where low is below high's last bit.
-struct Pair { double high, low; };
+struct Pair {
+  double high, low;
+};
 
 TSL_FN double upper_half(double x) {  // Veltkamp: its first 26 bits
   double t = x * 0x1.000002p27;
@@ -505,15 +517,17 @@ TSL_FN float gelu_ratio(float v, float constant) {
   return fused(p, v, constant);
 }
 /// max(x, 0) - t Phi(-t), t = |x|, Phi being the normal distribution function. t Phi(-t) is exp(-t^2 / 2) q R with
-/// q = t / (t + 7/4) and R = 1/2 + p, p a polynomial in 1/2 - q (error 2^-26.3 of R). What t^2 loses to rounding is made up
-/// for (and what q does, if not native); powers of two are split off lest a product in between is subnormal.
+/// q = t / (t + 7/4) and R = 1/2 + p, p a polynomial in 1/2 - q (error 2^-26.3 of R). What t^2 loses to rounding is
+/// made up for (and what q does, if not native); powers of two are split off lest a product in between is subnormal.
 TSL_FN float s_gelu(float x) {
 #if defined(TSL_NATIVE)
   const float t = native_min(magnitude(x), 14.5f);  // where the result is 0 or x
   const float q = t * native_reciprocal(t + 1.75f);
   const float square = t * t, square_low = fused(t, t, -square);
-  const float shifted = native_max(fused(square, -0x1.715476p-1f, 0x1.8p23f + 127), 0x1.8p23f + 1), n = shifted - (0x1.8p23f + 127);
-  const float f = fused(square_low, -0x1.715476p-1f, fused(square, -0x1.4ae0c0p-27f, fused(square, -0x1.715476p-1f, -n)));
+  const float shifted = native_max(fused(square, -0x1.715476p-1f, 0x1.8p23f + 127), 0x1.8p23f + 1),
+              n = shifted - (0x1.8p23f + 127);
+  const float f =
+      fused(square_low, -0x1.715476p-1f, fused(square, -0x1.4ae0c0p-27f, fused(square, -0x1.715476p-1f, -n)));
   const float tail = q * gelu_ratio(0.5f - q, 0x1.4bef66p-1f) * native_exp2(f);
   return fused(-tail, as_float(bits_of(shifted) << 23), native_max(x, -0.0f));
 #else
@@ -537,8 +551,9 @@ TSL_FN double s_gelu(double x) {
   return 0.5 * t * (TSL_LIBM(erfc)(z.high) + slope * z.low);
 }
 #if defined(TSL_NATIVE)
-/// The same for elements of at most 11 bits, whose squares are exact, with a shorter p (error 2^-17.2) and an exponent that
-/// is rounded (2^-18). Over all elements, bf16's normal results are the nearest, and some 180 of f16 the nearest but one.
+/// The same for elements of at most 11 bits, whose squares are exact, with a shorter p (error 2^-17.2) and an exponent
+/// that is rounded (2^-18). Over all elements, bf16's normal results are the nearest, and some 180 of f16 the nearest
+/// but one.
 template <int E> TSL_FN Short<E> s_gelu(Short<E> element) {
   const float x = widen(element), t = native_min(magnitude(x), 14.5f);
   const float q = t * native_reciprocal(t + 1.75f), v = 0.5f - q;

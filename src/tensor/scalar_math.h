@@ -3,8 +3,8 @@
 //
 // These files are plain C++17 without any #include, because the same text is compiled three times over: into the
 // CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel (in this
-// order, `using namespace tsl::math`). So whatever runs an op gives the same bits, but for what is TSL_NATIVE. What that
-// asks of the code:
+// order, `using namespace tsl::math`). So whatever runs an op gives the same bits, but for what is TSL_NATIVE. What
+// that asks of the code:
 //   - no contraction (a * b + c rounds twice; compile with -ffp-contract=off or --fmad=false) and no fast-math;
 //   - selects instead of branches wherever a loop over the function shall vectorise;
 //   - nothing undefined: integers wrap around, casts saturate.
@@ -30,7 +30,8 @@
 #define TSL_BIT_CAST(To, x) __builtin_bit_cast(To, x)
 #endif
 
-/// Kernels use the GPU's own approximations of 1/x and 2^x (half the instructions) unless they shall give the CPU's bits.
+/// Kernels use the GPU's own approximations of 1/x and 2^x (half the instructions) unless they shall give the CPU's
+/// bits.
 #if defined(__CUDACC__) && !defined(TSL_PORTABLE)
 #define TSL_NATIVE
 #endif
@@ -39,8 +40,8 @@ namespace tsl::math {
 
 // ---- Bits ----------------------------------------------------------------------------------------------------
 
-using Word = unsigned int;             // 32 bits
-using DoubleWord = unsigned long long; // 64 bits
+using Word = unsigned int;              // 32 bits
+using DoubleWord = unsigned long long;  // 64 bits
 
 #if defined(__CUDACC__)
 template <class To, class From> TSL_FN To bit_cast_to(From from) {
@@ -103,7 +104,9 @@ template <> struct FloatTraits<double> {
 TSL_FN float from_bits(Word bits) { return as_float(bits); }
 TSL_FN double from_bits(DoubleWord bits) { return as_double(bits); }
 template <class F> TSL_FN F infinity() { return from_bits(FloatTraits<F>::kInfinity); }
-template <class F> TSL_FN F not_a_number() { return from_bits(FloatTraits<F>::kInfinity | FloatTraits<F>::kInfinity >> 1); }
+template <class F> TSL_FN F not_a_number() {
+  return from_bits(FloatTraits<F>::kInfinity | FloatTraits<F>::kInfinity >> 1);
+}
 template <class F> TSL_FN F magnitude(F x) { return from_bits(bits_of(x) & ~FloatTraits<F>::kSign); }
 template <class F> TSL_FN F copy_sign(F x, F sign) {
   return from_bits((bits_of(x) & ~FloatTraits<F>::kSign) | (bits_of(sign) & FloatTraits<F>::kSign));
@@ -148,7 +151,8 @@ TSL_FN float at_most(float x, float hi) {
 
 // ---- f16 and bf16 --------------------------------------------------------------------------------------------
 
-/// A 16-bit float, held as bits. (CUDA converts by the hardware, for which all NaNs are one; else the bits are the same.)
+/// A 16-bit float, held as bits. (CUDA converts by the hardware, for which all NaNs are one; else the bits are the
+/// same.)
 template <int kExponentBits> struct Short {
   static constexpr int kExponent = kExponentBits;
   unsigned short bits;

@@ -16,33 +16,22 @@ using Kind = Symbol::Kind;
 constexpr int kSettledDepth = 4;    // how far to look for operands that guards already fix; a cheap bound
 constexpr size_t kMaxFactors = 16;  // longer products are rare and need no normal form
 
-bool is_constant(const Symbol* s) {
-  return s->kind == Kind::constant;
-}
-bool is_integer(const Symbol* s) {
-  return s->hint.type == ScalarType::integer;
-}
-bool is_integer(const Symbol* s, int64_t value) {
-  return is_constant(s) && is_integer(s) && s->hint.integer == value;
-}
-bool is_expression(const Symbol* s, ScalarOp op) {
-  return s->kind == Kind::expression && s->op == op && is_integer(s);
-}
+bool is_constant(const Symbol* s) { return s->kind == Kind::constant; }
+bool is_integer(const Symbol* s) { return s->hint.type == ScalarType::integer; }
+bool is_integer(const Symbol* s, int64_t value) { return is_constant(s) && is_integer(s) && s->hint.integer == value; }
+bool is_expression(const Symbol* s, ScalarOp op) { return s->kind == Kind::expression && s->op == op && is_integer(s); }
 
 // Whether `symbol op number` has the same answer for all extents that are symbols.
 bool is_settled_of_extents(ScalarOp op, const Symbol* symbol, int64_t number) {
   if (!symbol->is_extent) return false;
   switch (op) {
     case ScalarOp::lt:
-    case ScalarOp::ge:
-      return number <= kMinSymbolicExtent;
+    case ScalarOp::ge: return number <= kMinSymbolicExtent;
     case ScalarOp::eq:
     case ScalarOp::ne:
     case ScalarOp::le:
-    case ScalarOp::gt:
-      return number < kMinSymbolicExtent;
-    default:
-      return false;
+    case ScalarOp::gt: return number < kMinSymbolicExtent;
+    default: return false;
   }
 }
 bool is_settled_of_extents(const Symbol* s) {
@@ -58,10 +47,8 @@ bool commutes(ScalarOp op) {
     case ScalarOp::ne:
     case ScalarOp::bit_and:
     case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-      return true;
-    default:
-      return false;
+    case ScalarOp::bit_xor: return true;
+    default: return false;
   }
 }
 
@@ -99,8 +86,8 @@ Sum split_sum(const Symbol* s) {
   return {s, 0};
 }
 
-// An integer symbol as factors * constant, the factors in order of creation. Products share parts, so that taking one apart
-// may find as many factors as there are ways to them: of those with too many, some factors stay products.
+// An integer symbol as factors * constant, the factors in order of creation. Products share parts, so that taking one
+// apart may find as many factors as there are ways to them: of those with too many, some factors stay products.
 struct Product {
   std::vector<const Symbol*> factors;
   int64_t constant = 1;
@@ -117,13 +104,11 @@ struct Product {
 
  private:
   void collect(const Symbol* s) {
-    if (is_constant(s))
-      constant = wrapping_mul(constant, s->hint.integer);
+    if (is_constant(s)) constant = wrapping_mul(constant, s->hint.integer);
     else if (is_expression(s, ScalarOp::mul) && factors.size() <= kMaxFactors) {
       collect(s->a);
       collect(s->b);
-    } else
-      factors.push_back(s);
+    } else factors.push_back(s);
   }
   void sort() {
     std::sort(factors.begin(), factors.end(), [](const Symbol* x, const Symbol* y) { return x->id < y->id; });
@@ -236,8 +221,7 @@ const Symbol* SymbolTable::expression(ScalarOp op, const Symbol* a, const Symbol
 
 const Symbol* SymbolTable::apply(ScalarOp op, const Symbol* a, const Symbol* b) {
   if (!is_binary(op)) b = nullptr;
-  if (is_constant(a) && (!b || is_constant(b)))
-    return constant(tsl::apply(op, a->hint, b ? b->hint : Scalar()));
+  if (is_constant(a) && (!b || is_constant(b))) return constant(tsl::apply(op, a->hint, b ? b->hint : Scalar()));
   if (const Symbol* simpler = simplify(op, a, b)) return simpler;
   const Symbol* result = expression(op, a, b);  // throws before any guard if this run divides by zero
   guard_operands(op, a, b);
@@ -256,39 +240,27 @@ void SymbolTable::guard_operands(ScalarOp op, const Symbol* a, const Symbol* b) 
 const Symbol* SymbolTable::simplify(ScalarOp op, const Symbol* a, const Symbol* b) {
   if (!b || !is_integer(a) || !is_integer(b)) return nullptr;
   switch (op) {
-    case ScalarOp::add:
-      return sum(a, b);
-    case ScalarOp::sub:
-      return difference(a, b);
-    case ScalarOp::mul:
-      return product(a, b);
-    case ScalarOp::floordiv:
-      return is_integer(b, 1) ? a : nullptr;
-    case ScalarOp::mod:
-      return is_integer(b, 1) ? constant(Scalar::of(int64_t{0})) : nullptr;
-    case ScalarOp::pow:
-      return is_integer(b, 1) ? a : nullptr;
+    case ScalarOp::add: return sum(a, b);
+    case ScalarOp::sub: return difference(a, b);
+    case ScalarOp::mul: return product(a, b);
+    case ScalarOp::floordiv: return is_integer(b, 1) ? a : nullptr;
+    case ScalarOp::mod: return is_integer(b, 1) ? constant(Scalar::of(int64_t{0})) : nullptr;
+    case ScalarOp::pow: return is_integer(b, 1) ? a : nullptr;
     case ScalarOp::minimum:
-    case ScalarOp::maximum:
-      return a == b ? a : nullptr;
+    case ScalarOp::maximum: return a == b ? a : nullptr;
     case ScalarOp::eq:
     case ScalarOp::le:
-    case ScalarOp::ge:
-      return a == b ? constant(Scalar::of(true)) : nullptr;
+    case ScalarOp::ge: return a == b ? constant(Scalar::of(true)) : nullptr;
     case ScalarOp::ne:
     case ScalarOp::lt:
-    case ScalarOp::gt:
-      return a == b ? constant(Scalar::of(false)) : nullptr;
-    default:
-      return nullptr;
+    case ScalarOp::gt: return a == b ? constant(Scalar::of(false)) : nullptr;
+    default: return nullptr;
   }
 }
 
 const Symbol* SymbolTable::sum(const Symbol* a, const Symbol* b) {
   const Sum x = split_sum(a), y = split_sum(b);
-  const Symbol* base = x.base && y.base ? expression(ScalarOp::add, x.base, y.base)
-                       : x.base         ? x.base
-                                        : y.base;
+  const Symbol* base = x.base && y.base ? expression(ScalarOp::add, x.base, y.base) : x.base ? x.base : y.base;
   const int64_t total = wrapping_add(x.constant, y.constant);
   return total == 0 ? base : expression(ScalarOp::add, base, constant(Scalar::of(total)));
 }
@@ -330,8 +302,7 @@ Scalar SymbolTable::pin(const Symbol* symbol, const char* reason) {
   settled_.insert(symbol);
   // A symbol found equal to a constant is known from here on.
   if (symbol->kind == Kind::expression && symbol->op == ScalarOp::eq && symbol->hint.boolean &&
-      is_constant(symbol->b) && symbol->a->hint == symbol->b->hint &&
-      symbol->a->hint.type != ScalarType::real) {
+      is_constant(symbol->b) && symbol->a->hint == symbol->b->hint && symbol->a->hint.type != ScalarType::real) {
     settled_.insert(symbol->a);
   }
   return symbol->hint;
@@ -358,15 +329,13 @@ const Symbol* symbol_of(SymbolTable& table, Dim d) {
 }
 
 // Rounds towards plus infinity; b > 0.
-int64_t divide_up(int64_t a, int64_t b) {
-  return a / b + (a % b > 0 ? 1 : 0);
-}
+int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 // A number that is not negative is at most 2 ** bits_for(number).
 int bits_for(int64_t number) { return number <= 1 ? 0 : std::bit_width(static_cast<uint64_t>(number - 1)); }
 
-// The same for an extent, or a product of extents and a number, as counts and strides of elements are. Beyond kExactBits for
-// all else, and for products that may wrap around.
+// The same for an extent, or a product of extents and a number, as counts and strides of elements are. Beyond
+// kExactBits for all else, and for products that may wrap around.
 constexpr int kExactBits = 62;
 int bits_for(const Symbol* s) {
   if (is_constant(s)) return s->hint.integer < 0 ? 64 : bits_for(s->hint.integer);
@@ -409,7 +378,8 @@ bool is_exact(SymbolTable& table, const Product& product) {
     const Symbol* real = table.apply(ScalarOp::to_real, factor);
     size = table.apply(ScalarOp::mul, size, table.apply(ScalarOp::abs, real));
   }
-  return table.pin(table.apply(ScalarOp::le, size, table.constant(Scalar::of(std::ldexp(1.0, kExactBits)))), "size").boolean;
+  return table.pin(table.apply(ScalarOp::le, size, table.constant(Scalar::of(std::ldexp(1.0, kExactBits)))), "size")
+      .boolean;
 }
 
 // Asks base == limit, or base < limit, of a size. `factor * x < limit` is asked of x, so that one fact is one
@@ -495,15 +465,14 @@ bool Dim::ask(ScalarOp op, Dim a, Dim b) {
   return table.pin(table.apply(op, symbol_of(table, a), symbol_of(table, b)), "size").boolean;
 }
 
-int64_t Dim::pin_symbol() const {
-  return symbol_->table->pin(symbol_, "size").integer;
-}
+int64_t Dim::pin_symbol() const { return symbol_->table->pin(symbol_, "size").integer; }
 
 void guard_product(std::span<const Dim> sizes, double limit) {
   // Each run evaluates what a trace has made of symbols, so nothing is made where nothing can grow.
   int bits = 0;
   for (Dim size : sizes) bits += size.symbol() ? bits_for(size.symbol()) : bits_for(size.hint());
-  if (bits <= std::ilogb(limit) || std::none_of(sizes.begin(), sizes.end(), [](Dim size) { return size.symbol(); })) return;
+  if (bits <= std::ilogb(limit) || std::none_of(sizes.begin(), sizes.end(), [](Dim size) { return size.symbol(); }))
+    return;
   const Symbol* product = nullptr;  // in floats, which do not wrap around
   for (Dim size : sizes) {
     if (!size.symbol()) {

@@ -15,17 +15,18 @@ namespace tsl {
 
 class SymbolTable;
 
-/// The extents of tensors that become symbols: 0 and 1 are facts, and no product of two, or of one and much else, wraps around.
+/// The extents of tensors that become symbols: 0 and 1 are facts, and no product of two, or of one and much else, wraps
+/// around.
 inline constexpr int64_t kMinSymbolicExtent = 2;
 inline constexpr int64_t kMaxSymbolicExtent = (int64_t{1} << 31) - 1;
 
 /// One node of a symbolic expression. Owned by a SymbolTable; equal expressions of one table are one object.
 struct Symbol {
   enum class Kind : uint8_t { constant, input, expression } kind;
-  ScalarOp op;            // Kind::expression
-  uint32_t slot;          // Kind::input: which input of the region (or which host read)
-  uint32_t id;            // dense, in order of creation, so operands come before their users
-  Scalar hint;            // the value in the traced run
+  ScalarOp op;    // Kind::expression
+  uint32_t slot;  // Kind::input: which input of the region (or which host read)
+  uint32_t id;    // dense, in order of creation, so operands come before their users
+  Scalar hint;    // the value in the traced run
   const Symbol* a;
   const Symbol* b;
   SymbolTable* table;
@@ -36,15 +37,15 @@ struct Symbol {
 /// guard asks it again.
 struct SymbolGuard {
   const Symbol* condition;
-  const char* reason;     // "branch", "size", "index", "specialised", …
+  const char* reason;  // "branch", "size", "index", "specialised", …
 };
 
 /// The symbols of one trace. Not thread-safe.
 class SymbolTable {
  public:
-  const Symbol* input(Scalar hint);           // a new input slot
-  /// One for an extent that is from kMinSymbolicExtent to kMaxSymbolicExtent in every run, so that no guard need say so: all
-  /// others are facts.
+  const Symbol* input(Scalar hint);  // a new input slot
+  /// One for an extent that is from kMinSymbolicExtent to kMaxSymbolicExtent in every run, so that no guard need say
+  /// so: all others are facts.
   const Symbol* size_input(int64_t hint);
   const Symbol* constant(Scalar value);
   const Symbol* apply(ScalarOp op, const Symbol* a, const Symbol* b = nullptr);
@@ -109,7 +110,9 @@ class Dim {
   friend Dim operator*(Dim a, Dim b) { return combine(ScalarOp::mul, a, b, wrapping_mul(a.value_, b.value_)); }
   /// Floor division; b must not be zero. Factors common to both cancel, unless a product wraps around.
   friend Dim operator/(Dim a, Dim b);
-  friend bool operator==(Dim a, Dim b) { return a.symbol_ || b.symbol_ ? ask(ScalarOp::eq, a, b) : a.value_ == b.value_; }
+  friend bool operator==(Dim a, Dim b) {
+    return a.symbol_ || b.symbol_ ? ask(ScalarOp::eq, a, b) : a.value_ == b.value_;
+  }
   friend bool operator<(Dim a, Dim b) { return a.symbol_ || b.symbol_ ? ask(ScalarOp::lt, a, b) : a.value_ < b.value_; }
 
  private:
@@ -124,8 +127,8 @@ class Dim {
   const Symbol* symbol_ = nullptr;
 };
 
-/// Makes the trace depend on the product of sizes being at most `limit`, as it is now, however large host ints among them
-/// or extents become.
+/// Makes the trace depend on the product of sizes being at most `limit`, as it is now, however large host ints among
+/// them or extents become.
 void guard_product(std::span<const Dim> sizes, double limit);
 
 }  // namespace tsl

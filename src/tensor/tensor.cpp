@@ -10,10 +10,8 @@ namespace tsl {
 Storage::~Storage() = default;
 
 void Storage::destroy(Storage* storage) {
-  if (storage->allocator_)
-    storage->allocator_->free(storage);
-  else
-    delete storage;  // memory that is someone else's
+  if (storage->allocator_) storage->allocator_->free(storage);
+  else delete storage;  // memory that is someone else's
 }
 
 namespace {
@@ -92,16 +90,10 @@ Tensor Tensor::with_layout(const Layout& layout) const {
   return view;
 }
 
-std::string to_string(Device device) {
-  return device.is_host() ? "cpu" : fmt::format("cuda:{}", device.ordinal);
-}
+std::string to_string(Device device) { return device.is_host() ? "cpu" : fmt::format("cuda:{}", device.ordinal); }
 
-std::string describe(const Tensor& tensor) {
-  return describe(tensor.dtype(), tensor.shape());
-}
+std::string describe(const Tensor& tensor) { return describe(tensor.dtype(), tensor.shape()); }
 
-std::string describe(DType dtype, const Shape& shape) {
-  return fmt::format("{}{}", name_of(dtype), to_string(shape));
-}
+std::string describe(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
 
 }  // namespace tsl

@@ -15,7 +15,9 @@ struct Device {
   enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;
   uint8_t ordinal = 0;
   bool is_host() const { return kind == Kind::cpu; }
-  friend bool operator==(Device a, Device b) { return std::bit_cast<uint16_t>(a) == std::bit_cast<uint16_t>(b); }  // at once
+  friend bool operator==(Device a, Device b) {
+    return std::bit_cast<uint16_t>(a) == std::bit_cast<uint16_t>(b);
+  }  // at once
 };
 
 /// "cpu", "cuda:1"
@@ -71,11 +73,11 @@ class Recording : public Counted {
 /// sole count of both the TensorData and the Storage.
 struct TensorData : Counted {
   DType dtype = DType::f32;
-  Device device;              // where the elements are, or will be
-  uint32_t node = 0;          // in the recording's graph
+  Device device;                   // where the elements are, or will be
+  uint32_t node = 0;               // in the recording's graph
   Recording* recording = nullptr;  // set while deferred
-  Ref<Storage> storage;       // null while deferred
-  Layout layout;              // of a deferred tensor: the view of its node's (contiguous) output
+  Ref<Storage> storage;            // null while deferred
+  Layout layout;                   // of a deferred tensor: the view of its node's (contiguous) output
   static TensorData* make();
   static void destroy(TensorData* data);  // to a per-thread free list: tensors come and go at every op
 };

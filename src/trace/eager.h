@@ -16,8 +16,8 @@ class EagerExecutor {
  public:
   explicit EagerExecutor(Devices& devices) : devices_(devices) {}
 
-  /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds may lend their
-  /// memory to the result. Throws Failure for errors that the elements' values cause.
+  /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds
+  /// may lend their memory to the result. Throws Failure for errors that the elements' values cause.
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
              Device device, bool may_donate);
 
@@ -38,9 +38,9 @@ class EagerExecutor {
 
   Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;
-  Key key_;                      // reused from call to call
-  std::vector<Tensor> inputs_;   // likewise
-  std::vector<char> given_;      // for each of them that it is given up, or empty
+  Key key_;                     // reused from call to call
+  std::vector<Tensor> inputs_;  // likewise
+  std::vector<char> given_;     // for each of them that it is given up, or empty
   std::vector<Scalar> numbers_;
 };
 

@@ -46,8 +46,8 @@ class Recorder : public Recording {
   struct Cut {
     graph::Graph graph;
     Device device;
-    std::vector<uint32_t> input_slots;   // of the run, per graph input
-    std::vector<uint32_t> values;        // per graph output: the value it computes
+    std::vector<uint32_t> input_slots;  // of the run, per graph input
+    std::vector<uint32_t> values;       // per graph output: the value it computes
   };
   /// Ends the segment. The values in the cut will be in slots first_slot, first_slot + 1, …
   Cut cut(uint32_t first_slot);
@@ -67,7 +67,7 @@ class Recorder : public Recording {
     int32_t slot = -1;
     DType dtype = DType::f32;
     Device device;
-    Layout layout;                        // of the whole value, from its element (0, 0, …)
+    Layout layout;  // of the whole value, from its element (0, 0, …)
   };
 
   graph::NodeId node_of(uint32_t value);

@@ -22,7 +22,8 @@ void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, s
 
 }  // namespace
 
-SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options, const graph::CompileLog* log)
+SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
+                       const graph::CompileLog* log)
     : devices_(devices), device_(device), options_(options), log_(log), graph_(std::move(graph)) {
   find_size_symbols();
 }

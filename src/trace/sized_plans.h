@@ -14,7 +14,8 @@ namespace tsl::trace {
 class SizedPlans {
  public:
   /// `graph` must compute something. `log` may be null; else it must outlive this.
-  SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options, const graph::CompileLog* log);
+  SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
+             const graph::CompileLog* log);
 
   /// The plan for the sizes of this run, given the values of all symbols. The reference is good until the next call,
   /// and the plan ready to run.

@@ -9,9 +9,9 @@
 
 #include "backend/cpu/kernels.h"
 #include "tensor/elements.h"
-#include "tensor/scalar_math.h"
-#include "tensor/scalar_functions.h"
 #include "tensor/random_math.h"
+#include "tensor/scalar_functions.h"
+#include "tensor/scalar_math.h"
 
 namespace kernel_test {
 
@@ -62,7 +62,8 @@ inline void put_cast(Bytes& out, DType dtype, double value) {
 
 /// Random bits (every exponent comes up), moderate numbers and special values in turn.
 inline Bytes operands(DType dtype, size_t n, uint64_t seed) {
-  static const double specials[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 2, 3, -7, 127, -128, INFINITY, -INFINITY, NAN, 1e-310, 65504, 1e-6};
+  static const double specials[] = {0.0, -0.0, 1,        -1,        0.5, -0.5,   2,     3,   -7,
+                                    127, -128, INFINITY, -INFINITY, NAN, 1e-310, 65504, 1e-6};
   Random random(seed);
   Bytes out;
   for (size_t i = 0; i < n; ++i) {
@@ -70,7 +71,8 @@ inline Bytes operands(DType dtype, size_t n, uint64_t seed) {
     if (dtype == DType::boolean) put(out, static_cast<bool>(word >> 63));
     else if (i % 3 == 0) put_cast(out, dtype, specials[word % std::size(specials)]);
     else if (i % 3 == 1) put_cast(out, dtype, (random.unit() - 0.5) * 40);
-    else for (size_t b = 0; b < size_of(dtype); ++b) out.push_back(static_cast<unsigned char>(word >> (8 * b)));
+    else
+      for (size_t b = 0; b < size_of(dtype); ++b) out.push_back(static_cast<unsigned char>(word >> (8 * b)));
   }
   return out;
 }

@@ -70,7 +70,8 @@ class Generator {
       const TensorType mask{DType::boolean, shape_};
       const NodeId is_less = graph.add(op_def(Op::lt), {main, operand()}, {}, mask, Span{}, graph.size());
       const TensorType type{DType::f32, shape_};
-      program_.full.push_back(graph.add(op_def(Op::where), {read(graph, is_less), main, operand()}, {}, type, Span{}, graph.size()));
+      program_.full.push_back(
+          graph.add(op_def(Op::where), {read(graph, is_less), main, operand()}, {}, type, Span{}, graph.size()));
     } else if (kind < 8) {
       constexpr Op ops[] = {Op::square, Op::neg, Op::relu, Op::exp, Op::tanh};
       program_.full.push_back(add(graph, ops[below(5)], {main}));
@@ -78,7 +79,8 @@ class Generator {
       constexpr Op ops[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::sub, Op::div};
       const Op op = ops[below(7)];
       const Arg other = operand();
-      program_.full.push_back(other.is_tensor() && below(2) ? add(graph, op, {other, main}) : add(graph, op, {main, other}));
+      program_.full.push_back(other.is_tensor() && below(2) ? add(graph, op, {other, main})
+                                                            : add(graph, op, {main, other}));
     }
   }
 
@@ -101,7 +103,8 @@ std::vector<Tensor> run_one_by_one(cpu::CpuBackend& backend, const Graph& graph,
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     if (node.is_input) {
-      values[id] = inputs[static_cast<size_t>(std::find(graph.inputs().begin(), graph.inputs().end(), id) - graph.inputs().begin())];
+      values[id] = inputs[static_cast<size_t>(std::find(graph.inputs().begin(), graph.inputs().end(), id) -
+                                              graph.inputs().begin())];
       continue;
     }
     Graph single;
@@ -125,7 +128,8 @@ Tensor random_tensor(cpu::CpuBackend& backend, const Shape& shape, Random& rando
   Tensor tensor(DType::f32, Layout::contiguous(shape), backend.allocator().allocate(static_cast<uint64_t>(count) * 4));
   constexpr float kSpecial[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f};
   for (int64_t i = 0; i < count; ++i) {
-    const float value = random.next() >> 40 & 0xff ? static_cast<float>(random.unit() * 4 - 2) : kSpecial[(random.next() >> 33) % 6];
+    const float value =
+        random.next() >> 40 & 0xff ? static_cast<float>(random.unit() * 4 - 2) : kSpecial[(random.next() >> 33) % 6];
     std::memcpy(tensor.data() + i * 4, &value, 4);
   }
   return tensor;
@@ -146,8 +150,11 @@ int64_t differences(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TEST_CASE("joined steps give the bits of single ones", "[chains]") {
-  struct Size { int64_t rows, length; };
-  constexpr Size kSizes[] = {{5, 127}, {7, 128}, {6, 129}, {4, 200}, {9, 256}, {33, 1000}, {3, 4096}, {2, 5000}, {1, 300}, {300, 3}};
+  struct Size {
+    int64_t rows, length;
+  };
+  constexpr Size kSizes[] = {{5, 127},   {7, 128},  {6, 129},  {4, 200}, {9, 256},
+                             {33, 1000}, {3, 4096}, {2, 5000}, {1, 300}, {300, 3}};
   uint64_t seed = 0;
   for (const cpu::Isa isa : kernel_test::isas()) {
     cpu::CpuBackend alone(1, cpu::Isa::generic), backend(1 + static_cast<int>(isa), isa);

@@ -12,14 +12,15 @@ static_assert(sizeof(Real) > sizeof(double), "the references need more digits th
 namespace {
 
 /// The distance in units of the last place of the exact value; a subnormal one's last place is the least float.
-template <class T>
-double ulps(T got, Real exact) {
+template <class T> double ulps(T got, Real exact) {
   using Limits = std::numeric_limits<T>;
   const T want = static_cast<T>(exact);
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
   if (std::isinf(want) || std::isinf(got)) {
     // Between the greatest float and infinity either will do.
-    const bool near = std::isinf(exact) ? got == want : std::abs(exact) >= Limits::max() && std::abs(got) >= Limits::max() && (got > 0) == (exact > 0);
+    const bool near = std::isinf(exact) ? got == want
+                                        : std::abs(exact) >= Limits::max() && std::abs(got) >= Limits::max() &&
+                                              (got > 0) == (exact > 0);
     return near ? 0 : INFINITY;
   }
   int exponent;
@@ -34,7 +35,8 @@ Real gelu(Real x) {
   return x < -60 ? -0.0L : times_or_zero(x, 0.5L * std::erfc(-x * 0.70710678118654752440084436210484904L));
 }
 Real gelu_tanh(Real x) {
-  return x < -60 ? -0.0L : times_or_zero(x, sigmoid(1.59576912160573071175978423973752747L * (x + 0.044715L * x * x * x)));
+  return x < -60 ? -0.0L
+                 : times_or_zero(x, sigmoid(1.59576912160573071175978423973752747L * (x + 0.044715L * x * x * x)));
 }
 
 struct Function {
@@ -46,9 +48,24 @@ struct Function {
 };
 const std::vector<Function>& functions() {
   static const std::vector<Function> list = {
-#define TSL_EXACT(name) {Op::name, #name, [](Real x) { return std::name(x); }}
-      TSL_EXACT(exp), TSL_EXACT(expm1), TSL_EXACT(log), TSL_EXACT(log1p), TSL_EXACT(sqrt), TSL_EXACT(sin), TSL_EXACT(cos),
-      TSL_EXACT(tan), TSL_EXACT(asin), TSL_EXACT(acos), TSL_EXACT(atan), TSL_EXACT(sinh), TSL_EXACT(cosh), TSL_EXACT(tanh),
+#define TSL_EXACT(name)                                  \
+  {                                                      \
+    Op::name, #name, [](Real x) { return std::name(x); } \
+  }
+      TSL_EXACT(exp),
+      TSL_EXACT(expm1),
+      TSL_EXACT(log),
+      TSL_EXACT(log1p),
+      TSL_EXACT(sqrt),
+      TSL_EXACT(sin),
+      TSL_EXACT(cos),
+      TSL_EXACT(tan),
+      TSL_EXACT(asin),
+      TSL_EXACT(acos),
+      TSL_EXACT(atan),
+      TSL_EXACT(sinh),
+      TSL_EXACT(cosh),
+      TSL_EXACT(tanh),
       TSL_EXACT(erf),
 #undef TSL_EXACT
       {Op::rsqrt, "rsqrt", [](Real x) { return 1 / std::sqrt(x); }},
@@ -62,12 +79,12 @@ const std::vector<Function>& functions() {
 }
 
 const std::vector<double>& specials() {
-  static const std::vector<double> list = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 88.7, -87.4, -103.9, 710, -745};
+  static const std::vector<double> list = {0.0, -0.0, 1,    -1,    INFINITY, -INFINITY, NAN,
+                                           0.5, -0.5, 88.7, -87.4, -103.9,   710,       -745};
   return list;
 }
 
-template <class T>
-std::vector<T> samples(size_t n) {
+template <class T> std::vector<T> samples(size_t n) {
   std::vector<T> x;
   for (double s : specials()) x.push_back(static_cast<T>(s));
   using Bits = typename math::FloatTraits<T>::Bits;
@@ -75,17 +92,18 @@ std::vector<T> samples(size_t n) {
   constexpr int fraction = std::numeric_limits<T>::digits - 1;
   // Every exponent and sign, some fractions each.
   for (Bits exponent = 0; exponent < (Bits(1) << (sizeof(T) * 8 - fraction)); ++exponent) {
-    for (Bits f : {Bits(0), Bits(1), (Bits(1) << fraction) - 1, static_cast<Bits>(random.next()) & ((Bits(1) << fraction) - 1)}) {
+    for (Bits f : {Bits(0), Bits(1), (Bits(1) << fraction) - 1,
+                   static_cast<Bits>(random.next()) & ((Bits(1) << fraction) - 1)}) {
       x.push_back(math::from_bits(static_cast<Bits>(exponent << fraction | f)));
     }
   }
   while (x.size() < n / 2) x.push_back(math::from_bits(static_cast<Bits>(random.next())));
-  while (x.size() < n) x.push_back(static_cast<T>((random.unit() - 0.5) * std::exp2(8 - 12 * random.unit())));  // where things happen
+  while (x.size() < n)
+    x.push_back(static_cast<T>((random.unit() - 0.5) * std::exp2(8 - 12 * random.unit())));  // where things happen
   return x;
 }
 
-template <class T>
-void check_function(const Function& f, size_t n, double limit, DType dtype) {
+template <class T> void check_function(const Function& f, size_t n, double limit, DType dtype) {
   const std::vector<T> x = samples<T>(n);
   std::vector<T> y(x.size());
   const void* in[1] = {x.data()};
@@ -132,7 +150,8 @@ void check_binary(Op op, const char* name, Real (*exact)(Real, Real)) {
     }
   }
   while (a.size() < 1000000) {
-    const auto x = math::as_float(static_cast<uint32_t>(random.next() >> 32)), y = math::as_float(static_cast<uint32_t>(random.next() >> 32));
+    const auto x = math::as_float(static_cast<uint32_t>(random.next() >> 32)),
+               y = math::as_float(static_cast<uint32_t>(random.next() >> 32));
     const bool moderate = a.size() % 2 && std::isfinite(x) && x != 0;  // pow: results of every size
     a.push_back(moderate ? std::abs(x) : x);
     b.push_back(moderate ? static_cast<float>((random.unit() - 0.5) * 300 / (std::log2(std::abs(x)) + 0.001)) : y);
@@ -149,7 +168,8 @@ void check_binary(Op op, const char* name, Real (*exact)(Real, Real)) {
       worst = error;
       at = i;
     }
-    if (value == 0 && std::signbit(value) != std::signbit(y[i])) FAIL_CHECK(name << "(" << a[i] << ", " << b[i] << ") has the wrong sign");
+    if (value == 0 && std::signbit(value) != std::signbit(y[i]))
+      FAIL_CHECK(name << "(" << a[i] << ", " << b[i] << ") has the wrong sign");
   }
   INFO(name << ": max " << worst << " ulp at " << a[at] << ", " << b[at]);
   CHECK(worst <= 2);

@@ -5,7 +5,10 @@
 using namespace kernel_test;
 
 TEST_CASE("philox gives Random123's known answers", "[kernels][random]") {
-  struct Known { uint64_t low, high, key; uint32_t words[4]; };
+  struct Known {
+    uint64_t low, high, key;
+    uint32_t words[4];
+  };
   const Known known[] = {
       {0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
       {~0ull, ~0ull, ~0ull, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
@@ -73,7 +76,10 @@ TEST_CASE("normal numbers have the moments of the distribution", "[kernels][rand
   size_t beyond_two = 0;
   for (size_t i = 0; i < n; ++i) {
     const double v = x[i];
-    m1 += v; m2 += v * v; m3 += v * v * v; m4 += v * v * v * v;
+    m1 += v;
+    m2 += v * v;
+    m3 += v * v * v;
+    m4 += v * v * v * v;
     pairs += v * x[i ^ 1];
     beyond_two += std::abs(v) > 2;
   }
@@ -99,7 +105,9 @@ TEST_CASE("normal numbers are Box and Muller's", "[kernels][random]") {
     const double angle = 2 * M_PI * static_cast<double>(words[i + 1] >> 8) * 0x1p-24;
     REQUIRE(f[i] == Approx(radius * std::cos(angle)).epsilon(1e-5).margin(1e-6));
     REQUIRE(f[i + 1] == Approx(radius * std::sin(angle)).epsilon(1e-5).margin(1e-6));
-    const auto uniform = [&](size_t at) { return math::uniform_double(static_cast<uint32_t>(words[at]), static_cast<uint32_t>(words[at + 1])); };
+    const auto uniform = [&](size_t at) {
+      return math::uniform_double(static_cast<uint32_t>(words[at]), static_cast<uint32_t>(words[at + 1]));
+    };
     const double radius2 = std::sqrt(-2 * std::log(1 - uniform(2 * i)));
     REQUIRE(d[i] == Approx(radius2 * std::cos(2 * M_PI * uniform(2 * i + 2))));
     REQUIRE(d[i + 1] == Approx(radius2 * std::sin(2 * M_PI * uniform(2 * i + 2))));

@@ -9,13 +9,13 @@ using cpu::ReduceOp;
 
 namespace {
 
-template <class T, class F>
-T by_law(const std::vector<T>& v, F f) {
+template <class T, class F> T by_law(const std::vector<T>& v, F f) {
   if (v.size() > kReduceBlock) {
     std::vector<T> results;
     for (size_t i = 0; i < v.size(); i += kReduceBlock) {
       const size_t end = std::min(v.size(), i + kReduceBlock);
-      results.push_back(by_law(std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end)), f));
+      results.push_back(
+          by_law(std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end)), f));
     }
     return by_law(results, f);
   }
@@ -35,8 +35,7 @@ std::vector<size_t> lengths() {
   return list;
 }
 
-template <class T>
-T combine(ReduceOp op, T a, T b) {
+template <class T> T combine(ReduceOp op, T a, T b) {
   switch (op) {
     case ReduceOp::sum: return a + b;
     case ReduceOp::prod: return a * b;
@@ -46,8 +45,7 @@ T combine(ReduceOp op, T a, T b) {
 }
 
 /// Elements of a dtype as T, and what the law makes of them.
-template <class T>
-void check_floats(DType dtype, DType accumulator) {
+template <class T> void check_floats(DType dtype, DType accumulator) {
   for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
     const bool accumulates = op == ReduceOp::sum || op == ReduceOp::prod;
     const DType result = accumulates ? accumulator : dtype;
@@ -56,7 +54,8 @@ void check_floats(DType dtype, DType accumulator) {
       Random random(n);
       Bytes in;
       for (size_t i = 0; i < rows * n; ++i) {
-        const double spread = op == ReduceOp::prod ? 1 + (random.unit() - 0.5) * 0.01 : (random.unit() - 0.5) * std::exp2(20 * random.unit());
+        const double spread = op == ReduceOp::prod ? 1 + (random.unit() - 0.5) * 0.01
+                                                   : (random.unit() - 0.5) * std::exp2(20 * random.unit());
         put_cast(in, dtype, n == 77 && i % 50 == 3 ? NAN : i % 13 == 5 ? -0.0 : spread);
       }
       Bytes expected;
@@ -85,7 +84,8 @@ void check_floats(DType dtype, DType accumulator) {
         Bytes turned(n * stride * size_of(dtype));
         for (size_t r = 0; r < rows; ++r) {
           for (size_t i = 0; i < n; ++i) {
-            std::memcpy(turned.data() + (i * stride + r) * size_of(dtype), in.data() + (r * n + i) * size_of(dtype), size_of(dtype));
+            std::memcpy(turned.data() + (i * stride + r) * size_of(dtype), in.data() + (r * n + i) * size_of(dtype),
+                        size_of(dtype));
           }
         }
         kernels.columns(got.data(), turned.data(), n, rows, stride);
@@ -96,21 +96,20 @@ void check_floats(DType dtype, DType accumulator) {
 }
 
 /// exp and log of the best instruction set, which test_kernels_values.cpp compares with the others.
-template <class T>
-T mapped(Op op, DType dtype, T x) {
+template <class T> T mapped(Op op, DType dtype, T x) {
   const void* in[1] = {&x};
   T out;
   best().map[static_cast<int>(op)][index(dtype)](&out, in, 1);
   return out;
 }
 
-template <class T>
-T logsumexp_by_law(DType dtype, const std::vector<T>& v) {
+template <class T> T logsumexp_by_law(DType dtype, const std::vector<T>& v) {
   if (v.size() > kReduceBlock) {
     std::vector<T> results;
     for (size_t i = 0; i < v.size(); i += kReduceBlock) {
       const size_t end = std::min(v.size(), i + kReduceBlock);
-      results.push_back(logsumexp_by_law(dtype, std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end))));
+      results.push_back(logsumexp_by_law(
+          dtype, std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end))));
     }
     return logsumexp_by_law(dtype, results);
   }
@@ -122,24 +121,26 @@ T logsumexp_by_law(DType dtype, const std::vector<T>& v) {
 }
 
 /// The results are those of the law, in both forms, on every instruction set; and near what f64 makes of the elements.
-template <class T>
-void check_logsumexp(DType dtype) {
+template <class T> void check_logsumexp(DType dtype) {
   for (size_t n : lengths()) {
     const size_t rows = 4, stride = rows + 2;  // the last row is special
     Random random(n);
     std::vector<T> in(rows * n), turned(n * stride), expected;
     for (size_t i = 0; i < rows * n; ++i) in[i] = static_cast<T>((random.unit() - 0.5) * (i % 11 == 3 ? 300 : 20));
-    const T special[] = {-std::numeric_limits<T>::infinity(), std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()};
+    const T special[] = {-std::numeric_limits<T>::infinity(), std::numeric_limits<T>::infinity(),
+                         std::numeric_limits<T>::quiet_NaN()};
     if (n % 4 == 0) std::fill(in.end() - static_cast<ptrdiff_t>(n), in.end(), special[0]);
     else in.back() = special[n % 4 - 1];
     for (size_t r = 0; r < rows; ++r) {
-      const std::vector<T> row(in.begin() + static_cast<ptrdiff_t>(r * n), in.begin() + static_cast<ptrdiff_t>((r + 1) * n));
+      const std::vector<T> row(in.begin() + static_cast<ptrdiff_t>(r * n),
+                               in.begin() + static_cast<ptrdiff_t>((r + 1) * n));
       expected.push_back(logsumexp_by_law(dtype, row));
       for (size_t i = 0; i < n; ++i) turned[i * stride + r] = row[i];
       long double sum = 0, most = *std::max_element(row.begin(), row.end());
       if (r + 1 == rows) continue;
       for (T x : row) sum += std::exp(static_cast<long double>(x) - most);
-      CHECK(std::fabs(static_cast<long double>(expected[r]) - (std::log(sum) + most)) <= 8 * std::numeric_limits<T>::epsilon() * std::max(std::fabs(most), 1.0L));
+      CHECK(std::fabs(static_cast<long double>(expected[r]) - (std::log(sum) + most)) <=
+            8 * std::numeric_limits<T>::epsilon() * std::max(std::fabs(most), 1.0L));
     }
     Bytes wanted(rows * sizeof(T)), got(rows * sizeof(T));
     std::memcpy(wanted.data(), expected.data(), wanted.size());

@@ -29,7 +29,8 @@ TEST_CASE("the other kernels are there for every dtype that has a meaning", "[ke
       for (DType to : kDTypes) CHECK(table.cast[index(dtype)][index(to)]);
       for (int op = 0; op < cpu::kReduceOpCount; ++op) {
         const auto& kernels = table.reduce[op][index(dtype)];
-        const bool expected = op != static_cast<int>(cpu::ReduceOp::logsumexp) || dtype == DType::f32 || dtype == DType::f64;
+        const bool expected =
+            op != static_cast<int>(cpu::ReduceOp::logsumexp) || dtype == DType::f32 || dtype == DType::f64;
         CHECK(((kernels.rows != nullptr) == expected && (kernels.columns != nullptr) == expected));
       }
       CHECK((table.argmax[index(dtype)] && table.argmin[index(dtype)]));
@@ -111,7 +112,8 @@ TEST_CASE("instruction sets agree bit for bit: casts", "[kernels]") {
       const Bytes expected = run_map(cpu::kernels(Isa::generic).cast[index(from)][index(to)], {in}, n, to);
       for (Isa isa : isas()) {
         INFO(name_of(from) << " to " << name_of(to));
-        CHECK(first_difference(to, expected, run_map(cpu::kernels(isa).cast[index(from)][index(to)], {in}, n, to)) == -1);
+        CHECK(first_difference(to, expected, run_map(cpu::kernels(isa).cast[index(from)][index(to)], {in}, n, to)) ==
+              -1);
       }
     }
   }
@@ -133,18 +135,32 @@ TEST_CASE("instruction sets agree bit for bit: scans, positions, random numbers,
       };
       const Bytes in = operands(dtype, n, 11);
       const DType scanned = is_float(dtype) ? dtype : DType::i64;
-      agree(scanned, n, [&](void* y) { generic.cumsum[d](y, in.data(), n); }, [&](void* y) { table.cumsum[d](y, in.data(), n); });
-      agree(scanned, n, [&](void* y) { generic.cumprod[d](y, in.data(), n); }, [&](void* y) { table.cumprod[d](y, in.data(), n); });
-      agree(DType::i64, 1, [&](void* y) { generic.argmax[d](y, in.data(), 1, n); }, [&](void* y) { table.argmax[d](y, in.data(), 1, n); });
-      agree(DType::i64, 1, [&](void* y) { generic.argmin[d](y, in.data(), 1, n); }, [&](void* y) { table.argmin[d](y, in.data(), 1, n); });
+      agree(
+          scanned, n, [&](void* y) { generic.cumsum[d](y, in.data(), n); },
+          [&](void* y) { table.cumsum[d](y, in.data(), n); });
+      agree(
+          scanned, n, [&](void* y) { generic.cumprod[d](y, in.data(), n); },
+          [&](void* y) { table.cumprod[d](y, in.data(), n); });
+      agree(
+          DType::i64, 1, [&](void* y) { generic.argmax[d](y, in.data(), 1, n); },
+          [&](void* y) { table.argmax[d](y, in.data(), 1, n); });
+      agree(
+          DType::i64, 1, [&](void* y) { generic.argmin[d](y, in.data(), 1, n); },
+          [&](void* y) { table.argmin[d](y, in.data(), 1, n); });
       if (is_float(dtype)) {
-        agree(dtype, n, [&](void* y) { generic.random_uniform[d](y, 3, 9, 5, n); }, [&](void* y) { table.random_uniform[d](y, 3, 9, 5, n); });
-        agree(dtype, n, [&](void* y) { generic.random_normal[d](y, 3, 9, 5, n); }, [&](void* y) { table.random_normal[d](y, 3, 9, 5, n); });
+        agree(
+            dtype, n, [&](void* y) { generic.random_uniform[d](y, 3, 9, 5, n); },
+            [&](void* y) { table.random_uniform[d](y, 3, 9, 5, n); });
+        agree(
+            dtype, n, [&](void* y) { generic.random_normal[d](y, 3, 9, 5, n); },
+            [&](void* y) { table.random_normal[d](y, 3, 9, 5, n); });
       }
       if (dtype != DType::boolean) {
         const Scalar start = is_float(dtype) ? Scalar::of(-3.25) : Scalar::of(int64_t{-3});
         const Scalar step = is_float(dtype) ? Scalar::of(0.1) : Scalar::of(int64_t{7});
-        agree(dtype, n, [&](void* y) { generic.iota[d](y, start, step, 5, n); }, [&](void* y) { table.iota[d](y, start, step, 5, n); });
+        agree(
+            dtype, n, [&](void* y) { generic.iota[d](y, start, step, 5, n); },
+            [&](void* y) { table.iota[d](y, start, step, 5, n); });
       }
     }
   }

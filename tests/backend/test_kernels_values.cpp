@@ -19,23 +19,23 @@ template <> constexpr DType kDTypeOf<int64_t> = DType::i64;
 template <> constexpr DType kDTypeOf<math::Half> = DType::f16;
 template <> constexpr DType kDTypeOf<math::BFloat16> = DType::bf16;
 
-template <class T, class Out = T>
-Out call(Op op, T a, T b = T(), bool* ok = nullptr) {
+template <class T, class Out = T> Out call(Op op, T a, T b = T(), bool* ok = nullptr) {
   Out out{};
   const void* in[2] = {&a, &b};
   const bool fine = best().map[static_cast<int>(op)][index(kDTypeOf<T>)](&out, in, 1);
   if (ok) *ok = fine;
   return out;
 }
-template <class To, class From>
-To cast(From x) {
+template <class To, class From> To cast(From x) {
   To out{};
   const void* in[1] = {&x};
   best().cast[index(kDTypeOf<From>)][index(kDTypeOf<To>)](&out, in, 1);
   return out;
 }
 
-bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b)); }
+bool same(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+}
 
 }  // namespace
 
@@ -85,10 +85,11 @@ TEST_CASE("integer division by zero fails, and the other elements are computed",
 TEMPLATE_TEST_CASE("floats divide as in Python and NumPy", "[kernels]", float, double) {
   using T = TestType;
   const double inf = INFINITY;
-  const double cases[][4] = {{7, 3, 2, 1},      {-7, 3, -3, 2},       {7, -3, -3, -2},    {-7, -3, 2, -1},   {6, 3, 2, 0},
-                             {-6, 3, -2, 0},    {6, -3, -2, -0.0},    {0, 3, 0, 0},       {-0.0, 3, -0.0, 0}, {1, inf, 0, 1},
-                             {-1, inf, -1, inf}, {1, -inf, -1, -inf}, {inf, 1, NAN, NAN}, {1, 0, inf, NAN},  {-1, 0, -inf, NAN},
-                             {NAN, 1, NAN, NAN}, {1, NAN, NAN, NAN},  {0, 0, NAN, NAN},   {5.5, 0.25, 22, 0}};
+  const double cases[][4] = {{7, 3, 2, 1},       {-7, 3, -3, 2},   {7, -3, -3, -2},    {-7, -3, 2, -1},
+                             {6, 3, 2, 0},       {-6, 3, -2, 0},   {6, -3, -2, -0.0},  {0, 3, 0, 0},
+                             {-0.0, 3, -0.0, 0}, {1, inf, 0, 1},   {-1, inf, -1, inf}, {1, -inf, -1, -inf},
+                             {inf, 1, NAN, NAN}, {1, 0, inf, NAN}, {-1, 0, -inf, NAN}, {NAN, 1, NAN, NAN},
+                             {1, NAN, NAN, NAN}, {0, 0, NAN, NAN}, {5.5, 0.25, 22, 0}};
   for (const auto& c : cases) {
     INFO(c[0] << " by " << c[1]);
     CHECK(same(call<T>(Op::floordiv, static_cast<T>(c[0]), static_cast<T>(c[1])), c[2]));
@@ -112,7 +113,8 @@ TEST_CASE("the remainder of floats is exact", "[kernels]") {
 
 TEMPLATE_TEST_CASE("rounding and questions", "[kernels]", float, double) {
   using T = TestType;
-  const double values[] = {0.0, -0.0, 0.3, -0.3, 0.5, -0.5, 1.5, 2.5, -2.5, 0.7, -0.7, 1e7 + 0.5, -8388607.5, 8388609, 1e15, -1e30, INFINITY, -INFINITY, NAN};
+  const double values[] = {0.0,  -0.0,      0.3,        -0.3,    0.5,  -0.5,  1.5,      2.5,       -2.5, 0.7,
+                           -0.7, 1e7 + 0.5, -8388607.5, 8388609, 1e15, -1e30, INFINITY, -INFINITY, NAN};
   for (double v : values) {
     const T x = static_cast<T>(v);
     INFO(v);
@@ -193,13 +195,13 @@ double value_of(uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
   const double fraction = bits & ((1 << fraction_bits) - 1), sign = bits >> 15 ? -1 : 1;
-  if (exponent == (1 << exponent_bits) - 1) return fraction == 0 ? sign * static_cast<double>(INFINITY) : static_cast<double>(NAN);
+  if (exponent == (1 << exponent_bits) - 1)
+    return fraction == 0 ? sign * static_cast<double>(INFINITY) : static_cast<double>(NAN);
   const double scaled = std::ldexp(fraction, -fraction_bits);
   return sign * (exponent == 0 ? std::ldexp(scaled, 1 - bias) : std::ldexp(1 + scaled, exponent - bias));
 }
 
-template <class S>
-void check_short(int exponent_bits) {
+template <class S> void check_short(int exponent_bits) {
   std::vector<uint16_t> all(65536);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
   for (Isa isa : isas()) {
@@ -213,8 +215,9 @@ void check_short(int exponent_bits) {
     const uint16_t infinity = static_cast<uint16_t>(((1 << exponent_bits) - 1) << (15 - exponent_bits));
     for (uint16_t low = 0; low < infinity; ++low) {
       const auto high = static_cast<uint16_t>(low + 1);
-      const double beyond = high == infinity ? 2 * value_of(low, exponent_bits) - value_of(static_cast<uint16_t>(low - 1), exponent_bits)
-                                             : value_of(high, exponent_bits);
+      const double beyond =
+          high == infinity ? 2 * value_of(low, exponent_bits) - value_of(static_cast<uint16_t>(low - 1), exponent_bits)
+                           : value_of(high, exponent_bits);
       const auto middle = static_cast<float>((value_of(low, exponent_bits) + beyond) / 2);
       if (std::isinf(middle)) continue;
       x.insert(x.end(), {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, INFINITY)});
@@ -245,7 +248,8 @@ TEST_CASE("f16 and bf16 compute in f32 and round once", "[kernels]") {
       const float wide = call<float>(op, math::widen(a), math::widen(b));
       REQUIRE(same(math::widen(call<math::Half>(op, a, b)), math::widen(math::narrow<math::Half>(wide))));
     }
-    REQUIRE(same(math::widen(call<math::Half>(Op::exp, a)), math::widen(math::narrow<math::Half>(call<float>(Op::exp, math::widen(a))))));
+    REQUIRE(same(math::widen(call<math::Half>(Op::exp, a)),
+                 math::widen(math::narrow<math::Half>(call<float>(Op::exp, math::widen(a))))));
   }
 }
 
@@ -254,17 +258,21 @@ TEST_CASE("strided loads and stores", "[kernels]") {
     for (size_t size : {1, 2, 4, 8}) {
       for (auto [rows, columns] : {std::pair<size_t, size_t>{1, 1}, {3, 5}, {16, 16}, {33, 50}, {64, 17}}) {
         const auto height = static_cast<ptrdiff_t>(rows), width = static_cast<ptrdiff_t>(columns);
-        const std::pair<ptrdiff_t, ptrdiff_t> strides[] = {{width, 1}, {1, height}, {1, height + 3}, {width + 2, 1}, {2 * width, 2},
-                                                           {-width, -1}, {0, 1}, {1, 0}, {0, 0}, {-1, height}};
+        const std::pair<ptrdiff_t, ptrdiff_t> strides[] = {
+            {width, 1},   {1, height}, {1, height + 3}, {width + 2, 1}, {2 * width, 2},
+            {-width, -1}, {0, 1},      {1, 0},          {0, 0},         {-1, height}};
         for (auto [row_stride, column_stride] : strides) {
           const size_t extent = 4 * rows * columns + 400, origin = extent / 2;
           const Bytes memory = operands(DType::u8, 2 * extent * size, size);
           INFO("size " << size << " " << rows << "x" << columns << " strides " << row_stride << ", " << column_stride);
           const auto place = [&, rs = row_stride, cs = column_stride](size_t r, size_t c) {
-            return static_cast<size_t>(static_cast<ptrdiff_t>(origin) + static_cast<ptrdiff_t>(r) * rs + static_cast<ptrdiff_t>(c) * cs) * size;
+            return static_cast<size_t>(static_cast<ptrdiff_t>(origin) + static_cast<ptrdiff_t>(r) * rs +
+                                       static_cast<ptrdiff_t>(c) * cs) *
+                   size;
           };
           Bytes tile(rows * columns * size);
-          cpu::kernels(isa).load_2d[size](tile.data(), memory.data() + origin * size, rows, columns, row_stride, column_stride);
+          cpu::kernels(isa).load_2d[size](tile.data(), memory.data() + origin * size, rows, columns, row_stride,
+                                          column_stride);
           bool equal = true;
           for (size_t r = 0; r < rows; ++r) {
             for (size_t c = 0; c < columns; ++c) {
@@ -275,7 +283,8 @@ TEST_CASE("strided loads and stores", "[kernels]") {
           if (row_stride == 0 || column_stride == 0) continue;  // a store needs places of its own
           Bytes stored = memory, expected = memory;
           const Bytes values = operands(DType::u8, rows * columns * size, 77);
-          cpu::kernels(isa).store_2d[size](stored.data() + origin * size, values.data(), rows, columns, row_stride, column_stride);
+          cpu::kernels(isa).store_2d[size](stored.data() + origin * size, values.data(), rows, columns, row_stride,
+                                           column_stride);
           for (size_t r = 0; r < rows; ++r) {
             for (size_t c = 0; c < columns; ++c) {
               std::memcpy(expected.data() + place(r, c), values.data() + (r * columns + c) * size, size);
@@ -295,7 +304,8 @@ template <class A, class Combine> std::vector<A> before_each(const std::vector<A
   std::vector<A> own(values.size(), neutral), totals;
   for (size_t i = 0; i < values.size(); ++i) {
     if (i % cpu::kScanBlock != 0) own[i] = combine(own[i - 1], values[i - 1]);
-    if (i % cpu::kScanBlock == cpu::kScanBlock - 1 || i + 1 == values.size()) totals.push_back(combine(own[i], values[i]));
+    if (i % cpu::kScanBlock == cpu::kScanBlock - 1 || i + 1 == values.size())
+      totals.push_back(combine(own[i], values[i]));
   }
   if (totals.size() <= 1) return own;
   const std::vector<A> above = before_each(totals, neutral, combine);
@@ -353,5 +363,6 @@ TEST_CASE("scans and iota", "[kernels]") {
   CHECK(counted == std::vector<int16_t>{2, -2, -6, -10});
   std::vector<float> spaced(3);
   best().iota[index(DType::f32)](spaced.data(), Scalar::of(0.5), Scalar::of(0.1), 1, 3);
-  CHECK(spaced == std::vector<float>{static_cast<float>(0.5 + 0.1), static_cast<float>(0.5 + 2 * 0.1), static_cast<float>(0.5 + 3 * 0.1)});
+  CHECK(spaced == std::vector<float>{static_cast<float>(0.5 + 0.1), static_cast<float>(0.5 + 2 * 0.1),
+                                     static_cast<float>(0.5 + 3 * 0.1)});
 }

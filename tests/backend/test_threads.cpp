@@ -15,7 +15,9 @@ namespace {
 /// Checks that each of `count` items is done once.
 void check_loop(ThreadPool& pool, int64_t count) {
   std::vector<std::atomic<int>> done(static_cast<size_t>(count));
-  pool.parallel_for(count, [&](int64_t item, int worker) { done[static_cast<size_t>(item)] += worker >= 0 && worker < pool.size() ? 1 : 100; });
+  pool.parallel_for(count, [&](int64_t item, int worker) {
+    done[static_cast<size_t>(item)] += worker >= 0 && worker < pool.size() ? 1 : 100;
+  });
   CHECK(std::accumulate(done.begin(), done.end(), 0) == count);
 }
 
@@ -46,7 +48,8 @@ TEST_CASE("what an item throws comes out of the loop, whichever thread it was on
             ++left;
             throw std::runtime_error("thrown");
           }
-          while (!has_thrown && Clock::now() < deadline) std::this_thread::yield();  // leaves an item for a thread that throws
+          while (!has_thrown && Clock::now() < deadline)
+            std::this_thread::yield();  // leaves an item for a thread that throws
           ++left;
         };
         CHECK_THROWS_WITH(pool.parallel_for(1'000'000'000'000, body), "thrown");
@@ -60,7 +63,8 @@ TEST_CASE("what an item throws comes out of the loop, whichever thread it was on
 TEST_CASE("of several exceptions one comes out") {
   ThreadPool pool(4);
   for (int i = 0; i < 100; ++i) {
-    CHECK_THROWS_AS(pool.parallel_for(100, [](int64_t item, int) { throw std::runtime_error(std::to_string(item)); }), std::runtime_error);
+    CHECK_THROWS_AS(pool.parallel_for(100, [](int64_t item, int) { throw std::runtime_error(std::to_string(item)); }),
+                    std::runtime_error);
     check_loop(pool, 100);
   }
 }

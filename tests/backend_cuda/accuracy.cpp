@@ -1,5 +1,5 @@
-// How far the functions of f32 are from exact on a GPU, over all floats, and gelu of 16 bits; that the portable ones give
-// the CPU's bits; and that f16 and bf16 add as f32 does.
+// How far the functions of f32 are from exact on a GPU, over all floats, and gelu of 16 bits; that the portable ones
+// give the CPU's bits; and that f16 and bf16 add as f32 does.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -20,12 +20,13 @@ namespace {
 
 struct Function {
   const char* name;
-  const char* exact;       // of the double x
+  const char* exact;  // of the double x
   float (*on_cpu)(float);
-  double bound;            // ulp, of native ones
+  double bound;  // ulp, of native ones
 };
 
-// Native functions are worse near the least normal number: what is less is measured by the last bit of this power of two.
+// Native functions are worse near the least normal number: what is less is measured by the last bit of this power of
+// two.
 constexpr int kLeastExponent = -118;
 
 constexpr Function kFunctions[] = {
@@ -33,7 +34,8 @@ constexpr Function kFunctions[] = {
     {"sigmoid", "1 / (1 + ::exp(-x))", [](float x) { return math::s_sigmoid(x); }, 4},
     {"silu", "x == -infinity<double>() ? -0.0 : x / (1 + ::exp(-x))", [](float x) { return math::s_silu(x); }, 5},
     {"tanh", "::tanh(x)", [](float x) { return math::s_tanh(x); }, 4},
-    {"gelu", "x == -infinity<double>() ? -0.0 : 0.5 * x * ::erfc(-x * 0.70710678118654752440)", [](float x) { return math::s_gelu(x); }, 5},
+    {"gelu", "x == -infinity<double>() ? -0.0 : 0.5 * x * ::erfc(-x * 0.70710678118654752440)",
+     [](float x) { return math::s_gelu(x); }, 5},
 };
 
 constexpr const char* kUlps = R"(
@@ -57,17 +59,20 @@ KernelSource accuracy_kernel(const Function& function, int least_exponent) {
                       "    const u64 found = (u64)bits_of(ulps(s_{1}(as_float(bits)), {2}, {3})) << 32 | bits;\n"
                       "    if (found > mine) mine = found;\n"
                       "  }}\n"
-                      "  atomicMax(worst, mine);\n}}", kUlps, function.name, function.exact, least_exponent)};
+                      "  atomicMax(worst, mine);\n}}",
+                      kUlps, function.name, function.exact, least_exponent)};
 }
 
 KernelSource values_kernel(const Function& function) {
   return {fmt::format("k_values_{}", function.name),
           fmt::format("extern \"C\" __global__ void k_values_{0}(f32* to, u32 step) {{\n"
                       "  const u32 i = blockIdx.x * 256 + threadIdx.x;\n"
-                      "  to[i] = s_{0}(as_float(i * step));\n}}", function.name)};
+                      "  to[i] = s_{0}(as_float(i * step));\n}}",
+                      function.name)};
 }
 
-/// How many pairs of elements an instruction of 16 bits and f32, rounded, do not agree on: a block takes one first element.
+/// How many pairs of elements an instruction of 16 bits and f32, rounded, do not agree on: a block takes one first
+/// element.
 KernelSource pairs_kernel(const char* type, const char* op, const char* sign) {
   return {fmt::format("k_pairs_{}_{}", op, type),
           fmt::format("extern \"C\" __global__ void k_pairs_{0}_{1}(u64* differing) {{\n"
@@ -77,7 +82,8 @@ KernelSource pairs_kernel(const char* type, const char* op, const char* sign) {
                       "    const {1} b = {{(u16)k}};\n"
                       "    mine += s_{0}(a, b).bits != narrow<{1}>(widen(a) {2} widen(b)).bits;\n"
                       "  }}\n"
-                      "  if (mine != 0) atomicAdd(differing, mine);\n}}", op, type, sign)};
+                      "  if (mine != 0) atomicAdd(differing, mine);\n}}",
+                      op, type, sign)};
 }
 
 /// How many elements there are with a normal gelu where another result were nearer: a thread takes one.
@@ -89,8 +95,10 @@ KernelSource nearest_kernel(const char* type, const char* least_normal) {
                       "  const double wide = widen(x), exact = 0.5 * wide * ::erfc(-wide * 0.70710678118654752440);\n"
                       "  if (!(magnitude(exact) >= {1}) || magnitude(wide) == infinity<double>()) return;\n"
                       "  const double error = magnitude(widen(y) - exact);\n"
-                      "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) atomicAdd(farther, 1ull);\n"
-                      "}}", type, least_normal)};
+                      "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) "
+                      "atomicAdd(farther, 1ull);\n"
+                      "}}",
+                      type, least_normal)};
 }
 
 /// Runs a kernel of blocks of 256 threads on `arguments`.

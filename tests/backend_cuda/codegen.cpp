@@ -1,5 +1,6 @@
-// The code generator: every op's statement compiles for every dtype, and every form of reduction, for the architectures we
-// support (kernel_source.cpp looks at the sources). What kernels compute is tested on a GPU, by the language's own tests
+// The code generator: every op's statement compiles for every dtype, and every form of reduction, for the architectures
+// we support (kernel_source.cpp looks at the sources). What kernels compute is tested on a GPU, by the language's own
+// tests
 // ($TSL_TEST_DEVICE, `tsl test --device cuda`).
 #include <algorithm>
 #include <functional>
@@ -58,7 +59,9 @@ void check_compiles(const std::vector<Stage>& stages) {
   CHECK_NOTHROW(nvrtc->compile(program, "sm_90"));
 }
 
-void append(std::vector<Stage>& to, std::vector<Stage> from) { std::move(from.begin(), from.end(), std::back_inserter(to)); }
+void append(std::vector<Stage>& to, std::vector<Stage> from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
 
 Graph softmax(int64_t rows, int64_t columns, DType dtype = DType::f32) {
   Graph g;
@@ -86,12 +89,13 @@ NodeId source(Graph& g, Op op, const Shape& shape, DType dtype) {
   return g.add(op_def(op), {first, second}, attrs, {dtype, shape}, Span{}, g.size());
 }
 
-constexpr DType kAll[] = {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64};
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
 
 bool is_defined(const OpDef& op, DType dtype) {
   switch (op.dtype_rule) {
-    case DTypeRule::floating: case DTypeRule::predicate: return is_float(dtype);
+    case DTypeRule::floating:
+    case DTypeRule::predicate: return is_float(dtype);
     case DTypeRule::bitwise: return !is_float(dtype);
     case DTypeRule::compare: return true;
     default: return dtype != DType::boolean;
@@ -105,7 +109,8 @@ TEST_CASE("every elementwise op has a statement that compiles, for every dtype")
     Graph g;
     const NodeId a = input(g, {5, 12}, dtype), b = input(g, {5, 12}, dtype), c = input(g, {5, 12}, DType::boolean);
     for (const OpDef& op : op_table()) {
-      if (op.op_class != OpClass::elementwise || op.op == Op::copy || op.op == Op::where || !is_defined(op, dtype)) continue;
+      if (op.op_class != OpClass::elementwise || op.op == Op::copy || op.op == Op::where || !is_defined(op, dtype))
+        continue;
       Attrs attrs;
       if (op.op == Op::cast) {
         for (DType to : kAll) {
@@ -142,7 +147,8 @@ TEST_CASE("sources compile") {
 
 TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
   std::vector<Stage> stages;
-  for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000, 40000, 2000000}) append(stages, stages_of(softmax(9, columns)));
+  for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000, 40000, 2000000})
+    append(stages, stages_of(softmax(9, columns)));
   for (int64_t columns : {16, 1000, 2000, 4096}) append(stages, stages_of(softmax(9000, columns)));
   for (int64_t columns : {1024, 4096, 9000, 50258}) append(stages, stages_of(softmax(9000, columns, DType::bf16)));
   append(stages, stages_of(softmax(9, 100, DType::bf16)));
@@ -189,7 +195,8 @@ TEST_CASE("of several columns a thread, each names its own elements in a report"
   const std::vector<Stage> stages = stages_of(std::move(g));
   REQUIRE(has_stage(stages, "columns128x16"));
   for (const Stage& stage : stages) {
-    if (stage.name().find("columns128x16") != std::string::npos) CHECK(stage.source().find("(long long)(row + v) * ") != std::string::npos);
+    if (stage.name().find("columns128x16") != std::string::npos)
+      CHECK(stage.source().find("(long long)(row + v) * ") != std::string::npos);
   }
   check_compiles(stages);
 }
@@ -212,13 +219,16 @@ TEST_CASE("long rows and columns are one launch: the last block of threads bring
     }
   };
   for (const int axis : {0, 1}) {
-    for (const int64_t results : {int64_t{5}, int64_t{4096}, int64_t{4097}, int64_t{4096} * 4096 + 1}) reduced(DType::f32, results, axis);
+    for (const int64_t results : {int64_t{5}, int64_t{4096}, int64_t{4097}, int64_t{4096} * 4096 + 1})
+      reduced(DType::f32, results, axis);
     for (const DType dtype : {DType::bf16, DType::f64}) reduced(dtype, 62'500, axis);
   }
   check_compiles(stages);
 }
 
-TEST_CASE("totals over many rows: one block of threads for as many blocks as it has groups; more are first reduced by several") {
+TEST_CASE(
+    "totals over many rows: one block of threads for as many blocks as it has groups; more are first reduced by "
+    "several") {
   constexpr int64_t kRows = 4096 * 8;
   for (const int64_t rows : {kRows, kRows + 1}) {
     Graph g;
@@ -240,7 +250,9 @@ TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are 
       give(g, of(g, input(g, shape, dtype)));
       append(stages, stages_of(std::move(g)));
     };
-    const auto along = [](int axis) { return [axis](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, x, axis, false); }; };
+    const auto along = [](int axis) {
+      return [axis](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, x, axis, false); };
+    };
     reduced({8192, 50257}, along(1));
     CHECK(stages.size() == 2);  // one each, with and without wide accesses
     reduced({8192, 8192}, along(1));
@@ -249,14 +261,17 @@ TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are 
     reduced({2, 20000000}, along(1));
     reduced({9000, 160}, along(0));
     CHECK(has_stage(stages, "columns"));
-    for (const Shape& shape : {Shape{8192, 50000}, Shape{64, 50257}, Shape{64, 8192}}) {  // the slope, with a sum on the side
+    for (const Shape& shape :
+         {Shape{8192, 50000}, Shape{64, 50257}, Shape{64, 8192}}) {  // the slope, with a sum on the side
       reduced(shape, [&](Graph& g, NodeId x) {
-        const graph::Arg total = spread(g, reduce(g, Op::logsumexp, x, 1), shape), sum = spread(g, reduce(g, Op::sum, x, 1), shape);
+        const graph::Arg total = spread(g, reduce(g, Op::logsumexp, x, 1), shape),
+                         sum = spread(g, reduce(g, Op::sum, x, 1), shape);
         return add(g, Op::mul, {read(g, add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), total}))})), sum});
       });
     }
     for (const int64_t rows : {int64_t{5000}, int64_t{5000000}}) {
-      reduced({rows, 16}, [](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, reduce(g, Op::sum, x, 1, false), 0, false); });
+      reduced({rows, 16},
+              [](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, reduce(g, Op::sum, x, 1, false), 0, false); });
     }
     CHECK(has_stage(stages, "total"));
     for (const int axis : {0, 1}) {  // with others in the same kernel

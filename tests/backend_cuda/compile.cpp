@@ -1,10 +1,10 @@
 // Compiling kernels, which needs NVRTC but no GPU.
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
-#include <fstream>
 
 #include "backend/cuda/kernel_cache.h"
 #include "backend/cuda/prelude.h"
@@ -13,9 +13,9 @@
 using namespace tsl;
 using namespace tsl::cuda;
 
-#define TSL_NEEDS_NVRTC()                                     \
-  std::string why;                                            \
-  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);       \
+#define TSL_NEEDS_NVRTC()                               \
+  std::string why;                                      \
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why); \
   if (!nvrtc) TSL_SKIP(why)
 
 namespace {
@@ -34,10 +34,16 @@ extern "C" __global__ void {0}({1}* to, const {1}* from, float* wide) {{
   device::store(to + i, a);
   wide[i] += widen_to<float>(a[0]);
 }}
-)", name, type, count);
+)",
+                     name, type, count);
 }
 
-bool is_elf(const Cubin& cubin) { return cubin.size() > 4 && std::memcmp(cubin.data(), "\x7f" "ELF", 4) == 0; }
+bool is_elf(const Cubin& cubin) {
+  return cubin.size() > 4 && std::memcmp(cubin.data(),
+                                         "\x7f"
+                                         "ELF",
+                                         4) == 0;
+}
 
 }  // namespace
 
@@ -55,8 +61,18 @@ TEST_CASE("the scalar bodies and the helpers compile for every type of element")
   for (const auto& [arch, portable] : {std::pair("sm_80", false), {"sm_90", false}, {"sm_90", true}}) {
     INFO(arch);
     std::vector<KernelSource> sources;
-    for (const auto& [type, count] : {std::pair("bool", 16), {"u8", 4}, {"i8", 2}, {"i16", 8}, {"i32", 4}, {"i64", 2},
-                                      {"f16", 8}, {"bf16", 2}, {"f32", 4}, {"f32", 8}, {"f64", 2}, {"f64", 1}}) {
+    for (const auto& [type, count] : {std::pair("bool", 16),
+                                      {"u8", 4},
+                                      {"i8", 2},
+                                      {"i16", 8},
+                                      {"i32", 4},
+                                      {"i64", 2},
+                                      {"f16", 8},
+                                      {"bf16", 2},
+                                      {"f32", 4},
+                                      {"f32", 8},
+                                      {"f64", 2},
+                                      {"f64", 1}}) {
       const std::string name = fmt::format("k_{}_{}", type, count);
       sources.push_back({name, helpers_kernel(name, type, count)});
     }
@@ -86,8 +102,9 @@ TEST_CASE("kernels come after what they use of the prelude") {
 
 TEST_CASE("the prelude's declarations are found by the names they declare") {
   const std::string text(prelude());
-  const std::regex declaration("(?:template <.*> )?(?:#define (\\w+)|using (\\w+) =|struct (?:alignas\\(.*\\) )?(\\w+)|"
-                               "(?:TSL_FN|TSL_RARE_FN|__device__) [^(]*?(\\w+)\\().*");
+  const std::regex declaration(
+      "(?:template <.*> )?(?:#define (\\w+)|using (\\w+) =|struct (?:alignas\\(.*\\) )?(\\w+)|"
+      "(?:TSL_FN|TSL_RARE_FN|__device__) [^(]*?(\\w+)\\().*");
   std::istringstream lines(text);
   int found = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -119,9 +136,10 @@ TEST_CASE("whatever a kernel uses of the prelude, it gets what that needs") {
 
 TEST_CASE("a kernel compiles alone, to the same bytes each time") {
   TSL_NEEDS_NVRTC();
-  const KernelSource kernel{"k_axpy", "extern \"C\" __global__ void k_axpy(f32* y, const f32* x, f32 a, i64 n) {\n"
-                                      "  const i64 i = blockIdx.x * i64(blockDim.x) + threadIdx.x;\n"
-                                      "  if (i < n) y[i] = s_add(s_mul(a, x[i]), y[i]);\n}"};
+  const KernelSource kernel{"k_axpy",
+                            "extern \"C\" __global__ void k_axpy(f32* y, const f32* x, f32 a, i64 n) {\n"
+                            "  const i64 i = blockIdx.x * i64(blockDim.x) + threadIdx.x;\n"
+                            "  if (i < n) y[i] = s_add(s_mul(a, x[i]), y[i]);\n}"};
   const Cubin cubin = compile_only(*nvrtc, kernel, "sm_90");
   CHECK(is_elf(cubin));
   CHECK(compile_only(*nvrtc, kernel, "sm_90") == cubin);
@@ -152,7 +170,9 @@ TEST_CASE("logs are annotated with the lines they name, once each") {
   const Program program{"zeroth", {&one}};
   CHECK(annotate_log("", program).empty());
   CHECK(annotate_log("no place here", program) == "no place here");
-  CHECK(annotate_log("k_one(2): error: a\nk_one(2): error: b\nprelude(1): warning: c\nk_one(9): d\nother(1): e\nk_one(x): f", program) ==
+  CHECK(annotate_log(
+            "k_one(2): error: a\nk_one(2): error: b\nprelude(1): warning: c\nk_one(9): d\nother(1): e\nk_one(x): f",
+            program) ==
         "k_one(2): error: a\nk_one(2): error: b\nprelude(1): warning: c\nk_one(9): d\nother(1): e\nk_one(x): f\n"
         "k_one:2: second\nprelude:1: zeroth\n");
 }
@@ -168,8 +188,10 @@ TEST_CASE("an architecture that NVRTC does not know is refused before compiling"
 TEST_CASE("contraction is off: a * b + c is two instructions") {
   TSL_NEEDS_NVRTC();
   // The constants make a difference between one rounding and two; folded at compile time or not, the result is 0.
-  const KernelSource plain{"k_plain", "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = a * b + c; }"};
-  const KernelSource fused{"k_plain", "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = fmaf(a, b, c); }"};
+  const KernelSource plain{"k_plain",
+                           "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = a * b + c; }"};
+  const KernelSource fused{"k_plain",
+                           "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = fmaf(a, b, c); }"};
   CHECK(compile_only(*nvrtc, plain, "sm_90") != compile_only(*nvrtc, fused, "sm_90"));
   const std::vector<std::string> options = Nvrtc::base_options("13.0");
   CHECK(std::find(options.begin(), options.end(), "--fmad=false") != options.end());

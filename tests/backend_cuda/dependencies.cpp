@@ -1,4 +1,5 @@
-// Which launches of a plan wait for which: for what they read, for the memory they write, and for the failures before them.
+// Which launches of a plan wait for which: for what they read, for the memory they write, and for the failures before
+// them.
 #include "backend/cuda/dependencies.h"
 
 #include <algorithm>
@@ -87,7 +88,8 @@ TEST_CASE("what is made in a temporary's place comes after all who read that") {
 
 TEST_CASE("what may write over an input comes after those who read it, and after all that may fail") {
   Graph g;
-  const NodeId state = input(g, {32, 32}), w = input(g, {32, 16}), table = input(g, {8, 32}), index = input(g, {32}, DType::i64);
+  const NodeId state = input(g, {32, 32}), w = input(g, {32, 16}), table = input(g, {8, 32}),
+               index = input(g, {32}, DType::i64);
   const NodeId rows = rows_of(g, table, index);
   const NodeId moved = product(g, state, w), fetched = product(g, rows, w);
   give(g, moved);

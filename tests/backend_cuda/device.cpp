@@ -42,8 +42,7 @@ void launch_scale(Gpu& gpu, CUfunction function, CUdeviceptr to, CUdeviceptr fro
   gpu.launch(launch, arguments, "k_scale");
 }
 
-template <class T>
-std::vector<T> to_host(Gpu& gpu, CUdeviceptr from, size_t count) {
+template <class T> std::vector<T> to_host(Gpu& gpu, CUdeviceptr from, size_t count) {
   std::vector<T> values(count);
   gpu.copy_to_host(values.data(), from, count * sizeof(T));
   return values;
@@ -66,7 +65,8 @@ TEST_CASE("copies to the device and back give the same bytes, whatever their siz
   Gpu gpu;
   DeviceAllocator allocator(gpu);
   uint64_t bytes = 0;
-  for (const size_t count : {size_t{1}, size_t{3}, size_t{1000}, size_t{1} << 18, (size_t{1} << 18) + 1, size_t{5'000'003}}) {
+  for (const size_t count :
+       {size_t{1}, size_t{3}, size_t{1000}, size_t{1} << 18, (size_t{1} << 18) + 1, size_t{5'000'003}}) {
     INFO(count);
     const std::vector<uint32_t> values = numbers(count, 1);
     const Ref<Storage> a = allocator.allocate(count * 4), b = allocator.allocate(count * 4);
@@ -114,8 +114,8 @@ TEST_CASE("device memory is reused at the same address, aligned, and given back 
   for (int i = 0; i < 100; ++i) allocator.allocate(1000);
   CHECK(gpu.counters().driver_allocations == 1);
 
-  CHECK_THROWS_WITH(allocator.allocate(uint64_t{1} << 50), Catch::Contains("out of memory: 1.0 PiB asked for") &&
-                                                                Catch::Contains("of the GPU's"));
+  CHECK_THROWS_WITH(allocator.allocate(uint64_t{1} << 50),
+                    Catch::Contains("out of memory: 1.0 PiB asked for") && Catch::Contains("of the GPU's"));
   CHECK(allocator.stats().cached_bytes == 0);
   CHECK(allocator.allocate(1000)->bytes() == 1024);  // it goes on
   // Nearly all of the memory fits twice, if the first half of the time it was given back to the driver.
@@ -280,15 +280,17 @@ TEST_CASE("16-bit floats convert on the device as on the host, to the bit (all N
   Gpu gpu;
   DeviceAllocator allocator(gpu);
   KernelCache cache(gpu, DiskCache(folder.path));
-  const auto source = [](const std::string& name, const std::string& to, const std::string& from, const std::string& text) {
+  const auto source = [](const std::string& name, const std::string& to, const std::string& from,
+                         const std::string& text) {
     return KernelSource{name, fmt::format("extern \"C\" __global__ void {}({}* to, const {}* from, i64 n) {{\n"
                                           "  const i64 i = blockIdx.x * i64(blockDim.x) + threadIdx.x;\n"
-                                          "  if (i < n) to[i] = {};\n}}", name, to, from, text)};
+                                          "  if (i < n) to[i] = {};\n}}",
+                                          name, to, from, text)};
   };
-  const std::vector<KernelSource> sources = {
-      source("k_widen_f16", "f32", "f16", "widen(from[i])"), source("k_widen_bf16", "f32", "bf16", "widen(from[i])"),
-      source("k_narrow_f16", "f16", "f32", "narrow<f16>(from[i])"),
-      source("k_narrow_bf16", "bf16", "f32", "narrow<bf16>(from[i])")};
+  const std::vector<KernelSource> sources = {source("k_widen_f16", "f32", "f16", "widen(from[i])"),
+                                             source("k_widen_bf16", "f32", "bf16", "widen(from[i])"),
+                                             source("k_narrow_f16", "f16", "f32", "narrow<f16>(from[i])"),
+                                             source("k_narrow_bf16", "bf16", "f32", "narrow<bf16>(from[i])")};
   const std::vector<CUfunction> functions = cache.get_many(sources);
 
   std::vector<uint16_t> shorts(65536);
@@ -299,7 +301,8 @@ TEST_CASE("16-bit floats convert on the device as on the host, to the bit (all N
     for (const float value : {f16_to_float(bits), bf16_to_float(bits)}) {
       uint32_t middle;
       std::memcpy(&middle, &value, 4);
-      for (const uint32_t step : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u}) floats.push_back(middle + step);
+      for (const uint32_t step : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u})
+        floats.push_back(middle + step);
     }
   }
   const Ref<Storage> from = allocator.allocate(floats.size() * 4), to = allocator.allocate(floats.size() * 4);
@@ -335,7 +338,8 @@ TEST_CASE("16-bit floats convert on the device as on the host, to the bit (all N
       float value;
       std::memcpy(&value, &floats[i], 4);
       const float narrowed = which == 2 ? f16_to_float(got[i]) : bf16_to_float(got[i]);
-      wrong += std::isnan(value) ? !std::isnan(narrowed) : got[i] != (which == 2 ? float_to_f16(value) : float_to_bf16(value));
+      wrong += std::isnan(value) ? !std::isnan(narrowed)
+                                 : got[i] != (which == 2 ? float_to_f16(value) : float_to_bf16(value));
     }
     INFO(sources[which].name);
     CHECK(wrong == 0);

@@ -34,7 +34,8 @@ Bytes file_bytes(const std::string& path) {
 }
 
 void write_file(const std::string& path, const Bytes& bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 void set_age(const std::string& path, std::chrono::seconds age) {
@@ -79,7 +80,9 @@ TEST_CASE("an entry with any byte changed, cut short or made longer is no entry"
 }
 
 TEST_CASE("where the cache lies follows the environment") {
-  const auto saved = [](const char* name) { return std::getenv(name) ? std::string(std::getenv(name)) : std::string(); };
+  const auto saved = [](const char* name) {
+    return std::getenv(name) ? std::string(std::getenv(name)) : std::string();
+  };
   const std::string own = saved("TSL_CACHE_DIR"), xdg = saved("XDG_CACHE_HOME"), home = saved("HOME");
   setenv("TSL_CACHE_DIR", "/one", 1);
   setenv("XDG_CACHE_HOME", "/two", 1);

@@ -26,9 +26,8 @@
   } while (false)
 #endif
 
-#define TSL_NEEDS_GPU()                                             \
-  if (const std::string why = tsl::cuda::why_no_device(); !why.empty()) \
-  TSL_SKIP(why)
+#define TSL_NEEDS_GPU() \
+  if (const std::string why = tsl::cuda::why_no_device(); !why.empty()) TSL_SKIP(why)
 
 namespace tsl::cuda {
 
@@ -52,8 +51,8 @@ inline std::unique_ptr<Nvrtc> open_nvrtc_for_lists(std::string& why) {
 #endif
 }
 
-/// With these a kernel compiles in half the time, or less: it becomes a cubin all the same, but one that is hardly optimised.
-/// Nothing for NVRTC before 13, which may not know the option.
+/// With these a kernel compiles in half the time, or less: it becomes a cubin all the same, but one that is hardly
+/// optimised. Nothing for NVRTC before 13, which may not know the option.
 inline std::vector<std::string> fast_options(const Nvrtc& nvrtc) {
   if (std::atoi(nvrtc.version().c_str()) >= 13) return {"--Ofast-compile=max"};
   return {};

@@ -59,7 +59,8 @@ Plan scaled_sum(const Shape& shape, DType dtype = DType::f32) {
 Plan contracted(const Shape& shape, DType dtype) {
   Graph g;
   const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
-  const NodeId squares = add(g, Op::mul, {read(g, a), read(g, a)}), products = add(g, Op::mul, {read(g, squares), read(g, b)});
+  const NodeId squares = add(g, Op::mul, {read(g, a), read(g, a)}),
+               products = add(g, Op::mul, {read(g, squares), read(g, b)});
   const NodeId rest = add(g, Op::sub, {read(g, c), read(g, products)}), sums = reduce(g, Op::sum, rest, 1);
   const NodeId quotient = add(g, Op::div, {spread(g, sums, shape), number(2.0)});
   const NodeId others = add(g, Op::mul, {read(g, a), read(g, b)});
@@ -72,7 +73,8 @@ Plan contracted(const Shape& shape, DType dtype) {
 Plan softmax(const Shape& shape) {
   Graph g;
   const NodeId x = input(g, shape);
-  const NodeId e = add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, reduce(g, Op::max, x, 1), shape)}))});
+  const NodeId e =
+      add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, reduce(g, Op::max, x, 1), shape)}))});
   give(g, add(g, Op::div, {read(g, e), spread(g, reduce(g, Op::sum, e, 1), shape)}));
   return plan_of(std::move(g));
 }
@@ -114,7 +116,8 @@ Plan gathered() {
   const NodeId table = input(g, {10, 4}), index = input(g, {6}, DType::i64);
   Attrs attrs;
   attrs.ints = {0};
-  const NodeId rows = g.add(op_def(Op::take), {read(g, table), read(g, index)}, attrs, {DType::f32, {6, 4}}, Span{}, g.size());
+  const NodeId rows =
+      g.add(op_def(Op::take), {read(g, table), read(g, index)}, attrs, {DType::f32, {6, 4}}, Span{}, g.size());
   give(g, add(g, Op::mul, {read(g, rows), number(2.0)}));
   return plan_of(std::move(g));
 }
@@ -190,7 +193,8 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
   CHECK_FALSE(contains(narrow[0].text.body, "_wide("));
   CHECK(wide[0].blocks == (33000 / 4 + 127) / 128);
   CHECK(narrow[0].blocks == (33000 + 127) / 128);
-  const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)), odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
+  const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)),
+                           odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
   CHECK(contains(halves[0].name(), "x8"));
   CHECK(contains(odd[0].text.body, "for (Index j = i;"));  // the last 3 of 21003, alone
   CHECK(few[0].wide.empty());
@@ -199,7 +203,8 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
 TEST_CASE("kernels of other sizes share their source") {
   CHECK(stages_of(scaled_sum({1000, 33}))[0].source() == stages_of(scaled_sum({2000, 66}))[0].source());
   CHECK(stages_of(scaled_sum({1000, 33}))[0].blocks != stages_of(scaled_sum({2000, 66}))[0].blocks);
-  CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source() == stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
+  CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source() ==
+        stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
   CHECK(stages_of(scaled_sum({1000, 33}))[0].source() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].source());
   CHECK(stages_of(scaled_sum({1000, 33}))[0].name() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].name());
 }
@@ -254,7 +259,8 @@ TEST_CASE("what is between stages is in scratch memory, and results of rows' res
   CHECK(program.stages.size() > 1);
   CHECK(program.scratch_bytes >= 64 * 4);
   const auto scratch_of = [](const Stage& stage) {
-    return std::count_if(stage.arguments.begin(), stage.arguments.end(), [](const Argument& a) { return a.kind == Argument::Kind::scratch; });
+    return std::count_if(stage.arguments.begin(), stage.arguments.end(),
+                         [](const Argument& a) { return a.kind == Argument::Kind::scratch; });
   };
   CHECK(scratch_of(program.stages.front()) > 0);
   CHECK(scratch_of(program.stages.back()) > 0);
@@ -265,7 +271,8 @@ TEST_CASE("what can fail is given the cell for errors") {
   const auto has_cell = [](const Plan& plan) {
     const std::vector<Stage> stages = stages_of(plan);
     return std::any_of(stages.begin(), stages.end(), [](const Stage& stage) {
-      return std::any_of(stage.arguments.begin(), stage.arguments.end(), [](const Argument& a) { return a.kind == Argument::Kind::error; });
+      return std::any_of(stage.arguments.begin(), stage.arguments.end(),
+                         [](const Argument& a) { return a.kind == Argument::Kind::error; });
     });
   };
   CHECK(has_cell(quotient()));
@@ -292,7 +299,8 @@ TEST_CASE("numbers that all entries of a table have in common are parameters of 
   const Plan plan = updates({{100}, {200}, {300}});
   std::vector<Stage> stages = stages_of(plan, false);
   const auto is_number = [](const Argument& a) { return a.kind == Argument::Kind::scalar; };
-  const auto numbers = static_cast<size_t>(std::count_if(stages[0].arguments.begin(), stages[0].arguments.end(), is_number));
+  const auto numbers =
+      static_cast<size_t>(std::count_if(stages[0].arguments.begin(), stages[0].arguments.end(), is_number));
   REQUIRE(numbers > 0);
   const size_t entry = stages[0].arguments.size() - numbers;
   const Stage same = make_table({&stages[0], &stages[1], &stages[2]});
@@ -362,7 +370,10 @@ TEST_CASE("generated kernels compile") {
       for (Stage& stage : stages) {
         // Kernels are known by their names: other sources have others.
         if (names.insert(stage.name()).second) sources.push_back({stage.name(), stage.source()});
-        else CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) { return s.name == stage.name() && s.source == stage.source(); }));
+        else
+          CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) {
+            return s.name == stage.name() && s.source == stage.source();
+          }));
       }
     }
   }

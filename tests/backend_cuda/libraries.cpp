@@ -11,7 +11,8 @@ using namespace tsl::cuda;
 
 TEST_CASE("a library that is missing is named, with what to do") {
   try {
-    const Library library({"libtsl-is-not-there.so.9", "libtsl-is-not-there.so"}, "the Foo library was not found: install Foo");
+    const Library library({"libtsl-is-not-there.so.9", "libtsl-is-not-there.so"},
+                          "the Foo library was not found: install Foo");
     FAIL("opened " << library.name());
   } catch (const Failure& failure) {
     CHECK(failure.error().kind == ErrorKind::device);
@@ -25,8 +26,8 @@ TEST_CASE("a library that is there but lacks a function is too old") {
   CHECK(library.find("malloc"));
   CHECK(library.function("malloc"));
   CHECK_FALSE(library.find("tsl_no_such_function"));
-  CHECK_THROWS_WITH(library.function("tsl_no_such_function"),
-                    Catch::Contains("has no function tsl_no_such_function") && Catch::Contains("or run with --device cpu"));
+  CHECK_THROWS_WITH(library.function("tsl_no_such_function"), Catch::Contains("has no function tsl_no_such_function") &&
+                                                                  Catch::Contains("or run with --device cpu"));
   CHECK(library.name().find("libc.so.6") != std::string::npos);
   CHECK_THROWS_WITH(Driver(Library({"libc.so.6"}, "no C library")),
                     Catch::Contains("driver is too old") && Catch::Contains("update it, or run with --device cpu"));
@@ -62,7 +63,8 @@ TEST_CASE("the toolkit's stand-in for the driver has every function used") {
   CHECK(driver.cuGraphAddKernelNode != nullptr);
   CHECK(driver.cuInit(0) != CUDA_SUCCESS);  // it does nothing
   CHECK_THROWS_WITH(driver.check(CUDA_ERROR_ILLEGAL_ADDRESS, "adding"), Catch::Contains("CUDA failed adding: "));
-  CHECK_THROWS_WITH(driver.check(CUDA_ERROR_OUT_OF_MEMORY, "adding"), Catch::Contains("the GPU ran out of memory adding"));
+  CHECK_THROWS_WITH(driver.check(CUDA_ERROR_OUT_OF_MEMORY, "adding"),
+                    Catch::Contains("the GPU ran out of memory adding"));
   CHECK_NOTHROW(driver.check(CUDA_SUCCESS, "adding"));
 }
 
@@ -80,7 +82,8 @@ TEST_CASE("a GPU that is too old is as good as none, and the message says why") 
   major = 7;
   CHECK(properties_of(driver, 0).arch == "sm_71");
   major = 6;
-  CHECK_THROWS_WITH(properties_of(driver, 0), "P is too old: it is of compute capability 6.1, and TSL needs 7.0 or newer; run with --device cpu");
+  CHECK_THROWS_WITH(properties_of(driver, 0),
+                    "P is too old: it is of compute capability 6.1, and TSL needs 7.0 or newer; run with --device cpu");
 }
 
 TEST_CASE("where there is no room the message says whose, and what to do") {
@@ -93,9 +96,7 @@ TEST_CASE("where there is no room the message says whose, and what to do") {
   const auto error_of = [](const auto& call) {
     try {
       call();
-    } catch (const Failure& failure) {
-      return failure.error();
-    }
+    } catch (const Failure& failure) { return failure.error(); }
     return Error{ErrorKind::user, "", {}, {}, {}};
   };
   result = CUDA_ERROR_OUT_OF_MEMORY;

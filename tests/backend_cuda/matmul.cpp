@@ -39,7 +39,8 @@ Matrix make_matrix(int64_t rows, int64_t columns, int64_t batch, bool transposed
 
 std::vector<std::byte> encode(const std::vector<double>& values, DType dtype) {
   std::vector<std::byte> bytes(values.size() * size_of(dtype));
-  for (size_t i = 0; i < values.size(); ++i) store_element(dtype, bytes.data() + i * size_of(dtype), Scalar::of(values[i]));
+  for (size_t i = 0; i < values.size(); ++i)
+    store_element(dtype, bytes.data() + i * size_of(dtype), Scalar::of(values[i]));
   return bytes;
 }
 
@@ -58,7 +59,8 @@ struct Fixture {
   std::vector<std::byte> run(const Product& product, const Matrix& a, const Matrix& b, size_t c_count,
                              const std::vector<double>& bias = {0}) {
     const Ref<Storage> to_add = upload(encode(bias, product.dtype));
-    const Ref<Storage> from_a = upload(encode(a.values, product.dtype)), from_b = upload(encode(b.values, product.dtype));
+    const Ref<Storage> from_a = upload(encode(a.values, product.dtype)),
+                       from_b = upload(encode(b.values, product.dtype));
     const Ref<Storage> to = upload(encode(std::vector<double>(c_count, -1), product.dtype));
     matmul.run(product, address_of(from_a->data()), address_of(from_b->data()), address_of(to->data()),
                address_of(to_add->data()) + size_of(product.dtype));
@@ -95,12 +97,14 @@ void compare(Fixture& fixture, Product product, bool transpose_a, bool transpose
         double expected = column < product.n ? 0 : -1;
         for (int64_t k = 0; k < product.k && column < product.n; ++k) expected += a.at(i, row, k) * b.at(i, k, column);
         if (column < product.n) expected = finished(expected, column);
-        wrong += element(bytes, product.dtype, i * product.c.batch_stride + row * product.c.leading + column) != expected;
+        wrong +=
+            element(bytes, product.dtype, i * product.c.batch_stride + row * product.c.leading + column) != expected;
       }
     }
   }
-  INFO(name_of(product.dtype) << " " << product.m << "x" << product.k << " @ " << product.k << "x" << product.n << ", batch "
-       << product.batch << ", transposed " << transpose_a << transpose_b << ", padding " << padding);
+  INFO(name_of(product.dtype) << " " << product.m << "x" << product.k << " @ " << product.k << "x" << product.n
+                              << ", batch " << product.batch << ", transposed " << transpose_a << transpose_b
+                              << ", padding " << padding);
   CHECK(wrong == 0);
   CHECK(fixture.run(product, a, b, count, bias) == bytes);
 }
@@ -133,7 +137,8 @@ TEST_CASE("epilogues add a bias, wherever it lies, and apply relu", "[cuda]") {
   TSL_NEEDS_GPU();
   Fixture fixture;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const graph::Epilogue& epilogue : {graph::Epilogue{true}, graph::Epilogue{true, Op::relu}, graph::Epilogue{false, Op::relu}}) {
+    for (const graph::Epilogue& epilogue :
+         {graph::Epilogue{true}, graph::Epilogue{true, Op::relu}, graph::Epilogue{false, Op::relu}}) {
       Product product;
       product.dtype = dtype;
       product.epilogue = epilogue;

@@ -1,5 +1,5 @@
-// Ops with kernels of their own on a GPU: the same bits as the CPU gives, in every dtype, whatever the shape and however
-// operands lie. Needs a GPU.
+// Ops with kernels of their own on a GPU: the same bits as the CPU gives, in every dtype, whatever the shape and
+// however operands lie. Needs a GPU.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -19,8 +19,8 @@ using namespace tsl::graph;
 
 namespace {
 
-constexpr DType kAll[] = {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64};
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
 
 enum class Values { few, many, special, infinite };  // small whole numbers; any; and zeros, NaN; and infinities
 
@@ -35,7 +35,8 @@ class Generator {
       return Scalar::of(values == Values::few ? any % 5 : any);
     }
     const int64_t kind = below(20);
-    if (values >= Values::special && kind < 4) return Scalar::of(kind == 0 ? NAN : kind == 1 ? -NAN : kind == 2 ? 0.0 : -0.0);
+    if (values >= Values::special && kind < 4)
+      return Scalar::of(kind == 0 ? NAN : kind == 1 ? -NAN : kind == 2 ? 0.0 : -0.0);
     if (values == Values::infinite && kind < 6) return Scalar::of(kind == 4 ? INFINITY : -INFINITY);
     if (values == Values::few) return Scalar::of(static_cast<double>(below(5)) - 2);
     return Scalar::of(static_cast<double>(below(2'000'001) - 1'000'000) / 300'000);
@@ -51,7 +52,8 @@ class Devices {
 
   Tensor tensor(DType dtype, const Shape& shape, const std::function<Scalar(int64_t)>& element) {
     const int64_t count = element_count(shape).hint(), size = static_cast<int64_t>(size_of(dtype));
-    const Tensor tensor(dtype, Layout::contiguous(shape), host_.allocator().allocate(static_cast<uint64_t>(count * size)));
+    const Tensor tensor(dtype, Layout::contiguous(shape),
+                        host_.allocator().allocate(static_cast<uint64_t>(count * size)));
     for (int64_t i = 0; i < count; ++i) store_element(dtype, tensor.data() + i * size, element(i));
     return tensor;
   }
@@ -69,8 +71,8 @@ class Devices {
     return tensor(DType::i64, shape, [&](int64_t i) { return Scalar::of(values[static_cast<size_t>(i)]); });
   }
 
-  /// Both give the same bits, or the same error; the GPU does time and again, launching kernels one by one, then graphs. If
-  /// the case is one of this shard's.
+  /// Both give the same bits, or the same error; the GPU does time and again, launching kernels one by one, then
+  /// graphs. If the case is one of this shard's.
   void compare(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Scalar>& symbols = {}) {
     if (!shard_.takes_next()) return;
     Tensor expected;
@@ -151,7 +153,8 @@ struct Scattering {
   std::vector<int64_t> picks;
 };
 
-Scattering scattering(const Shape& x, const Shape& index, DType dtype, int batch, const std::function<int64_t(int64_t)>& pick) {
+Scattering scattering(const Shape& x, const Shape& index, DType dtype, int batch,
+                      const std::function<int64_t(int64_t)>& pick) {
   Scattering out;
   Shape updates = index;
   for (int i = batch + 1; i < x.rank(); ++i) updates.push_back(x[i]);
@@ -164,9 +167,11 @@ Scattering scattering(const Shape& x, const Shape& index, DType dtype, int batch
 }
 
 void compare_scatter(Devices& devices, const Scattering& s, Op op, Values values) {
-  INFO(op_def(op).name << " " << describe(s.x.dtype, s.x.shape) << " " << to_string(s.index.shape) << " batch " << s.batch);
-  devices.compare(scatter(op, s.x, s.index, s.updates, s.batch),
-                  {devices.random(s.x, values, 1), devices.whole(s.picks, s.index.shape), devices.random(s.updates, values, 2)});
+  INFO(op_def(op).name << " " << describe(s.x.dtype, s.x.shape) << " " << to_string(s.index.shape) << " batch "
+                       << s.batch);
+  devices.compare(
+      scatter(op, s.x, s.index, s.updates, s.batch),
+      {devices.random(s.x, values, 1), devices.whole(s.picks, s.index.shape), devices.random(s.updates, values, 2)});
 }
 
 /// Of any sign: both name rows.
@@ -177,8 +182,9 @@ int64_t either(Generator& generator, int64_t extent) { return generator.below(2 
 TEST_CASE("running sums and products have the CPU's bits", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
-  const Shape shapes[] = {{1}, {31}, {33}, {100}, {1024}, {1025}, {5000}, {3, 1}, {300, 7}, {70, 40}, {9, 1024}, {40, 2000}, {2, 40'000},
-                          {5, 33, 40}, {2, 1500, 33}, {3, 2100, 5}, {0, 4}, {4, 0}};
+  const Shape shapes[] = {{1},         {31},        {33},          {100},        {1024},    {1025},
+                          {5000},      {3, 1},      {300, 7},      {70, 40},     {9, 1024}, {40, 2000},
+                          {2, 40'000}, {5, 33, 40}, {2, 1500, 33}, {3, 2100, 5}, {0, 4},    {4, 0}};
   for (const Shape& shape : shapes) {
     for (const DType dtype : kAll) {
       for (const Op op : {Op::cumsum, Op::cumprod}) {
@@ -203,7 +209,8 @@ TEST_CASE("running sums and products have the CPU's bits", "[cuda]") {
 TEST_CASE("sorting is stable whatever the length", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
-  const Shape shapes[] = {{1}, {300, 2}, {50, 5}, {40, 32}, {9, 33}, {7, 100}, {5, 256}, {3, 1000}, {2, 2048}, {2, 4096}, {2, 4097}, {3, 9000}, {0, 4}, {4, 0}};
+  const Shape shapes[] = {{1},       {300, 2},  {50, 5},   {40, 32},  {9, 33},   {7, 100}, {5, 256},
+                          {3, 1000}, {2, 2048}, {2, 4096}, {2, 4097}, {3, 9000}, {0, 4},   {4, 0}};
   for (const Shape& shape : shapes) {
     for (const DType dtype : kAll) {
       for (const Values values : {Values::few, Values::infinite}) {
@@ -237,7 +244,8 @@ TEST_CASE("scattering adds and replaces in order of the index", "[cuda]") {
         for (const int64_t picked : {0, 1, 20, 600, 5000}) {
           for (const int64_t rows : {1, 3, 700}) {
             if (picked * columns > 100'000 && rows != 3) continue;
-            const Scattering s = scattering({Dim(rows), Dim(columns)}, {Dim(picked)}, dtype, 0, [&](int64_t) { return either(generator, rows); });
+            const Scattering s = scattering({Dim(rows), Dim(columns)}, {Dim(picked)}, dtype, 0,
+                                            [&](int64_t) { return either(generator, rows); });
             compare_scatter(devices, s, op, Values::many);
           }
         }
@@ -252,12 +260,18 @@ TEST_CASE("scattering within batches and to elements and with updates that lie a
   Generator generator(9);
   for (const DType dtype : {DType::u8, DType::i32, DType::bf16, DType::f32, DType::f64}) {
     for (const Op op : {Op::scatter, Op::scatter_add}) {
-      compare_scatter(devices, scattering({6, 9, 4}, {6, 5, 2}, dtype, 1, [&](int64_t) { return either(generator, 9); }), op, Values::many);
-      compare_scatter(devices, scattering({40, 50}, {40, 1}, dtype, 1, [&](int64_t) { return either(generator, 50); }), op, Values::many);
-      compare_scatter(devices, scattering({4, 3, 10}, {4, 3, 1000}, dtype, 2, [&](int64_t) { return either(generator, 10); }), op, Values::special);
+      compare_scatter(devices,
+                      scattering({6, 9, 4}, {6, 5, 2}, dtype, 1, [&](int64_t) { return either(generator, 9); }), op,
+                      Values::many);
+      compare_scatter(devices, scattering({40, 50}, {40, 1}, dtype, 1, [&](int64_t) { return either(generator, 50); }),
+                      op, Values::many);
+      compare_scatter(devices,
+                      scattering({4, 3, 10}, {4, 3, 1000}, dtype, 2, [&](int64_t) { return either(generator, 10); }),
+                      op, Values::special);
       // One row has nearly all of them.
       const auto mostly_one = [&](int64_t i) { return i % 50 == 0 ? either(generator, 90) : 1; };
-      for (const Shape& x : {Shape{90}, Shape{90, 3}, Shape{90, 33}}) compare_scatter(devices, scattering(x, {4500}, dtype, 0, mostly_one), op, Values::many);
+      for (const Shape& x : {Shape{90}, Shape{90, 3}, Shape{90, 33}})
+        compare_scatter(devices, scattering(x, {4500}, dtype, 0, mostly_one), op, Values::many);
       for (const int64_t picked : {30, 1000}) {
         Scattering s = scattering({12, 6, 5}, {Dim(picked)}, dtype, 0, [&](int64_t) { return either(generator, 12); });
         for (const Lying& updates : ways_to_lie({Dim(picked), 6, 5}, dtype)) {
@@ -268,7 +282,9 @@ TEST_CASE("scattering within batches and to elements and with updates that lie a
         compare_scatter(devices, s, op, Values::many);
       }
       // More places than it would pay to have an owner each for.
-      compare_scatter(devices, scattering({3'000'000}, {2000}, dtype, 0, [&](int64_t) { return either(generator, 3'000'000); }), op, Values::many);
+      compare_scatter(devices,
+                      scattering({3'000'000}, {2000}, dtype, 0, [&](int64_t) { return either(generator, 3'000'000); }),
+                      op, Values::many);
     }
   }
 }
@@ -294,11 +310,14 @@ TEST_CASE("an index that names no row fails as it does on the CPU", "[cuda]") {
 TEST_CASE("the indices of what is true come in order", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
-  for (const Shape& shape : {Shape{1}, Shape{100}, Shape{4096}, Shape{4097}, Shape{30, 40, 5}, Shape{3, 20'000}, Shape{0, 3}}) {
+  for (const Shape& shape :
+       {Shape{1}, Shape{100}, Shape{4096}, Shape{4097}, Shape{30, 40, 5}, Shape{3, 20'000}, Shape{0, 3}}) {
     for (const int64_t one_of : {1, 2, 50, 1'000'000}) {
-      for (const Lying& mask : element_count(shape).hint() > 0 ? ways_to_lie(shape, DType::boolean) : std::vector<Lying>{plain(shape, DType::boolean)}) {
+      for (const Lying& mask : element_count(shape).hint() > 0 ? ways_to_lie(shape, DType::boolean)
+                                                               : std::vector<Lying>{plain(shape, DType::boolean)}) {
         Generator generator(10);
-        const Tensor data = devices.tensor(DType::boolean, mask.shape, [&](int64_t) { return Scalar::of(generator.below(one_of) == 0); });
+        const Tensor data = devices.tensor(DType::boolean, mask.shape,
+                                           [&](int64_t) { return Scalar::of(generator.below(one_of) == 0); });
         // How many there are as the view has them.
         Graph counting;
         const Arg read = read_lying(counting, mask);
@@ -340,7 +359,8 @@ TEST_CASE("products of integers wrap around", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
   for (const DType dtype : {DType::u8, DType::i8, DType::i16, DType::i32, DType::i64}) {
-    for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1}, {64, 16, 64}, {65, 17, 3}, {5, 200, 70}, {3, 0, 4}}) {
+    for (const auto& [m, k, n] :
+         {std::array<int64_t, 3>{1, 1, 1}, {64, 16, 64}, {65, 17, 3}, {5, 200, 70}, {3, 0, 4}}) {
       const Lying a = plain({Dim(m), Dim(k)}, dtype), b = plain({Dim(k), Dim(n)}, dtype);
       INFO(describe(dtype, a.shape) << " @ " << to_string(b.shape));
       devices.compare(product(a, b), {devices.random(a, Values::many, 13), devices.random(b, Values::many, 14)});
@@ -366,7 +386,8 @@ TEST_CASE("an offset that a run decides is added to where an operand lies", "[cu
   };
   for (const int64_t at : {0, 1, 77}) {
     const std::vector<Scalar> values = {Scalar::of(at)};
-    const Lying x = shifted({20, 50}, DType::f32), index = shifted({700}, DType::i64), updates = shifted({700, 8}, DType::f32);
+    const Lying x = shifted({20, 50}, DType::f32), index = shifted({700}, DType::i64),
+                updates = shifted({700, 8}, DType::f32);
     const Tensor data = devices.random(x, Values::many, 17);
     devices.compare(scan(Op::cumsum, x, 1), {data}, values);
     devices.compare(scan(Op::cumsum, x, 0), {data}, values);
@@ -376,7 +397,9 @@ TEST_CASE("an offset that a run decides is added to where an operand lies", "[cu
     std::vector<int64_t> picks;
     for (int i = 0; i < 800; ++i) picks.push_back(generator.below(9));
     devices.compare(scatter(Op::scatter_add, plain({9, 8}, DType::f32), index, updates, 0),
-                    {devices.random(plain({9, 8}, DType::f32), Values::many, 19), devices.whole(picks, {800}), devices.random(updates, Values::many, 20)}, values);
+                    {devices.random(plain({9, 8}, DType::f32), Values::many, 19), devices.whole(picks, {800}),
+                     devices.random(updates, Values::many, 20)},
+                    values);
   }
 }
 

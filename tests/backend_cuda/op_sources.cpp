@@ -13,11 +13,10 @@ using namespace tsl;
 using namespace tsl::cuda;
 using namespace tsl::graph;
 
-
 namespace {
 
-constexpr DType kAll[] = {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32,
-                          DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64};
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
 
 size_t count(const std::string& text, const std::string& part) {
   size_t n = 0;
@@ -40,7 +39,8 @@ KernelProgram program_of(Graph graph) {
     CHECK(count(stage.source(), stage.name() + "(") == 1);
     const std::vector<std::string> parameters = parameters_of(stage.text);
     CHECK(parameters.size() == stage.arguments.size());
-    for (const std::string& parameter : parameters) CHECK(count(stage.text.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
+    for (const std::string& parameter : parameters)
+      CHECK(count(stage.text.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
     CHECK((stage.blocks > 0 && stage.blocks <= INT32_MAX));
     CHECK(stage.threads_x * stage.threads_y <= 1024);
     for (const Argument& argument : stage.arguments) {
@@ -75,7 +75,8 @@ class Corpus {
     const cuda::Program program = program_of(std::move(kernels));
     std::vector<std::future<Cubin>> cubins;
     const auto start = [&](const char* arch, const std::vector<std::string>& options) {
-      cubins.push_back(std::async(std::launch::async, [&nvrtc, &program, arch, options] { return nvrtc->compile(program, arch, options); }));
+      cubins.push_back(std::async(
+          std::launch::async, [&nvrtc, &program, arch, options] { return nvrtc->compile(program, arch, options); }));
     };
     start("sm_80", fast_options(*nvrtc));
     start("sm_90", {});
@@ -104,8 +105,10 @@ Graph scatter_rows(Op op, DType dtype, int64_t rows, int64_t columns, int64_t pi
 TEST_CASE("scans: short rows, long ones, columns, and rows in chunks") {
   CHECK(names(program_of(scan(Op::cumsum, plain({5000, 100}, DType::f32), 1))) == "cumsum ");
   CHECK(names(program_of(scan(Op::cumsum, plain({5000, 3000}, DType::f32), 1))) == "cumsum_rows ");
-  CHECK(names(program_of(scan(Op::cumsum, plain({3, 3000}, DType::f32), 1))) == "cumsum_totals cumsum_before cumsum_rows ");
-  CHECK(names(program_of(scan(Op::cumsum, plain({3000, 64}, DType::f32), 0))) == "cumsum_totals cumsum_before cumsum_columns ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({3, 3000}, DType::f32), 1))) ==
+        "cumsum_totals cumsum_before cumsum_rows ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({3000, 64}, DType::f32), 0))) ==
+        "cumsum_totals cumsum_before cumsum_columns ");
   CHECK(names(program_of(scan(Op::cumsum, plain({500, 64}, DType::f32), 0))) == "cumsum_columns ");
   CHECK(names(program_of(scan(Op::cumsum, plain({30'000'000}, DType::f32), 0))) ==
         "cumsum_totals cumsum_more_totals cumsum_before cumsum_before cumsum_rows ");
@@ -130,12 +133,14 @@ TEST_CASE("sorting: in warps, in blocks, in tiles") {
   CHECK(program_of(argsort(plain({2, 0}, DType::f64), 1, false)).stages.empty());
   // All passes share their kernels.
   std::set<std::string> sources;
-  for (const Stage& stage : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).stages) sources.insert(stage.source());
+  for (const Stage& stage : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).stages)
+    sources.insert(stage.source());
   CHECK(sources.size() == 3);
   for (const DType dtype : kAll) {
     Corpus corpus;
     for (const int64_t length : {1, 7, 32, 33, 200, 1000, 2000, 4096, 5000}) {
-      if (length % 1000 != 0 || dtype == DType::f32) corpus.add(argsort(plain({3, Dim(length)}, dtype), 1, length % 2 == 0));
+      if (length % 1000 != 0 || dtype == DType::f32)
+        corpus.add(argsort(plain({3, Dim(length)}, dtype), 1, length % 2 == 0));
     }
     corpus.add(argsort(transposed({40, 30, 5}, dtype), 2, true));
     INFO(name_of(dtype));
@@ -145,15 +150,19 @@ TEST_CASE("sorting: in warps, in blocks, in tiles") {
 
 TEST_CASE("scattering: few updates, owners, atomics, and sorted updates") {
   CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 1000, 64, 100))) == "scatter_few ");
-  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 1000, 64, 10'000))) == "scatter_clear scatter_find scatter_write ");
-  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 100'000'000, 1, 1000))) == "scatter_sort_blocks scatter_write ");
+  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 1000, 64, 10'000))) ==
+        "scatter_clear scatter_find scatter_write ");
+  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 100'000'000, 1, 1000))) ==
+        "scatter_sort_blocks scatter_write ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 100))) == "scatter_add_few ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::i64, 1000, 64, 10'000))) == "scatter_add_atomic ");
-  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 4000))) == "scatter_add_sort_blocks scatter_add_wide ");
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 4000))) ==
+        "scatter_add_sort_blocks scatter_add_wide ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 4, 10'000))) ==
         "scatter_add_sort_count scatter_add_sort_sum scatter_add_sort_move scatter_add_narrow ");
   CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 255, 4, 10'000)).stages.size() == 4);
-  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 256, 4, 10'000)).stages.size() == 7);  // 255 stands for nowhere
+  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 256, 4, 10'000)).stages.size() ==
+        7);  // 255 stands for nowhere
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 0, 10))) == "scatter_add_check ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 5, 0))).empty());
   for (const DType dtype : kAll) {
@@ -164,7 +173,8 @@ TEST_CASE("scattering: few updates, owners, atomics, and sorted updates") {
           if (picked == 1000 || dtype == DType::f32) corpus.add(scatter_rows(op, dtype, 3000, columns, picked));
         }
       }
-      corpus.add(scatter(op, plain({6, 9, 4}, dtype), plain({6, 5, 2}, DType::i64), transposed({4, 2, 5, 6}, dtype), 1));
+      corpus.add(
+          scatter(op, plain({6, 9, 4}, dtype), plain({6, 5, 2}, DType::i64), transposed({4, 2, 5, 6}, dtype), 1));
     }
     INFO(name_of(dtype));
     corpus.check();
@@ -180,7 +190,8 @@ TEST_CASE("nonzero, windows' adjoint and products of integers") {
   corpus.add(nonzero(transposed({30, 4, 80}, DType::boolean), 5));
   for (const DType dtype : kAll) {
     for (const int64_t step : {1, 2}) {
-      for (const int64_t dilation : {1, 3}) corpus.add(fold_windows(plain({2, 5, 3, 4}, dtype), 1, 4 * step + 3 * dilation + 1, step, dilation));
+      for (const int64_t dilation : {1, 3})
+        corpus.add(fold_windows(plain({2, 5, 3, 4}, dtype), 1, 4 * step + 3 * dilation + 1, step, dilation));
     }
     if (is_float(dtype)) continue;
     corpus.add(product(plain({30, 40}, dtype), plain({40, 50}, dtype)));

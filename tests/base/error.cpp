@@ -57,7 +57,8 @@ TEST_CASE("of a long line, the part around the caret is shown") {
     return text.substr(text.find("\n   1 | ") + 8);
   };
   // 40 code points before the caret, 80 from it on.
-  CHECK(lines(502, 503) == "…" + std::string(39, 'a') + "é+" + std::string(79, 'b') + "…\n     | " + std::string(41, ' ') + "^\n");
+  CHECK(lines(502, 503) ==
+        "…" + std::string(39, 'a') + "é+" + std::string(79, 'b') + "…\n     | " + std::string(41, ' ') + "^\n");
   CHECK(lines(0, 1003) == std::string(120, 'a') + "…\n     | " + std::string(120, '^') + "\n");
   CHECK(lines(1003, 1004) == "…" + std::string(120, 'b') + "\n     | " + std::string(121, ' ') + "^\n");
   CHECK(lines(1002, 1003) == "…" + std::string(120, 'b') + "\n     | " + std::string(120, ' ') + "^\n");

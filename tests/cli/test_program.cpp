@@ -25,15 +25,16 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program in this process. What scripts print goes to the C stream stdout, which is caught with a file, or goes to
-/// `output`.
+/// Runs the program in this process. What scripts print goes to the C stream stdout, which is caught with a file, or
+/// goes to `output`.
 Outcome run(std::vector<std::string> args, const std::string& input = "", const char* output = nullptr) {
   args.insert(args.begin(), "tsl");
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
   std::istringstream in(input);
   std::ostringstream out, err;
-  std::streambuf* const streams[] = {std::cin.rdbuf(in.rdbuf()), std::cout.rdbuf(out.rdbuf()), std::cerr.rdbuf(err.rdbuf())};
+  std::streambuf* const streams[] = {std::cin.rdbuf(in.rdbuf()), std::cout.rdbuf(out.rdbuf()),
+                                     std::cerr.rdbuf(err.rdbuf())};
   std::cin.clear();
   std::fflush(stdout);
   const int saved = dup(STDOUT_FILENO);
@@ -130,7 +131,8 @@ TEST_CASE("errors are shown with their place, in colour if asked") {
 TEST_CASE("options say what they take") {
   for (const char* threads : {"-1", "x", "1.5", "100000"}) CHECK(run({"--threads", threads, "-e", "1"}).code == 2);
   CHECK(run({"--threads", "0", "-e", "1"}).code == 0);
-  for (const char* seed : {"x", "1.5", "", "9223372036854775808", "99999999999999999999"}) CHECK(run({"--seed", seed, "-e", "1"}).code == 2);
+  for (const char* seed : {"x", "1.5", "", "9223372036854775808", "99999999999999999999"})
+    CHECK(run({"--seed", seed, "-e", "1"}).code == 2);
   const auto drawn = [](std::vector<std::string> args, const std::string& code) {
     args.insert(args.end(), {"-e", code + "print(rand([1]).item())"});
     return run(args).out;
@@ -157,7 +159,8 @@ TEST_CASE("what is saved to standard output stands between what is printed") {
 }
 
 TEST_CASE("a prompt shows values and survives errors") {
-  const Outcome session = run({}, "var x = [1,\n2]\nx\n\"text\"\nerror(\"oops\")\nx[0] = 5\nx\nprint(x)\nnil\n1 +* 2\nx + [3]");
+  const Outcome session =
+      run({}, "var x = [1,\n2]\nx\n\"text\"\nerror(\"oops\")\nx[0] = 5\nx\nprint(x)\nnil\n1 +* 2\nx + [3]");
   CHECK(session.out == "[1, 2]\n\"text\"\n[5, 2]\n[5, 2]\n[5, 2, 3]\n");
   CHECK(session.err.find("oops") != std::string::npos);
   CHECK(session.code == 0);
@@ -217,7 +220,8 @@ TEST_CASE("tsl test of folders in which there is no script is an error") {
   const Outcome outcome = run({"test", folder.string(), folder.string()});
   CHECK(outcome.code == 1);
   CHECK(outcome.out == "");
-  CHECK(outcome.err == "error[io]: there are no tests: no .tsl file is under " + folder.string() + ", " + folder.string() + "\n");
+  CHECK(outcome.err ==
+        "error[io]: there are no tests: no .tsl file is under " + folder.string() + ", " + folder.string() + "\n");
   CHECK(run({"test", folder.string(), script("good.tsl", "print(1)  # expect: 1\n")}).code == 0);
 }
 
@@ -230,7 +234,8 @@ TEST_CASE("a limit on memory is an error with sizes and the line, and the sessio
   CHECK(failed.err.find("limit 1.0 MiB") != std::string::npos);
   CHECK(failed.err.find("<command line>:2:9") != std::string::npos);
   CHECK(run({"--memory-limit", "1M"}, "let y = ones([1000000])\nsum(ones([100])).item()\n").out == "100.0\n");
-  CHECK(run({"--memory-limit", "1M", "--log", "device", "-e", "print(1)"}).out == "1\n");  // logs before there is any program
+  CHECK(run({"--memory-limit", "1M", "--log", "device", "-e", "print(1)"}).out ==
+        "1\n");  // logs before there is any program
   CHECK(run({"--memory-limit", "8M", "-e", "print(sum(ones([1000000])).item())"}).out == "1000000.0\n");
   for (const char* wrong : {"", "0", "-1", "1Q", "many", "1 2"}) {
     CAPTURE(wrong);

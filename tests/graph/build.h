@@ -45,8 +45,6 @@ inline Arg spread(const Graph& graph, NodeId id, const Shape& shape) {
   return arg;
 }
 
-inline void give(Graph& graph, NodeId id) {
-  graph.outputs.push_back({id, Layout::contiguous(graph[id].shape)});
-}
+inline void give(Graph& graph, NodeId id) { graph.outputs.push_back({id, Layout::contiguous(graph[id].shape)}); }
 
 }  // namespace tsl::graph

@@ -56,18 +56,42 @@ struct Layer {
 
 TEST_CASE("a bias and an activation are part of the product", "[epilogue]") {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    CHECK([&] { Layer l(dtype); return l.giving(l.sum()); }() == "matmul_add");
-    CHECK([&] { Layer l(dtype); return l.giving(l.sum(true)); }() == "matmul_add");
-    CHECK([&] { Layer l(dtype); return l.giving(l.of(Op::relu, l.sum())); }() == "matmul_add_relu");
-    CHECK([&] { Layer l(dtype); return l.giving(l.of(Op::gelu_tanh, l.sum(true))); }() == "matmul_add_gelu_tanh");
-    CHECK([&] { Layer l(dtype); return l.giving(l.of(Op::relu, l.product)); }() == "matmul_relu");
+    CHECK([&] {
+      Layer l(dtype);
+      return l.giving(l.sum());
+    }() == "matmul_add");
+    CHECK([&] {
+      Layer l(dtype);
+      return l.giving(l.sum(true));
+    }() == "matmul_add");
+    CHECK([&] {
+      Layer l(dtype);
+      return l.giving(l.of(Op::relu, l.sum()));
+    }() == "matmul_add_relu");
+    CHECK([&] {
+      Layer l(dtype);
+      return l.giving(l.of(Op::gelu_tanh, l.sum(true)));
+    }() == "matmul_add_gelu_tanh");
+    CHECK([&] {
+      Layer l(dtype);
+      return l.giving(l.of(Op::relu, l.product));
+    }() == "matmul_relu");
   }
-  CHECK([] { Layer l(DType::f32, {1, 9}); return l.giving(l.sum()); }() == "matmul_add");
+  CHECK([] {
+    Layer l(DType::f32, {1, 9});
+    return l.giving(l.sum());
+  }() == "matmul_add");
 }
 
 TEST_CASE("only where numerics are fast and the backend has the epilogue", "[epilogue]") {
-  CHECK([] { Layer l; return l.giving(l.of(Op::relu, l.sum()), false); }() == "matmul add_relu");
-  CHECK([] { Layer l; return l.giving(l.of(Op::relu, l.sum()), true, false); }() == "matmul add_relu");
+  CHECK([] {
+    Layer l;
+    return l.giving(l.of(Op::relu, l.sum()), false);
+  }() == "matmul add_relu");
+  CHECK([] {
+    Layer l;
+    return l.giving(l.of(Op::relu, l.sum()), true, false);
+  }() == "matmul add_relu");
   Layer l;
   give(l.graph, l.sum());
   CHECK(compile(std::move(l.graph), {.fast_numerics = true}).kernels.size() == 2);
@@ -75,17 +99,34 @@ TEST_CASE("only where numerics are fast and the backend has the epilogue", "[epi
 
 TEST_CASE("not of f64 and integers, whose sums are no f32", "[epilogue]") {
   for (const DType dtype : {DType::f64, DType::i64, DType::i32}) {
-    CHECK([&] { Layer l(dtype); return l.giving(l.sum()); }() == "matmul add");
+    CHECK([&] {
+      Layer l(dtype);
+      return l.giving(l.sum());
+    }() == "matmul add");
   }
 }
 
 TEST_CASE("not if the bias is no vector along the last axis", "[epilogue]") {
-  CHECK([] { Layer l(DType::f32, {6, 1}); return l.giving(l.sum()); }() == "matmul add");
-  CHECK([] { Layer l(DType::f32, {6, 9}); return l.giving(l.sum()); }() == "matmul add");
-  CHECK([] { Layer l(DType::f32, {1}); return l.giving(l.sum()); }() == "matmul add");
-  CHECK([] { Layer l; return l.giving(add(l.graph, Op::add, {read(l.graph, l.product), number(2)})); }() == "matmul add");
-  CHECK([] { Layer l; return l.giving(add(l.graph, Op::sub, {read(l.graph, l.product), spread(l.graph, l.bias, kShape)})); }() ==
-        "matmul sub");
+  CHECK([] {
+    Layer l(DType::f32, {6, 1});
+    return l.giving(l.sum());
+  }() == "matmul add");
+  CHECK([] {
+    Layer l(DType::f32, {6, 9});
+    return l.giving(l.sum());
+  }() == "matmul add");
+  CHECK([] {
+    Layer l(DType::f32, {1});
+    return l.giving(l.sum());
+  }() == "matmul add");
+  CHECK([] {
+    Layer l;
+    return l.giving(add(l.graph, Op::add, {read(l.graph, l.product), number(2)}));
+  }() == "matmul add");
+  CHECK([] {
+    Layer l;
+    return l.giving(add(l.graph, Op::sub, {read(l.graph, l.product), spread(l.graph, l.bias, kShape)}));
+  }() == "matmul sub");
   Layer turned;  // 54 elements seen as another matrix, whose rows are not the product's
   const Shape other{9, 6};
   const NodeId bias = input(turned.graph, {6});
@@ -95,16 +136,40 @@ TEST_CASE("not if the bias is no vector along the last axis", "[epilogue]") {
 }
 
 TEST_CASE("not if anything else reads what comes in between", "[epilogue]") {
-  CHECK([] { Layer l; give(l.graph, l.product); return l.giving(l.sum()); }() == "matmul add");
-  CHECK([] { Layer l; give(l.graph, l.sum()); return l.giving(l.of(Op::relu, l.sum())); }() == "matmul add_relu");
-  CHECK([] { Layer l; give(l.graph, l.of(Op::exp, l.product)); return l.giving(l.sum()); }() == "matmul exp_add");
-  CHECK([] { Layer l; return l.giving(add(l.graph, Op::add, {read(l.graph, l.product), read(l.graph, l.product)})); }() == "matmul add");
+  CHECK([] {
+    Layer l;
+    give(l.graph, l.product);
+    return l.giving(l.sum());
+  }() == "matmul add");
+  CHECK([] {
+    Layer l;
+    give(l.graph, l.sum());
+    return l.giving(l.of(Op::relu, l.sum()));
+  }() == "matmul add_relu");
+  CHECK([] {
+    Layer l;
+    give(l.graph, l.of(Op::exp, l.product));
+    return l.giving(l.sum());
+  }() == "matmul exp_add");
+  CHECK([] {
+    Layer l;
+    return l.giving(add(l.graph, Op::add, {read(l.graph, l.product), read(l.graph, l.product)}));
+  }() == "matmul add");
 }
 
 TEST_CASE("not out of a kernel that does more", "[epilogue]") {
-  CHECK([] { Layer l; return l.giving(l.of(Op::gelu, l.sum())); }() == "matmul add_gelu");
-  CHECK([] { Layer l; return l.giving(l.of(Op::exp, l.of(Op::relu, l.sum()))); }() == "matmul add_relu_exp");
-  CHECK([] { Layer l; return l.giving(reduce(l.graph, Op::sum, l.sum(), 1)); }() == "matmul add_sum");
+  CHECK([] {
+    Layer l;
+    return l.giving(l.of(Op::gelu, l.sum()));
+  }() == "matmul add_gelu");
+  CHECK([] {
+    Layer l;
+    return l.giving(l.of(Op::exp, l.of(Op::relu, l.sum())));
+  }() == "matmul add_relu_exp");
+  CHECK([] {
+    Layer l;
+    return l.giving(reduce(l.graph, Op::sum, l.sum(), 1));
+  }() == "matmul add_sum");
 }
 
 TEST_CASE("the next product reads what the epilogue made, also in another shape", "[epilogue]") {

@@ -65,7 +65,8 @@ TEST_CASE("a logsumexp over a block is the ops it is made of, over more it is on
       INFO(length);
       REQUIRE(plan.kernels.size() == 1);
       const Kernel& kernel = plan.kernels[0];
-      const bool is_one = std::any_of(kernel.program.begin(), kernel.program.end(), [](const Instr& instr) { return instr.op == Op::logsumexp; });
+      const bool is_one = std::any_of(kernel.program.begin(), kernel.program.end(),
+                                      [](const Instr& instr) { return instr.op == Op::logsumexp; });
       CHECK(is_one == (length > kReduceBlock));
       CHECK(kernel.kind == (is_one ? Template::reduce : Template::row));
       CHECK(plan.buffers[plan.outputs[0].buffer].count.hint() == 8);
@@ -77,7 +78,8 @@ TEST_CASE("a short logsumexp shares what a softmax computes of its rows") {
   Graph g;
   const Shape shape{8, 16};
   const NodeId x = input(g, shape);
-  const NodeId e = add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, reduce(g, Op::max, x, 1), shape)}))});
+  const NodeId e =
+      add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, reduce(g, Op::max, x, 1), shape)}))});
   give(g, e);
   give(g, reduce(g, Op::logsumexp, x, 1));
   const Plan plan = compile(std::move(g));
@@ -106,13 +108,15 @@ TEST_CASE("a group never waits for itself") {
 }
 
 TEST_CASE("a group never waits for one that waits for it") {
-  // The two takes read one index together, and so the second may not wait for the first; but then neither may y + y share a
-  // kernel with what is added to the sums of the first, though that is older.
+  // The two takes read one index together, and so the second may not wait for the first; but then neither may y + y
+  // share a kernel with what is added to the sums of the first, though that is older.
   Graph g;
   const NodeId index = input(g, {4}, DType::i64), x = input(g, {4, 3});
   Attrs along;
   along.ints = {0};
-  const auto taken = [&](NodeId from) { return g.add(op_def(Op::take), {read(g, from), read(g, index)}, along, {DType::f32, {4, 3}}, Span{}, g.size()); };
+  const auto taken = [&](NodeId from) {
+    return g.add(op_def(Op::take), {read(g, from), read(g, index)}, along, {DType::f32, {4, 3}}, Span{}, g.size());
+  };
   const NodeId first = taken(x);
   const NodeId sums = add(g, Op::cumsum, {read(g, first)}, along), y = add(g, Op::cumsum, {read(g, x)}, along);
   const NodeId twice = add(g, Op::add, {read(g, y), read(g, y)});
@@ -182,7 +186,8 @@ TEST_CASE("equal updates of many tensors are one launch") {
   const Plan plan = compile(std::move(g));
   CHECK(plan.kernels.size() == 5);
   REQUIRE(plan.launches.size() == 1);
-  for (size_t i = 0; i < 5; ++i) CHECK(plan.donors[i] == std::vector<uint32_t>{static_cast<uint32_t>(2 * i), static_cast<uint32_t>(2 * i + 1)});
+  for (size_t i = 0; i < 5; ++i)
+    CHECK(plan.donors[i] == std::vector<uint32_t>{static_cast<uint32_t>(2 * i), static_cast<uint32_t>(2 * i + 1)});
 }
 
 TEST_CASE("an input read in another order gives its memory to nobody") {

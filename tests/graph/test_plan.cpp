@@ -67,7 +67,8 @@ TEST_CASE("what is made in another one's place lies where that one does", "[plan
   Graph g;
   const NodeId e = add(g, Op::exp, {read(g, small_product(g))});
   const NodeId w = input(g, {512, 1});
-  const NodeId column = g.add(op_def(Op::matmul), {read(g, e), read(g, w)}, {}, {DType::f32, {512, 1}}, Span{}, g.size());
+  const NodeId column =
+      g.add(op_def(Op::matmul), {read(g, e), read(g, w)}, {}, {DType::f32, {512, 1}}, Span{}, g.size());
   give(g, add(g, Op::add, {read(g, e), spread(g, column, kSquare)}));
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 4);
@@ -195,7 +196,8 @@ TEST_CASE("a part may be written long before the others; what reads the whole co
   Graph g;
   const NodeId x = input(g, {8, 8});
   const NodeId early = concat(g, {read(g, x), read(g, x)});
-  const NodeId product = g.add(op_def(Op::matmul), {read(g, early), read(g, x)}, {}, {DType::f32, {16, 8}}, Span{}, g.size());
+  const NodeId product =
+      g.add(op_def(Op::matmul), {read(g, early), read(g, x)}, {}, {DType::f32, {16, 8}}, Span{}, g.size());
   give(g, add(g, Op::exp, {read(g, product)}));
   const NodeId late = concat(g, {read(g, product), read(g, x)});
   give(g, add(g, Op::exp, {read(g, late)}));

@@ -25,15 +25,16 @@ void append(std::vector<CorpusProgram>& to, std::vector<CorpusProgram> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
-/// Arguments with which a script takes little time and leaves nothing behind. With TSL_TEST_FEW_LAUNCHES it launches few kernels, for
-/// tools that take their time for each.
+/// Arguments with which a script takes little time and leaves nothing behind. With TSL_TEST_FEW_LAUNCHES it launches
+/// few kernels, for tools that take their time for each.
 std::vector<std::string> short_arguments(const std::string& name) {
   const bool few = std::getenv("TSL_TEST_FEW_LAUNCHES") != nullptr;
   if (few && (name == "digits" || name == "digits_cnn" || name == "text_model")) return {"1"};
   if (few && (name == "cut_segments" || name == "regression_tracing")) return {"100"};
   if (name == "text_model") return {"10"};
   if (name == "fma") return {"100"};
-  if (name == "image_filter") return {(fs::temp_directory_path() / fmt::format("tsl_corpus_{}.npy", ::getpid())).string()};
+  if (name == "image_filter")
+    return {(fs::temp_directory_path() / fmt::format("tsl_corpus_{}.npy", ::getpid())).string()};
   return {};
 }
 
@@ -69,7 +70,8 @@ std::vector<CorpusProgram> corpus_scripts() {
 std::vector<CorpusProgram> corpus_matrix() {
   std::vector<CorpusProgram> out;
   for (const MatrixCase& c : matrix_cases()) {
-    for (const char* dtype : kMatrixDTypes) out.push_back({fmt::format("{} {}", op_def(c.op).name, dtype), matrix_program(c, dtype), "", {}});
+    for (const char* dtype : kMatrixDTypes)
+      out.push_back({fmt::format("{} {}", op_def(c.op).name, dtype), matrix_program(c, dtype), "", {}});
   }
   return out;
 }
@@ -103,7 +105,8 @@ std::vector<CorpusProgram> corpus_programs() {
 
 std::string outcome(const CorpusProgram& program, Tier tier, EngineOptions options) {
   options.script_args = program.args;
-  return program.path.empty() ? outcome(program.code, tier, std::move(options)) : outcome_of_script(program.path, tier, std::move(options));
+  return program.path.empty() ? outcome(program.code, tier, std::move(options))
+                              : outcome_of_script(program.path, tier, std::move(options));
 }
 
 }  // namespace tsl

@@ -13,9 +13,9 @@ namespace tsl {
 
 /// Code, or a script of the repository.
 struct CorpusProgram {
-  std::string name;                // what to call it in a message
-  std::string code;                // of a script, too
-  std::string path;                // of a script; relative to the repository
+  std::string name;  // what to call it in a message
+  std::string code;  // of a script, too
+  std::string path;  // of a script; relative to the repository
   std::vector<std::string> args;
 };
 

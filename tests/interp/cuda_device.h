@@ -10,10 +10,10 @@
 
 #include "catch.h"
 
-#define TSL_NEEDS_GPU()                                     \
-  do {                                                      \
-    WARN("skipped: this build has no CUDA backend");        \
-    return;                                                 \
+#define TSL_NEEDS_GPU()                              \
+  do {                                               \
+    WARN("skipped: this build has no CUDA backend"); \
+    return;                                          \
   } while (false)
 
 namespace tsl::cuda {

@@ -9,8 +9,8 @@
 
 namespace tsl {
 
-/// Its tensors say that they are on a GPU. If it is `guarded`, touching their memory while it does not work is a crash, as
-/// it is with a GPU.
+/// Its tensors say that they are on a GPU. If it is `guarded`, touching their memory while it does not work is a crash,
+/// as it is with a GPU.
 class PretendGpu : public cpu::CpuBackend {
  public:
   PretendGpu(Device device, graph::Backend& host, bool guarded);

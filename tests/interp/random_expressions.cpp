@@ -57,7 +57,8 @@ Extents Expressions::any_shape() {
     for (const std::string& extent : v.type.shape) used.push_back(extent);
   }
   for (const Variable& v : scope) {  // a size that is a host number, such as a loop's variable
-    if (v.type.kind == Kind::integer && !v.is_assignable && random_.chance(10)) used.push_back(fmt::format("({} % 4)", v.name));
+    if (v.type.kind == Kind::integer && !v.is_assignable && random_.chance(10))
+      used.push_back(fmt::format("({} % 4)", v.name));
   }
   Extents shape;
   for (int axes = random_.below(3); axes > 0; --axes) {
@@ -119,7 +120,9 @@ std::string Expressions::integer(int depth) {
       return fmt::format("({} // {})", integer(depth - 1), divisor);
     }
     case 7: return fmt::format("(-{})", integer(depth - 1));
-    case 11: return fmt::format("(if {} {{ {} }} else {{ {} }})", condition(depth - 1), integer(depth - 1), integer(depth - 1));
+    case 11:
+      return fmt::format("(if {} {{ {} }} else {{ {} }})", condition(depth - 1), integer(depth - 1),
+                         integer(depth - 1));
     default: return fmt::format("({} {} {})", integer(depth - 1), random_.pick({"+", "-", "*"}), integer(depth - 1));
   }
 }
@@ -127,12 +130,14 @@ std::string Expressions::integer(int depth) {
 std::string Expressions::real(int depth) {
   const std::string variable = host_variable(Kind::real);
   if (depth <= 0 || random_.chance(30)) {
-    return !variable.empty() && random_.chance(70) ? variable : random_.pick({"0.5", "-1.25", "0.1", "2.0", "1e-3", "3.0"});
+    return !variable.empty() && random_.chance(70) ? variable
+                                                   : random_.pick({"0.5", "-1.25", "0.1", "2.0", "1e-3", "3.0"});
   }
   switch (random_.below(10)) {
     case 0: return fmt::format("float({})", integer(depth - 1));
     case 6: return fmt::format("float({}({}))", random_.pick({"sum", "norm", "prod"}), part(depth - 1));
-    case 1: return fmt::format("float({}({}))", random_.pick({"sum", "mean"}), tensor(float_dtype(), any_shape(), depth - 1));
+    case 1:
+      return fmt::format("float({}({}))", random_.pick({"sum", "mean"}), tensor(float_dtype(), any_shape(), depth - 1));
     case 2: return fmt::format("({} * {})", integer(depth - 1), real(depth - 1));
     case 3: return fmt::format("{}({})", random_.pick({"tanh", "sin", "abs", "floor", "exp"}), real(depth - 1));
     case 4: return fmt::format("({} / {})", real(depth - 1), random_.pick({"3.0", "-0.7", "2"}));
@@ -167,11 +172,13 @@ std::string Expressions::of(const Typed& type, int depth) {
     case Kind::tensors: {
       const std::string variable = host_variable(Kind::tensors);
       if (!variable.empty() && random_.chance(50)) return variable;
-      return fmt::format("[{}, {}]", tensor(type.dtype, type.shape, depth - 1), tensor(type.dtype, type.shape, depth - 1));
+      return fmt::format("[{}, {}]", tensor(type.dtype, type.shape, depth - 1),
+                         tensor(type.dtype, type.shape, depth - 1));
     }
     case Kind::record: {
       const Extents last(type.shape.end() - 1, type.shape.end());
-      return fmt::format("{{w: {}, b: {}}}", tensor(type.dtype, type.shape, depth - 1), tensor(type.dtype, last, depth - 1));
+      return fmt::format("{{w: {}, b: {}}}", tensor(type.dtype, type.shape, depth - 1),
+                         tensor(type.dtype, last, depth - 1));
     }
   }
   return "nil";
@@ -184,7 +191,8 @@ std::string Expressions::variable(const std::string& dtype, const Extents& shape
   };
   for (const Variable& v : scope) {
     if (v.type.kind == Kind::tensor) consider(v.name, v.type.dtype, v.type.shape);
-    if (v.type.kind == Kind::tensors) consider(fmt::format("{}[{}]", v.name, random_.below(2)), v.type.dtype, v.type.shape);
+    if (v.type.kind == Kind::tensors)
+      consider(fmt::format("{}[{}]", v.name, random_.below(2)), v.type.dtype, v.type.shape);
     if (v.type.kind != Kind::record) continue;
     consider(v.name + ".w", v.type.dtype, v.type.shape);
     consider(v.name + ".b", v.type.dtype, Extents(v.type.shape.end() - 1, v.type.shape.end()));
@@ -198,10 +206,12 @@ std::string Expressions::source(const std::string& dtype, const Extents& shape) 
   const std::string dims = to_text(shape);
   const std::string count = shape.empty() ? "1" : fmt::format("{}", fmt::join(shape, " * "));
   if (dtype == "bool") return fmt::format("(rand({}) > 0.5)", dims);
-  if (shape.size() == 2 && shape[0] == shape[1] && random_.chance(20)) return fmt::format("eye({}, dtype: {})", shape[0], dtype);
+  if (shape.size() == 2 && shape[0] == shape[1] && random_.chance(20))
+    return fmt::format("eye({}, dtype: {})", shape[0], dtype);
   if (shape.size() == 1 && random_.chance(8)) return fmt::format("{}(linspace(0.0, 3.0, {}))", dtype, shape[0]);
   if (shape.size() == 1 && random_.chance(8)) return fmt::format("{}(randperm({}))", dtype, shape[0]);
-  if (random_.chance(20)) return fmt::format("full({}, {}, dtype: {})", dims, random_.pick({"0", "1", "2", "3"}), dtype);
+  if (random_.chance(20))
+    return fmt::format("full({}, {}, dtype: {})", dims, random_.pick({"0", "1", "2", "3"}), dtype);
   if (!is_float_name(dtype)) {
     if (random_.chance(50)) return fmt::format("randint(0, 9, {}, dtype: {})", dims, dtype);
     return fmt::format("reshape(arange({}, dtype: {}), {})", count, dtype, dims);
@@ -210,7 +220,9 @@ std::string Expressions::source(const std::string& dtype, const Extents& shape) 
     case 0: return fmt::format("rand({}, dtype: {})", dims, dtype);
     case 1: return fmt::format("randn({}, dtype: {})", dims, dtype);
     case 2: return fmt::format("full({}, {}, dtype: {})", dims, real(0), dtype);
-    default: return fmt::format("(reshape(arange({}, dtype: {}), {}) * {})", count, dtype, dims, random_.pick({"0.3", "-0.7", "0.01"}));
+    default:
+      return fmt::format("(reshape(arange({}, dtype: {}), {}) * {})", count, dtype, dims,
+                         random_.pick({"0.3", "-0.7", "0.01"}));
   }
 }
 
@@ -251,7 +263,9 @@ std::string Expressions::tensor(const std::string& dtype, const Extents& shape, 
 std::string Expressions::elementwise(const std::string& dtype, const Extents& shape, int depth) {
   if (random_.chance(12)) {
     const std::string condition = tensor("bool", broadcastable(shape), depth - 1);
-    const std::string otherwise = dtype != "bool" && random_.chance(30) ? random_.pick({"0", "1", "2"}) : tensor(dtype, broadcastable(shape), depth - 1);
+    const std::string otherwise = dtype != "bool" && random_.chance(30)
+                                      ? random_.pick({"0", "1", "2"})
+                                      : tensor(dtype, broadcastable(shape), depth - 1);
     return fmt::format("where({}, {}, {})", condition, tensor(dtype, shape, depth - 1), otherwise);
   }
   if (dtype == "bool") return boolean(shape, depth);
@@ -264,8 +278,8 @@ std::string Expressions::floating(const std::string& dtype, const Extents& shape
   switch (random_.below(14)) {
     case 0:
     case 1: {
-      const std::string name = random_.pick({"tanh", "sin", "cos", "sigmoid", "gelu", "softplus", "relu", "silu", "erf", "abs", "square",
-                                             "floor", "round", "sign", "atan", "trunc", "ceil"});
+      const std::string name = random_.pick({"tanh", "sin", "cos", "sigmoid", "gelu", "softplus", "relu", "silu", "erf",
+                                             "abs", "square", "floor", "round", "sign", "atan", "trunc", "ceil"});
       return fmt::format("{}({})", name, x());
     }
     case 2: return fmt::format("{}(abs({}))", random_.pick({"sqrt", "log1p"}), x());
@@ -300,12 +314,17 @@ std::string Expressions::boolean(const Extents& shape, int depth) {
   const std::string dtype = random_.pick({"f32", "f32", "f64", "i64", "f16", "u8"});
   auto x = [&](const std::string& type) { return tensor(type, shape, depth - 1); };
   switch (random_.below(6)) {
-    case 0: return fmt::format("({} {} {})", x("bool"), random_.pick({"&", "|", "^"}), tensor("bool", broadcastable(shape), depth - 1));
-    case 1: return fmt::format("({} {} {})", x(dtype), random_.pick({"<", ">", "==", "!="}), is_float_name(dtype) ? real(0) : integer(0));
+    case 0:
+      return fmt::format("({} {} {})", x("bool"), random_.pick({"&", "|", "^"}),
+                         tensor("bool", broadcastable(shape), depth - 1));
+    case 1:
+      return fmt::format("({} {} {})", x(dtype), random_.pick({"<", ">", "==", "!="}),
+                         is_float_name(dtype) ? real(0) : integer(0));
     case 2: return fmt::format("isfinite({})", x("f32"));
     case 3: return fmt::format("({} % 2 == 0)", x("i64"));
     default:
-      return fmt::format("({} {} {})", x(dtype), random_.pick({"<", ">", "<=", ">=", "==", "!="}), tensor(dtype, broadcastable(shape), depth - 1));
+      return fmt::format("({} {} {})", x(dtype), random_.pick({"<", ">", "<=", ">=", "==", "!="}),
+                         tensor(dtype, broadcastable(shape), depth - 1));
   }
 }
 
@@ -315,9 +334,12 @@ std::string Expressions::reduction(const std::string& dtype, const Extents& shap
   std::string extent = random_.pick({"1", "2", "4", "7"});
   if (!shape.empty() && random_.chance(40)) extent = shape[0];
   const Extents full = with(shape, axis, extent);
-  const std::string where = fmt::format("axis: {}", random_.chance(30) ? static_cast<int>(axis) - static_cast<int>(full.size()) : static_cast<int>(axis));
-  if (dtype == "bool") return fmt::format("{}({}, {})", random_.pick({"any", "all"}), tensor("bool", full, depth - 1), where);
-  if (dtype == "i64" && random_.chance(40)) return fmt::format("{}({}, {})", random_.pick({"argmax", "argmin"}), tensor(any_dtype(), full, depth - 1), where);
+  const std::string where = fmt::format(
+      "axis: {}", random_.chance(30) ? static_cast<int>(axis) - static_cast<int>(full.size()) : static_cast<int>(axis));
+  if (dtype == "bool")
+    return fmt::format("{}({}, {})", random_.pick({"any", "all"}), tensor("bool", full, depth - 1), where);
+  if (dtype == "i64" && random_.chance(40))
+    return fmt::format("{}({}, {})", random_.pick({"argmax", "argmin"}), tensor(any_dtype(), full, depth - 1), where);
   if (is_float_name(dtype)) {
     if (shape.empty() && random_.chance(40)) {
       return fmt::format("{}({})", random_.pick({"sum", "mean", "max", "norm"}), tensor(dtype, any_shape(), depth - 1));
@@ -325,7 +347,8 @@ std::string Expressions::reduction(const std::string& dtype, const Extents& shap
     const std::string name = random_.pick({"sum", "sum", "mean", "max", "min", "logsumexp", "prod"});
     return fmt::format("{}({}, {})", name, tensor(dtype, full, depth - 1), where);
   }
-  return fmt::format("{}({}({}, {}))", dtype, random_.pick({"sum", "max", "min", "prod"}), tensor(dtype, full, depth - 1), where);
+  return fmt::format("{}({}({}, {}))", dtype, random_.pick({"sum", "max", "min", "prod"}),
+                     tensor(dtype, full, depth - 1), where);
 }
 
 std::string Expressions::view(const std::string& dtype, const Extents& shape, int depth) {
@@ -344,7 +367,9 @@ std::string Expressions::view(const std::string& dtype, const Extents& shape, in
     case 0: return tensor(dtype, shape, depth - 1) + at_axis(axis, "::-1");
     case 1: return larger("2") + at_axis(axis, random_.pick({"1:-1", "2:", ":-2"}));
     case 2: return larger(extent) + at_axis(axis, random_.pick({"::2", "1::2"}));
-    case 3: return fmt::format("roll({}, {}, axis: {})", tensor(dtype, shape, depth - 1), random_.pick({"1", "2", "-1"}), axis);
+    case 3:
+      return fmt::format("roll({}, {}, axis: {})", tensor(dtype, shape, depth - 1), random_.pick({"1", "2", "-1"}),
+                         axis);
     case 4: return tensor(dtype, with(shape, axis, "3"), depth - 1) + at_axis(axis, random_.pick({"0", "-1", "1"}));
     case 5: {
       Extents one = shape;
@@ -354,7 +379,8 @@ std::string Expressions::view(const std::string& dtype, const Extents& shape, in
     case 6: {
       Extents given = shape;
       if (random_.chance(30)) given[axis] = "-1";
-      return fmt::format("reshape({}, {})", tensor(dtype, {fmt::format("{}", fmt::join(shape, " * "))}, depth - 1), to_text(given));
+      return fmt::format("reshape({}, {})", tensor(dtype, {fmt::format("{}", fmt::join(shape, " * "))}, depth - 1),
+                         to_text(given));
     }
     default: {
       if (shape.size() < 2) return fmt::format("flip({}, axis: 0)", tensor(dtype, shape, depth - 1));
@@ -371,7 +397,8 @@ std::string Expressions::sliced(const std::string& dtype, const Extents& shape, 
   Extents whole = shape;
   const int way = random_.below(4);
   if (way == 2 && shape.size() == 1 && dtype != "bool") {
-    return fmt::format("{}(windows({}, 0, 3).sum(axis: -1))", dtype, tensor(dtype, {fmt::format("({} + 2)", extent)}, depth - 1));
+    return fmt::format("{}(windows({}, 0, 3).sum(axis: -1))", dtype,
+                       tensor(dtype, {fmt::format("({} + 2)", extent)}, depth - 1));
   }
   if (way == 3) {
     whole[axis] = fmt::format("({} + 2)", extent);
@@ -386,20 +413,24 @@ std::string Expressions::structure(const std::string& dtype, const Extents& shap
   const size_t axis = static_cast<size_t>(random_.below(static_cast<int>(shape.size())));
   if (shape[axis] == "2" && random_.chance(60)) {
     const Extents part = without(shape, axis);
-    return fmt::format("stack([{}, {}], axis: {})", tensor(dtype, part, depth - 1), tensor(dtype, part, depth - 1), axis);
+    return fmt::format("stack([{}, {}], axis: {})", tensor(dtype, part, depth - 1), tensor(dtype, part, depth - 1),
+                       axis);
   }
   if (random_.chance(30)) {
     const std::string name = dtype == "bool" ? "flip" : random_.pick({"cumsum", "cumprod", "sort"});
     return fmt::format("{}({}({}, axis: {}))", dtype, name, tensor(dtype, shape, depth - 1), axis);
   }
-  if (shape.size() == 2 && random_.chance(20)) return fmt::format("{}({})", random_.pick({"tril", "triu"}), tensor(dtype, shape, depth - 1));
+  if (shape.size() == 2 && random_.chance(20))
+    return fmt::format("{}({})", random_.pick({"tril", "triu"}), tensor(dtype, shape, depth - 1));
   if (axis == 0 && is_float_name(dtype) && random_.chance(10)) {
-    return fmt::format("topk({}, {}, axis: 0)[0]", tensor(dtype, with(without(shape, 0), 0, fmt::format("({} + 1)", shape[0])), depth - 1), shape[0]);
+    return fmt::format("topk({}, {}, axis: 0)[0]",
+                       tensor(dtype, with(without(shape, 0), 0, fmt::format("({} + 1)", shape[0])), depth - 1),
+                       shape[0]);
   }
   Extents two = shape;
   two[axis] = "2";
-  return fmt::format("concat([{}, {}], axis: {}){}", tensor(dtype, shape, depth - 1), tensor(dtype, two, depth - 1), axis,
-                     at_axis(axis, random_.pick({"2:", ":-2", "1:-1"})));
+  return fmt::format("concat([{}, {}], axis: {}){}", tensor(dtype, shape, depth - 1), tensor(dtype, two, depth - 1),
+                     axis, at_axis(axis, random_.pick({"2:", ":-2", "1:-1"})));
 }
 
 std::string Expressions::rows(const std::string& dtype, const Extents& shape, int depth) {
@@ -412,7 +443,8 @@ std::string Expressions::rows(const std::string& dtype, const Extents& shape, in
     case 2: return fmt::format("rms_norm({})", x);
     case 3: {
       const std::string y = leaf(dtype, shape);
-      return fmt::format("({0} - {1}({0}, axis: {2}, keepdims: true))", y, random_.pick({"sum", "mean", "max", "min"}), axis);
+      return fmt::format("({0} - {1}({0}, axis: {2}, keepdims: true))", y, random_.pick({"sum", "mean", "max", "min"}),
+                         axis);
     }
     default: return fmt::format("softmax({}, axis: {})", x, axis);
   }
@@ -422,15 +454,15 @@ std::string Expressions::product(const std::string& dtype, const Extents& shape,
   if (shape.size() != 2 || !is_float_name(dtype)) return elementwise(dtype, shape, depth);
   const std::string inner = random_.chance(60) ? random_.pick({"1", "2", "3", "8"}) : shape[random_.below(2)];
   if (random_.chance(15)) {
-    return fmt::format("einsum(\"ij,kj->ik\", {}, {})", tensor(dtype, {shape[0], inner}, depth - 1), tensor(dtype, {shape[1], inner}, depth - 1));
+    return fmt::format("einsum(\"ij,kj->ik\", {}, {})", tensor(dtype, {shape[0], inner}, depth - 1),
+                       tensor(dtype, {shape[1], inner}, depth - 1));
   }
-  return fmt::format("({} @ {})", tensor(dtype, {shape[0], inner}, depth - 1), tensor(dtype, {inner, shape[1]}, depth - 1));
+  return fmt::format("({} @ {})", tensor(dtype, {shape[0], inner}, depth - 1),
+                     tensor(dtype, {inner, shape[1]}, depth - 1));
 }
 
 std::string Expressions::indexed(const std::string& dtype, const Extents& shape, int depth) {
-  if (shape.empty()) {
-    return fmt::format("{}[{} % 3]", tensor(dtype, {"3"}, depth - 1), integer(depth - 1));
-  }
+  if (shape.empty()) { return fmt::format("{}[{} % 3]", tensor(dtype, {"3"}, depth - 1), integer(depth - 1)); }
   const std::string extent = random_.pick({"2", "3", "4"});
   const std::string bound = random_.chance(97) ? extent : "5";  // now and then out of range
   const size_t axis = static_cast<size_t>(random_.below(static_cast<int>(shape.size())));
@@ -447,7 +479,8 @@ std::string Expressions::indexed(const std::string& dtype, const Extents& shape,
 std::string Expressions::loss(const std::string& name, const Typed& type, int depth) {
   scope.push_back({name, type, false});
   scope.push_back({name, type, false});  // twice: it should occur
-  const std::string text = fmt::format("sum({} * {})", tensor(type.dtype, type.shape, depth), random_.chance(70) ? name : source(type.dtype, type.shape));
+  const std::string text = fmt::format("sum({} * {})", tensor(type.dtype, type.shape, depth),
+                                       random_.chance(70) ? name : source(type.dtype, type.shape));
   scope.resize(scope.size() - 2);
   return text;
 }

@@ -30,8 +30,8 @@ enum class Kind : uint8_t { tensor, integer, real, tensors, record };
 /// A type of the generator: what it must know to write a use that makes sense.
 struct Typed {
   Kind kind = Kind::tensor;
-  std::string dtype = "f32";   // tensor, tensors, record
-  Extents shape;               // tensor, tensors (of each item), record (of w; b has its last extent)
+  std::string dtype = "f32";  // tensor, tensors, record
+  Extents shape;              // tensor, tensors (of each item), record (of w; b has its last extent)
 };
 
 struct Variable {

@@ -49,8 +49,9 @@ class Generator {
   }
 
   void declare_globals(Block& out) {
-    const Typed types[] = {{Kind::integer, "", {}}, {Kind::real, "", {}}, {Kind::tensor, "f32", {"3"}},
-                           {Kind::record, "f32", {"2", "3"}}, {Kind::tensors, "f64", {"2"}}, {Kind::tensor, "i64", {"2", "3"}}};
+    const Typed types[] = {{Kind::integer, "", {}},       {Kind::real, "", {}},
+                           {Kind::tensor, "f32", {"3"}},  {Kind::record, "f32", {"2", "3"}},
+                           {Kind::tensors, "f64", {"2"}}, {Kind::tensor, "i64", {"2", "3"}}};
     for (const Typed& type : types) {
       if (!random_.chance(60)) continue;
       const std::string name = fresh("g");
@@ -68,7 +69,8 @@ class Generator {
     Typed type;
     type.dtype = random_.chance(50) ? "f32" : expressions_.any_dtype();
     for (int axes = random_.below(3); axes > 0; --axes) {
-      type.shape.push_back(random_.chance(75) ? dims[random_.below(static_cast<int>(dims.size()))] : random_.pick({"2", "3"}));
+      type.shape.push_back(random_.chance(75) ? dims[random_.below(static_cast<int>(dims.size()))]
+                                              : random_.pick({"2", "3"}));
     }
     if (!type.shape.empty() && random_.chance(25)) type.kind = random_.chance(60) ? Kind::record : Kind::tensors;
     return type;
@@ -86,7 +88,8 @@ class Generator {
     routine.dims = {fresh("n"), fresh("m")};
     routine.sizes = any_sizes();
     // The first parameter binds the dimensions.
-    routine.parameters.push_back({fresh("x"), {Kind::tensor, random_.chance(70) ? "f32" : expressions_.any_dtype(), routine.dims}});
+    routine.parameters.push_back(
+        {fresh("x"), {Kind::tensor, random_.chance(70) ? "f32" : expressions_.any_dtype(), routine.dims}});
     for (int n = random_.below(4); n > 0; --n) routine.parameters.push_back({fresh("x"), parameter_type(routine.dims)});
     routine.result = result_type(routine);
     std::vector<std::string> parameters;
@@ -100,7 +103,8 @@ class Generator {
     body.emplace_back(fmt::format("return {}", expressions_.of(routine.result, 2)));
     result_ = nullptr;
     scope() = globals_;
-    const std::string head = fmt::format("{}fn {}({})", random_.chance(80) ? "@compile\n" : "", routine.name, fmt::join(parameters, ", "));
+    const std::string head =
+        fmt::format("{}fn {}({})", random_.chance(80) ? "@compile\n" : "", routine.name, fmt::join(parameters, ", "));
     routines_.push_back(routine);
     return branch(head, std::move(body));
   }
@@ -202,7 +206,10 @@ class Generator {
       case 0: index = fmt::format("{} % 2", expressions_.integer(1)); break;
       case 1: index = fmt::format("({} % 2)", expressions_.tensor("i64", {"3"}, 1)); break;
       case 2: index = random_.pick({"::2", "1:", "::-1", ":1"}); break;
-      case 3: index = expressions_.tensor("bool", shape, 1); value = "1"; break;
+      case 3:
+        index = expressions_.tensor("bool", shape, 1);
+        value = "1";
+        break;
       case 4: index = fmt::format("{}[0] % 2", expressions_.tensor("i64", {"2"}, 1)); break;
       default: break;
     }
@@ -212,13 +219,21 @@ class Generator {
 
   void append_print(Block& out) {
     switch (random_.below(6)) {
-      case 0: out.emplace_back(fmt::format("print({})", expressions_.tensor(expressions_.any_dtype(), expressions_.any_shape(), 1))); break;
-      case 1: out.emplace_back(fmt::format("print(f\"{{{}}} {{{}}}\")", expressions_.integer(1), expressions_.real(1))); break;
+      case 0:
+        out.emplace_back(
+            fmt::format("print({})", expressions_.tensor(expressions_.any_dtype(), expressions_.any_shape(), 1)));
+        break;
+      case 1:
+        out.emplace_back(fmt::format("print(f\"{{{}}} {{{}}}\")", expressions_.integer(1), expressions_.real(1)));
+        break;
       case 2: out.emplace_back(fmt::format("print(f\"{{{}:.17g}}\")", expressions_.real(2))); break;
-      case 3: out.emplace_back(fmt::format("print({}.item())", fmt::format("f64({})", expressions_.tensor("f32", {}, 2)))); break;
+      case 3:
+        out.emplace_back(fmt::format("print({}.item())", fmt::format("f64({})", expressions_.tensor("f32", {}, 2))));
+        break;
       case 4: out.emplace_back(fmt::format("print({})", expressions_.integer(2))); break;
       default:
-        if (random_.chance(20)) out.emplace_back(fmt::format("print({}.tolist())", expressions_.tensor("f32", {"3"}, 1)));
+        if (random_.chance(20))
+          out.emplace_back(fmt::format("print({}.tolist())", expressions_.tensor("f32", {"3"}, 1)));
         else out.emplace_back(fmt::format("print({}, {})", expressions_.real(1), expressions_.integer(1)));
         break;
     }
@@ -253,7 +268,8 @@ class Generator {
     std::vector<std::string> args;
     for (const Parameter& p : routine.parameters) {
       std::string arg = expressions_.of(concrete(p.type), 1);
-      if (p.type.kind == Kind::tensor && p.type.shape.size() == 2 && random_.chance(15)) arg = fmt::format("({} + 0).T.T[::-1]", arg);
+      if (p.type.kind == Kind::tensor && p.type.shape.size() == 2 && random_.chance(15))
+        arg = fmt::format("({} + 0).T.T[::-1]", arg);
       args.push_back(arg);
     }
     return {fmt::format("{}({})", routine.name, fmt::join(args, ", ")), concrete(routine.result)};
@@ -368,14 +384,16 @@ class Generator {
     Block rest = block(1 + random_.below(2), depth + 1);
     body.insert(body.end(), rest.begin(), rest.end());
     --loops_;
-    out.push_back(branch(fmt::format("while {} < {} and ({})", name, 2 + random_.below(4), condition), std::move(body)));
+    out.push_back(
+        branch(fmt::format("while {} < {} and ({})", name, 2 + random_.below(4), condition), std::move(body)));
   }
 
   void append_try(Block& out, int depth) {
     Block body = block(1 + random_.below(2), depth + 1);
     if (random_.chance(60)) {
-      const std::string bad = random_.pick({"zeros([2]) + zeros([3])", "arange(3)[tensor([1, 7])]", "arange(4) // tensor([1, 0, 2, 1])",
-                                            "error(\"raised\")", "1 // 0", "ones([2])[5]", "reshape(ones([3]), [2])"});
+      const std::string bad =
+          random_.pick({"zeros([2]) + zeros([3])", "arange(3)[tensor([1, 7])]", "arange(4) // tensor([1, 0, 2, 1])",
+                        "error(\"raised\")", "1 // 0", "ones([2])[5]", "reshape(ones([3]), [2])"});
       body.emplace_back(fmt::format("let {} = {}", fresh("v"), bad));
     }
     const std::string e = fresh("e");
@@ -430,7 +448,9 @@ class Generator {
     Block body;
     append_guarded_call(body, routine, sizes);
     scope().resize(outer);
-    out.push_back(branch(fmt::format("for {} in {}", size, random_.pick({"[2, 3, 5, 4]", "[3, 1, 4, 0, 2]", "1..6", "[7, 2, 7, 33, 3]"})), std::move(body)));
+    out.push_back(branch(fmt::format("for {} in {}", size,
+                                     random_.pick({"[2, 3, 5, 4]", "[3, 1, 4, 0, 2]", "1..6", "[7, 2, 7, 33, 3]"})),
+                         std::move(body)));
   }
 
   /// A tensor grows, and is passed to a function.
@@ -438,12 +458,14 @@ class Generator {
     const Typed& type = routine.parameters[0].type;
     const std::string rows = fresh("c"), i = fresh("i"), extent = rows + ".shape[0]";
     const std::string columns = routine.sizes[1];
-    out.emplace_back(fmt::format("var {} = {}", rows, expressions_.of({Kind::tensor, type.dtype, {random_.pick({"0", "1", "2"}), columns}}, 0)));
+    out.emplace_back(fmt::format(
+        "var {} = {}", rows, expressions_.of({Kind::tensor, type.dtype, {random_.pick({"0", "1", "2"}), columns}}, 0)));
     const size_t outer = scope().size();
     declare(i, {Kind::integer, "", {}}, false);
     ++loops_;
     Block body;
-    const std::string more = expressions_.of({Kind::tensor, type.dtype, {random_.pick({"1", "2", "(" + i + " % 3)"}), columns}}, 1);
+    const std::string more =
+        expressions_.of({Kind::tensor, type.dtype, {random_.pick({"1", "2", "(" + i + " % 3)"}), columns}}, 1);
     body.emplace_back(fmt::format("{0} = concat([{0}, {1}])", rows, more));
     declare(rows, {Kind::tensor, type.dtype, {extent, columns}}, false);
     append_guarded_call(body, routine, {extent, columns});
@@ -481,7 +503,8 @@ class Generator {
   /// x = f(x, …), where the old x may give its memory to the new one.
   void append_iteration(Block& out, const Routine& routine) {
     const Typed& type = routine.parameters[0].type;
-    if (routine.result.kind != Kind::tensor || routine.result.dtype != type.dtype || routine.result.shape != type.shape) {
+    if (routine.result.kind != Kind::tensor || routine.result.dtype != type.dtype ||
+        routine.result.shape != type.shape) {
       return append_call_and_print(out, routine);
     }
     const std::string x = fresh("s"), keep = fresh("s"), e = fresh("e");
@@ -493,7 +516,10 @@ class Generator {
       for (std::string& extent : argument.shape) {
         for (size_t d = 0; d < 2; ++d) extent = extent == routine.dims[d] ? routine.sizes[d] : extent;
       }
-      call += ", " + (random_.chance(30) && argument.kind == Kind::tensor && argument.shape == concrete.shape && argument.dtype == type.dtype ? x : expressions_.of(argument, 1));
+      call += ", " + (random_.chance(30) && argument.kind == Kind::tensor && argument.shape == concrete.shape &&
+                              argument.dtype == type.dtype
+                          ? x
+                          : expressions_.of(argument, 1));
     }
     Block body;
     if (random_.chance(40)) {
@@ -504,8 +530,9 @@ class Generator {
     Block handler;
     handler.emplace_back(fmt::format("print({0}.kind, {0}.message, {0}.line)", e));
     const bool is_kept = out.back().line.find(keep + " = ") != std::string::npos;
-    out.push_back(Statement({{"try", {branch(fmt::format("for {} in 0..{}", fresh("i"), 2 + random_.below(4)), std::move(body))}},
-                             {"catch " + e, std::move(handler)}}));
+    out.push_back(
+        Statement({{"try", {branch(fmt::format("for {} in 0..{}", fresh("i"), 2 + random_.below(4)), std::move(body))}},
+                   {"catch " + e, std::move(handler)}}));
     print_exactly({x, concrete, false}, out);
     if (is_kept) print_exactly({keep, concrete, false}, out);
   }
@@ -513,9 +540,13 @@ class Generator {
   /// All bits of a value: tolist() and print() give the shortest text that reads back as the same number.
   static void print_exactly(const Variable& v, Block& out) {
     switch (v.type.kind) {
-      case Kind::tensor: out.emplace_back(fmt::format("print(\"{0}\", {0}.dtype, {0}.shape, {0}.tolist())", v.name)); break;
+      case Kind::tensor:
+        out.emplace_back(fmt::format("print(\"{0}\", {0}.dtype, {0}.shape, {0}.tolist())", v.name));
+        break;
       case Kind::record: out.emplace_back(fmt::format("print(\"{0}\", {0}.w.tolist(), {0}.b.tolist())", v.name)); break;
-      case Kind::tensors: out.emplace_back(fmt::format("print(\"{0}\", {0}[0].tolist(), {0}[1].tolist())", v.name)); break;
+      case Kind::tensors:
+        out.emplace_back(fmt::format("print(\"{0}\", {0}[0].tolist(), {0}[1].tolist())", v.name));
+        break;
       default: out.emplace_back(fmt::format("print(\"{0}\", {0})", v.name)); break;
     }
   }
@@ -582,8 +613,7 @@ std::string to_text(const Block& program) {
 
 Block shrunk(Block program) {
   constexpr int kMaxRounds = 8;  // each may open the way for another; a few are enough to read the rest
-  for (int round = 0; round < kMaxRounds && shrink(program, program); ++round) {
-  }
+  for (int round = 0; round < kMaxRounds && shrink(program, program); ++round) {}
   return program;
 }
 

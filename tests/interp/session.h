@@ -37,9 +37,7 @@ class Session {
   Error error(const std::string& text) {
     try {
       engine.run("test.tsl", text);
-    } catch (const Failure& failure) {
-      return failure.error();
-    }
+    } catch (const Failure& failure) { return failure.error(); }
     FAIL("no error was raised by: " << text);
     return {};
   }

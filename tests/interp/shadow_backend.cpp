@@ -11,7 +11,8 @@ namespace {
 
 class ShadowBackend : public PretendGpu {
  public:
-  ShadowBackend(graph::Backend& host, KernelCorpus& corpus) : PretendGpu({Device::Kind::cuda, 0}, host, false), corpus_(corpus) {}
+  ShadowBackend(graph::Backend& host, KernelCorpus& corpus)
+      : PretendGpu({Device::Kind::cuda, 0}, host, false), corpus_(corpus) {}
 
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
     corpus_.add(plan);

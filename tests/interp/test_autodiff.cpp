@@ -91,15 +91,12 @@ const std::map<Op, Use>& uses() {
       {Op::div, {{"x / (x + 1.0)", "row / x", "x / column", "1.0 / x", "x / 3", "x[0] / x[:, :1]"}, 0.4, 2}},
       {Op::mod, {{"x % 0.7 * x", "3.0 % x * x"}, 0.8, 0.95}},
       {Op::pow,
-       {{"x ** 3", "x ** 2.5", "x ** x", "2.0 ** x", "x ** row", "x ** -1", "x ** 0.5", "x[0] ** x[:, :1]"},
-        0.4,
-        2}},
+       {{"x ** 3", "x ** 2.5", "x ** x", "2.0 ** x", "x ** row", "x ** -1", "x ** 0.5", "x[0] ** x[:, :1]"}, 0.4, 2}},
       {Op::minimum, {{"minimum(x * x, other)", "minimum(x ** 3, 0.3)", "clamp(x ** 3, max: 0.5)"}}},
       {Op::maximum, {{"maximum(x * x, row)", "maximum(0.3, x ** 3)", "clamp(x ** 3, -0.5, 0.5)"}}},
       {Op::atan2, {{"atan2(x, other)", "atan2(row, x)", "atan2(x, 2.0)", "atan2(x[0], x[:, :1])"}, 0.4, 2}},
       {Op::where,
-       {{"where(x > 0.1, x ** 3, x * column)", "where(other > 0.8, x ** 3, 0.0)",
-         "where(x[:, :1] > 0, 1.0, x * x)"}}},
+       {{"where(x > 0.1, x ** 3, x * column)", "where(other > 0.8, x ** 3, 0.0)", "where(x[:, :1] > 0, 1.0, x * x)"}}},
       {Op::cast, {{"f64(f32(x) * 0) + x * x", "x * f32(2)"}}},
       {Op::copy, {{"reshape(x.T, 2, 6) ** 2"}}},
       {Op::permute, {{"permute(x * x, 1, 0)", "x.T @ x"}}},
@@ -109,18 +106,16 @@ const std::map<Op, Use>& uses() {
       {Op::select, {{"x[1] ** 2", "x[:, -1] ** 2", "x[2, 3] * x"}}},
       {Op::insert_axis, {{"unsqueeze(x, 1) * x", "x[:, nil] * x"}}},
       {Op::windows,
-       {{"windows(x, 1, 2) ** 2", "windows(x, 1, 2, step: 2) ** 3",
-         "windows(x, 1, 2, dilation: 2) * x[:, :2, nil]"}}},
+       {{"windows(x, 1, 2) ** 2", "windows(x, 1, 2, step: 2) ** 3", "windows(x, 1, 2, dilation: 2) * x[:, :2, nil]"}}},
       {Op::sum, {{"sum(x, axis: 0) ** 2", "sum(x) * x", "sum(x, axis: [0, 1], keepdims: true) * x"}}},
       {Op::prod, {{"prod(x)", "prod(x, axis: 1)", "prod(x, axis: 0, keepdims: true) * x"}}},
       {Op::max,
-       {{"max(square(x + other))", "max((x + other) ** 3, axis: 1)",
-         "max(x + other, axis: 0, keepdims: true) * x"}}},
+       {{"max(square(x + other))", "max((x + other) ** 3, axis: 1)", "max(x + other, axis: 0, keepdims: true) * x"}}},
       {Op::min,
-       {{"min(square(x + other))", "min((x + other) ** 3, axis: 1)",
-         "min(x + other, axis: 0, keepdims: true) * x"}}},
+       {{"min(square(x + other))", "min((x + other) ** 3, axis: 1)", "min(x + other, axis: 0, keepdims: true) * x"}}},
       {Op::logsumexp,
-       {{"logsumexp(x * x, axis: 1)", "logsumexp(x, axis: 0, keepdims: true) * x", "logsumexp(reshape(x, [-1])[arange(5000) % 6])"}}},
+       {{"logsumexp(x * x, axis: 1)", "logsumexp(x, axis: 0, keepdims: true) * x",
+         "logsumexp(reshape(x, [-1])[arange(5000) % 6])"}}},
       {Op::cumsum, {{"cumsum(x, axis: 0) ** 2", "cumsum(x * x, axis: 1)"}}},
       {Op::cumprod, {{"cumprod(x, axis: 0)", "cumprod(x, axis: 1)"}}},
       {Op::take,
@@ -128,16 +123,14 @@ const std::map<Op, Use>& uses() {
          "gather(x, 1, tensor([[0, 0], [3, 1], [2, 2]])) ** 2", "sort(x + other, axis: 1) ** 2",
          "topk((x + other) ** 2, 2)[0]"}}},
       {Op::scatter, {{"written_rows(x)"}}},
-      {Op::scatter_add,
-       {{"added_rows(x)", "scatter_add(x ** 2, 1, tensor([[0], [3], [0]]), x[:, :1] ** 3)"}}},
-      {Op::concat,
-       {{"concat([x, x * x])", "stack([x[0], x[1] * x[2]], axis: 1)", "roll(x, 1) * x", "tile(x * x, 2)"}}},
+      {Op::scatter_add, {{"added_rows(x)", "scatter_add(x ** 2, 1, tensor([[0], [3], [0]]), x[:, :1] ** 3)"}}},
+      {Op::concat, {{"concat([x, x * x])", "stack([x[0], x[1] * x[2]], axis: 1)", "roll(x, 1) * x", "tile(x * x, 2)"}}},
       {Op::assign_view, {{"written(x)", "pad(x * x, 1)"}}},
       {Op::matmul,
-       {{"x @ x.T", "x @ row", "row[:3] @ x ** 2", "stack([x, x * x]) @ other.T",
-         "einsum(\"ij,kj->ik\", x, x * x)", "outer(x[0], x[1])"}}},
+       {{"x @ x.T", "x @ row", "row[:3] @ x ** 2", "stack([x, x * x]) @ other.T", "einsum(\"ij,kj->ik\", x, x * x)",
+         "outer(x[0], x[1])"}}},
       {Op::as_strided, {{"written(x) * written(x)"}}},  // in the derivative of assign_view
-      {Op::to_device, {{"(x ** 2).to(x.device)"}}},  // between devices: test_devices.cpp
+      {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows
   };
   return table;
@@ -199,13 +192,12 @@ TEST_CASE("second derivatives agree with differences of the first") {
 
 TEST_CASE("gradients of composites agree with differences") {
   const Use use{{"softmax(x)", "log_softmax(x, axis: 0)", "layer_norm(x, row, row)", "rms_norm(x)",
-                 "logsumexp(x, axis: 1)", "mean(x * x, axis: 0)", "var(x)", "std(x + other, axis: 1)",
-                 "norm(x)", "norm(x + 3.0, ord: 3, axis: 0)", "cross_entropy(x, tensor([1, 0, 3]))",
+                 "logsumexp(x, axis: 1)", "mean(x * x, axis: 0)", "var(x)", "std(x + other, axis: 1)", "norm(x)",
+                 "norm(x + 3.0, ord: 3, axis: 0)", "cross_entropy(x, tensor([1, 0, 3]))",
                  "cross_entropy(x, softmax(other))", "tril(x) ** 2", "attention(x, x * other, x)",
                  "attention(x, x[:, ::-1], other, is_causal: true)",
                  "conv2d(reshape(x, 1, 1, 3, 4), reshape(x[0], 1, 1, 2, 2), padding: 1)",
-                 "max_pool2d(unsqueeze(x + other, 0), 2, stride: 1)",
-                 "avg_pool2d(unsqueeze(x * x, 0), 2, padding: 1)",
+                 "max_pool2d(unsqueeze(x + other, 0), 2, stride: 1)", "avg_pool2d(unsqueeze(x * x, 0), 2, padding: 1)",
                  "embedding(tensor([[0, 2], [2, 2]]), x) ** 2"}};
   for (const char* expression : use.expressions) {
     Session session;
@@ -221,18 +213,15 @@ TEST_CASE("all kinds of functions can be differentiated") {
   CHECK(s.eval("grad(fn(x) = sum(exp(x * 0.0)))(tensor([1.0, 2.0]))") == "f32[2] [0. 0.]");
   CHECK(s.eval("let k = 3.0; fn f(x) { let a = 2.0; let g = fn(y) = y * y * a + k; return g(x) }; "
                "grad(f)(tensor(5.0))") == "f32[] 20.0");
-  CHECK(s.eval("fn f(x, n) = if n == 0 { x } else { x * f(x, n - 1) }; grad(f)(tensor(2.0), 3)") ==
-        "f32[] 32.0");
+  CHECK(s.eval("fn f(x, n) = if n == 0 { x } else { x * f(x, n - 1) }; grad(f)(tensor(2.0), 3)") == "f32[] 32.0");
   CHECK(s.eval("fn f(x) { var y = x; while y < 100.0 { y = y * y }; return y }; grad(f)(tensor(2.0))") ==
         "f32[] 1024.0");
   CHECK(s.eval("fn f(x) { var y = 0.0; for r in x { if sum(r) > 0.0 { y += sum(r * r) } }; return y }\n"
                "grad(f)(tensor([[1.0, 2.0], [-3.0, 1.0]]))") == "f32[2, 2] [[2. 4.] [0. 0.]]");
-  CHECK(
-      s.eval("fn f(x) { try { return sum(x @ x) } catch e { return sum(x * x) } }; grad(f)(ones([2, 3])) ") ==
-      "f32[2, 3] [[2. 2. 2.] [2. 2. 2.]]");
-  CHECK(
-      s.eval("grad(fn(x) = sum(reduce(fn(a, b) = a * b, map(fn(v) = v + 1, x))))(tensor([1.0, 2.0, 3.0]))") ==
-      "f32[3] [12.  8.  6.]");
+  CHECK(s.eval("fn f(x) { try { return sum(x @ x) } catch e { return sum(x * x) } }; grad(f)(ones([2, 3])) ") ==
+        "f32[2, 3] [[2. 2. 2.] [2. 2. 2.]]");
+  CHECK(s.eval("grad(fn(x) = sum(reduce(fn(a, b) = a * b, map(fn(v) = v + 1, x))))(tensor([1.0, 2.0, 3.0]))") ==
+        "f32[3] [12.  8.  6.]");
 }
 
 TEST_CASE("the gradient has the structure of the argument") {
@@ -306,8 +295,7 @@ TEST_CASE("vjp gives a value of any structure and its pullback") {
         "value: the gradient given to a pullback must be built like the function's value: tuple and float");
   CHECK(s.error_text("vjp(exp)") == "type: vjp takes a function and its arguments: vjp(f, x)");
   CHECK(s.error_text("vjp(exp, 1)") == "type: vjp: no argument holds floats to differentiate by");
-  CHECK(s.eval("let (y, p) = vjp(exp, 1.0); let (z, q) = vjp(exp, 2.0); [p == p, p == q]") ==
-        "[true, false]");
+  CHECK(s.eval("let (y, p) = vjp(exp, 1.0); let (z, q) = vjp(exp, 2.0); [p == p, p == q]") == "[true, false]");
 }
 
 TEST_CASE("stop_gradient makes constants") {
@@ -324,10 +312,8 @@ TEST_CASE("values that others hold keep their elements while tapes listen") {
   CHECK(s.eval("let x = tensor([1.0, 2.0]); let c = tensor([3.0, 4.0])\n"
                "fn f(x) { var y = x; y[0] = 10.0; var d = c; d[1] = 0.0; y *= d; return sum(y * x) }\n"
                "[grad(f)(x), x, c]") == "[f32[2] [30.  0.], f32[2] [1. 2.], f32[2] [3. 4.]]");
-  CHECK(
-      s.eval(
-          "fn f(x) { var y = zeros([3]); for i in 0..3 { y[i] = x[i] * (y[i] + i) * x[i] }; return sum(y) }\n"
-          "grad(f)(tensor([1.0, 2.0, 3.0]))") == "f32[3] [ 0.  4. 12.]");
+  CHECK(s.eval("fn f(x) { var y = zeros([3]); for i in 0..3 { y[i] = x[i] * (y[i] + i) * x[i] }; return sum(y) }\n"
+               "grad(f)(tensor([1.0, 2.0, 3.0]))") == "f32[3] [ 0.  4. 12.]");
   CHECK(s.eval("let x = rand([8]); let a = grad(fn(x) = sum((rand([8]) * 0.0 + 2.0) * x))(x); a") ==
         "f32[8] [2. 2. 2. 2. 2. 2. 2. 2.]");
 }
@@ -342,10 +328,8 @@ TEST_CASE("what cannot be differentiated is said") {
   CHECK(s.error_text("grad(fn(x) = (x, x))(1.0)") == "type: " + must + ", not tuple");
   CHECK(s.error_text("grad(fn(x) = x, has_aux: true)(1.0)") ==
         "type: with has_aux, the function to differentiate must return a tuple (loss, aux), not tensor");
-  CHECK(s.error_text("grad(fn(x) = x)(1)") ==
-        "type: argument 0 cannot be differentiated by: int holds no floats");
-  CHECK(s.error_text("var l = [1.0]; for _ in 0..2000 { l = [l] }; grad(fn(x) = 1.0)(l)").substr(0, 6) ==
-        "limit:");
+  CHECK(s.error_text("grad(fn(x) = x)(1)") == "type: argument 0 cannot be differentiated by: int holds no floats");
+  CHECK(s.error_text("var l = [1.0]; for _ in 0..2000 { l = [l] }; grad(fn(x) = 1.0)(l)").substr(0, 6) == "limit:");
 }
 
 TEST_CASE("errors inside a differentiated function keep their place, and no tape stays behind") {
@@ -362,13 +346,12 @@ TEST_CASE("errors inside a differentiated function keep their place, and no tape
 }
 
 TEST_CASE("compiled functions and gradients go together") {
-  const std::string body =
-      "fn loss(p, x) { var h = x; for w in p { h = tanh(h @ w) }; return mean(softmax(h) * h) }\n";
+  const std::string body = "fn loss(p, x) { var h = x; for w in p { h = tanh(h @ w) }; return mean(softmax(h) * h) }\n";
   const std::string data = "seed(1); let p = [randn([4, 5]), randn([5, 3])]; let x = randn([6, 4])\n";
   Session s;
   const std::string eager = s.eval(body + data + "value_and_grad(loss)(p, x)");
-  CHECK(s.eval(body + "@compile\nfn step(p, x) = value_and_grad(loss)(p, x)\n" + data +
-               "step(p, x); step(p, x)") == eager);
+  CHECK(s.eval(body + "@compile\nfn step(p, x) = value_and_grad(loss)(p, x)\n" + data + "step(p, x); step(p, x)") ==
+        eager);
   CHECK(s.eval("@compile\n" + body + data + "value_and_grad(loss)(p, x)") == eager);
   CHECK(s.eval("@compile\nfn f(x) = if sum(x) > 0.0 { sum(x * x) } else { sum(x) }\n@compile\nfn g(x) = "
                "grad(f)(x)\n"
@@ -382,8 +365,7 @@ TEST_CASE("numbers, reads and pullbacks under a trace") {
   Session s;
   CHECK(s.eval("@compile\nfn g(a) = grad(fn(v) = v * v * v)(a)\n[g(2.0), g(3.0), g(tensor(4.0))]") ==
         "[f32[] 12.0, f32[] 27.0, f32[] 48.0]");
-  const std::string read =
-      "fn loss(x) { let s = sum(x * x); if s.item() > 3.0 { return s * 2.0 }; return s }\n";
+  const std::string read = "fn loss(x) { let s = sum(x * x); if s.item() > 3.0 { return s * 2.0 }; return s }\n";
   CHECK(s.eval(read + "@compile\nfn g(x) = grad(loss)(x)\nmap(fn(n) = g(ones([n])), [2, 4, 2, 4])") ==
         "[f32[2] [2. 2.], f32[4] [4. 4. 4. 4.], f32[2] [2. 2.], f32[4] [4. 4. 4. 4.]]");
   CHECK(s.eval("let (y, pull) = vjp(fn(x) = x * x, tensor([1.0, 2.0]))\n"

@@ -13,7 +13,8 @@ namespace {
 /// Notes what was asked for the last plan of several ops: eager ops have plans of their own.
 class OptionsGpu : public PretendGpu {
  public:
-  OptionsGpu(Device device, graph::Backend& host, graph::PlanOptions& asked) : PretendGpu(device, host, false), asked_(asked) {}
+  OptionsGpu(Device device, graph::Backend& host, graph::PlanOptions& asked)
+      : PretendGpu(device, host, false), asked_(asked) {}
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
     if (plan.graph.size() - plan.graph.inputs().size() > 1) asked_ = plan.options;
     return PretendGpu::prepare(std::move(plan));
@@ -27,7 +28,9 @@ class OptionsGpu : public PretendGpu {
 std::string asked_for(const std::string& functions, const std::string& call, EngineOptions options = {}) {
   graph::PlanOptions asked;
   options.device = "cuda";
-  options.open_backend = [&asked](Device device, graph::Backend& host) { return std::make_unique<OptionsGpu>(device, host, asked); };
+  options.open_backend = [&asked](Device device, graph::Backend& host) {
+    return std::make_unique<OptionsGpu>(device, host, asked);
+  };
   Session session(options);
   session.eval(functions + "\n" + call);
   return std::string(asked.graphs ? "graphs " : "") + (asked.fast_numerics ? "fast" : "exact");
@@ -48,7 +51,8 @@ TEST_CASE("plans are told what their function asks, else what the engine does") 
 
 TEST_CASE("in another compiled function, the stricter of the two counts") {
   const auto nested = [](const std::string& inner, const std::string& outer) {
-    return asked_for("@compile(" + inner + ")\nfn f(x) = x * 2.0 + 1.0\n@compile(" + outer + ")\nfn g(x) = f(x) - 3.0", "g(ones([2])).tolist()");
+    return asked_for("@compile(" + inner + ")\nfn f(x) = x * 2.0 + 1.0\n@compile(" + outer + ")\nfn g(x) = f(x) - 3.0",
+                     "g(ones([2])).tolist()");
   };
   CHECK(nested("numerics: \"exact\"", "numerics: \"fast\"") == "graphs exact");
   CHECK(nested("numerics: \"fast\"", "numerics: \"exact\"") == "graphs exact");

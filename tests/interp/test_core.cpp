@@ -17,7 +17,7 @@ TEST_CASE("arithmetic on host numbers") {
   CHECK(s.eval("9223372036854775807 + 1") == "-9223372036854775808");
   CHECK(s.eval("let x = 3.0; x * 2 - 0.5") == "5.5");
   CHECK(s.eval("var n = 5; n //= 2; n **= 3; n") == "8");
-  CHECK(s.error_text("let z = 0; 1 // z") .find("value: ") == 0);
+  CHECK(s.error_text("let z = 0; 1 // z").find("value: ") == 0);
 }
 
 TEST_CASE("operands are evaluated from left to right") {
@@ -42,7 +42,8 @@ TEST_CASE("conditions") {
   CHECK(s.eval("fn boom() = error(\"boom\"); false and boom()") == "false");
   CHECK(s.eval("fn boom() = error(\"boom\"); true or boom()") == "true");
   CHECK(s.eval("not true or true") == "true");
-  CHECK(s.eval("let nan = 0.0 / 0.0; [nan == nan, nan != nan, nan < 1.0, not (nan < 1.0)]") == "[false, true, false, true]");
+  CHECK(s.eval("let nan = 0.0 / 0.0; [nan == nan, nan != nan, nan < 1.0, not (nan < 1.0)]") ==
+        "[false, true, false, true]");
   CHECK(s.eval("var hits = 0; let nan = 0.0 / 0.0; if nan < 1.0 { hits = 1 } else { hits = 2 }; hits") == "2");
   CHECK(s.error_text("if 1 { 2 }").find("type: ") == 0);
   CHECK(s.error_text("1 and true").find("type: ") == 0);
@@ -61,7 +62,8 @@ TEST_CASE("loops") {
   CHECK(s.eval("let r = 2..5; var l = []; for i in r { l += [i] }; l") == "[2, 3, 4]");
   CHECK(s.eval("var n = 0; for i in 9223372036854775806..=9223372036854775807 { n += 1 }; n") == "2");
   CHECK(s.eval("var l = [1, 2]; for x in l { l += [x * 10] }; l") == "[1, 2, 10, 20]");
-  CHECK(s.eval("fn f() { for i in 0..10 { for j in 0..10 { if i * j == 42 { return (i, j) } } }; return nil }; f()") == "(6, 7)");
+  CHECK(s.eval("fn f() { for i in 0..10 { for j in 0..10 { if i * j == 42 { return (i, j) } } }; return nil }; f()") ==
+        "(6, 7)");
   CHECK(s.error_text("for i in 0..1.5 { }") == "type: a range goes from int to int, not from int to float");
   CHECK(s.error_text("for x in 5 { }").find("type: ") == 0);
 }
@@ -69,11 +71,13 @@ TEST_CASE("loops") {
 TEST_CASE("functions") {
   Session s;
   CHECK(s.eval("fn fib(n) = if n < 2 { n } else { fib(n - 1) + fib(n - 2) }\nfib(20)") == "6765");
-  CHECK(s.eval("fn f(a, b = a * 2, c = a + b) = [a, b, c]\n[f(1), f(1, 5), f(1, c: 0)]") == "[[1, 2, 3], [1, 5, 6], [1, 2, 0]]");
+  CHECK(s.eval("fn f(a, b = a * 2, c = a + b) = [a, b, c]\n[f(1), f(1, 5), f(1, c: 0)]") ==
+        "[[1, 2, 3], [1, 5, 6], [1, 2, 0]]");
   CHECK(s.eval("fn f(x) { if x { return 1 } }\n[f(true), f(false)]") == "[1, nil]");
   CHECK(s.eval("main()\nfn main() = 42") == "nil");
   CHECK(s.eval("let r = main()\nfn main() = helper() + 1\nfn helper() = 41\nr") == "42");
-  CHECK(s.eval("fn even(n) = if n == 0 { true } else { odd(n - 1) }\nfn odd(n) = if n == 0 { false } else { even(n - 1) }\neven(10)") == "true");
+  CHECK(s.eval("fn even(n) = if n == 0 { true } else { odd(n - 1) }\nfn odd(n) = if n == 0 { false } else { even(n - "
+               "1) }\neven(10)") == "true");
   CHECK(s.eval("let add = fn(a, b) = a + b; 3 |> add(4)") == "7");
   CHECK(s.eval("let r = {f: fn(x) = x + 1}; r.f(1)") == "2");
   CHECK(s.eval("let r = {f: fn(x, y = 0) = x - y}; r.f(1, y: 5)") == "-4");
@@ -89,9 +93,11 @@ TEST_CASE("functions") {
 
 TEST_CASE("closures capture variables, not values") {
   Session s;
-  CHECK(s.eval("fn counter() { var n = 0; return fn() { n += 1; return n } }\nlet c = counter(); let d = counter(); [c(), c(), d()]") == "[1, 2, 1]");
+  CHECK(s.eval("fn counter() { var n = 0; return fn() { n += 1; return n } }\nlet c = counter(); let d = counter(); "
+               "[c(), c(), d()]") == "[1, 2, 1]");
   CHECK(s.eval("var fs = []; for i in 0..3 { fs += [fn() = i] }; [fs[0](), fs[1](), fs[2]()]") == "[0, 1, 2]");
-  CHECK(s.eval("var fs = []; for i in 0..3 { var k = i * 10; fs += [fn() { k += 1; return k }] }; [fs[0](), fs[0](), fs[2]()]") == "[1, 2, 21]");
+  CHECK(s.eval("var fs = []; for i in 0..3 { var k = i * 10; fs += [fn() { k += 1; return k }] }; [fs[0](), fs[0](), "
+               "fs[2]()]") == "[1, 2, 21]");
   CHECK(s.eval("var fs = []; for (a, b) in [(1, 2), (3, 4)] { fs += [fn() = a + b] }; [fs[0](), fs[1]()]") == "[3, 7]");
   CHECK(s.eval("fn outer(x) { fn inner() = x * 2; return inner }\nouter(21)()") == "42");
   CHECK(s.eval("fn f(x, g = fn() = x) = g()\n[f(1), f(2, fn() = 9)]") == "[1, 9]");

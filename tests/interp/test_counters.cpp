@@ -10,8 +10,8 @@ std::string added(const std::string& counter, const std::string& before, const s
   EngineOptions options;
   options.compile_annotated = compile;
   Session session(options);
-  return session.eval("@compile\nfn chain(a, b) = exp(a * b + a) * 2.0\nlet x = rand([10])\nlet y = rand([20])\n" + before +
-                      "\nlet start = counters()\n" + work + "\ncounters()." + counter + " - start." + counter);
+  return session.eval("@compile\nfn chain(a, b) = exp(a * b + a) * 2.0\nlet x = rand([10])\nlet y = rand([20])\n" +
+                      before + "\nlet start = counters()\n" + work + "\ncounters()." + counter + " - start." + counter);
 }
 
 }  // namespace
@@ -32,8 +32,8 @@ TEST_CASE("traces are counted, and those for other circumstances") {
 
 TEST_CASE("a warm program copies nothing and takes no memory from the system") {
   const std::string warm = "for i in 0..5 { chain(x, x) }", run = "for i in 0..100 { chain(x, x) }";
-  for (const char* counter : {"bytes_to_device", "bytes_to_host", "bytes_on_device", "driver_allocations", "kernels_compiled",
-                              "kernels_from_disk", "memory", "traces"}) {
+  for (const char* counter : {"bytes_to_device", "bytes_to_host", "bytes_on_device", "driver_allocations",
+                              "kernels_compiled", "kernels_from_disk", "memory", "traces"}) {
     CAPTURE(counter);
     CHECK(added(counter, warm, run, true) == "0");
   }

@@ -2,11 +2,12 @@
 //
 // The corpus makes some 30,000 different kernels. NVRTC takes 11 ms for each as TSL compiles them, and 5 ms with little
 // optimisation: so all are compiled, for both architectures. Most differ in how operands lie, and repeat one another's
-// lines. So kernels are chosen, some 4,600, such that together they have every line that any of them has, with names of the
-// same types in it, and every combination of ops and template. These are compiled as TSL does, too, for sm_90.
+// lines. So kernels are chosen, some 4,600, such that together they have every line that any of them has, with names of
+// the same types in it, and every combination of ops and template. These are compiled as TSL does, too, for sm_90.
 //   TSL_CORPUS=all               compiles all of them as TSL does
 //   TSL_CORPUS=none              compiles none, and gives the number that tells whether a change makes other kernels
-//   TSL_TEST_FILL_CACHE=FOLDER   the test "the corpus fills a cache" compiles all of them for $TSL_TEST_FILL_ARCH (default
+//   TSL_TEST_FILL_CACHE=FOLDER   the test "the corpus fills a cache" compiles all of them for $TSL_TEST_FILL_ARCH
+//   (default
 //                                sm_90) and keeps them as tsl would with TSL_CACHE_DIR=FOLDER: on a machine with a GPU,
 //                                the tests then find them there
 #ifdef TSL_HAS_CUDA
@@ -218,7 +219,8 @@ std::string in_processes(size_t count, const std::function<std::string(size_t)>&
 }
 
 /// Gives the compiler's complaints.
-std::string compile(const std::vector<const KernelSource*>& kernels, const std::string& arch, const std::vector<std::string>& options,
+std::string compile(const std::vector<const KernelSource*>& kernels, const std::string& arch,
+                    const std::vector<std::string>& options,
                     const std::function<void(const cuda::Program&, cuda::Cubin)>& keep) {
   const std::vector<std::vector<const KernelSource*>> programs = divide(kernels);
   return in_processes(programs.size(), [&](size_t i) -> std::string {
@@ -226,9 +228,7 @@ std::string compile(const std::vector<const KernelSource*>& kernels, const std::
       const cuda::Program program = cuda::program_of(programs[i]);
       keep(program, cuda::Nvrtc().compile(program, arch, options));
       return "";
-    } catch (const Failure& failure) {
-      return failure.what() + std::string("\n");
-    }
+    } catch (const Failure& failure) { return failure.what() + std::string("\n"); }
   });
 }
 
@@ -241,13 +241,13 @@ std::string variable(const char* name) {
 
 TEST_CASE("kernels stand for others that differ in numbers alone") {
   const auto kernel = [](const std::string& name, const std::string& type, const std::string& line) {
-    return KernelSource{name, "__global__ void __launch_bounds__(256) " + name + "(const Index n1, const " + type + "* b0, " + type +
-                                  "* b1) {\n  const " + type + " r3 = b0[0];\n  " + line + "\n}"};
+    return KernelSource{name, "__global__ void __launch_bounds__(256) " + name + "(const Index n1, const " + type +
+                                  "* b0, " + type + "* b1) {\n  const " + type + " r3 = b0[0];\n  " + line + "\n}"};
   };
   const std::vector<KernelSource> kernels = {
-      kernel("k_add__1", "float", "b1[0] = s_add(r3, r3);"),     kernel("k_add__2", "float", "b1[17] = s_add(r3, r3);"),
-      kernel("k_add__3", "Half", "b1[0] = s_add(r3, r3);"),      kernel("k_add__4", "float", "b1[n1] = s_add(r3, r3);"),
-      kernel("k_add_x4__5", "float", "b1[0] = s_add(r3, r3);"),  kernel("k_add__6", "float", "b1[0] = s_sub(r3, r3);"),
+      kernel("k_add__1", "float", "b1[0] = s_add(r3, r3);"),    kernel("k_add__2", "float", "b1[17] = s_add(r3, r3);"),
+      kernel("k_add__3", "Half", "b1[0] = s_add(r3, r3);"),     kernel("k_add__4", "float", "b1[n1] = s_add(r3, r3);"),
+      kernel("k_add_x4__5", "float", "b1[0] = s_add(r3, r3);"), kernel("k_add__6", "float", "b1[0] = s_sub(r3, r3);"),
   };
   std::string names;
   for (const KernelSource* chosen : representatives(kernels)) names += chosen->name + " ";
@@ -265,7 +265,8 @@ TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]")
   WARN(kernels.size() << " kernels (" << digest_of(kernels) << "), " << chosen.size() << " stand for the others");
   const std::string extent = variable("TSL_CORPUS");
   if (extent == "none") return;
-  const auto complaints = [](const std::vector<const KernelSource*>& which, const char* arch, const std::vector<std::string>& options) {
+  const auto complaints = [](const std::vector<const KernelSource*>& which, const char* arch,
+                             const std::vector<std::string>& options) {
     return compile(which, arch, options, [](const auto&, const auto&) {});
   };
   const bool is_thorough = extent == "all";

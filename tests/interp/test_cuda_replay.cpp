@@ -138,9 +138,10 @@ print(counters().graph_launches - before.graph_launches)
 TEST_CASE("fast numerics: bias and activation are part of a product, one kernel", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();
-  // Op by op, a product, its sum with a bias and what is made of that are rounded one after the other, each by half an ulp of a
-  // number no greater than the magnitude below; as one, once. The sums themselves are exact in f32, in any order. So 2 ulp are
-  // the bound, and as many more are left for two ways to compute gelu_tanh. (That of f32 is no part of a product.)
+  // Op by op, a product, its sum with a bias and what is made of that are rounded one after the other, each by half an
+  // ulp of a number no greater than the magnitude below; as one, once. The sums themselves are exact in f32, in any
+  // order. So 2 ulp are the bound, and as many more are left for two ways to compute gelu_tanh. (That of f32 is no part
+  // of a product.)
   CHECK(session.output(R"(
 fn plain(a, w, b) = a @ w + b
 fn rectified(a, w, b) = relu(a @ w + b)

@@ -1,5 +1,5 @@
-// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for bit.
-// With --portable it does the same as on the CPU, but for what libraries compute.
+// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for
+// bit. With --portable it does the same as on the CPU, but for what libraries compute.
 #include <algorithm>
 #include <bitset>
 #include <cctype>
@@ -20,16 +20,18 @@ using namespace tsl;
 
 namespace {
 
-// ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, of products of floats, which cuBLASLt sums in
-// its own order, and, unless portable, of functions of f32 and shorter floats. Of the numbers printed, or of 1 where they
-// are less; all else is exact. ----
+// ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, of products of floats, which cuBLASLt
+// sums in its own order, and, unless portable, of functions of f32 and shorter floats. Of the numbers printed, or of 1
+// where they are less; all else is exact. ----
 constexpr double kFunctionBound = 16 * 0x1p-52;
 constexpr double kInexactBound = 1e-4;  // of programs that use the results of these any way they like
 constexpr double epsilon_of(std::string_view dtype) {
   return dtype == "f16" ? 0x1p-10 : dtype == "bf16" ? 0x1p-7 : dtype == "f64" ? 0x1p-52 : 0x1p-23;
 }
 constexpr double product_bound(std::string_view dtype) { return 4 * epsilon_of(dtype); }
-constexpr double native_bound(std::string_view dtype) { return dtype == "f64" ? kFunctionBound : 6 * epsilon_of(dtype); }
+constexpr double native_bound(std::string_view dtype) {
+  return dtype == "f64" ? kFunctionBound : 6 * epsilon_of(dtype);
+}
 
 /// Whether two texts are the same but for numbers that are close.
 bool is_close(const std::string& a, const std::string& b, double bound) {
@@ -72,8 +74,8 @@ std::string on_cpu(const CorpusProgram& program) {
   return outcome(program, Tier::eager, options);
 }
 
-/// What a program does interpreted on the GPU is compared with what it does otherwise there, and last with the CPU. A shard has
-/// some of these: under a tool, a program may take too long for all of them.
+/// What a program does interpreted on the GPU is compared with what it does otherwise there, and last with the CPU. A
+/// shard has some of these: under a tool, a program may take too long for all of them.
 struct Otherwise {
   const char* what;
   Tier tier;
@@ -134,7 +136,8 @@ struct Gone {
 /// Neighbours in the matrix have kernels in common, which lie together in the cache.
 constexpr uint64_t kNeighbours = 16;
 
-/// Runs the programs, or this shard's part of them. All differences are failures, but from the CPU of those that `may_go_its_way`.
+/// Runs the programs, or this shard's part of them. All differences are failures, but from the CPU of those that
+/// `may_go_its_way`.
 template <class BoundsOf, class May>
 Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& may_go_its_way, uint64_t together = 1) {
   Shard shard(together * kComparisons, programs.size() * kComparisons);
@@ -148,7 +151,8 @@ Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& 
   const InRepository here;
   const cuda::Device keeps_the_gpu_open;
   std::vector<Differences> found(programs.size());
-  in_parallel(programs.size(), [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i]), wanted[i]); });
+  in_parallel(programs.size(),
+              [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i]), wanted[i]); });
   Gone gone;
   for (size_t i = 0; i < programs.size(); ++i) {
     std::string problem = found[i].tiers;
@@ -227,7 +231,9 @@ TEST_CASE("random programs run alike on all tiers of a GPU", "[cuda][random]") {
   TSL_NEEDS_GPU();
   // What differs in the last bits may be rounded, compared or chosen by, and then something else is printed.
   const auto is_inexact = [](const CorpusProgram& program) { return has_products(program) || has(program, "f64"); };
-  const auto bounds_of = [&](const CorpusProgram& program) { return Bounds{is_inexact(program) ? kInexactBound : 0, {}}; };
+  const auto bounds_of = [&](const CorpusProgram& program) {
+    return Bounds{is_inexact(program) ? kInexactBound : 0, {}};
+  };
   const Gone gone = check_all(corpus_random_programs(), bounds_of, is_inexact);
   CHECK(gone.went <= (gone.of + 19) / 20);  // rounded up, since a shard has few: two in one of them may be chance
 }

@@ -58,14 +58,16 @@ TEST_CASE("tensors are made on the default device, or where the program says", "
         print(filter(fn(x) = x.device != place, [zeros_like(there[0]), ones_like(there[0]), dtype_of(there[0])]))
       }
       fn dtype_of(x) = f64(x)
-    )", "[] " + std::string(device) + "\n[]\n[]\n[]\n[]\n[]\n[]\n");
+    )",
+          "[] " + std::string(device) + "\n[]\n[]\n[]\n[]\n[]\n[]\n");
   }
 }
 
 TEST_CASE("'cuda' is the GPU that tensors are made on, else the first", "[devices]") {
   check("cpu", "print(ones([1]).to(\"cuda\").device)", "cuda:0\n");
   check("cuda", "print(ones([1]).to(\"cuda\").device)", "cuda:0\n");
-  check("cuda:1", "print(ones([1]).to(\"cuda\").device, ones([1], device: \"cuda:0\").to(\"cuda\").device)", "cuda:1 cuda:1\n");
+  check("cuda:1", "print(ones([1]).to(\"cuda\").device, ones([1], device: \"cuda:0\").to(\"cuda\").device)",
+        "cuda:1 cuda:1\n");
 }
 
 TEST_CASE("tensors move with their elements, whatever their layout", "[devices]") {
@@ -81,7 +83,8 @@ TEST_CASE("tensors move with their elements, whatever their layout", "[devices]"
       }
     }
     print("done")
-  )", "done\n");
+  )",
+        "done\n");
 }
 
 TEST_CASE("moving to where a tensor is, and to a dtype, copies nothing", "[devices]") {
@@ -91,7 +94,8 @@ TEST_CASE("moving to where a tensor is, and to a dtype, copies nothing", "[devic
     let y = x.to("cuda:0")
     let z = y.to(f32)
     print(counters().kernels - before.kernels, z.device, x.to(f64).device, x.to(f64).dtype)
-  )", "0 cuda:0 cuda:0 f64\n");
+  )",
+        "0 cuda:0 cuda:0 f64\n");
 }
 
 TEST_CASE("an op's tensors must be on one device", "[devices]") {
@@ -104,7 +108,8 @@ TEST_CASE("an op's tensors must be on one device", "[devices]") {
     var z = x
     try { z[0] = y[0] } catch e { print(e.kind, e.message) }
     print(z.tolist())
-  )", R"(device add: f32[2, 2] is on cpu, but f32[2, 2] is on cuda:0
+  )",
+        R"(device add: f32[2, 2] is on cpu, but f32[2, 2] is on cuda:0
 device matmul: f32[2, 2] is on cuda:0, but f32[2, 2] is on cpu
 device where: bool[2, 2] is on cpu, but f32[2, 2] is on cuda:0
 device concat: f32[2, 2] is on cpu, but f32[2, 2] is on cuda:0
@@ -133,7 +138,8 @@ TEST_CASE("numbers and lists go where the tensors beside them are", "[devices]")
       let y = where(x > 4, x, [1, 2, 3]) + x[[1, 0]] - tril(x) + pad(x, [1, 0])[:, :3]
       print(y.tolist(), y.device == place, one_hot(x[0], 9).device == place, take(x, [1], axis: 0).tolist())
     }
-  )", R"([[7, 12, 16], [2, 8, 24]] true true [[8, 8, 10]]
+  )",
+        R"([[7, 12, 16], [2, 8, 24]] true true [[8, 8, 10]]
 [[7, 12, 16], [2, 8, 24]] true true [[8, 8, 10]]
 [[7, 12, 16], [2, 8, 24]] true true [[8, 8, 10]]
 )");
@@ -147,7 +153,8 @@ TEST_CASE("a 0-d tensor in host memory goes to the others", "[devices]") {
     print((a * x).tolist(), (x - a).device, f(a, x).tolist(), f(a, x).device)
     print(grad(fn(a, x) = sum(f(a, x)))(a, x).tolist(), grad(fn(a, x) = sum(f(a, x)))(a, x).device)
     try { a.to("cuda:0") * x } catch e { print(e.message) }
-  )", R"([3.0, 3.0] cuda:1 [6.0, 6.0] cuda:1
+  )",
+        R"([3.0, 3.0] cuda:1 [6.0, 6.0] cuda:1
 4.0 cpu
 mul: f32[] is on cuda:0, but f32[2] is on cuda:1
 )");
@@ -171,7 +178,8 @@ TEST_CASE("gradients flow across devices, and are where the inputs are", "[devic
     print(pullback(1.0).tolist())
     try { pullback(ones([2, 2], device: "cpu")) } catch e { print(e.kind, e.message) }
     print(grad(grad(fn(x) = (x.to("cuda:0") ** 3).to("cuda:1")))(tensor(2.0)).item())
-  )", R"(2.6990 cpu cuda:0 cuda:1 cpu [0.0, 0.0] 16.8029
+  )",
+        R"(2.6990 cpu cuda:0 cuda:1 cpu [0.0, 0.0] 16.8029
 2.6990 cpu cuda:0 cuda:1 cpu [0.0, 0.0] 16.8029
 2.6990 cpu cuda:0 cuda:1 cpu [0.0, 0.0] 16.8029
 cuda:0
@@ -225,7 +233,8 @@ TEST_CASE("tensors move within compiled functions", "[devices]") {
       let r = f(x, n)
       print(r.sum.tolist(), r.sum.device, r.back.item(), r.back.device, r.same.device == x.device)
     }
-  )", R"([7.0, 7.0, 11.0] cuda:1 2.0 cuda:0 true
+  )",
+        R"([7.0, 7.0, 11.0] cuda:1 2.0 cuda:0 true
 [7.0, 11.0, 23.0] cuda:1 13.0 cuda:0 true
 [11.0, 21.0, 43.0] cuda:1 34.0 cuda:0 true
 [19.0, 37.0, 71.0] cuda:1 65.0 cuda:0 true
@@ -241,7 +250,8 @@ TEST_CASE("parts of tensors move within compiled functions", "[devices]") {
       let (a, b) = f(all[i])
       print(a.tolist(), b.tolist(), f(all[:, i])[0].tolist())
     }
-  )", R"([[3.0, 4.0], [5.0, 6.0]] [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]] [[7.0, 8.0], [13.0, 14.0]]
+  )",
+        R"([[3.0, 4.0], [5.0, 6.0]] [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]] [[7.0, 8.0], [13.0, 14.0]]
 [[9.0, 10.0], [11.0, 12.0]] [[6.0, 8.0, 10.0], [7.0, 9.0, 11.0]] [[9.0, 10.0], [15.0, 16.0]]
 [[15.0, 16.0], [17.0, 18.0]] [[12.0, 14.0, 16.0], [13.0, 15.0, 17.0]] [[11.0, 12.0], [17.0, 18.0]]
 [[9.0, 10.0], [11.0, 12.0]] [[6.0, 8.0, 10.0], [7.0, 9.0, 11.0]] [[9.0, 10.0], [15.0, 16.0]]
@@ -271,7 +281,8 @@ TEST_CASE("sizes, reads, branches and prints beside moves", "[devices]") {
       let y = f(ones([n]), 9.0)
       print(y.tolist(), y.device)
     }
-  )", R"(sum f32[] 4.0
+  )",
+        R"(sum f32[] 4.0
 [10.0, 10.0] cuda:1
 sum f32[] 6.0
 [5.0, 5.0, 5.0] cuda:1
@@ -312,7 +323,8 @@ TEST_CASE("moves beside errors, assigned captures and trees of tensors", "[devic
     p = tree_map(fn(x) = f32(x).to("cpu"), p)
     for i in 0..3 { p = step(p) }
     print(p.layers[69].w[0, :2].tolist(), p.n[0].tolist(), p.n[0].device)
-  )", R"([11.0, 11.0]
+  )",
+        R"([11.0, 11.0]
 [22.0, 12.0]
 index index 5 is out of range for axis 0 with extent 2
 [24.0, 14.0]
@@ -330,7 +342,8 @@ TEST_CASE("loop bodies move tensors between devices", "[devices]") {
       x = (x * 2.0 + y.to("cuda:0")) * 0.5
     }
     print(x.device, y.device, x.tolist()[0], y.tolist()[0])
-  )", "cuda:0 cuda:1 167.0 255.0\n");
+  )",
+        "cuda:0 cuda:1 167.0 255.0\n");
 }
 
 TEST_CASE("random numbers are the same on every device", "[devices]") {
@@ -389,7 +402,8 @@ TEST_CASE("the library works on tensors of any device", "[devices]") {
 TEST_CASE("files and displays take tensors from any device", "[devices]") {
   const std::string path = "/tmp/tsl_test_devices_" + std::to_string(getpid());
   check(R"(
-    let path = ")" + path + R"("
+    let path = ")" +
+            path + R"("
     for place in ["cpu", "cuda:0", "cuda:1"] {
       let x = reshape(arange(6, device: place), 2, 3)
       save(path + ".npy", x.T)
@@ -399,13 +413,14 @@ TEST_CASE("files and displays take tensors from any device", "[devices]") {
             all(back.x == x).item(), back.y.tolist(), x.T.tolist(), x[1, 1].item(), float(x[0, 1]), len(x))
       print(x[:, 1], [x[0]])
     }
-  )", []() {
-    std::string text;
-    for (int i = 0; i < 3; ++i) {
-      text += "true cuda:1 true true [0, 2] [[0, 3], [1, 4], [2, 5]] 4 1.0 2\ni64[2]\n[1 4] [i64[3] [0 1 2]]\n";
-    }
-    return text;
-  }());
+  )",
+        []() {
+          std::string text;
+          for (int i = 0; i < 3; ++i) {
+            text += "true cuda:1 true true [0, 2] [[0, 3], [1, 4], [2, 5]] 4 1.0 2\ni64[2]\n[1 4] [i64[3] [0 1 2]]\n";
+          }
+          return text;
+        }());
   for (const char* extension : {".npy", ".safetensors"}) std::remove((path + extension).c_str());
 
   Engine engine(with_gpus("cpu"));
@@ -437,7 +452,8 @@ TEST_CASE("devices that are not there", "[devices]") {
     try { x.to(nil) } catch e { print(e.kind, e.message) }
     try { zeros([2], device: f32) } catch e { print(e.kind, e.message) }
     print(sum(x).item(), sum(x.to("cuda")).item())
-  )", R"(device there is no GPU 2
+  )",
+        R"(device there is no GPU 2
 device there is no GPU 2
 device there is no GPU 2
 device unknown device 'gpu': cpu, cuda or cuda:N
@@ -474,7 +490,8 @@ TEST_CASE("a GPU is opened when a tensor first goes there", "[devices]") {
   CHECK(opened == 2);
 }
 
-TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on", "[devices]") {
+TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on",
+          "[devices]") {
   EngineOptions options = with_gpus("cpu");
   options.open_backend = [](Device gpu, graph::Backend& host) -> std::unique_ptr<graph::Backend> {
     auto backend = std::make_unique<PretendGpu>(gpu, host, true);

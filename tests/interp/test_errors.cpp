@@ -48,11 +48,14 @@ TEST_CASE("arguments that do not fit are the caller's fault") {
 
 TEST_CASE("try catches, and gives kind, message and line") {
   Session s;
-  CHECK(s.eval("var r = nil\ntry {\n  error(\"boom\")\n} catch e { r = (e.kind, e.message, e.line) }\nr") == "(\"user\", \"boom\", 3)");
+  CHECK(s.eval("var r = nil\ntry {\n  error(\"boom\")\n} catch e { r = (e.kind, e.message, e.line) }\nr") ==
+        "(\"user\", \"boom\", 3)");
   CHECK(s.eval("fn f() { try { return g() } catch e { return e.kind } }\nfn g() = [1][5]\nf()") == "\"index\"");
-  CHECK(s.eval("var l = []; for i in 0..3 { try { if i == 1 { error(\"x\") }; l += [i] } catch e { l += [-1] } }; l") == "[0, -1, 2]");
+  CHECK(s.eval("var l = []; for i in 0..3 { try { if i == 1 { error(\"x\") }; l += [i] } catch e { l += [-1] } }; l") ==
+        "[0, -1, 2]");
   CHECK(s.eval("var n = 0; for i in 0..5 { try { if i == 3 { break }; continue } catch e { }; n = 99 }; n") == "0");
-  CHECK(s.eval("var r = 0; try { try { error(\"a\") } catch e { error(e.message + \"b\") } } catch e { r = e.message }; r") == "\"ab\"");
+  CHECK(s.eval("var r = 0; try { try { error(\"a\") } catch e { error(e.message + \"b\") } } catch e { r = e.message "
+               "}; r") == "\"ab\"");
   CHECK(s.eval("fn f() { try { error(\"x\") } catch e { return 1 }; return 2 }\nf()") == "1");
   CHECK(s.eval("var r = 0; try { map(fn(x) = error(\"in map\"), [1]) } catch e { r = e.message }; r") == "\"in map\"");
 }
@@ -66,8 +69,10 @@ TEST_CASE("a failed statement leaves every variable as it was") {
   CHECK(s.eval(head + "try { x[boom(x)] = 1 } catch e { }\nx") == "[1, 2]");
   CHECK(s.eval(head + "try { (x, x) = (boom(x), 1) } catch e { }\nx") == "[1, 2]");
   CHECK(s.eval(head + "fn f() { var y = x; try { y = boom(y) } catch e { return y }; return 0 }\nf()") == "[1, 2]");
-  CHECK(s.eval(head + "for i in 0..3 { try { x = if i == 1 { boom(x) } else { x + [i] } } catch e { } }\nx") == "[1, 2, 0, 2]");
-  CHECK(s.eval("var p = {w: [1, 2]}; try { p.w[5] = 1 } catch e { }; try { p.nope.x = 1 } catch e { }; p.w") == "[1, 2]");
+  CHECK(s.eval(head + "for i in 0..3 { try { x = if i == 1 { boom(x) } else { x + [i] } } catch e { } }\nx") ==
+        "[1, 2, 0, 2]");
+  CHECK(s.eval("var p = {w: [1, 2]}; try { p.w[5] = 1 } catch e { }; try { p.nope.x = 1 } catch e { }; p.w") ==
+        "[1, 2]");
   CHECK(s.eval("var p = {w: [1]}; fn f() { p.w[9] = 1 }\ntry { f() } catch e { }; p.w") == "[1]");
   CHECK(s.eval("var x = true; try { x = false and error(\"e\") } catch e { }; x") == "false");
   CHECK(s.eval("var x = false; try { x = true and error(\"e\") } catch e { }; x") == "false");
@@ -107,7 +112,8 @@ z = f(z)
 
 TEST_CASE("whatever comes out of what writes, variables hold values after it") {
   const std::string head = "total = total + x\n  print(total)\n  total = total + x\n  ";
-  for (const std::string tail : {"error(\"own\")", "return x[0].item() > 0", "return tolist(x)", "return x", "fn g() = x\n  return g"}) {
+  for (const std::string tail :
+       {"error(\"own\")", "return x[0].item() > 0", "return tolist(x)", "return x", "fn g() = x\n  return g"}) {
     for (const bool is_loop : {false, true}) {
       for (const int how : {0, 1, 2, 3}) {
         if (how >= 2 && tail == "error(\"own\")") continue;  // logs nothing more
@@ -160,7 +166,8 @@ fn f(x) {
   const std::function<void(std::string_view)> print = s.engine.output;
   int refused = 0;
   s.engine.output = [&](std::string_view text) {
-    CHECK_THROWS_WITH(s.engine.call(f, args), "the engine cannot run a program while it writes what another one prints or logs");
+    CHECK_THROWS_WITH(s.engine.call(f, args),
+                      "the engine cannot run a program while it writes what another one prints or logs");
     CHECK_THROWS_AS(s.engine.run("nested.tsl", "1"), tsl::Failure);
     ++refused;
     print(text);
@@ -187,7 +194,8 @@ TEST_CASE("what a function has too much of is named") {
   Session s;
   std::string items = "0";
   for (int i = 0; i < 70000; ++i) items += ",1";
-  CHECK(s.error_text("let x = [" + items + "]") == "limit: too many variables, or parts of one expression, in one function");
+  CHECK(s.error_text("let x = [" + items + "]") ==
+        "limit: too many variables, or parts of one expression, in one function");
 }
 
 TEST_CASE("recursion through builtins ends before the stack does") {

@@ -16,8 +16,7 @@ namespace {
 
 /// A folder of its own, gone at the end of the test.
 struct Folder {
-  std::filesystem::path path =
-      temporary_name((std::filesystem::temp_directory_path() / "tsl_files").string());
+  std::filesystem::path path = temporary_name((std::filesystem::temp_directory_path() / "tsl_files").string());
   Folder() { std::filesystem::create_directory(path); }
   ~Folder() { std::filesystem::remove_all(path); }
   std::string file(const std::string& name) const { return (path / name).string(); }
@@ -25,21 +24,18 @@ struct Folder {
     std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }
-  size_t entries() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
-  }
+  size_t entries() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {})); }
 };
 
 std::string npy(const std::string& header, const std::string& data, int version = 1) {
   std::string text("\x93NUMPY", 6);
-  text += {static_cast<char>(version), 0, static_cast<char>(header.size() & 0xff),
-           static_cast<char>(header.size() >> 8)};
+  text +=
+      {static_cast<char>(version), 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   if (version > 1) text += std::string(2, '\0');
   return text + header + data;
 }
 
-template <class T>
-std::string bytes_of(std::initializer_list<T> values) {
+template <class T> std::string bytes_of(std::initializer_list<T> values) {
   std::string bytes;
   for (T v : values) bytes.append(reinterpret_cast<const char*>(&v), sizeof v);
   return bytes;
@@ -50,15 +46,13 @@ std::string safetensors(const std::string& header, const std::string& data) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
 }
 
-template <class T>
-std::vector<T> elements(const Tensor& tensor) {
+template <class T> std::vector<T> elements(const Tensor& tensor) {
   std::vector<T> values(static_cast<size_t>(element_count(tensor.shape()).hint()));
   std::memcpy(values.data(), tensor.data(), values.size() * sizeof(T));
   return values;
 }
 
-template <class Call>
-std::string error_of(Call call) {
+template <class Call> std::string error_of(Call call) {
   try {
     call();
   } catch (const Failure& failure) {
@@ -100,8 +94,7 @@ using Catch::Matchers::Contains;
 TEST_CASE_METHOD(Fixture, "npy: headers as NumPy writes them") {
   const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }          \n";
   for (int version : {1, 2, 3}) {
-    const Tensor t =
-        load_npy(folder.write("a.npy", npy(header, bytes_of<float>({1, 2, 3, 4}), version)), allocator);
+    const Tensor t = load_npy(folder.write("a.npy", npy(header, bytes_of<float>({1, 2, 3, 4}), version)), allocator);
     CHECK(t.dtype() == DType::f32);
     CHECK(t.shape() == Shape{2, 2});
     CHECK(elements<float>(t) == std::vector<float>{1, 2, 3, 4});
@@ -111,40 +104,34 @@ TEST_CASE_METHOD(Fixture, "npy: headers as NumPy writes them") {
 TEST_CASE_METHOD(Fixture, "npy: orders, byte orders and types that TSL lacks") {
   SECTION("Fortran's order is a transposed view") {
     const std::string header = "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3)}";
-    const Tensor t =
-        load_npy(folder.write("f.npy", npy(header, bytes_of<int32_t>({1, 4, 2, 5, 3, 6}))), allocator);
+    const Tensor t = load_npy(folder.write("f.npy", npy(header, bytes_of<int32_t>({1, 4, 2, 5, 3, 6}))), allocator);
     CHECK(t.shape() == Shape{2, 3});
     CHECK(t.layout().strides == Dims{1, 2});
     CHECK(elements<int32_t>(t) == std::vector<int32_t>{1, 4, 2, 5, 3, 6});
   }
   SECTION("big-endian") {
     const std::string header = "{'descr': '>i2', 'fortran_order': False, 'shape': (2,)}";
-    const Tensor t =
-        load_npy(folder.write("b.npy", npy(header, std::string("\x01\x02\xff\xfe", 4))), allocator);
+    const Tensor t = load_npy(folder.write("b.npy", npy(header, std::string("\x01\x02\xff\xfe", 4))), allocator);
     CHECK(elements<int16_t>(t) == std::vector<int16_t>{0x0102, -2});
   }
   SECTION("u16, u32 and u64 widen") {
-    const Tensor a =
-        load_npy(folder.write("u.npy", npy("{'descr': '<u2', 'fortran_order': False, 'shape': (1,)}",
-                                           bytes_of<uint16_t>({65535}))),
-                 allocator);
+    const Tensor a = load_npy(folder.write("u.npy", npy("{'descr': '<u2', 'fortran_order': False, 'shape': (1,)}",
+                                                        bytes_of<uint16_t>({65535}))),
+                              allocator);
     CHECK(a.dtype() == DType::i32);
     CHECK(elements<int32_t>(a)[0] == 65535);
-    const Tensor b =
-        load_npy(folder.write("u.npy", npy("{'descr': '<u4', 'fortran_order': False, 'shape': ()}",
-                                           bytes_of<uint32_t>({4294967295u}))),
-                 allocator);
+    const Tensor b = load_npy(folder.write("u.npy", npy("{'descr': '<u4', 'fortran_order': False, 'shape': ()}",
+                                                        bytes_of<uint32_t>({4294967295u}))),
+                              allocator);
     CHECK(b.dtype() == DType::i64);
     CHECK(elements<int64_t>(b)[0] == 4294967295);
-    CHECK_THAT(npy_error(npy("{'descr': '<u8', 'fortran_order': False, 'shape': (1,)}",
-                             bytes_of<uint64_t>({~0ull}))),
+    CHECK_THAT(npy_error(npy("{'descr': '<u8', 'fortran_order': False, 'shape': (1,)}", bytes_of<uint64_t>({~0ull}))),
                Contains("does not fit i64"));
   }
   SECTION("bool bytes become 0 and 1") {
-    const Tensor t =
-        load_npy(folder.write("o.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}",
-                                           std::string("\x00\x01\x7f", 3))),
-                 allocator);
+    const Tensor t = load_npy(folder.write("o.npy", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}",
+                                                        std::string("\x00\x01\x7f", 3))),
+                              allocator);
     CHECK(elements<uint8_t>(t) == std::vector<uint8_t>{0, 1, 1});
   }
 }
@@ -172,16 +159,14 @@ TEST_CASE_METHOD(Fixture, "npy: hostile headers are refused before memory is ask
   CHECK_THAT(npy_error("PK\x03\x04 something else"), Contains("does not start as"));
   CHECK_THAT(npy_error(npy("{}", "", 9)), Contains("version 9"));
   CHECK_THAT(npy_error(npy(header("<f4", "(2,)"), "").substr(0, 30)), Contains("header is truncated"));
-  CHECK_THAT(npy_error(npy(header("<f4", "(4,)"), bytes_of<float>({1, 2}))),
-             Contains("16 bytes, but 8 follow"));
+  CHECK_THAT(npy_error(npy(header("<f4", "(4,)"), bytes_of<float>({1, 2}))), Contains("16 bytes, but 8 follow"));
   CHECK_THAT(npy_error(npy(header("<f4", "(-1,)"), "")), Contains("negative extent"));
   CHECK_THAT(npy_error(npy(header("<f4", "(9223372036854775807, 9223372036854775807)"), "")),
              Contains("beyond any memory"));
   CHECK_THAT(npy_error(npy(header("<f4", "(99999999999999999999,)"), "")), Contains("beyond any memory"));
   CHECK_THAT(npy_error(npy(header("<f8", "(0, 4611686018427387904, 8)"), "")), Contains("beyond any memory"));
   CHECK_THAT(npy_error(npy(header("<f8", "(35184372088832,)"), "")), Contains("truncated"));
-  CHECK_THAT(npy_error(npy(header("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1)"), bytes_of<float>({1}))),
-             Contains("9 axes"));
+  CHECK_THAT(npy_error(npy(header("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1)"), bytes_of<float>({1}))), Contains("9 axes"));
   CHECK_THAT(npy_error(npy(header("<c8", "(1,)"), "12345678")), Contains("no dtype for '<c8'"));
   CHECK_THAT(npy_error(npy(header("|O", "(1,)"), "12345678")), Contains("no dtype for '|O'"));
   CHECK_THAT(npy_error(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234")),
@@ -205,7 +190,10 @@ TEST_CASE_METHOD(Fixture, "paths that cannot be read or written") {
              Contains("No such file"));
   if (std::filesystem::exists("/dev/full")) {
     CHECK_THAT(error_of([&] { save_npy("/dev/full", tensor(DType::f32, {2})); }), Contains("No space left"));
-    CHECK_THAT(error_of([&] { save_npz("/dev/full", {{"a", tensor(DType::f32, {2})}}); }), Contains("not a regular file"));
+    CHECK_THAT(error_of([&] {
+                 save_npz("/dev/full", {{"a", tensor(DType::f32, {2})}});
+               }),
+               Contains("not a regular file"));
   }
   CHECK(folder.entries() == 0);
 }
@@ -269,9 +257,9 @@ TEST_CASE_METHOD(Fixture, "what is saved to a link is in the file it names") {
 TEST_CASE_METHOD(Fixture, "npz: round trip, and what archives can hide") {
   const std::string path = folder.file("a.npz");
   SECTION("round trip") {
-    save_npz(path, {{"w", tensor(DType::f32, {2, 3})},
-                    {"empty", tensor(DType::i64, {0})},
-                    {"b", tensor(DType::boolean, {4})}});
+    save_npz(
+        path,
+        {{"w", tensor(DType::f32, {2, 3})}, {"empty", tensor(DType::i64, {0})}, {"b", tensor(DType::boolean, {4})}});
     const std::vector<NamedTensor> back = load_npz(path, allocator);
     REQUIRE(back.size() == 3);
     CHECK(back[0].name == "w");
@@ -341,9 +329,8 @@ TEST_CASE_METHOD(Fixture, "safetensors: round trip of every dtype") {
 TEST_CASE_METHOD(Fixture, "safetensors: a file as its own library writes it") {
   const std::string path = folder.write(
       "a.safetensors",
-      safetensors(
-          R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}   )",
-          bytes_of<float>({1.5f, -2.0f})));
+      safetensors(R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}   )",
+                  bytes_of<float>({1.5f, -2.0f})));
   const std::vector<NamedTensor> tensors = load_safetensors(path, allocator);
   REQUIRE(tensors.size() == 1);
   CHECK(elements<float>(tensors[0].tensor) == std::vector<float>{1.5f, -2.0f});
@@ -356,28 +343,23 @@ TEST_CASE_METHOD(Fixture, "safetensors: hostile headers") {
   const std::string eight(8, 'x');
   CHECK_THAT(error_of([&] { load_safetensors(folder.write("s.safetensors", "1234"), allocator); }),
              Contains("too short"));
+  CHECK_THAT(error_of([&] { load_safetensors(folder.write("s.safetensors", std::string(8, '\xff')), allocator); }),
+             Contains("claims"));
   CHECK_THAT(
-      error_of([&] { load_safetensors(folder.write("s.safetensors", std::string(8, '\xff')), allocator); }),
-      Contains("claims"));
-  CHECK_THAT(error_of([&] {
-               load_safetensors(folder.write("s.safetensors", bytes_of<uint64_t>({100}) + "{}"), allocator);
-             }),
-             Contains("truncated"));
+      error_of([&] { load_safetensors(folder.write("s.safetensors", bytes_of<uint64_t>({100}) + "{}"), allocator); }),
+      Contains("truncated"));
   CHECK_THAT(safetensors_error("not json", ""), Contains("no JSON"));
   CHECK_THAT(safetensors_error("[]", ""), Contains("not a JSON object"));
   CHECK_THAT(safetensors_error("{\"w\":{\"w\":[[[[[[[[[[1]]]]]]]]]]}}", ""), Contains("nested too deeply"));
   CHECK_THAT(safetensors_error("{\"w\":1}", ""), Contains("lacks dtype"));
   CHECK_THAT(safetensors_error(entry("F32", "[2]", "[0,16]"), eight), Contains("beyond the end"));
   CHECK_THAT(safetensors_error(entry("F32", "[2]", "[8,0]"), eight), Contains("beyond the end"));
-  CHECK_THAT(safetensors_error(entry("F32", "[2]", "[0,18446744073709551615]"), eight),
-             Contains("beyond the end"));
+  CHECK_THAT(safetensors_error(entry("F32", "[2]", "[0,18446744073709551615]"), eight), Contains("beyond the end"));
   CHECK_THAT(safetensors_error(entry("F32", "[3]", "[0,8]"), eight), Contains("does not fit its offsets"));
   CHECK_THAT(safetensors_error(entry("F32", "[-2]", "[0,8]"), eight), Contains("not a whole number"));
   CHECK_THAT(safetensors_error(entry("F32", "[2.0]", "[0,8]"), eight), Contains("not a whole number"));
-  CHECK_THAT(safetensors_error(entry("F32", "[4294967296,4294967296]", "[0,8]"), eight),
-             Contains("beyond any memory"));
-  CHECK_THAT(safetensors_error(entry("F32", "[18446744073709551615]", "[0,8]"), eight),
-             Contains("beyond any memory"));
+  CHECK_THAT(safetensors_error(entry("F32", "[4294967296,4294967296]", "[0,8]"), eight), Contains("beyond any memory"));
+  CHECK_THAT(safetensors_error(entry("F32", "[18446744073709551615]", "[0,8]"), eight), Contains("beyond any memory"));
   CHECK_THAT(safetensors_error(entry("F8_E4M3", "[8]", "[0,8]"), eight), Contains("F8_E4M3"));
   CHECK_THAT(safetensors_error(entry("F32", "[1]", "[0,4]"), eight), Contains("belong to no tensor"));
   CHECK_THAT(safetensors_error(entry("F32", "[1]", "[4,8]"), eight), Contains("gap"));

@@ -11,18 +11,12 @@ using namespace tsl;
 
 namespace {
 
-template <class T>
-std::string formatted(T value, const char* spec) {
-  return FormatSpec(spec).apply(value);
-}
+template <class T> std::string formatted(T value, const char* spec) { return FormatSpec(spec).apply(value); }
 
-template <class Call>
-bool fails(Call call) {
+template <class Call> bool fails(Call call) {
   try {
     call();
-  } catch (const Failure& failure) {
-    return failure.error().kind == ErrorKind::value;
-  }
+  } catch (const Failure& failure) { return failure.error().kind == ErrorKind::value; }
   return false;
 }
 
@@ -63,8 +57,8 @@ TEST_CASE("format specs") {
 }
 
 TEST_CASE("bad format specs are errors, never more") {
-  for (const char* spec : {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5",
-                           "  5", "+-", "%", "\xff", "é>"}) {
+  for (const char* spec :
+       {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5", "  5", "+-", "%", "\xff", "é>"}) {
     INFO(spec);
     const bool refused = fails([&] { formatted(1.5, spec); }) && fails([&] { formatted(int64_t{1}, spec); });
     CHECK((refused || std::string_view(spec) == "é>"));
@@ -83,14 +77,10 @@ TEST_CASE("every half converts to float and back") {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     const float f = f16_to_float(half), b = bf16_to_float(half);
-    if (!std::isnan(f))
-      REQUIRE(float_to_f16(f) == half);
-    else
-      REQUIRE(std::isnan(f16_to_float(float_to_f16(f))));
-    if (!std::isnan(b))
-      REQUIRE(float_to_bf16(b) == half);
-    else
-      REQUIRE(std::isnan(bf16_to_float(float_to_bf16(b))));
+    if (!std::isnan(f)) REQUIRE(float_to_f16(f) == half);
+    else REQUIRE(std::isnan(f16_to_float(float_to_f16(f))));
+    if (!std::isnan(b)) REQUIRE(float_to_bf16(b) == half);
+    else REQUIRE(std::isnan(bf16_to_float(float_to_bf16(b))));
   }
 }
 

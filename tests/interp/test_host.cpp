@@ -7,7 +7,8 @@ using namespace tsl;
 TEST_CASE("after the host had control, the GPU is made current again", "[devices]") {
   class CountingGpu : public PretendGpu {
    public:
-    CountingGpu(Device gpu, graph::Backend& host, int& activated) : PretendGpu(gpu, host, false), activated_(activated) {}
+    CountingGpu(Device gpu, graph::Backend& host, int& activated)
+        : PretendGpu(gpu, host, false), activated_(activated) {}
     void activate() override { ++activated_; }
 
    private:
@@ -16,7 +17,9 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   int activated = 0;
   EngineOptions options;
   options.device = "cuda";
-  options.open_backend = [&](Device gpu, graph::Backend& host) { return std::make_unique<CountingGpu>(gpu, host, activated); };
+  options.open_backend = [&](Device gpu, graph::Backend& host) {
+    return std::make_unique<CountingGpu>(gpu, host, activated);
+  };
   options.log_topics = "recompiles";
   Session session(options);
   session.eval("zeros([2]) + zeros([2])");
@@ -30,7 +33,8 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   session.eval("let t = zeros([2]); map(fn(x) = x + t, [t, t, t])");  // calls from within give nobody control
   CHECK(activated == 5);
   session.engine.log = [](std::string_view) { fail(ErrorKind::io, "nowhere to write"); };
-  session.error("zeros([2])\n@compile\nfn f(x) = x + 1.0\ntry { f(zeros([2])) } catch e { nil }");  // logs, and fails at that
+  session.error(
+      "zeros([2])\n@compile\nfn f(x) = x + 1.0\ntry { f(zeros([2])) } catch e { nil }");  // logs, and fails at that
   CHECK(activated == 6);
   session.eval("zeros([2])");
   CHECK(activated == 7);

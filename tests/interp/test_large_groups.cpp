@@ -20,16 +20,22 @@ void agrees(const std::string& program) {
 }
 
 /// Prints numbers that no two different tensors are likely to share: sums of all elements and of some, in f64.
-const char* const kDigest = "\nfn digest(x) {\n  let y = f64(reshape(x, [-1]))\n"
-                            "  return [sum(y).item(), sum(y * (arange(len(y)) % 97)).item(), y[0].item(), y[-1].item(), y[len(y) // 2].item()]\n}\n";
+const char* const kDigest =
+    "\nfn digest(x) {\n  let y = f64(reshape(x, [-1]))\n"
+    "  return [sum(y).item(), sum(y * (arange(len(y)) % 97)).item(), y[0].item(), y[-1].item(), y[len(y) // "
+    "2].item()]\n}\n";
 
 }  // namespace
 
 TEST_CASE("chains longer than a group", "[large]") {
   std::string body = "  var y = x\n";
-  for (int i = 0; i < 700; ++i) body += fmt::format("  y = {}\n", i % 3 == 0 ? "sin(y) + x" : i % 3 == 1 ? "y * 0.75 - 0.1" : "maximum(y, x * 0.5)");
+  for (int i = 0; i < 700; ++i)
+    body += fmt::format("  y = {}\n", i % 3 == 0   ? "sin(y) + x"
+                                      : i % 3 == 1 ? "y * 0.75 - 0.1"
+                                                   : "maximum(y, x * 0.5)");
   for (const char* shape : {"[7, 301]", "[3]", "[]", "[2, 3, 1000]"}) {
-    agrees(fmt::format("{}@compile\nfn f(x) {{\n{}  return y\n}}\nprint(digest(reshape(f(randn({})), [-1])))\n", kDigest, body, shape));
+    agrees(fmt::format("{}@compile\nfn f(x) {{\n{}  return y\n}}\nprint(digest(reshape(f(randn({})), [-1])))\n",
+                       kDigest, body, shape));
   }
 }
 
@@ -39,30 +45,42 @@ TEST_CASE("many outputs of one group", "[large]") {
     body += fmt::format("  let y{} = x * {} + {}\n", i, 0.5 + i, i == 0 ? "x" : fmt::format("y{}", i - 1));
     names += fmt::format("{}y{}", i ? ", " : "", i);
   }
-  agrees(fmt::format("{}@compile\nfn f(x) {{\n{}  return [{}]\n}}\nfor y in f(randn([5, 33])) {{ print(digest(y)) }}\n", kDigest, body, names));
+  agrees(fmt::format("{}@compile\nfn f(x) {{\n{}  return [{}]\n}}\nfor y in f(randn([5, 33])) {{ print(digest(y)) }}\n",
+                     kDigest, body, names));
 }
 
 TEST_CASE("rows that do not stay in cache", "[large]") {
   for (const char* shape : {"[3, 65537]", "[2, 65536]", "[1, 200000]", "[200000]", "[4097, 3]"}) {
-    agrees(fmt::format("{}@compile\nfn f(x) {{\n  let s = softmax(x)\n  let n = layer_norm(x * 2)\n  return (s, n, s * n, sum(n, axis: -1))\n}}\n"
-                       "for y in f(randn({})) {{ print(digest(y)) }}\n", kDigest, shape));
+    agrees(
+        fmt::format("{}@compile\nfn f(x) {{\n  let s = softmax(x)\n  let n = layer_norm(x * 2)\n  return (s, n, s * n, "
+                    "sum(n, axis: -1))\n}}\n"
+                    "for y in f(randn({})) {{ print(digest(y)) }}\n",
+                    kDigest, shape));
   }
 }
 
 TEST_CASE("reductions longer than a block", "[large]") {
   for (const char* shape : {"[3, 4097]", "[4097, 3]", "[8200, 17]", "[2, 5000, 3]", "[5, 8191]", "[1000, 1000]"}) {
     for (const char* dtype : {"f32", "f16", "f64"}) {
-      agrees(fmt::format("{}@compile\nfn f(x) {{\n  let y = tanh(x) * 2 + x\n"
-                         "  return [sum(y), sum(y, axis: 0), sum(y, axis: -1), max(y, axis: 0), min(y * y, axis: -1), prod(1 + y * 0.001, axis: 0), mean(y)]\n}}\n"
-                         "for y in f(randn({}, dtype: {})) {{ print(digest(y)) }}\n", kDigest, shape, dtype));
+      agrees(
+          fmt::format("{}@compile\nfn f(x) {{\n  let y = tanh(x) * 2 + x\n"
+                      "  return [sum(y), sum(y, axis: 0), sum(y, axis: -1), max(y, axis: 0), min(y * y, axis: -1), "
+                      "prod(1 + y * 0.001, axis: 0), mean(y)]\n}}\n"
+                      "for y in f(randn({}, dtype: {})) {{ print(digest(y)) }}\n",
+                      kDigest, shape, dtype));
     }
   }
 }
 
 TEST_CASE("a reduction whose partial results need reducing more than once", "[large]") {
-  agrees(fmt::format("{}@compile\nfn f(x) {{\n  let y = x * 0.5 + 1\n  return [sum(y), max(y), sum(x * x)]\n}}\n"
-                     "for y in f(f32(arange(16 * 1024 * 1024 + 12345) % 1013) * 0.01) {{ print(digest(y)) }}\n", kDigest));
-  agrees(fmt::format("{}@compile\nfn f(x) = sum(x * 0.5 + 1, axis: 0)\nprint(digest(f(reshape(f32(arange(2 * 9000000) % 1013) * 0.01, [9000000, 2]))))\n", kDigest));
+  agrees(
+      fmt::format("{}@compile\nfn f(x) {{\n  let y = x * 0.5 + 1\n  return [sum(y), max(y), sum(x * x)]\n}}\n"
+                  "for y in f(f32(arange(16 * 1024 * 1024 + 12345) % 1013) * 0.01) {{ print(digest(y)) }}\n",
+                  kDigest));
+  agrees(
+      fmt::format("{}@compile\nfn f(x) = sum(x * 0.5 + 1, axis: 0)\nprint(digest(f(reshape(f32(arange(2 * 9000000) % "
+                  "1013) * 0.01, [9000000, 2]))))\n",
+                  kDigest));
 }
 
 TEST_CASE("an input gives its memory to an output only if nobody else needs it", "[large][donation]") {

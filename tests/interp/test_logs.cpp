@@ -51,14 +51,16 @@ TEST_CASE("the dumps in docs/architecture.md are what is logged", "[logs]") {
 }
 
 TEST_CASE("a graph's nodes, and those without a use, are named with their lines", "[logs]") {
-  const std::string log = logged("graph", "@compile\nfn f(x) {\n  let unused = exp(x)\n  return x * 2.0\n}\nlet y = f(ones([3]))");
+  const std::string log =
+      logged("graph", "@compile\nfn f(x) {\n  let unused = exp(x)\n  return x * 2.0\n}\nlet y = f(ones([3]))");
   INFO(log);
   CHECK(contains(log, "mul(%0, 2) : f32[3]  # test.tsl:4"));
   CHECK(contains(log, "[graph] eliminated: exp at test.tsl:3: its result is unused"));
 }
 
 TEST_CASE("groups are told with their ops", "[logs]") {
-  const std::string log = logged("fusion", "@compile\nfn f(x) {\n  let y = x + 1.0\n  return (sum(y * y), x @ x)\n}\nlet y = f(ones([3, 3]))");
+  const std::string log = logged(
+      "fusion", "@compile\nfn f(x) {\n  let y = x + 1.0\n  return (sum(y * y), x @ x)\n}\nlet y = f(ones([3, 3]))");
   INFO(log);
   CHECK(contains(log, "[fusion] "));
   CHECK(contains(log, "add(test.tsl:3)"));
@@ -66,24 +68,27 @@ TEST_CASE("groups are told with their ops", "[logs]") {
 }
 
 TEST_CASE("plans show every kind of instruction", "[logs]") {
-  const std::string gather = logged("plan", "@compile\nfn f(table, i) = table[i] * 2.0\nlet y = f(ones([10, 4]), tensor([1, 2]))");
+  const std::string gather =
+      logged("plan", "@compile\nfn f(table, i) = table[i] * 2.0\nlet y = f(ones([10, 4]), tensor([1, 2]))");
   INFO(gather);
   CHECK(contains(gather, "gather b"));
   CHECK(contains(gather, "pointwise "));
   const std::string random = logged("plan", "@compile\nfn f(n) = randn([1000]) * n\nlet y = f(2.5)");
   INFO(random);
   CHECK(contains(random, " = random_normal(s"));
-  const std::string table = logged("plan", "@compile\nfn f(p, g) = tree_map(fn(p, g) = p - 0.1 * g, p, g)\n"
-                                           "let p = [ones([4]), ones([4]), ones([4])]\nlet q = f(p, p)");
+  const std::string table = logged("plan",
+                                   "@compile\nfn f(p, g) = tree_map(fn(p, g) = p - 0.1 * g, p, g)\n"
+                                   "let p = [ones([4]), ones([4]), ones([4])]\nlet q = f(p, p)");
   INFO(table);
   CHECK(contains(table, "table of 3: pointwise "));
 }
 
 TEST_CASE("guards and recompilations give their reasons", "[logs]") {
-  const std::string program = "@compile\nfn f(x, n, g) {\n  if n > 2 { return x * n }\n  return g(x)\n}\n"
-                              "fn one(x) = x + 1\nfn two(x) = x + 2\n"
-                              "let a = f(ones([3]), 1, one)\nlet b = f(ones([3]), 5, one)\nlet c = f(ones([3]), 1, two)\n"
-                              "let d = f(ones([3, 1], dtype: f64), 1, one)\nlet e = f(1.5, 1, one)\n";
+  const std::string program =
+      "@compile\nfn f(x, n, g) {\n  if n > 2 { return x * n }\n  return g(x)\n}\n"
+      "fn one(x) = x + 1\nfn two(x) = x + 2\n"
+      "let a = f(ones([3]), 1, one)\nlet b = f(ones([3]), 5, one)\nlet c = f(ones([3]), 1, two)\n"
+      "let d = f(ones([3, 1], dtype: f64), 1, one)\nlet e = f(1.5, 1, one)\n";
   const std::string guards = logged("guards", program);
   INFO(guards);
   CHECK(contains(guards, "[guards] f (test.tsl:2)\n  tensor f32[3]\n"));
@@ -104,7 +109,9 @@ TEST_CASE("what makes a region be interpreted is told", "[logs]") {
 }
 
 TEST_CASE("bytecode is shown with its registers, constants, handlers and loops", "[logs]") {
-  const std::string log = logged("bytecode", "fn f(n) {\n  var sum = 0.5\n  for i in 0..n { sum += i }\n  try { sum.x = \"text\" } catch e { return nil }\n  return sum\n}");
+  const std::string log = logged("bytecode",
+                                 "fn f(n) {\n  var sum = 0.5\n  for i in 0..n { sum += i }\n  try { sum.x = \"text\" } "
+                                 "catch e { return nil }\n  return sum\n}");
   INFO(log);
   CHECK(contains(log, "f (test.tsl:1), "));
   CHECK(contains(log, "(0.5)"));

@@ -62,7 +62,8 @@ void check_eager(const std::string& device) {
   Session session = limited(device);
   check_error(session, "let x = ones([1000])\nlet y = x + 1\nlet z = ones([2000, 1000])\n", 3);
   check_error(session, "let x = ones([1100])\nlet y = reshape(x, [-1, 1])\nlet z = sum(x * y * 2.0)", 3);
-  CHECK(session.output(kStillWell + "try { ones([2000, 1000]) } catch e { print(e.kind) }\n" + kStillWell) == "memory\n");
+  CHECK(session.output(kStillWell + "try { ones([2000, 1000]) } catch e { print(e.kind) }\n" + kStillWell) ==
+        "memory\n");
   // 3 MiB four times over, and then of another size: what was freed makes room.
   CHECK(session.output("for n in [786432, 786432, 786432, 400000, 900000, 786432] { print(sum(ones([n])).item()) }") ==
         "786432.0\n786432.0\n786432.0\n400000.0\n900000.0\n786432.0\n");
@@ -135,8 +136,8 @@ class FailingGpu : public PretendGpu {
   bool is_final_, always_;
 };
 
-/// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway: there is room
-/// for two tensors, not for three.
+/// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway:
+/// there is room for two tensors, not for three.
 void check_interpreted(const std::string& device) {
   Session session = limited(device);
   CHECK(session.output(R"(
@@ -182,14 +183,17 @@ print(x.shape)
 )") == "memory\ntrue\nmemory\ntrue\n(600, 512)\n");
 }
 
-TEST_CASE("memory that an op of the CPU does not find on one of its threads is an error with the line, and everything goes on") {
+TEST_CASE(
+    "memory that an op of the CPU does not find on one of its threads is an error with the line, and everything goes "
+    "on") {
   EngineOptions options;
   options.device = "cpu";
   options.threads = 4;
   for (const bool compile_all : {false, true}) {
     options.compile_all = compile_all;
     Session session(options);
-    const std::string program = "@compile\nfn f(x) {\n  let y = x + 1.0\n  return argsort(y)\n}\nlet x = ones([64, 131072])\n";
+    const std::string program =
+        "@compile\nfn f(x) {\n  let y = x + 1.0\n  return argsort(y)\n}\nlet x = ones([64, 131072])\n";
     const std::string use = "print(f(x).shape, argsort(x).shape, sum(x).item())\n";
     const std::string expected = "(64, 131072) (64, 131072) 8388608.0\n";
     for (int i = 0; i < 2; ++i) {
@@ -200,7 +204,8 @@ TEST_CASE("memory that an op of the CPU does not find on one of its threads is a
         CHECK(compiled.kind == ErrorKind::memory);
         CHECK(session.line_of(eager) == 7);
         CHECK(session.line_of(compiled) == 4);
-        const std::string caught = "var y = x\nfor op in [f, argsort] { try { y = op(x) } catch e { print(e.kind, e.line) } }\n";
+        const std::string caught =
+            "var y = x\nfor op in [f, argsort] { try { y = op(x) } catch e { print(e.kind, e.line) } }\n";
         CHECK(session.output(program + caught + "print(sum(y).item())") == "memory 4\nmemory 8\n8388608.0\n");
       }
       CHECK(session.output(program + use) == expected);
@@ -212,7 +217,9 @@ TEST_CASE("out of memory in a compiled region: interpreted, unless what it was g
   for (const bool is_final : {false, true}) {
     EngineOptions options;
     options.device = "cuda";
-    options.open_backend = [=](Device gpu, graph::Backend& host) { return std::make_unique<FailingGpu>(gpu, host, is_final); };
+    options.open_backend = [=](Device gpu, graph::Backend& host) {
+      return std::make_unique<FailingGpu>(gpu, host, is_final);
+    };
     Session session(options);
     const std::string program = R"(
 @compile
@@ -227,16 +234,20 @@ print(x.tolist())
 }
 
 TEST_CASE("when a trace cannot be computed, variables are what they were before") {
-  for (const std::string tail : {"return total", "return total[0].item() > 0", "return tolist(total)", "error(\"own\")"}) {
+  for (const std::string tail :
+       {"return total", "return total[0].item() > 0", "return tolist(total)", "error(\"own\")"}) {
     for (const bool is_loop : {false, true}) {
       CAPTURE(tail, is_loop);
       EngineOptions options;
       options.device = "cuda";
       options.compile_all = is_loop;
-      options.open_backend = [](Device gpu, graph::Backend& host) { return std::make_unique<FailingGpu>(gpu, host, true, true); };
+      options.open_backend = [](Device gpu, graph::Backend& host) {
+        return std::make_unique<FailingGpu>(gpu, host, true, true);
+      };
       Session session(options);
       session.engine.run_line("var (total, y) = (ones([2]), ones([2]))");
-      session.engine.run_line(std::string(is_loop ? "" : "@compile\n") + "fn f(x) {\n  total = total * 2.0 + x\n  y = total\n  " + tail + "\n}");
+      session.engine.run_line(std::string(is_loop ? "" : "@compile\n") +
+                              "fn f(x) {\n  total = total * 2.0 + x\n  y = total\n  " + tail + "\n}");
       const std::string call = is_loop ? "for i in 0..3 { y = f(ones([2])) }" : "f(ones([2]))";
       for (int i = 0; i < 2; ++i) {
         CHECK_THROWS_WITH(session.engine.run_line(call), "no memory half-way");
@@ -251,7 +262,8 @@ TEST_CASE("when a trace cannot be computed, variables are what they were before"
 TEST_CASE("that there was no memory while a region was traced is no way through it") {
   class FullGpu : public PretendGpu {
    public:
-    FullGpu(Device device, graph::Backend& host, int& refusals) : PretendGpu(device, host, false), refusals_(refusals) {}
+    FullGpu(Device device, graph::Backend& host, int& refusals)
+        : PretendGpu(device, host, false), refusals_(refusals) {}
     Tensor to_device(const Tensor& tensor) override {
       if (refusals_ > 0 && refusals_-- > 0) fail(ErrorKind::memory, "full");
       return PretendGpu::to_device(tensor);
@@ -280,7 +292,9 @@ for i in 0..3 { print(f(ones([4])).device, count[0].item()) }
     EngineOptions options;
     options.device = "cpu";
     options.compile_all = compile_all;
-    options.open_backend = [&](Device gpu, graph::Backend& host) { return std::make_unique<FullGpu>(gpu, host, refusals); };
+    options.open_backend = [&](Device gpu, graph::Backend& host) {
+      return std::make_unique<FullGpu>(gpu, host, refusals);
+    };
     Session session(options);
     CHECK(session.output(program) == "begins\nmemory\ncpu 1.0\n" + moved);
     CHECK(refusals == 0);

@@ -17,7 +17,9 @@ namespace {
 /// A folder of scripts that goes away with it.
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("tsl_modules_" + std::to_string(getpid()))) { fs::create_directories(path_); }
+  Folder() : path_(fs::temp_directory_path() / ("tsl_modules_" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
   ~Folder() { fs::remove_all(path_); }
   std::string write(const std::string& name, const std::string& text) const {
     fs::create_directories((path_ / name).parent_path());
@@ -33,9 +35,7 @@ class Folder {
 Error error_of(Session& s, const std::string& file) {
   try {
     s.engine.run_file(file);
-  } catch (const tsl::Failure& failure) {
-    return failure.error();
-  }
+  } catch (const tsl::Failure& failure) { return failure.error(); }
   FAIL("no error was raised");
   return {};
 }
@@ -45,11 +45,14 @@ Error error_of(Session& s, const std::string& file) {
 TEST_CASE("a module is found beside the importing file and runs once") {
   Session s;
   Folder folder;
-  folder.write("lib/util.tsl", "## Helps.\nprint(\"util runs\")\nvar count = 0\nfn next() { count += 1; return count }\nlet pair = (1, 2)\n");
+  folder.write(
+      "lib/util.tsl",
+      "## Helps.\nprint(\"util runs\")\nvar count = 0\nfn next() { count += 1; return count }\nlet pair = (1, 2)\n");
   folder.write("lib/other.tsl", "import \"./util.tsl\" as util\nfn next() = util.next()\n");
   const std::string main = folder.write("main.tsl",
-      "import \"./lib/util.tsl\" as util\nimport \"./lib/other.tsl\" as other\nfrom \"./lib/util.tsl\" import next as step, pair\n"
-      "print(util.next(), other.next(), step(), util.count, pair)\n");
+                                        "import \"./lib/util.tsl\" as util\nimport \"./lib/other.tsl\" as other\nfrom "
+                                        "\"./lib/util.tsl\" import next as step, pair\n"
+                                        "print(util.next(), other.next(), step(), util.count, pair)\n");
   s.engine.run_file(main);
   CHECK(s.printed == "util runs\n1 2 3 3 (1, 2)\n");
 }
@@ -59,7 +62,8 @@ TEST_CASE("compiled help looks at a module as it is now") {
   Folder folder;
   folder.write("changing.tsl", "var f = fn(x) = x\nfn change(v) { f = v }\n");
   s.engine.run_file(folder.write("main.tsl",
-      "import \"./changing.tsl\" as m\n@compile\nfn show() { help(m) }\nshow()\nm.change(5)\nshow()\nm.change(fn(a, b) = a)\nshow()\n"));
+                                 "import \"./changing.tsl\" as m\n@compile\nfn show() { help(m) "
+                                 "}\nshow()\nm.change(5)\nshow()\nm.change(fn(a, b) = a)\nshow()\n"));
   const std::string head = "module changing\n  change(v)\n  ";
   CHECK(s.printed == head + "<lambda>(x)\n" + head + "f\n" + head + "<lambda>(a, b)\n");
 }

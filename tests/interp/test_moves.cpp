@@ -24,19 +24,23 @@ TEST_CASE("changing a list in place takes constant time") {
   CHECK(is_linear(make + "for i in 0..200000 { x += [i] }"));
   CHECK(is_linear(make + "for i in 0..200000 { x = x + [i] }"));
   CHECK(is_linear(make + "fn set(l, i) { var m = l; m[i] = 1; return m }\nfor i in 0..200000 { x = set(x, i) }"));
-  CHECK(is_linear(make + "fn set(l, i) { var m = l; m[i] = 1; return (m, i) }\nvar n = 0\nfor i in 0..200000 { (x, n) = set(x, i) }"));
+  CHECK(is_linear(
+      make +
+      "fn set(l, i) { var m = l; m[i] = 1; return (m, i) }\nvar n = 0\nfor i in 0..200000 { (x, n) = set(x, i) }"));
   CHECK(is_linear(make + "var p = {w: x}\nx = 0\nfor i in 0..200000 { p.w[i] = 1 }"));
   CHECK(is_linear(make + "var p = {w: [x]}\nx = 0\nfor i in 0..200000 { p.w[0][i] += 1 }"));
   CHECK(is_linear(make + "fn f() { for i in 0..200000 { x[i] = 1; x += [i] } }\nf()"));
   CHECK(is_linear(make + "for i in 0..200000 { try { x[i] = 1 } catch e { print(x) } }"));
-  CHECK(is_linear(make + "fn f(l) { var i = 0; var m = l; while i < 200000 { m[i] = i; i += 1 }; return m }\nx = f(x)"));
+  CHECK(
+      is_linear(make + "fn f(l) { var i = 0; var m = l; while i < 200000 { m[i] = i; i += 1 }; return m }\nx = f(x)"));
   CHECK(is_linear("var s = \"\"\nfor i in 0..200000 { s += \"abcdefgh\" }"));
 }
 
 TEST_CASE("an argument's last use makes the callee its only owner") {
   // owned() tells whether nobody else holds its argument.
   Session s;
-  static constexpr tsl::Builtin kOwned = {"owned", "owned(x)", "", [](Engine&, tsl::Args args) { return Value(args[0].unique()); }, ""};
+  static constexpr tsl::Builtin kOwned = {"owned", "owned(x)", "",
+                                          [](Engine&, tsl::Args args) { return Value(args[0].unique()); }, ""};
   auto native = tsl::make_ref<tsl::Native>();
   native->builtin = &kOwned;
   const Value owned{tsl::Ref<tsl::Native>(native)};

@@ -28,48 +28,67 @@ TEST_CASE("deep lists made in a loop, a function and a compiled function", "[nes
   prints("var l = []\nfor i in 0..200000 { l = [l] }\nprint(len(str(l)))", "203\n");
   for (const char* count : {"50", "150", "200000"}) {
     const std::string shown = std::string(count) == "50" ? "116\n" : "203\n";
-    prints(std::string("@compile\nfn f(n, t) { var l = [t + 1.0]\n for i in 0..n { l = [l] }\n print(len(str(l)))\n return l }\n"
-                       "let l = f(") + count + ", zeros([2]))\nprint(len(str(l)))", shown + shown);
+    prints(
+        std::string(
+            "@compile\nfn f(n, t) { var l = [t + 1.0]\n for i in 0..n { l = [l] }\n print(len(str(l)))\n return l }\n"
+            "let l = f(") +
+            count + ", zeros([2]))\nprint(len(str(l)))",
+        shown + shown);
   }
 }
 
 TEST_CASE("a deep list as an argument and as a captured variable", "[nesting]") {
-  prints("fn deep(n) { var l = [1.5]\n for i in 0..n { l = [l] }\n return l }\n"
-         "@compile\nfn first(l) = l[0][0]\n@compile\nfn count(x) = x + float(len(captured))\n"
-         "let captured = deep(50000)\nfor n in [3, 50000] { print(len(str(first(deep(n)))), count(tensor(1.0)).item()) }",
-         "7 2.0\n203 2.0\n");
+  prints(
+      "fn deep(n) { var l = [1.5]\n for i in 0..n { l = [l] }\n return l }\n"
+      "@compile\nfn first(l) = l[0][0]\n@compile\nfn count(x) = x + float(len(captured))\n"
+      "let captured = deep(50000)\nfor n in [3, 50000] { print(len(str(first(deep(n)))), count(tensor(1.0)).item()) }",
+      "7 2.0\n203 2.0\n");
 }
 
 TEST_CASE("texts that hold texts", "[nesting]") {
-  prints("@compile\nfn f(n, x) { var s = \"\"\n for i in 0..n { s = f\"{s},{x}\" }\n return s }\n"
-         "for n in [2, 2000] { let s = f(n, 1.5)\n print(len(s), s[0], s[-1]) }", "8 , 5\n8000 , 5\n");
-  prints("@compile\nfn f(n, x) { var s = str(x)\n for i in 0..n { s = f\"{s},\" }\n return s }\n"
-         "for n in [2, 5000] { print(len(f(n, 2.5))) }", "5\n5003\n");
-  prints("@compile\nfn f(n, x) { var s = f\"{x}\"\n for i in 0..n { s = f\"{[s]:>9}\" }\n return s }\n"
-         "print(f(2, 1.5))\nprint(len(f(10, tensor(1.5))))", "[\"  [\\\"1.5\\\"]\"]\n2071\n");
-  prints("@compile\nfn f(n, x) { var s = str(x)\n for i in 0..n { s = join([s, \"a\"], str(x)) }\n return len(s) }\n"
-         "for n in [2, 3000] { print(f(n, 1.5)) }", "11\n12003\n");
+  prints(
+      "@compile\nfn f(n, x) { var s = \"\"\n for i in 0..n { s = f\"{s},{x}\" }\n return s }\n"
+      "for n in [2, 2000] { let s = f(n, 1.5)\n print(len(s), s[0], s[-1]) }",
+      "8 , 5\n8000 , 5\n");
+  prints(
+      "@compile\nfn f(n, x) { var s = str(x)\n for i in 0..n { s = f\"{s},\" }\n return s }\n"
+      "for n in [2, 5000] { print(len(f(n, 2.5))) }",
+      "5\n5003\n");
+  prints(
+      "@compile\nfn f(n, x) { var s = f\"{x}\"\n for i in 0..n { s = f\"{[s]:>9}\" }\n return s }\n"
+      "print(f(2, 1.5))\nprint(len(f(10, tensor(1.5))))",
+      "[\"  [\\\"1.5\\\"]\"]\n2071\n");
+  prints(
+      "@compile\nfn f(n, x) { var s = str(x)\n for i in 0..n { s = join([s, \"a\"], str(x)) }\n return len(s) }\n"
+      "for n in [2, 3000] { print(f(n, 1.5)) }",
+      "11\n12003\n");
 }
 
 TEST_CASE("what a text holds is shown as it was, also where reading it ends the trace", "[nesting]") {
   // len() reads the text; the elements of a tensor are more than a number, so the trace ends in the middle of it.
-  prints("@compile\nfn f(x) { let s = f\"{x + 1}!\"\n let n = len(s)\n return (n, s) }\n"
-         "for i in 0..3 { print(f(zeros([2]) + i)) }",
-         "(15, \"f32[2]\\n[1. 1.]!\")\n(15, \"f32[2]\\n[2. 2.]!\")\n(15, \"f32[2]\\n[3. 3.]!\")\n");
+  prints(
+      "@compile\nfn f(x) { let s = f\"{x + 1}!\"\n let n = len(s)\n return (n, s) }\n"
+      "for i in 0..3 { print(f(zeros([2]) + i)) }",
+      "(15, \"f32[2]\\n[1. 1.]!\")\n(15, \"f32[2]\\n[2. 2.]!\")\n(15, \"f32[2]\\n[3. 3.]!\")\n");
 }
 
 TEST_CASE("a list that holds itself twice, over and over, is no exponential work", "[nesting]") {
-  prints("@compile\nfn double(n, x) { var l = [x]\n for i in 0..n { l = [l, l] }\n return l }\n"
-         "@compile\nfn first(l) { var m = l\n while len(m) == 2 { m = m[0] }\n return m[0] * 2 }\n"
-         "print(double(2, 1.5))\nlet l = double(60, 1.5)\nprint(first(l), first(l))",
-         "[[[1.5], [1.5]], [[1.5], [1.5]]]\n3.0 3.0\n");
+  prints(
+      "@compile\nfn double(n, x) { var l = [x]\n for i in 0..n { l = [l, l] }\n return l }\n"
+      "@compile\nfn first(l) { var m = l\n while len(m) == 2 { m = m[0] }\n return m[0] * 2 }\n"
+      "print(double(2, 1.5))\nlet l = double(60, 1.5)\nprint(first(l), first(l))",
+      "[[[1.5], [1.5]], [[1.5], [1.5]]]\n3.0 3.0\n");
 }
 
 TEST_CASE("closures in closures that outlive a trace", "[nesting]") {
-  prints("@compile\nfn chain(n, x) { var f = fn() = x\n for i in 0..n { let g = f\n f = fn() = g }\n return f }\n"
-         "var f = chain(50000, 2.5)\nfor i in 0..50000 { f = f() }\nprint(f())", "2.5\n");
-  prints("@compile\nfn bound(n, x) { var f = fn(y) = x * y\n for i in 0..n { f = grad(f) }\n return f }\n"
-         "@compile\nfn unused(f, x) = x + 1\nprint(bound(1, 2.5)(tensor(1.0)).item(), unused(bound(50000, 2.5), 1.0))", "2.5 2.0\n");
+  prints(
+      "@compile\nfn chain(n, x) { var f = fn() = x\n for i in 0..n { let g = f\n f = fn() = g }\n return f }\n"
+      "var f = chain(50000, 2.5)\nfor i in 0..50000 { f = f() }\nprint(f())",
+      "2.5\n");
+  prints(
+      "@compile\nfn bound(n, x) { var f = fn(y) = x * y\n for i in 0..n { f = grad(f) }\n return f }\n"
+      "@compile\nfn unused(f, x) = x + 1\nprint(bound(1, 2.5)(tensor(1.0)).item(), unused(bound(50000, 2.5), 1.0))",
+      "2.5 2.0\n");
 }
 
 TEST_CASE("rebuilding replaces leaves, keeps what does not change, and keeps sharing", "[nesting]") {

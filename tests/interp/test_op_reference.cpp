@@ -29,7 +29,8 @@ DType reference_dtype(DType dtype) {
 }
 
 Tensor make(Engine& engine, DType dtype, const Shape& shape, const std::vector<double>& values) {
-  Tensor out(dtype, Layout::contiguous(shape), engine.runtime().allocator().allocate(std::max<size_t>(values.size(), 1) * 8));
+  Tensor out(dtype, Layout::contiguous(shape),
+             engine.runtime().allocator().allocate(std::max<size_t>(values.size(), 1) * 8));
   for (size_t i = 0; i < values.size(); ++i) {
     store_element(dtype, out.data() + i * size_of(dtype), Scalar::of(values[i]));
   }
@@ -72,8 +73,14 @@ const std::vector<Case>& layouts() {
       {"contiguous", {3, 4}, [](Ops&, const Tensor& x) { return x; }},
       {"transposed", {4, 3}, [](Ops& ops, const Tensor& x) { return transpose(ops, x); }},
       {"sliced", {6, 9}, [](Ops& ops, const Tensor& x) { return slice(ops, slice(ops, x, 0, 1, 3, 2), 1, 0, 4, 2); }},
-      {"reversed", {3, 4}, [](Ops& ops, const Tensor& x) { return slice(ops, slice(ops, x, 0, 2, 3, -1), 1, 3, 4, -1); }},
-      {"broadcast", {1, 4}, [](Ops& ops, const Tensor& x) { return expand(ops, x, {3, 4}); }},
+      {"reversed",
+       {3, 4},
+       [](Ops& ops, const Tensor& x) { return slice(ops, slice(ops, x, 0, 2, 3, -1), 1, 3, 4, -1); }},
+      {"broadcast",
+       {1, 4},
+       [](Ops& ops, const Tensor& x) {
+         return expand(ops, x, {3, 4});
+       }},
       {"empty", {0, 4}, [](Ops&, const Tensor& x) { return x; }},
       {"0-d", {}, [](Ops&, const Tensor& x) { return x; }},
   };
@@ -119,22 +126,23 @@ void compare(const OpDef& def, DType dtype, const Attrs& attrs, int operands) {
     std::vector<Operand> ours, theirs;
     for (int i = 0; i < operands; ++i) {
       const DType type = def.op == Op::where && i == 0 ? DType::boolean : dtype;
-      const std::vector<double> values = numbers(type, static_cast<int>(element_count(layout.shape).hint()), i == 0 ? 5 : 7);
+      const std::vector<double> values =
+          numbers(type, static_cast<int>(element_count(layout.shape).hint()), i == 0 ? 5 : 7);
       ours.push_back(layout.view(engine.ops(), make(engine, type, layout.shape, values)));
       theirs.push_back(layout.view(reference, reference.make(reference_dtype(type), layout.shape, values)));
     }
     const bool divides = def.op == Op::floordiv || def.op == Op::mod;
     if (divides && !is_float(dtype) && operands > 1) {  // not by zero
-      ours[1] = engine.ops().call(Op::add, {engine.ops().call(Op::mul, {ours[1], Scalar::of(int64_t{2})}), Scalar::of(int64_t{1})});
-      theirs[1] = reference.call(Op::add, {reference.call(Op::mul, {theirs[1], Scalar::of(int64_t{2})}), Scalar::of(int64_t{1})});
+      ours[1] = engine.ops().call(
+          Op::add, {engine.ops().call(Op::mul, {ours[1], Scalar::of(int64_t{2})}), Scalar::of(int64_t{1})});
+      theirs[1] = reference.call(
+          Op::add, {reference.call(Op::mul, {theirs[1], Scalar::of(int64_t{2})}), Scalar::of(int64_t{1})});
     }
     Tensor actual, expected;
     bool refused = false;
     try {
       actual = engine.ops().call(def.op, ours, attrs);
-    } catch (const Failure&) {
-      refused = true;
-    }
+    } catch (const Failure&) { refused = true; }
     if (refused) {
       CHECK_THROWS_AS(reference.call(def.op, theirs, attrs), Failure);
       continue;
@@ -147,10 +155,11 @@ void compare(const OpDef& def, DType dtype, const Attrs& attrs, int operands) {
 /// An integer may overflow where the reference does not; those ops are exact, so small numbers suffice.
 bool is_representative(const OpDef& def, DType dtype) {
   const bool is_small = dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16;
-  if (def.op == Op::pow && !is_float(dtype)) return false;                // negative exponents of integers
+  if (def.op == Op::pow && !is_float(dtype)) return false;  // negative exponents of integers
   if (is_small && def.op == Op::cumprod) return false;
   if (def.op == Op::argmax || def.op == Op::argmin) return false;  // the reference has none; see below
-  if (dtype == DType::u8 && (def.op == Op::neg || def.op == Op::sub || def.op == Op::bit_not)) return false;  // wraps around
+  if (dtype == DType::u8 && (def.op == Op::neg || def.op == Op::sub || def.op == Op::bit_not))
+    return false;  // wraps around
   if (dtype == DType::boolean && (def.op == Op::floordiv || def.op == Op::mod)) return false;
   return def.op != Op::cast && def.op != Op::copy;
 }
@@ -213,7 +222,8 @@ TEST_CASE("the matrix product computes what its definition says", "[reference]")
       const Tensor x = layout.view(engine.ops(), make(engine, dtype, layout.shape, values));
       const Tensor y = layout.view(reference, reference.make(reference_dtype(dtype), layout.shape, values));
       if (dtype == DType::boolean) continue;
-      check_close(op_def(Op::matmul), matmul(engine.ops(), x, transpose(engine.ops(), x)), matmul(reference, y, transpose(reference, y)));
+      check_close(op_def(Op::matmul), matmul(engine.ops(), x, transpose(engine.ops(), x)),
+                  matmul(reference, y, transpose(reference, y)));
     }
   }
 }

@@ -10,9 +10,7 @@ namespace {
 std::string line(Session& s, const std::string& text) {
   try {
     return to_repr(s.engine, s.engine.run_line(text));
-  } catch (const Failure& failure) {
-    return "error: " + failure.error().message;
-  }
+  } catch (const Failure& failure) { return "error: " + failure.error().message; }
 }
 
 }  // namespace

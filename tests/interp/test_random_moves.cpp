@@ -1,5 +1,5 @@
-// Random programs that move tensors about: they do the same on every tier, and the same as where all devices are the CPU.
-// A program that was found to differ is told by its number: random_moves(number).
+// Random programs that move tensors about: they do the same on every tier, and the same as where all devices are the
+// CPU. A program that was found to differ is told by its number: random_moves(number).
 #include <random>
 #include <string>
 
@@ -25,15 +25,16 @@ class MovesGenerator {
     may_call_ = true;
     statements(text, 1, 4 + pick(8));
     text += "  return (a, {b, c: [c, " + moved("a") + "]})\n}\n";
-    text += "fn show(results) {\n  let (a, rest) = results\n"
-            "  print(a.tolist(), a.device, rest.b.tolist(), rest.c[0].device, rest.c[1].tolist())\n}\n";
+    text +=
+        "fn show(results) {\n  let (a, rest) = results\n"
+        "  print(a.tolist(), a.device, rest.b.tolist(), rest.c[0].device, rest.c[1].tolist())\n}\n";
     const char* places[2][2] = {{place(), place()}, {place(), place()}};  // so that calls find the ways of earlier ones
     for (int call = 0; call < 8; ++call) {
       const char* const(&at)[2] = places[call % 2];
       text += fmt::format("show(f({}, {}, {}))\n", input(at[0]), input(at[1]), call < 6 ? 1 : pick(3));
     }
-    text += fmt::format("print(grad(fn(a, b) = sum(f(a, b, 1)[0]))({}, {}).tolist(), g.tolist(), g.device)\n", input(place()),
-                        input(place()));
+    text += fmt::format("print(grad(fn(a, b) = sum(f(a, b, 1)[0]))({}, {}).tolist(), g.tolist(), g.device)\n",
+                        input(place()), input(place()));
     return text;
   }
 
@@ -44,7 +45,9 @@ class MovesGenerator {
   const char* place() { return one_of({"\"cpu\"", "\"cuda:0\"", "\"cuda:1\""}); }
   const char* variable() { return one_of({"a", "b", "c"}); }
   std::string moved(const std::string& x) { return fmt::format("{}.to({})", x, place()); }
-  std::string input(const char* place) { return fmt::format("tensor([{}, {}, 0.5], device: {})", pick(5), pick(3), place); }
+  std::string input(const char* place) {
+    return fmt::format("tensor([{}, {}, 0.5], device: {})", pick(5), pick(3), place);
+  }
 
   /// Of the shape [3], bounded, and on the device of the variable `v`.
   std::string expression(const std::string& v) {

@@ -61,7 +61,8 @@ std::vector<std::string> run_programs(uint64_t begin, uint64_t count) {
 TEST_CASE("random programs agree on all tiers", "[random]") {
   const char* seed = std::getenv("TSL_RANDOM_SEED");
   const std::vector<std::string> reports =
-      seed ? run_programs(number_from("TSL_RANDOM_SEED", 0), 1) : run_programs(number_from("TSL_RANDOM_FIRST", 1), number_from("TSL_RANDOM_PROGRAMS", TSL_RANDOM_PROGRAMS));
+      seed ? run_programs(number_from("TSL_RANDOM_SEED", 0), 1)
+           : run_programs(number_from("TSL_RANDOM_FIRST", 1), number_from("TSL_RANDOM_PROGRAMS", TSL_RANDOM_PROGRAMS));
   for (const std::string& text : reports) {
     UNSCOPED_INFO(text);
     CHECK(text.empty());

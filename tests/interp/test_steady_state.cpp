@@ -86,7 +86,8 @@ for i in 0..100 {
   (p, opt, l) = step(p, opt, x + 0.01 * randn([count, 12]), y, 1e-2 * (1.0 - i / 100))
   print(f"{i} {l:.6f}")
 }
-)", 3);
+)",
+                          3);
   REQUIRE(training.steps.size() == 100);
   const Spent &early = training.after(3), &late = training.after(100);
   CHECK(late.system_allocations == early.system_allocations);
@@ -100,7 +101,8 @@ for i in 0..100 {
 
 TEST_CASE("the counts that the tests here rely on do change when they should", "[steady]") {
   // What is kept grows, and with it the list, which is another input each time.
-  const Training training("var kept = []\nfor i in 0..8 {\n  kept = kept + [randn([1000 * (i + 1)])]\n  print(\"step\")\n}\n", 3);
+  const Training training(
+      "var kept = []\nfor i in 0..8 {\n  kept = kept + [randn([1000 * (i + 1)])]\n  print(\"step\")\n}\n", 3);
   REQUIRE(training.steps.size() == 8);
   CHECK(training.after(8).system_allocations > training.after(3).system_allocations);
   CHECK(training.after(8).traces > training.after(3).traces);
@@ -122,7 +124,8 @@ fn solve(x) {
 }
 let x = randn([100])
 for i in 0..100 { let (y, n) = solve(x) }
-)", 3);
+)",
+                          3);
   REQUIRE(training.steps.size() == 100);
   CHECK(training.after(100).system_allocations == training.after(3).system_allocations);
   CHECK(training.after(100).traces == training.after(3).traces);
@@ -156,7 +159,8 @@ for epoch in 0..25 {
     print("step")
   }
 }
-)", 0, false);
+)",
+                          0, false);
   REQUIRE(training.steps.size() == 100);
   INFO(training.log);
   CHECK(training.logged() <= 2);

@@ -33,9 +33,7 @@ template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions 
     run(engine);
   } catch (const Failure& failure) {
     text += describe_failure(engine, failure.error());
-  } catch (const std::exception& exception) {
-    text += fmt::format("exception: {}\n", exception.what());
-  }
+  } catch (const std::exception& exception) { text += fmt::format("exception: {}\n", exception.what()); }
   return text;
 }
 

@@ -77,8 +77,7 @@ std::string dump_index(const IndexExpr& index) {
     text += " ";
     if (item.kind == IndexItem::Kind::ellipsis) text += "...";
     if (item.kind == IndexItem::Kind::value) text += dump(*item.value);
-    if (item.kind == IndexItem::Kind::slice)
-      text += part(item.start) + ":" + part(item.stop) + ":" + part(item.step);
+    if (item.kind == IndexItem::Kind::slice) text += part(item.start) + ":" + part(item.stop) + ":" + part(item.step);
   }
   return text + ")";
 }
@@ -111,31 +110,20 @@ std::string dump_record(const RecordExpr& record) {
 
 std::string dump(const Expr& e) {
   switch (e.kind) {
-    case ExprKind::nil:
-      return "nil";
-    case ExprKind::boolean:
-      return as<BoolExpr>(e).value ? "true" : "false";
-    case ExprKind::integer:
-      return std::to_string(as<IntExpr>(e).value);
-    case ExprKind::real:
-      return fmt::format("{}", as<RealExpr>(e).value);
-    case ExprKind::string:
-      return "\"" + *as<StringExpr>(e).text + "\"";
-    case ExprKind::fstring:
-      return dump_fstring(as<FStringExpr>(e));
+    case ExprKind::nil: return "nil";
+    case ExprKind::boolean: return as<BoolExpr>(e).value ? "true" : "false";
+    case ExprKind::integer: return std::to_string(as<IntExpr>(e).value);
+    case ExprKind::real: return fmt::format("{}", as<RealExpr>(e).value);
+    case ExprKind::string: return "\"" + *as<StringExpr>(e).text + "\"";
+    case ExprKind::fstring: return dump_fstring(as<FStringExpr>(e));
     case ExprKind::typed: {
       const auto& typed = as<TypedExpr>(e);
-      return (typed.is_integer ? std::to_string(typed.integer) : fmt::format("{}", typed.real)) +
-             *typed.dtype;
+      return (typed.is_integer ? std::to_string(typed.integer) : fmt::format("{}", typed.real)) + *typed.dtype;
     }
-    case ExprKind::name:
-      return *as<NameExpr>(e).name;
-    case ExprKind::list:
-      return dump_items("list", as<ListExpr>(e).items);
-    case ExprKind::tuple:
-      return dump_items("tuple", as<TupleExpr>(e).items);
-    case ExprKind::record:
-      return dump_record(as<RecordExpr>(e));
+    case ExprKind::name: return *as<NameExpr>(e).name;
+    case ExprKind::list: return dump_items("list", as<ListExpr>(e).items);
+    case ExprKind::tuple: return dump_items("tuple", as<TupleExpr>(e).items);
+    case ExprKind::record: return dump_record(as<RecordExpr>(e));
     case ExprKind::range: {
       const auto& range = as<RangeExpr>(e);
       return fmt::format("({} {} {})", range.closed ? "..=" : "..", dump(*range.begin), dump(*range.end));
@@ -153,29 +141,23 @@ std::string dump(const Expr& e) {
       return fmt::format("({} {} {})", logical.op == LogicalOp::and_ ? "and" : "or", dump(*logical.left),
                          dump(*logical.right));
     }
-    case ExprKind::call:
-      return dump_call(as<CallExpr>(e));
-    case ExprKind::index:
-      return dump_index(as<IndexExpr>(e));
-    case ExprKind::field:
-      return fmt::format("(. {} {})", dump(*as<FieldExpr>(e).object), *as<FieldExpr>(e).field);
-    case ExprKind::lambda:
-      return "(fn " + dump_function(*as<LambdaExpr>(e).function) + ")";
+    case ExprKind::call: return dump_call(as<CallExpr>(e));
+    case ExprKind::index: return dump_index(as<IndexExpr>(e));
+    case ExprKind::field: return fmt::format("(. {} {})", dump(*as<FieldExpr>(e).object), *as<FieldExpr>(e).field);
+    case ExprKind::lambda: return "(fn " + dump_function(*as<LambdaExpr>(e).function) + ")";
     case ExprKind::if_: {
       const auto& branch = as<IfExpr>(e);
       const std::string otherwise = branch.otherwise ? " " + dump(*branch.otherwise) : "";
       return fmt::format("(if {} {}{})", dump(*branch.condition), dump_block(*branch.then), otherwise);
     }
-    case ExprKind::block:
-      return dump_block(*as<BlockExpr>(e).block);
+    case ExprKind::block: return dump_block(*as<BlockExpr>(e).block);
   }
   return "?";
 }
 
 std::string dump(const Stmt& s) {
   switch (s.kind) {
-    case StmtKind::expr:
-      return dump(*as<ExprStmt>(s).value);
+    case StmtKind::expr: return dump(*as<ExprStmt>(s).value);
     case StmtKind::declare: {
       const auto& declaration = as<DeclareStmt>(s);
       const Pattern* first = declaration.pattern;
@@ -193,26 +175,20 @@ std::string dump(const Stmt& s) {
       const auto& declared = as<FunctionStmt>(s);
       return fmt::format("fn {} {}", *declared.function->name, dump_function(*declared.function));
     }
-    case StmtKind::return_:
-      return as<ReturnStmt>(s).value ? "return " + dump(*as<ReturnStmt>(s).value) : "return";
+    case StmtKind::return_: return as<ReturnStmt>(s).value ? "return " + dump(*as<ReturnStmt>(s).value) : "return";
     case StmtKind::while_:
-      return fmt::format("while {} {}", dump(*as<WhileStmt>(s).condition),
-                         dump_block(*as<WhileStmt>(s).body));
+      return fmt::format("while {} {}", dump(*as<WhileStmt>(s).condition), dump_block(*as<WhileStmt>(s).body));
     case StmtKind::for_: {
       const auto& loop = as<ForStmt>(s);
-      return fmt::format("for {} in {} {}", dump_pattern(*loop.pattern), dump(*loop.iterable),
-                         dump_block(*loop.body));
+      return fmt::format("for {} in {} {}", dump_pattern(*loop.pattern), dump(*loop.iterable), dump_block(*loop.body));
     }
-    case StmtKind::break_:
-      return "break";
-    case StmtKind::continue_:
-      return "continue";
+    case StmtKind::break_: return "break";
+    case StmtKind::continue_: return "continue";
     case StmtKind::import: {
       const auto& import = as<ImportStmt>(s);
       std::string text = fmt::format("import {}{}", import.is_file ? "file " : "", *import.path);
       if (import.variable) text += " as " + *import.variable->name;
-      for (const ImportedName& item : import.names)
-        text += fmt::format(" {}>{}", *item.name, *item.variable->name);
+      for (const ImportedName& item : import.names) text += fmt::format(" {}>{}", *item.name, *item.variable->name);
       return text;
     }
     case StmtKind::try_: {
@@ -226,9 +202,7 @@ std::string dump(const Stmt& s) {
 
 std::string dump(const Module& module) {
   std::string text;
-  for (const Stmt* statement : module.main->body->statements) {
-    text += (text.empty() ? "" : "\n") + dump(*statement);
-  }
+  for (const Stmt* statement : module.main->body->statements) { text += (text.empty() ? "" : "\n") + dump(*statement); }
   return text;
 }
 

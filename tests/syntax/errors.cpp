@@ -49,8 +49,7 @@ TEST_CASE("a bracket is not closed") {
       {"x[1:2:3:4]", "expected ',' or ']' to close '[' opened at line 1, found ':'", ":"},
       {"let r = {a: 1 b: 2}", "expected ',' or '}' to close '{' opened at line 1, found 'b'", "b"},
       {"(a]", "expected ')' to close '(' opened at line 1, found ']'", "]"},
-      {"fn f() {\n let x = 1\n", "expected '}' to close '{' opened at line 1, found the end of the text",
-       "\n"},
+      {"fn f() {\n let x = 1\n", "expected '}' to close '{' opened at line 1, found the end of the text", "\n"},
   };
   for (const Case& each : cases) check(each);
   CHECK(syntax_error("a\nf(\n  1\nlet x = 2").message ==
@@ -109,13 +108,13 @@ TEST_CASE("the first error in the text is the one reported, lexical or not") {
 }
 
 TEST_CASE("a text is incomplete if it ends where it could go on") {
-  for (const char* text : {"f(", "[1,", "let x =", "a +", "fn f() {", "fn f() {\n  let x = 1\n", "try { }",
-                           "@compile", "if a { } else", "let r = {a: 1,\n", "fn f(x)", "x |>", "for i in"}) {
+  for (const char* text : {"f(", "[1,", "let x =", "a +", "fn f() {", "fn f() {\n  let x = 1\n", "try { }", "@compile",
+                           "if a { } else", "let r = {a: 1,\n", "fn f(x)", "x |>", "for i in"}) {
     INFO(text);
     CHECK(is_incomplete(text));
   }
-  for (const char* text : {"", "a", "f()", "let x = 1\n", "\"open", "f\"open", "f\"{x", "f(]", "a b",
-                           "let x = ;", "\xFF", "if a { }", "# (", "\"(\""}) {
+  for (const char* text : {"", "a", "f()", "let x = 1\n", "\"open", "f\"open", "f\"{x", "f(]", "a b", "let x = ;",
+                           "\xFF", "if a { }", "# (", "\"(\""}) {
     INFO(text);
     CHECK_FALSE(is_incomplete(text));
   }

@@ -7,9 +7,7 @@ using namespace tsl::test;
 
 namespace {
 
-std::string formatted(const std::string& text) {
-  return format(*parse_text(text)->module);
-}
+std::string formatted(const std::string& text) { return format(*parse_text(text)->module); }
 
 /// The formatted text has the same tree, and is its own formatted text.
 void check_round_trip(const std::string& text) {

@@ -235,13 +235,11 @@ TEST_CASE("'else' and 'catch' may stand on the line after '}'") {
   CHECK(tree_of("try { a }\ncatch e { b }") == "try {a} catch e {b}");
 }
 
-TEST_CASE("keywords may be fields") {
-  CHECK(tree_of("x.in.from") == "(. (. x in) from)");
-}
+TEST_CASE("keywords may be fields") { CHECK(tree_of("x.in.from") == "(. (. x in) from)"); }
 
 TEST_CASE("documentation belongs to the function that follows") {
-  const auto parsed = parse_text(
-      "## Of the module.\n\n## Of f.\n##   Indented.\n@compile\nfn f() = 1\n## Of nothing.\n\nfn g() = 2\n");
+  const auto parsed =
+      parse_text("## Of the module.\n\n## Of f.\n##   Indented.\n@compile\nfn f() = 1\n## Of nothing.\n\nfn g() = 2\n");
   CHECK(parsed->module->doc == "Of the module.");
   CHECK(ast::as<ast::FunctionStmt>(parsed->statement(0)).function->doc == "Of f.\n  Indented.");
   CHECK(ast::as<ast::FunctionStmt>(parsed->statement(1)).function->doc.empty());
@@ -251,6 +249,5 @@ TEST_CASE("documentation at the top belongs to the module unless a function foll
   const auto function_first = parse_text("## Of f.\nfn f() = 1");
   CHECK(function_first->module->doc.empty());
   CHECK(ast::as<ast::FunctionStmt>(function_first->statement(0)).function->doc == "Of f.");
-  CHECK(parse_text("#!/usr/bin/env tsl\n## Line one\n## line two\nimport nn")->module->doc ==
-        "Line one\nline two");
+  CHECK(parse_text("#!/usr/bin/env tsl\n## Line one\n## line two\nimport nn")->module->doc == "Line one\nline two");
 }

@@ -32,9 +32,7 @@ inline std::unique_ptr<Parsed> parse_text(const std::string& text) {
 }
 
 /// The tree of a text.
-inline std::string tree_of(const std::string& text) {
-  return dump(*parse_text(text)->module);
-}
+inline std::string tree_of(const std::string& text) { return dump(*parse_text(text)->module); }
 
 /// Parses and resolves; `print`, `sum` and `f32` are the builtins.
 inline std::unique_ptr<Parsed> resolve_text(const std::string& text) {
@@ -62,15 +60,13 @@ struct Complaint {
 };
 
 /// What `run` (parse_text or resolve_text) says of a text; the message is "" if it is content.
-template <class Run>
-Complaint complaint_of(const std::string& text, Run run) {
+template <class Run> Complaint complaint_of(const std::string& text, Run run) {
   try {
     run(text);
   } catch (const Failure& failure) {
     const Error& error = failure.error();
     Complaint complaint{error.kind, error.message, "", 0, ""};
-    for (const std::string& note : error.notes)
-      complaint.notes += (complaint.notes.empty() ? "" : "|") + note;
+    for (const std::string& note : error.notes) complaint.notes += (complaint.notes.empty() ? "" : "|") + note;
     const Source source("", text);
     complaint.line = source.line_of(error.span.begin);
     if (error.span.begin < text.size()) {
@@ -81,11 +77,7 @@ Complaint complaint_of(const std::string& text, Run run) {
   return {};
 }
 
-inline Complaint syntax_error(const std::string& text) {
-  return complaint_of(text, parse_text);
-}
-inline Complaint name_error(const std::string& text) {
-  return complaint_of(text, resolve_text);
-}
+inline Complaint syntax_error(const std::string& text) { return complaint_of(text, parse_text); }
+inline Complaint name_error(const std::string& text) { return complaint_of(text, resolve_text); }
 
 }  // namespace tsl::test

@@ -8,9 +8,7 @@ using namespace tsl::test;
 
 namespace {
 
-const Function& function_at(const Parsed& parsed, size_t i) {
-  return *as<FunctionStmt>(parsed.statement(i)).function;
-}
+const Function& function_at(const Parsed& parsed, size_t i) { return *as<FunctionStmt>(parsed.statement(i)).function; }
 const Function& nested(const Function& function, size_t i) {
   return *as<FunctionStmt>(*function.body->statements[i]).function;
 }
@@ -37,9 +35,7 @@ TEST_CASE("names bind to variables, or to builtins") {
 
 TEST_CASE("a variable may shadow a builtin, an outer variable, or itself") {
   const auto parsed = resolve_text("let sum = 1\nlet x = sum\nlet x = x\nfn f(x) { let x = x; return x }");
-  const auto value = [&](size_t i) {
-    return as<NameExpr>(*as<DeclareStmt>(parsed->statement(i)).value).variable;
-  };
+  const auto value = [&](size_t i) { return as<NameExpr>(*as<DeclareStmt>(parsed->statement(i)).value).variable; };
   CHECK(value(1) == &declared_at(*parsed, 0));
   CHECK(value(2) == &declared_at(*parsed, 1));
   CHECK(&declared_at(*parsed, 1) != &declared_at(*parsed, 2));
@@ -96,8 +92,10 @@ TEST_CASE("a default may use the parameters and dimensions before it") {
 
 TEST_CASE("a dimension of the result is nothing that the body knows") {
   CHECK_NOTHROW(resolve_text("fn f(x: f32[n]) -> f32[n, k] { return sum(n) }"));
-  CHECK(name_error("fn f(x: f32[n]) -> f32[k] = x * k").message == "dimension 'k' is known only once the function has returned");
-  CHECK(name_error("fn f(x) -> f32[k] { return fn() = k }").message == "dimension 'k' is known only once the function has returned");
+  CHECK(name_error("fn f(x: f32[n]) -> f32[k] = x * k").message ==
+        "dimension 'k' is known only once the function has returned");
+  CHECK(name_error("fn f(x) -> f32[k] { return fn() = k }").message ==
+        "dimension 'k' is known only once the function has returned");
 }
 
 TEST_CASE("captures pass through every function in between") {
@@ -178,8 +176,7 @@ TEST_CASE("only what is declared with var can be assigned to or changed") {
 }
 
 TEST_CASE("assigning to an undeclared name suggests the nearest, or a declaration") {
-  CHECK(name_error("var value = 1\nvalu = 2").notes ==
-        "did you mean 'value'?|declare it with 'var valu = …'");
+  CHECK(name_error("var value = 1\nvalu = 2").notes == "did you mean 'value'?|declare it with 'var valu = …'");
   CHECK(name_error("qqqqqq = 2").notes == "declare it with 'var qqqqqq = …'");
   CHECK(name_error("let x = 1\nx = 2").notes == "use 'var x' where it is declared");
   CHECK(name_error("fn f(a) { a = 1 }").notes == "declare a variable first: var a = a");

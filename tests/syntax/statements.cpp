@@ -46,15 +46,13 @@ TEST_CASE("loops and jumps") {
 }
 
 TEST_CASE("try") {
-  CHECK(tree_of("try { f() } catch e { print(e.message) }") ==
-        "try {(call f)} catch e {(call print (. e message))}");
+  CHECK(tree_of("try { f() } catch e { print(e.message) }") == "try {(call f)} catch e {(call print (. e message))}");
   CHECK(syntax_error("try { f() }").message == "expected 'catch' after '}', found the end of the text");
 }
 
 TEST_CASE("functions") {
   CHECK(tree_of("fn f() = 1") == "fn f () {return 1}");
-  CHECK(tree_of("fn f(x, k = 2, opts: record) -> f32 { return x }") ==
-        "fn f (x k=2 opts:record)->f32 {return x}");
+  CHECK(tree_of("fn f(x, k = 2, opts: record) -> f32 { return x }") == "fn f (x k=2 opts:record)->f32 {return x}");
 }
 
 TEST_CASE("annotations bind a dimension's name at its first use") {

@@ -14,7 +14,8 @@ namespace {
 /// Hands out numbers for memory, as many bytes as `capacity`.
 class FakeAllocator : public BlockCache {
  public:
-  explicit FakeAllocator(uint64_t capacity, SizeClasses classes = {}) : BlockCache(Device{}, classes), capacity_(capacity) {}
+  explicit FakeAllocator(uint64_t capacity, SizeClasses classes = {})
+      : BlockCache(Device{}, classes), capacity_(capacity) {}
   ~FakeAllocator() override { release_cache(); }
 
   uint64_t taken() const { return taken_; }
@@ -109,7 +110,8 @@ TEST_CASE("when the system has no more, the cache is given back before anyone is
   CHECK(text == "out of memory: 4.0 KiB asked for, 9.0 KiB in use by tensors; the system is small");
   live = nullptr;
   CHECK(failure_of(allocator, 8192) ==
-        "out of memory: 8.0 KiB asked for, 8.0 KiB in use by tensors, 1.0 KiB given back from the cache in vain; the system is small");
+        "out of memory: 8.0 KiB asked for, 8.0 KiB in use by tensors, 1.0 KiB given back from the cache in vain; the "
+        "system is small");
   CHECK(allocator.allocate(1024)->bytes() == 1024);  // it goes on
   CHECK(failure_of(allocator, ~uint64_t{0}).rfind("out of memory: 16.0 EiB asked for", 0) == 0);
 }
@@ -144,7 +146,8 @@ TEST_CASE("bytes are read as they are told, and as people write them") {
   CHECK(parse_bytes("2gb") == uint64_t{2} << 30);
   CHECK(parse_bytes("80.0 GiB") == uint64_t{80} << 30);
   CHECK(parse_bytes("1023 B") == 1023);
-  for (const char* wrong : {"", " ", "M", "-1", "1 2", "1Q", "1Mi b", "1MM", "1e3", "nan", "inf", "9E", "99999999999999999999", "1.2.3"}) {
+  for (const char* wrong :
+       {"", " ", "M", "-1", "1 2", "1Q", "1Mi b", "1MM", "1e3", "nan", "inf", "9E", "99999999999999999999", "1.2.3"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_bytes(wrong));
   }

@@ -40,8 +40,7 @@ Tensor weights(ReferenceOps& ops, const Tensor& like) {
 double weighted_sum(const Function& f, const std::vector<Input>& inputs) {
   ReferenceOps ops;
   const Tensor out = f(ops, make_inputs(ops, inputs));
-  const std::vector<double> values = ReferenceOps::elements(out),
-                            w = ReferenceOps::elements(weights(ops, out));
+  const std::vector<double> values = ReferenceOps::elements(out), w = ReferenceOps::elements(weights(ops, out));
   double sum = 0;
   for (size_t i = 0; i < values.size(); ++i) sum += values[i] * w[i];
   return sum;
@@ -102,8 +101,7 @@ Attrs with_ints(Ints ints, Dims dims = {}, bool flag = false) {
 
 /// A domain on which an op is smooth.
 Input domain(std::string_view name, unsigned seed) {
-  if (name == "log" || name == "sqrt" || name == "rsqrt" || name == "pow")
-    return random_input({7}, 0.3, 3, seed);
+  if (name == "log" || name == "sqrt" || name == "rsqrt" || name == "pow") return random_input({7}, 0.3, 3, seed);
   if (name == "log1p" || name == "asin" || name == "acos") return random_input({7}, -0.8, 0.8, seed);
   if (name == "div" || name == "atan2" || name == "mod") return random_input({7}, 0.4, 0.9, seed);
   return random_input({7}, -2, 2, seed);
@@ -113,8 +111,7 @@ Input domain(std::string_view name, unsigned seed) {
 
 TEST_CASE("elementwise derivatives") {
   for (const OpDef& def : op_table()) {
-    if (def.op_class != OpClass::elementwise || !def.vjp || def.op == Op::cast || def.op == Op::where)
-      continue;
+    if (def.op_class != OpClass::elementwise || !def.vjp || def.op == Op::cast || def.op == Op::where) continue;
     CAPTURE(def.name);
     std::vector<Input> inputs;
     for (int i = 0; i < def.arity; ++i) inputs.push_back(domain(def.name, static_cast<unsigned>(i) + 1));
@@ -180,8 +177,7 @@ TEST_CASE("derivatives of reductions") {
 
 TEST_CASE("a product's derivative at zeros") {
   check_gradients(call_op(Op::prod, with_ints({1})), {{{4, 3}, {2, 3, 4, 0, 3, 4, 0, 0, 5, 2, 0, 7}}});
-  check_gradients(call_op(Op::cumprod, with_ints({1})),
-                  {{{4, 4}, {2, 3, 4, 5, 0, 3, 4, 2, 2, 0, 5, 3, 2, 0, 7, 0}}});
+  check_gradients(call_op(Op::cumprod, with_ints({1})), {{{4, 4}, {2, 3, 4, 5, 0, 3, 4, 2, 2, 0, 5, 3, 2, 0, 7, 0}}});
 }
 
 TEST_CASE("ties of max and min share the gradient") {
@@ -220,8 +216,7 @@ TEST_CASE("derivatives of indexing") {
   for (Op op : {Op::scatter, Op::scatter_add}) {
     CAPTURE(op_def(op).name);
     check_both_orders(with_index(op, {5}, {0, 2, -2, 3, 2}, 0), {x, random_input({5, 3}, -1, 1, 2)});
-    check_gradients(with_index(op, {4, 2}, {0, 1, 1, 1, -1, 2, 0, 2}, 1),
-                    {x, random_input({4, 2}, -1, 1, 2)});
+    check_gradients(with_index(op, {4, 2}, {0, 1, 1, 1, -1, 2, 0, 2}, 1), {x, random_input({4, 2}, -1, 1, 2)});
     check_gradients(with_index(op, {2}, {1, 1}, 0), {x, random_input({3}, -1, 1, 2)});
   }
 }
@@ -250,8 +245,8 @@ TEST_CASE("derivatives of matrix products") {
 }
 
 TEST_CASE("nothing flows where there is no derivative") {
-  for (Op op : {Op::argmax, Op::argmin, Op::any, Op::all, Op::argsort, Op::nonzero, Op::fill, Op::iota,
-                Op::floor, Op::eq, Op::bit_and, Op::isnan, Op::sign, Op::random_normal}) {
+  for (Op op : {Op::argmax, Op::argmin, Op::any, Op::all, Op::argsort, Op::nonzero, Op::fill, Op::iota, Op::floor,
+                Op::eq, Op::bit_and, Op::isnan, Op::sign, Op::random_normal}) {
     CAPTURE(op_def(op).name);
     REQUIRE(op_def(op).vjp == nullptr);
   }

@@ -65,8 +65,7 @@ TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(call(Op::matmul, {i({2, 3}), f({3, 4})}) == "f32[2, 4]");
   ops.calls.clear();
   call(Op::matmul, {f({5, 2, 3}), f({3, 4})});
-  REQUIRE(ops.calls == Calls{"view reshape(f32[5, 2, 3]) -> f32[10, 3]",
-                             "matmul(f32[10, 3], f32[3, 4]) -> f32[10, 4]",
+  REQUIRE(ops.calls == Calls{"view reshape(f32[5, 2, 3]) -> f32[10, 3]", "matmul(f32[10, 3], f32[3, 4]) -> f32[10, 4]",
                              "view reshape(f32[10, 4]) -> f32[5, 2, 4]"});
 
   REQUIRE(error(Op::matmul, {f({128, 784}), f({768, 64})}) ==
@@ -75,8 +74,7 @@ TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
   REQUIRE(error(Op::matmul, {f({2, 2, 3}), f({5, 3, 4})}) ==
           "shape: matmul: batch dimensions differ: f32[2, 2, 3] @ f32[5, 3, 4]");
   REQUIRE(error(Op::matmul, {f({}), f({3})}) == "shape: matmul: a 0-d tensor is no matrix: f32[] @ f32[3]");
-  REQUIRE(error(Op::matmul, {b({2, 3}), b({3, 2})}) ==
-          "type: matmul: expected numbers, got bool[2, 3] @ bool[3, 2]");
+  REQUIRE(error(Op::matmul, {b({2, 3}), b({3, 2})}) == "type: matmul: expected numbers, got bool[2, 3] @ bool[3, 2]");
   REQUIRE(error(Op::matmul, {f({2, 3}), Scalar::of(2.0)}) == "type: matmul: expected a tensor, got float 2");
 }
 
@@ -103,8 +101,7 @@ TEST_CASE_METHOD(Fixture, "types of reductions") {
   REQUIRE(error(Op::argmin, {f({0})}, with_ints({0})) == "value: argmin: axis 0 of f32[0] is empty");
   REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({0, 1})) == "value: argmax takes exactly one axis, got 2");
   REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({})) == "value: argmax takes exactly one axis, got 0");
-  REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({2})) ==
-          "index: sum: axis 2 is out of range for 2 dimensions");
+  REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({2})) == "index: sum: axis 2 is out of range for 2 dimensions");
   REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({1, -1})) == "value: sum: axis 1 is given twice");
 }
 
@@ -112,16 +109,14 @@ TEST_CASE_METHOD(Fixture, "scans and sorts") {
   REQUIRE(call(Op::cumsum, {f({2, 3})}, with_ints({-1})) == "f32[2, 3]");
   REQUIRE(call(Op::cumprod, {b({2, 3})}, with_ints({0})) == "i64[2, 3]");
   REQUIRE(call(Op::argsort, {f({2, 3})}, with_ints({1})) == "i64[2, 3]");
-  REQUIRE(error(Op::cumsum, {f({})}, with_ints({0})) ==
-          "index: cumsum: axis 0 is out of range for 0 dimensions");
+  REQUIRE(error(Op::cumsum, {f({})}, with_ints({0})) == "index: cumsum: axis 0 is out of range for 0 dimensions");
 }
 
 TEST_CASE_METHOD(Fixture, "indexing by tensors") {
   REQUIRE(call(Op::take, {f({4, 3}), i({2, 5})}, with_ints({0})) == "f32[2, 5, 3]");
   REQUIRE(call(Op::take, {f({4, 3}), i({})}, with_ints({0})) == "f32[3]");
   REQUIRE(call(Op::take, {f({4, 3, 2}), ops.make(DType::i16, {4, 7})}, with_ints({1})) == "f32[4, 7, 2]");
-  REQUIRE(error(Op::take, {f({4}), f({2})}, with_ints({0})) ==
-          "type: take: an index must hold integers, got f32[2]");
+  REQUIRE(error(Op::take, {f({4}), f({2})}, with_ints({0})) == "type: take: an index must hold integers, got f32[2]");
   REQUIRE(error(Op::take, {f({4, 3}), i({5, 1})}, with_ints({1})) ==
           "shape: take: the leading axes of f32[4, 3] and its index i64[5, 1] differ");
   REQUIRE(error(Op::take, {f({}), i({5})}, with_ints({0})) ==
@@ -131,12 +126,10 @@ TEST_CASE_METHOD(Fixture, "indexing by tensors") {
   ops.calls.clear();
   REQUIRE(call(Op::scatter_add, {f({4, 3}), i({2}), Scalar::of(1.0)}, with_ints({0})) == "f32[4, 3]");
   REQUIRE(ops.calls.back() == "scatter_add(f32[4, 3], i64[2], f32[2, 3]) -> f32[4, 3]");
-  REQUIRE(
-      error(Op::scatter, {f({4, 3}), i({2}), f({5, 3})}, with_ints({0})) ==
-      "shape: scatter: f32[5, 3] does not fit f32[2, 3], the part of f32[4, 3] that the index i64[2] picks");
+  REQUIRE(error(Op::scatter, {f({4, 3}), i({2}), f({5, 3})}, with_ints({0})) ==
+          "shape: scatter: f32[5, 3] does not fit f32[2, 3], the part of f32[4, 3] that the index i64[2] picks");
   REQUIRE(call(Op::nonzero, {b({4, 3})}, with_ints({}, {5})) == "i64[5, 2]");
-  REQUIRE(error(Op::nonzero, {f({4})}, with_ints({}, {5})) ==
-          "type: nonzero: a mask must be bool, got f32[4]");
+  REQUIRE(error(Op::nonzero, {f({4})}, with_ints({}, {5})) == "type: nonzero: a mask must be bool, got f32[4]");
 }
 
 TEST_CASE_METHOD(Fixture, "putting together and taking apart") {
@@ -154,8 +147,7 @@ TEST_CASE_METHOD(Fixture, "putting together and taking apart") {
   REQUIRE(call(Op::as_strided, {f({4, 3})}, row) == "f32[3]");
   REQUIRE(error(Op::assign_view, {f({4, 3}), f({2})}, row) ==
           "shape: cannot assign f32[2] to a part of f32[4, 3] of shape [3]");
-  REQUIRE(error(Op::as_strided, {f({1, 3})}, row) ==
-          "index: a view of shape [3] leaves a tensor of shape [1, 3]");
+  REQUIRE(error(Op::as_strided, {f({1, 3})}, row) == "index: a view of shape [3] leaves a tensor of shape [1, 3]");
 
   REQUIRE(call(Op::windows, {f({2, 7})}, with_ints({-1, 3, 2, 1})) == "f32[2, 3, 3]");
   REQUIRE(call(Op::fold_windows, {f({2, 3, 3})}, with_ints({1, 2, 1}, {7})) == "f32[2, 7]");
@@ -184,8 +176,7 @@ TEST_CASE_METHOD(Fixture, "sources") {
   Attrs uniform = with_ints({}, {3});
   REQUIRE(call(Op::random_uniform, {zero, zero}, uniform) == "f32[3]");
   uniform.dtype = DType::i64;
-  REQUIRE(error(Op::random_uniform, {zero, zero}, uniform) ==
-          "type: random numbers need a float dtype, not i64");
+  REQUIRE(error(Op::random_uniform, {zero, zero}, uniform) == "type: random numbers need a float dtype, not i64");
   REQUIRE(call(Op::iota, {zero, Scalar::of(int64_t{1})}, uniform) == "i64[3]");
 }
 
@@ -193,27 +184,21 @@ TEST_CASE_METHOD(Fixture, "results too large to exist are refused before anythin
   const int64_t mega = int64_t{1} << 20;
   REQUIRE(memory_limit() > 0);
   REQUIRE(memory_limit() <= kMaxTensorBytes);
-  const std::string fill_error = failure_of([&] {
-    fill(ops, {mega, mega, 1024}, DType::f32, Scalar::of(0.0));
-  });
+  const std::string fill_error = failure_of([&] { fill(ops, {mega, mega, 1024}, DType::f32, Scalar::of(0.0)); });
   REQUIRE_THAT(fill_error, Catch::StartsWith("memory: fill: f32[1048576, 1048576, 1024] needs 4.0 PiB, but"));
   REQUIRE_THAT(failure_of([&] {
                  fill(ops, {mega, mega, mega, mega}, DType::f32, Scalar::of(0.0));
                }),
                Catch::StartsWith("memory"));
-  REQUIRE_THAT(error(Op::matmul, {expand(ops, f({1, 1}), {int64_t{1} << 30, 1}),
-                                  expand(ops, f({1, 1}), {1, int64_t{1} << 30})}),
-               Catch::Contains("needs 4.0 EiB"));
-  REQUIRE_THAT(error(Op::add, {expand(ops, f({1, 1}), {int64_t{1} << 30, 1}),
-                               expand(ops, f({1, 1}), {1, int64_t{1} << 30})}),
-               Catch::Contains("needs 4.0 EiB"));
+  REQUIRE_THAT(
+      error(Op::matmul, {expand(ops, f({1, 1}), {int64_t{1} << 30, 1}), expand(ops, f({1, 1}), {1, int64_t{1} << 30})}),
+      Catch::Contains("needs 4.0 EiB"));
+  REQUIRE_THAT(
+      error(Op::add, {expand(ops, f({1, 1}), {int64_t{1} << 30, 1}), expand(ops, f({1, 1}), {1, int64_t{1} << 30})}),
+      Catch::Contains("needs 4.0 EiB"));
   ops.calls.clear();
-  REQUIRE_THAT(failure_of([&] { expand(ops, f({1}), {int64_t{1} << 46}); }),
-               Catch::StartsWith("memory: expand"));
-  REQUIRE_THAT(failure_of([&] {
-                 reshape(ops, f({0}), {mega, mega, mega, mega});
-               }),
-               Catch::StartsWith("memory"));
+  REQUIRE_THAT(failure_of([&] { expand(ops, f({1}), {int64_t{1} << 46}); }), Catch::StartsWith("memory: expand"));
+  REQUIRE_THAT(failure_of([&] { reshape(ops, f({0}), {mega, mega, mega, mega}); }), Catch::StartsWith("memory"));
   REQUIRE(ops.calls.empty());
   REQUIRE(describe(expand(ops, f({1}), {int64_t{1} << 40})) == "f32[1099511627776]");  // takes no memory
   REQUIRE(format_bytes(16.0 * 1024 * 1024 * 1024 * 1024) == "16.0 TiB");

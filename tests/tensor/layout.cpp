@@ -15,8 +15,7 @@ namespace {
 
 /// Checks that element `index` of `view` is element `source(index)` of `in`.
 void check_view(const Layout& in, const Layout& view, const std::function<Index(Index)>& source) {
-  for_each_index(view.shape,
-                 [&](const Index& index) { REQUIRE(address(view, index) == address(in, source(index))); });
+  for_each_index(view.shape, [&](const Index& index) { REQUIRE(address(view, index) == address(in, source(index))); });
 }
 
 std::vector<Layout> sample_layouts() {
@@ -33,9 +32,7 @@ std::vector<Layout> sample_layouts() {
           Layout::contiguous({2, 0, 3})};
 }
 
-std::string text(const Shape& shape) {
-  return to_string(shape);
-}
+std::string text(const Shape& shape) { return to_string(shape); }
 
 }  // namespace
 
@@ -119,9 +116,9 @@ TEST_CASE("windows slide") {
 }
 
 TEST_CASE("reshape keeps the order of elements, and refuses only what strides cannot express") {
-  const std::vector<Shape> shapes = {
-      {60}, {4, 15}, {12, 5},      {2, 2, 3, 5}, {1, 4, 1, 15, 1}, {5, 12}, {6, 10}, {24},  {4, 6},
-      {12}, {3, 4},  {2, 3, 2, 2}, {6},          {2, 3},           {1, 6},  {8},     {2, 4}};
+  const std::vector<Shape> shapes = {{60},   {4, 15}, {12, 5}, {2, 2, 3, 5}, {1, 4, 1, 15, 1}, {5, 12}, {6, 10},
+                                     {24},   {4, 6},  {12},    {3, 4},       {2, 3, 2, 2},     {6},     {2, 3},
+                                     {1, 6}, {8},     {2, 4}};
   int views = 0, copies = 0;
   for (const Layout& in : sample_layouts()) {
     for (const Shape& shape : shapes) {
@@ -174,10 +171,8 @@ TEST_CASE("random chains of views reshape to the right elements or not at all") 
       }
     }
     const std::optional<Layout> out = reshape(in, wanted);
-    if (out)
-      REQUIRE(addresses(*out) == addresses(in));
-    else
-      REQUIRE_FALSE(in.is_contiguous());
+    if (out) REQUIRE(addresses(*out) == addresses(in));
+    else REQUIRE_FALSE(in.is_contiguous());
   }
 }
 
@@ -196,9 +191,7 @@ TEST_CASE("broadcasting is NumPy's") {
   REQUIRE(text(broadcast({}, {2, 3}, "add")) == "[2, 3]");
   REQUIRE(text(broadcast({0}, {1}, "add")) == "[0]");
   REQUIRE(text(broadcast({5, 1, 7}, {1, 6, 1}, "add")) == "[5, 6, 7]");
-  REQUIRE(failure_of([] {
-            broadcast({2, 3}, {4}, "add");
-          }) == "shape: add: cannot broadcast [2, 3] with [4]");
+  REQUIRE(failure_of([] { broadcast({2, 3}, {4}, "add"); }) == "shape: add: cannot broadcast [2, 3] with [4]");
   REQUIRE_THROWS_AS(broadcast({0}, {2}, "add"), Failure);
 
   const Layout in = Layout::contiguous({3, 1});

@@ -12,9 +12,7 @@ Attrs with_dtype(DType dtype) {
   return attrs;
 }
 
-std::string type_of(const Tensor& x) {
-  return std::string(name_of(x.dtype()));
-}
+std::string type_of(const Tensor& x) { return std::string(name_of(x.dtype())); }
 
 const Operand kTrue = Scalar::of(true), kInt = Scalar::of(int64_t{3}), kFloat = Scalar::of(2.5);
 
@@ -51,12 +49,11 @@ TEST_CASE("a number beside a tensor changes the dtype only if it is of a higher 
     DType dtype;
     std::string_view with_bool, with_int, with_float;
   };
-  const std::vector<Row> rows = {
-      {DType::boolean, "bool", "i64", "f32"}, {DType::u8, "u8", "u8", "f32"},
-      {DType::i8, "i8", "i8", "f32"},         {DType::i16, "i16", "i16", "f32"},
-      {DType::i32, "i32", "i32", "f32"},      {DType::i64, "i64", "i64", "f32"},
-      {DType::f16, "f16", "f16", "f16"},      {DType::bf16, "bf16", "bf16", "bf16"},
-      {DType::f32, "f32", "f32", "f32"},      {DType::f64, "f64", "f64", "f64"}};
+  const std::vector<Row> rows = {{DType::boolean, "bool", "i64", "f32"}, {DType::u8, "u8", "u8", "f32"},
+                                 {DType::i8, "i8", "i8", "f32"},         {DType::i16, "i16", "i16", "f32"},
+                                 {DType::i32, "i32", "i32", "f32"},      {DType::i64, "i64", "i64", "f32"},
+                                 {DType::f16, "f16", "f16", "f16"},      {DType::bf16, "bf16", "bf16", "bf16"},
+                                 {DType::f32, "f32", "f32", "f32"},      {DType::f64, "f64", "f64", "f64"}};
   RecordingOps ops;
   for (const Row& row : rows) {
     CAPTURE(name_of(row.dtype));
@@ -92,8 +89,7 @@ TEST_CASE("each dtype rule gives its dtypes") {
 
 TEST_CASE("ops refuse dtypes that mean nothing to them") {
   RecordingOps ops;
-  const Tensor b = ops.make(DType::boolean, {2}), f = ops.make(DType::f32, {2}),
-               i = ops.make(DType::i64, {2});
+  const Tensor b = ops.make(DType::boolean, {2}), f = ops.make(DType::f32, {2}), i = ops.make(DType::i64, {2});
   REQUIRE(failure_of([&] {
             ops.call(Op::bit_and, {i, f});
           }) == "type: bit_and: expected bools or integers, got i64[2] and f32[2]");
@@ -101,13 +97,9 @@ TEST_CASE("ops refuse dtypes that mean nothing to them") {
             ops.call(Op::bit_or, {i, kFloat});
           }) == "type: bit_or: expected bools or integers, got i64[2] and float 2.5");
   REQUIRE(failure_of([&] { ops.call(Op::neg, {b}); }) == "type: neg: expected numbers, got bool[2]");
-  REQUIRE(failure_of([&] {
-            ops.call(Op::sub, {b, b});
-          }) == "type: sub: expected numbers, got bool[2] and bool[2]");
+  REQUIRE(failure_of([&] { ops.call(Op::sub, {b, b}); }) == "type: sub: expected numbers, got bool[2] and bool[2]");
   REQUIRE(type_of(ops.call(Op::mul, {b, b})) == "bool");
-  REQUIRE(failure_of([&] {
-            ops.call(Op::where, {i, f, f});
-          }) == "type: where: the condition must be bool, got i64[2]");
+  REQUIRE(failure_of([&] { ops.call(Op::where, {i, f, f}); }) == "type: where: the condition must be bool, got i64[2]");
   REQUIRE(failure_of([&] { ops.call(Op::add, {kInt, kInt}); }) == "type: add needs at least one tensor");
   REQUIRE(failure_of([&] { ops.call(Op::add, {f}); }) == "type: add takes 2 operands, got 1");
 }
@@ -115,8 +107,7 @@ TEST_CASE("ops refuse dtypes that mean nothing to them") {
 TEST_CASE("casts and expands are inserted where they are needed, and only there") {
   RecordingOps ops;
   using Calls = std::vector<std::string>;
-  const Tensor f = ops.make(DType::f32, {2, 3}), h = ops.make(DType::f16, {3}),
-               i = ops.make(DType::i64, {2, 3});
+  const Tensor f = ops.make(DType::f32, {2, 3}), h = ops.make(DType::f16, {3}), i = ops.make(DType::i64, {2, 3});
   ops.call(Op::add, {f, f});
   REQUIRE(ops.calls == Calls{"add(f32[2, 3], f32[2, 3]) -> f32[2, 3]"});
   ops.calls.clear();

@@ -9,8 +9,7 @@
 namespace tsl {
 
 /// The kind and message of what a call throws; "" if it does not throw.
-template <class Call>
-std::string failure_of(Call call) {
+template <class Call> std::string failure_of(Call call) {
   try {
     call();
   } catch (const Failure& failure) {
@@ -31,8 +30,7 @@ class RecordingOps : public Ops {
   Tensor run(const OpDef&, std::span<const Operand>, const Attrs&, const TensorType& result) override {
     return make(result.dtype, result.shape);
   }
-  void after(const OpDef& def, std::span<const Operand> operands, const Attrs&,
-             const Tensor& result) override {
+  void after(const OpDef& def, std::span<const Operand> operands, const Attrs&, const Tensor& result) override {
     std::string text = def.op_class == OpClass::view ? "view " : "";
     text += def.name;
     for (size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "(" : ", ") + describe(operands[i]);

@@ -33,41 +33,26 @@ HeapAllocator& heap() {
 
 Scalar load(DType dtype, const void* data, int64_t i) {
   switch (dtype) {
-    case DType::boolean:
-      return Scalar::of(static_cast<const uint8_t*>(data)[i] != 0);
-    case DType::i64:
-      return Scalar::of(static_cast<const int64_t*>(data)[i]);
-    case DType::f32:
-      return Scalar::of(static_cast<double>(static_cast<const float*>(data)[i]));
-    case DType::f64:
-      return Scalar::of(static_cast<const double*>(data)[i]);
-    default:
-      fail(ErrorKind::type, "the reference has no {}", name_of(dtype));
+    case DType::boolean: return Scalar::of(static_cast<const uint8_t*>(data)[i] != 0);
+    case DType::i64: return Scalar::of(static_cast<const int64_t*>(data)[i]);
+    case DType::f32: return Scalar::of(static_cast<double>(static_cast<const float*>(data)[i]));
+    case DType::f64: return Scalar::of(static_cast<const double*>(data)[i]);
+    default: fail(ErrorKind::type, "the reference has no {}", name_of(dtype));
   }
 }
 
 void store(DType dtype, void* data, int64_t i, Scalar value) {
   switch (dtype) {
-    case DType::boolean:
-      static_cast<uint8_t*>(data)[i] = apply(ScalarOp::to_boolean, value).boolean;
-      break;
-    case DType::i64:
-      static_cast<int64_t*>(data)[i] = value.as_integer();
-      break;
-    case DType::f32:
-      static_cast<float*>(data)[i] = static_cast<float>(value.as_real());
-      break;
-    case DType::f64:
-      static_cast<double*>(data)[i] = value.as_real();
-      break;
-    default:
-      fail(ErrorKind::type, "the reference has no {}", name_of(dtype));
+    case DType::boolean: static_cast<uint8_t*>(data)[i] = apply(ScalarOp::to_boolean, value).boolean; break;
+    case DType::i64: static_cast<int64_t*>(data)[i] = value.as_integer(); break;
+    case DType::f32: static_cast<float*>(data)[i] = static_cast<float>(value.as_real()); break;
+    case DType::f64: static_cast<double*>(data)[i] = value.as_real(); break;
+    default: fail(ErrorKind::type, "the reference has no {}", name_of(dtype));
   }
 }
 
 Tensor from_scalars(DType dtype, const Shape& shape, const Scalars& values) {
-  Tensor out(dtype, Layout::contiguous(shape),
-             heap().allocate(std::max<size_t>(values.size(), 1) * size_of(dtype)));
+  Tensor out(dtype, Layout::contiguous(shape), heap().allocate(std::max<size_t>(values.size(), 1) * size_of(dtype)));
   for (size_t i = 0; i < values.size(); ++i) store(dtype, out.data(), static_cast<int64_t>(i), values[i]);
   return out;
 }
@@ -78,9 +63,7 @@ Scalars to_scalars(const Tensor& x) {
   return values;
 }
 
-size_t count_of(const Shape& shape) {
-  return static_cast<size_t>(element_count(shape).hint());
-}
+size_t count_of(const Shape& shape) { return static_cast<size_t>(element_count(shape).hint()); }
 
 /// x seen as [outer, extent, inner] around one axis.
 struct Along {
@@ -90,24 +73,19 @@ struct Along {
       (i < first ? outer : i < last ? extent : inner) *= static_cast<size_t>(shape[i].hint());
     }
   }
-  Along(const Shape& shape, int64_t axis)
-      : Along(shape, static_cast<int>(axis), static_cast<int>(axis) + 1) {}
+  Along(const Shape& shape, int64_t axis) : Along(shape, static_cast<int>(axis), static_cast<int>(axis) + 1) {}
   size_t at(size_t o, size_t e, size_t i) const { return (o * extent + e) * inner + i; }
 };
 
 Scalars map_elements(const OpDef& def, std::span<const Operand> operands, size_t count) {
   std::vector<Scalars> in;
-  for (const Operand& x : operands)
-    in.push_back(x.is_tensor() ? to_scalars(x.tensor) : Scalars(count, x.scalar));
+  for (const Operand& x : operands) in.push_back(x.is_tensor() ? to_scalars(x.tensor) : Scalars(count, x.scalar));
   Scalars out(count);
   const ScalarOp op = scalar_op_named(def.name).value_or(ScalarOp::to_real);
   for (size_t i = 0; i < count; ++i) {
-    if (def.op == Op::where)
-      out[i] = in[0][i].boolean ? in[1][i] : in[2][i];
-    else if (def.op == Op::cast || def.op == Op::copy)
-      out[i] = in[0][i];
-    else
-      out[i] = apply(op, in[0][i], in.size() > 1 ? in[1][i] : Scalar());
+    if (def.op == Op::where) out[i] = in[0][i].boolean ? in[1][i] : in[2][i];
+    else if (def.op == Op::cast || def.op == Op::copy) out[i] = in[0][i];
+    else out[i] = apply(op, in[0][i], in.size() > 1 ? in[1][i] : Scalar());
   }
   return out;
 }
@@ -115,44 +93,32 @@ Scalars map_elements(const OpDef& def, std::span<const Operand> operands, size_t
 Scalar combine(Op op, Scalar a, Scalar b) {
   switch (op) {
     case Op::sum:
-    case Op::cumsum:
-      return apply(ScalarOp::add, a, b);
+    case Op::cumsum: return apply(ScalarOp::add, a, b);
     case Op::prod:
-    case Op::cumprod:
-      return apply(ScalarOp::mul, a, b);
-    case Op::max:
-      return apply(ScalarOp::maximum, a, b);
-    case Op::min:
-      return apply(ScalarOp::minimum, a, b);
+    case Op::cumprod: return apply(ScalarOp::mul, a, b);
+    case Op::max: return apply(ScalarOp::maximum, a, b);
+    case Op::min: return apply(ScalarOp::minimum, a, b);
     case Op::logsumexp: {
       const double most = std::fmax(a.as_real(), b.as_real()), least = std::fmin(a.as_real(), b.as_real());
       if (std::isnan(a.as_real()) || std::isnan(b.as_real())) return Scalar::of(double{NAN});
       return Scalar::of(std::isinf(most) ? most : most + std::log1p(std::exp(least - most)));
     }
-    case Op::any:
-      return apply(ScalarOp::bit_or, a, b);
-    default:
-      return apply(ScalarOp::bit_and, a, b);
+    case Op::any: return apply(ScalarOp::bit_or, a, b);
+    default: return apply(ScalarOp::bit_and, a, b);
   }
 }
 
 Scalar neutral(Op op) {
   switch (op) {
     case Op::sum:
-    case Op::cumsum:
-      return Scalar::of(int64_t{0});
+    case Op::cumsum: return Scalar::of(int64_t{0});
     case Op::prod:
-    case Op::cumprod:
-      return Scalar::of(int64_t{1});
+    case Op::cumprod: return Scalar::of(int64_t{1});
     case Op::max:
-    case Op::logsumexp:
-      return Scalar::of(-INFINITY);
-    case Op::min:
-      return Scalar::of(INFINITY);
-    case Op::any:
-      return Scalar::of(false);
-    default:
-      return Scalar::of(true);
+    case Op::logsumexp: return Scalar::of(-INFINITY);
+    case Op::min: return Scalar::of(INFINITY);
+    case Op::any: return Scalar::of(false);
+    default: return Scalar::of(true);
   }
 }
 
@@ -208,12 +174,9 @@ Scalars index_op(Op op, std::span<const Operand> operands, const Attrs& attrs, s
   Scalars out = op == Op::take ? Scalars(count) : in;
   const Scalars updates = op == Op::take ? Scalars() : to_scalars(operands[2].tensor);
   for_each_taken(x, operands[1].tensor, attrs.ints[0], [&](size_t in_x, size_t in_taken) {
-    if (op == Op::take)
-      out[in_taken] = in[in_x];
-    else if (op == Op::scatter)
-      out[in_x] = updates[in_taken];
-    else
-      out[in_x] = apply(ScalarOp::add, out[in_x], updates[in_taken]);
+    if (op == Op::take) out[in_taken] = in[in_x];
+    else if (op == Op::scatter) out[in_x] = updates[in_taken];
+    else out[in_x] = apply(ScalarOp::add, out[in_x], updates[in_taken]);
   });
   return out;
 }
@@ -265,8 +228,7 @@ Scalars multiply(const Tensor& a, const Tensor& b, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const size_t batch = i / (m * n), row = i / n % m, column = i % n;
     for (size_t j = 0; j < k; ++j) {
-      const Scalar term =
-          apply(ScalarOp::mul, left[(batch * m + row) * k + j], right[(batch * k + j) * n + column]);
+      const Scalar term = apply(ScalarOp::mul, left[(batch * m + row) * k + j], right[(batch * k + j) * n + column]);
       out[i] = apply(ScalarOp::add, out[i], term);
     }
   }
@@ -289,27 +251,17 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
   const size_t count = count_of(result.shape);
   const auto compute = [&]() -> Scalars {
     switch (def.op_class) {
-      case OpClass::elementwise:
-        return map_elements(def, operands, count);
-      case OpClass::source:
-        return def.op == Op::fill ? Scalars(count, operands[0].scalar) : iota(operands, count);
-      case OpClass::reduction:
-        return reduce(def.op, operands[0].tensor, attrs);
-      case OpClass::scan:
-        return scan(def.op, operands[0].tensor, attrs);
+      case OpClass::elementwise: return map_elements(def, operands, count);
+      case OpClass::source: return def.op == Op::fill ? Scalars(count, operands[0].scalar) : iota(operands, count);
+      case OpClass::reduction: return reduce(def.op, operands[0].tensor, attrs);
+      case OpClass::scan: return scan(def.op, operands[0].tensor, attrs);
       case OpClass::take:
-      case OpClass::scatter:
-        return index_op(def.op, operands, attrs, count);
-      case OpClass::concat:
-        return concat(operands, attrs, result.shape);
-      case OpClass::assign:
-        return assign(operands[0].tensor, operands[1].tensor, attrs.view);
-      case OpClass::fold:
-        return fold(operands[0].tensor, attrs, result.shape);
-      case OpClass::matmul:
-        return multiply(operands[0].tensor, operands[1].tensor, count);
-      default:
-        fail(ErrorKind::type, "the reference has no {}", def.name);
+      case OpClass::scatter: return index_op(def.op, operands, attrs, count);
+      case OpClass::concat: return concat(operands, attrs, result.shape);
+      case OpClass::assign: return assign(operands[0].tensor, operands[1].tensor, attrs.view);
+      case OpClass::fold: return fold(operands[0].tensor, attrs, result.shape);
+      case OpClass::matmul: return multiply(operands[0].tensor, operands[1].tensor, count);
+      default: fail(ErrorKind::type, "the reference has no {}", def.name);
     }
   };
   return from_scalars(result.dtype, result.shape, compute());
@@ -357,16 +309,15 @@ std::vector<Tensor> ReferenceOps::backward(const Tensor& output, const Tensor& g
       if (!in_grads[i]) continue;
       const Tensor& input = entry->operands[i].tensor;
       if (in_grads[i].dtype() != input.dtype() || !(in_grads[i].shape() == input.shape())) {
-        fail(ErrorKind::type, "{}: the gradient of input {} is {}, not {}", entry->def->name, i,
-             describe(in_grads[i]), describe(input));
+        fail(ErrorKind::type, "{}: the gradient of input {} is {}, not {}", entry->def->name, i, describe(in_grads[i]),
+             describe(input));
       }
       Tensor& sum = grads[input.get()];
       sum = sum ? Ops::call(Op::add, {sum, in_grads[i]}) : in_grads[i];
     }
   }
   std::vector<Tensor> result;
-  for (const Tensor& input : inputs)
-    result.push_back(grads.count(input.get()) ? grads[input.get()] : Tensor());
+  for (const Tensor& input : inputs) result.push_back(grads.count(input.get()) ? grads[input.get()] : Tensor());
   return result;
 }
 

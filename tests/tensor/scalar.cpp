@@ -10,15 +10,9 @@ using namespace tsl;
 
 namespace {
 
-Scalar i(int64_t v) {
-  return Scalar::of(v);
-}
-Scalar r(double v) {
-  return Scalar::of(v);
-}
-Scalar b(bool v) {
-  return Scalar::of(v);
-}
+Scalar i(int64_t v) { return Scalar::of(v); }
+Scalar r(double v) { return Scalar::of(v); }
+Scalar b(bool v) { return Scalar::of(v); }
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 const double kNan = std::nan("");
@@ -33,8 +27,7 @@ TEST_CASE("int arithmetic wraps around, and // and % round down") {
   REQUIRE(apply(ScalarOp::mod, i(kMin), i(-1)) == i(0));
   for (int64_t x : {-7, -6, 0, 6, 7}) {
     for (int64_t y : {-3, 3}) {
-      const int64_t quotient =
-          static_cast<int64_t>(std::floor(static_cast<double>(x) / static_cast<double>(y)));
+      const int64_t quotient = static_cast<int64_t>(std::floor(static_cast<double>(x) / static_cast<double>(y)));
       REQUIRE(apply(ScalarOp::floordiv, i(x), i(y)) == i(quotient));
       REQUIRE(apply(ScalarOp::mod, i(x), i(y)) == i(x - quotient * y));
     }

@@ -171,8 +171,8 @@ TEST_CASE("what orders two host numbers need not order their sums and products")
   REQUIRE(n * 4 < 13);
   REQUIRE(n < n + 1);
   REQUIRE(t.holds({2, kHighest}));
-  REQUIRE_FALSE(t.holds({kHighest, kHighest}));       // n + 1 is negative then
-  REQUIRE_FALSE(t.holds({-kHighest, kHighest}));      // n * 4 is 4
+  REQUIRE_FALSE(t.holds({kHighest, kHighest}));   // n + 1 is negative then
+  REQUIRE_FALSE(t.holds({-kHighest, kHighest}));  // n * 4 is 4
   REQUIRE(huge + 1 < huge);
   REQUIRE(huge + 1 < 5);
   REQUIRE(huge * 2 < 13);

@@ -21,19 +21,20 @@ constexpr int64_t kCachedElements = int64_t{2} << 20;
 /// What an accumulator can do with f32; other ops are calls.
 struct Arithmetic {
   Op op;
-  ChainCode code;                      // the accumulator is the left operand
-  std::optional<ChainCode> from_right; // … the right one
+  ChainCode code;                       // the accumulator is the left operand
+  std::optional<ChainCode> from_right;  // … the right one
 };
 constexpr Arithmetic kArithmetic[] = {
-    {Op::add, ChainCode::add, ChainCode::add},      {Op::sub, ChainCode::sub, ChainCode::sub_from},
-    {Op::mul, ChainCode::mul, ChainCode::mul},      {Op::div, ChainCode::div, ChainCode::div_into},
-    {Op::square, ChainCode::square, std::nullopt},  {Op::neg, ChainCode::neg, std::nullopt},
+    {Op::add, ChainCode::add, ChainCode::add},     {Op::sub, ChainCode::sub, ChainCode::sub_from},
+    {Op::mul, ChainCode::mul, ChainCode::mul},     {Op::div, ChainCode::div, ChainCode::div_into},
+    {Op::square, ChainCode::square, std::nullopt}, {Op::neg, ChainCode::neg, std::nullopt},
     {Op::relu, ChainCode::relu, std::nullopt},
 };
 
 const Arithmetic* arithmetic_of(const Step& step) {
   if (step.dtype != DType::f32) return nullptr;
-  const auto* found = std::find_if(std::begin(kArithmetic), std::end(kArithmetic), [&](const Arithmetic& a) { return a.op == step.op; });
+  const auto* found = std::find_if(std::begin(kArithmetic), std::end(kArithmetic),
+                                   [&](const Arithmetic& a) { return a.op == step.op; });
   return found == std::end(kArithmetic) ? nullptr : found;
 }
 
@@ -85,8 +86,7 @@ class ChainBuilder {
     accumulator_.reset();
   }
 
-  template <class OperandOf>
-  void add(const Step& step, OperandOf& operand_of) {
+  template <class OperandOf> void add(const Step& step, OperandOf& operand_of) {
     auto memory = [&](uint32_t reg) { return operand(reg, operand_of, false); };
     auto push_with = [&](ChainCode code, uint32_t reg) { push(code, operand(reg, operand_of, true)); };
     auto bring = [&](uint32_t reg) {
@@ -134,8 +134,7 @@ class ChainBuilder {
 
   /// The register's operand; of a result it says that it must be in memory. `may_be_one`: what is the same for all
   /// elements need not be repeated.
-  template <class OperandOf>
-  size_t operand(uint32_t reg, OperandOf& operand_of, bool may_be_one) {
+  template <class OperandOf> size_t operand(uint32_t reg, OperandOf& operand_of, bool may_be_one) {
     const auto computed = sizes_.find(reg);
     if (computed != sizes_.end()) in_memory_.insert(reg);
     const Operand found = computed == sizes_.end() ? operand_of(reg, may_be_one) : result(reg, computed->second);
@@ -150,11 +149,11 @@ class ChainBuilder {
   }
 
   Chain chain_;
-  std::map<uint32_t, uint32_t> sizes_;    // of the elements of what the chain computes
+  std::map<uint32_t, uint32_t> sizes_;                          // of the elements of what the chain computes
   std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // of a register's operands
   int64_t row_length_ = 0;
   std::set<uint32_t> kept_, in_memory_;
-  std::optional<uint32_t> accumulator_;   // the register whose value it has
+  std::optional<uint32_t> accumulator_;  // the register whose value it has
 };
 
 }  // namespace
@@ -177,7 +176,8 @@ bool TileProgram::lies_in_rows(const Step& load) const {
   return is_linear(load.access, walk);
 }
 
-/// Neighbours that may join do, two of them or more. Loads and scalars do not come between them: they depend on nothing.
+/// Neighbours that may join do, two of them or more. Loads and scalars do not come between them: they depend on
+/// nothing.
 void TileProgram::form_chains() {
   std::vector<const Step*> definition(registers_, nullptr);
   const std::vector<Step> steps = std::move(steps_);
@@ -207,11 +207,13 @@ void TileProgram::form_chains() {
   };
   // What reads the result of a reduction comes after all of the row.
   auto waits_for = [&](const Step& step, const Step& member) {
-    return member.kind == Step::Kind::reduce && std::count(step.src.begin(), step.src.begin() + step.arity, member.dst) > 0;
+    return member.kind == Step::Kind::reduce &&
+           std::count(step.src.begin(), step.src.begin() + step.arity, member.dst) > 0;
   };
   for (const Step& step : steps) {
     if (may_join(step)) {
-      if (std::any_of(members.begin(), members.end(), [&](const Step& member) { return waits_for(step, member); })) end_group();
+      if (std::any_of(members.begin(), members.end(), [&](const Step& member) { return waits_for(step, member); }))
+        end_group();
       members.push_back(step);
     } else {
       if (step.kind != Step::Kind::load && step.kind != Step::Kind::scalar) end_group();
@@ -225,7 +227,8 @@ void TileProgram::form_chains() {
 
 /// One arithmetic op on what every chain can read anyway is done again by each chain that needs its result: that costs
 /// less than to keep it.
-void TileProgram::compute_again(std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) const {
+void TileProgram::compute_again(std::vector<std::vector<Step>>& groups,
+                                const std::vector<const Step*>& definition) const {
   auto is_at_hand = [&](uint32_t reg) {
     const Step& step = *definition[reg];
     return step.level == Level::row || step.kind == Step::Kind::load || step.kind == Step::Kind::scalar;
@@ -248,7 +251,8 @@ void TileProgram::compute_again(std::vector<std::vector<Step>>& groups, const st
   }
 }
 
-void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) {
+void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
+                               const std::vector<const Step*>& definition) {
   constexpr int kPlain = -1;
   std::vector<std::set<int>> readers(registers_);  // by register: other chains than its own, or kPlain
   std::vector<int> home(registers_, -1);           // the chain that computes it for all
@@ -267,7 +271,8 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups, con
   }
   if (by_rows_) {
     for (const Step& step : steps_) {
-      if (step.kind == Step::Kind::load && step.level == Level::full && lies_in_rows(step)) rows_in_place_.emplace(step.dst, step);
+      if (step.kind == Step::Kind::load && step.level == Level::full && lies_in_rows(step))
+        rows_in_place_.emplace(step.dst, step);
     }
     std::erase_if(steps_, [&](const Step& step) {
       return step.kind == Step::Kind::load && rows_in_place_.count(step.dst) && !readers[step.dst].count(kPlain);
@@ -286,7 +291,9 @@ Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) cons
   Operand operand{Operand::Kind::elements, definition.dst, definition.size};
   if (rows_in_place_.count(definition.dst)) {
     operand.kind = Operand::Kind::row;
-    operand.row_bytes = kept_rank_ == 0 ? 0 : kept_rank_ == 1 ? definition.access.stride[0] * definition.size : Chain::kUneven;
+    operand.row_bytes = kept_rank_ == 0   ? 0
+                        : kept_rank_ == 1 ? definition.access.stride[0] * definition.size
+                                          : Chain::kUneven;
   } else if (definition.level == Level::row) {
     operand.kind = may_be_one ? Operand::Kind::one : Operand::Kind::repeated;
     operand.row_bytes = definition.size;
@@ -298,21 +305,24 @@ Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) cons
   return operand;
 }
 
-/// While the rows of a tile are in cache and computed on, memory can bring those of the next: what will be read, and the lines that will
-/// be written. That is not for the last chain to ask, which has stores to wait for, unless it is the only one and has calls
-/// (exp, say), which take long enough.
+/// While the rows of a tile are in cache and computed on, memory can bring those of the next: what will be read, and
+/// the lines that will be written. That is not for the last chain to ask, which has stores to wait for, unless it is
+/// the only one and has calls (exp, say), which take long enough.
 void TileProgram::read_ahead() {
   if (!by_rows_ || chains_.empty() || rows_ * row_length_ < kCachedElements) return;
   Chain& chain = chains_[std::max<size_t>(chains_.size(), 2) - 2];
-  const bool has_calls = std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
+  const bool has_calls =
+      std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
   if (chains_.size() == 1 && !has_calls) return;
   for (const Step& result : chains_.back().results) {
-    if (result.direct >= 0 && result.level == Level::full) rows_in_place_.emplace(result.dst, direct_stores_[result.direct]);
+    if (result.direct >= 0 && result.level == Level::full)
+      rows_in_place_.emplace(result.dst, direct_stores_[result.direct]);
   }
   for (const auto& [reg, step] : rows_in_place_) {
     const auto begin = step.access.stride.begin();
     if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) continue;
-    Operand ahead{Operand::Kind::ahead, reg, step.size, kept_rank_ == 1 ? step.access.stride[0] * step.size : Chain::kUneven};
+    Operand ahead{Operand::Kind::ahead, reg, step.size,
+                  kept_rank_ == 1 ? step.access.stride[0] * step.size : Chain::kUneven};
     ChainInstr prefetch{ChainCode::prefetch, false, static_cast<uint16_t>(chain.operands.size())};
     prefetch.in[0] = static_cast<uint16_t>(kStrip * step.size);
     chain.operands.push_back(ahead);
@@ -320,7 +330,8 @@ void TileProgram::read_ahead() {
   }
 }
 
-// ---- Running ---------------------------------------------------------------------------------------------------------
+// ---- Running
+// ---------------------------------------------------------------------------------------------------------
 
 std::byte* TileProgram::row_of(Worker& worker, const Step& load, int64_t row) const {
   int64_t at = load.access.offset;
@@ -349,7 +360,9 @@ void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* opera
         case Operand::Kind::elements: operands[i] = {value, kStrip * operand.size}; break;
         case Operand::Kind::one:
         case Operand::Kind::repeated: operands[i] = {value, 0}; break;
-        case Operand::Kind::row: operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), at), kStrip * operand.size}; break;
+        case Operand::Kind::row:
+          operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), at), kStrip * operand.size};
+          break;
         case Operand::Kind::ahead: {
           const int64_t next = std::min(at + tile_, rows_ - 1);
           operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), next), kStrip * operand.size};
@@ -376,7 +389,8 @@ void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
       const Operand& operand = chain.operands[i];
       if (operand.kind != Operand::Kind::lanes) continue;
       // The lanes fold as a row of so many elements does.
-      const Step& step = *std::find_if(chain.results.begin(), chain.results.end(), [&](const Step& s) { return s.dst == operand.reg; });
+      const Step& step = *std::find_if(chain.results.begin(), chain.results.end(),
+                                       [&](const Step& s) { return s.dst == operand.reg; });
       std::byte* out = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
       step.reduce.rows(out + row * operand.size, operands[i].at, 1, kReduceLanes);
     }
@@ -384,7 +398,8 @@ void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
 }
 
 /// A strip with fewer elements runs on copies as long as any, so that whole vectors can be read and written.
-void TileProgram::run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin, size_t end) const {
+void TileProgram::run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin,
+                                 size_t end) const {
   const size_t count = chain.operands.size(), strips = begin / kStrip;
   ChainOperand* padded = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot) + count;
   auto is_long = [](const Operand& operand) {

@@ -7,10 +7,16 @@
 
 namespace tsl::cpu {
 
-namespace generic { void fill_table(KernelTable& table); }
+namespace generic {
+void fill_table(KernelTable& table);
+}
 #if defined(TSL_X86_KERNELS)
-namespace avx2 { void fill_table(KernelTable& table); }
-namespace avx512 { void fill_table(KernelTable& table); }
+namespace avx2 {
+void fill_table(KernelTable& table);
+}
+namespace avx512 {
+void fill_table(KernelTable& table);
+}
 #endif
 
 namespace {
@@ -53,9 +59,18 @@ Isa best_isa() {
 
 const KernelTable& kernels(Isa isa) {
   switch (isa) {
-    case Isa::avx512: { static const auto table = make_table(Isa::avx512); return *table; }
-    case Isa::avx2: { static const auto table = make_table(Isa::avx2); return *table; }
-    default: { static const auto table = make_table(Isa::generic); return *table; }
+    case Isa::avx512: {
+      static const auto table = make_table(Isa::avx512);
+      return *table;
+    }
+    case Isa::avx2: {
+      static const auto table = make_table(Isa::avx2);
+      return *table;
+    }
+    default: {
+      static const auto table = make_table(Isa::generic);
+      return *table;
+    }
   }
 }
 

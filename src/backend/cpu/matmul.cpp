@@ -83,17 +83,18 @@ std::vector<Panel> cut(int64_t batches, int64_t m, int64_t n, int64_t k, int thr
   return panels;
 }
 
-template <class T, class Gemm>
-void multiply_panel(const Matrix& a, const Matrix& b, T* out, const Panel& p, int64_t m, int64_t n, int64_t k, Gemm gemm) {
+template <class T, class Gemm> void multiply_panel(const Matrix& a, const Matrix& b, T* out, const Panel& p, int64_t m,
+                                                   int64_t n, int64_t k, Gemm gemm) {
   const T* x = reinterpret_cast<const T*>(a.data) + a.batch[p.batch] + p.row * (a.transposed ? 1 : a.stride);
   const T* y = reinterpret_cast<const T*>(b.data) + b.batch[p.batch] + p.column * (b.transposed ? b.stride : 1);
   T* z = out + p.batch * m * n + p.row * n + p.column;
   gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
-       static_cast<int>(p.rows), static_cast<int>(p.columns), static_cast<int>(k), T(1), x, static_cast<int>(a.stride), y,
-       static_cast<int>(b.stride), T(0), z, static_cast<int>(n));
+       static_cast<int>(p.rows), static_cast<int>(p.columns), static_cast<int>(k), T(1), x, static_cast<int>(a.stride),
+       y, static_cast<int>(b.stride), T(0), z, static_cast<int>(n));
 }
 
-void multiply_integers(const Matrix& a, const Matrix& b, int64_t* out, int64_t batches, int64_t m, int64_t n, int64_t k) {
+void multiply_integers(const Matrix& a, const Matrix& b, int64_t* out, int64_t batches, int64_t m, int64_t n,
+                       int64_t k) {
   const uint64_t* x = reinterpret_cast<const uint64_t*>(a.data);  // unsigned: overflow wraps around
   const uint64_t* y = reinterpret_cast<const uint64_t*>(b.data);
   for (int64_t i = 0; i < batches * m; ++i) {
@@ -122,8 +123,12 @@ void run_matmul(OpRun& run) {
   const DType dtype = run.node.dtype;
   const DType compute = dtype == DType::f64 ? DType::f64 : is_float(dtype) ? DType::f32 : DType::i64;
   const bool in_place = compute == dtype && compute != DType::i64;
-  const Matrix a = in_place ? matrix_of(run, 0, true) : compute == dtype ? matrix_of(run, 0, false) : converted(run, 0, compute);
-  const Matrix b = in_place ? matrix_of(run, 1, true) : compute == dtype ? matrix_of(run, 1, false) : converted(run, 1, compute);
+  const Matrix a = in_place           ? matrix_of(run, 0, true)
+                   : compute == dtype ? matrix_of(run, 0, false)
+                                      : converted(run, 0, compute);
+  const Matrix b = in_place           ? matrix_of(run, 1, true)
+                   : compute == dtype ? matrix_of(run, 1, false)
+                                      : converted(run, 1, compute);
   const uint64_t count = static_cast<uint64_t>(batches * m * n);
   std::byte* out = compute == dtype ? run.out : run.temporary(count * size_of(compute));
   if (compute == DType::i64) {
@@ -136,7 +141,8 @@ void run_matmul(OpRun& run) {
       else multiply_panel(a, b, reinterpret_cast<double*>(out), panels[i], m, n, k, cblas_dgemm);
     };
     if (parallel) run.state.pool->parallel_for(static_cast<int64_t>(panels.size()), multiply);
-    else for (size_t i = 0; i < panels.size(); ++i) multiply(static_cast<int64_t>(i), 0);
+    else
+      for (size_t i = 0; i < panels.size(); ++i) multiply(static_cast<int64_t>(i), 0);
   }
   if (out == run.out) return;
   const void* operands[1] = {out};

@@ -52,8 +52,13 @@ void store_in_order(const KernelTable& table, std::byte* out, const std::byte* i
 }  // namespace
 
 OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state)
-    : backend(backend), state(state), node(plan.graph[kernel.op_node]), id(kernel.op_node),
-      out(state.buffers[kernel.buffers.back()]), plan_(plan), kernel_(kernel) {}
+    : backend(backend),
+      state(state),
+      node(plan.graph[kernel.op_node]),
+      id(kernel.op_node),
+      out(state.buffers[kernel.buffers.back()]),
+      plan_(plan),
+      kernel_(kernel) {}
 
 const std::byte* OpRun::data(int arg) const {
   int position = 0;
@@ -117,8 +122,7 @@ void run_scan(OpRun& run) {
 namespace {
 
 /// A key that sorts like the value, NaN last: the total order of the bits, sign folded.
-template <class Float, class Bits>
-Bits float_key(Float value) {
+template <class Float, class Bits> Bits float_key(Float value) {
   if (value != value) return ~Bits{0};
   Bits bits;
   const Float positive_zero = value + Float(0);  // -0.0 and 0.0 are equal
@@ -164,7 +168,8 @@ void run_argsort(OpRun& run) {
     else std::stable_sort(order, order + length, [&](int64_t a, int64_t b) { return keys[a] < keys[b]; });
   });
   if (last) return;
-  store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis), sizeof(int64_t));
+  store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis),
+                 sizeof(int64_t));
 }
 
 /// Rows in order of the index, so that duplicates add up the same way every time.

@@ -27,8 +27,7 @@ inline bool is_linear(const Access& access, const Walk& walk) {
 /// Cuts positions [start, start + count) of the walk into rectangles and calls
 /// body(offset, rows, columns, row_stride, column_stride, done) for each: `offset` in elements from the walk's
 /// origin, `done` positions before it.
-template <class Body>
-void for_runs(const Access& access, const Walk& walk, int64_t start, int64_t count, Body&& body) {
+template <class Body> void for_runs(const Access& access, const Walk& walk, int64_t start, int64_t count, Body&& body) {
   if (count == 0) return;  // an empty walk has extents of 0
   if (walk.rank == 0) {
     body(int64_t{0}, int64_t{1}, int64_t{1}, int64_t{0}, int64_t{0}, int64_t{0});

@@ -11,8 +11,7 @@ using graph::Level;
 
 namespace {
 
-template <class T>
-void fill_with(void* out, const void* value, int64_t count) {
+template <class T> void fill_with(void* out, const void* value, int64_t count) {
   T v;
   std::memcpy(&v, value, sizeof v);
   std::fill_n(static_cast<T*>(out), count, v);
@@ -134,7 +133,9 @@ void TileProgram::execute_gather(Worker& worker, const Step& step) const {
       const int64_t at = row_of(done + c);
       std::byte* to = out + (done + c) * step.size;
       if (at < 0) std::memset(to, 0, static_cast<size_t>(end - c) * step.size);
-      else load(to, base + (offset + c * column_stride + at * step.index_stride) * step.size, 1, end - c, 0, column_stride);
+      else
+        load(to, base + (offset + c * column_stride + at * step.index_stride) * step.size, 1, end - c, 0,
+             column_stride);
       c = end;
     }
   };
@@ -145,7 +146,8 @@ void TileProgram::execute_gather(Worker& worker, const Step& step) const {
   }
   for_runs(step.access, range.walk, range.start, range.count,
            [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
-             for (int64_t r = 0; r < rows; ++r) copy_run(offset + r * row_stride, columns, column_stride, done + r * columns);
+             for (int64_t r = 0; r < rows; ++r)
+               copy_run(offset + r * row_stride, columns, column_stride, done + r * columns);
            });
 }
 

@@ -22,7 +22,8 @@ void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency())) {
+ThreadPool::ThreadPool(int threads)
+    : size_(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency())) {
   if (size_ < 1) size_ = 1;
 }
 

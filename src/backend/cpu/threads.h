@@ -23,11 +23,13 @@ class ThreadPool {
   int size() const { return size_; }
 
   /// Calls body(item, worker) once for each item in [0, count), on any thread; worker < size(). Returns when all
-  /// are done. If one throws, no more are begun, and the first exception comes out of here when all threads have let go of `body`.
-  template <class Body>
-  void parallel_for(int64_t count, Body&& body) {
+  /// are done. If one throws, no more are begun, and the first exception comes out of here when all threads have let go
+  /// of `body`.
+  template <class Body> void parallel_for(int64_t count, Body&& body) {
     using Function = std::remove_reference_t<Body>;
-    run(count, [](void* context, int64_t item, int worker) { (*static_cast<Function*>(context))(item, worker); }, &body);
+    run(
+        count, [](void* context, int64_t item, int worker) { (*static_cast<Function*>(context))(item, worker); },
+        &body);
   }
 
  private:
@@ -39,7 +41,7 @@ class ThreadPool {
 
   int size_;
   std::vector<std::thread> threads_;
-  std::atomic<uint32_t> epoch_{0};   // bumped once a loop; workers wait on it
+  std::atomic<uint32_t> epoch_{0};  // bumped once a loop; workers wait on it
   // Whether a loop may be entered, and how many workers are in it. A loop does not wait for workers that have not
   // entered it when its items are gone: waking up may take longer than the loop.
   static constexpr uint32_t kOpen = 1u << 31;
@@ -50,7 +52,7 @@ class ThreadPool {
   Call call_ = nullptr;
   void* context_ = nullptr;
   std::mutex failure_mutex_;
-  std::exception_ptr failure_;       // the first of the present loop
+  std::exception_ptr failure_;  // the first of the present loop
 };
 
 }  // namespace tsl::cpu

@@ -149,7 +149,10 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.index_extent = instr.index_extent.hint();
       break;
     case Instr::Kind::generate: step.kind = Step::Kind::generate; break;
-    case Instr::Kind::store: step.kind = Step::Kind::store; step.arity = 1; break;
+    case Instr::Kind::store:
+      step.kind = Step::Kind::store;
+      step.arity = 1;
+      break;
   }
   return step;
 }
@@ -166,7 +169,8 @@ void TileProgram::order_steps() {
     const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
     const bool is_last = step.kind == Step::Kind::store || step.level == Level::total;
     if (step.kind != Step::Kind::store) phase[step.dst] = latest + reduces_rows;
-    order.emplace_back(is_last ? std::numeric_limits<int>::max() : 2 * latest + (step.level == Level::full || reduces_rows), i);
+    order.emplace_back(
+        is_last ? std::numeric_limits<int>::max() : 2 * latest + (step.level == Level::full || reduces_rows), i);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Step> sorted;
@@ -174,8 +178,8 @@ void TileProgram::order_steps() {
   steps_ = std::move(sorted);
 }
 
-/// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of one which a
-/// later step still reads.
+/// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of one which
+/// a later step still reads.
 void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
   std::vector<int> defined_by(registers_, -1), last_use(registers_, -1);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -189,7 +193,8 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
   }
   auto read_later = [&](uint32_t output, int after) {
     return std::any_of(steps_.begin(), steps_.end(), [&](const Step& step) {
-      return step.kind == Step::Kind::load && last_use[step.dst] > after && graph::may_share_memory(plan, step.buffer, output);
+      return step.kind == Step::Kind::load && last_use[step.dst] > after &&
+             graph::may_share_memory(plan, step.buffer, output);
     });
   };
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -218,8 +223,9 @@ bool TileProgram::prefers_columns() const {
 /// Whether the columns are reduced as they lie in memory, with nothing computed before.
 bool TileProgram::reads_only_columns() const {
   return reduced_rank_ == 1 && std::all_of(steps_.begin(), steps_.end(), [this](const Step& step) {
-    return step.level != Level::full || (step.kind == Step::Kind::load && step.access.stride[kept_rank_ - 1] == 1);
-  });
+           return step.level != Level::full ||
+                  (step.kind == Step::Kind::load && step.access.stride[kept_rank_ - 1] == 1);
+         });
 }
 
 void TileProgram::choose_form() {
@@ -231,9 +237,7 @@ void TileProgram::choose_form() {
 
 void TileProgram::choose_tile() {
   switch (form_) {
-    case Form::pointwise:
-      tile_ = tile_elements_ = std::min(rows_, kTileElements);
-      break;
+    case Form::pointwise: tile_ = tile_elements_ = std::min(rows_, kTileElements); break;
     case Form::rows:
       tile_ = std::clamp<int64_t>(kTileElements / std::max<int64_t>(row_length_, 1), 1, std::max<int64_t>(rows_, 1));
       tile_elements_ = tile_ * row_length_;
@@ -286,8 +290,7 @@ class Slots {
 };
 
 /// Calls visit(register) for all that a step reads.
-template <class Visit>
-void for_each_source(const Step& step, const std::vector<Chain>& chains, Visit visit) {
+template <class Visit> void for_each_source(const Step& step, const std::vector<Chain>& chains, Visit visit) {
   if (step.kind != Step::Kind::chain) {
     for (int k = 0; k < step.arity; ++k) visit(step.src[k]);
     return;

@@ -21,20 +21,22 @@ class Scratch {
   std::byte* reserve(size_t bytes);
 
  private:
-  struct Free { void operator()(std::byte* p) const; };
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
   std::unique_ptr<std::byte, Free> data_;
   size_t size_ = 0;
 };
 
 /// What a running plan shares between its kernels.
 struct RunState {
-  std::byte* const* buffers = nullptr;   // by plan buffer: address of element 0
-  const Scalar* symbols = nullptr;       // by symbol id
+  std::byte* const* buffers = nullptr;  // by plan buffer: address of element 0
+  const Scalar* symbols = nullptr;      // by symbol id
   ThreadPool* pool = nullptr;
   std::vector<Scratch>* scratch = nullptr;  // one a worker
-  Scratch* shared = nullptr;             // partial results of reductions
-  std::byte* shared_memory = nullptr;    // … as reserved by the running kernel
-  graph::RunError error;                 // the earliest failure in program order
+  Scratch* shared = nullptr;                // partial results of reductions
+  std::byte* shared_memory = nullptr;       // … as reserved by the running kernel
+  graph::RunError error;                    // the earliest failure in program order
   std::mutex error_mutex;
 
   /// Keeps the error that the program would have met first: by node, then by element.
@@ -47,16 +49,16 @@ struct RunState {
 /// Where a tile lies: some loops of a kernel in an order of iteration, the others fixed.
 struct Walk {
   int rank = 0;
-  std::array<int8_t, 2 * kMaxRank> loop{};        // which of the kernel's loops, outermost first
+  std::array<int8_t, 2 * kMaxRank> loop{};  // which of the kernel's loops, outermost first
   std::array<int64_t, 2 * kMaxRank> extent{};
-  std::array<int64_t, 2 * kMaxRank> origin{};     // by loop of the kernel: index at the walk's element 0
+  std::array<int64_t, 2 * kMaxRank> origin{};  // by loop of the kernel: index at the walk's element 0
 };
 
 /// An IndexMap with its numbers at hand.
 struct Access {
-  std::array<int64_t, 2 * kMaxRank> stride{};     // by loop of the kernel, in elements
+  std::array<int64_t, 2 * kMaxRank> stride{};  // by loop of the kernel, in elements
   int64_t offset = 0;
-  const Symbol* symbolic_offset = nullptr;        // in place of `offset`, if a run decides it
+  const Symbol* symbolic_offset = nullptr;  // in place of `offset`, if a run decides it
   int rank = 0;
 };
 
@@ -64,21 +66,21 @@ struct Step {
   enum class Kind : uint8_t { load, scalar, map, reduce, spread, gather, generate, store, chain } kind;
   graph::Level level = graph::Level::full;
   Op op = Op::copy;
-  uint32_t dst = 0;                  // registers
+  uint32_t dst = 0;  // registers
   std::array<uint32_t, 3> src{};
   int arity = 0;
-  uint32_t operand_size = 0;         // bytes of an element of a reduction's operand
-  uint32_t offset_in_row = 0;        // of a reduction's partial result; of a total's operand, among a row's kept results
-  uint32_t size = 0;                 // bytes of an element of the result (of the operand for stores)
-  int64_t repeat = 0;                // of a scalar: how many elements its memory is filled with
-  uint32_t chain = 0;                // which of the program's
-  uint32_t buffer = 0;               // of the plan
-  int32_t slot = -1;                 // where the result lives in a tile's memory; -1: nowhere
-  int32_t direct = -1;               // which of the stores whose memory may hold the result at once
+  uint32_t operand_size = 0;   // bytes of an element of a reduction's operand
+  uint32_t offset_in_row = 0;  // of a reduction's partial result; of a total's operand, among a row's kept results
+  uint32_t size = 0;           // bytes of an element of the result (of the operand for stores)
+  int64_t repeat = 0;          // of a scalar: how many elements its memory is filled with
+  uint32_t chain = 0;          // which of the program's
+  uint32_t buffer = 0;         // of the plan
+  int32_t slot = -1;           // where the result lives in a tile's memory; -1: nowhere
+  int32_t direct = -1;         // which of the stores whose memory may hold the result at once
   Access access;
   MapKernel map = nullptr;
   ReduceKernels reduce{};
-  ReduceKernels combine{};           // of partial results
+  ReduceKernels combine{};  // of partial results
   ArgKernel arg = nullptr;
   DType dtype = DType::f32;
   Scalar scalar, scalar2;
@@ -95,19 +97,19 @@ struct Step {
 struct Chain {
   struct Operand {
     enum class Kind : uint8_t {
-      elements,   // of a register, on its tile
-      one,        // element of a register that is the same for all of a row, or everywhere
-      repeated,   // the same, kMaxInHand times: what a call reads. Host numbers are so from the start
-      row,        // of a load, where it lies
-      ahead,      // of a load or a store: the row that will be at this place in the next tile
-      scratch,    // strips that are used only within the chain
-      lanes,      // of a reduction
+      elements,  // of a register, on its tile
+      one,       // element of a register that is the same for all of a row, or everywhere
+      repeated,  // the same, kMaxInHand times: what a call reads. Host numbers are so from the start
+      row,       // of a load, where it lies
+      ahead,     // of a load or a store: the row that will be at this place in the next tile
+      scratch,   // strips that are used only within the chain
+      lanes,     // of a reduction
     } kind;
     uint32_t reg = 0;
-    uint32_t size = 0;        // bytes of an element
-    int64_t row_bytes = 0;    // from one row to the next; of rows that do not lie evenly, kUneven
-    int32_t slot = -1;        // memory of kMaxInHand; of elements and rows: where a row's last, short strip is padded
-    bool is_result = false;   // the chain writes it
+    uint32_t size = 0;       // bytes of an element
+    int64_t row_bytes = 0;   // from one row to the next; of rows that do not lie evenly, kUneven
+    int32_t slot = -1;       // memory of kMaxInHand; of elements and rows: where a row's last, short strip is padded
+    bool is_result = false;  // the chain writes it
   };
   static constexpr int64_t kUneven = -1;
   std::vector<ChainInstr> code;
@@ -159,7 +161,7 @@ class TileProgram {
   // tiles_run.cpp
   void run_pointwise(RunState& state, int thread) const;
   void run_rows(RunState& state) const;
-  void run_blocks(RunState& state) const;     // row_blocks and columns: partial results first
+  void run_blocks(RunState& state) const;  // row_blocks and columns: partial results first
   void reduce_block(Worker& worker, int64_t item, int64_t blocks) const;
   void reduce_column_block(Worker& worker, int64_t item, int64_t blocks) const;
   void combine(Worker& worker, const Step& step, int64_t blocks) const;
@@ -192,21 +194,22 @@ class TileProgram {
   std::vector<Step> steps_;
   std::vector<Step> direct_stores_;
   std::vector<Chain> chains_;
-  std::map<uint32_t, Step> rows_in_place_;  // by register: loads whose rows chains read where they lie, and the last stores
+  std::map<uint32_t, Step>
+      rows_in_place_;  // by register: loads whose rows chains read where they lie, and the last stores
   int kept_rank_ = 0, reduced_rank_ = 0;
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced
   int64_t rows_ = 1, row_length_ = 1;
   Form form_ = Form::pointwise;
-  bool by_rows_ = false;                 // chains do one row at a time
-  bool in_place_ = false;                // columns: reduced where they lie, without a tile of their own
-  int64_t tile_ = 0;                     // elements (pointwise), rows (rows), columns (columns) a tile
+  bool by_rows_ = false;   // chains do one row at a time
+  bool in_place_ = false;  // columns: reduced where they lie, without a tile of their own
+  int64_t tile_ = 0;       // elements (pointwise), rows (rows), columns (columns) a tile
   uint32_t registers_ = 0;
-  int64_t operations_ = 0;               // steps an element, before any are joined
+  int64_t operations_ = 0;  // steps an element, before any are joined
   uint32_t slot_bytes_ = 0;
-  int64_t tile_elements_ = 0;            // the longest range a full-level register holds
-  int64_t row_elements_ = 1;             // … and a row-level one
-  uint32_t partial_bytes_ = 0;           // of one partial result, all reductions of rows together
-  uint32_t kept_bytes_ = 0;              // of a row's results that are reduced to totals
+  int64_t tile_elements_ = 0;   // the longest range a full-level register holds
+  int64_t row_elements_ = 1;    // … and a row-level one
+  uint32_t partial_bytes_ = 0;  // of one partial result, all reductions of rows together
+  uint32_t kept_bytes_ = 0;     // of a row's results that are reduced to totals
 };
 
 }  // namespace tsl::cpu

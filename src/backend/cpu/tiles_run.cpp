@@ -86,11 +86,14 @@ void TileProgram::run(RunState& state, int thread) const {
 }
 
 void TileProgram::run_pointwise(RunState& state, int thread) const {
-  for_each_tile(state, ceil_div(rows_, tile_), rows_, [&](Worker& worker, int64_t tile) {
-    worker.full.start = tile * tile_;
-    worker.full.count = std::min(tile_, rows_ - worker.full.start);
-    for (const Step& step : steps_) execute(worker, step);
-  }, thread);
+  for_each_tile(
+      state, ceil_div(rows_, tile_), rows_,
+      [&](Worker& worker, int64_t tile) {
+        worker.full.start = tile * tile_;
+        worker.full.count = std::min(tile_, rows_ - worker.full.start);
+        for (const Step& step : steps_) execute(worker, step);
+      },
+      thread);
 }
 
 void TileProgram::run_rows(RunState& state) const {
@@ -177,7 +180,8 @@ void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) con
   worker.full.count = std::min(tile_, row_length_ - block * tile_);
   for (const Step& step : steps_) {
     if (step.kind == Step::Kind::reduce && step.level == Level::row) {
-      step.reduce.rows(partials_of(worker, step, blocks) + item * step.size, worker.value(step.src[0]), 1, worker.full.count);
+      step.reduce.rows(partials_of(worker, step, blocks) + item * step.size, worker.value(step.src[0]), 1,
+                       worker.full.count);
     } else if (step.level == Level::full) {
       execute(worker, step);
     }
@@ -194,7 +198,8 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
   int64_t outer = item / blocks / chunks;
   const int64_t first_row = outer * columns + chunk * tile_;
   const int64_t width = std::min(tile_, columns - chunk * tile_);
-  const int64_t length = std::min(static_cast<int64_t>(kReduceBlock), row_length_ - block * static_cast<int64_t>(kReduceBlock));
+  const int64_t length =
+      std::min(static_cast<int64_t>(kReduceBlock), row_length_ - block * static_cast<int64_t>(kReduceBlock));
 
   Walk walk;
   walk.origin[last_kept] = chunk * tile_;
@@ -217,7 +222,8 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
       const void* in = worker.value(step.src[0]);
       int64_t stride = width;
       if (in_place_) {
-        const Step& load = *std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.dst == step.src[0]; });
+        const Step& load =
+            *std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.dst == step.src[0]; });
         stride = load.access.stride[kept_rank_];
         const int64_t first = origin_of(load.access, walk) + block * static_cast<int64_t>(kReduceBlock) * stride;
         in = worker.address(load) + first * load.size;

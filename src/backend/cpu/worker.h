@@ -14,7 +14,7 @@ struct TileProgram::Range {
 
 struct TileProgram::Worker {
   RunState& state;
-  std::byte* memory;            // registers' pointers, then their slots
+  std::byte* memory;  // registers' pointers, then their slots
   Range full, row;
   Range total{{}, 0, 1};
   std::byte* partials = nullptr;
@@ -30,9 +30,7 @@ struct TileProgram::Worker {
     const Symbol* offset = step.access.symbolic_offset;
     return offset ? base + state.symbols[offset->id].integer * step.size : base;
   }
-  Scalar scalar(Scalar constant, const Symbol* symbol) const {
-    return symbol ? state.symbols[symbol->id] : constant;
-  }
+  Scalar scalar(Scalar constant, const Symbol* symbol) const { return symbol ? state.symbols[symbol->id] : constant; }
 };
 
 }  // namespace tsl::cpu

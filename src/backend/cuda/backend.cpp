@@ -60,9 +60,7 @@ std::string why_no_device() {
   try {
     check_device(0);
     return {};
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
+  } catch (const Failure& failure) { return failure.what(); }
 }
 
 std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options) {

@@ -16,8 +16,8 @@ struct BackendOptions {
   bool portable = false;      // functions of f32 and shorter floats give the CPU's bits
 };
 
-/// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`, which is new enough. Opens
-/// nothing on it.
+/// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`, which is new
+/// enough. Opens nothing on it.
 void check_device(int ordinal);
 
 /// Why GPU 0 cannot be used here, or "" if it can: for tests to skip with a reason.

@@ -63,7 +63,8 @@ class Finder {
     write(users_[b], launch);
     if (buffer.first != launch) return;
     for (uint32_t other : temporaries_) {
-      if (other != b && plan_.buffers[other].first <= launch && may_share_memory(plan_, other, b)) come_after(users_[other]);
+      if (other != b && plan_.buffers[other].first <= launch && may_share_memory(plan_, other, b))
+        come_after(users_[other]);
     }
     if (buffer.kind == Buffer::Kind::output && buffer.index < plan_.donors.size()) {
       for (uint32_t donor : plan_.donors[buffer.index]) come_after(users_[inputs_[donor]]);
@@ -77,13 +78,13 @@ class Finder {
 
   const Plan& plan_;
   std::span<const LaunchUse> uses_;
-  std::vector<Users> users_;              // by buffer
+  std::vector<Users> users_;  // by buffer
   Users scratch_;
   std::map<uint32_t, Users> workspaces_;
-  std::vector<uint32_t> reporting_;       // launches
-  std::vector<uint32_t> temporaries_;     // buffers
-  std::vector<uint32_t> inputs_;          // by number of the input: its buffer
-  std::vector<uint32_t> before_;          // the present launch
+  std::vector<uint32_t> reporting_;    // launches
+  std::vector<uint32_t> temporaries_;  // buffers
+  std::vector<uint32_t> inputs_;       // by number of the input: its buffer
+  std::vector<uint32_t> before_;       // the present launch
 };
 
 /// Which launches come before each, directly or not.

@@ -34,14 +34,18 @@ Properties properties_of(const Driver& driver, CUdevice device) {
   p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
   if (p.compute_major < 7) {
-    fail(ErrorKind::device, "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
+    fail(ErrorKind::device,
+         "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
          p.compute_major, p.compute_minor);
   }
   return p;
 }
 
 Device::Device(int ordinal)
-    : driver_(Driver::open()), ordinal_(ordinal), device_(find_device(*driver_, ordinal)), properties_(properties_of(*driver_, device_)) {
+    : driver_(Driver::open()),
+      ordinal_(ordinal),
+      device_(find_device(*driver_, ordinal)),
+      properties_(properties_of(*driver_, device_)) {
   context_ = driver_->open_context(device_, properties_.name);
   try {
     make_current();
@@ -136,9 +140,9 @@ Staging& Device::staging() {
 }
 
 void Device::launch(const Launch& launch, void** arguments, std::string_view name) {
-  const CUresult result = driver_->cuLaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
-                                                  launch.block[0], launch.block[1], launch.block[2],
-                                                  0, stream_, arguments, nullptr);
+  const CUresult result =
+      driver_->cuLaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+                              launch.block[1], launch.block[2], 0, stream_, arguments, nullptr);
   if (result != CUDA_SUCCESS) check(result, fmt::format("launching {}", name));
   ++counters_.kernel_launches;
 }

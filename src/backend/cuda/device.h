@@ -16,11 +16,11 @@ namespace tsl::cuda {
 struct Counters {
   uint64_t bytes_to_device = 0;
   uint64_t bytes_to_host = 0;
-  uint64_t bytes_on_device = 0;      // copied within the device, or from another GPU
-  uint64_t kernel_launches = 0;      // outside graphs; a product by cuBLASLt is one
+  uint64_t bytes_on_device = 0;  // copied within the device, or from another GPU
+  uint64_t kernel_launches = 0;  // outside graphs; a product by cuBLASLt is one
   uint64_t graph_launches = 0;
-  uint64_t graph_kernels = 0;        // launched by those
-  uint64_t driver_allocations = 0;   // calls of cuMemAlloc
+  uint64_t graph_kernels = 0;       // launched by those
+  uint64_t driver_allocations = 0;  // calls of cuMemAlloc
 };
 
 /// What the hardware can do.
@@ -74,8 +74,8 @@ class Device {
   void copy_to_host(void* to, CUdeviceptr from, uint64_t bytes);
   /// Ordered on the stream. The ranges must not overlap.
   void copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
-  /// From another GPU: after all that was asked of it before, and before all that is asked of it later. This one's context is
-  /// current, and stays it.
+  /// From another GPU: after all that was asked of it before, and before all that is asked of it later. This one's
+  /// context is current, and stays it.
   void copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
   void fill(CUdeviceptr at, unsigned char value, uint64_t bytes);
 

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".entry";
 constexpr std::string_view kNewPrefix = ".new-";
-constexpr uint64_t kMaxEntry = uint64_t{1} << 30;  // what claims to be larger is no kernel
+constexpr uint64_t kMaxEntry = uint64_t{1} << 30;   // what claims to be larger is no kernel
 constexpr auto kAbandoned = std::chrono::hours(1);  // by then a writer is done or dead
 
 // ---- The layout of an entry ----
@@ -117,8 +117,7 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 /// Calls visit(EntryFile, name) for every file in the folder. Files may vanish meanwhile.
-template <class Visit>
-void for_each_file(const std::string& folder, Visit&& visit) {
+template <class Visit> void for_each_file(const std::string& folder, Visit&& visit) {
   if (folder.empty()) return;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -196,7 +195,8 @@ std::string default_cache_folder() {
     return std::string(value ? value : "");
   };
   if (const std::string folder = variable("TSL_CACHE_DIR"); !folder.empty()) return folder;
-  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty() && folder[0] == '/') return folder + "/tsl";
+  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty() && folder[0] == '/')
+    return folder + "/tsl";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/tsl";
   return {};
 }
@@ -204,9 +204,7 @@ std::string default_cache_folder() {
 DiskCache::DiskCache(const std::string& folder, std::optional<uint64_t> cap)
     : folder_(folder.empty() ? std::string() : folder + "/kernels"), cap_(cap) {}
 
-std::string DiskCache::path_of(const Digest& key) const {
-  return folder_ + "/" + key.text() + std::string(kSuffix);
-}
+std::string DiskCache::path_of(const Digest& key) const { return folder_ + "/" + key.text() + std::string(kSuffix); }
 
 bool DiskCache::is_trusted() const {
   struct stat info;

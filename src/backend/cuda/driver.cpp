@@ -15,12 +15,13 @@ constexpr int kOldest = 12010;
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-template <class Function>
-void resolve(Function& function, const Library& library, const char* name) {
+template <class Function> void resolve(Function& function, const Library& library, const char* name) {
   void* address = library.find(name);
   if (!address) {
-    fail(ErrorKind::device, "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA {} or newer; "
-         "update it, or run with --device cpu", name, version_text(kOldest));
+    fail(ErrorKind::device,
+         "the NVIDIA driver is too old (it lacks {}): TSL needs one for CUDA {} or newer; "
+         "update it, or run with --device cpu",
+         name, version_text(kOldest));
   }
   function = reinterpret_cast<Function>(address);
 }
@@ -40,17 +41,21 @@ std::shared_ptr<const Driver> Driver::open() {
   const auto get_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(library.function("cuDriverGetVersion"));
   int version = 0;
   if (get_version(&version) == CUDA_SUCCESS && version < kOldest) {
-    fail(ErrorKind::device, "the NVIDIA driver is too old: it is for CUDA {}, and TSL needs one for CUDA {} or newer; "
-         "update it, or run with --device cpu", version_text(version), version_text(kOldest));
+    fail(ErrorKind::device,
+         "the NVIDIA driver is too old: it is for CUDA {}, and TSL needs one for CUDA {} or newer; "
+         "update it, or run with --device cpu",
+         version_text(version), version_text(kOldest));
   }
   const auto driver = std::make_shared<Driver>(std::move(library));
   driver->version_ = version;
   const CUresult result = driver->cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE) {
-    fail(ErrorKind::device, "no GPU: the NVIDIA driver is installed but sees none (CUDA_VISIBLE_DEVICES may hide it); "
+    fail(ErrorKind::device,
+         "no GPU: the NVIDIA driver is installed but sees none (CUDA_VISIBLE_DEVICES may hide it); "
          "run with --device cpu");
   }
-  if (result != CUDA_SUCCESS) fail(ErrorKind::device, "the NVIDIA driver does not start: {}; run with --device cpu", driver->describe(result));
+  if (result != CUDA_SUCCESS)
+    fail(ErrorKind::device, "the NVIDIA driver does not start: {}; run with --device cpu", driver->describe(result));
   driver->check(driver->cuDeviceGetCount(&driver->device_count_), "counting GPUs");
   if (driver->device_count_ == 0) fail(ErrorKind::device, "no GPU: the NVIDIA driver sees none; run with --device cpu");
   return driver;
@@ -81,8 +86,9 @@ CUcontext Driver::open_context(CUdevice device, std::string_view name) const {
   const CUresult result = cuDevicePrimaryCtxRetain(&context, device);
   if (result == CUDA_SUCCESS) return context;
   const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::memory : ErrorKind::device;
-  fail(kind, "{} does not open, perhaps because of other programs that use it: {}; run on another GPU, or with --device cpu", name,
-       describe(result));
+  fail(kind,
+       "{} does not open, perhaps because of other programs that use it: {}; run on another GPU, or with --device cpu",
+       name, describe(result));
 }
 
 void Driver::fail_on(CUresult result, std::string_view doing) const {

@@ -16,57 +16,57 @@
 
 namespace tsl::cuda {
 
-#define TSL_DRIVER_FUNCTIONS(X)      \
-  X(cuInit)                          \
-  X(cuDriverGetVersion)              \
-  X(cuGetErrorName)                  \
-  X(cuGetErrorString)                \
-  X(cuDeviceGetCount)                \
-  X(cuDeviceGet)                     \
-  X(cuDeviceGetName)                 \
-  X(cuDeviceGetAttribute)            \
-  X(cuDeviceTotalMem)                \
-  X(cuDevicePrimaryCtxRetain)        \
-  X(cuDevicePrimaryCtxRelease)       \
-  X(cuDeviceCanAccessPeer)           \
-  X(cuCtxEnablePeerAccess)           \
-  X(cuCtxGetCurrent)                 \
-  X(cuCtxSetCurrent)                 \
-  X(cuStreamCreate)                  \
-  X(cuStreamDestroy)                 \
-  X(cuStreamSynchronize)             \
-  X(cuStreamWaitEvent)               \
-  X(cuStreamBeginCapture)            \
-  X(cuStreamEndCapture)              \
-  X(cuMemAlloc)                      \
-  X(cuMemFree)                       \
-  X(cuMemAllocHost)                  \
-  X(cuMemFreeHost)                   \
-  X(cuMemcpyHtoDAsync)               \
-  X(cuMemcpyDtoHAsync)               \
-  X(cuMemcpyDtoDAsync)               \
-  X(cuMemcpyPeerAsync)               \
-  X(cuMemsetD8Async)                 \
-  X(cuMemsetD2D8Async)               \
-  X(cuMemGetInfo)                    \
-  X(cuModuleLoadData)                \
-  X(cuModuleUnload)                  \
-  X(cuModuleGetFunction)             \
-  X(cuFuncGetAttribute)              \
-  X(cuLaunchKernel)                  \
-  X(cuGraphCreate)                   \
-  X(cuGraphDestroy)                  \
-  X(cuGraphAddKernelNode)            \
-  X(cuGraphAddChildGraphNode)        \
-  X(cuGraphAddEventRecordNode)       \
-  X(cuGraphInstantiate)              \
-  X(cuGraphExecKernelNodeSetParams)  \
+#define TSL_DRIVER_FUNCTIONS(X)         \
+  X(cuInit)                             \
+  X(cuDriverGetVersion)                 \
+  X(cuGetErrorName)                     \
+  X(cuGetErrorString)                   \
+  X(cuDeviceGetCount)                   \
+  X(cuDeviceGet)                        \
+  X(cuDeviceGetName)                    \
+  X(cuDeviceGetAttribute)               \
+  X(cuDeviceTotalMem)                   \
+  X(cuDevicePrimaryCtxRetain)           \
+  X(cuDevicePrimaryCtxRelease)          \
+  X(cuDeviceCanAccessPeer)              \
+  X(cuCtxEnablePeerAccess)              \
+  X(cuCtxGetCurrent)                    \
+  X(cuCtxSetCurrent)                    \
+  X(cuStreamCreate)                     \
+  X(cuStreamDestroy)                    \
+  X(cuStreamSynchronize)                \
+  X(cuStreamWaitEvent)                  \
+  X(cuStreamBeginCapture)               \
+  X(cuStreamEndCapture)                 \
+  X(cuMemAlloc)                         \
+  X(cuMemFree)                          \
+  X(cuMemAllocHost)                     \
+  X(cuMemFreeHost)                      \
+  X(cuMemcpyHtoDAsync)                  \
+  X(cuMemcpyDtoHAsync)                  \
+  X(cuMemcpyDtoDAsync)                  \
+  X(cuMemcpyPeerAsync)                  \
+  X(cuMemsetD8Async)                    \
+  X(cuMemsetD2D8Async)                  \
+  X(cuMemGetInfo)                       \
+  X(cuModuleLoadData)                   \
+  X(cuModuleUnload)                     \
+  X(cuModuleGetFunction)                \
+  X(cuFuncGetAttribute)                 \
+  X(cuLaunchKernel)                     \
+  X(cuGraphCreate)                      \
+  X(cuGraphDestroy)                     \
+  X(cuGraphAddKernelNode)               \
+  X(cuGraphAddChildGraphNode)           \
+  X(cuGraphAddEventRecordNode)          \
+  X(cuGraphInstantiate)                 \
+  X(cuGraphExecKernelNodeSetParams)     \
   X(cuGraphExecChildGraphNodeSetParams) \
-  X(cuGraphExecDestroy)              \
-  X(cuGraphLaunch)                   \
-  X(cuEventCreate)                   \
-  X(cuEventRecord)                   \
-  X(cuEventSynchronize)              \
+  X(cuGraphExecDestroy)                 \
+  X(cuGraphLaunch)                      \
+  X(cuEventCreate)                      \
+  X(cuEventRecord)                      \
+  X(cuEventSynchronize)                 \
   X(cuEventDestroy)
 
 /// The functions of an open driver. Any thread may call them.
@@ -79,12 +79,14 @@ struct Driver {
   /// Fails if `result` is an error: (memory) when the GPU has none left, else (device). `doing` says what TSL was
   /// doing, as in "CUDA failed <doing>": "launching k_add__3fa2".
   void check(CUresult result, std::string_view doing) const {
-    if (result != CUDA_SUCCESS) [[unlikely]] fail_on(result, doing);
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      fail_on(result, doing);
   }
   /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"
   std::string describe(CUresult result) const;
 
-  /// Memory of the computer that GPUs read and write; fails (memory) if there is none left. cuMemFreeHost gives it back.
+  /// Memory of the computer that GPUs read and write; fails (memory) if there is none left. cuMemFreeHost gives it
+  /// back.
   void* pinned_memory(uint64_t bytes) const;
   /// Opens a GPU; fails, (memory) or (device), if other programs leave it no memory or have it to themselves.
   CUcontext open_context(CUdevice device, std::string_view name) const;

@@ -22,7 +22,8 @@ namespace {
 constexpr uint32_t kNone = ~0u;
 }
 
-ErrorReport::ErrorReport(Device& device, Allocator& allocator) : device_(device), cell_(allocator.allocate(sizeof(Cell))) {
+ErrorReport::ErrorReport(Device& device, Allocator& allocator)
+    : device_(device), cell_(allocator.allocate(sizeof(Cell))) {
   mirror_ = static_cast<Failure*>(device_.driver().pinned_memory(sizeof(Failure)));
   clear();
 }

@@ -29,8 +29,8 @@ struct Changing {
     uint32_t word, buffer;
   };
   struct Number {
-    Argument argument;             // not of Kind::buffer
-    std::vector<uint32_t> words;   // that have its value
+    Argument argument;            // not of Kind::buffer
+    std::vector<uint32_t> words;  // that have its value
   };
   explicit Changing(const Stage& stage);
   std::vector<Address> addresses;
@@ -66,7 +66,8 @@ struct Ready {
   static void settle(Stage& stage, Argument::Kind kind, const Storage& memory, size_t unit);
 };
 
-Ready::Ready(LaunchStages of, Gpu& gpu) : stages(std::move(of.stages)), changing(stages.begin(), stages.end()), tables(stages.size()) {
+Ready::Ready(LaunchStages of, Gpu& gpu)
+    : stages(std::move(of.stages)), changing(stages.begin(), stages.end()), tables(stages.size()) {
   if (of.arrivals > 0) {
     arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
     gpu.device.fill(address_of(arrivals->data()), 0, of.arrivals * sizeof(uint32_t));
@@ -93,17 +94,17 @@ struct Unit {
   uint32_t launch = 0;
   uint32_t calls = 1;
   std::optional<PlanProduct> product;
-  Ready wide, narrow;                // narrow: loaded when first needed
-  bool has_offsets = false;          // of a run, which decide about the stages
-  const Ready* chosen = nullptr;     // for the present run
-  const Ready* set = nullptr;        // the one that its calls have been set to
+  Ready wide, narrow;             // narrow: loaded when first needed
+  bool has_offsets = false;       // of a run, which decide about the stages
+  const Ready* chosen = nullptr;  // for the present run
+  const Ready* set = nullptr;     // the one that its calls have been set to
 };
 
 /// What runs one after another: kernels and products as one sequence, or an op that is neither.
 struct Step {
-  uint32_t op = 0;                             // kernel of the plan
+  uint32_t op = 0;  // kernel of the plan
   std::vector<size_t> units;
-  std::unique_ptr<KernelSequence> sequence;    // null for an op
+  std::unique_ptr<KernelSequence> sequence;  // null for an op
 };
 
 class ProductWork : public LibraryWork {
@@ -112,8 +113,12 @@ class ProductWork : public LibraryWork {
       : matmul_(matmul), product_(product), workspace_(workspace) {
     matmul_.take_workspace(product, workspace);
   }
-  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(product_, at[0], at[1], at[2], at[3], workspace_); }
-  bool can_record(const std::vector<uint64_t>& at) override { return matmul_.can_record(product_, at[0], at[1], at[2]); }
+  void enqueue(const std::vector<uint64_t>& at) override {
+    matmul_.run(product_, at[0], at[1], at[2], at[3], workspace_);
+  }
+  bool can_record(const std::vector<uint64_t>& at) override {
+    return matmul_.can_record(product_, at[0], at[1], at[2]);
+  }
 
  private:
   Matmul& matmul_;
@@ -158,11 +163,9 @@ class CudaExecutable : public graph::Executable {
   }
 
  private:
-  /// Whether the run may have written over inputs that were given up. Only kernels of the last step do: the plan lets nothing
-  /// write over an input before all ops that take memory on their way (Plan::donors).
-  bool has_written() const {
-    return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_;
-  }
+  /// Whether the run may have written over inputs that were given up. Only kernels of the last step do: the plan lets
+  /// nothing write over an input before all ops that take memory on their way (Plan::donors).
+  bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
   uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
 
   void check_devices(const graph::Inputs& inputs) const {
@@ -182,7 +185,8 @@ class CudaExecutable : public graph::Executable {
       step.op = kernels[0];
       return;
     }
-    if (!step.sequence) step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs && plan_.options.graphs);
+    if (!step.sequence)
+      step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs && plan_.options.graphs);
     std::vector<KernelCall>& calls = step.sequence->calls();
     step.units.push_back(units_.size());
     if (product) {
@@ -217,8 +221,8 @@ class CudaExecutable : public graph::Executable {
     return use;
   }
 
-  /// Tells the calls of each step what they come after: within a launch, the one before. Launches of nothing have no calls,
-  /// so what comes after one comes after what that does.
+  /// Tells the calls of each step what they come after: within a launch, the one before. Launches of nothing have no
+  /// calls, so what comes after one comes after what that does.
   void link_calls() {
     const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
     std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // of the step's launches: the calls to come after
@@ -375,14 +379,16 @@ class CudaExecutable : public graph::Executable {
   uint64_t value_of(const Argument& argument, std::span<const Scalar> symbols) const {
     switch (argument.kind) {
       case Argument::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
-      case Argument::Kind::scratch: return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
+      case Argument::Kind::scratch:
+        return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
       case Argument::Kind::error: return gpu_.errors.cell();
       case Argument::Kind::arrivals:
       case Argument::Kind::table: return 0;  // an address since the stage is ready
       case Argument::Kind::integer:
         return static_cast<uint64_t>(argument.symbol ? symbols[argument.symbol->id].integer : argument.value);
       case Argument::Kind::scalar: {
-        const ScalarBits bits = to_bits(argument.symbol ? symbols[argument.symbol->id] : argument.scalar, argument.dtype);
+        const ScalarBits bits =
+            to_bits(argument.symbol ? symbols[argument.symbol->id] : argument.scalar, argument.dtype);
         uint64_t value = 0;
         std::memcpy(&value, bits.bytes, sizeof value);
         return value;
@@ -400,23 +406,27 @@ class CudaExecutable : public graph::Executable {
   Plan plan_;
   graph::PlanMemory memory_;
   std::vector<Unit> units_;
-  std::vector<LaunchUse> uses_;          // by launch
+  std::vector<LaunchUse> uses_;  // by launch
   uint32_t products_ = 0;
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
   static constexpr uint64_t kUnset = ~uint64_t{0};
-  uint64_t set_moves_ = kUnset;    // memory_.moves() when all calls were set
-  bool has_moved_ = true;          // since then
-  KernelSequence* reporting_ = nullptr;  // the last one with kernels that may fail
+  uint64_t set_moves_ = kUnset;            // memory_.moves() when all calls were set
+  bool has_moved_ = true;                  // since then
+  KernelSequence* reporting_ = nullptr;    // the last one with kernels that may fail
   std::optional<uint64_t> last_began_at_;  // in launches(): when the present run came to its last step
 };
 
 }  // namespace
 
 Gpu::Gpu(int ordinal, graph::Backend& host, const BackendOptions& options)
-    : host(host), options(options), device(ordinal), allocator(device, options.memory_limit),
-      kernels(device, DiskCache(default_cache_folder()), kernel_options(options.portable)), errors(device, allocator) {}
+    : host(host),
+      options(options),
+      device(ordinal),
+      allocator(device, options.memory_limit),
+      kernels(device, DiskCache(default_cache_folder()), kernel_options(options.portable)),
+      errors(device, allocator) {}
 
 Gpu::~Gpu() { device.driver().cuStreamSynchronize(device.stream()); }  // errors have been reported where they happened
 

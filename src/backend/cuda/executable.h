@@ -35,14 +35,15 @@ struct Gpu {
 
 std::unique_ptr<graph::Executable> prepare_plan(Gpu& gpu, graph::Plan plan);
 
-/// Copies with the same layout; a tensor that is there already is given back. The host's copy is in its allocator's memory.
+/// Copies with the same layout; a tensor that is there already is given back. The host's copy is in its allocator's
+/// memory.
 Tensor move_to_device(Gpu& gpu, const Tensor& host);
 Tensor move_to_host(Gpu& gpu, const Tensor& tensor);
 /// From one GPU to another, without the host in between where the hardware can. Returns at once.
 Tensor move_between(Gpu& from, Gpu& to, const Tensor& tensor);
 
-/// Runs node `kernel.op_node`, an op that is not generated and is no product as its operands lie, on buffers at `addresses`
-/// (by buffer of the plan). Takes memory on the way.
+/// Runs node `kernel.op_node`, an op that is not generated and is no product as its operands lie, on buffers at
+/// `addresses` (by buffer of the plan). Takes memory on the way.
 graph::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
                        std::span<const Scalar> symbols);
 

@@ -116,8 +116,8 @@ Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::st
   return nvrtc.compile(program_of({&kernel}), arch, options);
 }
 
-// Opening a program takes NVRTC 20 to 40 ms, one program after the other; a kernel takes 10 to 30 ms more, side by side.
-// So the best number of programs grows as the root of the number of kernels.
+// Opening a program takes NVRTC 20 to 40 ms, one program after the other; a kernel takes 10 to 30 ms more, side by
+// side. So the best number of programs grows as the root of the number of kernels.
 size_t unit_count(size_t kernels, size_t threads) {
   const auto best = static_cast<size_t>(std::sqrt(static_cast<double>(kernels) / 3));
   return std::max<size_t>(1, std::min(best, threads));
@@ -205,7 +205,8 @@ bool KernelCache::find_on_disk(const Wanted& wanted) {
   CUmodule module = module_on_disk(wanted);
   CUfunction function = nullptr;
   if (!module) return false;
-  if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS) return false;
+  if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS)
+    return false;
   functions_[wanted.key] = function;
   ++stats_.from_disk;
   return true;
@@ -238,8 +239,10 @@ CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& res
 /// A driver may be too old for what NVRTC makes.
 void KernelCache::check_loaded(CUresult result) const {
   if (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-    fail(ErrorKind::device, "the NVIDIA driver, which is for CUDA {}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
-         "install an older NVRTC, or run with --device cpu", device_.driver().version(), version_, device_.arch(), device_.driver().describe(result));
+    fail(ErrorKind::device,
+         "the NVIDIA driver, which is for CUDA {}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
+         "install an older NVRTC, or run with --device cpu",
+         device_.driver().version(), version_, device_.arch(), device_.driver().describe(result));
   }
   device_.check(result, "loading a kernel");
 }

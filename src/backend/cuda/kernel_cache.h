@@ -44,10 +44,10 @@ class KernelCache {
   const KernelCacheStats& stats() const { return stats_; }
 
   struct Resources {
-    int registers = 0;    // a thread
-    int local_bytes = 0;  // a thread; what registers spilled to, and arrays
-    int shared_bytes = 0; // a block, not counting what a launch asks for
-    int max_threads = 0;  // a block, as far as registers go
+    int registers = 0;     // a thread
+    int local_bytes = 0;   // a thread; what registers spilled to, and arrays
+    int shared_bytes = 0;  // a block, not counting what a launch asks for
+    int max_threads = 0;   // a block, as far as registers go
   };
   Resources resources(CUfunction function) const;
 
@@ -72,9 +72,9 @@ class KernelCache {
   Device& device_;
   DiskCache disk_;
   std::vector<std::string> options_;
-  std::unique_ptr<Nvrtc> nvrtc_;    // once something had to be compiled
-  std::string version_;             // of NVRTC, as the keys have it
-  std::optional<Digester> base_;    // all that the keys have in common
+  std::unique_ptr<Nvrtc> nvrtc_;  // once something had to be compiled
+  std::string version_;           // of NVRTC, as the keys have it
+  std::optional<Digester> base_;  // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
   std::unordered_map<Digest, CUfunction, DigestHash> functions_;
   // Those asked for as stages: to compare texts costs less than a digest of one.

@@ -51,7 +51,8 @@ std::vector<std::string> toolkit_folders() {
   std::vector<std::string> folders;
   const auto add = [&](const char* root) {
     if (!root || root[0] != '/') return;
-    for (const char* below : {"/lib64", "/targets/x86_64-linux/lib", "/lib"}) folders.push_back(root + std::string(below));
+    for (const char* below : {"/lib64", "/targets/x86_64-linux/lib", "/lib"})
+      folders.push_back(root + std::string(below));
   };
   add(std::getenv("CUDA_HOME"));
   add(std::getenv("CUDA_PATH"));
@@ -63,7 +64,8 @@ std::string search_state() {
   std::string state;
   const auto add_file = [&](const std::string& path) {
     struct stat info;
-    if (stat(path.c_str(), &info) == 0) state += fmt::format("{} {} {}\n", path, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    if (stat(path.c_str(), &info) == 0)
+      state += fmt::format("{} {} {}\n", path, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   };
   const char* linker_path = std::getenv("LD_LIBRARY_PATH");
   state += fmt::format("{}\n", linker_path ? linker_path : "");
@@ -123,7 +125,8 @@ void* Library::find(const char* function) const { return handle_ ? dlsym(handle_
 void* Library::function(const char* function) const {
   void* address = find(function);
   if (!address) {
-    fail(ErrorKind::device, "{} has no function {}: it is too old; install a newer one, or run with --device cpu", name_, function);
+    fail(ErrorKind::device, "{} has no function {}: it is too old; install a newer one, or run with --device cpu",
+         name_, function);
   }
   return address;
 }

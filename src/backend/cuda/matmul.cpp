@@ -115,18 +115,18 @@ class Problem {
   bool has_algorithm() const { return has_algorithm_; }
   bool has_run() const { return has_run_; }
 
-  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, CUdeviceptr workspace,
-           CUstream stream) {
+  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias,
+           CUdeviceptr workspace, CUstream stream) {
     if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     static constexpr float one_f32 = 1, zero_f32 = 0;
     static constexpr double one_f64 = 1, zero_f64 = 0;
     const bool is_f64 = types_.scale == CUDA_R_64F;
     const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
-    blas_.check(blas_.cublasLtMatmul(handle, operation_, is_f64 ? static_cast<const void*>(&one_f64) : &one_f32,
-                                     pointer(b), b_, pointer(a), a_,
-                                     is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32, pointer(c), c_,
-                                     pointer(c), c_, &algorithm_, pointer(workspace), kWorkspace, stream),
-                "multiplying matrices");
+    blas_.check(
+        blas_.cublasLtMatmul(handle, operation_, is_f64 ? static_cast<const void*>(&one_f64) : &one_f32, pointer(b), b_,
+                             pointer(a), a_, is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32, pointer(c), c_,
+                             pointer(c), c_, &algorithm_, pointer(workspace), kWorkspace, stream),
+        "multiplying matrices");
     has_run_ = true;
   }
 
@@ -144,18 +144,20 @@ class Problem {
   }
 
   void set(cublasLtMatmulDescAttributes_t attribute, auto value) {
-    blas_.check(blas_.cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value), "describing a product");
+    blas_.check(blas_.cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value),
+                "describing a product");
   }
 
   cublasLtMatrixLayout_t layout(const MatrixOperand& operand, int64_t rows, int64_t columns, int64_t batch) const {
     if (operand.transposed) std::swap(rows, columns);
     cublasLtMatrixLayout_t layout = nullptr;
     blas_.check(blas_.cublasLtMatrixLayoutCreate(&layout, types_.element, static_cast<uint64_t>(columns),
-                                                 static_cast<uint64_t>(rows), operand.leading), "describing a matrix");
+                                                 static_cast<uint64_t>(rows), operand.leading),
+                "describing a matrix");
     const auto count = static_cast<int32_t>(batch);
     const int64_t stride = operand.batch_stride;
-    cublasStatus_t status = blas_.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
-                                                                   sizeof count);
+    cublasStatus_t status =
+        blas_.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
     if (status == CUBLAS_STATUS_SUCCESS) {
       status = blas_.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
                                                       sizeof stride);
@@ -189,7 +191,8 @@ class Problem {
     }
     blas_.cublasLtMatmulPreferenceDestroy(preference);
     // What it has nothing for is not supported or, of some epilogues, no valid question.
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE) blas_.check(status, "choosing an algorithm");
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE)
+      blas_.check(status, "choosing an algorithm");
     for (int i = 0; i < count; ++i) {
       if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > kWorkspace) continue;
       algorithm_ = found[i].algo;
@@ -235,9 +238,9 @@ void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
 
 namespace {
 
-/// A handle of the library, while an engine is open. It is kept for the next engine as long as the process lives, and the
-/// GPU's context with it: destroying a handle waits for all that is done in the context, which ends what other engines of the
-/// process record there, and has crashed the driver while others were closing (580.159).
+/// A handle of the library, while an engine is open. It is kept for the next engine as long as the process lives, and
+/// the GPU's context with it: destroying a handle waits for all that is done in the context, which ends what other
+/// engines of the process record there, and has crashed the driver while others were closing (580.159).
 class Handle {
  public:
   Handle(const Device& device, const Blas& blas) : ordinal_(device.ordinal()) {
@@ -312,7 +315,8 @@ struct Matmul::State {
         device.fill(at, 0, row * static_cast<size_t>(p.m));
       } else {
         device.check(device.driver().cuMemsetD2D8Async(at, static_cast<size_t>(p.c.leading) * size, 0, row,
-                                                       static_cast<size_t>(p.m), device.stream()), "filling a matrix");
+                                                       static_cast<size_t>(p.m), device.stream()),
+                     "filling a matrix");
       }
     }
   }
@@ -323,8 +327,8 @@ struct Matmul::State {
     return address_of(storage->data());
   }
 
-  /// Where the bias lies, or a copy of it, if it is not aligned as kernels may take for granted: what cuBLASLt is told of how its
-  /// operands are aligned does not include the bias.
+  /// Where the bias lies, or a copy of it, if it is not aligned as kernels may take for granted: what cuBLASLt is told
+  /// of how its operands are aligned does not include the bias.
   CUdeviceptr aligned_bias(const Product& product, CUdeviceptr bias, uint32_t workspace) {
     if (alignment_of(bias) == kAlignment) return bias;
     const CUdeviceptr copy = memory_of(biases[workspace], kMostBias);
@@ -360,7 +364,8 @@ void Matmul::for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b,
   }
 }
 
-void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, uint32_t workspace) {
+void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias,
+                 uint32_t workspace) {
   if (product.m == 0 || product.n == 0) return;
   if (product.k == 0) return state_->zero(product, c);
   bias = product.epilogue.bias ? state_->aligned_bias(product, bias, workspace) : 0;
@@ -386,7 +391,8 @@ bool Matmul::has_epilogue(const Product& product) {
     return state_->problem({normalised(product), {alignment, alignment, alignment}}).has_algorithm();
   };
   bool has_all = true;
-  for (uint32_t alignment = element; alignment <= kAlignment; alignment *= 2) has_all = has_all && has_algorithm(alignment);
+  for (uint32_t alignment = element; alignment <= kAlignment; alignment *= 2)
+    has_all = has_all && has_algorithm(alignment);
   return has_all;
 }
 

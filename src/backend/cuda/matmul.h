@@ -20,8 +20,8 @@ struct MatrixOperand {
   friend bool operator==(const MatrixOperand&, const MatrixOperand&) = default;
 };
 
-/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated. What the epilogue says happens
-/// to the sums before they are rounded; its bias, of n elements, is the same for all batches.
+/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated. What the epilogue says
+/// happens to the sums before they are rounded; its bias, of n elements, is the same for all batches.
 struct Product {
   DType dtype = DType::f32;  // f16, bf16, f32 or f64, of all three
   int64_t m = 0, n = 0, k = 0;
@@ -43,9 +43,10 @@ class Matmul {
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an epilogue must
-  /// be one of which has_epilogue() says so; its bias may lie anywhere.
-  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0);
+  /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an
+  /// epilogue must be one of which has_epilogue() says so; its bias may lie anywhere.
+  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0,
+           uint32_t workspace = 0);
   static constexpr uint32_t kWorkspaces = 2;
   /// Takes the memory that the product needs in a workspace, if run() has not yet.
   void take_workspace(const Product& product, uint32_t workspace);

@@ -19,12 +19,12 @@ std::pair<int64_t, int64_t> reached(const Layout& layout) {
 }
 
 /// The part of a tensor's memory that it reaches, elsewhere, seen through the same layout.
-template <class Copy>
-Tensor copy_of(const Tensor& tensor, Allocator& to, Copy&& copy) {
+template <class Copy> Tensor copy_of(const Tensor& tensor, Allocator& to, Copy&& copy) {
   const auto [first, count] = reached(tensor.layout());
   const uint64_t size = size_of(tensor.dtype());
   const Ref<Storage> storage = to.allocate(static_cast<uint64_t>(count) * size);
-  if (count > 0) copy(storage->data(), tensor.data() + first * static_cast<int64_t>(size), static_cast<uint64_t>(count) * size);
+  if (count > 0)
+    copy(storage->data(), tensor.data() + first * static_cast<int64_t>(size), static_cast<uint64_t>(count) * size);
   Layout layout = tensor.layout();
   layout.offset = -first;
   return Tensor(tensor.dtype(), layout, storage);

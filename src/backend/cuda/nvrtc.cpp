@@ -115,7 +115,8 @@ std::vector<std::string> Nvrtc::base_options(const std::string& version) {
   // A function runs where its caller does (the scalar bodies say so themselves, but lambdas and constants do not), and
   // a * b + c rounds twice, as on the CPU. Division, square roots and subnormals are exact by default.
   std::vector<std::string> options = {"--std=c++17", "--fmad=false", "--device-as-default-execution-space"};
-  if (std::atoi(version.c_str()) >= 13) options.emplace_back("--minimal");  // without declarations that no kernel uses: 10 ms less
+  if (std::atoi(version.c_str()) >= 13)
+    options.emplace_back("--minimal");  // without declarations that no kernel uses: 10 ms less
   return options;
 }
 
@@ -134,8 +135,9 @@ void Nvrtc::check_arch(const std::string& arch) const {
   const int number = arch.rfind("sm_", 0) == 0 ? std::atoi(arch.c_str() + 3) : 0;  // 90 for "sm_90a" as well
   if (std::find(known.begin(), known.end(), number) != known.end()) return;
   const auto [least, most] = std::minmax_element(known.begin(), known.end());
-  fail(ErrorKind::device, "NVRTC {} ({}) compiles for sm_{} to sm_{}, not for {}: install {} one, or run with --device cpu",
-       version_, path(), *least, *most, arch, number < *least ? "an older" : "a newer");
+  fail(ErrorKind::device,
+       "NVRTC {} ({}) compiles for sm_{} to sm_{}, not for {}: install {} one, or run with --device cpu", version_,
+       path(), *least, *most, arch, number < *least ? "an older" : "a newer");
 }
 
 std::string Nvrtc::log_of(nvrtcProgram program) const {

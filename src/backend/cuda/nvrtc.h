@@ -13,22 +13,22 @@
 
 namespace tsl::cuda {
 
-#define TSL_NVRTC_FUNCTIONS(X)  \
-  X(nvrtcVersion)               \
-  X(nvrtcGetErrorString)        \
-  X(nvrtcGetNumSupportedArchs)  \
-  X(nvrtcGetSupportedArchs)     \
-  X(nvrtcCreateProgram)         \
-  X(nvrtcDestroyProgram)        \
-  X(nvrtcCompileProgram)        \
-  X(nvrtcGetProgramLogSize)     \
-  X(nvrtcGetProgramLog)         \
-  X(nvrtcGetCUBINSize)          \
+#define TSL_NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion)              \
+  X(nvrtcGetErrorString)       \
+  X(nvrtcGetNumSupportedArchs) \
+  X(nvrtcGetSupportedArchs)    \
+  X(nvrtcCreateProgram)        \
+  X(nvrtcDestroyProgram)       \
+  X(nvrtcCompileProgram)       \
+  X(nvrtcGetProgramLogSize)    \
+  X(nvrtcGetProgramLog)        \
+  X(nvrtcGetCUBINSize)         \
   X(nvrtcGetCUBIN)
 
-/// A kernel as the code generator writes it. `source`, after what it uses of the prelude, defines `extern "C" __global__` `name`, a
-/// name of its own. It is compiled inside a namespace of its own, with others, so what else it defines may have any
-/// name, and its macros (which it should #undef) may not differ from theirs.
+/// A kernel as the code generator writes it. `source`, after what it uses of the prelude, defines `extern "C"
+/// __global__` `name`, a name of its own. It is compiled inside a namespace of its own, with others, so what else it
+/// defines may have any name, and its macros (which it should #undef) may not differ from theirs.
 struct KernelSource {
   std::string name;
   std::string source;

@@ -1,5 +1,5 @@
-// Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the host,
-// between copies (argsort of, and scatter into, more than 2^31 elements).
+// Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the
+// host, between copies (argsort of, and scatter into, more than 2^31 elements).
 #include <cassert>
 
 #include "backend/cuda/executable.h"
@@ -92,7 +92,8 @@ RunError run_on_host(const OpCall& call) {
     args.push_back(std::move(arg));
   }
   const TensorType type{call.node.dtype, call.node.shape};
-  const graph::NodeId node = graph.add(call.node.def(), std::move(args), call.node.attrs, type, call.node.span, call.node.order);
+  const graph::NodeId node =
+      graph.add(call.node.def(), std::move(args), call.node.attrs, type, call.node.span, call.node.order);
   graph.outputs.push_back({node, Layout::contiguous(type.shape)});
   Tensor out;
   RunError error = call.gpu.host.prepare(graph::compile(std::move(graph)))->run(inputs, {}, call.symbols, {&out, 1});
@@ -102,14 +103,16 @@ RunError run_on_host(const OpCall& call) {
   }
   const int64_t count = element_count(type.shape).hint();
   if (count > 0) {
-    call.gpu.device.copy_to_device(address_of(call.out()), out.data(), static_cast<uint64_t>(count) * size_of(type.dtype));
+    call.gpu.device.copy_to_device(address_of(call.out()), out.data(),
+                                   static_cast<uint64_t>(count) * size_of(type.dtype));
   }
   return {};
 }
 
 }  // namespace
 
-RunError run_op(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::byte* const* addresses, std::span<const Scalar> symbols) {
+RunError run_op(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::byte* const* addresses,
+                std::span<const Scalar> symbols) {
   const OpCall call{gpu, plan, kernel, addresses, symbols, plan.graph[kernel.op_node]};
   if (call.node.op == Op::matmul && is_float(call.node.dtype)) {
     run_product(call);

@@ -30,9 +30,9 @@ struct Part {
   std::vector<std::string_view> names;  // that it declares; of none: it is always there
 };
 
-/// Cuts the prelude into parts. It is our own text, so words, brackets and semicolons are all that need be understood of C++:
-/// a declaration at the level of namespaces ends with a semicolon or a brace, and declares the last word before the first of
-/// ( = { ; [ : that is not in angle brackets, or, where it is a macro called, its arguments.
+/// Cuts the prelude into parts. It is our own text, so words, brackets and semicolons are all that need be understood
+/// of C++: a declaration at the level of namespaces ends with a semicolon or a brace, and declares the last word before
+/// the first of ( = { ; [ : that is not in angle brackets, or, where it is a macro called, its arguments.
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}
@@ -49,7 +49,8 @@ class Splitter {
  private:
   /// A directive's line, a string, a word or number, or one character; "" at the end.
   std::string_view next() {
-    while (at_ < text_.size() && (std::isspace(static_cast<unsigned char>(text_[at_])) || text_.substr(at_, 2) == "//")) {
+    while (at_ < text_.size() &&
+           (std::isspace(static_cast<unsigned char>(text_[at_])) || text_.substr(at_, 2) == "//")) {
       at_ = text_[at_] == '/' ? std::min(text_.find('\n', at_), text_.size()) : at_ + 1;
     }
     if (at_ == text_.size()) return {};

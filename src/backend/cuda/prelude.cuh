@@ -1,7 +1,6 @@
 // What every kernel may use besides the scalar bodies (tensor/scalar_math.h and the files after it), which stand in
-// front of this text: names of the element types and, in namespace tsl::device, wide memory accesses and exchange between
-// the threads of a warp. Without any #include, since a header would take longer to
-// compile than the kernel.
+// front of this text: names of the element types and, in namespace tsl::device, wide memory accesses and exchange
+// between the threads of a warp. Without any #include, since a header would take longer to compile than the kernel.
 
 using namespace tsl::math;
 
@@ -45,7 +44,9 @@ template <int N, class T> struct PackAccess {
   static constexpr int kBytes = N * sizeof(T), kWidth = kBytes < 16 ? kBytes : 16, kCount = kBytes / kWidth;
   static_assert(kCount * kWidth == kBytes, "packs are of 1, 2, 4, 8 bytes or multiples of 16");
   using Raw = typename RawOf<kWidth>::Type;
-  struct alignas(kWidth) Bits { Raw raw[kCount]; };
+  struct alignas(kWidth) Bits {
+    Raw raw[kCount];
+  };
 };
 
 /// From an address aligned to the pack.

@@ -53,7 +53,8 @@ PlanProduct::PlanProduct(const graph::Plan& plan, const graph::Kernel& kernel, b
     : PlanProduct(plan.graph[kernel.op_node], tf32) {
   const std::vector<graph::Arg>& args = plan.graph[kernel.op_node].args;
   constexpr size_t kPlaceOf[] = {0, 1, 3};
-  for (size_t arg = 0; arg < args.size(); ++arg) places_[kPlaceOf[arg]] = {kernel.buffers[arg], args[arg].layout.offset};
+  for (size_t arg = 0; arg < args.size(); ++arg)
+    places_[kPlaceOf[arg]] = {kernel.buffers[arg], args[arg].layout.offset};
   places_[2] = {kernel.buffers.back(), 0};
 }
 

@@ -39,7 +39,8 @@ std::vector<Stage> tabled(const std::vector<Stage>& stages, const std::vector<si
     groups.resize(std::max(groups.size(), group[i] + 1));
     groups[group[i]].push_back(&stages[i]);
   }
-  for (const std::vector<const Stage*>& members : groups) out.push_back(members.size() == 1 ? *members[0] : make_table(members));
+  for (const std::vector<const Stage*>& members : groups)
+    out.push_back(members.size() == 1 ? *members[0] : make_table(members));
   return out;
 }
 

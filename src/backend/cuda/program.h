@@ -19,8 +19,8 @@ struct LaunchStages {
 /// Whether the launch is of an op that is not generated, and so has no stages.
 bool is_op(const graph::Plan& plan, const std::vector<uint32_t>& launch);
 
-/// The stages of one launch of the plan, which is of kernels that are generated: with wide accesses or, for buffers that
-/// are not aligned for them, without; equally many of both. Those of equal source share tables.
+/// The stages of one launch of the plan, which is of kernels that are generated: with wide accesses or, for buffers
+/// that are not aligned for them, without; equally many of both. Those of equal source share tables.
 LaunchStages stages_of(const graph::Plan& plan, const std::vector<uint32_t>& launch, bool wide);
 
 }  // namespace tsl::cuda

@@ -129,8 +129,8 @@ bool KernelSequence::instantiate() {
 
 namespace {
 
-/// A library's work as a graph, or null: what others do with the GPU meanwhile may end a recording. (Loading a module waits
-/// for the context, for which a stream that records cannot wait.)
+/// A library's work as a graph, or null: what others do with the GPU meanwhile may end a recording. (Loading a module
+/// waits for the context, for which a stream that records cannot wait.)
 class Recorded {
  public:
   Recorded(Device& device, const KernelCall& call) : device_(device) {
@@ -163,7 +163,8 @@ CUgraphNode KernelSequence::add_node(KernelCall& call) {
   if (call.library) {
     const Recorded recorded(device_, call);
     if (!recorded.graph()) return nullptr;
-    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph()), "adding to a graph");
+    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph()),
+                 "adding to a graph");
   } else {
     std::vector<void*> pointers = pointers_to(call);
     const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
@@ -179,7 +180,8 @@ void KernelSequence::add_event() {
     if (calls_[i].reports) after.push_back(nodes_[i]);
   }
   CUgraphNode node = nullptr;
-  device_.check(device_.driver().cuGraphAddEventRecordNode(&node, graph_, after.data(), after.size(), reported_), "adding to a graph");
+  device_.check(device_.driver().cuGraphAddEventRecordNode(&node, graph_, after.data(), after.size(), reported_),
+                "adding to a graph");
 }
 
 bool KernelSequence::patch() {
@@ -196,7 +198,8 @@ bool KernelSequence::patch(CUgraphNode node, KernelCall& call) {
     const Recorded recorded(device_, call);
     if (!recorded.graph()) return false;
     // Other operands may be aligned in other ways, and take an algorithm of other kernels: then the graph is made anew.
-    const bool is_patched = driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()) == CUDA_SUCCESS;
+    const bool is_patched =
+        driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()) == CUDA_SUCCESS;
     if (!is_patched) destroy();
     return is_patched;
   } else {

@@ -1,6 +1,6 @@
-// Kernels and work of libraries, launched as one CUDA graph: what need not come after each other may run at the same time. A
-// graph launch costs the host less than a kernel launch does, and between runs only what changed is patched: pointers, sizes,
-// numbers.
+// Kernels and work of libraries, launched as one CUDA graph: what need not come after each other may run at the same
+// time. A graph launch costs the host less than a kernel launch does, and between runs only what changed is patched:
+// pointers, sizes, numbers.
 //
 //   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
 //
@@ -31,14 +31,14 @@ struct KernelCall {
   std::string name;
   CUfunction function = nullptr;
   unsigned blocks = 1;
-  unsigned threads[2] = {1, 1};   // of a block
-  std::vector<uint64_t> values;   // first those of a table, then each parameter in a word of its own
-  size_t table_words = 0;         // of the table
-  CUdeviceptr table = 0;          // where it lies in the device's memory; 0: it is the first parameter
-  bool is_sent = false;           // the instantiated graph has the parameters as they are; whoever changes anything says so here
-  bool is_copied = false;         // the device's memory has the table as it is
-  bool reports = false;           // wait_for_reports() waits for it
-  std::vector<uint32_t> after;    // calls of the sequence, all before this one, that must have run
+  unsigned threads[2] = {1, 1};  // of a block
+  std::vector<uint64_t> values;  // first those of a table, then each parameter in a word of its own
+  size_t table_words = 0;        // of the table
+  CUdeviceptr table = 0;         // where it lies in the device's memory; 0: it is the first parameter
+  bool is_sent = false;  // the instantiated graph has the parameters as they are; whoever changes anything says so here
+  bool is_copied = false;                // the device's memory has the table as it is
+  bool reports = false;                  // wait_for_reports() waits for it
+  std::vector<uint32_t> after;           // calls of the sequence, all before this one, that must have run
   std::shared_ptr<LibraryWork> library;  // null for a kernel
 
   void set(uint32_t word, uint64_t value) {
@@ -82,12 +82,12 @@ class KernelSequence {
   Device& device_;
   const bool as_graph_;
   std::vector<KernelCall> calls_;
-  CUevent reported_ = nullptr;           // null before the first launch, and if no call reports
-  std::vector<CUgraphNode> nodes_;       // of the calls
+  CUevent reported_ = nullptr;      // null before the first launch, and if no call reports
+  std::vector<CUgraphNode> nodes_;  // of the calls
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;
   bool has_run_ = false;
-  bool is_current_ = false;              // the graph is as the calls are
+  bool is_current_ = false;  // the graph is as the calls are
 };
 
 }  // namespace tsl::cuda

@@ -22,9 +22,7 @@ void fail_to_save(const std::string& path, const std::string& why) {
 
 namespace {
 
-std::string system_error() {
-  return std::strerror(errno);
-}
+std::string system_error() { return std::strerror(errno); }
 
 std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
   std::error_code status;
@@ -45,8 +43,7 @@ FileReader::FileReader(const std::string& path, std::pair<FileHandle, uint64_t> 
     : ByteReader(path, opened.second), file_(std::move(opened.first)) {}
 
 void FileReader::read(void* to, uint64_t count) {
-  if (count > left_ || std::fread(to, 1, count, file_.get()) != count)
-    fail_to_load(name(), "the file is truncated");
+  if (count > left_ || std::fread(to, 1, count, file_.get()) != count) fail_to_load(name(), "the file is truncated");
   left_ -= count;
 }
 
@@ -55,7 +52,8 @@ std::string target_of(const std::string& path) {
   std::error_code status;
   fs::path target = path;
   for (int links = 0; fs::is_symlink(target, status); ++links) {
-    if (links == kMostLinks) fail_to_save(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+    if (links == kMostLinks)
+      fail_to_save(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
     const fs::path folder = fs::canonical(target.has_parent_path() ? target.parent_path() : ".", status);
     if (folder.string().rfind("/proc/", 0) == 0) break;
     target = target.parent_path() / fs::read_symlink(target, status);
@@ -68,8 +66,8 @@ namespace {
 /// What standard output goes to is written through it, between what is printed before and after.
 std::FILE* open_directly(const char* path) {
   struct stat target = {}, output = {};
-  const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 && target.st_dev == output.st_dev &&
-                         target.st_ino == output.st_ino;
+  const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+                         target.st_dev == output.st_dev && target.st_ino == output.st_ino;
   if (!is_output) return std::fopen(path, "wb");
   std::fflush(stdout);
   return ::fdopen(::dup(STDOUT_FILENO), "wb");

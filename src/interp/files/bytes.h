@@ -70,8 +70,8 @@ class AtomicFile {
   FileHandle file_;
 };
 
-/// Where a file is written that goes by this path: where its links end. Links in /proc, which /dev/stdout leads to, name open
-/// files, in whose place no other may be put: there it is the link.
+/// Where a file is written that goes by this path: where its links end. Links in /proc, which /dev/stdout leads to,
+/// name open files, in whose place no other may be put: there it is the link.
 std::string target_of(const std::string& path);
 /// A name beside `target` that no file has.
 std::string temporary_name(const std::string& target);

@@ -13,14 +13,11 @@ namespace {
 // Beyond any machine's memory, and far from overflow in the arithmetic on strides.
 constexpr uint64_t kMaxElements = uint64_t{1} << 46;
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
+std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 }  // namespace
 
-uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shape,
-                       const ElementFormat& format) {
+uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shape, const ElementFormat& format) {
   if (shape.size() > static_cast<size_t>(kMaxRank)) {
     fail_to_load(file, fmt::format("a tensor of {} axes; TSL has at most {}", shape.size(), kMaxRank));
   }
@@ -65,12 +62,9 @@ void read_widened(ByteReader& reader, std::byte* to, uint64_t count, const Eleme
     reader.read(piece.data(), now * format.size);
     if (format.is_swapped) swap_bytes(piece.data(), now, format.size);
     std::byte* at = to + done * size_of(format.dtype);
-    if (format.size == 2)
-      widen<uint16_t, int32_t>(piece.data(), at, now, reader.name());
-    else if (format.size == 4)
-      widen<uint32_t, int64_t>(piece.data(), at, now, reader.name());
-    else
-      widen<uint64_t, int64_t>(piece.data(), at, now, reader.name());
+    if (format.size == 2) widen<uint16_t, int32_t>(piece.data(), at, now, reader.name());
+    else if (format.size == 4) widen<uint32_t, int64_t>(piece.data(), at, now, reader.name());
+    else widen<uint64_t, int64_t>(piece.data(), at, now, reader.name());
   }
 }
 

@@ -20,8 +20,7 @@ struct ElementFormat {
 
 /// The number of bytes that a shape takes in the file. Throws Failure (io) for shapes that no tensor can
 /// have: negative extents, more axes than TSL has, products beyond any memory.
-uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shape,
-                       const ElementFormat& format);
+uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shape, const ElementFormat& format);
 
 /// Reads elements into a new tensor in memory of `allocator`. `shape` has passed checked_bytes, and the
 /// reader has been found to hold that many bytes.

@@ -148,26 +148,16 @@ std::optional<ElementFormat> format_of(std::string_view descr) {
 
 std::string descr_of(DType dtype) {
   switch (dtype) {
-    case DType::boolean:
-      return "|b1";
-    case DType::u8:
-      return "|u1";
-    case DType::i8:
-      return "|i1";
-    case DType::i16:
-      return "<i2";
-    case DType::i32:
-      return "<i4";
-    case DType::i64:
-      return "<i8";
-    case DType::f16:
-      return "<f2";
-    case DType::bf16:
-      return "<V2";
-    case DType::f32:
-      return "<f4";
-    case DType::f64:
-      return "<f8";
+    case DType::boolean: return "|b1";
+    case DType::u8: return "|u1";
+    case DType::i8: return "|i1";
+    case DType::i16: return "<i2";
+    case DType::i32: return "<i4";
+    case DType::i64: return "<i8";
+    case DType::f16: return "<f2";
+    case DType::bf16: return "<V2";
+    case DType::f32: return "<f4";
+    case DType::f64: return "<f8";
   }
   return "";
 }
@@ -179,8 +169,7 @@ std::string read_header(ByteReader& reader) {
   if (std::string_view(magic, kMagic.size()) != kMagic)
     fail_to_load(reader.name(), "it does not start as an .npy file does");
   const int version = static_cast<unsigned char>(magic[6]);
-  if (version < 1 || version > 3)
-    fail_to_load(reader.name(), fmt::format("version {} of .npy is unknown", version));
+  if (version < 1 || version > 3) fail_to_load(reader.name(), fmt::format("version {} of .npy is unknown", version));
   unsigned char length[4] = {};
   reader.read(length, version == 1 ? 2 : 4);
   const uint32_t size = length[0] | length[1] << 8 | length[2] << 16 | static_cast<uint32_t>(length[3]) << 24;
@@ -201,8 +190,8 @@ Tensor read_npy(ByteReader& reader, Allocator& allocator) {
   if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
   const uint64_t bytes = checked_bytes(reader.name(), header.shape, *format);
   if (bytes > reader.left()) {
-    fail_to_load(reader.name(), fmt::format("it is truncated: its elements take {} bytes, but {} follow",
-                                            bytes, reader.left()));
+    fail_to_load(reader.name(),
+                 fmt::format("it is truncated: its elements take {} bytes, but {} follow", bytes, reader.left()));
   }
   const Tensor tensor = read_elements(reader, header.shape, *format, allocator);
   if (!header.fortran_order) return tensor;
@@ -222,12 +211,10 @@ Tensor load_npy(const std::string& path, Allocator& allocator) {
 std::string npy_header(const Tensor& tensor) {
   std::string shape;
   for (const Dim& extent : tensor.shape()) shape += fmt::format("{}, ", extent.hint());
-  if (tensor.rank() > 1)
-    shape.resize(shape.size() - 2);
-  else if (tensor.rank() == 1)
-    shape.pop_back();
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   descr_of(tensor.dtype()), shape);
+  if (tensor.rank() > 1) shape.resize(shape.size() - 2);
+  else if (tensor.rank() == 1) shape.pop_back();
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(tensor.dtype()), shape);
   const size_t before = kMagic.size() + 4;  // version and length
   header.append(kHeaderAlignment - (before + header.size() + 1) % kHeaderAlignment, ' ');
   header += '\n';

@@ -75,8 +75,7 @@ Tensor load_entry(zip_t* archive, uint64_t index, const std::string& path, const
   if (!is_stored && entry.comp_method != ZIP_CM_DEFLATE) fail_to_load(name, "its compression is unknown");
   std::error_code status;
   const uint64_t file_size = std::filesystem::file_size(path, status);
-  const bool fits =
-      is_stored ? entry.size == entry.comp_size : entry.size / kMaxDeflateRatio <= entry.comp_size + 1;
+  const bool fits = is_stored ? entry.size == entry.comp_size : entry.size / kMaxDeflateRatio <= entry.comp_size + 1;
   if (entry.comp_size > file_size || !fits)
     fail_to_load(name, fmt::format("it claims {} bytes in {} of the archive", entry.size, entry.comp_size));
   EntryReader reader(archive, index, name, entry.size);
@@ -100,8 +99,7 @@ std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator)
     const auto index = static_cast<uint64_t>(i);
     if (zip_stat_index(archive.get(), index, 0, &entry) != 0) fail_to_load(path, zip_strerror(archive.get()));
     std::string name = (entry.valid & ZIP_STAT_NAME) ? entry.name : "";
-    if (!std::string_view(name).ends_with(kSuffix))
-      fail_to_load(path, fmt::format("entry '{}' is not an array", name));
+    if (!std::string_view(name).ends_with(kSuffix)) fail_to_load(path, fmt::format("entry '{}' is not an array", name));
     name.resize(name.size() - kSuffix.size());
     if (!seen.insert(name).second) fail_to_load(path, fmt::format("it has two arrays named '{}'", name));
     tensors.push_back({name, load_entry(archive.get(), index, path, entry, allocator)});
@@ -117,8 +115,7 @@ void add_entry(zip_t* archive, const std::string& path, const NamedTensor& item,
       {reinterpret_cast<zip_uint8_t*>(item.tensor.data()), byte_count(item.tensor)}};
   zip_source_t* source = zip_source_buffer_fragment(archive, parts, parts[1].length == 0 ? 1 : 2, 0);
   if (!source) fail_to_save(path, zip_strerror(archive));
-  const zip_int64_t index =
-      zip_file_add(archive, (item.name + std::string(kSuffix)).c_str(), source, ZIP_FL_ENC_UTF_8);
+  const zip_int64_t index = zip_file_add(archive, (item.name + std::string(kSuffix)).c_str(), source, ZIP_FL_ENC_UTF_8);
   if (index < 0) {
     zip_source_free(source);
     fail_to_save(path, fmt::format("'{}': {}", item.name, zip_strerror(archive)));

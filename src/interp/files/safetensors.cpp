@@ -68,20 +68,16 @@ class HeaderReader {
     };
     try {
       return Json::parse(text, check);
-    } catch (const Json::exception& error) {
-      bad(fmt::format("its header is no JSON: {}", error.what()));
-    }
+    } catch (const Json::exception& error) { bad(fmt::format("its header is no JSON: {}", error.what())); }
   }
 
   uint64_t unsigned_number(const std::string& name, const Json& value) const {
-    if (!value.is_number_unsigned())
-      bad_entry(name, "has a size or offset that is not a whole number from 0 on");
+    if (!value.is_number_unsigned()) bad_entry(name, "has a size or offset that is not a whole number from 0 on");
     return value.get<uint64_t>();
   }
 
   Entry read_entry(const std::string& name, const Json& value) const {
-    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
-        !value.contains("data_offsets")) {
+    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets")) {
       bad_entry(name, "lacks dtype, shape or data_offsets");
     }
     const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
@@ -112,9 +108,8 @@ class HeaderReader {
   void check_cover(const std::vector<Entry>& entries) const {
     std::vector<const Entry*> order;
     for (const Entry& entry : entries) order.push_back(&entry);
-    std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
-      return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-    });
+    std::sort(order.begin(), order.end(),
+              [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
     uint64_t at = 0;
     for (const Entry* entry : order) {
       if (entry->begin < at) bad_entry(entry->name, "overlaps another tensor");
@@ -186,9 +181,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   std::string text;
   try {
     text = header.dump();
-  } catch (const Json::exception&) {
-    fail_to_save(path, "a name is not valid UTF-8");
-  }
+  } catch (const Json::exception&) { fail_to_save(path, "a name is not valid UTF-8"); }
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   AtomicFile file(path);
   const uint64_t length = text.size();

@@ -35,8 +35,7 @@ void narrow(math::Half* out, const float* in, size_t n) {
 
 namespace {
 
-template <class From, class To>
-bool cast_elements(void* out, const void* const* in, size_t n) {
+template <class From, class To> bool cast_elements(void* out, const void* const* in, size_t n) {
   const From* x = static_cast<const From*>(in[0]);
   To* y = static_cast<To*>(out);
   if constexpr (math::kIsShort<From> || math::kIsShort<To>) {
@@ -44,9 +43,11 @@ bool cast_elements(void* out, const void* const* in, size_t n) {
     for (size_t begin = 0; begin < n; begin += kBuffer) {
       size_t count = least(kBuffer, n - begin);
       if constexpr (math::kIsShort<From>) widen(wide, x + begin, count);
-      else for (size_t i = 0; i < count; ++i) wide[i] = math::s_cast<float>(x[begin + i]);
+      else
+        for (size_t i = 0; i < count; ++i) wide[i] = math::s_cast<float>(x[begin + i]);
       if constexpr (math::kIsShort<To>) narrow(y + begin, wide, count);
-      else for (size_t i = 0; i < count; ++i) y[begin + i] = math::s_cast<To>(wide[i]);
+      else
+        for (size_t i = 0; i < count; ++i) y[begin + i] = math::s_cast<To>(wide[i]);
     }
   } else {
     TSL_VECTORIZE
@@ -56,8 +57,7 @@ bool cast_elements(void* out, const void* const* in, size_t n) {
 }
 
 /// The same dtype, by size.
-template <size_t kSize>
-bool copy_elements(void* out, const void* const* in, size_t n) {
+template <size_t kSize> bool copy_elements(void* out, const void* const* in, size_t n) {
   __builtin_memmove(out, in[0], n * kSize);
   return true;
 }

@@ -9,18 +9,22 @@ using Vector = VectorOf<float>::Type;
 constexpr size_t kWidth = kVectorBytes / sizeof(float);
 constexpr size_t kLaneVectors = kStrip / kWidth;
 constexpr size_t kLine = 64;  // bytes of a cache line
-/// As many strips as half of the registers hold, so that what is to be done is looked up less often. (There are 32 of the longest ones.)
+/// As many strips as half of the registers hold, so that what is to be done is looked up less often. (There are 32 of
+/// the longest ones.)
 constexpr size_t kStripsAtOnce = kVectorBytes == 64 ? kMaxStrips : 1;
 
 #define TSL_EACH_VECTOR _Pragma("GCC unroll 32") for (size_t k = 0; k < kVectors; ++k)
 
 /// acc[k] = value for each vector, in which `b` is the operand: memory, or one element for all.
-#define TSL_WITH_OPERAND(value)                                              \
-  if (instr->is_one) {                                                       \
-    const Vector b = *reinterpret_cast<const float*>(p) - Vector{};          \
-    TSL_EACH_VECTOR acc[k] = value;                                          \
-  } else {                                                                   \
-    TSL_EACH_VECTOR { const Vector b = load_vector(p, k); acc[k] = value; }  \
+#define TSL_WITH_OPERAND(value)                                     \
+  if (instr->is_one) {                                              \
+    const Vector b = *reinterpret_cast<const float*>(p) - Vector{}; \
+    TSL_EACH_VECTOR acc[k] = value;                                 \
+  } else {                                                          \
+    TSL_EACH_VECTOR {                                               \
+      const Vector b = load_vector(p, k);                           \
+      acc[k] = value;                                               \
+    }                                                               \
   }
 
 TSL_FN Vector load_vector(const std::byte* p, size_t k) {
@@ -30,8 +34,8 @@ TSL_FN Vector load_vector(const std::byte* p, size_t k) {
 }
 TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p + k * kVectorBytes, &v, kVectorBytes); }
 
-/// Takes strips into the lanes at `p`; those of a row's first strip are the lanes' first. The last of them may have but `count`
-/// elements if there is only one.
+/// Takes strips into the lanes at `p`; those of a row's first strip are the lanes' first. The last of them may have but
+/// `count` elements if there is only one.
 template <class R, size_t kVectors>
 TSL_FN void take_strips(std::byte* p, const Vector (&strips)[kVectors], size_t count, bool is_first) {
   static_assert(kStrip == kReduceLanes);
@@ -51,10 +55,10 @@ TSL_FN void take_strips(std::byte* p, const Vector (&strips)[kVectors], size_t c
   }
 }
 
-/// Takes `kStrips` at a time, from element `at` on, as long as there are so many; one at a time also if that has fewer elements.
-/// `operands` are at `begin`. Gives the place after them.
-template <size_t kStrips>
-TSL_FN size_t run_strips(const ChainInstr* code, size_t length, const ChainOperand* operands, size_t begin, size_t at, size_t end) {
+/// Takes `kStrips` at a time, from element `at` on, as long as there are so many; one at a time also if that has fewer
+/// elements. `operands` are at `begin`. Gives the place after them.
+template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_t length, const ChainOperand* operands,
+                                                   size_t begin, size_t at, size_t end) {
   constexpr size_t kVectors = kStrips * kLaneVectors, kElements = kStrips * kStrip;
   Vector acc[kVectors] = {};
   for (; kStrips > 1 ? at + kElements <= end : at < end; at += kElements) {

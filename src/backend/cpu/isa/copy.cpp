@@ -8,9 +8,8 @@ namespace {
 constexpr size_t kSquare = 16;
 
 /// out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
-template <class T>
-void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row, ptrdiff_t in_column,
-                  size_t rows, size_t columns) {
+template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row,
+                                     ptrdiff_t in_column, size_t rows, size_t columns) {
   for (size_t r = 0; r < rows; ++r) {
     T* y = out + static_cast<ptrdiff_t>(r) * out_row;
     const T* x = in + static_cast<ptrdiff_t>(r) * in_row;
@@ -29,8 +28,7 @@ void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, 
 }
 
 /// out[r][c] = in[c][r] for a whole square; both have unit steps within their rows.
-template <class T>
-void transpose_square(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row) {
+template <class T> void transpose_square(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row) {
   T square[kSquare][kSquare];
   for (size_t c = 0; c < kSquare; ++c) {
     __builtin_memcpy(square[c], in + static_cast<ptrdiff_t>(c) * in_row, sizeof square[c]);
@@ -74,8 +72,7 @@ void store(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row
   else copy_strided(y, row_stride, column_stride, x, width, 1, rows, columns);
 }
 
-template <class T>
-void add_size(KernelTable& table) {
+template <class T> void add_size(KernelTable& table) {
   table.load_2d[sizeof(T)] = load<T>;
   table.store_2d[sizeof(T)] = store<T>;
 }

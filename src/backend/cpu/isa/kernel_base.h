@@ -5,9 +5,9 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "tensor/scalar_math.h"
-#include "tensor/scalar_functions.h"
 #include "tensor/random_math.h"
+#include "tensor/scalar_functions.h"
+#include "tensor/scalar_math.h"
 
 #if defined(__clang__)
 #define TSL_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")

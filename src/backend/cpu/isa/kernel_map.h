@@ -7,10 +7,10 @@ namespace tsl::cpu::TSL_ISA {
 namespace {
 
 // One function object per op, around its scalar body.
-#define TSL_UNARY(name, ...)                                                        \
-  struct Fn_##name {                                                                \
-    static constexpr Op kOp = Op::name;                                             \
-    template <class T> static auto apply(T x) { return math::s_##name(x); }         \
+#define TSL_UNARY(name, ...)                                                \
+  struct Fn_##name {                                                        \
+    static constexpr Op kOp = Op::name;                                     \
+    template <class T> static auto apply(T x) { return math::s_##name(x); } \
   };
 #define TSL_BINARY(name, ...)                                                       \
   struct Fn_##name {                                                                \
@@ -29,9 +29,11 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
     case DTypeRule::same: return dtype != DType::boolean;
     case DTypeRule::arithmetic:
       return dtype != DType::boolean || op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum;
-    case DTypeRule::floating: case DTypeRule::predicate: return dtype >= DType::f16;
+    case DTypeRule::floating:
+    case DTypeRule::predicate: return dtype >= DType::f16;
     case DTypeRule::bitwise: return dtype < DType::f16;
-    case DTypeRule::compare: case DTypeRule::select: return true;
+    case DTypeRule::compare:
+    case DTypeRule::select: return true;
   }
   return false;
 }
@@ -66,8 +68,7 @@ template <> struct EasyPart<Fn_mod> : EasyDivision {
 };
 
 /// The loop for such ops, through a buffer since `out` may be one of the operands.
-template <class Fn, class... In>
-bool map_easy_first(float* out, size_t n, const In*... in) {
+template <class Fn, class... In> bool map_easy_first(float* out, size_t n, const In*... in) {
   float buffer[kBuffer];
   for (size_t begin = 0; begin < n; begin += kBuffer) {
     size_t count = least(kBuffer, n - begin);
@@ -85,8 +86,7 @@ bool map_easy_first(float* out, size_t n, const In*... in) {
 }
 
 // The loops stay functions of their own, for map_short() to call: inlined into it they would not vectorise.
-template <class Fn, class T>
-[[gnu::noinline]] bool map_unary(void* out, const void* const* in, size_t n) {
+template <class Fn, class T> [[gnu::noinline]] bool map_unary(void* out, const void* const* in, size_t n) {
   using Out = decltype(Fn::apply(T()));
   const T* x = static_cast<const T*>(in[0]);
   Out* y = static_cast<Out*>(out);
@@ -99,8 +99,7 @@ template <class Fn, class T>
   }
 }
 
-template <class Fn, class T>
-[[gnu::noinline]] bool map_binary(void* out, const void* const* in, size_t n) {
+template <class Fn, class T> [[gnu::noinline]] bool map_binary(void* out, const void* const* in, size_t n) {
   using Out = decltype(Fn::apply(T(), T()));
   const T* a = static_cast<const T*>(in[0]);
   const T* b = static_cast<const T*>(in[1]);
@@ -146,8 +145,7 @@ bool map_short(void* out, const void* const* in, size_t n) {
   return true;
 }
 
-template <class Fn, DTypeRule kRule, int kArity, DType kDType>
-constexpr MapKernel map_kernel() {
+template <class Fn, DTypeRule kRule, int kArity, DType kDType> constexpr MapKernel map_kernel() {
   if constexpr (!is_defined(Fn::kOp, kRule, kDType)) {
     return nullptr;
   } else if constexpr (is_short(kDType)) {
@@ -166,8 +164,7 @@ constexpr MapKernel map_kernel() {
   }
 }
 
-template <class Fn, DTypeRule kRule, int kArity>
-void add_map_kernels(KernelTable& table) {
+template <class Fn, DTypeRule kRule, int kArity> void add_map_kernels(KernelTable& table) {
   for_each_dtype([&](auto dtype) {
     table.map[static_cast<int>(Fn::kOp)][index_of(dtype.value)] = map_kernel<Fn, kRule, kArity, dtype.value>();
   });

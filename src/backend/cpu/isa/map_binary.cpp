@@ -6,8 +6,7 @@ namespace tsl::cpu::TSL_ISA {
 namespace {
 
 /// By size: choosing copies bits.
-template <class T>
-bool map_where(void* out, const void* const* in, size_t n) {
+template <class T> bool map_where(void* out, const void* const* in, size_t n) {
   const uint8_t* c = static_cast<const uint8_t*>(in[0]);
   const T* a = static_cast<const T*>(in[1]);
   const T* b = static_cast<const T*>(in[2]);

@@ -12,8 +12,7 @@ namespace {
 #if defined(__AVX512F__)
 /// exp is what softmax and attention wait for, and this machine has an instruction for y * 2^n that rounds once, in
 /// place of nine of the body's (s_exp; the same steps, names and bits).
-template <>
-[[gnu::noinline]] bool map_unary<Fn_exp, float>(void* out, const void* const* in, size_t count) {
+template <> [[gnu::noinline]] bool map_unary<Fn_exp, float>(void* out, const void* const* in, size_t count) {
   const auto all = [](float value) { return _mm512_set1_ps(value); };
   const float* from = static_cast<const float*>(in[0]);
   float* to = static_cast<float*>(out);

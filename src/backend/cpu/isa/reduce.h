@@ -40,8 +40,7 @@ struct Min {
 };
 
 /// kLanes accumulators: of the law's kReduceLanes the first, where a row has no more elements.
-template <class T, size_t kLanes = kReduceLanes>
-struct Lanes {
+template <class T, size_t kLanes = kReduceLanes> struct Lanes {
   using Vector = typename VectorOf<T>::Type;
   static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kLanes / kWidth;
   Vector v[kCount];
@@ -57,8 +56,7 @@ struct Lanes {
 };
 
 /// The first `count` <= kLanes elements, then neutral ones. `readable` elements may be read.
-template <class R, size_t kLanes, class T>
-Lanes<T, kLanes> load_some(const T* p, size_t count, size_t readable) {
+template <class R, size_t kLanes, class T> Lanes<T, kLanes> load_some(const T* p, size_t count, size_t readable) {
   T padded[kLanes];
   if (readable >= kLanes) {
     for (size_t l = 0; l < kLanes; ++l) padded[l] = math::select(l < count, p[l], R::template neutral<T>());
@@ -70,14 +68,12 @@ Lanes<T, kLanes> load_some(const T* p, size_t count, size_t readable) {
 }
 
 /// Lane l takes lane l + kHalf, for l < kHalf; what happens to the others does not matter.
-template <class R, size_t kHalf, class V, size_t... kLane>
-V fold_vector(V v, std::index_sequence<kLane...>) {
+template <class R, size_t kHalf, class V, size_t... kLane> V fold_vector(V v, std::index_sequence<kLane...>) {
   return R::combine(v, __builtin_shufflevector(v, v, ((kLane + kHalf) % sizeof...(kLane))...));
 }
 
 /// Lanes fold in halves.
-template <class R, class T, size_t kLanes>
-T fold(Lanes<T, kLanes> lanes) {
+template <class R, class T, size_t kLanes> T fold(Lanes<T, kLanes> lanes) {
   constexpr size_t width = Lanes<T>::kWidth;
   constexpr std::make_index_sequence<width> all;
   for (size_t half = Lanes<T, kLanes>::kCount / 2; half >= 1; half /= 2) {
@@ -90,8 +86,7 @@ T fold(Lanes<T, kLanes> lanes) {
 }
 
 /// n <= kReduceBlock; `readable` >= n elements may be read.
-template <class R, class T>
-T reduce_block(const T* v, size_t n, size_t readable) {
+template <class R, class T> T reduce_block(const T* v, size_t n, size_t readable) {
   constexpr size_t kFew = 32;
   if (n <= kFew) return fold<R>(load_some<R, kFew>(v, n, readable));
   if (n < kReduceLanes) return fold<R>(load_some<R, kReduceLanes>(v, n, readable));
@@ -102,8 +97,8 @@ T reduce_block(const T* v, size_t n, size_t readable) {
   return fold<R>(lanes);
 }
 
-/// Any n >= 1: over the results of consecutive spans, each a power of kReduceBlock long. `block` reduces elements of the row
-/// by where they begin, `over_results` those results.
+/// Any n >= 1: over the results of consecutive spans, each a power of kReduceBlock long. `block` reduces elements of
+/// the row by where they begin, `over_results` those results.
 template <class T, class Block, class OverResults>
 [[gnu::noinline]] T reduce_blocks(Block block, OverResults over_results, size_t begin, size_t n) {
   if (n <= kReduceBlock) return block(begin, n);
@@ -111,7 +106,8 @@ template <class T, class Block, class OverResults>
   while (span * kReduceBlock < n) span *= kReduceBlock;
   T partial[kReduceBlock];
   size_t count = 0;
-  for (size_t at = 0; at < n; at += span) partial[count++] = reduce_blocks<T>(block, over_results, begin + at, least(span, n - at));
+  for (size_t at = 0; at < n; at += span)
+    partial[count++] = reduce_blocks<T>(block, over_results, begin + at, least(span, n - at));
   return over_results(partial, count);
 }
 

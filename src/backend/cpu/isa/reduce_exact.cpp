@@ -30,8 +30,7 @@ struct All {
 };
 
 /// A accumulates elements of T; the result is stored as Out.
-template <class R, class T, class A, class Out>
-void reduce_rows(void* out, const void* in, size_t rows, size_t n) {
+template <class R, class T, class A, class Out> void reduce_rows(void* out, const void* in, size_t rows, size_t n) {
   const T* x = static_cast<const T*>(in);
   Out* y = static_cast<Out*>(out);
   for (size_t r = 0; r < rows; ++r, x += n) {
@@ -54,8 +53,7 @@ void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t 
     for (size_t c = 0; c < width; ++c) static_cast<Out*>(out)[begin + c] = static_cast<Out>(total[c]);
   }
 }
-template <class R, class T, class A, class Out>
-constexpr ReduceKernels reduce_kernels() {
+template <class R, class T, class A, class Out> constexpr ReduceKernels reduce_kernels() {
   return {reduce_rows<R, T, A, Out>, reduce_columns<R, T, A, Out>};
 }
 
@@ -69,8 +67,7 @@ struct Less {
 };
 
 /// The best element of a block, then the first place where it (or a NaN) stands. Blocks keep the second pass short.
-template <class Better, class T>
-int64_t arg_row(const T* x, size_t n) {
+template <class Better, class T> int64_t arg_row(const T* x, size_t n) {
   constexpr size_t kBlock = 1024, kWays = 64 / sizeof(T);
   T best = x[0];
   size_t block_of_best = 0;
@@ -91,7 +88,8 @@ int64_t arg_row(const T* x, size_t n) {
       ways[0] = Better::beats(x[begin + i], ways[0]) ? x[begin + i] : ways[0];
     }
     if (nan) {
-      for (i = begin;; ++i) if (x[i] != x[i]) return static_cast<int64_t>(i);
+      for (i = begin;; ++i)
+        if (x[i] != x[i]) return static_cast<int64_t>(i);
     }
     T top = best;
     for (size_t w = 0; w < kWays; ++w) top = Better::beats(ways[w], top) ? ways[w] : top;
@@ -104,14 +102,12 @@ int64_t arg_row(const T* x, size_t n) {
   while (x[i] != best) ++i;
   return static_cast<int64_t>(i);
 }
-template <class Better, class T>
-void arg_rows(void* out, const void* in, size_t rows, size_t n) {
+template <class Better, class T> void arg_rows(void* out, const void* in, size_t rows, size_t n) {
   const T* x = static_cast<const T*>(in);
   for (size_t r = 0; r < rows; ++r) static_cast<int64_t*>(out)[r] = arg_row<Better>(x + r * n, n);
 }
 /// f16 and bf16: the winners of blocks compete.
-template <class Better, class T>
-void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
+template <class Better, class T> void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
   float wide[kBuffer];
   for (size_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * n;
@@ -130,8 +126,7 @@ void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
   }
 }
 
-template <class T>
-void add_arg(KernelTable& table, DType dtype) {
+template <class T> void add_arg(KernelTable& table, DType dtype) {
   if constexpr (math::kIsShort<T>) {
     table.argmax[index_of(dtype)] = arg_rows_short<Greater, T>;
     table.argmin[index_of(dtype)] = arg_rows_short<Less, T>;

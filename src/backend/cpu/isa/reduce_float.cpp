@@ -4,19 +4,20 @@
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
-template <class R, class T> T over_results(const T* results, size_t count) { return reduce_block<R>(results, count, count); }
+template <class R, class T> T over_results(const T* results, size_t count) {
+  return reduce_block<R>(results, count, count);
+}
 
-template <class R, class T>
-void rows_direct(void* out, const void* in, size_t rows, size_t n) {
+template <class R, class T> void rows_direct(void* out, const void* in, size_t rows, size_t n) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   auto block = [=](size_t begin, size_t count) { return reduce_block<R>(x + begin, count, rows * n - begin); };
-  for (size_t r = 0; r < rows; ++r) y[r] = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
+  for (size_t r = 0; r < rows; ++r)
+    y[r] = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
 }
 
 /// f16 and bf16: in f32, a block at a time. Out is f32 (sums and products) or In.
-template <class R, class In, class Out>
-void rows_short(void* out, const void* in, size_t rows, size_t n) {
+template <class R, class In, class Out> void rows_short(void* out, const void* in, size_t rows, size_t n) {
   const In* x = static_cast<const In*>(in);
   Out* y = static_cast<Out*>(out);
   auto block = [=](size_t begin, size_t count) {
@@ -92,7 +93,8 @@ void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t 
     }
     Out* y = static_cast<Out*>(out) + begin;
     if constexpr (math::kIsShort<Out>) narrow(y, waiting[kLevels - 1], width);
-    else for (size_t c = 0; c < width; ++c) y[c] = waiting[kLevels - 1][c];
+    else
+      for (size_t c = 0; c < width; ++c) y[c] = waiting[kLevels - 1][c];
   }
 }
 
@@ -105,10 +107,9 @@ void columns_float(void* out, const void* in, size_t n, size_t columns, size_t s
 
 template <class T> T shift_of(T greatest) { return math::select(math::s_isfinite(greatest), greatest, T(0)); }
 
-/// n <= kReduceBlock; `readable` >= n elements may be read. The second time, they are in a near cache; and while they are
-/// computed on, memory can bring what lies behind them, which is the next block of most rows.
-template <class T>
-T logsumexp_block(const T* v, size_t n, size_t readable) {
+/// n <= kReduceBlock; `readable` >= n elements may be read. The second time, they are in a near cache; and while they
+/// are computed on, memory can bring what lies behind them, which is the next block of most rows.
+template <class T> T logsumexp_block(const T* v, size_t n, size_t readable) {
   constexpr size_t kLine = 64 / sizeof(T);
   const T shift = shift_of(reduce_block<Max>(v, n, readable));
   alignas(64) T powers[kReduceBlock];
@@ -121,8 +122,7 @@ T logsumexp_block(const T* v, size_t n, size_t readable) {
   return math::s_log(reduce_block<Sum>(powers, n, n)) + shift;
 }
 
-template <class T>
-void logsumexp_rows(void* out, const void* in, size_t rows, size_t n) {
+template <class T> void logsumexp_rows(void* out, const void* in, size_t rows, size_t n) {
   const T* x = static_cast<const T*>(in);
   auto block = [=](size_t begin, size_t count) { return logsumexp_block(x + begin, count, rows * n - begin); };
   auto over_results = [](const T* results, size_t count) { return logsumexp_block(results, count, count); };
@@ -130,8 +130,7 @@ void logsumexp_rows(void* out, const void* in, size_t rows, size_t n) {
 }
 
 /// exp(x - shift), with a shift for each column.
-template <class T>
-struct Powers {
+template <class T> struct Powers {
   const T* shift;
   const T* get(T* buffer, const T* x, size_t width) const {
     for (size_t c = 0; c < width; ++c) buffer[c] = x[c] - shift[c];
@@ -140,8 +139,7 @@ struct Powers {
   }
 };
 
-template <class T>
-void logsumexp_columns(void* out, const void* in, size_t n, size_t columns, size_t stride) {
+template <class T> void logsumexp_columns(void* out, const void* in, size_t n, size_t columns, size_t stride) {
   T shift[kColumns], sum[kColumns];
   for (size_t begin = 0; begin < columns; begin += kColumns) {
     const size_t width = least(kColumns, columns - begin);
@@ -153,17 +151,14 @@ void logsumexp_columns(void* out, const void* in, size_t n, size_t columns, size
   }
 }
 
-template <class R, class T>
-constexpr ReduceKernels direct_kernels() {
+template <class R, class T> constexpr ReduceKernels direct_kernels() {
   return {rows_direct<R, T>, columns_float<R, T, T, T>};
 }
-template <class R, class In, class Out>
-constexpr ReduceKernels short_kernels() {
+template <class R, class In, class Out> constexpr ReduceKernels short_kernels() {
   return {rows_short<R, In, Out>, columns_float<R, In, float, Out>};
 }
 
-template <class R>
-void add_op(KernelTable& table, ReduceOp op) {
+template <class R> void add_op(KernelTable& table, ReduceOp op) {
   ReduceKernels* kernels = table.reduce[static_cast<int>(op)];
   kernels[index_of(DType::f32)] = direct_kernels<R, float>();
   kernels[index_of(DType::f64)] = direct_kernels<R, double>();

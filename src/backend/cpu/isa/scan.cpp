@@ -13,8 +13,8 @@ struct Prod {
   template <class A> static A combine(A a, A x) { return math::s_mul(a, x); }
 };
 
-constexpr size_t kLevels = 8;           // 32^9 elements: more than memory holds
-constexpr size_t kBlocks = 4;           // scanned side by side: an addition takes longer than it keeps the machine busy
+constexpr size_t kLevels = 8;  // 32^9 elements: more than memory holds
+constexpr size_t kBlocks = 4;  // scanned side by side: an addition takes longer than it keeps the machine busy
 constexpr size_t kTile = kBlocks * kScanBlock;
 
 /// What comes before a block: of each level of groups, the running total within the present one.
@@ -93,8 +93,7 @@ template <class R, class A, class T> void scan_one_block(T* y, const T* x, size_
 }
 
 /// A accumulates elements of T, and each total is rounded to it.
-template <class R, class T, class A>
-void scan_floats(void* out, const void* in, size_t n) {
+template <class R, class T, class A> void scan_floats(void* out, const void* in, size_t n) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
   if (n <= kScanBlock) return scan_one_block<R, A>(y, x, n);
@@ -116,13 +115,11 @@ void scan_floats(void* out, const void* in, size_t n) {
 }
 
 /// Integers wrap around, so any order gives the same.
-template <class R, class T>
-void scan_integers(void* out, const void* in, size_t n) {
+template <class R, class T> void scan_integers(void* out, const void* in, size_t n) {
   scan_in_order<R, int64_t>(static_cast<int64_t*>(out), static_cast<const T*>(in), n);
 }
 
-template <class R>
-void add_op(ScanKernel* kernels) {
+template <class R> void add_op(ScanKernel* kernels) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
     ScanKernel& kernel = kernels[index_of(dtype.value)];

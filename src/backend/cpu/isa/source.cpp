@@ -45,8 +45,7 @@ void random_bits(void* out, uint64_t key, uint64_t counter, uint64_t first, size
   });
 }
 
-template <class T>
-void uniform(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n) {
+template <class T> void uniform(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n) {
   if constexpr (sizeof(T) == sizeof(double)) {
     generate<T, 2>(static_cast<T*>(out), key, counter, first, n, [](T* y, const uint32_t* w) {
       for (size_t i = 0; i < kWords / 2; ++i) y[i] = math::uniform_double(w[2 * i], w[2 * i + 1]);
@@ -62,8 +61,7 @@ void uniform(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n
   }
 }
 
-template <class T>
-void normal(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n) {
+template <class T> void normal(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n) {
   if constexpr (sizeof(T) == sizeof(double)) {
     generate<T, 2>(static_cast<T*>(out), key, counter, first, n, [](T* y, const uint32_t* w) {
       for (size_t b = 0; b < kBlocks; ++b) {
@@ -84,8 +82,7 @@ void normal(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n)
 }
 
 /// Integers count in i64 and wrap around, floats in f64; each element is then cast.
-template <class T>
-void iota(void* out, Scalar start, Scalar step, uint64_t first, size_t n) {
+template <class T> void iota(void* out, Scalar start, Scalar step, uint64_t first, size_t n) {
   T* y = static_cast<T*>(out);
   if constexpr (math::kIsInteger<T>) {
     uint64_t begin = static_cast<uint64_t>(start.as_integer()), stride = static_cast<uint64_t>(step.as_integer());

@@ -12,9 +12,11 @@ constexpr int kThreads = 256;
 std::string operand(StageWriter& writer, const OpKernel& op, size_t arg, const char* place) {
   const Layout& layout = op.layout(arg);
   const int rank = layout.rank();
-  const auto times = [&](Dim stride) { return stride.hint() < 0 ? "-(long long)" + writer.size(-stride.hint()) : writer.size(stride.hint()); };
-  return fmt::format("{{{} + {}(batch), {}, {}}}", writer.buffer(op.buffer(arg)), place, times(layout.strides[rank - 2]),
-                     times(layout.strides[rank - 1]));
+  const auto times = [&](Dim stride) {
+    return stride.hint() < 0 ? "-(long long)" + writer.size(-stride.hint()) : writer.size(stride.hint());
+  };
+  return fmt::format("{{{} + {}(batch), {}, {}}}", writer.buffer(op.buffer(arg)), place,
+                     times(layout.strides[rank - 2]), times(layout.strides[rank - 1]));
 }
 
 }  // namespace
@@ -32,9 +34,11 @@ KernelProgram generate_integer_product(const OpKernel& op) {
   write_place(writer, "b_at", loops_of(op.layout(1), 0, rank - 2), op.layout(1).offset);
   writer.line("const unsigned rest = block_x / {0}, batch = rest / {1};", writer.size(across), writer.size(down));
   const std::string_view type = type_of(op.node.dtype);
-  writer.line("const ProductOperand<{}> a = {}, b = {};", type, operand(writer, op, 0, "a_at"), operand(writer, op, 1, "b_at"));
-  writer.line("multiply_tiles<{}>(a, b, {} + (long long)batch * {} * {}, {}, {}, {}, rest % {}, block_x % {});", type, writer.buffer(op.out()),
-              writer.size(m), writer.size(n), writer.size(m), writer.size(n), writer.size(k), writer.size(down), writer.size(across));
+  writer.line("const ProductOperand<{}> a = {}, b = {};", type, operand(writer, op, 0, "a_at"),
+              operand(writer, op, 1, "b_at"));
+  writer.line("multiply_tiles<{}>(a, b, {} + (long long)batch * {} * {}, {}, {}, {}, rest % {}, block_x % {});", type,
+              writer.buffer(op.out()), writer.size(m), writer.size(n), writer.size(m), writer.size(n), writer.size(k),
+              writer.size(down), writer.size(across));
   program.stages.push_back(writer.finish("", batches * down * across, kThreads));
   return program;
 }

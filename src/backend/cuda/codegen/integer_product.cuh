@@ -6,12 +6,14 @@ constexpr int kProductTile = 64, kProductDepth = 16, kProductThreads = 256, kPro
 template <class T> struct ProductOperand {
   const T* first;
   long long down, across;
-  __device__ __forceinline__ const T& at(long long row, long long column) const { return first[row * down + column * across]; }
+  __device__ __forceinline__ const T& at(long long row, long long column) const {
+    return first[row * down + column * across];
+  }
 };
 
-template <class T>
-__device__ __forceinline__ void multiply_tiles(ProductOperand<T> a, ProductOperand<T> b, T* out, Index m, Index n, Index k,
-                                               Index row_tile, Index column_tile) {
+template <class T> __device__ __forceinline__ void multiply_tiles(ProductOperand<T> a, ProductOperand<T> b, T* out,
+                                                                  Index m, Index n, Index k, Index row_tile,
+                                                                  Index column_tile) {
   using U = Unsigned<T>;
   __shared__ U tile_a[kProductDepth][kProductTile + 1], tile_b[kProductDepth][kProductTile + 1];
   const int down = threadIdx.x / 16, across = threadIdx.x % 16;

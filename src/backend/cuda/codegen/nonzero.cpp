@@ -43,7 +43,8 @@ class NonzeroWriter {
 
   Stage sum_stage(uint64_t counts, uint64_t total) const {
     StageWriter writer = this->writer();
-    writer.line("sum_before<Index>({}, {}, {});", writer.size(tiles_), writer.scratch(counts, "Index"), writer.scratch(total, "Index"));
+    writer.line("sum_before<Index>({}, {}, {});", writer.size(tiles_), writer.scratch(counts, "Index"),
+                writer.scratch(total, "Index"));
     return writer.finish("sum", 1, kThreads);
   }
 
@@ -57,7 +58,8 @@ class NonzeroWriter {
       writer.line("{}[place * {} + {}] = {};", writer.buffer(op_.out()), rank, axis, index[static_cast<size_t>(axis)]);
     }
     writer.close(";");
-    writer.line("put_true({}, {}, {}, is_true, put);", writer.size(length_), tiles_ > 1 ? writer.scratch(counts, "Index") : "(const Index*)nullptr",
+    writer.line("put_true({}, {}, {}, is_true, put);", writer.size(length_),
+                tiles_ > 1 ? writer.scratch(counts, "Index") : "(const Index*)nullptr",
                 writer.size(op_.node.shape[0].hint()));
     return writer.finish("", tiles_, kThreads);
   }

@@ -65,8 +65,8 @@ void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim 
 /// Rows of keys to be sorted: stable, in ascending order.
 struct SortJob {
   int64_t rows = 1, length = 0;
-  int key_bits = 32;               // of a key that count; the others are 0
-  std::string name;                // of the stages
+  int key_bits = 32;  // of a key that count; the others are 0
+  std::string name;   // of the stages
   /// A stage's writer, with all that the functions below speak of.
   std::function<StageWriter()> writer;
   /// Writes the function key(row, i): Key, the key of element i of a row.

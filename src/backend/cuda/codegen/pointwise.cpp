@@ -20,7 +20,11 @@ constexpr int64_t kFewElements = 1 << 14;
 class PointwiseWriter {
  public:
   PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool wide)
-      : kernel_(kernel), plan_(plan), writer_(kernel, plan), extents_(extents_of(kernel.kept)), count_(count_of(kernel.kept)) {
+      : kernel_(kernel),
+        plan_(plan),
+        writer_(kernel, plan),
+        extents_(extents_of(kernel.kept)),
+        count_(count_of(kernel.kept)) {
     if (wide) choose_width();
   }
 
@@ -66,7 +70,8 @@ class PointwiseWriter {
     if (widest == 0 || count_ < kFewElements) return;
     width_ = kAccessBytes / widest;
     const bool is_whole = extents_.size() == 1;  // else a row's end comes first
-    while (width_ > 1 && !(allows_wide(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0))) width_ /= 2;
+    while (width_ > 1 && !(allows_wide(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
+      width_ /= 2;
   }
 
   /// The same for all elements of a thread: numbers of the host, and what is broadcast along the rows.

@@ -1,6 +1,7 @@
-// Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by some threads a
-// block of the law, over columns by threads that own some each. Results of blocks wait in memory; the last block of threads to come
-// brings them together. The order is that of templates.cuh whatever the form, and whoever is last.
+// Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by some
+// threads a block of the law, over columns by threads that own some each. Results of blocks wait in memory; the last
+// block of threads to come brings them together. The order is that of templates.cuh whatever the form, and whoever is
+// last.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -22,43 +23,48 @@ constexpr int64_t kManyRows = 4096, kManyBlocks = 128;
 /// So many blocks of threads run at a time, about.
 constexpr int64_t kFullMachine = 2048;
 
-/// How a block of threads takes columns: `across` threads side by side, each with `width` neighbours, and `down` threads that
-/// share the lanes of a block of the law.
+/// How a block of threads takes columns: `across` threads side by side, each with `width` neighbours, and `down`
+/// threads that share the lanes of a block of the law.
 struct ColumnForm {
   int across = 32, width = 1, down = 32;
   int columns() const { return across * width; }
 };
 constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
-/// So many threads that take several columns are to share a multiprocessor, if each needs no more than this in registers: then
-/// what one turn takes is on its way while they work on another.
+/// So many threads that take several columns are to share a multiprocessor, if each needs no more than this in
+/// registers: then what one turn takes is on its way while they work on another.
 constexpr int kResidentThreads = 1024;
 constexpr int64_t kColumnBytes = 256;
-/// How many neighbours of a row a thread takes at a time: 8 bytes of the usual dtypes. Two warps that share a block, with all
-/// of it on its way, are faster than one that takes 16 bytes.
+/// How many neighbours of a row a thread takes at a time: 8 bytes of the usual dtypes. Two warps that share a block,
+/// with all of it on its way, are faster than one that takes 16 bytes.
 constexpr int wide_block(size_t element_bytes) { return element_bytes >= 4 ? 2 : 4; }
 constexpr int64_t kTurns = kReduceBlock / kReduceLanes;
 
 /// Results that wait in the scratch memory, some of each row: of the law's blocks, or of blocks of such results.
 struct Results {
-  int64_t count = 0;           // of a row
-  std::vector<uint64_t> at;    // of each reduction
+  int64_t count = 0;         // of a row
+  std::vector<uint64_t> at;  // of each reduction
 };
 
-/// Blocks of threads that have results of the same rows, as they were written: where `team` is its number, `first_row` its first
-/// row, and `first_block` which of a row's results the block of threads has first.
+/// Blocks of threads that have results of the same rows, as they were written: where `team` is its number, `first_row`
+/// its first row, and `first_block` which of a row's results the block of threads has first.
 struct Team {
-  std::string rows, thread;    // expressions: how many rows, and which thread of a block
-  int64_t count = 0;           // of teams
-  int threads = 0;             // of a block
-  int64_t results = 1;         // of a row that a block of threads has
-  bool share_memory = false;   // whether all threads of a block may work on a row
+  std::string rows, thread;   // expressions: how many rows, and which thread of a block
+  int64_t count = 0;          // of teams
+  int threads = 0;            // of a block
+  int64_t results = 1;        // of a row that a block of threads has
+  bool share_memory = false;  // whether all threads of a block may work on a row
 };
 
 class ReduceWriter {
  public:
   ReduceWriter(const Kernel& kernel, const graph::Plan& plan)
-      : kernel_(kernel), plan_(plan), reduces_(reduces(kernel, Level::row)), rows_(count_of(kernel.kept)),
-        length_(count_of(kernel.reduced)), blocks_(ceil_div(length_, kReduceBlock)), holds_(hold_block(kernel, reduces_)) {}
+      : kernel_(kernel),
+        plan_(plan),
+        reduces_(reduces(kernel, Level::row)),
+        rows_(count_of(kernel.kept)),
+        length_(count_of(kernel.reduced)),
+        blocks_(ceil_div(length_, kReduceBlock)),
+        holds_(hold_block(kernel, reduces_)) {}
 
   /// Whether neighbouring threads should take neighbouring columns: that is how most operands lie.
   bool prefers_columns() const {
@@ -76,7 +82,8 @@ class ReduceWriter {
   /// `wide`: whether neighbours may be read at a time.
   KernelProgram write(bool columns, bool wide) {
     if (columns) choose_columns(wide);
-    else if (const int width = wide_block(most_bytes()); wide && may_be_wide(inner_loop(), width)) take_neighbours(inner_loop(), width);
+    else if (const int width = wide_block(most_bytes()); wide && may_be_wide(inner_loop(), width))
+      take_neighbours(inner_loop(), width);
     totals_ = reserve_totals(kernel_, program_);
     if (!columns || blocks_ > 1) reserve_levels();
     program_.stages.push_back(columns ? column_stage() : block_stage());
@@ -85,8 +92,8 @@ class ReduceWriter {
   }
 
  private:
-  /// What is taken of an element. A column's thread has more of them than it could hold: for logsumexp it reads a block twice,
-  /// for the greatest and for the powers.
+  /// What is taken of an element. A column's thread has more of them than it could hold: for logsumexp it reads a block
+  /// twice, for the greatest and for the powers.
   enum class Taken : uint8_t { all, greatest, powers };
 
   bool holds(Reg r) const { return Reduction(kernel_.program[r]).holds_block(); }
@@ -111,7 +118,8 @@ class ReduceWriter {
     if (holds_ || blocks_ == 1 || extent.hint() % width != 0 || !allows_wide(kernel_, loop, width)) return false;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather))) return false;
+      if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather)))
+        return false;
     }
     return true;
   }
@@ -123,11 +131,14 @@ class ReduceWriter {
   size_t most_bytes() const {
     size_t bytes = 0;
     for (const Instr& instr : kernel_.program) {
-      if (instr.level == Level::full && lies_along(kernel_, instr, inner_loop())) bytes = std::max<size_t>(bytes, size_of(instr.dtype));
+      if (instr.level == Level::full && lies_along(kernel_, instr, inner_loop()))
+        bytes = std::max<size_t>(bytes, size_of(instr.dtype));
     }
     return bytes;
   }
-  bool is_wide(const Instr& instr) const { return width_ > 1 && instr.level == Level::full && lies_along(kernel_, instr, wide_loop_); }
+  bool is_wide(const Instr& instr) const {
+    return width_ > 1 && instr.level == Level::full && lies_along(kernel_, instr, wide_loop_);
+  }
 
   /// An element of each of a thread's columns, or as many neighbours of a row.
   void emit_elements(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
@@ -175,7 +186,9 @@ class ReduceWriter {
       if (taken == Taken::all || (taken == Taken::powers && !holds(r))) {
         writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), value, element, "step", place));
       } else if (taken == Taken::powers) {
-        writer.line("{}", part(r, Op::sum).take(accumulator(r), fmt::format("shifted_exp({}, shift{})", value, r), element, "step"));
+        writer.line(
+            "{}",
+            part(r, Op::sum).take(accumulator(r), fmt::format("shifted_exp({}, shift{})", value, r), element, "step"));
       } else if (holds(r)) {
         writer.line("{}", part(r, Op::max).take(fmt::format("g{}", r), value, element, "step"));
       }
@@ -204,15 +217,16 @@ class ReduceWriter {
     if (kernel_.program[r].level != Level::row || !defines(kernel_.program[r])) return false;
     std::vector<Reg> targets;
     for (Reg t = 0; t < kernel_.program.size(); ++t) {
-      if (kernel_.program[t].level == Level::full || kernel_.program[t].kind == Instr::Kind::reduce) targets.push_back(t);
+      if (kernel_.program[t].level == Level::full || kernel_.program[t].kind == Instr::Kind::reduce)
+        targets.push_back(t);
     }
     std::erase_if(targets, [&](Reg t) { return kernel_.program[t].level == Level::total; });
     const std::vector<bool> needed = needed_for(kernel_, targets, std::vector<bool>(kernel_.program.size(), false));
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// As many threads a block of a row as take all lanes at a time. Of blocks they hold, they take one after the other; of
-  /// others, more threads take several at a time.
+  /// As many threads a block of a row as take all lanes at a time. Of blocks they hold, they take one after the other;
+  /// of others, more threads take several at a time.
   Stage block_stage() {
     const LaneForm form{static_cast<int>(kReduceLanes) / width_, width_};
     const int64_t results = blocks_a_member(form), members = ceil_div(blocks_, results);
@@ -224,14 +238,16 @@ class ReduceWriter {
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
     if (holds_) {
-      writer.open("for (int taken = 0; taken < {} && first_block + taken < {}; ++taken)", results, writer.size(blocks_));
+      writer.open("for (int taken = 0; taken < {} && first_block + taken < {}; ++taken)", results,
+                  writer.size(blocks_));
     } else {
       writer.line("const int taken = threadIdx.x / {};", form.threads);
       writer.open("");
     }
     writer.line("const Index block = first_block + taken;");
     for (Reg r : reduces_) writer.line("{}", Reduction(kernel_.program[r]).declare(accumulator(r), form));
-    writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});", writer.size(length_), kReduceBlock);
+    writer.line("const Index first = block * {1}, left = {0} - first, end = first + (left < {1} ? left : {1});",
+                writer.size(length_), kReduceBlock);
     emit_row_block(writer, row, form);
     emit_folds(writer, form, threads / form.threads);
     if (holds_) writer.line("__syncthreads();");
@@ -242,16 +258,17 @@ class ReduceWriter {
     return stage;
   }
 
-  /// How many blocks of a row a block of threads takes. To be counted takes it a microsecond, which shows where there are many
-  /// that do little else; few that do much do not end together.
+  /// How many blocks of a row a block of threads takes. To be counted takes it a microsecond, which shows where there
+  /// are many that do little else; few that do much do not end together.
   int64_t blocks_a_member(LaneForm form) const {
-    const int64_t least = kRowThreads / form.threads, most = holds_ ? 8 : 4;  // no more than 16 blocks: see kMaxSmallIndex
+    const int64_t least = kRowThreads / form.threads,
+                  most = holds_ ? 8 : 4;  // no more than 16 blocks: see kMaxSmallIndex
     const int64_t times = rows_ * blocks_ / (least * kFullMachine);
     return least * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(times, 1, most))));
   }
 
-  /// All turns of a thread. A whole block asks of no element whether it is there, so that loads come first: all of them, if
-  /// there is nothing to compute.
+  /// All turns of a thread. A whole block asks of no element whether it is there, so that loads come first: all of
+  /// them, if there is nothing to compute.
   void emit_row_block(StageWriter& writer, const Position& row, LaneForm form) {
     const bool only_loads = std::all_of(kernel_.program.begin(), kernel_.program.end(), [](const Instr& instr) {
       return instr.level != Level::full || instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::reduce;
@@ -278,10 +295,11 @@ class ReduceWriter {
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
       std::string shared = memory.take_all(reduction);
-      if (form.threads > kWarp) shared += fmt::format(" + threadIdx.x / {} * {}", form.threads, reduction.shared_count(form));
+      if (form.threads > kWarp)
+        shared += fmt::format(" + threadIdx.x / {} * {}", form.threads, reduction.shared_count(form));
       writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
-      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
-                  writer.size(blocks_), j);
+      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};",
+                  writer.scratch(levels_[0].at[j], reduction.partial_dtype()), writer.size(blocks_), j);
     }
   }
 
@@ -305,15 +323,19 @@ class ReduceWriter {
     StageWriter writer(kernel_, plan_);
     if (width_ > 1 && turns_at_once() > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
     writer.line("const int lane = threadIdx.y;");
-    writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;", writer.size(column_teams()));
-    writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};", writer.size(chunks()), form_.columns(),
-                form_.width);
+    writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;",
+                writer.size(column_teams()));
+    writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};",
+                writer.size(chunks()), form_.columns(), form_.width);
     writer.line("const bool inside = column < {};", writer.size(columns()));
-    writer.line("const Index first_row = team / {} * {} + first_column, row = inside ? first_row + threadIdx.x * {} : first_row;",
-                writer.size(chunks()), writer.size(columns()), form_.width);
+    writer.line(
+        "const Index first_row = team / {} * {} + first_column, row = inside ? first_row + threadIdx.x * {} : "
+        "first_row;",
+        writer.size(chunks()), writer.size(columns()), form_.width);
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
-    writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};", writer.size(length_), kReduceBlock);
+    writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};",
+                writer.size(length_), kReduceBlock);
     writer.line("const Index end = inside ? first + count : 0;");
     declare_shared_lanes(writer);
     emit_shifts(writer, row);
@@ -371,14 +393,16 @@ class ReduceWriter {
   Reduction own_part(Reg r) const { return holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r]); }
 
   void declare_columns(StageWriter& writer, const Reduction& reduction, const std::string& name) {
-    writer.line("{}", reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
+    writer.line("{}",
+                reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
   }
 
   /// Where the threads that share columns bring their lanes together, one reduction after the other.
   void declare_shared_lanes(StageWriter& writer) {
     size_t bytes = 0;
     for (Reg r : reduces_) bytes = std::max<size_t>(bytes, size_of(Reduction(kernel_.program[r]).partial_dtype()));
-    writer.line("__shared__ alignas(8) char shared[{}];", bytes * static_cast<size_t>(form_.down * (form_.columns() + 1)));
+    writer.line("__shared__ alignas(8) char shared[{}];",
+                bytes * static_cast<size_t>(form_.down * (form_.columns() + 1)));
   }
 
   /// What the elements of a block are shifted by for logsumexp.
@@ -412,16 +436,18 @@ class ReduceWriter {
     writer.open("for (int half = {}; half >= 1; half /= 2)", form_.down / 2);
     each_column(writer, [&] {
       writer.line("if (lane < half) lanes_{0}[lane][{1}] = f_{0}[v] = {2};", name, own_column(),
-                  reduction.combine(fmt::format("f_{}[v]", name), fmt::format("lanes_{}[lane + half][{}]", name, own_column())));
+                  reduction.combine(fmt::format("f_{}[v]", name),
+                                    fmt::format("lanes_{}[lane + half][{}]", name, own_column())));
     });
     writer.line("__syncthreads();");
     writer.close();
   }
 
-  std::string own_column() const { return form_.width > 1 ? fmt::format("threadIdx.x * {} + v", form_.width) : "threadIdx.x"; }
+  std::string own_column() const {
+    return form_.width > 1 ? fmt::format("threadIdx.x * {} + v", form_.width) : "threadIdx.x";
+  }
 
-  template <class Emit>
-  void each_column(StageWriter& writer, Emit emit) {
+  template <class Emit> void each_column(StageWriter& writer, Emit emit) {
     writer.line("#pragma unroll");
     writer.open("for (int v = 0; v < {}; ++v)", form_.width);
     emit();
@@ -440,35 +466,40 @@ class ReduceWriter {
       return;
     }
     each_column(writer, [&] {
-      writer.line("{}[(row + v) * {} + block] = {};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()), writer.size(blocks_), folded("v"));
+      writer.line("{}[(row + v) * {} + block] = {};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
+                  writer.size(blocks_), folded("v"));
     });
   }
 
   // ---- Results of blocks -------------------------------------------------------------------------------
 
   void reserve_levels() {
-    for (int64_t count = blocks_; levels_.empty() || levels_.back().count > kReduceBlock; count = ceil_div(count, kReduceBlock)) {
+    for (int64_t count = blocks_; levels_.empty() || levels_.back().count > kReduceBlock;
+         count = ceil_div(count, kReduceBlock)) {
       Results& level = levels_.emplace_back();
       level.count = count;
-      for (Reg r : reduces_) level.at.push_back(reserve(program_, rows_ * count, Reduction(kernel_.program[r]).partial_dtype()));
+      for (Reg r : reduces_)
+        level.at.push_back(reserve(program_, rows_ * count, Reduction(kernel_.program[r]).partial_dtype()));
     }
   }
 
-  /// The last block of threads to have its results among those of a part (kReduceBlock of a row) makes one result of the part;
-  /// that of the last parts' results is the row's, and what depends on it is done.
+  /// The last block of threads to have its results among those of a part (kReduceBlock of a row) makes one result of
+  /// the part; that of the last parts' results is the row's, and what depends on it is done.
   void bring_together(StageWriter& writer, Team team) {
     std::string place = "first_block";
     int64_t results = team.results;  // that one arrival stands for
     for (size_t level = 0; level < levels_.size(); ++level) {
       const int64_t count = levels_[level].count, parts = ceil_div(count, kReduceBlock);
-      writer.line("const Index part{0} = {1} / {2}, left{0} = {3} - part{0} * {2}, count{0} = left{0} < {2} ? left{0} : {2};", level, place,
-                  kReduceBlock, writer.size(count));
+      writer.line(
+          "const Index part{0} = {1} / {2}, left{0} = {3} - part{0} * {2}, count{0} = left{0} < {2} ? left{0} : {2};",
+          level, place, kReduceBlock, writer.size(count));
       if (count <= results) {
         writer.line("__syncthreads();");  // the block of threads is the only one
       } else {
-        const std::string counters = writer.arrivals(std::exchange(program_.arrivals, program_.arrivals + static_cast<uint64_t>(team.count * parts)));
-        writer.line("if (!is_last_block({0} + team * {1} + part{2}, (count{2} + {3}) / {4})) return;", counters, writer.size(parts), level,
-                    results - 1, results);
+        const std::string counters = writer.arrivals(
+            std::exchange(program_.arrivals, program_.arrivals + static_cast<uint64_t>(team.count * parts)));
+        writer.line("if (!is_last_block({0} + team * {1} + part{2}, (count{2} + {3}) / {4})) return;", counters,
+                    writer.size(parts), level, results - 1, results);
       }
       if (team.share_memory && team.threads > kRowThreads) {  // so many suffice; the rest would wait at barriers
         writer.line("if (threadIdx.x >= {}) return;", kRowThreads);
@@ -482,7 +513,8 @@ class ReduceWriter {
   }
 
   void emit_team_rows(StageWriter& writer, const Team& team, LaneForm form, size_t level) {
-    writer.open("for (int own = {} / {}; own < {}; own += {})", team.thread, form.threads, team.rows, team.threads / form.threads);
+    writer.open("for (int own = {} / {}; own < {}; own += {})", team.thread, form.threads, team.rows,
+                team.threads / form.threads);
     writer.line("const int lane = {} % {};", team.thread, form.threads);
     writer.line("const Index row = first_row + own;");
     FoldMemory memory = array_memory(writer, form);
@@ -496,13 +528,15 @@ class ReduceWriter {
     const Instr& instr = kernel_.program[reduces_[j]];
     const Reduction reduction(instr);
     const auto results = [&](size_t l) { return writer.scratch(levels_[l].at[j], reduction.partial_dtype()); };
-    const std::string from = fmt::format("{} + row * {} + part{} * {}", results(level), writer.size(levels_[level].count), level, kReduceBlock);
+    const std::string from = fmt::format("{} + row * {} + part{} * {}", results(level),
+                                         writer.size(levels_[level].count), level, kReduceBlock);
     const std::string folded = over_array(memory, reduction, from, fmt::format("count{}", level), form);
     if (level + 1 == levels_.size()) {
       writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
     } else {
       writer.line("const auto p{} = {};", j, folded);
-      writer.line("if (lane == 0) {}[row * {} + part{}] = p{};", results(level + 1), writer.size(levels_[level + 1].count), level, j);
+      writer.line("if (lane == 0) {}[row * {} + part{}] = p{};", results(level + 1),
+                  writer.size(levels_[level + 1].count), level, j);
     }
   }
 

@@ -18,8 +18,10 @@ const char* function_of(Op op) {
   switch (op) {
     case Op::sum: return "Sum";
     case Op::prod: return "Prod";
-    case Op::max: case Op::argmax: return "Max";
-    case Op::min: case Op::argmin: return "Min";
+    case Op::max:
+    case Op::argmax: return "Max";
+    case Op::min:
+    case Op::argmin: return "Min";
     case Op::logsumexp: return "LogSumExp";
     case Op::any: return "Any";
     default: return "All";
@@ -31,8 +33,11 @@ bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16;
 }  // namespace
 
 Reduction::Reduction(const Instr& instr)
-    : function_(function_of(instr.op)), greatest_(instr.op == Op::argmax),
-      finds_place_(instr.op == Op::argmax || instr.op == Op::argmin), holds_block_(instr.op == Op::logsumexp), dtype_(instr.dtype) {
+    : function_(function_of(instr.op)),
+      greatest_(instr.op == Op::argmax),
+      finds_place_(instr.op == Op::argmax || instr.op == Op::argmin),
+      holds_block_(instr.op == Op::logsumexp),
+      dtype_(instr.dtype) {
   const bool accumulates = instr.op == Op::sum || instr.op == Op::prod;
   partial_dtype_ = accumulates ? instr.dtype : instr.operand_dtype;
   if (is_short(partial_dtype_)) partial_dtype_ = DType::f32;
@@ -45,9 +50,10 @@ std::string Reduction::declare(const std::string& name, LaneForm form) const {
   return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
 }
 
-std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index, const std::string& step,
-                            const std::string& place) const {
-  if (finds_place_) return fmt::format("take_best<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
+std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index,
+                            const std::string& step, const std::string& place) const {
+  if (finds_place_)
+    return fmt::format("take_best<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
   return fmt::format("{}.take({}, {}, {});", name, step, place, value);
 }
 
@@ -57,7 +63,9 @@ std::string Reduction::fold(const std::string& name, LaneForm form, const std::s
   return fmt::format("fold_best<{}, {}>({}, {})", greatest_, form.threads, name, at);
 }
 
-std::string Reduction::shared_type() const { return finds_place_ ? fmt::format("Best<{}>", type_) : std::string(type_); }
+std::string Reduction::shared_type() const {
+  return finds_place_ ? fmt::format("Best<{}>", type_) : std::string(type_);
+}
 int Reduction::shared_count(LaneForm form) const {
   return finds_place_ ? form.threads / kWarp : form.threads * form.width;
 }
@@ -78,18 +86,22 @@ std::string Reduction::result(const std::string& folded) const {
 }
 
 std::string Reduction::identity() const {
-  return fmt::format("s_cast<{}>({})", type_of(dtype_), function_ == std::string_view("Prod") || function_ == std::string_view("All") ? 1 : 0);
+  return fmt::format("s_cast<{}>({})", type_of(dtype_),
+                     function_ == std::string_view("Prod") || function_ == std::string_view("All") ? 1 : 0);
 }
 
-std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form, const std::string& shared) const {
+std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form,
+                                  const std::string& shared) const {
   if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
   if (holds_block_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
-  if (form.threads == 1) return fmt::format("reduce_few<{}, {}, {}>({}, {})", function_, type_, form.width, address, count);
+  if (form.threads == 1)
+    return fmt::format("reduce_few<{}, {}, {}>({}, {})", function_, type_, form.width, address, count);
   if (form.threads > kReduceLanes) {
     return fmt::format("reduce_blocks<{}, {}, {}>({}, {}, {})", function_, type_, form.threads, address, count, shared);
   }
   const std::string at = shared == "nullptr" ? fmt::format("static_cast<{}*>(nullptr)", type_) : shared;
-  return fmt::format("reduce_array<{}, {}, {}>({}, {}, 1, lane, {})", function_, type_, form.threads, address, count, at);
+  return fmt::format("reduce_array<{}, {}, {}>({}, {}, 1, lane, {})", function_, type_, form.threads, address, count,
+                     at);
 }
 
 std::string Reduction::over_long_array(const std::string& address, const std::string& count) const {
@@ -98,7 +110,8 @@ std::string Reduction::over_long_array(const std::string& address, const std::st
 }
 
 void FoldMemory::declare() {
-  if (bytes_ > 0 && !std::exchange(is_declared_, true)) writer_.line("__shared__ alignas(8) char {}[{}];", name_, bytes_);
+  if (bytes_ > 0 && !std::exchange(is_declared_, true))
+    writer_.line("__shared__ alignas(8) char {}[{}];", name_, bytes_);
 }
 
 std::string FoldMemory::take(const Reduction& reduction, int64_t bytes) {
@@ -149,7 +162,8 @@ uint64_t reserve(KernelProgram& program, int64_t count, DType dtype) {
 TotalOperands reserve_totals(const Kernel& kernel, KernelProgram& program) {
   TotalOperands totals;
   totals.reduces = reduces(kernel, Level::total);
-  for (Reg r : totals.reduces) totals.at.push_back(reserve(program, count_of(kernel.kept), kernel.program[r].operand_dtype));
+  for (Reg r : totals.reduces)
+    totals.at.push_back(reserve(program, count_of(kernel.kept), kernel.program[r].operand_dtype));
   return totals;
 }
 
@@ -178,7 +192,8 @@ bool are_plain(const Kernel& kernel, const std::vector<Reg>& which) {
 
 LaneForm array_form(const Kernel& kernel, const std::vector<Reg>& which, int64_t count) {
   constexpr int64_t kFew = 16;
-  if (count <= kFew && are_plain(kernel, which)) return {1, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))))};
+  if (count <= kFew && are_plain(kernel, which))
+    return {1, static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))))};
   if (count <= kReduceLanes) return {};
   return count <= kReduceBlock ? kBlockForm : kBlocksForm;
 }
@@ -187,17 +202,19 @@ FoldMemory array_memory(StageWriter& writer, LaneForm form) {
   return {writer, form.threads > kWarp ? kMaxPartialBytes * (form.threads + kMaxSharedBlocks) : 0};
 }
 
-std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form) {
-  const bool is_by_warps = reduction.finds_place() || reduction.holds_block();  // each warp of a block does the whole of these
+std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address,
+                       const std::string& count, LaneForm form) {
+  const bool is_by_warps =
+      reduction.finds_place() || reduction.holds_block();  // each warp of a block does the whole of these
   return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : memory.take_all(reduction));
 }
 
 namespace {
 
-/// Stages that bring `count` results of each of the reductions over rows' results, at `at` in the scratch memory, down to as
-/// many as array_form() is for. Changes `at` and `count`.
-void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which, std::vector<uint64_t>& at,
-                           int64_t& count, KernelProgram& program) {
+/// Stages that bring `count` results of each of the reductions over rows' results, at `at` in the scratch memory, down
+/// to as many as array_form() is for. Changes `at` and `count`.
+void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which,
+                           std::vector<uint64_t>& at, int64_t& count, KernelProgram& program) {
   const int64_t most = are_plain(kernel, which) ? kMaxSharedBlocks * kReduceBlock : kReduceBlock;
   bool is_first = true;
   while (count > most) {
@@ -206,7 +223,8 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
     std::vector<uint64_t> next = at;
     FoldMemory memory = array_memory(writer, kBlockForm);
     writer.line("const int lane = threadIdx.x;");
-    writer.line("const long long first = (long long)block_x * {}, left = {} - first;", kReduceBlock, writer.size(count));
+    writer.line("const long long first = (long long)block_x * {}, left = {} - first;", kReduceBlock,
+                writer.size(count));
     for (size_t j = 0; j < which.size(); ++j) {
       const Instr& instr = kernel.program[which[j]];
       const Reduction reduction(instr);
@@ -247,13 +265,15 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
       writer.emit(r, position, true);
       continue;
     }
-    const size_t j = static_cast<size_t>(std::find(totals.reduces.begin(), totals.reduces.end(), r) - totals.reduces.begin());
+    const size_t j =
+        static_cast<size_t>(std::find(totals.reduces.begin(), totals.reduces.end(), r) - totals.reduces.begin());
     const Reduction reduction(instr);
     const bool from_rows = count == rows || reduction.finds_place();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
     const std::string folded = over_array(memory, reduction, from, writer.size(from_rows ? rows : count), form);
-    writer.line("const {} r{} = {};", type_of(instr.dtype), r, rows == 0 ? reduction.identity() : reduction.result(folded));
+    writer.line("const {} r{} = {};", type_of(instr.dtype), r,
+                rows == 0 ? reduction.identity() : reduction.result(folded));
   }
   writer.open("if (lane == 0)");
   for (const Instr& instr : kernel.program) {

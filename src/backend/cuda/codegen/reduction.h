@@ -30,18 +30,20 @@ class Reduction {
  public:
   explicit Reduction(const graph::Instr& instr);
 
-  bool finds_place() const { return finds_place_; }      // argmax, argmin
-  /// logsumexp: needs a block's elements twice, so they stay in registers from take() to fold(). A thread's turns must then
-  /// be counted by a loop that is unrolled; a block is done by more threads than a warp, and folding uses `shared` twice.
+  bool finds_place() const { return finds_place_; }  // argmax, argmin
+  /// logsumexp: needs a block's elements twice, so they stay in registers from take() to fold(). A thread's turns must
+  /// then be counted by a loop that is unrolled; a block is done by more threads than a warp, and folding uses `shared`
+  /// twice.
   bool holds_block() const { return holds_block_; }
   DType partial_dtype() const { return partial_dtype_; }  // of a block's result
   /// Declares the accumulators `name` at their neutral element.
   std::string declare(const std::string& name, LaneForm form = {}) const;
-  /// Takes in one value; `index` is its place along the reduced loops, `step` the thread's turn, `place` among neighbours.
+  /// Takes in one value; `index` is its place along the reduced loops, `step` the thread's turn, `place` among
+  /// neighbours.
   std::string take(const std::string& name, const std::string& value, const std::string& index, const std::string& step,
                    const std::string& place = "0") const;
-  /// The result of the threads' accumulators, in all of them; of partial_dtype() (argmax: the place). `shared`: an array
-  /// of shared_count() elements of shared_type(), if there are more threads than a warp.
+  /// The result of the threads' accumulators, in all of them; of partial_dtype() (argmax: the place). `shared`: an
+  /// array of shared_count() elements of shared_type(), if there are more threads than a warp.
   std::string fold(const std::string& name, LaneForm form = {}, const std::string& shared = "nullptr") const;
   std::string shared_type() const;
   int shared_count(LaneForm form) const;
@@ -53,13 +55,14 @@ class Reduction {
   /// What a reduction over nothing gives.
   std::string identity() const;
   /// The law over `count` partial results in memory, as array_form() says; `shared` as in fold().
-  std::string over_array(const std::string& address, const std::string& count, LaneForm form = {}, const std::string& shared = "nullptr") const;
+  std::string over_array(const std::string& address, const std::string& count, LaneForm form = {},
+                         const std::string& shared = "nullptr") const;
   /// Over as many as there are.
   std::string over_long_array(const std::string& address, const std::string& count) const;
 
  private:
-  const char* function_;      // "Sum", …
-  std::string_view type_;     // of accumulators
+  const char* function_;   // "Sum", …
+  std::string_view type_;  // of accumulators
   bool greatest_ = false;
   bool finds_place_ = false;
   bool holds_block_ = false;
@@ -67,11 +70,13 @@ class Reduction {
   DType dtype_;
 };
 
-/// The shared memory in which the threads of a block fold one reduction after the other: each takes its own part as long as there is
-/// one; then all threads meet, and the first part is taken again. It is declared where it is first taken, or before.
+/// The shared memory in which the threads of a block fold one reduction after the other: each takes its own part as
+/// long as there is one; then all threads meet, and the first part is taken again. It is declared where it is first
+/// taken, or before.
 class FoldMemory {
  public:
-  FoldMemory(StageWriter& writer, int64_t bytes, const char* name = "shared") : writer_(writer), bytes_(bytes), name_(name) {}
+  FoldMemory(StageWriter& writer, int64_t bytes, const char* name = "shared")
+      : writer_(writer), bytes_(bytes), name_(name) {}
   void declare();
   /// The address of `bytes`, for what the reduction shares; "nullptr" of none.
   std::string take(const Reduction& reduction, int64_t bytes);
@@ -91,27 +96,30 @@ bool has_place_reduction(const graph::Kernel& kernel);
 bool hold_block(const graph::Kernel& kernel, const std::vector<graph::Reg>& reduces);
 
 /// What each register of a kernel is needed for: full-level instructions, backwards from some of them.
-std::vector<bool> needed_for(const graph::Kernel& kernel, const std::vector<graph::Reg>& targets, const std::vector<bool>& known);
+std::vector<bool> needed_for(const graph::Kernel& kernel, const std::vector<graph::Reg>& targets,
+                             const std::vector<bool>& known);
 
 /// Where the operands of totals wait: one array over the rows for each reduction of level total.
 struct TotalOperands {
   std::vector<graph::Reg> reduces;
-  std::vector<uint64_t> at;          // in the scratch memory
+  std::vector<uint64_t> at;  // in the scratch memory
 };
 TotalOperands reserve_totals(const graph::Kernel& kernel, KernelProgram& program);
 /// Statements for one row, for lane 0 only: stores at level row, and the operands of totals. `row` is its number.
 void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row);
 /// The stages that reduce the rows' results and do what depends on them.
-void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program);
+void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals,
+                   KernelProgram& program);
 
-/// How `count` partial results of each of the reductions `which` are best reduced: by one thread ({1, power of two}), a warp,
-/// kBlockForm, or kBlocksForm.
+/// How `count` partial results of each of the reductions `which` are best reduced: by one thread ({1, power of two}), a
+/// warp, kBlockForm, or kBlocksForm.
 LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& which, int64_t count);
 
 /// What over_array() needs for any number of reductions in a form.
 FoldMemory array_memory(StageWriter& writer, LaneForm form);
 /// Reduction::over_array() in memory that all of them share.
-std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address, const std::string& count, LaneForm form);
+std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address,
+                       const std::string& count, LaneForm form);
 
 /// reserve_bytes() for elements of a dtype.
 uint64_t reserve(KernelProgram& program, int64_t count, DType dtype);

@@ -101,7 +101,8 @@ class PassPlanner {
     for (size_t p = 0; p < passes_.once.size(); ++p) {
       Pass& pass = passes_.once[p];
       std::vector<Reg> fresh;
-      std::copy_if(pass.targets.begin(), pass.targets.end(), std::back_inserter(fresh), [&](Reg r) { return !computed[r]; });
+      std::copy_if(pass.targets.begin(), pass.targets.end(), std::back_inserter(fresh),
+                   [&](Reg r) { return !computed[r]; });
       pass.computes = needed_for(kernel_, fresh, computed);
       const auto use = [&](Reg r) {
         if (free[r] || pass.computes[r]) return;
@@ -122,7 +123,8 @@ class PassPlanner {
     for (size_t p = 0; p + 1 < passes_.once.size(); ++p) {
       int64_t words = 0;
       for (Reg r = 0; r < size(); ++r) {
-        if (passes_.kept[r] && first[r] <= p && last_use[r] > p) words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
+        if (passes_.kept[r] && first[r] <= p && last_use[r] > p)
+          words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
       }
       passes_.kept_words = std::max(passes_.kept_words, words);
     }

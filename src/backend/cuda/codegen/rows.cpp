@@ -1,5 +1,5 @@
-// Row kernels: a warp or a block of threads a row. Values that a later pass needs stay in registers where they fit; else
-// they are computed again from memory, which the caches hold.
+// Row kernels: a warp or a block of threads a row. Values that a later pass needs stay in registers where they fit;
+// else they are computed again from memory, which the caches hold.
 #include <algorithm>
 #include <optional>
 
@@ -26,17 +26,17 @@ constexpr int64_t kMaxSharedPartials = 256;
 constexpr int64_t kSharedPartialBytes = 8 << 10, kSharedFoldBytes = 32 << 10;
 // Elements of a thread that are loaded before any is stored, and 32-bit registers for what waits to be stored.
 constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
-// How far ahead rows are asked for. Half and twice as much are as good on an H200; with four times as much, the cache begins
-// to lose them again.
+// How far ahead rows are asked for. Half and twice as much are as good on an H200; with four times as much, the cache
+// begins to lose them again.
 constexpr int64_t kBytesAhead = int64_t{1} << 20;
 
-/// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by the
-/// groups in turn, in `rounds`.
+/// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by
+/// the groups in turn, in `rounds`.
 struct RowForm {
   LaneForm lanes;
   int groups = 1;
   int64_t rounds = 1;
-  int64_t turns = 1;         // of a thread, in each round: how many times `lanes.width` elements
+  int64_t turns = 1;  // of a thread, in each round: how many times `lanes.width` elements
   bool keeps = false;
   int threads() const { return lanes.threads * groups; }
 };
@@ -44,8 +44,13 @@ struct RowForm {
 class RowsWriter {
  public:
   RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool wide)
-      : kernel_(kernel), plan_(plan), writer_(kernel, plan), rows_(count_of(kernel.kept)), length_(count_of(kernel.reduced)),
-        blocks_(ceil_div(length_, kReduceBlock)), passes_(plan_passes(kernel)) {
+      : kernel_(kernel),
+        plan_(plan),
+        writer_(kernel, plan),
+        rows_(count_of(kernel.kept)),
+        length_(count_of(kernel.reduced)),
+        blocks_(ceil_div(length_, kReduceBlock)),
+        passes_(plan_passes(kernel)) {
     choose_form(wide ? access_width() : 1);
   }
 
@@ -60,7 +65,8 @@ class RowsWriter {
       declare_fold_memory();
       emit_prefetch();
       const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
-      if (words > 0 && words <= kGoodKeptWords) writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
+      if (words > 0 && words <= kGoodKeptWords)
+        writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
       declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
       for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
@@ -70,9 +76,12 @@ class RowsWriter {
       }
       emit_row_values(done);
       emit_row_ends(writer_, totals, row_, "row");
-      const std::string suffix = fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
-      program.stages.push_back(writer_.finish(suffix, ceil_div(rows_, rows_per_block), form_.threads() * rows_per_block));
-      if (form_.lanes.width > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
+      const std::string suffix =
+          fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
+      program.stages.push_back(
+          writer_.finish(suffix, ceil_div(rows_, rows_per_block), form_.threads() * rows_per_block));
+      if (form_.lanes.width > 1)
+        program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
     append_totals(kernel_, plan_, totals, program);
     return program;
@@ -84,14 +93,18 @@ class RowsWriter {
 
   // ---- The form ----------------------------------------------------------------------------------------
 
-  /// Two neighbours at a time, so that a warp reads more at once, where elements are short or there is room for what is kept.
+  /// Two neighbours at a time, so that a warp reads more at once, where elements are short or there is room for what is
+  /// kept.
   int access_width() const {
     const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
-      return lies_along(kernel_, instr, inner_loop()) && size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
+      return lies_along(kernel_, instr, inner_loop()) &&
+             size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
     });
     const bool has_room = rows_ >= kFewRows && (passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1));
-    return (short_elements || has_room) && length_ % 2 == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 &&
-                   allows_wide(kernel_, inner_loop(), 2) ? 2 : 1;
+    return (short_elements || has_room) && length_ % 2 == 0 &&
+                   kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 && allows_wide(kernel_, inner_loop(), 2)
+               ? 2
+               : 1;
   }
 
   /// That a thread of this form would spend on kept values.
@@ -102,13 +115,15 @@ class RowsWriter {
     int64_t words = 0;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.holds_block()) words += form_.turns * form_.lanes.width * static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
+      if (reduction.holds_block())
+        words += form_.turns * form_.lanes.width * static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
     }
     return words;
   }
 
-  /// How many threads may work on a long row. Those that hold blocks need registers; and as they load, then compute, many
-  /// small rows at a time use the machine better, unless a row is read again, when the caches should still have it.
+  /// How many threads may work on a long row. Those that hold blocks need registers; and as they load, then compute,
+  /// many small rows at a time use the machine better, unless a row is read again, when the caches should still have
+  /// it.
   int64_t max_threads() const {
     if (held_words() == 0) return kMaxThreads;
     const bool reads_once = passes_.again.size() == 1;
@@ -131,7 +146,8 @@ class RowsWriter {
     }
     const auto words = [&](int threads) { return passes_.kept_words * ceil_div(length_, threads); };
     int threads = kWarp;
-    while (threads < most && (words(threads) > kGoodKeptWords || (rows_ < kFewRows && length_ >= 2 * threads * width))) threads *= 2;
+    while (threads < most && (words(threads) > kGoodKeptWords || (rows_ < kFewRows && length_ >= 2 * threads * width)))
+      threads *= 2;
     form_.lanes.threads = threads;
     form_.turns = std::max<int64_t>(ceil_div(length_, threads * width), 1);
     form_.keeps = words(threads) <= kMaxKeptWords && length_ > 0;
@@ -153,8 +169,8 @@ class RowsWriter {
     row_.linear = "row";
   }
 
-  /// Rows come and go in phases: they are loaded, then folded, then stored. So that the memory has no idle phases, each asks
-  /// for a row that will begin a little later. (Where a row is of several operands, enough is asked for already.)
+  /// Rows come and go in phases: they are loaded, then folded, then stored. So that the memory has no idle phases, each
+  /// asks for a row that will begin a little later. (Where a row is of several operands, enough is asked for already.)
   void emit_prefetch() {
     const bool has_phases = form_.keeps && blocks_ == 1 && form_.threads() > kWarp && passes_.once.size() > 1;
     if (!has_phases || rows_ < kFewRows || kernel_.kept.rank() != 1 || kernel_.reduced.rank() != 1) return;
@@ -229,7 +245,8 @@ class RowsWriter {
 
   Position position(const std::string& element) {
     Position at = row_;
-    const std::vector<std::string> inner = writer_.coordinates(element, extents_of(kernel_.reduced), element == "e" ? "c" : "d");
+    const std::vector<std::string> inner =
+        writer_.coordinates(element, extents_of(kernel_.reduced), element == "e" ? "c" : "d");
     std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
     at.linear = fmt::format("((long long)row * {} + {})", writer_.size(length_), element);
     return at;
@@ -243,9 +260,11 @@ class RowsWriter {
       if (is_wide(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
       else writer_.emit(r, at, form_.lanes.width == 1 && !(form_.keeps && passes_.kept[r]));
     }
-    for (Reg r : stores(pass)) writer_.line("late{}[turn - batch][{}] = {};", r, among, writer_.reg(kernel_.program[r].a));
+    for (Reg r : stores(pass))
+      writer_.line("late{}[turn - batch][{}] = {};", r, among, writer_.reg(kernel_.program[r].a));
     for (Reg r : pass.reduces) {
-      writer_.line("{}", Reduction(kernel_.program[r]).take(fmt::format("a{}", r), writer_.reg(kernel_.program[r].a), element, "turn", among));
+      writer_.line("{}", Reduction(kernel_.program[r])
+                             .take(fmt::format("a{}", r), writer_.reg(kernel_.program[r].a), element, "turn", among));
     }
   }
 
@@ -256,7 +275,9 @@ class RowsWriter {
     for (Reg r : stores(pass)) {
       const Instr& instr = kernel_.program[r];
       if (!is_wide(instr)) scattered.push_back(r);
-      else writer_.line("store_wide({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer), writer_.place(instr.map, first), r);
+      else
+        writer_.line("store_wide({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer),
+                     writer_.place(instr.map, first), r);
     }
     if (form_.lanes.width == 1) {
       for (Reg r : scattered) writer_.emit_store(kernel_.program[r], first, fmt::format("late{}[turn - batch][0]", r));
@@ -272,7 +293,8 @@ class RowsWriter {
 
   std::vector<Reg> stores(const Pass& pass) const {
     std::vector<Reg> out;
-    std::copy_if(pass.targets.begin(), pass.targets.end(), std::back_inserter(out), [&](Reg r) { return !defines(kernel_.program[r]); });
+    std::copy_if(pass.targets.begin(), pass.targets.end(), std::back_inserter(out),
+                 [&](Reg r) { return !defines(kernel_.program[r]); });
     return out;
   }
 
@@ -281,7 +303,8 @@ class RowsWriter {
   void emit_pass(const Pass& pass) {
     ++pass_;
     if (blocks_ > 1) return emit_rounds(pass);
-    for (Reg r : pass.reduces) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
+    for (Reg r : pass.reduces)
+      writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
     emit_turns(pass, "0", writer_.size(length_));
     for (Reg r : pass.reduces) finish_reduce(r, emit_fold(r, "0"));
   }
@@ -307,7 +330,8 @@ class RowsWriter {
   void emit_kept_turns(const Pass& pass, const std::string& first, const std::string& end) {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     if (blocks_ <= 1) {
-      const std::string condition = length_ % step == 0 ? "" : fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
+      const std::string condition =
+          length_ % step == 0 ? "" : fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
       return emit_all_turns(pass, form_.turns, first, condition);
     }
     const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % form_.groups == 0;
@@ -319,27 +343,30 @@ class RowsWriter {
     writer_.close();
   }
 
-  /// So many turns from `first` on, unrolled. A load cannot go before a store that may be to the same place, for all the
-  /// compiler knows; so the stores of a batch of turns come after all its loads.
+  /// So many turns from `first` on, unrolled. A load cannot go before a store that may be to the same place, for all
+  /// the compiler knows; so the stores of a batch of turns come after all its loads.
   void emit_all_turns(const Pass& pass, int64_t turns, const std::string& first, const std::string& condition) {
     const std::vector<Reg> late = stores(pass);
     if (late.empty()) return emit_loop(turns, "0", turns, first, condition, [&] { emit_elements(pass); });
     int64_t words = 0;
-    for (Reg r : late) words += std::max<int64_t>(static_cast<int64_t>(size_of(kernel_.program[r].dtype)) / 4, 1) * form_.lanes.width;
+    for (Reg r : late)
+      words += std::max<int64_t>(static_cast<int64_t>(size_of(kernel_.program[r].dtype)) / 4, 1) * form_.lanes.width;
     const int64_t batch = std::clamp<int64_t>(kLateWords / words, 1, std::min(turns, kTurnsAtOnce));
     writer_.line("#pragma unroll");
     writer_.open("for (int batch = 0; batch < {}; batch += {})", turns, batch);
-    for (Reg r : late) writer_.line("{} late{}[{}][{}];", type_of(kernel_.program[r].dtype), r, batch, form_.lanes.width);
+    for (Reg r : late)
+      writer_.line("{} late{}[{}][{}];", type_of(kernel_.program[r].dtype), r, batch, form_.lanes.width);
     emit_loop(batch, "batch", turns, first, condition, [&] { emit_elements(pass); });
     emit_loop(batch, "batch", turns, first, condition, [&] { emit_late_stores(pass); });
     writer_.close();
   }
 
   /// A loop over `count` turns from `from` on, of `turns` in all.
-  template <class Emit>
-  void emit_loop(int64_t count, const std::string& from, int64_t turns, const std::string& first, const std::string& condition, Emit&& emit) {
+  template <class Emit> void emit_loop(int64_t count, const std::string& from, int64_t turns, const std::string& first,
+                                       const std::string& condition, Emit&& emit) {
     writer_.line("#pragma unroll");
-    writer_.open("for (int turn = {}; turn < {}; ++turn)", from, from == "0" ? std::to_string(count) : fmt::format("{} + {}", from, count));
+    writer_.open("for (int turn = {}; turn < {}; ++turn)", from,
+                 from == "0" ? std::to_string(count) : fmt::format("{} + {}", from, count));
     if (turns % count != 0) writer_.line("if (turn >= {}) continue;", turns);
     emit_element_index(first);
     writer_.open("{}", condition);
@@ -350,7 +377,8 @@ class RowsWriter {
 
   void emit_element_index(const std::string& first) {
     const std::string thread = form_.groups > 1 ? fmt::format("lane % {}", form_.lanes.threads) : "lane";
-    writer_.line("const Index e = {} + turn * {} + {} * {};", first, form_.lanes.threads * form_.lanes.width, thread, form_.lanes.width);
+    writer_.line("const Index e = {} + turn * {} + {} * {};", first, form_.lanes.threads * form_.lanes.width, thread,
+                 form_.lanes.width);
   }
 
   // ---- Folding -----------------------------------------------------------------------------------------
@@ -374,7 +402,8 @@ class RowsWriter {
     const Reduction reduction(kernel_.program[r]);
     const LaneForm lanes = folded_lanes(reduction);
     std::string shared = fold_memory_->take(reduction, shared_bytes(reduction));
-    if (lanes.threads > kWarp && group != "0") shared += fmt::format(" + {} * {}", group, reduction.shared_count(lanes));
+    if (lanes.threads > kWarp && group != "0")
+      shared += fmt::format(" + {} * {}", group, reduction.shared_count(lanes));
     writer_.line("const auto f{0} = {1};", r, reduction.fold(fmt::format("a{}", r), lanes, shared));
     return fmt::format("f{}", r);
   }
@@ -389,13 +418,15 @@ class RowsWriter {
   void emit_rounds(const Pass& pass) {
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.finds_place()) writer_.line("{}", reduction.declare(fmt::format("a{}", r), folded_lanes(reduction)));
+      if (reduction.finds_place())
+        writer_.line("{}", reduction.declare(fmt::format("a{}", r), folded_lanes(reduction)));
     }
     if (form_.keeps) writer_.line("#pragma unroll");
-    writer_.open("for (int round = 0; round < {}; ++round)", form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
+    writer_.open("for (int round = 0; round < {}; ++round)",
+                 form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
     writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups, form_.lanes.threads);
-    writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});", kReduceBlock,
-                 writer_.size(length_));
+    writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});",
+                 kReduceBlock, writer_.size(length_));
     std::vector<Reg> by_law;
     std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(by_law),
                  [&](Reg r) { return !Reduction(kernel_.program[r]).finds_place(); });
@@ -403,7 +434,8 @@ class RowsWriter {
     emit_turns(pass, "first", "end");
     for (Reg r : by_law) {
       const std::string folded = emit_fold(r, fmt::format("threadIdx.x / {}", form_.lanes.threads));
-      writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_), partials(r), folded);
+      writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_),
+                   partials(r), folded);
     }
     writer_.line("__syncthreads();");
     writer_.close();
@@ -428,7 +460,8 @@ class RowsWriter {
         partials_[r] = fmt::format("partial{}", r);
         writer_.line("__shared__ {} partial{}[{}];", type_of(reduction.partial_dtype()), r, kMaxSharedPartials);
       } else {
-        const std::string all = writer_.scratch(reserve(program, rows_ * blocks_, reduction.partial_dtype()), reduction.partial_dtype());
+        const std::string all =
+            writer_.scratch(reserve(program, rows_ * blocks_, reduction.partial_dtype()), reduction.partial_dtype());
         partials_[r] = fmt::format("({} + (long long)row * {})", all, writer_.size(blocks_));
       }
     }

@@ -15,8 +15,11 @@ constexpr int64_t kManyWarps = 2048, kManyThreads = 65536;
 class ScanWriter {
  public:
   explicit ScanWriter(const OpKernel& op)
-      : op_(op), axis_(static_cast<int>(op.node.attrs.ints[0])), out_(Layout::contiguous(op.node.shape)),
-        length_(op.node.shape[axis_].hint()), count_(element_count(op.node.shape).hint()),
+      : op_(op),
+        axis_(static_cast<int>(op.node.attrs.ints[0])),
+        out_(Layout::contiguous(op.node.shape)),
+        length_(op.node.shape[axis_].hint()),
+        count_(element_count(op.node.shape).hint()),
         across_(out_.strides[axis_].hint() >= 32 && length_ > 1) {
     rows_ = count_ == 0 ? 0 : count_ / length_;
   }
@@ -42,11 +45,15 @@ class ScanWriter {
 
  private:
   enum Mode { kRunning, kBefore, kTotal };
-  static const char* name_of_mode(Mode mode) { return mode == kRunning ? "kRunning" : mode == kBefore ? "kBefore" : "kTotal"; }
+  static const char* name_of_mode(Mode mode) {
+    return mode == kRunning ? "kRunning" : mode == kBefore ? "kBefore" : "kTotal";
+  }
 
   const char* reduction() const { return op_.node.op == Op::cumsum ? "Sum" : "Prod"; }
   DType accumulator() const { return accumulator_of(op_.dtype(0)); }
-  uint64_t reserve(int64_t chunks) { return reserve_bytes(program_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator()))); }
+  uint64_t reserve(int64_t chunks) {
+    return reserve_bytes(program_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator())));
+  }
 
   /// Elements a chunk: all of the row where rows are many, else a power of 32.
   int64_t chunk_length() const {
@@ -70,7 +77,8 @@ class ScanWriter {
   std::string operands(StageWriter& writer, const std::string& target) const {
     const int64_t step = op_.layout(0).strides[axis_].hint();
     const std::string from = step < 0 ? "-" + writer.size(-step) : writer.size(step);
-    return fmt::format("{}, row_from, {}, {}, row_to, {}", writer.buffer(0), from, target, writer.size(out_.strides[axis_].hint()));
+    return fmt::format("{}, row_from, {}, {}, row_to, {}", writer.buffer(0), from, target,
+                       writer.size(out_.strides[axis_].hint()));
   }
 
   Stage short_stage() const {
@@ -82,18 +90,24 @@ class ScanWriter {
     return writer.finish("", ceil_div(rows_, kWarps * warp_rows), kThreads);
   }
 
-  /// Over the operand: totals of chunks, or the result, with what comes before each chunk at `scratch` if they are several.
+  /// Over the operand: totals of chunks, or the result, with what comes before each chunk at `scratch` if they are
+  /// several.
   Stage long_stage(Mode mode, int64_t chunk, int64_t chunks, uint64_t scratch) const {
     StageWriter writer = op_.writer(scan_templates());
     write_places(writer);
     const std::string_view type = type_of(accumulator());
-    const std::string none = fmt::format("(const {}*)nullptr", type), between = chunks > 1 ? writer.scratch(scratch, type) : none;
+    const std::string none = fmt::format("(const {}*)nullptr", type),
+                      between = chunks > 1 ? writer.scratch(scratch, type) : none;
     const std::string target = mode == kTotal ? between : writer.buffer(op_.out());
-    writer.line("{}<{}, {}, {}, {}>({}, {}, {}, {}, {}, {});", across_ ? "scan_columns" : "scan_long_rows", reduction(), type,
-                name_of_mode(mode), mode == kTotal ? level_of(chunk) : 0, operands(writer, target), writer.size(rows_), writer.size(length_),
-                writer.size(chunks), writer.size(across_ ? chunk : ceil_div(chunk, kTile)), mode == kTotal ? none : between);
+    writer.line("{}<{}, {}, {}, {}>({}, {}, {}, {}, {}, {});", across_ ? "scan_columns" : "scan_long_rows", reduction(),
+                type, name_of_mode(mode), mode == kTotal ? level_of(chunk) : 0, operands(writer, target),
+                writer.size(rows_), writer.size(length_), writer.size(chunks),
+                writer.size(across_ ? chunk : ceil_div(chunk, kTile)), mode == kTotal ? none : between);
     const int64_t items = rows_ * chunks;
-    return writer.finish(mode == kTotal ? "totals" : across_ ? "columns" : "rows", ceil_div(items, across_ ? kThreads : kWarps), kThreads);
+    return writer.finish(mode == kTotal ? "totals"
+                         : across_      ? "columns"
+                                        : "rows",
+                         ceil_div(items, across_ ? kThreads : kWarps), kThreads);
   }
 
   /// Rows of totals in the scratch memory become what comes before each.
@@ -113,11 +127,13 @@ class ScanWriter {
     StageWriter writer = op_.writer(scan_templates(), rows_ * length);
     const std::string_view type = type_of(accumulator());
     const std::string totals = writer.scratch(at, type), n = writer.size(length);
-    const std::string none = fmt::format("(const {}*)nullptr", type), between = chunks > 1 ? writer.scratch(above, type) : none;
+    const std::string none = fmt::format("(const {}*)nullptr", type),
+                      between = chunks > 1 ? writer.scratch(above, type) : none;
     writer.line("const auto row_at = [&](Index row) -> long long {{ return (long long)row * {}; }};", n);
     writer.line("scan_long_rows<{}, {}, {}, 0>({}, row_at, 1, {}, row_at, 1, {}, {}, {}, {}, {});", reduction(), type,
-                name_of_mode(mode), totals, mode == kTotal ? between : totals, writer.size(rows_), n, writer.size(chunks),
-                writer.size(chunks > 1 ? 1 : ceil_div(length, kTile)), mode == kTotal ? none : between);
+                name_of_mode(mode), totals, mode == kTotal ? between : totals, writer.size(rows_), n,
+                writer.size(chunks), writer.size(chunks > 1 ? 1 : ceil_div(length, kTile)),
+                mode == kTotal ? none : between);
     return writer.finish(mode == kTotal ? "more_totals" : "before", ceil_div(rows_ * chunks, kWarps), kThreads);
   }
 

@@ -2,13 +2,17 @@
 // elements, groups of 32 blocks, groups of 32 groups, …. Each reduction's neutral element changes no value on either
 // side, so it stands for what is not there.
 //
-// A warp scans a tile of 32 blocks of a row: a block a lane, which reads and writes it in shared memory. Long rows are cut
-// into chunks, a warp each: their totals come first, then a scan of those, then the scan of the chunks.
+// A warp scans a tile of 32 blocks of a row: a block a lane, which reads and writes it in shared memory. Long rows are
+// cut into chunks, a warp each: their totals come first, then a scan of those, then the scan of the chunks.
 
 constexpr int kScanBlock = 32, kScanTile = kScanBlock * 32, kScanWarps = 4;
 constexpr int kCarryLevels = 7;
 
-enum ScanMode { kRunning, kBefore, kTotal };  // what is written: totals up to an element, those before it, that of a chunk
+enum ScanMode {
+  kRunning,
+  kBefore,
+  kTotal
+};  // what is written: totals up to an element, those before it, that of a chunk
 
 /// What comes before a block (or tile): of each level of groups, the running total within the present one.
 template <class R, class A> struct Carry {
@@ -76,9 +80,9 @@ template <class R, class A> __device__ __forceinline__ A scan_lanes(A total, int
 
 /// Blocks of a tile that lie one after the other in a row.
 struct RowBlocks {
-  long long from, to;    // of the tile's first element
+  long long from, to;  // of the tile's first element
   long long step, out_step;
-  long long left;        // elements
+  long long left;  // elements
   __device__ __forceinline__ int count(int block) const {
     const long long count = left - block * kScanBlock;
     return count < 0 ? 0 : count < kScanBlock ? (int)count : kScanBlock;
@@ -126,8 +130,8 @@ __device__ __forceinline__ void store_tile(const ScanTile<A>& tile, Out* y, cons
 
 /// Rows of at most 32 blocks, as many a warp as there is room for. `row_from` and `row_to` say where a row begins.
 template <class R, class A, ScanMode kMode, class T, class Out, class From, class To>
-__device__ __forceinline__ void scan_short_rows(const T* x, From row_from, long long step, Out* y, To row_to, long long out_step,
-                                                Index rows, int length) {
+__device__ __forceinline__ void scan_short_rows(const T* x, From row_from, long long step, Out* y, To row_to,
+                                                long long out_step, Index rows, int length) {
   __shared__ ScanTile<A> tiles[kScanWarps];
   ScanTile<A>& tile = tiles[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
@@ -149,11 +153,12 @@ __device__ __forceinline__ void scan_short_rows(const T* x, From row_from, long 
   store_tile<R>(tile, y, blocks, before, lane);
 }
 
-/// Chunks of `chunk_tiles` tiles, a power of 32, of longer rows. `before`, if any, has what comes before each chunk; totals
-/// go to y[row * chunks + chunk].
+/// Chunks of `chunk_tiles` tiles, a power of 32, of longer rows. `before`, if any, has what comes before each chunk;
+/// totals go to y[row * chunks + chunk].
 template <class R, class A, ScanMode kMode, int kTotalLevel, class T, class Out, class From, class To>
-__device__ __forceinline__ void scan_long_rows(const T* x, From row_from, long long step, Out* y, To row_to, long long out_step,
-                                               Index rows, Index length, Index chunks, Index chunk_tiles, const A* before) {
+__device__ __forceinline__ void scan_long_rows(const T* x, From row_from, long long step, Out* y, To row_to,
+                                               long long out_step, Index rows, Index length, Index chunks,
+                                               Index chunk_tiles, const A* before) {
   __shared__ ScanTile<A> tiles[kScanWarps];
   ScanTile<A>& tile = tiles[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
@@ -179,11 +184,12 @@ __device__ __forceinline__ void scan_long_rows(const T* x, From row_from, long l
   if (kMode == kTotal && lane == 0) y[item] = s_cast<Out>(carry.totals[kTotalLevel]);
 }
 
-/// Rows that lie across: a thread a chunk, of `chunk_length` elements (a power of 32) of a row; neighbouring threads have
-/// neighbouring rows.
+/// Rows that lie across: a thread a chunk, of `chunk_length` elements (a power of 32) of a row; neighbouring threads
+/// have neighbouring rows.
 template <class R, class A, ScanMode kMode, int kTotalLevel, class T, class Out, class From, class To>
-__device__ __forceinline__ void scan_columns(const T* x, From row_from, long long step, Out* y, To row_to, long long out_step,
-                                             Index rows, Index length, Index chunks, Index chunk_length, const A* before) {
+__device__ __forceinline__ void scan_columns(const T* x, From row_from, long long step, Out* y, To row_to,
+                                             long long out_step, Index rows, Index length, Index chunks,
+                                             Index chunk_length, const A* before) {
   const Index item = (Index)blockIdx.x * (kScanWarps * 32) + threadIdx.x;
   if (item >= rows * chunks) return;
   const Index chunk = item / rows, row = item % rows;

@@ -1,5 +1,5 @@
-// Scattering; see scatter.cuh. Few updates look at each other. Many are sorted by where they go, unless atomics give the
-// same whatever their order.
+// Scattering; see scatter.cuh. Few updates look at each other. Many are sorted by where they go, unless atomics give
+// the same whatever their order.
 #include <algorithm>
 
 #include "backend/cuda/codegen/op.h"
@@ -9,14 +9,15 @@ namespace tsl::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int64_t kFew = 512;             // updates of a batch, at most, that look at each other …
-constexpr int64_t kFewSteps = 4 << 20;    // … if that takes no more steps of warps than this
-constexpr int64_t kNarrow = 16;           // columns
-constexpr int64_t kWideEach = 4;          // columns a lane
+constexpr int64_t kFew = 512;           // updates of a batch, at most, that look at each other …
+constexpr int64_t kFewSteps = 4 << 20;  // … if that takes no more steps of warps than this
+constexpr int64_t kNarrow = 16;         // columns
+constexpr int64_t kWideEach = 4;        // columns a lane
 
 class ScatterWriter {
  public:
-  explicit ScatterWriter(const OpKernel& op) : op_(op), batch_(static_cast<int>(op.node.attrs.ints[0])), dtype_(op.node.dtype) {
+  explicit ScatterWriter(const OpKernel& op)
+      : op_(op), batch_(static_cast<int>(op.node.attrs.ints[0])), dtype_(op.node.dtype) {
     const Shape& shape = op.node.shape;
     for (int i = 0; i < batch_; ++i) batches_ *= shape[i].hint();
     for (int i = batch_ + 1; i < shape.rank(); ++i) columns_ *= shape[i].hint();
@@ -44,18 +45,18 @@ class ScatterWriter {
     return picked_ <= kFew && warps <= kFewSteps / picked_;
   }
 
-  StageWriter writer() const {
-    return op_.writer(scatter_templates(), std::max(count_ * columns_, count_of_rows()));
-  }
+  StageWriter writer() const { return op_.writer(scatter_templates(), std::max(count_ * columns_, count_of_rows())); }
 
   /// The function target(u).
   void write_target(StageWriter& writer) const {
     const Layout& layout = op_.layout(1);
     write_place(writer, "index_at", loops_of(layout, 0, layout.rank()), layout.offset);
     writer.open("const auto target = [&](Index u)");
-    const std::string first_row = batches_ == 1 ? "0" : fmt::format("u / {} * (long long){}", writer.size(picked_), writer.size(extent_));
-    writer.line("return row_named({}[index_at(u)], {}, {}, {}, (unsigned){}, (unsigned){}, u);", writer.buffer(op_.buffer(1)), writer.size(extent_),
-                first_row, writer.error_cell(), writer.size(op_.node.order), writer.size(op_.kernel.op_node));
+    const std::string first_row =
+        batches_ == 1 ? "0" : fmt::format("u / {} * (long long){}", writer.size(picked_), writer.size(extent_));
+    writer.line("return row_named({}[index_at(u)], {}, {}, {}, (unsigned){}, (unsigned){}, u);",
+                writer.buffer(op_.buffer(1)), writer.size(extent_), first_row, writer.error_cell(),
+                writer.size(op_.node.order), writer.size(op_.kernel.op_node));
     writer.close(";");
   }
 
@@ -104,8 +105,8 @@ class ScatterWriter {
     StageWriter writer = this->writer();
     write_target(writer);
     write_updates(writer);
-    writer.line("write_owned({}, {}, {}, {}, target, update, column);", buffers(writer), writer.scratch(owners, "int"), writer.size(count_),
-                writer.size(columns_));
+    writer.line("write_owned({}, {}, {}, {}, target, update, column);", buffers(writer), writer.scratch(owners, "int"),
+                writer.size(count_), writer.size(columns_));
     add_stage(writer, "write", count_ * columns_);
   }
 
@@ -113,7 +114,8 @@ class ScatterWriter {
     StageWriter writer = this->writer();
     write_target(writer);
     write_updates(writer);
-    writer.line("add_atomically({}, {}, {}, target, update, column);", buffers(writer), writer.size(count_), writer.size(columns_));
+    writer.line("add_atomically({}, {}, {}, target, update, column);", buffers(writer), writer.size(count_),
+                writer.size(columns_));
     add_stage(writer, "atomic", count_ * columns_);
   }
 
@@ -139,8 +141,8 @@ class ScatterWriter {
 
     StageWriter writer = this->writer();
     write_updates(writer);
-    writer.line("const SortedUpdates sorted = {{{}, {}, {}}};", writer.scratch(rows, "unsigned"), writer.scratch(order, "unsigned"),
-                writer.size(count_));
+    writer.line("const SortedUpdates sorted = {{{}, {}, {}}};", writer.scratch(rows, "unsigned"),
+                writer.scratch(order, "unsigned"), writer.size(count_));
     if (adds_) return add_sorted(writer);
     writer.line("write_last({}, sorted, {}, update, column);", buffers(writer), writer.size(columns_));
     add_stage(writer, "write", count_ * columns_);
@@ -149,7 +151,8 @@ class ScatterWriter {
   void add_sorted(StageWriter& writer) {
     if (columns_ > kNarrow) {
       const int64_t each = std::min(ceil_div(columns_, 32), kWideEach), parts = ceil_div(columns_, 32 * each);
-      writer.line("add_wide_rows<{}>({}, sorted, {}, {}, update, column);", each, buffers(writer), writer.size(columns_), writer.size(parts));
+      writer.line("add_wide_rows<{}>({}, sorted, {}, {}, update, column);", each, buffers(writer),
+                  writer.size(columns_), writer.size(parts));
       return add_stage(writer, "wide", count_ * parts * 32);
     }
     int64_t lanes = 1;

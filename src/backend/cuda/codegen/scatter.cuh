@@ -1,12 +1,12 @@
-// Rows of updates that go to rows of a result, which holds x already: replaced (the last update of a row wins) or added, one
-// after the other in order of the index, as on the CPU. `target(u)` gives the row that update u goes to, among all rows of
-// the result, or kNowhere; `update(u)` and `column(c)` say where its elements lie.
+// Rows of updates that go to rows of a result, which holds x already: replaced (the last update of a row wins) or
+// added, one after the other in order of the index, as on the CPU. `target(u)` gives the row that update u goes to,
+// among all rows of the result, or kNowhere; `update(u)` and `column(c)` say where its elements lie.
 
 constexpr unsigned kNowhere = ~0u;
 
 /// The row that an index names, counted from the end if negative.
-__device__ __forceinline__ unsigned row_named(long long index, long long extent, long long first_row, ErrorCell* cell, unsigned order,
-                                              unsigned node, long long update) {
+__device__ __forceinline__ unsigned row_named(long long index, long long extent, long long first_row, ErrorCell* cell,
+                                              unsigned order, unsigned node, long long update) {
   const long long row = index < 0 ? index + extent : index;
   if (row >= 0 && row < extent) return static_cast<unsigned>(first_row + row);
   report(cell, order, node, update, index);
@@ -17,8 +17,8 @@ __device__ __forceinline__ unsigned row_named(long long index, long long extent,
 
 /// A thread an element of an update. Batches have `picked` updates each.
 template <bool kAdds, class T, class Target, class Update, class Column>
-__device__ __forceinline__ void scatter_few(T* out, const T* updates, Index count, Index columns, Index picked, Target target,
-                                            Update update, Column column) {
+__device__ __forceinline__ void scatter_few(T* out, const T* updates, Index count, Index columns, Index picked,
+                                            Target target, Update update, Column column) {
   const Index item = (Index)blockIdx.x * blockDim.x + threadIdx.x;
   if (item >= count * columns) return;
   const Index own = item / columns, c = item % columns, first = own - own % picked, end = first + picked;
@@ -67,20 +67,22 @@ template <class Target> __device__ __forceinline__ void find_owners(int* owners,
   if (row != kNowhere) atomicMax(&owners[row], static_cast<int>(u));
 }
 template <class T, class Target, class Update, class Column>
-__device__ __forceinline__ void write_owned(T* out, const T* updates, const int* owners, Index count, Index columns, Target target,
-                                            Update update, Column column) {
+__device__ __forceinline__ void write_owned(T* out, const T* updates, const int* owners, Index count, Index columns,
+                                            Target target, Update update, Column column) {
   const Index item = (Index)blockIdx.x * blockDim.x + threadIdx.x;
   if (item >= count * columns) return;
   const Index u = item / columns, c = item % columns;
   const unsigned row = target(u);
-  if (row != kNowhere && owners[row] == static_cast<int>(u)) out[(long long)row * columns + c] = updates[update(u) + column(c)];
+  if (row != kNowhere && owners[row] == static_cast<int>(u))
+    out[(long long)row * columns + c] = updates[update(u) + column(c)];
 }
 
-// ---- Integers that atomics add: their sums are the same in any order --------------------------------------------------
+// ---- Integers that atomics add: their sums are the same in any order
+// --------------------------------------------------
 
 template <class T, class Target, class Update, class Column>
-__device__ __forceinline__ void add_atomically(T* out, const T* updates, Index count, Index columns, Target target, Update update,
-                                               Column column) {
+__device__ __forceinline__ void add_atomically(T* out, const T* updates, Index count, Index columns, Target target,
+                                               Update update, Column column) {
   const Index item = (Index)blockIdx.x * blockDim.x + threadIdx.x;
   if (item >= count * columns) return;
   const Index u = item / columns, c = item % columns;
@@ -97,12 +99,15 @@ struct SortedUpdates {
   const unsigned* rows;
   const unsigned* order;
   Index count;
-  __device__ __forceinline__ bool is_first(Index k) const { return k < count && rows[k] != kNowhere && (k == 0 || rows[k - 1] != rows[k]); }
+  __device__ __forceinline__ bool is_first(Index k) const {
+    return k < count && rows[k] != kNowhere && (k == 0 || rows[k - 1] != rows[k]);
+  }
   __device__ __forceinline__ bool has(Index k, unsigned row) const { return k < count && rows[k] == row; }
 };
 
 template <class T, class Update, class Column>
-__device__ __forceinline__ void write_last(T* out, const T* updates, SortedUpdates sorted, Index columns, Update update, Column column) {
+__device__ __forceinline__ void write_last(T* out, const T* updates, SortedUpdates sorted, Index columns, Update update,
+                                           Column column) {
   const Index item = (Index)blockIdx.x * blockDim.x + threadIdx.x;
   if (item >= sorted.count * columns) return;
   const Index k = item / columns, c = item % columns;
@@ -113,8 +118,8 @@ __device__ __forceinline__ void write_last(T* out, const T* updates, SortedUpdat
 
 /// Rows of more than 16 columns: a warp the updates of a row and 32 * kEach columns.
 template <int kEach, class T, class Update, class Column>
-__device__ __forceinline__ void add_wide_rows(T* out, const T* updates, SortedUpdates sorted, Index columns, Index parts, Update update,
-                                              Column column) {
+__device__ __forceinline__ void add_wide_rows(T* out, const T* updates, SortedUpdates sorted, Index columns,
+                                              Index parts, Update update, Column column) {
   const Index item = (Index)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   const Index first = item / parts, part = item % parts;
   const int lane = threadIdx.x % 32;
@@ -163,8 +168,8 @@ __device__ __forceinline__ void add_wide_rows(T* out, const T* updates, SortedUp
 
 /// All updates of a row from `first` on, by a whole warp; lane l has column l % kLanes. (kLanes is a power of two.)
 template <int kLanes, class T, class Update>
-__device__ __forceinline__ T add_by_warp(T sum, const T* updates, SortedUpdates sorted, unsigned row, Index first, bool has_column,
-                                         long long place, Update update) {
+__device__ __forceinline__ T add_by_warp(T sum, const T* updates, SortedUpdates sorted, unsigned row, Index first,
+                                         bool has_column, long long place, Update update) {
   constexpr int kTogether = 32 / kLanes;
   const int lane = threadIdx.x % 32;
   for (Index at = first;; at += 32) {
@@ -194,7 +199,8 @@ __device__ __forceinline__ T add_by_warp(T sum, const T* updates, SortedUpdates 
 
 /// Rows of at most kLanes columns: kLanes threads a row. What has many updates is left to the whole warp.
 template <int kLanes, class T, class Update, class Column>
-__device__ __forceinline__ void add_narrow_rows(T* out, const T* updates, SortedUpdates sorted, Index columns, Update update, Column column) {
+__device__ __forceinline__ void add_narrow_rows(T* out, const T* updates, SortedUpdates sorted, Index columns,
+                                                Update update, Column column) {
   constexpr int kFew = 8;
   const Index first = (Index)blockIdx.x * (blockDim.x / kLanes) + threadIdx.x / kLanes;
   const int lane = threadIdx.x % 32, c = lane % kLanes;

@@ -7,7 +7,7 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int64_t kWarpRow = 32, kBlockRow = 4096;    // the longest rows that a warp and a block sort
+constexpr int64_t kWarpRow = 32, kBlockRow = 4096;              // the longest rows that a warp and a block sort
 constexpr int64_t kTile = 4096, kDigits = 256, kDigitBits = 8;  // as in sort.cuh
 constexpr int64_t kFewTiles = 32;
 constexpr int kWarpThreads = 128, kTileThreads = 512, kSumThreads = 256;
@@ -21,7 +21,10 @@ int64_t power_of_two(int64_t at_least) {
 class SortWriter {
  public:
   SortWriter(const SortJob& job, KernelProgram& program)
-      : job_(job), program_(program), key_bytes_(job.key_bits > 32 ? 8 : 4), key_type_(key_bytes_ == 8 ? "unsigned long long" : "unsigned") {}
+      : job_(job),
+        program_(program),
+        key_bytes_(job.key_bits > 32 ? 8 : 4),
+        key_type_(key_bytes_ == 8 ? "unsigned long long" : "unsigned") {}
 
   void write() {
     if (job_.rows == 0 || job_.length == 0) return;
@@ -52,7 +55,8 @@ class SortWriter {
     const int64_t room = power_of_two(job_.length), threads = std::clamp<int64_t>(room / 4, 32, 512);
     job_.write_key(writer);
     job_.write_put(writer);
-    writer.line("sort_in_block<Key, {}, {}>({}, {}, key, put);", threads, room / threads, writer.size(job_.length), job_.key_bits);
+    writer.line("sort_in_block<Key, {}, {}>({}, {}, key, put);", threads, room / threads, writer.size(job_.length),
+                job_.key_bits);
     program_.stages.push_back(writer.finish(name("blocks"), job_.rows, static_cast<int>(threads)));
   }
 
@@ -78,15 +82,17 @@ class SortWriter {
     const int from = (pass + 1) % 2, to = pass % 2;
     const std::string shift = writer.number("shift", pass * kDigitBits);
     writer.line("const SortPass<Key> pass = {{(int){0}, {0} == 0, {0} + {1} >= {2},", shift, kDigitBits, job_.key_bits);
-    writer.line("                             {}, {}, {}, {}}};", writer.scratch(keys_[from], key_type_), writer.scratch(elements_[from], "unsigned"),
-                writer.scratch(keys_[to], key_type_), writer.scratch(elements_[to], "unsigned"));
+    writer.line("                             {}, {}, {}, {}}};", writer.scratch(keys_[from], key_type_),
+                writer.scratch(elements_[from], "unsigned"), writer.scratch(keys_[to], key_type_),
+                writer.scratch(elements_[to], "unsigned"));
   }
 
   void count_stage(int pass) {
     StageWriter writer = this->writer();
     write_pass(writer, pass);
     job_.write_key(writer);
-    writer.line("count_digits({}, {}, pass, {}, key);", writer.size(job_.length), writer.size(tiles_), writer.scratch(counts_, "unsigned"));
+    writer.line("count_digits({}, {}, pass, {}, key);", writer.size(job_.length), writer.size(tiles_),
+                writer.scratch(counts_, "unsigned"));
     program_.stages.push_back(writer.finish(name("count"), job_.rows * tiles_, kTileThreads));
   }
 
@@ -95,7 +101,8 @@ class SortWriter {
     const int64_t rows = job_.rows * kDigits;
     const std::string counts = writer.scratch(counts_, "unsigned"), totals = writer.scratch(totals_, "unsigned");
     const bool are_few = tiles_ <= kFewTiles;
-    if (are_few) writer.line("sum_few_before<unsigned>({}, {}, {}, {});", writer.size(rows), writer.size(tiles_), counts, totals);
+    if (are_few)
+      writer.line("sum_few_before<unsigned>({}, {}, {}, {});", writer.size(rows), writer.size(tiles_), counts, totals);
     else writer.line("sum_before<unsigned>({}, {}, {});", writer.size(tiles_), counts, totals);
     program_.stages.push_back(writer.finish(name("sum"), are_few ? ceil_div(rows, kSumThreads) : rows, kSumThreads));
   }
@@ -138,8 +145,8 @@ KernelProgram generate_argsort(const OpKernel& op) {
     const int64_t step = op.layout(0).strides[axis].hint();
     write_place(writer, "row_from", loops_without(op.layout(0), axis), op.layout(0).offset);
     writer.open("const auto key = [&](Index row, Index i)");
-    writer.line("const Key ascending = sort_key<Key>({}[row_from(row) + i * (long long){}{}]);", writer.buffer(0), step < 0 ? "-" : "",
-                writer.size(std::abs(step)));
+    writer.line("const Key ascending = sort_key<Key>({}[row_from(row) + i * (long long){}{}]);", writer.buffer(0),
+                step < 0 ? "-" : "", writer.size(std::abs(step)));
     if (op.node.attrs.flag) writer.line("return ~ascending & ~Key(0) >> (sizeof(Key) * 8 - {});", job.key_bits);
     else writer.line("return ascending;");
     writer.close(";");
@@ -147,7 +154,8 @@ KernelProgram generate_argsort(const OpKernel& op) {
   job.write_put = [&](StageWriter& writer) {
     write_place(writer, "row_to", loops_without(out, axis), 0);
     writer.open("const auto put = [&](Index row, Index place, Key, unsigned element)");
-    writer.line("{}[row_to(row) + place * (long long){}] = element;", writer.buffer(op.out()), writer.size(out.strides[axis].hint()));
+    writer.line("{}[row_to(row) + place * (long long){}] = element;", writer.buffer(op.out()),
+                writer.size(out.strides[axis].hint()));
     writer.close(";");
   };
   append_sort(job, program);

@@ -1,6 +1,6 @@
-// Sorting rows of keys: by counting within a warp, by digits within a block, or, of longer rows, by digits in tiles of a
-// block each. All are stable. `key(row, i)` gives the key of element i, `put(row, place, key, i)` takes the element that
-// comes at a place.
+// Sorting rows of keys: by counting within a warp, by digits within a block, or, of longer rows, by digits in tiles of
+// a block each. All are stable. `key(row, i)` gives the key of element i, `put(row, place, key, i)` takes the element
+// that comes at a place.
 
 // ---- Keys that compare as unsigned integers, in ascending order --------------------------------------------------
 
@@ -9,7 +9,8 @@ template <class Key, class T> __device__ __forceinline__ Key sort_key(T x) {
   if constexpr (kIsBool<T>) {
     return x;
   } else if constexpr (kIsInteger<T>) {
-    constexpr Key kSign = kIsSigned<T> ? Key(1) << (sizeof(T) * 8 - 1) : Key(0), kAll = ~Key(0) >> (sizeof(Key) - sizeof(T)) * 8;
+    constexpr Key kSign = kIsSigned<T> ? Key(1) << (sizeof(T) * 8 - 1) : Key(0),
+                  kAll = ~Key(0) >> (sizeof(Key) - sizeof(T)) * 8;
     return (static_cast<Key>(x) & kAll) ^ kSign;
   } else {
     constexpr Key kSign = Key(1) << (sizeof(T) * 8 - 1), kAll = kSign | (kSign - 1);
@@ -99,7 +100,8 @@ template <int kItems> __device__ __forceinline__ int first_of_thread() {
 
 /// The places of a tile's elements when sorted by one digit. `counts.before` becomes the first place of each digit.
 template <class Key, int kThreads, int kItems>
-__device__ __forceinline__ void find_places(const Key (&keys)[kItems], int shift, int (&places)[kItems], DigitCounts<kThreads>& counts) {
+__device__ __forceinline__ void find_places(const Key (&keys)[kItems], int shift, int (&places)[kItems],
+                                            DigitCounts<kThreads>& counts) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int digit = lane; digit < kDigits; digit += 32) counts.in_warps[warp][digit] = 0;
   __syncwarp();
@@ -132,7 +134,8 @@ __device__ __forceinline__ void find_places(const Key (&keys)[kItems], int shift
 }
 
 /// Each element moves to its place in the tile.
-template <class T, int kItems> __device__ __forceinline__ void move_to_places(T (&items)[kItems], const int (&places)[kItems], T* tile) {
+template <class T, int kItems>
+__device__ __forceinline__ void move_to_places(T (&items)[kItems], const int (&places)[kItems], T* tile) {
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < kItems; ++i) tile[places[i]] = items[i];
@@ -143,8 +146,8 @@ template <class T, int kItems> __device__ __forceinline__ void move_to_places(T 
 
 // ---- Within a block ----------------------------------------------------------------------------------------------
 
-/// A row of at most kThreads * kItems elements a block. What a tile has beyond the row stays behind it: its keys are the
-/// greatest, and it was behind it before.
+/// A row of at most kThreads * kItems elements a block. What a tile has beyond the row stays behind it: its keys are
+/// the greatest, and it was behind it before.
 template <class Key, int kThreads, int kItems, class GetKey, class Put>
 __device__ __forceinline__ void sort_in_block(int length, int key_bits, GetKey key, Put put) {
   __shared__ DigitCounts<kThreads> counts;
@@ -174,8 +177,8 @@ __device__ __forceinline__ void sort_in_block(int length, int key_bits, GetKey k
 
 // ---- In tiles ----------------------------------------------------------------------------------------------------
 //
-// For each digit, from the lowest: how often each value of the digit is in each tile; how often it is in the tiles before
-// each; then every tile moves its elements to their places in the row.
+// For each digit, from the lowest: how often each value of the digit is in each tile; how often it is in the tiles
+// before each; then every tile moves its elements to their places in the row.
 
 constexpr int kSortThreads = 512, kSortItems = 8, kSortTile = kSortThreads * kSortItems;
 
@@ -183,15 +186,16 @@ constexpr int kSortThreads = 512, kSortItems = 8, kSortTile = kSortThreads * kSo
 template <class Key> struct SortPass {
   int shift;
   bool is_first, is_last;
-  const Key* keys;           // rows of them, and which elements of the row they are of
+  const Key* keys;  // rows of them, and which elements of the row they are of
   const unsigned* elements;
   Key* next_keys;
   unsigned* next_elements;
 };
 
 /// counts[(row * kDigits + digit) * tiles + tile], one tile a block.
-template <class Key, class GetKey>
-__device__ __forceinline__ void count_digits(Index length, Index tiles, const SortPass<Key>& pass, unsigned* counts, GetKey key) {
+template <class Key, class GetKey> __device__ __forceinline__ void count_digits(Index length, Index tiles,
+                                                                                const SortPass<Key>& pass,
+                                                                                unsigned* counts, GetKey key) {
   __shared__ unsigned counted[kDigits];
   const Index row = blockIdx.x / tiles, tile = blockIdx.x % tiles, first = tile * kSortTile;
   const Key* keys = pass.keys + (long long)row * length;
@@ -218,14 +222,15 @@ __device__ __forceinline__ void count_digits(Index length, Index tiles, const So
 }
 
 template <class Key, class GetKey, class Put>
-__device__ __forceinline__ void move_by_digit(Index length, Index tiles, const SortPass<Key>& pass, const unsigned* counts,
-                                              const unsigned* totals, GetKey key, Put put) {
+__device__ __forceinline__ void move_by_digit(Index length, Index tiles, const SortPass<Key>& pass,
+                                              const unsigned* counts, const unsigned* totals, GetKey key, Put put) {
   __shared__ DigitCounts<kSortThreads> in_tile;
   __shared__ unsigned first_of[kDigits];  // of the tile's elements of a digit: their first place in the row
   __shared__ Key tile_keys[kSortTile];
   const Index row = blockIdx.x / tiles, tile = blockIdx.x % tiles, first = tile * kSortTile;
   const int count = length - first < kSortTile ? (int)(length - first) : kSortTile;
-  for (int digit = threadIdx.x; digit < kDigits; digit += kSortThreads) first_of[digit] = totals[(long long)row * kDigits + digit];
+  for (int digit = threadIdx.x; digit < kDigits; digit += kSortThreads)
+    first_of[digit] = totals[(long long)row * kDigits + digit];
   sum_digits(first_of);
   for (int digit = threadIdx.x; digit < kDigits; digit += kSortThreads) {
     first_of[digit] += counts[((long long)row * kDigits + digit) * tiles + tile];

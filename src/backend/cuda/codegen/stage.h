@@ -25,11 +25,11 @@ struct Argument {
     error,     // address of the error cell
   } kind = Kind::buffer;
   uint32_t buffer = 0;
-  uint64_t scratch = 0;              // bytes from its beginning; of arrivals, counters; of a table, words
-  int64_t value = 0;                 // integer
+  uint64_t scratch = 0;  // bytes from its beginning; of arrivals, counters; of a table, words
+  int64_t value = 0;     // integer
   Scalar scalar;
   DType dtype = DType::f32;
-  const Symbol* symbol = nullptr;    // of a scalar or an offset: takes the place of the value
+  const Symbol* symbol = nullptr;  // of a scalar or an offset: takes the place of the value
   bool operator==(const Argument&) const = default;
 };
 
@@ -39,34 +39,37 @@ struct WideAccess {
   uint32_t buffer = 0;
   int bytes = 1;
   int element_bytes = 1;
-  const Symbol* offset = nullptr;    // in elements; null for a multiple
+  const Symbol* offset = nullptr;  // in elements; null for a multiple
 };
 
 /// What a source is made of besides its function's name and the prelude: the source is a function of this and the name.
 struct KernelText {
-  std::string header;                // what stands before the kernel: types and functions
-  std::string bounds;                // of launches: threads a block, and perhaps blocks a multiprocessor
-  std::string parameters;            // "const float* b0, const Index n1"
-  std::string body;                  // begins with kPlaceOfBlock, but for a table's
+  std::string header;      // what stands before the kernel: types and functions
+  std::string bounds;      // of launches: threads a block, and perhaps blocks a multiprocessor
+  std::string parameters;  // "const float* b0, const Index n1"
+  std::string body;        // begins with kPlaceOfBlock, but for a table's
   bool operator==(const KernelText&) const = default;
 };
 struct KernelTextHash {
-  size_t operator()(const KernelText& text) const { return std::hash<std::string>()(text.body); }  // nearly all kernels differ there
+  size_t operator()(const KernelText& text) const {
+    return std::hash<std::string>()(text.body);
+  }  // nearly all kernels differ there
 };
 inline constexpr std::string_view kPlaceOfBlock = "  const unsigned block_x = blockIdx.x;\n";
 
 struct Stage {
-  std::string readable;              // what its name begins with
+  std::string readable;  // what its name begins with
   KernelText text;
   std::vector<Argument> arguments;
   // The first so many arguments are a table, a word each: one parameter, or no parameter but in the device's memory.
   size_t table_words = 0;
   bool table_in_memory = false;
-  int64_t blocks = 1;                // of threads
+  int64_t blocks = 1;  // of threads
   int threads_x = 1, threads_y = 1;
   std::vector<WideAccess> wide;
 
-  /// Of the function: readable, and unique by what it does. It takes longer to make than it does to find a kernel without it.
+  /// Of the function: readable, and unique by what it does. It takes longer to make than it does to find a kernel
+  /// without it.
   std::string name() const;
   std::string source() const;
 };
@@ -75,9 +78,9 @@ struct Stage {
 std::vector<std::string> parameters_of(const KernelText& text);
 
 struct KernelProgram {
-  std::vector<Stage> stages;         // in order; each needs the one before it
+  std::vector<Stage> stages;  // in order; each needs the one before it
   uint64_t scratch_bytes = 0;
-  uint64_t arrivals = 0;             // counters (32 bits) that are 0 before the program runs, and after it
+  uint64_t arrivals = 0;  // counters (32 bits) that are 0 before the program runs, and after it
 };
 
 /// CUDA for one kernel that is not of Template::op. `wide`: whether buffers are aligned for wide accesses.
@@ -86,9 +89,9 @@ KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, boo
 /// One launch of many stages that have the same source and need nothing of each other: a table of their arguments, in
 /// which each block finds its own. Numbers that all have in common are parameters of their own.
 Stage make_table(const std::vector<const Stage*>& stages);
-/// A longer table lies in the device's memory, because a driver takes 0.36 µs to change a KiB of a graph's parameters (an H200 with
-/// driver 580: 1.6 µs for 4 KB, 5.9 µs for 16 KB), even if a run changes one number of them. A shorter one is a parameter, because
-/// to copy it there takes 5 µs, in runs that change addresses.
+/// A longer table lies in the device's memory, because a driver takes 0.36 µs to change a KiB of a graph's parameters
+/// (an H200 with driver 580: 1.6 µs for 4 KB, 5.9 µs for 16 KB), even if a run changes one number of them. A shorter
+/// one is a parameter, because to copy it there takes 5 µs, in runs that change addresses.
 inline constexpr size_t kMaxTableParameterWords = 512;
 
 }  // namespace tsl::cuda

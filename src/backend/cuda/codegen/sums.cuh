@@ -44,4 +44,3 @@ template <class T> __device__ __forceinline__ void sum_few_before(long long rows
   }
   totals[own] = sum;
 }
-

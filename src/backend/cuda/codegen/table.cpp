@@ -18,13 +18,16 @@ std::string name_in(const std::string& parameter) { return parameter.substr(para
 std::string field_of(const std::string& parameter) {
   const std::string_view constant = "const ";
   const bool is_pointer = parameter.find('*') != std::string::npos;
-  return "alignas(8) " + (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
+  return "alignas(8) " +
+         (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
 }
 
-/// Whether all stages have it in common. Extents and strides may be equal by chance, and the source is to be that of others, too.
+/// Whether all stages have it in common. Extents and strides may be equal by chance, and the source is to be that of
+/// others, too.
 bool is_common(const Stages& stages, size_t i) {
   const Argument& first = stages.front()->arguments[i];
-  const bool is_number = first.kind == Argument::Kind::scalar || (first.kind == Argument::Kind::integer && first.symbol);
+  const bool is_number =
+      first.kind == Argument::Kind::scalar || (first.kind == Argument::Kind::integer && first.symbol);
   if (!is_number && first.kind != Argument::Kind::error) return false;
   return std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) { return stage->arguments[i] == first; });
 }
@@ -45,15 +48,20 @@ KernelText text_of_table(const KernelText& pattern, const std::vector<bool>& com
   KernelText text;
   text.header = fmt::format("{}struct Entry {{\n{}}};\n", pattern.header, fields);
   if (!in_memory) {
-    text.header += fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
+    text.header +=
+        fmt::format("struct Table {{\n  Entry entries[{0}];\n  long long first[{0}];  // block of each\n}};\n", count);
   }
   text.bounds = pattern.bounds;
-  text.parameters = (in_memory ? "const Entry* __restrict__ entries, const long long* __restrict__ first, const long long count"
-                               : "const __grid_constant__ Table table") + numbers;
+  text.parameters =
+      (in_memory ? "const Entry* __restrict__ entries, const long long* __restrict__ first, const long long count"
+                 : "const __grid_constant__ Table table") +
+      numbers;
   text.body = in_memory ? "  int low = 0, high = (int)count;\n"
-                        : fmt::format("  const Entry* const entries = table.entries;\n"
-                                      "  const long long* const first = table.first;\n"
-                                      "  int low = 0, high = {};\n", count);
+                        : fmt::format(
+                              "  const Entry* const entries = table.entries;\n"
+                              "  const long long* const first = table.first;\n"
+                              "  int low = 0, high = {};\n",
+                              count);
   text.body += fmt::format(R"(  while (high - low > 1) {{
     const int middle = (low + high) / 2;
     if (first[middle] <= blockIdx.x) low = middle;
@@ -104,14 +112,16 @@ Stage make_table(const Stages& stages) {
   table.table_words = table.arguments.size();
   table.table_in_memory = table.table_words > kMaxTableParameterWords;
   if (table.table_in_memory) {
-    for (const Argument& argument : {place_in_table(0), place_in_table(entry_words), constant(static_cast<int64_t>(stages.size()))})
+    for (const Argument& argument :
+         {place_in_table(0), place_in_table(entry_words), constant(static_cast<int64_t>(stages.size()))})
       table.arguments.push_back(argument);
   }
   for (size_t i = 0; i < common.size(); ++i) {
     if (common[i]) table.arguments.push_back(pattern.arguments[i]);
   }
   table.text = text_of_table(pattern.text, common, stages.size(), table.table_in_memory);
-  table.readable = fmt::format("{}_table{}", pattern.readable, table.table_in_memory ? "" : std::to_string(stages.size()));
+  table.readable =
+      fmt::format("{}_table{}", pattern.readable, table.table_in_memory ? "" : std::to_string(stages.size()));
   return table;
 }
 

@@ -21,8 +21,10 @@ __device__ __forceinline__ bool is_before(unsigned order, long long element, con
   return order < known || (order == known && element < first->element);
 }
 
-/// Failures are rare, but many threads may see them at once. Those that do not come first so far leave, the others queue for a lock.
-__device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned node, long long element, long long value) {
+/// Failures are rare, but many threads may see them at once. Those that do not come first so far leave, the others
+/// queue for a lock.
+__device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned node, long long element,
+                                    long long value) {
   volatile Failure* const first = &cell->first;
   for (bool done = !is_before(order, element, first); !done;) {
     if (atomicCAS(&cell->lock, 0u, 1u) != 0) continue;
@@ -42,11 +44,12 @@ __device__ __noinline__ void report(ErrorCell* cell, unsigned order, unsigned no
   }
 }
 
-/// Whether a kernel before this one reported a failure. Nothing reports beside kernels that ask, so all threads hear the same.
+/// Whether a kernel before this one reported a failure. Nothing reports beside kernels that ask, so all threads hear
+/// the same.
 __device__ __forceinline__ bool has_failed(const ErrorCell* cell) { return cell->first.order != ~0u; }
 
-/// Whether this block of threads is the last of `count` to come here: it sees what all of them wrote. All its threads must come.
-/// The counter is 0 before the first, and again after the last.
+/// Whether this block of threads is the last of `count` to come here: it sees what all of them wrote. All its threads
+/// must come. The counter is 0 before the first, and again after the last.
 __device__ __forceinline__ bool is_last_block(unsigned* counter, unsigned count) {
   __shared__ bool is_last;
   __syncthreads();
@@ -63,8 +66,8 @@ __device__ __forceinline__ bool is_last_block(unsigned* counter, unsigned count)
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 
-/// Asks for bytes that will be read soon, but for those before the first and after the last multiple of 16; before the loads
-/// that follow.
+/// Asks for bytes that will be read soon, but for those before the first and after the last multiple of 16; before the
+/// loads that follow.
 __device__ __forceinline__ void prefetch(const void* from, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   const unsigned long long at = __cvta_generic_to_global(from);
@@ -122,7 +125,8 @@ template <class T> __device__ __forceinline__ T random_uniform(long long key, lo
 template <class T> __device__ __forceinline__ T random_normal(long long key, long long counter, long long i) {
   const DoubleWord at = static_cast<DoubleWord>(i);
   if constexpr (sizeof(T) == sizeof(double)) {
-    const NormalPairDouble pair = normal_double(philox(static_cast<DoubleWord>(counter) + at / 2, static_cast<DoubleWord>(key)));
+    const NormalPairDouble pair =
+        normal_double(philox(static_cast<DoubleWord>(counter) + at / 2, static_cast<DoubleWord>(key)));
     return at % 2 ? pair.second : pair.first;
   } else {
     const PhiloxBlock b = philox(static_cast<DoubleWord>(counter) + at / 4, static_cast<DoubleWord>(key));
@@ -133,9 +137,10 @@ template <class T> __device__ __forceinline__ T random_normal(long long key, lon
 
 // ---- Reductions ------------------------------------------------------------------------------------------------
 //
-// The order is that of the CPU (backend/cpu/kernels.h), so that the devices agree bit for bit: of at most 4096 elements,
-// lane l takes elements l, l + 128, …, and the 128 lanes fold in halves; of more, the law applies to the results of blocks
-// of 4096. Each reduction's neutral element on the right changes no value, so it stands for lanes that take no part.
+// The order is that of the CPU (backend/cpu/kernels.h), so that the devices agree bit for bit: of at most 4096
+// elements, lane l takes elements l, l + 128, …, and the 128 lanes fold in halves; of more, the law applies to the
+// results of blocks of 4096. Each reduction's neutral element on the right changes no value, so it stands for lanes
+// that take no part.
 
 constexpr int kReduceLanes = 128, kReduceBlock = 4096, kWarpThreads = 32;
 
@@ -147,12 +152,17 @@ template <class A, class T> __device__ __forceinline__ A widen_to(T x) {
 template <class A> __device__ __forceinline__ A greater_of(A a, A b) { return s_maximum(a, b); }
 template <class A> __device__ __forceinline__ A lesser_of(A a, A b) { return s_minimum(a, b); }
 #if defined(TSL_NATIVE)
-__device__ __forceinline__ float greater_of(float a, float b) { return native_max(a, b); }  // one instruction instead of four
+__device__ __forceinline__ float greater_of(float a, float b) {
+  return native_max(a, b);
+}  // one instruction instead of four
 __device__ __forceinline__ float lesser_of(float a, float b) { return native_min(a, b); }
 #endif
 
 struct Sum {
-  template <class A> static __device__ __forceinline__ A neutral() { if constexpr (kIsFloat<A>) return A(-0.0); else return A(0); }
+  template <class A> static __device__ __forceinline__ A neutral() {
+    if constexpr (kIsFloat<A>) return A(-0.0);
+    else return A(0);
+  }
   template <class A> static __device__ __forceinline__ A combine(A a, A b) { return s_add(a, b); }
 };
 struct Prod {
@@ -214,8 +224,8 @@ template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
       for (int i = 0; i < half * kWidth; ++i) held[i] = R::combine(held[i], held[i + half * kWidth]);
     }
   }
-  /// The result, in all threads. `shared`: kThreads * kWidth values for these threads alone, if they are more than a warp;
-  /// then the whole block must come here, and again to a barrier before `shared` is used anew.
+  /// The result, in all threads. `shared`: kThreads * kWidth values for these threads alone, if they are more than a
+  /// warp; then the whole block must come here, and again to a barrier before `shared` is used anew.
   __device__ __forceinline__ A fold(A* shared) {
     fold_steps();
     if constexpr (kThreads > kWarpThreads) {
@@ -241,8 +251,8 @@ template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
   }
 };
 
-/// logsumexp, whose law is that of its parts. A NaN need not win among the elements that shift is the greatest of, nor does it
-/// matter which 0 does: the sum comes out the same.
+/// logsumexp, whose law is that of its parts. A NaN need not win among the elements that shift is the greatest of, nor
+/// does it matter which 0 does: the sum comes out the same.
 struct Greatest {
   template <class A> static __device__ __forceinline__ A neutral() { return -infinity<A>(); }
   template <class A> static __device__ __forceinline__ A combine(A a, A b) {
@@ -254,8 +264,8 @@ template <class A> __device__ __forceinline__ A shift_of(A greatest) { return s_
 template <class A> __device__ __forceinline__ A shifted_exp(A x, A shift) { return s_exp(s_sub(x, shift)); }
 template <class A> __device__ __forceinline__ A shifted_log(A sum, A shift) { return s_add(s_log(sum), shift); }
 
-/// The elements of one thread among kThreads that take a block of a row for logsumexp. What stands for elements that are not
-/// there has an exponential of 0.
+/// The elements of one thread among kThreads that take a block of a row for logsumexp. What stands for elements that
+/// are not there has an exponential of 0.
 template <class A, int kThreads, int kWidth> struct HeldBlock {
   static constexpr int kTurns = kReduceBlock / (kThreads * kWidth);
   A held[kTurns * kWidth];
@@ -309,7 +319,8 @@ __device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
     if (thread % kWarpThreads == 0) shared[thread / kWarpThreads] = best;
     __syncthreads();
     best = shared[0];
-    for (int warp = 1; warp < kThreads / kWarpThreads; ++warp) take_best<kGreatest>(best, shared[warp].value, shared[warp].index);
+    for (int warp = 1; warp < kThreads / kWarpThreads; ++warp)
+      take_best<kGreatest>(best, shared[warp].value, shared[warp].index);
     return best.index;
   }
   return tsl::device::shuffle_from(best.index, 0);
@@ -321,7 +332,7 @@ __device__ __forceinline__ A reduce_values(Value value, long long count, int thr
   constexpr int kSteps = kReduceLanes / kThreads;
   Lanes<R, A, kThreads> lanes;
   long long first = 0;
-#pragma unroll (32 / kSteps)
+#pragma unroll(32 / kSteps)
   for (; first + kReduceLanes <= count; first += kReduceLanes) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) lanes.take(step, 0, value(first + step * kThreads + thread));
@@ -339,7 +350,8 @@ __device__ __forceinline__ A reduce_array(const T* values, long long count, long
   return reduce_values<R, A, kThreads>([=](long long i) { return values[i * stride]; }, count, thread, shared);
 }
 /// By a warp.
-template <class R, class A, class T> __device__ __forceinline__ A reduce_array(const T* values, long long count, int lane) {
+template <class R, class A, class T>
+__device__ __forceinline__ A reduce_array(const T* values, long long count, int lane) {
   return reduce_array<R, A, kWarpThreads>(values, count, 1, lane, static_cast<A*>(nullptr));
 }
 /// Values in registers, folded in halves: a loop would have them in memory.
@@ -351,7 +363,8 @@ template <class R, int kCount, class A> __device__ __forceinline__ void fold_few
   }
 }
 /// Of count <= kCount values, by one thread. kCount is a power of two up to kReduceLanes.
-template <class R, class A, int kCount, class T> __device__ __forceinline__ A reduce_few(const T* values, long long count) {
+template <class R, class A, int kCount, class T>
+__device__ __forceinline__ A reduce_few(const T* values, long long count) {
   A held[kCount];
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
@@ -361,15 +374,17 @@ template <class R, class A, int kCount, class T> __device__ __forceinline__ A re
   fold_few<R, kCount>(held);
   return held[0];
 }
-/// Of up to as many blocks as kThreads threads have groups of kReduceLanes, each of which takes one. `shared`: kThreads values,
-/// and one for each group.
+/// Of up to as many blocks as kThreads threads have groups of kReduceLanes, each of which takes one. `shared`: kThreads
+/// values, and one for each group.
 template <class R, class A, int kThreads, class T>
 __device__ __forceinline__ A reduce_blocks(const T* values, long long count, A* shared) {
   const int block = threadIdx.x / kReduceLanes, thread = threadIdx.x % kReduceLanes;
   A* const results = shared + kThreads;
-  const long long blocks = (count + kReduceBlock - 1) / kReduceBlock, left = block < blocks ? count - block * kReduceBlock : 0;
-  const A result = reduce_array<R, A, kReduceLanes>(values + block * kReduceBlock, left < kReduceBlock ? left : kReduceBlock, 1, thread,
-                                                    shared + block * kReduceLanes);
+  const long long blocks = (count + kReduceBlock - 1) / kReduceBlock,
+                  left = block < blocks ? count - block * kReduceBlock : 0;
+  const A result =
+      reduce_array<R, A, kReduceLanes>(values + block * kReduceBlock, left < kReduceBlock ? left : kReduceBlock, 1,
+                                       thread, shared + block * kReduceLanes);
   if (thread == 0) results[block] = result;
   __syncthreads();
   return reduce_array<R, A>(results, blocks, threadIdx.x % kWarpThreads);
@@ -396,7 +411,9 @@ __device__ __forceinline__ long long block_length(long long count, long long blo
 template <class R, class A, class T>
 __device__ __forceinline__ A reduce_long_array(const T* values, long long count, int lane) {
   if (count <= kReduceBlock) return reduce_array<R, A>(values, count, lane);
-  const auto of_block = [=](long long block) { return reduce_array<R, A>(values + block * kReduceBlock, block_length(count, block), lane); };
+  const auto of_block = [=](long long block) {
+    return reduce_array<R, A>(values + block * kReduceBlock, block_length(count, block), lane);
+  };
   return reduce_block_values<R, A>(of_block, (count + kReduceBlock - 1) / kReduceBlock);
 }
 /// The same for logsumexp, which asks for every value twice. Called, as it is long and needed once a row.
@@ -408,9 +425,12 @@ template <class A> __device__ __noinline__ A logsumexp_array(const A* values, lo
 template <class A> __device__ __forceinline__ A logsumexp_long_array(const A* values, long long count, int lane) {
   if (count <= kReduceBlock) return logsumexp_array(values, count, lane);
   const long long blocks = (count + kReduceBlock - 1) / kReduceBlock;
-  const auto of_block = [=](long long block) { return logsumexp_array(values + block * kReduceBlock, block_length(count, block), lane); };
+  const auto of_block = [=](long long block) {
+    return logsumexp_array(values + block * kReduceBlock, block_length(count, block), lane);
+  };
   const A shift = shift_of(reduce_block_values<Greatest, A>(of_block, blocks));
-  return shifted_log(reduce_block_values<Sum, A>([=](long long block) { return shifted_exp(of_block(block), shift); }, blocks), shift);
+  return shifted_log(
+      reduce_block_values<Sum, A>([=](long long block) { return shifted_exp(of_block(block), shift); }, blocks), shift);
 }
 template <bool kGreatest, class T>
 __device__ __forceinline__ long long place_in_array(const T* values, long long count, int lane) {

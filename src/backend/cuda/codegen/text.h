@@ -1,4 +1,5 @@
-// Text made of pieces, literals and numbers, one after another: what most of a kernel is made of, and much cheaper than formatting.
+// Text made of pieces, literals and numbers, one after another: what most of a kernel is made of, and much cheaper than
+// formatting.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +18,8 @@ inline size_t room_for(std::string_view piece) { return piece.size(); }
 inline char* write(char* to, std::string_view piece) {
   return std::copy_n(piece.data(), piece.size(), to);  // of nothing, too, which may have no address
 }
-template <size_t kSize>
-size_t room_for(const char (&)[kSize]) { return kSize - 1; }
-template <size_t kSize>
-char* write(char* to, const char (&literal)[kSize]) {
+template <size_t kSize> size_t room_for(const char (&)[kSize]) { return kSize - 1; }
+template <size_t kSize> char* write(char* to, const char (&literal)[kSize]) {
   std::memcpy(to, literal, kSize - 1);
   return to + kSize - 1;
 }
@@ -37,8 +36,7 @@ class Text {
   /// Room for so many characters, without which it would be made step by step.
   explicit Text(size_t room) : text_(room, '\0') {}
 
-  template <class... Pieces>
-  void add(const Pieces&... pieces) {
+  template <class... Pieces> void add(const Pieces&... pieces) {
     const size_t most = size_ + (room_for(pieces) + ...);
     if (most > text_.size()) text_.resize(2 * most);
     char* end = text_.data() + size_;
@@ -61,8 +59,7 @@ class Text {
 };
 
 /// A text of a few pieces.
-template <class... Pieces>
-std::string text_of(const Pieces&... pieces) {
+template <class... Pieces> std::string text_of(const Pieces&... pieces) {
   constexpr size_t kShort = 64;
   const size_t most = (room_for(pieces) + ...);
   if (most <= kShort) {

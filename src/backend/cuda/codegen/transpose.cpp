@@ -1,5 +1,5 @@
-// Pointwise kernels some of whose operands lie across the others: square tiles go through shared memory, so that both sides
-// are read and written along the memory. All loads of a thread come before it waits for the others.
+// Pointwise kernels some of whose operands lie across the others: square tiles go through shared memory, so that both
+// sides are read and written along the memory. All loads of a thread come before it waits for the others.
 #include <algorithm>
 
 #include "backend/cuda/codegen/writer.h"
@@ -19,7 +19,10 @@ constexpr int64_t kMaxSharedBytes = 40 * 1024;  // of the 48 KiB that need not b
 class TransposeWriter {
  public:
   TransposeWriter(const Kernel& kernel, const graph::Plan& plan, int across)
-      : kernel_(kernel), writer_(kernel, plan), extents_(extents_of(kernel.kept)), across_(across),
+      : kernel_(kernel),
+        writer_(kernel, plan),
+        extents_(extents_of(kernel.kept)),
+        across_(across),
         inner_(static_cast<int>(extents_.size()) - 1) {}
 
   KernelProgram write() {
@@ -36,13 +39,15 @@ class TransposeWriter {
     emit_exchange();
     emit_results();
     KernelProgram program;
-    program.stages.push_back(writer_.finish(fmt::format("tiles{}", tile_), tiles_along * tiles_down * others, kThreadsAlong, kThreadsDown));
+    program.stages.push_back(
+        writer_.finish(fmt::format("tiles{}", tile_), tiles_along * tiles_down * others, kThreadsAlong, kThreadsDown));
     return program;
   }
 
  private:
   bool is_across(const Instr& instr) const {
-    return instr.kind == Instr::Kind::load && instr.map.strides[across_].hint() == 1 && instr.map.strides[inner_].hint() != 1;
+    return instr.kind == Instr::Kind::load && instr.map.strides[across_].hint() == 1 &&
+           instr.map.strides[inner_].hint() != 1;
   }
 
   void choose_tile() {
@@ -83,13 +88,14 @@ class TransposeWriter {
   void open_elements() {
     writer_.line("#pragma unroll");
     writer_.open("for (int i = 0; i < {}; ++i)", tile_ / kThreadsAlong * (tile_ / kThreadsDown));
-    writer_.line("const int x = threadIdx.x + {0} * (i % {1}), y = threadIdx.y + {2} * (i / {1});", kThreadsAlong, tile_ / kThreadsAlong,
-                 kThreadsDown);
+    writer_.line("const int x = threadIdx.x + {0} * (i % {1}), y = threadIdx.y + {2} * (i / {1});", kThreadsAlong,
+                 tile_ / kThreadsAlong, kThreadsDown);
   }
   /// `down` and `along`: which of x and y leads there.
   void open_inside(const char* down, const char* along) {
     writer_.line("const Index d = down + {}, c = along + {};", down, along);
-    writer_.open("if (c < {} && d < {})", writer_.size(extents_[static_cast<size_t>(inner_)]), writer_.size(extents_[static_cast<size_t>(across_)]));
+    writer_.open("if (c < {} && d < {})", writer_.size(extents_[static_cast<size_t>(inner_)]),
+                 writer_.size(extents_[static_cast<size_t>(across_)]));
   }
 
   /// Threads side by side read what lies side by side: of operands that lie across, along the other side of the tile.

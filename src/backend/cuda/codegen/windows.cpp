@@ -1,5 +1,5 @@
-// The adjoint of windows: each element of the result adds up what windows have of it, in order of its position in them, as
-// the CPU does.
+// The adjoint of windows: each element of the result adds up what windows have of it, in order of its position in them,
+// as the CPU does.
 #include "backend/cuda/codegen/op.h"
 
 namespace tsl::cuda {
@@ -22,16 +22,19 @@ void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
     map.strides.push_back(in.strides[i]);
   }
   map.offset = in.offset;
-  const auto times = [&](int64_t stride) { return stride < 0 ? fmt::format("-{}", writer.size(-stride)) : writer.size(stride); };
+  const auto times = [&](int64_t stride) {
+    return stride < 0 ? fmt::format("-{}", writer.size(-stride)) : writer.size(stride);
+  };
   writer.line("const auto* from = {} + ({});", writer.buffer(0), writer.place(map, from));
   writer.line("{} sum = s_cast<{}>(0);", type_of(op.node.dtype), type_of(op.node.dtype));
-  writer.line("const Index before = {} - ({} - 1) * {};", at, windows, steps);  // where the last window begins, from here
+  writer.line("const Index before = {} - ({} - 1) * {};", at, windows,
+              steps);  // where the last window begins, from here
   writer.line("const Index first = before > 0 ? (before + {0} - 1) / {0} : 0, beyond = {1} / {0} + 1;", dilations, at);
   writer.open("for (Index p = first; p < {0} && p < beyond; ++p)", size);
   writer.line("const Index start = {} - p * {};", at, dilations);
   if (step != 1) writer.line("if (start % {} != 0) continue;", steps);
-  writer.line("sum = s_add(sum, from[start / {} * (long long){} + p * (long long){}]);", steps, times(in.strides[axis].hint()),
-              times(in.strides[last].hint()));
+  writer.line("sum = s_add(sum, from[start / {} * (long long){} + p * (long long){}]);", steps,
+              times(in.strides[axis].hint()), times(in.strides[last].hint()));
   writer.close();
 }
 

@@ -12,8 +12,8 @@ using graph::Reg;
 
 namespace {
 
-// Functions that are approximated are long. More of one in a kernel are calls, or fetching the instructions, which nothing
-// has in a cache when a small kernel starts, takes longer than running them.
+// Functions that are approximated are long. More of one in a kernel are calls, or fetching the instructions, which
+// nothing has in a cache when a small kernel starts, takes longer than running them.
 constexpr int kMaxInlined = 4;
 // Offsets beyond this need 64-bit arithmetic: threads without an element count on past the end before they see that.
 constexpr int64_t kMaxSmallIndex = INT32_MAX - (1 << 16);
@@ -99,7 +99,8 @@ uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes) {
 
 bool lies_along(const Kernel& kernel, const Instr& instr, int loop) {
   if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) return false;
-  return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 && loop < kernel.kept.rank() + kernel.reduced.rank();
+  return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 &&
+         loop < kernel.kept.rank() + kernel.reduced.rank();
 }
 
 bool allows_wide(const Kernel& kernel, int loop, int width) {
@@ -145,9 +146,9 @@ std::string& StageWriter::named(Meaning meaning, int64_t value, int type, std::s
   return named_.emplace_back(Named{meaning, value, type, role, {}}).name;
 }
 
-template <class... Type>
-const std::string& StageWriter::parameter(std::string& name, std::string_view letters, size_t number, const Argument& argument,
-                                          const Type&... type) {
+template <class... Type> const std::string& StageWriter::parameter(std::string& name, std::string_view letters,
+                                                                   size_t number, const Argument& argument,
+                                                                   const Type&... type) {
   char made[40];  // a short word and a number
   name.assign(made, write(write(made, letters), number));
   if (!parameters_.empty()) parameters_.add(", ");
@@ -178,7 +179,8 @@ const std::string& StageWriter::number(const char* role, int64_t value) {
 
 const std::string& StageWriter::offset(Dim offset) {
   if (!offset.symbol() && offset.hint() == 0) return size(0);
-  std::string& name = offset.symbol() ? named(Meaning::offset_symbol, offset.symbol()->id) : named(Meaning::offset, offset.hint());
+  std::string& name =
+      offset.symbol() ? named(Meaning::offset_symbol, offset.symbol()->id) : named(Meaning::offset, offset.hint());
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::integer;
@@ -218,8 +220,9 @@ const std::string& StageWriter::arrivals(uint64_t at) {
 
 const std::string& StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
   const int type = static_cast<int>(dtype);
-  std::string& name = symbol ? named(Meaning::scalar_symbol, symbol->id, type)
-                             : named(Meaning::scalar, static_cast<int64_t>(value.bits()), type + 256 * static_cast<int>(value.type));
+  std::string& name =
+      symbol ? named(Meaning::scalar_symbol, symbol->id, type)
+             : named(Meaning::scalar, static_cast<int64_t>(value.bits()), type + 256 * static_cast<int>(value.type));
   if (!name.empty()) return name;
   Argument argument;
   argument.kind = Argument::Kind::scalar;
@@ -298,15 +301,18 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::map: {
       const OpDef& op = op_def(i.op);
       if (may_fail(op, i.operand_dtype)) {
-        line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order, i.node, at.linear);
+        line("if (divides_by_zero({})) report({}, {}u, {}u, {}, 0);", reg(i.b), error_cell(), plan_.graph[i.node].order,
+             i.node, at.linear);
       }
       if (i.contraction != Instr::Contraction::none) put(type, gap, piece(r), " = ", contracted(i), ";");
       else if (i.op == Op::cast) put(type, gap, piece(r), " = s_cast<", type_of(i.dtype), ">(", piece(i.a), ");");
       else {
         const std::string_view prefix = is_called(i) ? "called_" : "s_";
         if (op.arity == 1) put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ");");
-        else if (op.arity == 2) put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ");");
-        else put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ", ", piece(i.c), ");");
+        else if (op.arity == 2)
+          put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ");");
+        else
+          put(type, gap, piece(r), " = ", prefix, op.name, "(", piece(i.a), ", ", piece(i.b), ", ", piece(i.c), ");");
       }
       break;
     }
@@ -317,7 +323,9 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
 }
 
 std::string StageWriter::contracted(const Instr& i) const {
-  const auto negated = [](const std::string& name, bool is_negated) { return is_negated ? text_of("s_neg(", name, ")") : name; };
+  const auto negated = [](const std::string& name, bool is_negated) {
+    return is_negated ? text_of("s_neg(", name, ")") : name;
+  };
   return text_of("mul_add(", negated(reg(i.a), i.contraction == Instr::Contraction::rest), ", ", reg(i.b), ", ",
                  negated(reg(i.c), i.contraction == Instr::Contraction::difference), ")");
 }
@@ -327,7 +335,8 @@ void StageWriter::emit_gather(Reg r, const Position& at, const std::string& targ
   const std::string index = fmt::format("index{}", r), extent = size(i.index_extent.hint());
   line("const long long {0} = {1} < 0 ? {1} + {2} : {1};", index, reg(i.a), extent);
   line("const bool found{0} = {1} >= 0 && {1} < {2};", r, index, extent);
-  line("if (!found{}) report({}, {}u, {}u, {}, {});", r, error_cell(), plan_.graph[i.node].order, i.node, at.linear, reg(i.a));
+  line("if (!found{}) report({}, {}u, {}u, {}, {});", r, error_cell(), plan_.graph[i.node].order, i.node, at.linear,
+       reg(i.a));
   line("{} = found{} ? {}[{} + (Index){} * {}] : nothing<{}>();", target, r, buffer(i.buffer), place(i.map, at), index,
        size(i.index_stride.hint()), type_of(i.dtype));
 }
@@ -339,7 +348,8 @@ std::string StageWriter::generated(const Instr& i, const Position& at) {
     return fmt::format("iota<{}>({}, {}, {})", type_of(i.dtype), scalar(i.scalar, i.symbol, counts),
                        scalar(i.scalar2, i.symbol2, counts), index);
   }
-  const std::string stream = fmt::format("{}, {}", scalar(i.scalar, i.symbol, DType::i64), scalar(i.scalar2, i.symbol2, DType::i64));
+  const std::string stream =
+      fmt::format("{}, {}", scalar(i.scalar, i.symbol, DType::i64), scalar(i.scalar2, i.symbol2, DType::i64));
   const char* kind = i.op == Op::random_bits ? "bits" : i.op == Op::random_uniform ? "uniform" : "normal";
   return fmt::format("random_{}<{}>({}, {})", kind, type_of(i.dtype), stream, index);
 }
@@ -366,12 +376,15 @@ std::string StageWriter::header() const {
 }
 
 Stage StageWriter::finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y) {
-  if (blocks > INT32_MAX) fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes", count_of(kernel_.kept));
+  if (blocks > INT32_MAX)
+    fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes",
+         count_of(kernel_.kept));
   Stage stage;
   const std::string_view name = kernel_.name.empty() ? "copy" : std::string_view(kernel_.name);
   stage.readable = text_of("k_", name, std::string_view(suffix.empty() ? "" : "_"), suffix);
   stage.text.header = header();
-  stage.text.bounds = residents_ > 0 ? text_of(threads_x * threads_y, ", ", residents_) : text_of(threads_x * threads_y);
+  stage.text.bounds =
+      residents_ > 0 ? text_of(threads_x * threads_y, ", ", residents_) : text_of(threads_x * threads_y);
   stage.text.parameters = parameters_.take();
   stage.text.body = body_.take();
   stage.arguments = std::move(arguments_);
@@ -390,15 +403,17 @@ constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launc
 
 std::string Stage::name() const {
   uint64_t hash = hash_of("(");
-  for (const std::string_view part : {std::string_view(text.parameters), kBeforeBody, std::string_view(text.body), kAfterBody,
-                                      std::string_view(text.header), kBeforeBounds, std::string_view(text.bounds), kAfterBounds}) {
+  for (const std::string_view part :
+       {std::string_view(text.parameters), kBeforeBody, std::string_view(text.body), kAfterBody,
+        std::string_view(text.header), kBeforeBounds, std::string_view(text.bounds), kAfterBounds}) {
     hash = hash_of(part, hash);
   }
   return fmt::format("{}__{:04x}", readable, hash & 0xffffffff);
 }
 
 std::string Stage::source() const {
-  return text_of(text.header, kBeforeBounds, text.bounds, kAfterBounds, name(), "(", text.parameters, kBeforeBody, text.body, kAfterBody);
+  return text_of(text.header, kBeforeBounds, text.bounds, kAfterBounds, name(), "(", text.parameters, kBeforeBody,
+                 text.body, kAfterBody);
 }
 
 std::vector<std::string> parameters_of(const KernelText& text) {
@@ -418,7 +433,8 @@ KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) 
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);
-      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across) : generate_pointwise(kernel, plan, wide);
+      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across)
+                                                      : generate_pointwise(kernel, plan, wide);
     }
     case graph::Template::row: return generate_rows(kernel, plan, wide);
     default: return generate_reduce(kernel, plan, wide);

@@ -36,13 +36,13 @@ class StageWriter {
   const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
 
   // Parameters; each gives the expression that names it, which stays where it is. Equal sizes share one.
-  const std::string& size(int64_t value);                    // 0 and 1 are written out
+  const std::string& size(int64_t value);                      // 0 and 1 are written out
   const std::string& number(const char* role, int64_t value);  // a parameter of its own, whatever its value
   const std::string& offset(Dim offset);
-  const std::string& buffer(uint32_t kernel_buffer);         // index into Kernel::buffers
+  const std::string& buffer(uint32_t kernel_buffer);  // index into Kernel::buffers
   const std::string& scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
   const std::string& scratch(uint64_t at, std::string_view type);
-  const std::string& arrivals(uint64_t at);                  // counters from this one on
+  const std::string& arrivals(uint64_t at);  // counters from this one on
   const std::string& scalar(Scalar value, const Symbol* symbol, DType dtype);
   const std::string& error_cell();
 
@@ -50,25 +50,32 @@ class StageWriter {
   std::string place(const graph::IndexMap& map, const Position& at);
 
   /// One line of the body, indented by the open blocks. open() begins a block, close() ends it.
-  template <class... T>
-  void line(fmt::format_string<T...> text, T&&... args) {
+  template <class... T> void line(fmt::format_string<T...> text, T&&... args) {
     fmt::memory_buffer made;
     fmt::format_to(std::back_inserter(made), text, std::forward<T>(args)...);
     put(std::string_view(made.data(), made.size()));
   }
-  template <class... Pieces>
-  void put(const Pieces&... pieces) {
+  template <class... Pieces> void put(const Pieces&... pieces) {
     body_.indent(static_cast<size_t>(2 * depth_));
     body_.add(pieces..., "\n");
   }
-  template <class... T>
-  void open(fmt::format_string<T...> text, T&&... args) { put(fmt::format(text, std::forward<T>(args)...), " {"); ++depth_; }
-  void close(std::string_view after = {}) { --depth_; put("}", after); }
+  template <class... T> void open(fmt::format_string<T...> text, T&&... args) {
+    put(fmt::format(text, std::forward<T>(args)...), " {");
+    ++depth_;
+  }
+  void close(std::string_view after = {}) {
+    --depth_;
+    put("}", after);
+  }
   /// Ends the block of an `if` and begins the other one.
-  void otherwise() { close(" else {"); ++depth_; }
+  void otherwise() {
+    close(" else {");
+    ++depth_;
+  }
 
   /// Declares the coordinates of `linear` over loops [first, first + extents.size()): names them `prefix`0, ….
-  std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents, const char* prefix);
+  std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents,
+                                       const char* prefix);
 
   /// The name of a register, with its index if it is an array.
   std::string reg(graph::Reg r) const { return text_of(piece(r)); }
@@ -92,19 +99,30 @@ class StageWriter {
 
  private:
   /// What parameters stand for.
-  enum class Meaning : uint8_t { size, number, offset, offset_symbol, buffer, scratch, arrivals, scalar, scalar_symbol, error };
+  enum class Meaning : uint8_t {
+    size,
+    number,
+    offset,
+    offset_symbol,
+    buffer,
+    scratch,
+    arrivals,
+    scalar,
+    scalar_symbol,
+    error
+  };
   struct Named {
     Meaning meaning;
-    int64_t value;            // or the symbol's id
-    int type;                 // of scalars
-    std::string_view role;    // of numbers
+    int64_t value;          // or the symbol's id
+    int type;               // of scalars
+    std::string_view role;  // of numbers
     std::string name;
   };
 
   std::string& named(Meaning meaning, int64_t value = 0, int type = 0, std::string_view role = {});
   /// Adds a parameter named so and gives its name.
-  template <class... Type>
-  const std::string& parameter(std::string& name, std::string_view letters, size_t number, const Argument& argument, const Type&... type);
+  template <class... Type> const std::string& parameter(std::string& name, std::string_view letters, size_t number,
+                                                        const Argument& argument, const Type&... type);
   /// What reg() names, as a piece of text.
   struct Register {
     graph::Reg number;
@@ -147,13 +165,14 @@ inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
 uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
-/// The kernel with each product of floats that only one sum or difference reads made part of it (PlanOptions::fast_numerics).
+/// The kernel with each product of floats that only one sum or difference reads made part of it
+/// (PlanOptions::fast_numerics).
 graph::Kernel contract(graph::Kernel kernel);
 
 /// Whether a load or store goes along `loop` one element after the other.
 bool lies_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
-/// Whether all accesses along `loop`, from a multiple of `width` on, are aligned for that many elements at a time if their
-/// buffers are; and what to check of the buffers when the plan runs.
+/// Whether all accesses along `loop`, from a multiple of `width` on, are aligned for that many elements at a time if
+/// their buffers are; and what to check of the buffers when the plan runs.
 bool allows_wide(const graph::Kernel& kernel, int loop, int width);
 std::vector<WideAccess> wide_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop, int width);
 
