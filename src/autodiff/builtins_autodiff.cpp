@@ -1,14 +1,17 @@
 // Derivatives of functions.
 #include <algorithm>
 
+#include "autodiff/builtins_autodiff.h"
 #include "autodiff/tape.h"
+
 #include "base/error.h"
-#include "engine/engine.h"
 #include "value/builtin.h"
+#include "value/context.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
-#include "vm/vm.h"
+#include "vm/arguments.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -54,15 +57,15 @@ class Inputs {
  public:
   /// Adds an argument: puts tensors of the tape's own into it, so that only what is computed from this
   /// argument is differentiated, and not what else holds the same tensors.
-  void add(Engine& engine, Tape& tape, Value& argument) {
+  void add(Context& context, Tape& tape, Value& argument) {
     places_.push_back(map_leaves(argument, [](const Value& leaf) {
       return is_float_tensor(leaf) || is_float_number(leaf) ? Value(true) : Value();
     }));
     argument = map_leaves(argument, [&](const Value& leaf) {
       if (!is_float_tensor(leaf) && !is_float_number(leaf)) return leaf;
       // A number's tensor is new already, and of the dtype of tensors made of numbers.
-      Tensor input = to_tensor(engine, leaf, "a number to differentiate by");
-      if (is_float_tensor(leaf)) input = alias(engine.ops(), input);
+      Tensor input = to_tensor(context, leaf, "a number to differentiate by");
+      if (is_float_tensor(leaf)) input = alias(context.ops(), input);
       tape.add_input(input);
       ++count_;
       return Value(input);
@@ -94,10 +97,10 @@ class Inputs {
 enum Bound : size_t { kFunction, kWrt, kHasAux };  // kWrt: an int, or a list of ints
 
 /// The positions that `wrt` names: an int or a list of ints.
-std::vector<int64_t> positions(Engine& engine, const Value& wrt) {
+std::vector<int64_t> positions(Context& context, const Value& wrt) {
   std::vector<int64_t> at;
   const auto add = [&](const Value& position) {
-    at.push_back(expect_int(engine, position, "wrt"));
+    at.push_back(expect_int(context, position, "wrt"));
     if (at.back() < 0) fail(ErrorKind::value, "wrt counts arguments from 0, so it cannot be {}", at.back());
     if (std::count(at.begin(), at.end(), at.back()) > 1)
       fail(ErrorKind::value, "wrt names argument {} twice", at.back());
@@ -108,9 +111,9 @@ std::vector<int64_t> positions(Engine& engine, const Value& wrt) {
   return at;
 }
 
-Inputs add_inputs(Engine& engine, Tape& tape, std::span<Value> args, const Value& wrt) {
+Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Value& wrt) {
   Inputs inputs;
-  for (int64_t position : positions(engine, wrt)) {
+  for (int64_t position : positions(context, wrt)) {
     const size_t at = static_cast<size_t>(position);
     if (at >= args.size() || is_absent(args[at])) {
       fail(ErrorKind::type, "there is no argument {} to differentiate by: the function is given {}", at, args.size());
@@ -119,7 +122,7 @@ Inputs add_inputs(Engine& engine, Tape& tape, std::span<Value> args, const Value
     const char* type = type_name(args[at]);
     const bool is_tensor = args[at].is(Tag::tensor);
     const std::string given = is_tensor ? describe(args[at].tensor()) : std::string(type);
-    inputs.add(engine, tape, args[at]);
+    inputs.add(context, tape, args[at]);
     if (inputs.count() == before) {
       fail(ErrorKind::type, "argument {} cannot be differentiated by: {} holds no floats", at, given);
     }
@@ -156,33 +159,33 @@ struct Differentiated {
   Value gradient;  // by one argument, or a tuple of them
 };
 
-Differentiated differentiate(Engine& engine, Args args) {
+Differentiated differentiate(Context& context, Args args) {
   const Value& wrt = args.bound[kWrt];
   Tape tape;
-  const Inputs inputs = add_inputs(engine, tape, args.values, wrt);
+  const Inputs inputs = add_inputs(context, tape, args.values, wrt);
   Differentiated done;
   {
-    TapeStack::Listening listening(engine.runtime().tapes(), tape);
-    done.result = engine.interpreter().call(args.bound[kFunction], args.values);
+    OpListeners::Listening listening(context.runtime().listeners(), tape);
+    done.result = context.call(args.bound[kFunction], args.values);
   }
   const Tensor loss = loss_of(done.result, args.bound[kHasAux].boolean());
-  const Placement placement(engine.ops(), loss.device());
-  const Tensor one = fill(engine.ops(), loss.shape(), loss.dtype(), Scalar::of(1.0));
+  const Placement placement(context.ops(), loss.device());
+  const Tensor one = fill(context.ops(), loss.shape(), loss.dtype(), Scalar::of(1.0));
   std::vector<Value> gradients =
-      inputs.assemble(tape.gradients(engine.ops(), {&loss, 1}, {&one, 1}, Tape::After::empty));
+      inputs.assemble(tape.gradients(context.ops(), {&loss, 1}, {&one, 1}, Tape::After::empty));
   done.gradient = !wrt.is(Tag::list) ? std::move(gradients[0]) : make_tuple(std::move(gradients));
   return done;
 }
 
-Value call_grad(Engine& engine, Args args) {
+Value call_grad(Context& context, Args args) {
   const bool has_aux = args.bound[kHasAux].boolean();
-  Differentiated done = differentiate(engine, args);
+  Differentiated done = differentiate(context, args);
   if (!has_aux) return std::move(done.gradient);
   return make_tuple({std::move(done.gradient), done.result.as<Tuple>().items[1]});
 }
 
-Value call_value_and_grad(Engine& engine, Args args) {
-  Differentiated done = differentiate(engine, args);
+Value call_value_and_grad(Context& context, Args args) {
+  Differentiated done = differentiate(context, args);
   return make_tuple({std::move(done.result), std::move(done.gradient)});
 }
 
@@ -195,22 +198,22 @@ constexpr Builtin kValueAndGradient{"value_and_grad(f)",
                                     "autodiff",
                                     true};
 
-Value bind(Engine& engine, const Builtin& builtin, const char* name, Args args) {
+Value bind(Context& context, const Builtin& builtin, const char* name, Args args) {
   if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function, not {}", name, type_name(args[0]));
   // Complains now rather than at the call, at which nothing is to be read: that may end a trace, and replaces what is
   // bound.
-  const std::vector<int64_t> at = positions(engine, args[1]);
+  const std::vector<int64_t> at = positions(context, args[1]);
   const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
   Ref<Native> native = make_ref<Native>();
   native->builtin = &builtin;
   native->bound = {args[0], is_one ? Value(at[0]) : make_list({at.begin(), at.end()}),
-                   Value(expect_bool(engine, args[2], "has_aux"))};
+                   Value(expect_bool(context, args[2], "has_aux"))};
   return Value(std::move(native));
 }
 
-Value grad_builtin(Engine& engine, Args args) { return bind(engine, kGradient, "grad", args); }
-Value value_and_grad_builtin(Engine& engine, Args args) {
-  return bind(engine, kValueAndGradient, "value_and_grad", args);
+Value grad_builtin(Context& context, Args args) { return bind(context, kGradient, "grad", args); }
+Value value_and_grad_builtin(Context& context, Args args) {
+  return bind(context, kValueAndGradient, "value_and_grad", args);
 }
 
 // ---- vjp -----------------------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ struct Recorded : Native {
 /// Collects the tensors of a result that are given a gradient, and those gradients.
 class ResultGradients {
  public:
-  explicit ResultGradients(Engine& engine) : engine_(engine) {}
+  explicit ResultGradients(Context& context) : context_(context) {}
 
   void match(const Value& result, const Value& gradient) {
     if (result.is_nil() || gradient.is_nil()) return;
@@ -265,10 +268,10 @@ class ResultGradients {
   }
 
   void add(const Tensor& result, const Value& given) {
-    const Placement placement(engine_.ops(), result.device());
+    const Placement placement(context_.ops(), result.device());
     Tensor gradient =
-        cast(engine_.ops(), to_tensor(engine_, given, "the gradient given to a pullback"), result.dtype());
-    if (is_host_number(given)) gradient = expand(engine_.ops(), gradient, result.shape());
+        cast(context_.ops(), to_tensor(context_, given, "the gradient given to a pullback"), result.dtype());
+    if (is_host_number(given)) gradient = expand(context_.ops(), gradient, result.shape());
     if (!(gradient.shape() == result.shape())) {
       fail(ErrorKind::shape, "a pullback needs a gradient of {}, like the function's value, not of {}",
            to_string(result.shape()), to_string(gradient.shape()));
@@ -281,16 +284,16 @@ class ResultGradients {
     gradients_.push_back(std::move(gradient));
   }
 
-  Engine& engine_;
+  Context& context_;
   std::vector<Tensor> results_, gradients_;
 };
 
-Value call_pullback(Engine& engine, Args args) {
+Value call_pullback(Context& context, Args args) {
   auto& recorded = args.bound[0].as<Recorded>();
-  ResultGradients given(engine);
+  ResultGradients given(context);
   given.match(recorded.result, args[0]);
   std::vector<Value> gradients = recorded.inputs.assemble(
-      recorded.tape.gradients(engine.ops(), given.results(), given.gradients(), Tape::After::keep));
+      recorded.tape.gradients(context.ops(), given.results(), given.gradients(), Tape::After::keep));
   return recorded.is_one ? std::move(gradients[0]) : make_tuple(std::move(gradients));
 }
 
@@ -298,7 +301,7 @@ constexpr Builtin kPullback{"pullback", "pullback(gradient)",
                             "the gradients of a function's arguments, given that of its value", call_pullback,
                             "autodiff"};
 
-Value vjp_builtin(Engine& engine, Args args) {
+Value vjp_builtin(Context& context, Args args) {
   if (!is_callable(args[0])) fail(ErrorKind::type, "vjp takes a function, not {}", type_name(args[0]));
   const std::span<Value> given = args.values.subspan(1);
   if (given.empty()) fail(ErrorKind::type, "vjp takes a function and its arguments: vjp(f, x)");
@@ -306,12 +309,12 @@ Value vjp_builtin(Engine& engine, Args args) {
   recorded->builtin = &kPullback;
   recorded->bound.assign(args.values.begin(), args.values.end());
   recorded->is_one = given.size() == 1;
-  for (Value& argument : given) recorded->inputs.add(engine, recorded->tape, argument);
+  for (Value& argument : given) recorded->inputs.add(context, recorded->tape, argument);
   if (recorded->inputs.count() == 0) fail(ErrorKind::type, "vjp: no argument holds floats to differentiate by");
   Value result;
   {
-    TapeStack::Listening listening(engine.runtime().tapes(), recorded->tape);
-    result = engine.interpreter().call(args[0], given);
+    OpListeners::Listening listening(context.runtime().listeners(), recorded->tape);
+    result = context.call(args[0], given);
   }
   recorded->result = map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });
   Ref<Native> pullback = make_ref<Native>();
@@ -322,12 +325,12 @@ Value vjp_builtin(Engine& engine, Args args) {
 
 // ---- stop_gradient -------------------------------------------------------------------------------------
 
-Value stop_gradient_builtin(Engine& engine, Args args) {
-  TapeStack& tapes = engine.runtime().tapes();
+Value stop_gradient_builtin(Context& context, Args args) {
+  OpListeners& tapes = context.runtime().listeners();
   if (!tapes.listening()) return std::move(args[0]);
-  TapeStack::Pause pause(tapes);
+  OpListeners::Pause pause(tapes);
   return map_leaves(args[0], [&](const Value& leaf) {
-    return is_float_tensor(leaf) ? Value(alias(engine.ops(), leaf.tensor())) : leaf;
+    return is_float_tensor(leaf) ? Value(alias(context.ops(), leaf.tensor())) : leaf;
   });
 }
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/op.h"
+#include "tensor/op_listeners.h"
 
 namespace tsl {
 
@@ -47,15 +47,15 @@ class TensorNumbers {
 };
 
 /// The calls that depend on some inputs, in order. Tensors are known by identity, deferred ones too.
-class Tape {
+class Tape final : public OpListener {
  public:
   /// Adds a tensor to differentiate by. It must be a handle that nothing else is computed from: the same
   /// handle elsewhere would be differentiated too.
   void add_input(const Tensor& input);
   /// Notes a call, if the gradient of its result would reach an input.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result);
+  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   /// Calls recorded from now on may hold symbols of this table.
-  void keep_alive(const std::shared_ptr<SymbolTable>& symbols) { symbols_ = symbols; }
+  void keep_alive(const std::shared_ptr<SymbolTable>& symbols) override { symbols_ = symbols; }
 
   /// What is left of the calls after their derivatives are known.
   enum class After : uint8_t { empty, keep };
@@ -93,54 +93,6 @@ class Tape {
   uint32_t most_operands_ = 0;  // of one call
   std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded, which they may outlive
   TensorNumbers nodes_;
-};
-
-/// The tapes of an engine that are listening to its ops. Each is told of every call, so that an inner tape's
-/// rules are on the outer tapes.
-class TapeStack {
- public:
-  /// Whether ops are being recorded: then no tensor may be changed in place, and no operand's memory reused.
-  bool listening() const { return !tapes_.empty(); }
-  /// Tells the tapes of a call. Called after every op, views included; `result` must be a handle of its own.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
-    if (pauses_ > 0) return;
-    for (Tape* tape : tapes_) tape->record(def, operands, attrs, result);
-  }
-  /// The symbols of the trace that is beginning.
-  void trace_begins(const std::shared_ptr<SymbolTable>& symbols) { symbols_ = symbols; }
-  void trace_ends() { symbols_ = nullptr; }
-
-  /// A tape listens while this lives.
-  class Listening {
-   public:
-    Listening(TapeStack& stack, Tape& tape) : stack_(stack) {
-      if (stack_.symbols_) tape.keep_alive(stack_.symbols_);
-      stack_.tapes_.push_back(&tape);
-    }
-    ~Listening() { stack_.tapes_.pop_back(); }
-    Listening(const Listening&) = delete;
-    Listening& operator=(const Listening&) = delete;
-
-   private:
-    TapeStack& stack_;
-  };
-
-  /// No tape hears anything while this lives.
-  class Pause {
-   public:
-    explicit Pause(TapeStack& stack) : stack_(stack) { ++stack_.pauses_; }
-    ~Pause() { --stack_.pauses_; }
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
-
-   private:
-    TapeStack& stack_;
-  };
-
- private:
-  std::vector<Tape*> tapes_;  // outermost first
-  int pauses_ = 0;
-  std::shared_ptr<SymbolTable> symbols_;  // of the trace being recorded
 };
 
 }  // namespace tsl

@@ -3,11 +3,12 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "builtins/builtin_families.h"
-#include "engine/engine.h"
+#include "builtins/builtins.h"
+#include "value/context.h"
 #include "value/numbers.h"
+#include "vm/arguments.h"
+#include "vm/interpreter.h"
 #include "vm/operators.h"
-#include "vm/vm.h"
 
 namespace tsl {
 
@@ -19,10 +20,10 @@ constexpr int kMaxTreeDepth = 1000;
 
 bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
 
-std::vector<Value> items_of(Engine& engine, const Value& iterable) {
+std::vector<Value> items_of(Context& context, const Value& iterable) {
   std::vector<Value> items;
   Value item;
-  for (int64_t state = 0; iterate(engine, iterable, state, item);) items.push_back(std::move(item));
+  for (int64_t state = 0; iterate(context, iterable, state, item);) items.push_back(std::move(item));
   return items;
 }
 
@@ -36,15 +37,15 @@ void function_first(Args args, const char* name) {
 
 // ---- Ranges and pairs ------------------------------------------------------------------------------
 
-Value as_int(Engine& engine, const Value& v, const char* what) {
-  return is_host_int(v) ? v : Value(expect_int(engine, v, what));
+Value as_int(Context& context, const Value& v, const char* what) {
+  return is_host_int(v) ? v : Value(expect_int(context, v, what));
 }
 
-Value range_builtin(Engine& engine, Args args) {
+Value range_builtin(Context& context, Args args) {
   const bool has_stop = !args[1].is_nil();
-  const Value start = has_stop ? as_int(engine, args[0], "range's start") : Value(0);
-  const Value stop = as_int(engine, args[has_stop ? 1 : 0], "range's stop");
-  const int64_t step = expect_int(engine, args[2], "range's step");
+  const Value start = has_stop ? as_int(context, args[0], "range's start") : Value(0);
+  const Value stop = as_int(context, args[has_stop ? 1 : 0], "range's stop");
+  const int64_t step = expect_int(context, args[2], "range's step");
   if (step == 1) {
     Ref<Range> range = make_ref<Range>();
     range->begin = start;
@@ -63,85 +64,85 @@ Value range_builtin(Engine& engine, Args args) {
   return make_list(std::move(items));
 }
 
-Value enumerate_builtin(Engine& engine, Args args) {
-  const int64_t start = expect_int(engine, args[1], "enumerate's start");
+Value enumerate_builtin(Context& context, Args args) {
+  const int64_t start = expect_int(context, args[1], "enumerate's start");
   std::vector<Value> pairs;
   Value item;
-  for (int64_t state = 0; iterate(engine, args[0], state, item);) {
+  for (int64_t state = 0; iterate(context, args[0], state, item);) {
     pairs.push_back(make_tuple({Value(start + static_cast<int64_t>(pairs.size())), item}));
   }
   return make_list(std::move(pairs));
 }
 
 /// Items side by side, up to the shortest.
-std::vector<std::vector<Value>> rows_of(Engine& engine, std::span<const Value> iterables) {
+std::vector<std::vector<Value>> rows_of(Context& context, std::span<const Value> iterables) {
   std::vector<std::vector<Value>> rows;
   std::vector<int64_t> states(iterables.size(), 0);
   for (;;) {
     std::vector<Value> row(iterables.size());
     for (size_t i = 0; i < iterables.size(); ++i) {
-      if (!iterate(engine, iterables[i], states[i], row[i])) return rows;
+      if (!iterate(context, iterables[i], states[i], row[i])) return rows;
     }
     rows.push_back(std::move(row));
   }
 }
 
-Value zip_builtin(Engine& engine, Args args) {
+Value zip_builtin(Context& context, Args args) {
   std::vector<Value> tuples;
   if (args.size() == 0) return make_list({});
-  for (std::vector<Value>& row : rows_of(engine, args.values)) tuples.push_back(make_tuple(std::move(row)));
+  for (std::vector<Value>& row : rows_of(context, args.values)) tuples.push_back(make_tuple(std::move(row)));
   return make_list(std::move(tuples));
 }
 
 // ---- Functions over items --------------------------------------------------------------------------
 
-Value map_builtin(Engine& engine, Args args) {
+Value map_builtin(Context& context, Args args) {
   function_first(args, "map");
   std::vector<Value> results;
-  for (std::vector<Value>& row : rows_of(engine, args.values.subspan(1)))
-    results.push_back(engine.interpreter().call(args[0], row));
+  for (std::vector<Value>& row : rows_of(context, args.values.subspan(1)))
+    results.push_back(context.call(args[0], row));
   return make_list(std::move(results));
 }
 
-Value filter_builtin(Engine& engine, Args args) {
+Value filter_builtin(Context& context, Args args) {
   function_first(args, "filter");
   std::vector<Value> kept;
-  for (Value& item : items_of(engine, args[1])) {
+  for (Value& item : items_of(context, args[1])) {
     Value argument = item;
-    if (truth(engine, engine.interpreter().call(args[0], {&argument, 1}))) kept.push_back(std::move(item));
+    if (truth(context, context.call(args[0], {&argument, 1}))) kept.push_back(std::move(item));
   }
   return make_list(std::move(kept));
 }
 
-Value reduce_builtin(Engine& engine, Args args) {
+Value reduce_builtin(Context& context, Args args) {
   function_first(args, "reduce");
-  std::vector<Value> items = items_of(engine, args[1]);
+  std::vector<Value> items = items_of(context, args[1]);
   if (args.size() > 3) fail(ErrorKind::type, "reduce takes one start value, not {}", args.size() - 2);
   if (args.size() == 3) items.insert(items.begin(), args[2]);
   if (items.empty()) fail(ErrorKind::value, "reduce of nothing needs a start value");
   Value result = std::move(items[0]);
   for (size_t i = 1; i < items.size(); ++i) {
     Value pair[] = {std::move(result), std::move(items[i])};
-    result = engine.interpreter().call(args[0], pair);
+    result = context.call(args[0], pair);
   }
   return result;
 }
 
-Value sorted_builtin(Engine& engine, Args args) {
-  const std::vector<Value> items = items_of(engine, args[0]);
-  const bool reverse = expect_bool(engine, args[2], "reverse");
+Value sorted_builtin(Context& context, Args args) {
+  const std::vector<Value> items = items_of(context, args[0]);
+  const bool reverse = expect_bool(context, args[2], "reverse");
   std::vector<Value> sort_keys = items;
   if (!args[1].is_nil()) {
     for (Value& key : sort_keys) {
       Value argument = std::move(key);
-      key = engine.interpreter().call(args[1], {&argument, 1});
+      key = context.call(args[1], {&argument, 1});
     }
   }
   std::vector<size_t> order(items.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (reverse) std::swap(a, b);
-    return truth(engine, binary(engine, ast::BinaryOp::lt, sort_keys[a], sort_keys[b]));
+    return truth(context, binary(context, ast::BinaryOp::lt, sort_keys[a], sort_keys[b]));
   });
   std::vector<Value> result;
   result.reserve(items.size());
@@ -149,13 +150,13 @@ Value sorted_builtin(Engine& engine, Args args) {
   return make_list(std::move(result));
 }
 
-Value reversed_builtin(Engine& engine, Args args) {
+Value reversed_builtin(Context& context, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::text)) {
     std::string text;
-    for (Value& character : items_of(engine, args[0])) text.insert(0, character.as<String>().text);
+    for (Value& character : items_of(context, args[0])) text.insert(0, character.as<String>().text);
     return make_string(std::move(text));
   }
-  std::vector<Value> items = items_of(engine, args[0]);
+  std::vector<Value> items = items_of(context, args[0]);
   std::reverse(items.begin(), items.end());
   return make_list(std::move(items));
 }
@@ -167,7 +168,7 @@ Record& expect_record(const Value& v, const char* what) {
   return v.as<Record>();
 }
 
-Value keys_builtin(Engine&, Args args) {
+Value keys_builtin(Context&, Args args) {
   std::vector<Value> keys;
   const Record& record = expect_record(args[0], "keys");
   if (record.keys)
@@ -175,17 +176,17 @@ Value keys_builtin(Engine&, Args args) {
   return make_list(std::move(keys));
 }
 
-Value values_builtin(Engine&, Args args) { return make_list(expect_record(args[0], "values").values); }
+Value values_builtin(Context&, Args args) { return make_list(expect_record(args[0], "values").values); }
 
-Value has_builtin(Engine& engine, Args args) {
-  const Name key = engine.names().intern(expect_string(engine, args[1], "a record's key"));
+Value has_builtin(Context& context, Args args) {
+  const Name key = context.names().intern(expect_string(context, args[1], "a record's key"));
   return expect_record(args[0], "has").find(key) != nullptr;
 }
 
 /// Calls f on the leaves of equally nested records, lists and tuples.
 class TreeMap {
  public:
-  TreeMap(Engine& engine, const Value& function) : engine_(engine), function_(function) {}
+  TreeMap(Context& context, const Value& function) : context_(context), function_(function) {}
 
   Value run(const std::vector<Value>& nodes, int depth) {
     if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
@@ -196,7 +197,7 @@ class TreeMap {
       default: break;
     }
     std::vector<Value> leaves = nodes;
-    return engine_.interpreter().call(function_, leaves);
+    return context_.call(function_, leaves);
   }
 
  private:
@@ -247,14 +248,14 @@ class TreeMap {
     return Value(std::move(result));
   }
 
-  Engine& engine_;
+  Context& context_;
   const Value& function_;
 };
 
-Value tree_map_builtin(Engine& engine, Args args) {
+Value tree_map_builtin(Context& context, Args args) {
   function_first(args, "tree_map");
   const std::vector<Value> trees(args.values.begin() + 1, args.values.end());
-  return TreeMap(engine, args[0]).run(trees, 0);
+  return TreeMap(context, args[0]).run(trees, 0);
 }
 
 constexpr Builtin kRows[] = {

@@ -1,10 +1,10 @@
 // Every elementwise op as a builtin, on tensors, host numbers, and lists of either.
-#include "autodiff/tape.h"
 #include "base/error.h"
-#include "engine/engine.h"
-#include "value/builtin.h"
+#include "builtins/builtins.h"
+#include "value/context.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "vm/arguments.h"
 #include "vm/operators.h"
 
 namespace tsl {
@@ -49,19 +49,19 @@ void check_depth(int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
 }
 
-Value apply_unary(Engine& engine, Op op, const Value& x, int depth = 0) {
+Value apply_unary(Context& context, Op op, const Value& x, int depth = 0) {
   check_depth(depth);
-  if (x.is(Tag::tensor)) return engine.ops().call(op, {x.tensor()});
+  if (x.is(Tag::tensor)) return context.ops().call(op, {x.tensor()});
   if (is_host_number(x)) return apply_scalar(scalar_op(op), x);
   if (!is_list(x)) wrong_operand(op, x);
   std::vector<Value> results;
-  for (const Value& item : items_of(x)) results.push_back(apply_unary(engine, op, item, depth + 1));
+  for (const Value& item : items_of(x)) results.push_back(apply_unary(context, op, item, depth + 1));
   return same_kind(x, std::move(results));
 }
 
 Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
 
-Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int depth = 0) {
+Value apply_binary(Context& context, Op op, const Value& a, const Value& b, int depth = 0) {
   check_depth(depth);
   if (is_list(a) || is_list(b)) {
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
@@ -72,46 +72,46 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int de
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i) {
       results.push_back(
-          apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
+          apply_binary(context, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
     }
     return same_kind(list, std::move(results));
   }
   for (const Value* x : {&a, &b})
     if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
-  if (op == Op::pow) return binary(engine, ast::BinaryOp::pow, a, b);  // knows which exponents are special
-  if (a.is(Tag::tensor) || b.is(Tag::tensor)) return engine.ops().call(op, {as_operand(a), as_operand(b)});
+  if (op == Op::pow) return binary(context, ast::BinaryOp::pow, a, b);  // knows which exponents are special
+  if (a.is(Tag::tensor) || b.is(Tag::tensor)) return context.ops().call(op, {as_operand(a), as_operand(b)});
   return apply_scalar(scalar_op(op), a, b);
 }
 
-template <Op kOp> Value unary_builtin(Engine& engine, Args args) { return apply_unary(engine, kOp, args[0]); }
+template <Op kOp> Value unary_builtin(Context& context, Args args) { return apply_unary(context, kOp, args[0]); }
 
-template <Op kOp> Value binary_builtin(Engine& engine, Args args) {
-  return apply_binary(engine, kOp, args[0], args[1]);
+template <Op kOp> Value binary_builtin(Context& context, Args args) {
+  return apply_binary(context, kOp, args[0], args[1]);
 }
 
-Value where_builtin(Engine& engine, Args args) {
-  if (is_host_number(args[0])) return truth(engine, args[0]) ? args[1] : args[2];
-  const Tensor condition = to_tensor(engine, args[0], "where's condition");
+Value where_builtin(Context& context, Args args) {
+  if (is_host_number(args[0])) return truth(context, args[0]) ? args[1] : args[2];
+  const Tensor condition = to_tensor(context, args[0], "where's condition");
   auto branch = [&](const Value& v) {
-    return is_host_number(v) ? operand_of(v) : Operand(to_tensor(engine, v, "where"));
+    return is_host_number(v) ? operand_of(v) : Operand(to_tensor(context, v, "where"));
   };
-  return engine.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
+  return context.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
 
 /// x, or the bound where it is beyond it. The gradient at the bound is that of x, while maximum and minimum share it.
-Value bounded(Engine& engine, Op op, const Value& x, const Value& bound) {
-  const Value result = apply_binary(engine, op, x, bound);
-  if (!x.is(Tag::tensor) || is_list(bound) || !engine.runtime().tapes().listening()) return result;
+Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
+  const Value result = apply_binary(context, op, x, bound);
+  if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;
   const Op within = op == Op::maximum ? Op::ge : Op::le;
-  const Tensor is_within = engine.ops().call(within, {x.tensor(), as_operand(bound)});
-  return engine.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
+  const Tensor is_within = context.ops().call(within, {x.tensor(), as_operand(bound)});
+  return context.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
 }
 
-Value clamp_builtin(Engine& engine, Args args) {
+Value clamp_builtin(Context& context, Args args) {
   Value x = args[0];
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
-  if (!args[1].is_nil()) x = bounded(engine, Op::maximum, x, args[1]);
-  if (!args[2].is_nil()) x = bounded(engine, Op::minimum, x, args[2]);
+  if (!args[1].is_nil()) x = bounded(context, Op::maximum, x, args[1]);
+  if (!args[2].is_nil()) x = bounded(context, Op::minimum, x, args[2]);
   return x;
 }
 

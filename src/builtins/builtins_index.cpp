@@ -1,8 +1,9 @@
 // Builtins that order elements, pick them by index, and put them at one.
 #include "base/error.h"
-#include "builtins/builtin_families.h"
-#include "engine/engine.h"
+#include "builtins/builtins.h"
+#include "value/context.h"
 #include "value/numbers.h"
+#include "vm/arguments.h"
 #include "vm/operators.h"
 #include "vm/tensor_calls.h"
 
@@ -10,17 +11,17 @@ namespace tsl {
 
 namespace {
 
-int expect_axis(Engine& engine, const Value& v, int rank, const char* op) {
-  return normalize_axis(expect_int(engine, v, "axis"), rank, op);
+int expect_axis(Context& context, const Value& v, int rank, const char* op) {
+  return normalize_axis(expect_int(context, v, "axis"), rank, op);
 }
 
 /// Positions: integers, or an empty list.
-Tensor expect_index(Engine& engine, const Value& v, const char* what) {
-  const Tensor index = to_tensor(engine, v, what);
+Tensor expect_index(Context& context, const Value& v, const char* what) {
+  const Tensor index = to_tensor(context, v, what);
   if (is_integer(index.dtype())) return index;
   const bool is_empty = v.is(Tag::list) && v.as<List>().items.empty();
   if (!is_empty) fail(ErrorKind::type, "{} must be integers, not {}", what, describe(index));
-  return cast(engine.ops(), index, DType::i64);
+  return cast(context.ops(), index, DType::i64);
 }
 
 Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
@@ -38,40 +39,40 @@ Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis) {
 
 // ---- Order -----------------------------------------------------------------------------------------
 
-Value sort_builtin(Engine& engine, Args args) {
-  const Tensor x = to_tensor(engine, args[0], "sort");
-  const int axis = expect_axis(engine, args[1], x.rank(), "sort");
-  const Tensor order = argsort(engine.ops(), x, axis, expect_bool(engine, args[2], "descending"));
-  return gather(engine.ops(), x, order, axis);
+Value sort_builtin(Context& context, Args args) {
+  const Tensor x = to_tensor(context, args[0], "sort");
+  const int axis = expect_axis(context, args[1], x.rank(), "sort");
+  const Tensor order = argsort(context.ops(), x, axis, expect_bool(context, args[2], "descending"));
+  return gather(context.ops(), x, order, axis);
 }
 
-Value argsort_builtin(Engine& engine, Args args) {
-  const Tensor x = to_tensor(engine, args[0], "argsort");
-  const int axis = expect_axis(engine, args[1], x.rank(), "argsort");
-  return argsort(engine.ops(), x, axis, expect_bool(engine, args[2], "descending"));
+Value argsort_builtin(Context& context, Args args) {
+  const Tensor x = to_tensor(context, args[0], "argsort");
+  const int axis = expect_axis(context, args[1], x.rank(), "argsort");
+  return argsort(context.ops(), x, axis, expect_bool(context, args[2], "descending"));
 }
 
-Value topk_builtin(Engine& engine, Args args) {
-  const Tensor x = to_tensor(engine, args[0], "topk");
-  const int64_t k = expect_int(engine, args[1], "topk's k");
-  const int axis = expect_axis(engine, args[2], x.rank(), "topk");
+Value topk_builtin(Context& context, Args args) {
+  const Tensor x = to_tensor(context, args[0], "topk");
+  const int64_t k = expect_int(context, args[1], "topk's k");
+  const int axis = expect_axis(context, args[2], x.rank(), "topk");
   const Dim extent = x.shape()[axis];
   if (k < 0 || extent < Dim(k))
     fail(ErrorKind::value, "topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint());
-  const Tensor order = argsort(engine.ops(), x, axis, expect_bool(engine, args[3], "largest"));
-  const Tensor best = slice(engine.ops(), order, axis, 0, k);
-  return make_tuple({gather(engine.ops(), x, best, axis), best});
+  const Tensor order = argsort(context.ops(), x, axis, expect_bool(context, args[3], "largest"));
+  const Tensor best = slice(context.ops(), order, axis, 0, k);
+  return make_tuple({gather(context.ops(), x, best, axis), best});
 }
 
 // ---- Index -----------------------------------------------------------------------------------------
 
 // Without an axis the index counts through all elements, as in NumPy.
-Value take_builtin(Engine& engine, Args args) {
-  Ops& ops = engine.ops();
-  const Tensor x = to_tensor(engine, args[0], "take");
-  const Tensor index = expect_index(engine, args[1], "take's index");
+Value take_builtin(Context& context, Args args) {
+  Ops& ops = context.ops();
+  const Tensor x = to_tensor(context, args[0], "take");
+  const Tensor index = expect_index(context, args[1], "take's index");
   if (args[2].is_nil()) return take(ops, reshape(ops, x, {Dim(-1)}), index, 0);
-  const int axis = expect_axis(engine, args[2], x.rank(), "take");
+  const int axis = expect_axis(context, args[2], x.rank(), "take");
   if (axis == 0) return take(ops, x, index, 0);
   const Tensor rows = take(ops, move_axis(ops, x, axis, 0), index, 0);  // [idx…, rest…]
   std::vector<int64_t> order;
@@ -96,18 +97,18 @@ Tensor cut_to(Ops& ops, Tensor x, const Tensor& index, int axis, const char* op)
   return x;
 }
 
-Value gather_builtin(Engine& engine, Args args) {
-  const Tensor x = to_tensor(engine, args[0], "gather");
-  const int axis = expect_axis(engine, args[1], x.rank(), "gather");
-  const Tensor index = expect_index(engine, args[2], "gather's index");
-  return gather(engine.ops(), cut_to(engine.ops(), x, index, axis, "gather"), index, axis);
+Value gather_builtin(Context& context, Args args) {
+  const Tensor x = to_tensor(context, args[0], "gather");
+  const int axis = expect_axis(context, args[1], x.rank(), "gather");
+  const Tensor index = expect_index(context, args[2], "gather's index");
+  return gather(context.ops(), cut_to(context.ops(), x, index, axis, "gather"), index, axis);
 }
 
-Value scatter_add_builtin(Engine& engine, Args args) {
-  Ops& ops = engine.ops();
-  const Tensor x = to_tensor(engine, args[0], "scatter_add");
-  const int axis = expect_axis(engine, args[1], x.rank(), "scatter_add");
-  const Tensor index = expect_index(engine, args[2], "scatter_add's index");
+Value scatter_add_builtin(Context& context, Args args) {
+  Ops& ops = context.ops();
+  const Tensor x = to_tensor(context, args[0], "scatter_add");
+  const int axis = expect_axis(context, args[1], x.rank(), "scatter_add");
+  const Tensor index = expect_index(context, args[2], "scatter_add's index");
   for (int i = 0; i < x.rank(); ++i) {
     if (x.rank() == index.rank() && (i == axis || x.shape()[i] == index.shape()[i])) continue;
     fail(ErrorKind::shape, "scatter_add: the index {} does not fit {} along axis {}", describe(index), describe(x), i);
@@ -116,9 +117,9 @@ Value scatter_add_builtin(Engine& engine, Args args) {
   const Operand source =
       is_host_number(args[3])
           ? operand_of(args[3])
-          : Operand(move_axis(ops,
-                              cut_to(ops, to_tensor(engine, args[3], "scatter_add's source"), index, -1, "scatter_add"),
-                              axis, last));
+          : Operand(move_axis(
+                ops, cut_to(ops, to_tensor(context, args[3], "scatter_add's source"), index, -1, "scatter_add"), axis,
+                last));
   const Tensor rows =
       ops.call(Op::scatter_add,
                {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last), source},
@@ -126,26 +127,26 @@ Value scatter_add_builtin(Engine& engine, Args args) {
   return move_axis(ops, rows, last, axis);
 }
 
-Value one_hot_builtin(Engine& engine, Args args) {
-  Ops& ops = engine.ops();
-  const Tensor x = to_tensor(engine, args[0], "one_hot");
+Value one_hot_builtin(Context& context, Args args) {
+  Ops& ops = context.ops();
+  const Tensor x = to_tensor(context, args[0], "one_hot");
   if (!is_integer(x.dtype())) fail(ErrorKind::type, "one_hot takes integers, not {}", describe(x));
-  Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(engine, args[1], "num_classes"));
+  Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(context, args[1], "num_classes"));
   if (classes < Dim(0)) {  // PyTorch: as many as the greatest needs
     Attrs attrs;
-    attrs.ints = expect_axes(engine, Value(), x.rank(), "one_hot");
+    attrs.ints = expect_axes(context, Value(), x.rank(), "one_hot");
     const Tensor greatest = x.rank() == 0 ? x : ops.call(Op::max, {x}, attrs);
-    classes = expect_int(engine, Value(greatest), "one_hot") + 1;
+    classes = expect_int(context, Value(greatest), "one_hot") + 1;
   }
   const Tensor hot = ops.call(Op::eq, {insert_axis(ops, x, x.rank()), iota(ops, classes, DType::i64)});
-  return cast(ops, hot, expect_dtype(engine, args[2], "one_hot's dtype"));
+  return cast(ops, hot, expect_dtype(context, args[2], "one_hot's dtype"));
 }
 
 // ---- Triangles -------------------------------------------------------------------------------------
 
-Value triangle(Engine& engine, Args args, Op keeps) {
-  Ops& ops = engine.ops();
-  const Tensor x = to_tensor(engine, args[0], "a triangle");
+Value triangle(Context& context, Args args, Op keeps) {
+  Ops& ops = context.ops();
+  const Tensor x = to_tensor(context, args[0], "a triangle");
   if (x.rank() < 2) fail(ErrorKind::shape, "{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x));
   if (!is_host_int(args[1])) fail(ErrorKind::type, "the diagonal must be an int, not {}", type_name(args[1]));
   const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
@@ -155,8 +156,8 @@ Value triangle(Engine& engine, Args args, Op keeps) {
   return ops.call(Op::where, {kept, x, zero});
 }
 
-Value tril_builtin(Engine& engine, Args args) { return triangle(engine, args, Op::le); }
-Value triu_builtin(Engine& engine, Args args) { return triangle(engine, args, Op::ge); }
+Value tril_builtin(Context& context, Args args) { return triangle(context, args, Op::le); }
+Value triu_builtin(Context& context, Args args) { return triangle(context, args, Op::ge); }
 
 constexpr Builtin kOrder[] = {
     {"sort", "sort(x, axis = -1, descending = false)", "x in order along an axis; NaN counts as the greatest",

@@ -1,28 +1,29 @@
 // Products of matrices and vectors.
 #include "base/error.h"
-#include "builtins/builtin_families.h"
+#include "builtins/builtins.h"
 #include "builtins/linear_algebra.h"
-#include "engine/engine.h"
 #include "tensor/op.h"
+#include "value/context.h"
+#include "vm/arguments.h"
 
 namespace tsl {
 
 namespace {
 
-Value matmul_builtin(Engine& engine, Args args) {
-  return matmul(engine.ops(), to_tensor(engine, args[0], "matmul"), to_tensor(engine, args[1], "matmul"));
+Value matmul_builtin(Context& context, Args args) {
+  return matmul(context.ops(), to_tensor(context, args[0], "matmul"), to_tensor(context, args[1], "matmul"));
 }
 
-Value dot_builtin(Engine& engine, Args args) {
-  const Tensor a = to_tensor(engine, args[0], "dot"), b = to_tensor(engine, args[1], "dot");
-  if (a.rank() == 0 || b.rank() == 0) return engine.ops().call(Op::mul, {a, b});
-  return matmul(engine.ops(), a, b);
+Value dot_builtin(Context& context, Args args) {
+  const Tensor a = to_tensor(context, args[0], "dot"), b = to_tensor(context, args[1], "dot");
+  if (a.rank() == 0 || b.rank() == 0) return context.ops().call(Op::mul, {a, b});
+  return matmul(context.ops(), a, b);
 }
 
-Value einsum_builtin(Engine& engine, Args args) {
+Value einsum_builtin(Context& context, Args args) {
   std::vector<Tensor> operands;
-  for (size_t i = 1; i < args.size(); ++i) operands.push_back(to_tensor(engine, args[i], "einsum"));
-  return einsum(engine, expect_string(engine, args[0], "einsum's equation"), operands);
+  for (size_t i = 1; i < args.size(); ++i) operands.push_back(to_tensor(context, args[i], "einsum"));
+  return einsum(context, expect_string(context, args[0], "einsum's equation"), operands);
 }
 
 constexpr Builtin kRows[] = {

@@ -1,9 +1,10 @@
 // Builtins on strings.
 #include "base/error.h"
-#include "builtins/builtin_families.h"
-#include "engine/engine.h"
+#include "builtins/builtins.h"
+#include "value/context.h"
 #include "value/format.h"
 #include "value/utf8.h"
+#include "vm/arguments.h"
 #include "vm/operators.h"
 
 namespace tsl {
@@ -18,25 +19,25 @@ std::string mapped(std::string text, char first, char last, int shift) {
   return text;
 }
 
-Value upper_builtin(Engine& engine, Args args) {
-  return make_string(mapped(expect_string(engine, args[0], "upper's text"), 'a', 'z', 'A' - 'a'));
+Value upper_builtin(Context& context, Args args) {
+  return make_string(mapped(expect_string(context, args[0], "upper's text"), 'a', 'z', 'A' - 'a'));
 }
-Value lower_builtin(Engine& engine, Args args) {
-  return make_string(mapped(expect_string(engine, args[0], "lower's text"), 'A', 'Z', 'a' - 'A'));
-}
-
-Value startswith_builtin(Engine& engine, Args args) {
-  return expect_string(engine, args[0], "startswith's text").starts_with(expect_string(engine, args[1], "prefix"));
+Value lower_builtin(Context& context, Args args) {
+  return make_string(mapped(expect_string(context, args[0], "lower's text"), 'A', 'Z', 'a' - 'A'));
 }
 
-Value endswith_builtin(Engine& engine, Args args) {
-  return expect_string(engine, args[0], "endswith's text").ends_with(expect_string(engine, args[1], "suffix"));
+Value startswith_builtin(Context& context, Args args) {
+  return expect_string(context, args[0], "startswith's text").starts_with(expect_string(context, args[1], "prefix"));
 }
 
-Value strip_builtin(Engine& engine, Args args) {
-  const std::string& text = expect_string(engine, args[0], "strip's text");
+Value endswith_builtin(Context& context, Args args) {
+  return expect_string(context, args[0], "endswith's text").ends_with(expect_string(context, args[1], "suffix"));
+}
+
+Value strip_builtin(Context& context, Args args) {
+  const std::string& text = expect_string(context, args[0], "strip's text");
   const std::string chars =
-      args[1].is_nil() ? std::string(kWhiteSpace) : expect_string(engine, args[1], "strip's characters");
+      args[1].is_nil() ? std::string(kWhiteSpace) : expect_string(context, args[1], "strip's characters");
   auto is_stripped = [&](size_t at) { return chars.find(text.substr(at, utf8_width(text, at))) != std::string::npos; };
   size_t begin = 0;
   while (begin < text.size() && is_stripped(begin)) begin += utf8_width(text, begin);
@@ -49,10 +50,10 @@ Value strip_builtin(Engine& engine, Args args) {
   return make_string(text.substr(begin, end - begin));
 }
 
-Value replace_builtin(Engine& engine, Args args) {
-  const std::string& text = expect_string(engine, args[0], "replace's text");
-  const std::string& old = expect_string(engine, args[1], "the text to replace");
-  const std::string& now = expect_string(engine, args[2], "the replacement");
+Value replace_builtin(Context& context, Args args) {
+  const std::string& text = expect_string(context, args[0], "replace's text");
+  const std::string& old = expect_string(context, args[1], "the text to replace");
+  const std::string& now = expect_string(context, args[2], "the replacement");
   if (old.empty()) fail(ErrorKind::value, "replace: the text to replace is empty");
   std::string result;
   size_t at = 0;
@@ -65,21 +66,21 @@ Value replace_builtin(Engine& engine, Args args) {
 }
 
 // join(list, separator), or join(separator, list) as ", ".join(list) calls it.
-Value join_builtin(Engine& engine, Args args) {
+Value join_builtin(Context& context, Args args) {
   const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::text);
   const Value& list = args[text_first ? 1 : 0];
   const Value& given = args[text_first ? 0 : 1];
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
-  if (!separator.is(Tag::text)) expect_string(engine, separator, "join's separator");
+  if (!separator.is(Tag::text)) expect_string(context, separator, "join's separator");
   Ref<Text> joined = make_ref<Text>();
   Value item;
-  for (int64_t state = 0; iterate(engine, list, state, item);) {
+  for (int64_t state = 0; iterate(context, list, state, item);) {
     if (!joined->pieces.empty()) joined->pieces.push_back({separator, kStrSpec});
-    if (!item.is(Tag::text)) expect_string(engine, item, "join's item");
+    if (!item.is(Tag::text)) expect_string(context, item, "join's item");
     joined->pieces.push_back({item, kStrSpec});
   }
   const Value text(joined);
-  return is_known(engine, text) ? make_string(to_string(engine, text)) : text;
+  return is_known(context, text) ? make_string(to_string(context, text)) : text;
 }
 
 constexpr Builtin kRows[] = {
@@ -96,8 +97,8 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-Value split_text(Engine& engine, const Value& given, const Value& by) {
-  const std::string& text = expect_string(engine, given, "split's text");
+Value split_text(Context& context, const Value& given, const Value& by) {
+  const std::string& text = expect_string(context, given, "split's text");
   std::vector<Value> parts;
   if (by.is_nil()) {
     for (size_t begin = text.find_first_not_of(kWhiteSpace); begin != std::string::npos;) {
@@ -107,7 +108,7 @@ Value split_text(Engine& engine, const Value& given, const Value& by) {
     }
     return make_list(std::move(parts));
   }
-  const std::string& separator = expect_string(engine, by, "split's separator");
+  const std::string& separator = expect_string(context, by, "split's separator");
   if (separator.empty()) fail(ErrorKind::value, "split: the separator is empty");
   size_t at = 0;
   for (size_t found; (found = text.find(separator, at)) != std::string::npos; at = found + separator.size()) {

@@ -5,14 +5,15 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "builtins/builtin_families.h"
+#include "builtins/builtins.h"
 #include "bytecode/bytecode.h"
-#include "engine/engine.h"
+#include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/utf8.h"
+#include "vm/arguments.h"
 #include "vm/operators.h"
 
 namespace tsl {
@@ -28,18 +29,18 @@ Value later_text(const Value& value, const char* spec) {
   return Value(std::move(text));
 }
 
-Value text_of(Engine& engine, const Value& value) {
+Value text_of(Context& context, const Value& value) {
   if (value.is(Tag::string) || value.is(Tag::text)) return value;
-  return is_known(engine, value) ? make_string(to_string(engine, value)) : later_text(value, kStrSpec);
+  return is_known(context, value) ? make_string(to_string(context, value)) : later_text(value, kStrSpec);
 }
 
-Value print_builtin(Engine& engine, Args args) {
+Value print_builtin(Context& context, Args args) {
   bool known = true;
-  for (const Value& v : args.values) known = known && is_known(engine, v);
+  for (const Value& v : args.values) known = known && is_known(context, v);
   if (known) {
     std::string line;
-    for (size_t i = 0; i < args.size(); ++i) line += (i == 0 ? "" : " ") + to_string(engine, args[i]);
-    engine.runtime().effect_print(make_string(std::move(line)));
+    for (size_t i = 0; i < args.size(); ++i) line += (i == 0 ? "" : " ") + to_string(context, args[i]);
+    context.runtime().effect_print(make_string(std::move(line)));
     return Value();
   }
   Ref<Text> line = make_ref<Text>();
@@ -47,24 +48,24 @@ Value print_builtin(Engine& engine, Args args) {
     if (i > 0) line->pieces.push_back({make_string(" "), ""});
     line->pieces.push_back({args[i], kStrSpec});
   }
-  engine.runtime().effect_print(Value(std::move(line)));
+  context.runtime().effect_print(Value(std::move(line)));
   return Value();
 }
 
-Value str_builtin(Engine& engine, Args args) { return text_of(engine, args[0]); }
-Value repr_builtin(Engine& engine, Args args) {
-  return is_known(engine, args[0]) ? make_string(to_repr(engine, args[0])) : later_text(args[0], kReprSpec);
+Value str_builtin(Context& context, Args args) { return text_of(context, args[0]); }
+Value repr_builtin(Context& context, Args args) {
+  return is_known(context, args[0]) ? make_string(to_repr(context, args[0])) : later_text(args[0], kReprSpec);
 }
-Value type_builtin(Engine&, Args args) { return make_string(type_name(args[0])); }
+Value type_builtin(Context&, Args args) { return make_string(type_name(args[0])); }
 
-Value len_builtin(Engine& engine, Args args) {
+Value len_builtin(Context& context, Args args) {
   const Value& v = args[0];
   switch (v.tag()) {
     case Tag::list: return static_cast<int64_t>(v.as<List>().items.size());
     case Tag::tuple: return static_cast<int64_t>(v.as<Tuple>().items.size());
     case Tag::record: return static_cast<int64_t>(v.as<Record>().values.size());
     case Tag::string:
-    case Tag::text: return static_cast<int64_t>(utf8_length(expect_string(engine, v, "len")));
+    case Tag::text: return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
     case Tag::range: {
       const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
       return from_dim(end < begin ? Dim(0) : end - begin);
@@ -95,65 +96,67 @@ template <class Number> Number parse(const std::string& text, const char* type) 
   return number;
 }
 
-Value int_builtin(Engine& engine, Args args) {
+Value int_builtin(Context& context, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::text))
-    return parse<int64_t>(expect_string(engine, args[0], "int"), "an int");
-  const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
+    return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
+  const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
   if (scalar_of(number).type == ScalarType::real) {  // NaN is no int either
     const Value is_in_range =
         apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
-    if (!truth(engine, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(engine, number));
+    if (!truth(context, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(context, number));
   }
   return apply_scalar(ScalarOp::to_integer, number);
 }
 
-Value float_builtin(Engine& engine, Args args) {
+Value float_builtin(Context& context, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::text))
-    return parse<double>(expect_string(engine, args[0], "float"), "a float");
-  const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
+    return parse<double>(expect_string(context, args[0], "float"), "a float");
+  const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make a float of {}", type_name(args[0]));
   return apply_scalar(ScalarOp::to_real, number);
 }
 
-Value item_builtin(Engine& engine, Args args) {
+Value item_builtin(Context& context, Args args) {
   if (is_host_number(args[0])) return args[0];
-  return read_item(engine, expect_tensor(engine, args[0], "item"));
+  return read_item(context, expect_tensor(context, args[0], "item"));
 }
 
-Value tolist_builtin(Engine& engine, Args args) {
-  return to_nested_lists(engine, expect_tensor(engine, args[0], "tolist"));
+Value tolist_builtin(Context& context, Args args) {
+  return to_nested_lists(context, expect_tensor(context, args[0], "tolist"));
 }
 
 // ---- Errors, time, randomness ----------------------------------------------------------------------
 
 /// Of the kinds, those that say what is wrong with a value: the others are the machine's, or of the program's text.
-ErrorKind expect_kind(Engine& engine, const Value& value) {
-  const std::string& name = expect_string(engine, value, "the kind of an error");
+ErrorKind expect_kind(Context& context, const Value& value) {
+  const std::string& name = expect_string(context, value, "the kind of an error");
   for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
     if (name == name_of(kind)) return kind;
   }
   fail(ErrorKind::value, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
 }
 
-Value error_builtin(Engine& engine, Args args) { fail_with(expect_kind(engine, args[1]), to_string(engine, args[0])); }
-
-Value assert_builtin(Engine& engine, Args args) {
-  if (truth(engine, args[0])) return Value();
-  fail_with(ErrorKind::user, args[1].is_nil() ? "assertion failed" : to_string(engine, args[1]));
+Value error_builtin(Context& context, Args args) {
+  fail_with(expect_kind(context, args[1]), to_string(context, args[0]));
 }
 
-Value read_clock(Engine&, std::span<Value>) {
+Value assert_builtin(Context& context, Args args) {
+  if (truth(context, args[0])) return Value();
+  fail_with(ErrorKind::user, args[1].is_nil() ? "assertion failed" : to_string(context, args[1]));
+}
+
+Value read_clock(Context&, std::span<Value>) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Value clock_builtin(Engine& engine, Args) { return engine.runtime().effect(read_clock, {}); }
+Value clock_builtin(Context& context, Args) { return context.runtime().effect(read_clock, {}); }
 
-Value read_counters(Engine& engine, std::span<Value> args) {
+Value read_counters(Context& context, std::span<Value> args) {
   const bool is_default = args[0].is_nil();
-  const graph::Counters device = engine.runtime().counters(is_default ? engine.runtime().default_device()
-                                                                      : expect_device(engine, args[0], "the device"));
-  const TraceCounts tracing = engine.runtime().trace_counts();
+  const Counters device = context.runtime().counters(is_default ? context.runtime().default_device()
+                                                                : expect_device(context, args[0], "the device"));
+  const TraceCounts tracing = context.runtime().trace_counts();
   const std::pair<const char*, uint64_t> rows[] = {
       {"kernels", device.kernels},
       {"graph_launches", device.graph_launches},
@@ -171,33 +174,33 @@ Value read_counters(Engine& engine, std::span<Value> args) {
   };
   std::vector<std::pair<Name, Value>> entries;
   for (const auto& [name, count] : rows)
-    entries.emplace_back(engine.names().intern(name), Value(static_cast<int64_t>(count)));
+    entries.emplace_back(context.names().intern(name), Value(static_cast<int64_t>(count)));
   return make_record(std::move(entries));
 }
 
-Value counters_builtin(Engine& engine, Args args) { return engine.runtime().effect(read_counters, {args[0]}); }
+Value counters_builtin(Context& context, Args args) { return context.runtime().effect(read_counters, {args[0]}); }
 
-Value seed_builtin(Engine& engine, Args args) {
-  engine.runtime().seed(static_cast<uint64_t>(expect_int(engine, args[0], "the seed")));
+Value seed_builtin(Context& context, Args args) {
+  context.runtime().seed(static_cast<uint64_t>(expect_int(context, args[0], "the seed")));
   return Value();
 }
 
-Value args_builtin(Engine& engine, Args) {
+Value args_builtin(Context& context, Args) {
   std::vector<Value> items;
-  for (const std::string& arg : engine.options().script_args) items.push_back(make_string(arg));
+  for (const std::string& arg : context.script_args()) items.push_back(make_string(arg));
   return make_list(std::move(items));
 }
 
 // ---- Help ------------------------------------------------------------------------------------------
 
-std::string signature_of(Engine& engine, const Proto& proto) {
+std::string signature_of(Context& context, const Proto& proto) {
   std::string text;
   for (const ParameterInfo& parameter : proto.signature.parameters) {
     if (!text.empty()) text += ", ";
     text += parameter.name ? *parameter.name : "_";
     if (!parameter.has_default) continue;
     const bool shown = !parameter.default_value.is(Tag::symbol);  // other functions compute theirs
-    text += shown && !parameter.default_value.is_nil() ? " = " + to_repr(engine, parameter.default_value) : " = …";
+    text += shown && !parameter.default_value.is_nil() ? " = " + to_repr(context, parameter.default_value) : " = …";
   }
   return proto.display_name() + "(" + text + ")";
 }
@@ -212,22 +215,22 @@ std::string with_doc(std::string heading, std::string_view doc) {
   return heading;
 }
 
-std::string help_text(Engine& engine, const Value& v) {
+std::string help_text(Context& context, const Value& v) {
   switch (v.tag()) {
     case Tag::native: return with_doc(std::string(v.as<Native>().builtin->signature), v.as<Native>().builtin->doc);
-    case Tag::function: return with_doc(signature_of(engine, *v.as<Function>().proto), v.as<Function>().proto->doc);
+    case Tag::function: return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
     case Tag::module: {
       std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);
       for (const auto& [name, cell] : v.as<Module>().exports) {
-        if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
+        if (context.runtime().is_tracing()) context.runtime().enter(*cell);
         const bool is_function = cell->is_set && cell->value.is(Tag::function);
-        text += "\n  " + (is_function ? signature_of(engine, *cell->value.as<Function>().proto) : *name);
+        text += "\n  " + (is_function ? signature_of(context, proto_of(cell->value.as<Function>())) : *name);
       }
       return text;
     }
     case Tag::dtype:
       return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
-    default: return fmt::format("{}: {}", type_name(v), to_repr(engine, v));
+    default: return fmt::format("{}: {}", type_name(v), to_repr(context, v));
   }
 }
 
@@ -248,14 +251,14 @@ std::string list_names(std::vector<std::string> names) {
   return text;
 }
 
-Value help_builtin(Engine& engine, Args args) {
+Value help_builtin(Context& context, Args args) {
   std::string text;
   if (args[0].is_nil()) {
-    text = "help(f) shows what f takes and does. Builtins:" + list_names(engine.builtin_names());
+    text = "help(f) shows what f takes and does. Builtins:" + list_names(context.builtins().names());
   } else {
-    text = help_text(engine, args[0]);
+    text = help_text(context, args[0]);
   }
-  engine.runtime().effect_print(make_string(std::move(text)));
+  context.runtime().effect_print(make_string(std::move(text)));
   return Value();
 }
 

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "engine/engine.h"
+#include "value/context.h"
+#include "vm/arguments.h"
 #include "vm/tensor_calls.h"
 
 namespace tsl {
@@ -221,12 +222,12 @@ class Contraction {
 
 }  // namespace
 
-Tensor einsum(Engine& engine, std::string_view text, const std::vector<Tensor>& operands) {
+Tensor einsum(Context& context, std::string_view text, const std::vector<Tensor>& operands) {
   if (operands.empty()) fail(ErrorKind::value, "einsum needs at least one tensor");
   const Equation equation(text, operands);
   std::vector<Term> terms;
   for (size_t i = 0; i < operands.size(); ++i) terms.push_back({operands[i], equation.inputs()[i]});
-  return Contraction(engine.ops(), equation.output()).run(std::move(terms));
+  return Contraction(context.ops(), equation.output()).run(std::move(terms));
 }
 
 }  // namespace tsl

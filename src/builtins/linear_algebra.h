@@ -8,9 +8,9 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
 
 /// einsum("ij,jk->ik", a, b): NumPy's notation, with `...` for broadcast axes. Throws Failure (value, shape).
-Tensor einsum(Engine&, std::string_view equation, const std::vector<Tensor>& operands);
+Tensor einsum(Context&, std::string_view equation, const std::vector<Tensor>& operands);
 
 }  // namespace tsl

@@ -13,11 +13,6 @@ const OpcodeInfo& info(Opcode op) {
   return table[static_cast<size_t>(op)];
 }
 
-std::string Proto::display_name() const {
-  if (is_module) return name ? fmt::format("<{}>", *name) : "<main>";
-  return name ? *name : "<lambda>";
-}
-
 namespace {
 
 std::string describe(const Value& constant) {

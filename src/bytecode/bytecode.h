@@ -61,13 +61,6 @@ struct CaptureSource {
   uint16_t index = 0;
 };
 
-/// The names of a call's arguments: `positional` without, then one per name.
-struct CallShape {
-  uint16_t positional = 0;
-  std::vector<Name> names;
-  uint16_t count() const { return static_cast<uint16_t>(positional + names.size()); }
-};
-
 /// x[…] with its parts in registers: which parts there are.
 struct IndexShape {
   struct Item {
@@ -117,11 +110,7 @@ struct Loop {
   Span span;                       // of the statement
 };
 
-struct Proto {
-  Name name = nullptr;  // null for a lambda
-  std::string doc;
-  Span span;  // of the declaration
-  bool is_module = false;
+struct Proto : FunctionInfo {
   bool is_internal = false;      // of the prelude: hidden from tracebacks
   bool is_compiled = false;      // has @compile
   bool tests_arguments = false;  // has annotations on parameters
@@ -130,7 +119,6 @@ struct Proto {
   static constexpr uint16_t kNoDirectCall = 0xFFFF;
   uint16_t register_count = 0;
   uint16_t required = 0;  // parameters without default
-  Signature signature;
   ast::CompileRequest request;
 
   std::vector<Instruction> code;
@@ -150,9 +138,10 @@ struct Proto {
   std::vector<Loop> loops;
 
   uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }
-  /// "f", "<main>" or "<lambda>"
-  std::string display_name() const;
 };
+
+/// The code of a function of the language.
+inline const Proto& proto_of(const Function& function) { return static_cast<const Proto&>(*function.info); }
 
 /// The code as text, nested functions included.
 std::string disassemble(const Proto& proto, const SourceMap& sources);

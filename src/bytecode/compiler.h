@@ -9,7 +9,7 @@
 
 namespace tsl {
 
-class Engine;
+class Builtins;
 
 /// The cells of top-level variables that outlive the compilation of one module: those of a prompt.
 using VariableCells = std::unordered_map<const ast::Variable*, Ref<Cell>>;
@@ -23,7 +23,7 @@ struct CompileOptions {
 
 /// Compiles a module's top level and all functions in it. `cells` holds the cells of variables that exist already
 /// and receives those of the module's top level. Throws Failure (name, limit) with a span.
-std::unique_ptr<Proto> compile(Engine& engine, const ast::Module& module, const CompileOptions& options,
+std::unique_ptr<Proto> compile(const Builtins& builtins, const ast::Module& module, const CompileOptions& options,
                                VariableCells& cells);
 
 }  // namespace tsl

@@ -8,13 +8,12 @@
 #include "base/error.h"
 #include "bytecode/bytecode.h"
 #include "bytecode/compiler.h"
-#include "engine/engine.h"
 
 namespace tsl {
 
 /// What all functions of a module share while they are compiled.
-struct CompileContext {
-  Engine& engine;
+struct ModuleCompilation {
+  const Builtins& builtins;
   const CompileOptions& options;
   VariableCells& cells;
 };
@@ -25,7 +24,7 @@ struct CompileContext {
 /// thing it does, so an expression may be compiled straight into a variable that it reads.
 class FunctionCompiler {
  public:
-  FunctionCompiler(CompileContext& context, const ast::Function& function, FunctionCompiler* enclosing);
+  FunctionCompiler(ModuleCompilation& module, const ast::Function& function, FunctionCompiler* enclosing);
   std::unique_ptr<Proto> run();
 
  private:
@@ -141,7 +140,7 @@ class FunctionCompiler {
   void import(const ast::ImportStmt& s);
   void try_statement(const ast::TryStmt& s);
 
-  CompileContext& context_;
+  ModuleCompilation& module_;
   const ast::Function& function_;
   FunctionCompiler* enclosing_;
   std::unique_ptr<Proto> proto_;

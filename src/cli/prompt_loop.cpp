@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/program.h"
+#include "syntax/parser.h"
 #include "value/format.h"
 
 namespace tsl {

@@ -1,14 +1,14 @@
 #include "engine/builtin_table.h"
 
+#include "autodiff/builtins_autodiff.h"
 #include "base/error.h"
-#include "bytecode/bytecode.h"
+#include "builtins/builtins.h"
 #include "engine/embedded.h"
-#include "engine/engine.h"
 #include "engine/modules.h"
 
 namespace tsl {
 
-BuiltinTable::BuiltinTable(Engine& engine) : engine_(engine) {
+BuiltinTable::BuiltinTable(Interner& names, ModuleLoader& modules) : interner_(names), modules_(modules) {
   add_rows(tensor_builtins());
   add_rows(elementwise_builtins());
   add_rows(host_builtins());
@@ -16,7 +16,7 @@ BuiltinTable::BuiltinTable(Engine& engine) : engine_(engine) {
   values_ = rows_;
   for (int d = 0; d < kDTypeCount; ++d) {
     const DType dtype = static_cast<DType>(d);
-    values_[engine.names().intern(name_of(dtype))] = Value(dtype);
+    values_[interner_.intern(name_of(dtype))] = Value(dtype);
   }
   for (const EmbeddedSource& source : embedded_sources()) {
     if (is_prelude(source)) scan_prelude(source);
@@ -27,7 +27,7 @@ void BuiltinTable::add_rows(std::span<const Builtin> rows) {
   for (const Builtin& row : rows) {
     Ref<Native> native = make_ref<Native>();
     native->builtin = &row;
-    rows_[engine_.names().intern(row.name)] = Value(std::move(native));
+    rows_[interner_.intern(row.name)] = Value(std::move(native));
   }
 }
 
@@ -40,7 +40,7 @@ void BuiltinTable::scan_prelude(const EmbeddedSource& source) {
     const std::string_view content = text.substr(line, end - line);
     const size_t open = content.find('(');
     if (content.substr(0, 3) == "fn " && open != std::string_view::npos && content[3] != '_') {
-      prelude_[engine_.names().intern(content.substr(3, open - 3))] = &source;
+      prelude_[interner_.intern(content.substr(3, open - 3))] = &source;
     }
     line = end + 1;
   }
@@ -52,7 +52,7 @@ const Value* BuiltinTable::native(Name name) const {
 }
 
 const Value* BuiltinTable::row(std::string_view name) const {
-  const auto found = rows_.find(engine_.names().intern(name));
+  const auto found = rows_.find(interner_.intern(name));
   return found == rows_.end() ? nullptr : &found->second;
 }
 
@@ -63,7 +63,7 @@ const Value* BuiltinTable::find(Name name) {
   if (found != values_.end()) return &found->second;
   const auto composite = prelude_.find(name);
   if (composite == prelude_.end()) return nullptr;
-  const Ref<Module> module = engine_.modules().load_prelude(*composite->second);
+  const Ref<Module> module = modules_.load_prelude(*composite->second);
   for (const auto& [exported, cell] : module->exports) {
     const auto part = prelude_.find(exported);
     if (part != prelude_.end() && part->second == composite->second) values_[exported] = cell->value;
@@ -83,14 +83,14 @@ std::vector<std::string> BuiltinTable::names() const {
 const Signature& BuiltinTable::signature(const Builtin& builtin) {
   const auto known = signatures_.find(&builtin);
   if (known != signatures_.end()) return known->second;
-  return signatures_.emplace(&builtin, parse_signature(builtin.signature, engine_.names())).first->second;
+  return signatures_.emplace(&builtin, parse_signature(builtin.signature, interner_)).first->second;
 }
 
 const Signature& BuiltinTable::signature(const Native& native) {
   const Native* callee = &native;
   while (callee->builtin->forwards) {
     const Value& next = callee->bound[0];
-    if (next.is(Tag::function)) return next.as<Function>().proto->signature;
+    if (next.is(Tag::function)) return next.as<Function>().info->signature;
     if (!next.is(Tag::native)) break;
     callee = &next.as<Native>();
   }

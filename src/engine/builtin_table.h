@@ -12,33 +12,27 @@
 
 namespace tsl {
 
-class Engine;
+class ModuleLoader;
 struct EmbeddedSource;
 
-class BuiltinTable {
+class BuiltinTable final : public Builtins {
  public:
-  explicit BuiltinTable(Engine& engine);
+  BuiltinTable(Interner& names, ModuleLoader& modules);
 
-  /// A builtin that needs no loading: a C++ function or a dtype. Null if there is none.
-  const Value* native(Name name) const;
-  /// The C++ function of that name, even if a dtype has the name too (bool).
-  const Value* row(std::string_view name) const;
-  /// Whether there is such a builtin. Loads nothing.
-  bool contains(Name name) const;
-  /// Any builtin; loads its part of the prelude if need be. Null if there is none.
-  const Value* find(Name name);
-  std::vector<std::string> names() const;
-
-  /// A builtin's signature, parsed when first asked for.
-  const Signature& signature(const Builtin& builtin);
-  /// What a call of `native` is bound by: the signature of what it forwards to, if it does.
-  const Signature& signature(const Native& native);
+  const Value* native(Name name) const override;
+  const Value* row(std::string_view name) const override;
+  bool contains(Name name) const override;
+  const Value* find(Name name) override;
+  std::vector<std::string> names() const override;
+  const Signature& signature(const Builtin& builtin) override;
+  const Signature& signature(const Native& native) override;
 
  private:
   void add_rows(std::span<const Builtin> rows);
   void scan_prelude(const EmbeddedSource& source);
 
-  Engine& engine_;
+  Interner& interner_;
+  ModuleLoader& modules_;
   std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and what has been loaded
   std::unordered_map<Name, Value> rows_;
   std::unordered_map<Name, const EmbeddedSource*> prelude_;  // where composites are defined

@@ -7,9 +7,9 @@
 #include "engine/builtin_table.h"
 #include "engine/modules.h"
 #include "engine/prompt.h"
+#include "engine/runtime.h"
 #include "value/format.h"
-#include "value/runtime.h"
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -31,10 +31,12 @@ Engine::Engine(EngineOptions options)
     : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
       log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
       options_(std::move(options)) {
-  runtime_ = make_runtime(*this);  // may log, for which all members must have begun
   interpreter_ = std::make_unique<Interpreter>(*this);
-  builtins_ = std::make_unique<BuiltinTable>(*this);
+  runtime_ = std::make_unique<EngineRuntime>(*this, *interpreter_, options_);  // may log
+  interpreter_->connect(*runtime_);
   modules_ = std::make_unique<ModuleLoader>(*this);
+  builtins_ = std::make_unique<BuiltinTable>(names(), *modules_);
+  connect(*runtime_, *runtime_, *builtins_);
   prompt_ = std::make_unique<Prompt>(*this);
   runtime_->seed(options_.seed);
 }
@@ -85,14 +87,12 @@ Value Engine::run_file(const std::string& path) {
 void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
 
 Value Engine::call(const Value& callee, std::span<Value> args) {
-  enter();
+  if (is_writing_ || interpreter_->depth() == 0) enter();  // else builtins call back: the host has not had control
   return interpreter_->call(callee, args);
 }
 
-Ops& Engine::ops() { return runtime_->ops(); }
-
-const Value* Engine::builtin(Name name) { return builtins_->find(name); }
-
-std::vector<std::string> Engine::builtin_names() { return builtins_->names(); }
+Value Engine::import(Name path, bool is_file, uint32_t importing_source) {
+  return modules_->import(path, is_file, importing_source);
+}
 
 }  // namespace tsl

@@ -2,18 +2,13 @@
 // Engines share nothing, so several may run in several threads; one engine belongs to one thread at a time.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/intern.h"
-#include "base/source.h"
-#include "syntax/parser.h"
-#include "tensor/op.h"
-#include "value/builtin.h"
+#include "tensor/tensor.h"
+#include "value/context.h"
 #include "value/value.h"
 
 namespace tsl::graph {
@@ -40,16 +35,16 @@ struct EngineOptions {
   std::vector<std::string> script_args;
 };
 
-class BuiltinTable;  // builtin_table.h: builtins by name
-class Interpreter;   // vm.h: runs bytecode
-class ModuleLoader;  // modules.h: finds and runs modules once
-class Prompt;        // prompt.h: the state between prompt entries
-class Runtime;       // runtime.h: where ops go: eager, recorder, tape
+class BuiltinTable;   // builtin_table.h: builtins by name
+class EngineRuntime;  // runtime.h: where ops go: eager, recorder, tapes
+class Interpreter;    // interpreter.h: runs bytecode
+class ModuleLoader;   // modules.h: finds and runs modules once
+class Prompt;         // prompt.h: the state between prompt entries
 
-class Engine {
+class Engine final : public Context {
  public:
   explicit Engine(EngineOptions options = {});
-  ~Engine();
+  ~Engine() override;
 
   /// Runs text as a module of its own and gives its last expression's value (nil if none). Throws Failure.
   Value run(std::string name, std::string text);
@@ -58,21 +53,12 @@ class Engine {
   Value run_file(const std::string& path);
   /// Only parses and resolves.
   void check_file(const std::string& path);
-  /// Calls any callable value, from outside. (Builtins that take functions call the interpreter.)
-  Value call(const Value& callee, std::span<Value> args);
+  Value call(const Value& callee, std::span<Value> args) override;
+  Value import(Name path, bool is_file, uint32_t importing_source) override;
 
   const EngineOptions& options() const { return options_; }
-  SourceMap& sources() { return sources_; }
-  Interner& names() { return names_; }
-  Ops& ops();  // calls ops eagerly, or records them while a region is traced
-  Runtime& runtime() { return *runtime_; }
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
-  BuiltinTable& builtins() { return *builtins_; }
-
-  /// All builtins by name; null if there is none. Composites of the prelude count as builtins too.
-  const Value* builtin(Name name);
-  std::vector<std::string> builtin_names();
 
   /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws. It
   /// may not run anything here: run() and its like and call() fail meanwhile, as a compiled function may be in the
@@ -80,22 +66,19 @@ class Engine {
   std::function<void(std::string_view)> output;
   /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled
   /// function prints later than the program says, when its `try` may be over, or not have begun.
-  void print(const Value& value);
+  void print(const Value& value) override;
   /// Where logs go (default: standard error). The same holds for it.
   std::function<void(std::string_view)> log;
-  void write_log(std::string_view text);
-
-  /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
-  std::atomic<bool> interrupt_requested{false};
+  void write_log(std::string_view text) override;
+  const std::vector<std::string>& script_args() const override { return options_.script_args; }
+  bool shows_device() const override { return options_.show_device; }
 
  private:
   void write(const std::function<void(std::string_view)>& sink, std::string_view text);
   void enter();
 
   EngineOptions options_;
-  SourceMap sources_;
-  Interner names_;
-  std::unique_ptr<Runtime> runtime_;  // owns the memory of tensors, so it goes last
+  std::unique_ptr<EngineRuntime> runtime_;  // owns the memory of tensors, so it goes last
   std::unique_ptr<Interpreter> interpreter_;
   std::unique_ptr<BuiltinTable> builtins_;
   std::unique_ptr<ModuleLoader> modules_;

@@ -11,8 +11,9 @@
 #include "engine/builtin_table.h"
 #include "engine/embedded.h"
 #include "engine/engine.h"
+#include "syntax/parser.h"
 #include "value/runtime.h"
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -133,11 +134,11 @@ std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string te
 }
 
 Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
-  std::unique_ptr<Proto> compiled = compile(engine_, module, options, cells);
+  std::unique_ptr<Proto> compiled = compile(engine_.builtins(), module, options, cells);
   compiled->name = name;
   const Proto& proto = engine_.interpreter().own(std::move(compiled));
   if (engine_.runtime().logs("bytecode")) engine_.write_log(disassemble(proto, engine_.sources()));
-  return engine_.interpreter().run_module(proto);
+  return engine_.interpreter().run_module(proto, engine_.options().compile_all);
 }
 
 Value ModuleLoader::run_script(std::string name, std::string text, const std::string& path) {

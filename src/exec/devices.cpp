@@ -41,10 +41,10 @@ Tensor Devices::move(const Tensor& tensor, Device to) {
   return moved.with_layout(layout);
 }
 
-graph::Counters Devices::counters(Device device) const {
+Counters Devices::counters(Device device) const {
   if (device.is_host()) return host_.counters();
   const bool is_open = device.ordinal < opened_.size() && opened_[device.ordinal];
-  return is_open ? opened_[device.ordinal]->counters() : graph::Counters();
+  return is_open ? opened_[device.ordinal]->counters() : Counters();
 }
 
 }  // namespace tsl::trace

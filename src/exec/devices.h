@@ -35,7 +35,7 @@ class Devices {
   Tensor move(const Tensor& tensor, Device to);
 
   /// What the device has done: nothing, if it has not been opened.
-  graph::Counters counters(Device device) const;
+  Counters counters(Device device) const;
 
  private:
   graph::Backend& activate(Device device);

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "exec/counters.h"
 #include "graph/graph.h"
 #include "graph/kernel.h"
+#include "tensor/counters.h"
 
 namespace tsl::graph {
 

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "autodiff/tape.h"
-#include "engine/engine.h"
 #include "jit/region.h"
+#include "value/context.h"
 #include "value/format.h"
+#include "value/materialize.h"
 #include "value/rebuild.h"
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -27,27 +27,27 @@ constexpr size_t kMaxSegments = 128;
 
 }  // namespace
 
-ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
-                         std::vector<trace::Segment*>& path, bool interpret)
-    : engine_(engine),
-      devices_(devices),
+ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, trace::Run& run, std::vector<trace::Segment*>& path,
+                         bool interpret)
+    : tracing_(tracing),
+      context_(tracing.context),
       region_(region),
       run_(run),
       path_(path),
       interpret_(interpret),
-      id_(engine.runtime().next_trace_id()),
-      depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)),
+      id_(context_.runtime().next_trace_id()),
+      depth_(tracing.interpreter.depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<trace::Recorder>(symbols_)),
       notes_(std::make_unique<SegmentNotes>()) {
-  restrict_to(region.proto->request, engine.options().fast_numerics);
-  engine.runtime().tapes().trace_begins(symbols_);
-  engine.runtime().set_tracing(true);
+  restrict_to(region.proto->request, tracing.fast_numerics);
+  context_.runtime().listeners().trace_begins(symbols_);
+  context_.runtime().set_tracing(true);
 }
 
 ActiveTrace::~ActiveTrace() {
   stop();
-  engine_.interpreter().let_go(depth_);
+  tracing_.interpreter.let_go(depth_);
 }
 
 /// The facts of the way already gone, so that it is retraced with the same symbols; beyond it, those seen last.
@@ -106,7 +106,7 @@ Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, c
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
-  return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location(), device);
+  return recorder_->record(op, inputs, attrs, type, tracing_.interpreter.location(), device);
 }
 
 /// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the
@@ -131,7 +131,7 @@ void ActiveTrace::enter_device(Device device) {
 /// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
 Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
   if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
-  if (!recording_) return devices_.move(tensor, device);
+  if (!recording_) return tracing_.devices.move(tensor, device);
   const Tensor original = deferred(tensor);
   Root root;
   root.kind = Root::Kind::moved;
@@ -140,7 +140,7 @@ Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
   root.device = device;
   root.slot = next_slot_;
   if (next_slot_ == run_.values.size())
-    run_.values.push_back(devices_.move(recorder_->concrete(original, run_), device));
+    run_.values.push_back(tracing_.devices.move(recorder_->concrete(original, run_), device));
   ++next_slot_;
   notes().roots.push_back(std::move(root));
   return recorder_->input(tensor.dtype(), Layout::contiguous(original.shape()), next_slot_ - 1, device);
@@ -161,9 +161,9 @@ void ActiveTrace::check_limits() {
 
 Value ActiveTrace::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
-  if (!is_deferred) return Value(trace::element(devices_, tensor));
+  if (!is_deferred) return Value(trace::element(tracing_.devices, tensor));
   end_segment({tensor}, false);
-  const Scalar number = trace::element(devices_, recording_ ? recorder_->concrete(tensor, run_) : tensor);
+  const Scalar number = trace::element(tracing_.devices, recording_ ? recorder_->concrete(tensor, run_) : tensor);
   if (!recording_) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
@@ -243,7 +243,7 @@ std::string to_text(const Shape& shape) {
 
 /// What the segment will check before it runs again, a line each.
 void ActiveTrace::log_guards(const trace::Segment& segment) const {
-  if (!engine_.runtime().logs("guards")) return;
+  if (!context_.runtime().logs("guards")) return;
   std::string text;
   for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
     for (const Fact& fact : root.facts) {
@@ -258,7 +258,7 @@ void ActiveTrace::log_guards(const trace::Segment& segment) const {
         "  {}: s{} is {}\n", guard.reason, guard.condition->id,
         value.type == ScalarType::real ? fmt::format("{}", value.real) : fmt::format("{}", value.as_integer()));
   }
-  engine_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(engine_), text));
+  context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
 std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
@@ -296,8 +296,8 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   segment->notes =
       std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_,
-                                                         engine_.runtime().compile_log());
+    segment->plans = std::make_unique<trace::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
+                                                         tracing_.compile_log);
   }
   return segment;
 }
@@ -312,14 +312,14 @@ void ActiveTrace::compute(trace::Segment& segment) {
 /// Prints what the segment has to print, once it is computed.
 void ActiveTrace::let_out(const trace::Segment& segment) {
   for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
-    engine_.print(instantiate(engine_, value, run_));
+    context_.print(instantiate(context_, value, run_));
   }
 }
 
 void ActiveTrace::stop() {
   recording_ = false;
-  engine_.runtime().tapes().trace_ends();
-  engine_.runtime().set_tracing(false);
+  context_.runtime().listeners().trace_ends();
+  context_.runtime().set_tracing(false);
 }
 
 /// Recording is over: everything deferred gets its elements.
@@ -330,15 +330,15 @@ void ActiveTrace::leave() {
   for (Entered& e : entered_) {
     const bool written = !identical(e.cell->value, e.abstracted) || e.cell->is_set != e.was_set;
     if (!written) e.cell->value = e.original;
-    else settle(engine_, e.cell->value);
+    else materialize(context_, e.cell->value);
   }
   std::vector<Value> replaced;
-  engine_.interpreter().each_register(depth_, [&](Value& value) {
+  tracing_.interpreter.each_register(depth_, [&](Value& value) {
     Value before = value;
-    settle(engine_, value);
+    materialize(context_, value);
     if (!identical(before, value)) replaced.push_back(std::move(before));
   });
-  engine_.interpreter().keep(depth_, std::move(replaced));
+  tracing_.interpreter.keep(depth_, std::move(replaced));
   entered_.clear();
   has_left_ = true;
 }
@@ -346,7 +346,7 @@ void ActiveTrace::leave() {
 void ActiveTrace::give_up(const std::string& reason) {
   if (!recording_) return;
   end_recording();
-  region_.demote(engine_, reason);
+  region_.demote(context_, reason);
   forget_ways();
 }
 
@@ -377,8 +377,8 @@ void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>>
     end_segment({}, true);
     leave();
   }
-  settle(engine_, result);
-  for (auto& [reg, value] : registers_) settle(engine_, *value);
+  materialize(context_, result);
+  for (auto& [reg, value] : registers_) materialize(context_, *value);
 }
 
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.

@@ -13,8 +13,19 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
+class Interpreter;
+struct Loop;
 struct Region;
+
+/// What all traces of an engine share.
+struct Tracing {
+  Context& context;
+  Interpreter& interpreter;
+  trace::Devices& devices;
+  bool fast_numerics = false;  // what is compiled need not round between ops, where functions allow it
+  const graph::CompileLog* compile_log = nullptr;  // null if compiling reports nothing
+};
 
 /// Where a region finds an input.
 struct Root {
@@ -49,8 +60,8 @@ struct RestartTrace {};
 /// computed on the way are appended to `path`.
 class ActiveTrace {
  public:
-  ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
-              std::vector<trace::Segment*>& path, bool interpret);
+  ActiveTrace(const Tracing& tracing, Region& region, trace::Run& run, std::vector<trace::Segment*>& path,
+              bool interpret);
   ~ActiveTrace();
 
   bool is_recording() const { return recording_; }
@@ -123,8 +134,8 @@ class ActiveTrace {
   void leave();
   void forget_ways();
 
-  Engine& engine_;
-  trace::Devices& devices_;
+  const Tracing& tracing_;
+  Context& context_;
   Region& region_;
   trace::Run& run_;
   std::vector<trace::Segment*>& path_;

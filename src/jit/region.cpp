@@ -5,10 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "engine/engine.h"
+#include "value/context.h"
 #include "value/format.h"
+#include "value/materialize.h"
 #include "value/signature.h"
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -127,16 +128,16 @@ bool Region::is_dead() const {
   });
 }
 
-std::string Region::name(Engine& engine) const {
+std::string Region::name(Context& context) const {
   const Span span = loop ? loop->span : proto->span;
-  return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), engine.sources().place(span));
+  return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), context.sources().place(span));
 }
 
-void Region::demote(Engine& engine, const std::string& reason) {
+void Region::demote(Context& context, const std::string& reason) {
   is_demoted = true;
   demoted_because = reason;
-  engine.runtime().log("recompiles",
-                       fmt::format("[recompiles] {} is interpreted from now on: {}\n", name(engine), reason));
+  context.runtime().log("recompiles",
+                        fmt::format("[recompiles] {} is interpreted from now on: {}\n", name(context), reason));
 }
 
 Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures) {
@@ -189,7 +190,7 @@ bool RegionCache::move_inputs(const trace::Segment& segment) {
     Layout layout = in_run(root.layout, run_.symbols);
     layout.offset = layout.offset + base.layout().offset;
     try {
-      run_.values[root.slot] = devices_.move(base.with_layout(layout), root.device);
+      run_.values[root.slot] = tracing_.devices.move(base.with_layout(layout), root.device);
     } catch (const Failure&) {
       return false;  // interpreted, the same code will say what is wrong
     }
@@ -219,7 +220,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       return false;
     }
     given_.resize(run_.values.size());
-    for (const Value& value : notes_of(*segment).printed) engine_.print(instantiate(engine_, value, run_));
+    for (const Value& value : notes_of(*segment).printed) context_.print(instantiate(context_, value, run_));
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
       return true;
@@ -230,7 +231,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = trace::element(devices_, base.with_layout(layout));
+      run_.symbols[read.symbol] = trace::element(tracing_.devices, base.with_layout(layout));
     }
     at = segment;
   }
@@ -245,13 +246,13 @@ std::span<const char> RegionCache::lend(const trace::Segment& segment) {
 
 void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentNotes& notes = notes_of(segment);
-  result = instantiate(engine_, notes.result, run_);
+  result = instantiate(context_, notes.result, run_);
   for (const auto& [cell, value] : notes.cells) {
-    cell->value = instantiate(engine_, value, run_);
+    cell->value = instantiate(context_, value, run_);
     cell->is_set = true;
   }
   std::vector<Value> registers;
-  for (const auto& output : notes.registers) registers.push_back(instantiate(engine_, output.second, run_));
+  for (const auto& output : notes.registers) registers.push_back(instantiate(context_, output.second, run_));
   for (size_t i = 0; i < registers.size(); ++i) {
     entry.frame->base[notes.registers[i].first] = std::move(registers[i]);
   }
@@ -265,7 +266,7 @@ void RegionCache::clear_run() {
 }
 
 void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path) {
-  if (!engine_.runtime().logs("recompiles")) return;
+  if (!context_.runtime().logs("recompiles")) return;
   const trace::Segment& at = path.empty() ? region.root : *path.back();
   std::string reason = path.empty() ? "first call" : "another outcome of a read";
   if (!at.next.empty()) {
@@ -284,7 +285,7 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
       }
     }
   }
-  engine_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(engine_), reason));
+  context_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(context_), reason));
 }
 
 RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
@@ -306,7 +307,7 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   if (ways + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
-    region.demote(engine_, reason);
+    region.demote(context_, reason);
     if (path.empty()) region.forget_ways();  // else the way so far is gone once more, interpreting
     return Outcome::failed;
   }
@@ -326,7 +327,7 @@ bool RegionCache::inputs_fit(const Entry& entry) const {
 }
 
 bool RegionCache::is_demoted(const Function& function) const {
-  const auto found = regions_.find(function.proto);
+  const auto found = regions_.find(&proto_of(function));
   if (found == regions_.end()) return false;
   for (const auto& region : found->second) {
     if (region->captures == function.captures) return region->is_demoted;
@@ -352,7 +353,7 @@ template <class Body> auto begin_anew(Body&& body) {
 
 Value RegionCache::call(const Value& function, std::span<Value> args) {
   const Function& closure = function.as<Function>();
-  Region& region = find(*closure.proto, nullptr, closure.captures);
+  Region& region = find(proto_of(closure), nullptr, closure.captures);
   Entry entry;
   entry.function = &function;
   entry.args = args;
@@ -421,20 +422,20 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
   if (interpret &&
       path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
     clear_run();
-    return engine_.interpreter().call_bound(*entry.function, entry.args, true);
+    return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
   std::vector<Value> args(entry.args.begin(), entry.args.end());
-  ActiveTrace trace(engine_, devices_, region, run_, path, interpret);
+  ActiveTrace trace(tracing_, region, run_, path, interpret);
   const Current current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
     Root root;
     root.index = static_cast<uint32_t>(i);
     args[i] = trace.take_input(std::move(root), entry.args[i]);
   }
-  const StepLimit limit(engine_.interpreter(), kMaxSteps);
+  const StepLimit limit(tracing_.interpreter, kMaxSteps);
   Value result;
   run_traced(trace, [&] {
-    result = engine_.interpreter().call_bound(*entry.function, args);
+    result = tracing_.interpreter.call_bound(*entry.function, args);
     trace.finish(result, {}, 0);
   });
   return result;
@@ -494,10 +495,10 @@ class RegionCache::BodyRegisters {
   }
 
   /// Gives registers that still hold what the trace put there their own values again.
-  void restore(Engine& engine) {
+  void restore(Context& context) {
     for (Saved& s : saved_) {
       if (identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = originals_[s.reg];
-      else settle(engine, frame_.base[s.reg]);
+      else materialize(context, frame_.base[s.reg]);
     }
   }
   /// Gives all registers their own values again, those nobody will read, too: they must not hold symbols of a trace
@@ -518,21 +519,21 @@ class RegionCache::BodyRegisters {
 uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
                                       bool interpret) {
   Frame& frame = *entry.frame;
-  ActiveTrace trace(engine_, devices_, region, run_, path, interpret);
+  ActiveTrace trace(tracing_, region, run_, path, interpret);
   const Current current(trace_, trace);
   BodyRegisters registers(frame, *entry.loop, trace);
-  const StepLimit limit(engine_.interpreter(), kMaxSteps);
+  const StepLimit limit(tracing_.interpreter, kMaxSteps);
   try {
     uint32_t exit = 0;
     run_traced(trace, [&] {
-      exit = engine_.interpreter().run_body(frame, *entry.loop);
+      exit = tracing_.interpreter.run_body(frame, *entry.loop);
       Value nothing;
       trace.finish(nothing, registers.written(), exit);
     });
-    registers.restore(engine_);
+    registers.restore(context_);
     return exit;
   } catch (...) {
-    if (trace.has_left()) registers.restore(engine_);
+    if (trace.has_left()) registers.restore(context_);
     else registers.roll_back();
     throw;
   }

@@ -13,7 +13,7 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
 
 /// A function (with what it captured), or a loop body, and all the ways through it that have been traced.
 struct Region {
@@ -50,14 +50,14 @@ struct Region {
   void forget_ways();
   /// Whether nobody else holds one of the captured variables, so that there is no such function any more.
   bool is_dead() const;
-  std::string name(Engine&) const;  // "step (digits.tsl:31)"
-  void demote(Engine&, const std::string& reason);
+  std::string name(Context&) const;  // "step (digits.tsl:31)"
+  void demote(Context&, const std::string& reason);
 };
 
 /// All regions of an engine.
 class RegionCache {
  public:
-  RegionCache(Engine& engine, trace::Devices& devices) : engine_(engine), devices_(devices) {}
+  explicit RegionCache(const Tracing& tracing) : tracing_(tracing), context_(tracing.context) {}
 
   /// The trace being recorded, or null.
   ActiveTrace* trace() const { return trace_ && trace_->is_recording() ? trace_ : nullptr; }
@@ -102,8 +102,8 @@ class RegionCache {
   void log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path);
   void clear_run();
 
-  Engine& engine_;
-  trace::Devices& devices_;
+  const Tracing tracing_;
+  Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
   trace::Run run_;           // of the region being run; kept for its capacity
   std::vector<char> given_;  // per slot: the tensor is given up by the caller, unless somebody else holds it

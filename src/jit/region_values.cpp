@@ -23,7 +23,7 @@ bool same_constant(const Value& a, const Value& b) {
     // Functions that capture nothing differ only in their code.
     const Function& f = a.as<Function>();
     const Function& g = b.as<Function>();
-    return &f == &g || (f.proto == g.proto && f.captures.empty() && g.captures.empty());
+    return &f == &g || (f.info == g.info && f.captures.empty() && g.captures.empty());
   }
   if (a.is(Tag::range)) {
     return same_constant(a.as<Range>().begin, b.as<Range>().begin) &&
@@ -325,8 +325,8 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
       if (same_constant(value, f.constant)) return "";
       if (!value.is(Tag::function) || !f.constant.is(Tag::function))
         return fmt::format("{} is another {}", what, type_name(value));
-      return fmt::format("{} is another function ({}, was {})", what, value.as<Function>().proto->display_name(),
-                         f.constant.as<Function>().proto->display_name());
+      return fmt::format("{} is another function ({}, was {})", what, value.as<Function>().info->display_name(),
+                         f.constant.as<Function>().info->display_name());
     }
     case Fact::Kind::number: {
       const char* type = f.type == ScalarType::integer ? "int" : "float";
@@ -387,13 +387,13 @@ Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<ui
 namespace {
 
 /// A text whose pieces are known now is a string like any other.
-bool join_text(Engine& engine, const Value& text, Value& string) {
-  string = joined(engine, text);
+bool join_text(Context& context, const Value& text, Value& string) {
+  string = joined(context, text);
   return true;
 }
 
 /// What a leaf that is no slot becomes; most leaves are slots.
-bool instantiate_other(Engine& engine, const Value& leaf, const trace::Run& run, Value& now) {
+bool instantiate_other(Context& context, const Value& leaf, const trace::Run& run, Value& now) {
   if (leaf.is(Tag::tensor)) {
     const TensorData& view = *leaf.tensor_data();
     if (view.recording != &slot_mark) return false;
@@ -403,7 +403,7 @@ bool instantiate_other(Engine& engine, const Value& leaf, const trace::Run& run,
     now = Value(base.with_layout(layout));
     return true;
   }
-  if (leaf.is(Tag::text)) return join_text(engine, leaf, now);
+  if (leaf.is(Tag::text)) return join_text(context, leaf, now);
   if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
   now = Value(run.symbols[leaf.symbol()->id]);
   return true;
@@ -411,53 +411,14 @@ bool instantiate_other(Engine& engine, const Value& leaf, const trace::Run& run,
 
 }  // namespace
 
-Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run) {
+Value instantiate(Context& context, const Value& frozen, const trace::Run& run) {
   Value value = frozen;
-  rebuild(value, [&engine, &run, values = run.values.data()](const Value& leaf, Value& now) {
-    if (!leaf.is(Tag::slot)) return instantiate_other(engine, leaf, run, now);
+  rebuild(value, [&context, &run, values = run.values.data()](const Value& leaf, Value& now) {
+    if (!leaf.is(Tag::slot)) return instantiate_other(context, leaf, run, now);
     now.become(values[leaf.slot()]);
     return true;
   });
   return value;
-}
-
-namespace {
-
-/// Settles the parts of a value, and adds the closures and captured variables among them to `closures`.
-void settle_parts(Engine& engine, Value& value, std::vector<Value>& closures) {
-  rebuild(value, [&](const Value& leaf, Value& settled) {
-    if (leaf.is(Tag::text)) return join_text(engine, leaf, settled);
-    if (leaf.is(Tag::function) || leaf.is(Tag::native) || leaf.is(Tag::cell)) closures.push_back(leaf);
-    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
-    settled = Value(leaf.symbol()->hint);
-    return true;
-  });
-}
-
-}  // namespace
-
-void settle(Engine& engine, Value& value) {
-  std::vector<Value> closures;
-  std::unordered_set<const Object*> seen;
-  settle_parts(engine, value, closures);
-  while (!closures.empty()) {
-    // What is captured in the trace outlives it.
-    const Value closure = std::move(closures.back());
-    closures.pop_back();
-    if (!closure.unique() && !seen.insert(&closure.as<Object>()).second) continue;
-    if (closure.is(Tag::native)) {
-      for (Value& bound : closure.as<Native>().bound) settle_parts(engine, bound, closures);
-      continue;
-    }
-    const auto settle_cell = [&](Cell& cell) {
-      if (std::exchange(cell.trace, 0) != 0) settle_parts(engine, cell.value, closures);
-    };
-    if (closure.is(Tag::cell)) {
-      settle_cell(closure.as<Cell>());
-      continue;
-    }
-    for (const Ref<Cell>& cell : closure.as<Function>().captures) settle_cell(*cell);
-  }
 }
 
 }  // namespace tsl

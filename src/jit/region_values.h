@@ -11,7 +11,7 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
 
 /// What a region depends on in one of its inputs, in depth-first order. Tensors and numbers are inputs of the
 /// compiled code; everything else must be as it was.
@@ -59,10 +59,6 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
 /// All its deferred tensors must have slots. `slots` collects them.
 Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots);
 /// The value with the slots and symbols of this run put in.
-Value instantiate(Engine& engine, const Value& frozen, const trace::Run& run);
-
-/// Replaces symbols by the numbers they stand for, wherever in `value` they are. Containers without symbols stay
-/// the same objects. Texts whose pieces are known become strings.
-void settle(Engine& engine, Value& value);
+Value instantiate(Context& context, const Value& frozen, const trace::Run& run);
 
 }  // namespace tsl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,7 +10,8 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
+struct Signature;
 
 /// Arguments of a builtin, bound to the parameters of its signature in order: named arguments are in place,
 /// defaults filled in. For a signature that ends in `...name`, further positional arguments follow.
@@ -26,37 +28,31 @@ struct Builtin {
   /// "sum(x, axis = nil, keepdims = false)": parameters, constant defaults, `...rest` last. Parsed once.
   std::string_view signature;
   std::string_view doc;  // one line or more; shown by help()
-  Value (*function)(Engine&, Args);
+  Value (*function)(Context&, Args);
   std::string_view family;  // "reduce", "host", …: a heading of the reference
   /// Calls bound[0] with the arguments it is given: they are bound by the signature of that callable, and those it
   /// has defaults for may be absent() (signature.h).
   bool forwards = false;
 };
 
-/// The rows of each family. builtins() of an Engine joins them.
-std::span<const Builtin> tensor_builtins();       // create, shape, reduce, order, index, linear algebra
-std::span<const Builtin> elementwise_builtins();  // from the op table; also on host numbers and lists of them
-std::span<const Builtin> host_builtins();         // print, len, str, range, map, split, load, …
-std::span<const Builtin> autodiff_builtins();     // grad, value_and_grad, vjp, stop_gradient
+/// All builtins by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL.
+class Builtins {
+ public:
+  virtual ~Builtins() = default;
+  /// A builtin that needs no loading: a C++ function or a dtype. Null if there is none.
+  virtual const Value* native(Name name) const = 0;
+  /// The C++ function of that name, even if a dtype has the name too (bool).
+  virtual const Value* row(std::string_view name) const = 0;
+  /// Whether there is such a builtin. Loads nothing.
+  virtual bool contains(Name name) const = 0;
+  /// Any builtin; loads its part of the prelude if need be. Null if there is none.
+  virtual const Value* find(Name name) = 0;
+  virtual std::vector<std::string> names() const = 0;
 
-// Reading arguments. Each throws Failure (type) naming `what` and the type it got. Symbols are pinned where a
-// plain number is needed.
-int64_t expect_int(Engine&, const Value&, const char* what);
-double expect_real(Engine&, const Value&, const char* what);  // int or float
-bool expect_bool(Engine&, const Value&, const char* what);
-const std::string& expect_string(Engine&, const Value&, const char* what);
-Tensor expect_tensor(Engine&, const Value&, const char* what);  // no conversion
-/// A tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
-Tensor to_tensor(Engine&, const Value&, const char* what);
-/// The same of a dtype, to which lists of nothing but numbers are converted at once.
-Tensor to_tensor_of(Engine&, DType dtype, const Value&, const char* what);
-/// dtype(v): a tensor cast, or made of a number or lists. bool(v) of a host number is a host bool.
-Value convert(Engine&, DType dtype, const Value& v);
-DType expect_dtype(Engine&, const Value&, const char* what);
-/// "cpu", "cuda" (of several GPUs the one that tensors are made on by default) or "cuda:N".
-Device expect_device(Engine&, const Value&, const char* what);
-Shape expect_shape(Engine&, const Value&, const char* what);  // an int, or a list or tuple of ints (symbols stay)
-/// nil means all axes; an int or a list of ints. The result is normalised, sorted and unique.
-std::vector<int64_t> expect_axes(Engine&, const Value&, int rank, const char* what);
+  /// A builtin's signature, parsed when first asked for.
+  virtual const Signature& signature(const Builtin& builtin) = 0;
+  /// What a call of `native` is bound by: the signature of what it forwards to, if it does.
+  virtual const Signature& signature(const Native& native) = 0;
+};
 
 }  // namespace tsl

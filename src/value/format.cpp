@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "bytecode/bytecode.h"
-#include "engine/engine.h"
 #include "value/builtin.h"
+#include "value/context.h"
 #include "value/format_spec.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/rebuild.h"
 #include "value/runtime.h"
+#include "value/signature.h"
 #include "value/tensor_display.h"
 
 namespace tsl {
@@ -46,19 +46,19 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-std::string joined_text(Engine& engine, const Text& text) {
+std::string joined_text(Context& context, const Text& text) {
   std::string result;
-  for (const Text::Piece& piece : text.pieces) result += format_value(engine, piece.value, piece.spec);
+  for (const Text::Piece& piece : text.pieces) result += format_value(context, piece.value, piece.spec);
   return result;
 }
 
-std::string repr(Engine& engine, const Value& value, int depth);
+std::string repr(Context& context, const Value& value, int depth);
 
-std::string repr_items(Engine& engine, const std::vector<Value>& items, int depth) {
+std::string repr_items(Context& context, const std::vector<Value>& items, int depth) {
   std::string text;
   for (const Value& item : items) {
     if (!text.empty()) text += ", ";
-    text += repr(engine, item, depth + 1);
+    text += repr(context, item, depth + 1);
   }
   return text;
 }
@@ -71,17 +71,17 @@ bool is_identifier(const std::string& key) {
   return true;
 }
 
-std::string repr_record(Engine& engine, const Record& record, int depth) {
+std::string repr_record(Context& context, const Record& record, int depth) {
   std::string text;
   for (size_t i = 0; i < record.values.size(); ++i) {
     const std::string& key = *record.keys->names[i];
     if (i > 0) text += ", ";
-    text += (is_identifier(key) ? key : quoted(key)) + ": " + repr(engine, record.values[i], depth + 1);
+    text += (is_identifier(key) ? key : quoted(key)) + ": " + repr(context, record.values[i], depth + 1);
   }
   return "{" + text + "}";
 }
 
-std::string repr(Engine& engine, const Value& value, int depth) {
+std::string repr(Context& context, const Value& value, int depth) {
   if (depth > kMaxDepth) return "…";
   switch (value.tag()) {
     case Tag::nil: return "nil";
@@ -91,23 +91,23 @@ std::string repr(Engine& engine, const Value& value, int depth) {
     case Tag::symbol: return number_text(pinned(value, "text"));
     case Tag::dtype: return std::string(name_of(value.dtype()));
     case Tag::string: return quoted(value.as<String>().text);
-    case Tag::text: return quoted(joined_text(engine, value.as<Text>()));
-    case Tag::list: return "[" + repr_items(engine, value.as<List>().items, depth) + "]";
+    case Tag::text: return quoted(joined_text(context, value.as<Text>()));
+    case Tag::list: return "[" + repr_items(context, value.as<List>().items, depth) + "]";
     case Tag::tuple: {
       const std::vector<Value>& items = value.as<Tuple>().items;
-      return "(" + repr_items(engine, items, depth) + (items.size() == 1 ? ",)" : ")");
+      return "(" + repr_items(context, items, depth) + (items.size() == 1 ? ",)" : ")");
     }
-    case Tag::record: return repr_record(engine, value.as<Record>(), depth);
+    case Tag::record: return repr_record(context, value.as<Record>(), depth);
     case Tag::range: {
       const Range& range = value.as<Range>();
       return number_text(pinned(range.begin, "text")) + ".." + number_text(pinned(range.end, "text"));
     }
-    case Tag::function: return fmt::format("<function {}>", value.as<Function>().proto->display_name());
+    case Tag::function: return fmt::format("<function {}>", value.as<Function>().info->display_name());
     case Tag::native: return fmt::format("<function {}>", value.as<Native>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
-    case Tag::tensor: return display_tensor_inline(engine, value.tensor());
+    case Tag::tensor: return display_tensor_inline(context, value.tensor());
     case Tag::slot: break;  // of what a region keeps, which is not shown
-    case Tag::cell: return repr(engine, value.as<Cell>().value, depth + 1);
+    case Tag::cell: return repr(context, value.as<Cell>().value, depth + 1);
   }
   return "";
 }
@@ -119,20 +119,20 @@ const Value* known_string(const Value& text) {
   return pieces.size() == 1 && pieces[0].value.is(Tag::string) && pieces[0].spec.empty() ? &pieces[0].value : nullptr;
 }
 
-Value joined(Engine& engine, const Value& text) {
+Value joined(Context& context, const Value& text) {
   const Value* known = known_string(text);
-  return known ? *known : make_string(joined_text(engine, text.as<Text>()));
+  return known ? *known : make_string(joined_text(context, text.as<Text>()));
 }
 
 namespace {
 
 /// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
-Value with_texts_joined(Engine& engine, const Value& value) {
+Value with_texts_joined(Context& context, const Value& value) {
   Value shown = value;
-  if (!engine.runtime().is_tracing()) return shown;
+  if (!context.runtime().is_tracing()) return shown;
   rebuild(shown, [&](const Value& leaf, Value& text) {
     if (!leaf.is(Tag::text)) return false;
-    text = joined(engine, leaf);
+    text = joined(context, leaf);
     return true;
   });
   return shown;
@@ -140,24 +140,26 @@ Value with_texts_joined(Engine& engine, const Value& value) {
 
 }  // namespace
 
-std::string to_string(Engine& engine, const Value& value) {
+std::string to_string(Context& context, const Value& value) {
   switch (value.tag()) {
     case Tag::string: return value.as<String>().text;
     case Tag::text: {
-      const Value shown = with_texts_joined(engine, value);
-      return shown.is(Tag::string) ? shown.as<String>().text : joined_text(engine, shown.as<Text>());
+      const Value shown = with_texts_joined(context, value);
+      return shown.is(Tag::string) ? shown.as<String>().text : joined_text(context, shown.as<Text>());
     }
-    case Tag::tensor: return display_tensor(engine, value.tensor());
-    default: return to_repr(engine, value);
+    case Tag::tensor: return display_tensor(context, value.tensor());
+    default: return to_repr(context, value);
   }
 }
 
-std::string to_repr(Engine& engine, const Value& value) { return repr(engine, with_texts_joined(engine, value), 0); }
+std::string to_repr(Context& context, const Value& value) {
+  return repr(context, with_texts_joined(context, value), 0);
+}
 
-std::string format_value(Engine& engine, const Value& value, const std::string& spec) {
+std::string format_value(Context& context, const Value& value, const std::string& spec) {
   if (value.is(Tag::string) && spec.empty()) return value.as<String>().text;
-  if (spec == kStrSpec) return to_string(engine, value);
-  if (spec == kReprSpec) return to_repr(engine, value);
+  if (spec == kStrSpec) return to_string(context, value);
+  if (spec == kReprSpec) return to_repr(context, value);
   const FormatSpec format(spec);
   Value shown = value;
   if (value.is(Tag::tensor)) {
@@ -166,8 +168,8 @@ std::string format_value(Engine& engine, const Value& value, const std::string& 
     if (!is_element && !spec.empty()) {
       fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(tensor));
     }
-    if (!is_element) return display_tensor(engine, tensor);
-    shown = read_item(engine, tensor);
+    if (!is_element) return display_tensor(context, tensor);
+    shown = read_item(context, tensor);
     if (spec.empty() && is_float(tensor.dtype())) return float_text(pinned(shown, "text").real, tensor.dtype());
   }
   if (is_host_number(shown)) {
@@ -178,20 +180,20 @@ std::string format_value(Engine& engine, const Value& value, const std::string& 
       case ScalarType::real: return format.apply(number.real);
     }
   }
-  return format.apply(std::string_view(to_string(engine, shown)));
+  return format.apply(std::string_view(to_string(context, shown)));
 }
 
-void check_format(Engine& engine, const Value& value, const std::string& spec) {
+void check_format(Context& context, const Value& value, const std::string& spec) {
   if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
   if (FormatSpec(spec).is_particular()) {
-    format_value(engine, value, spec);  // the trace depends on the number
+    format_value(context, value, spec);  // the trace depends on the number
   } else if (is_host_number(value)) {
-    format_value(engine, Value(scalar_of(value)), spec);
+    format_value(context, Value(scalar_of(value)), spec);
   } else if (!value.is(Tag::tensor)) {
-    format_value(engine, make_string(""), spec);  // as text, whatever it is
+    format_value(context, make_string(""), spec);  // as text, whatever it is
   } else if (element_count(value.tensor().shape()) == Dim(1)) {
     const DType dtype = value.tensor().dtype();
-    format_value(engine, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);
+    format_value(context, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);
   } else {
     fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(value.tensor()));
   }
@@ -218,6 +220,6 @@ bool is_known(const Value& value, int depth) {
 
 }  // namespace
 
-bool is_known(Engine& engine, const Value& value) { return !engine.runtime().is_tracing() || is_known(value, 0); }
+bool is_known(Context& context, const Value& value) { return !context.runtime().is_tracing() || is_known(value, 0); }
 
 }  // namespace tsl

@@ -5,13 +5,13 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "engine/engine.h"
+#include "value/context.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 
 namespace tsl {
 
-Tensor new_host_tensor(Engine& engine, DType dtype, const Shape& shape) {
+Tensor new_host_tensor(Context& context, DType dtype, const Shape& shape) {
   uint64_t bytes = size_of(dtype);
   for (const Dim& extent : shape) {
     if (extent.hint() < 0) fail(ErrorKind::shape, "an extent cannot be negative: {}", to_string(shape));
@@ -19,10 +19,10 @@ Tensor new_host_tensor(Engine& engine, DType dtype, const Shape& shape) {
       fail(ErrorKind::memory, "{} is beyond any memory", describe(dtype, shape));
     }
   }
-  return Tensor(dtype, Layout::contiguous(shape), engine.runtime().allocator().allocate(bytes));
+  return Tensor(dtype, Layout::contiguous(shape), context.runtime().allocator().allocate(bytes));
 }
 
-Tensor read_to_host(Engine& engine, const Tensor& tensor) { return engine.runtime().to_host(tensor); }
+Tensor read_to_host(Context& context, const Tensor& tensor) { return context.runtime().to_host(tensor); }
 
 // ---- Nested lists ----------------------------------------------------------------------------------
 
@@ -123,34 +123,34 @@ std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what)
   return reader.dtype();
 }
 
-Tensor tensor_from_lists(Engine& engine, const Value& lists, const DType* dtype, const char* what) {
+Tensor tensor_from_lists(Context& context, const Value& lists, const DType* dtype, const char* what) {
   ListReader reader(what);
   reader.measure(lists);
-  Tensor tensor = new_host_tensor(engine, dtype ? *dtype : reader.dtype(), reader.shape());
+  Tensor tensor = new_host_tensor(context, dtype ? *dtype : reader.dtype(), reader.shape());
   std::byte* at = tensor.data();
   reader.store(lists, tensor.dtype(), at);
-  return engine.runtime().to_device(std::move(tensor));
+  return context.runtime().to_device(std::move(tensor));
 }
 
-Value read_item(Engine& engine, const Tensor& tensor) {
+Value read_item(Context& context, const Tensor& tensor) {
   if (!(element_count(tensor.shape()) == Dim(1))) {
     fail(ErrorKind::value, "only a tensor of one element can be read as a number, not {}", describe(tensor));
   }
-  return engine.runtime().read_number(tensor);
+  return context.runtime().read_number(tensor);
 }
 
-Value to_nested_lists(Engine& engine, const Tensor& tensor) {
-  const Tensor host = read_to_host(engine, tensor);
+Value to_nested_lists(Context& context, const Tensor& tensor) {
+  const Tensor host = read_to_host(context, tensor);
   return nested_lists(host.dtype(), host.data(), host.layout(), 0);
 }
 
 // ---- Writing in place ------------------------------------------------------------------------------
 
-bool may_write_elements(Engine& engine, const Value& object) {
+bool may_write_elements(Context& context, const Value& object) {
   const TensorData& data = *object.tensor_data();
   return data.use_count() == 1 && data.storage && data.storage->use_count() == 1 &&
          data.layout.is_contiguous() &&  // an expanded view shows one element in many places
-         engine.runtime().may_write_in_place(data);
+         context.runtime().may_write_in_place(data);
 }
 
 void write_element(TensorData& tensor, int64_t offset, Scalar value) {

@@ -6,7 +6,7 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
 
 /// A bool, int, float or symbol.
 inline bool is_host_number(const Value& v) {

@@ -1,23 +1,19 @@
 // Where ops, host reads, random numbers and effects go: done at once, or recorded while a region is traced.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "graph/plan.h"
+#include "tensor/counters.h"
 #include "tensor/op.h"
+#include "tensor/op_listeners.h"
 #include "value/value.h"
 
 namespace tsl {
 
-class Engine;
-struct Frame;
-struct Loop;
-class TapeStack;
+class Context;
 
 /// The operands of one call of a random op.
 struct RandomState {
@@ -35,10 +31,8 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// Where ops are called: computed at once, or recorded while a region is traced.
-  virtual Ops& ops() = 0;
-  /// The tapes that listen to these ops.
-  virtual TapeStack& tapes() = 0;
+  /// The listeners to op calls: tapes.
+  OpListeners& listeners() { return listeners_; }
 
   /// Host memory for tensors built from host data.
   virtual Allocator& allocator() = 0;
@@ -63,10 +57,10 @@ class Runtime {
   /// Prints str(value) and a newline: now, or when a compiled region runs.
   virtual void effect_print(Value value) = 0;
   /// Calls `run`, which touches the world outside (files, clock): now, or in order when a compiled region runs.
-  virtual Value effect(Value (*run)(Engine&, std::span<Value>), std::vector<Value> args) = 0;
+  virtual Value effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) = 0;
 
   /// Of one device; zeros if it has not been used.
-  virtual graph::Counters counters(Device device) = 0;
+  virtual Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
 
   /// To be called when the host has had control: this may be another thread, or another engine has turned it to another
@@ -82,34 +76,16 @@ class Runtime {
   uint32_t next_trace_id() { return ++last_trace_id_; }
   /// To be called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
-  /// To be called before an error is handed to a `try` inside the traced region. May throw, and then it is not to be
-  /// handed over.
-  virtual void error_caught(ErrorKind kind) = 0;
   /// Ends the trace, if there is one, before something that happens but once.
   virtual void give_up(const std::string& reason) = 0;
-  /// The interpreter has reached its step limit: the trace is given up.
-  virtual void out_of_steps() = 0;
 
   // Logs (--log).
 
   virtual bool logs(std::string_view topic) const = 0;
   virtual void log(std::string_view topic, const std::string& text) = 0;
-  /// What compiling should report; null if nothing.
-  virtual const graph::CompileLog* compile_log() = 0;
-
-  // What the interpreter asks before it runs code that may be a region; vm.h says when.
-
-  /// How a function is to be called that could be a region: as one, or interpreted (in an `open` frame, whose own
-  /// calls and loops may be regions, if it was found not to make one).
-  enum class CallMode : uint8_t { plain, open, region };
-  virtual CallMode call_mode(const Value& function) = 0;
-  /// Runs it. Moves the bound arguments out of `args`.
-  virtual Value call_region(const Value& function, std::span<Value> args) = 0;
-  /// Runs the body of a loop of the innermost frame once; gives the pc at which the frame goes on, or nothing if
-  /// the body is to be interpreted.
-  virtual std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) = 0;
 
  private:
+  OpListeners listeners_;
   bool is_tracing_ = false;
   uint32_t last_trace_id_ = 0;
 };
@@ -128,8 +104,5 @@ class TracingPause {
   Runtime& runtime_;
   const bool was_tracing_;
 };
-
-/// The runtime of an engine with the given options.
-std::unique_ptr<Runtime> make_runtime(Engine& engine);
 
 }  // namespace tsl

@@ -5,10 +5,14 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "bytecode/bytecode.h"
 #include "value/numbers.h"
 
 namespace tsl {
+
+std::string FunctionInfo::display_name() const {
+  if (is_module) return name ? fmt::format("<{}>", *name) : "<main>";
+  return name ? *name : "<lambda>";
+}
 
 namespace {
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/intern.h"
+#include "base/source.h"
 #include "tensor/dtype.h"
 #include "value/value.h"
 
 namespace tsl {
 
-struct CallShape;
 class Interner;
 
 /// What a parameter or a result must be: `f32[b, 64]`, `[b, n]`, `f32`, `int`, …
@@ -42,6 +42,24 @@ struct Signature {
   bool has_rest = false;  // of builtins: further positional arguments are collected
   std::optional<ValueType> result;
   std::vector<uint16_t> dim_registers;  // of all dimension names
+};
+
+/// The names of a call's arguments: `positional` without, then one per name.
+struct CallShape {
+  uint16_t positional = 0;
+  std::vector<Name> names;
+  uint16_t count() const { return static_cast<uint16_t>(positional + names.size()); }
+};
+
+/// What a function of the language shows to others; its code adds the rest (bytecode.h).
+struct FunctionInfo {
+  Name name = nullptr;  // null for a lambda
+  std::string doc;
+  Span span;  // of the declaration
+  bool is_module = false;
+  Signature signature;
+  /// "f", "<main>" or "<lambda>"
+  std::string display_name() const;
 };
 
 /// Stands in a parameter's register for an argument that was not given, or a dimension not bound yet.

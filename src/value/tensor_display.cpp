@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/engine.h"
+#include "value/context.h"
 #include "value/format_spec.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
@@ -22,8 +22,8 @@ constexpr int64_t kInlineElements = 16;  // of tensors inside containers
 /// The elements to show, in order, and how to walk them.
 class Elements {
  public:
-  Elements(Engine& engine, const Tensor& tensor, bool summarize)
-      : engine_(engine), tensor_(tensor), summarize_(summarize) {
+  Elements(Context& context, const Tensor& tensor, bool summarize)
+      : context_(context), tensor_(tensor), summarize_(summarize) {
     collect(tensor.layout(), 0);
   }
 
@@ -52,7 +52,7 @@ class Elements {
 
   // A run along the last axis. Only these elements leave a device.
   void read(const Layout& run) {
-    const Tensor host = read_to_host(engine_, tensor_.with_layout(run));
+    const Tensor host = read_to_host(context_, tensor_.with_layout(run));
     const int last = host.rank() - 1;
     const int64_t count = last < 0 ? 1 : host.shape()[last].hint();
     const auto size = static_cast<int64_t>(size_of(host.dtype()));
@@ -60,7 +60,7 @@ class Elements {
     for (int64_t i = 0; i < count; ++i) elements_.push_back(load_element(host.dtype(), host.data() + i * step));
   }
 
-  Engine& engine_;
+  Context& context_;
   const Tensor& tensor_;
   bool summarize_;
   std::vector<Scalar> elements_;
@@ -205,8 +205,8 @@ class Rows {
   size_t next_ = 0;
 };
 
-std::string single(Engine& engine, const Tensor& tensor) {
-  const Tensor host = read_to_host(engine, tensor);
+std::string single(Context& context, const Tensor& tensor) {
+  const Tensor host = read_to_host(context, tensor);
   const Scalar value = load_element(host.dtype(), host.data());
   if (value.type == ScalarType::real) return float_text(value.real, host.dtype());
   return value.type == ScalarType::boolean ? (value.boolean ? "true" : "false") : std::to_string(value.integer);
@@ -218,26 +218,26 @@ int64_t size_of_shape(const Shape& shape) {
   return count;
 }
 
-std::string rows_of(Engine& engine, const Tensor& tensor, bool one_line) {
+std::string rows_of(Context& context, const Tensor& tensor, bool one_line) {
   const int64_t count = size_of_shape(tensor.shape());
-  if (tensor.rank() == 0) return single(engine, tensor);
+  if (tensor.rank() == 0) return single(context, tensor);
   if (count == 0) return "[]";
-  const Elements elements(engine, tensor, count > kThreshold);
+  const Elements elements(context, tensor, count > kThreshold);
   return Rows(elements, tensor.shape(), one_line).text();
 }
 
 }  // namespace
 
-std::string display_tensor(Engine& engine, const Tensor& tensor) {
-  const Tensor known = engine.runtime().read(tensor);
+std::string display_tensor(Context& context, const Tensor& tensor) {
+  const Tensor known = context.runtime().read(tensor);
   std::string header = describe(known);
-  if (!known.device().is_host() && engine.options().show_device) header += " " + to_string(known.device());
-  return header + (known.rank() == 0 ? " " : "\n") + rows_of(engine, known, false);
+  if (!known.device().is_host() && context.shows_device()) header += " " + to_string(known.device());
+  return header + (known.rank() == 0 ? " " : "\n") + rows_of(context, known, false);
 }
 
-std::string display_tensor_inline(Engine& engine, const Tensor& tensor) {
+std::string display_tensor_inline(Context& context, const Tensor& tensor) {
   if (size_of_shape(tensor.shape()) > kInlineElements) return describe(tensor);
-  return describe(tensor) + " " + rows_of(engine, engine.runtime().read(tensor), true);
+  return describe(tensor) + " " + rows_of(context, context.runtime().read(tensor), true);
 }
 
 }  // namespace tsl

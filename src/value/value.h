@@ -15,7 +15,7 @@
 
 namespace tsl {
 
-struct Proto;
+struct FunctionInfo;
 struct Builtin;
 
 enum class Tag : uint8_t {
@@ -258,7 +258,7 @@ struct Cell : Object {
 /// A function of the language, with the cells it captured.
 struct Function : Object {
   static constexpr Tag kTag = Tag::function;
-  const Proto* proto = nullptr;
+  const FunctionInfo* info = nullptr;  // its signature and name; the start of its code (bytecode.h)
   std::vector<Ref<Cell>> captures;
   // Closures with captures are in a ring, so that cycles through them can be found (cycles.h).
   Function* previous = nullptr;

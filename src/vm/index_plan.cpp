@@ -1,10 +1,10 @@
 #include "vm/index_plan.h"
 
 #include "base/error.h"
-#include "engine/engine.h"
-#include "value/builtin.h"
+#include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
+#include "vm/arguments.h"
 #include "vm/tensor_calls.h"
 
 namespace tsl {
@@ -21,8 +21,8 @@ Dim checked_index(const Value& index, Dim extent, int axis) {
 
 namespace {
 
-Dim slice_end(Engine& engine, const Value& v, Dim extent, Dim lowest, Dim highest) {
-  const Value number = v.is(Tag::tensor) ? read_item(engine, v.tensor()) : v;
+Dim slice_end(Context& context, const Value& v, Dim extent, Dim lowest, Dim highest) {
+  const Value number = v.is(Tag::tensor) ? read_item(context, v.tensor()) : v;
   if (!is_host_int(number)) fail(ErrorKind::type, "a slice takes ints, not {}", type_name(v));
   Dim at = dim_of(number);
   if (at < Dim(int64_t{0})) {
@@ -34,23 +34,23 @@ Dim slice_end(Engine& engine, const Value& v, Dim extent, Dim lowest, Dim highes
 
 }  // namespace
 
-SliceBounds slice_bounds(Engine& engine, const Value& start, const Value& stop, const Value& step, Dim extent) {
+SliceBounds slice_bounds(Context& context, const Value& start, const Value& stop, const Value& step, Dim extent) {
   const Dim zero = int64_t{0}, one = int64_t{1};
   SliceBounds bounds;
-  bounds.step = step.is_nil() ? 1 : expect_int(engine, step, "a slice's step");
+  bounds.step = step.is_nil() ? 1 : expect_int(context, step, "a slice's step");
   if (bounds.step == 0) fail(ErrorKind::value, "a slice's step cannot be 0");
   if (bounds.step == INT64_MIN) bounds.step = INT64_MIN + 1;  // as far as any tensor reaches, and it can be negated
   bounds.full = start.is_nil() && stop.is_nil();
   if (bounds.step > 0) {
-    bounds.start = start.is_nil() ? zero : slice_end(engine, start, extent, zero, extent);
-    const Dim end = stop.is_nil() ? extent : slice_end(engine, stop, extent, zero, extent);
+    bounds.start = start.is_nil() ? zero : slice_end(context, start, extent, zero, extent);
+    const Dim end = stop.is_nil() ? extent : slice_end(context, stop, extent, zero, extent);
     const bool from_zero = !bounds.start.symbol() && bounds.start.hint() == 0;
     const Dim length = from_zero ? end : bounds.start < end ? end - bounds.start : zero;
     bounds.count = bounds.step == 1 ? length : length == zero ? zero : (length - one) / Dim(bounds.step) + one;
   } else {
     const Dim last = extent - one, before = int64_t{-1};
-    bounds.start = start.is_nil() ? last : slice_end(engine, start, extent, before, last);
-    const Dim end = stop.is_nil() ? before : slice_end(engine, stop, extent, before, last);
+    bounds.start = start.is_nil() ? last : slice_end(context, start, extent, before, last);
+    const Dim end = stop.is_nil() ? before : slice_end(context, stop, extent, before, last);
     const Dim length = end < bounds.start ? bounds.start - end : zero;
     bounds.count = bounds.step == -1 ? length : length == zero ? zero : (length - one) / Dim(-bounds.step) + one;
   }
@@ -66,7 +66,7 @@ bool is_full_slice(const IndexItem& item) {
 
 class Planner {
  public:
-  Planner(Engine& engine, const Tensor& x, bool read_masks) : engine_(engine), x_(x), read_masks_(read_masks) {
+  Planner(Context& context, const Tensor& x, bool read_masks) : context_(context), x_(x), read_masks_(read_masks) {
     plan_.view = Layout::contiguous(x.shape());
   }
 
@@ -117,9 +117,9 @@ class Planner {
       return;
     }
     if (v.is(Tag::list)) {
-      const Tensor index = to_tensor(engine_, v, "an index");
+      const Tensor index = to_tensor(context_, v, "an index");
       const bool empty = v.as<List>().items.empty();
-      item.value = Value(empty ? cast(engine_.ops(), index, DType::i64) : index);
+      item.value = Value(empty ? cast(context_.ops(), index, DType::i64) : index);
     }
     const bool is_index = v.is_nil() || is_host_int(v) || (v.is(Tag::tensor) && !is_float(v.tensor_data()->dtype));
     if (!is_index) {
@@ -161,7 +161,7 @@ class Planner {
       ++at_;
       return;
     }
-    const SliceBounds bounds = slice_bounds(engine_, item.start, item.stop, item.step, plan_.view.shape[at_]);
+    const SliceBounds bounds = slice_bounds(context_, item.start, item.stop, item.step, plan_.view.shape[at_]);
     Attrs attrs = with_ints({at_, bounds.step});
     attrs.dims = {bounds.start, bounds.count};
     ++at_;
@@ -189,7 +189,7 @@ class Planner {
   }
 
   void drop_lone_mask() {
-    if (plan_.mask) resolve_mask(engine_, plan_);
+    if (plan_.mask) resolve_mask(context_, plan_);
   }
 
   void add_mask_picks(const Tensor& mask, int axis) {
@@ -197,7 +197,7 @@ class Planner {
     IndexPlan sub;
     sub.mask = mask;
     sub.mask_axis = axis;
-    resolve_mask(engine_, sub);
+    resolve_mask(context_, sub);
     plan_.picks.insert(plan_.picks.end(), sub.picks.begin(), sub.picks.end());
   }
 
@@ -206,7 +206,7 @@ class Planner {
     plan_.views.push_back({op, std::move(attrs)});
   }
 
-  Engine& engine_;
+  Context& context_;
   const Tensor& x_;
   bool read_masks_;
   IndexPlan plan_;
@@ -217,21 +217,21 @@ class Planner {
 
 }  // namespace
 
-void resolve_mask(Engine& engine, IndexPlan& plan) {
-  Ops& ops = engine.ops();
+void resolve_mask(Context& context, IndexPlan& plan) {
+  Ops& ops = context.ops();
   const Tensor mask = std::move(plan.mask);
   plan.mask = Tensor();
   std::vector<int64_t> all_axes;
   for (int i = 0; i < mask.rank(); ++i) all_axes.push_back(i);
   const Tensor total = sum(ops, cast(ops, mask, DType::i64), all_axes, false);
   Attrs attrs;
-  attrs.dims = {dim_of(read_item(engine, total))};
+  attrs.dims = {dim_of(read_item(context, total))};
   const Tensor where = ops.call(Op::nonzero, {mask}, attrs);  // [count, rank]
   for (int i = 0; i < mask.rank(); ++i) plan.picks.push_back({plan.mask_axis + i, select(ops, where, 1, i), true});
 }
 
-IndexPlan plan_index(Engine& engine, const Tensor& x, std::span<const IndexItem> items, bool read_masks) {
-  return Planner(engine, x, read_masks).run(items);
+IndexPlan plan_index(Context& context, const Tensor& x, std::span<const IndexItem> items, bool read_masks) {
+  return Planner(context, x, read_masks).run(items);
 }
 
 }  // namespace tsl

@@ -32,8 +32,8 @@ struct IndexPlan {
 };
 
 /// `read_masks`: whether masks become picks (their size is read); else a lone mask is only noted in `mask`.
-IndexPlan plan_index(Engine&, const Tensor& x, std::span<const IndexItem> items, bool read_masks);
+IndexPlan plan_index(Context&, const Tensor& x, std::span<const IndexItem> items, bool read_masks);
 /// Reads the lone mask of a plan after all.
-void resolve_mask(Engine&, IndexPlan& plan);
+void resolve_mask(Context&, IndexPlan& plan);
 
 }  // namespace tsl

@@ -1,11 +1,11 @@
 // x[…] on any value: the dispatch, and everything that is not a tensor.
 #include "base/error.h"
-#include "engine/engine.h"
-#include "value/builtin.h"
+#include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/utf8.h"
+#include "vm/arguments.h"
 #include "vm/indexing_tensor.h"
 #include "vm/operators.h"
 
@@ -18,8 +18,8 @@ const IndexItem& only_item(std::span<const IndexItem> items, const Value& object
   fail(ErrorKind::index, "a {} takes one index or slice", type_name(object));
 }
 
-int64_t position(Engine& engine, const Value& index, size_t length, const Value& object) {
-  const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(engine, index, "an index");
+int64_t position(Context& context, const Value& index, size_t length, const Value& object) {
+  const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(context, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
   if (at < 0 || at >= static_cast<int64_t>(length)) {
     fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object), length);
@@ -32,29 +32,29 @@ struct Positions {
   int64_t start, count, step;
 };
 
-Positions positions(Engine& engine, const IndexItem& item, size_t length) {
-  const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, static_cast<int64_t>(length));
+Positions positions(Context& context, const IndexItem& item, size_t length) {
+  const SliceBounds bounds = slice_bounds(context, item.start, item.stop, item.step, static_cast<int64_t>(length));
   return {bounds.start.pin(), bounds.count.pin(), bounds.step};
 }
 
-std::vector<Value> slice_items(Engine& engine, const std::vector<Value>& items, const IndexItem& item) {
-  const Positions at = positions(engine, item, items.size());
+std::vector<Value> slice_items(Context& context, const std::vector<Value>& items, const IndexItem& item) {
+  const Positions at = positions(context, item, items.size());
   std::vector<Value> result;
   result.reserve(static_cast<size_t>(at.count));
   for (int64_t i = 0; i < at.count; ++i) result.push_back(items[static_cast<size_t>(at.start + i * at.step)]);
   return result;
 }
 
-Value get_in_string(Engine& engine, const Value& object, const IndexItem& item) {
-  const std::string& text = expect_string(engine, object, "str");
+Value get_in_string(Context& context, const Value& object, const IndexItem& item) {
+  const std::string& text = expect_string(context, object, "str");
   const bool ascii = is_ascii(text);
   const size_t length = ascii ? text.size() : utf8_length(text);
   auto character = [&](int64_t number) {
     const size_t at = ascii ? static_cast<size_t>(number) : utf8_offset(text, static_cast<size_t>(number));
     return text.substr(at, ascii ? 1 : utf8_width(text, at));
   };
-  if (item.kind == IndexItem::Kind::value) return make_string(character(position(engine, item.value, length, object)));
-  const Positions at = positions(engine, item, length);
+  if (item.kind == IndexItem::Kind::value) return make_string(character(position(context, item.value, length, object)));
+  const Positions at = positions(context, item, length);
   if (ascii && at.step == 1)
     return make_string(text.substr(static_cast<size_t>(at.start), static_cast<size_t>(at.count)));
   std::string result;
@@ -62,16 +62,16 @@ Value get_in_string(Engine& engine, const Value& object, const IndexItem& item) 
   return make_string(std::move(result));
 }
 
-Value get_in_range(Engine& engine, const Value& object, const IndexItem& item) {
+Value get_in_range(Context& context, const Value& object, const IndexItem& item) {
   const Range& range = object.as<Range>();
   const Dim begin = dim_of(range.begin), end = dim_of(range.end);
   const Dim length = end < begin ? Dim(0) : end - begin;
   if (item.kind == IndexItem::Kind::value) {
     if (!is_host_int(item.value))
-      return begin.pin() + position(engine, item.value, static_cast<size_t>(length.pin()), object);
+      return begin.pin() + position(context, item.value, static_cast<size_t>(length.pin()), object);
     return from_dim(begin + checked_index(item.value, length, 0));
   }
-  const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, length);
+  const SliceBounds bounds = slice_bounds(context, item.start, item.stop, item.step, length);
   if (bounds.step == 1) {
     Ref<Range> part = make_ref<Range>();
     part->begin = from_dim(begin + bounds.start);
@@ -101,9 +101,9 @@ std::vector<std::string> suggestion(const std::string& name, const std::vector<s
   fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), suggestion(key, keys_of(record)));
 }
 
-Name key_of(Engine& engine, const IndexItem& item) {
+Name key_of(Context& context, const IndexItem& item) {
   if (item.kind != IndexItem::Kind::value) fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
-  return engine.names().intern(expect_string(engine, item.value, "a record's key"));
+  return context.names().intern(expect_string(context, item.value, "a record's key"));
 }
 
 /// The payload of `object`, to be changed: copied first if others share it.
@@ -112,16 +112,16 @@ template <class T> T& make_unique(Value& object) {
   return object.as<T>();
 }
 
-std::vector<Value> items_to_assign(Engine& engine, const Value& value) {
+std::vector<Value> items_to_assign(Context& context, const Value& value) {
   std::vector<Value> items;
   Value item;
-  for (int64_t state = 0; iterate(engine, value, state, item);) items.push_back(item);
+  for (int64_t state = 0; iterate(context, value, state, item);) items.push_back(item);
   return items;
 }
 
-void assign_slice(Engine& engine, Value& object, const IndexItem& item, const Value& value) {
-  const Positions at = positions(engine, item, object.as<List>().items.size());
-  std::vector<Value> given = items_to_assign(engine, value);
+void assign_slice(Context& context, Value& object, const IndexItem& item, const Value& value) {
+  const Positions at = positions(context, item, object.as<List>().items.size());
+  std::vector<Value> given = items_to_assign(context, value);
   if (at.step == 1) {
     std::vector<Value>& items = make_unique<List>(object).items;
     const auto first = items.begin() + at.start;
@@ -136,19 +136,19 @@ void assign_slice(Engine& engine, Value& object, const IndexItem& item, const Va
     items[static_cast<size_t>(at.start + i * at.step)] = std::move(given[static_cast<size_t>(i)]);
 }
 
-void set_in_list(Engine& engine, Value& object, const IndexItem& item, Value value) {
+void set_in_list(Context& context, Value& object, const IndexItem& item, Value value) {
   if (item.kind == IndexItem::Kind::value) {
-    const int64_t at = position(engine, item.value, object.as<List>().items.size(), object);
+    const int64_t at = position(context, item.value, object.as<List>().items.size(), object);
     make_unique<List>(object).items[static_cast<size_t>(at)] = std::move(value);
   } else {
-    assign_slice(engine, object, item, value);
+    assign_slice(context, object, item, value);
   }
 }
 
 }  // namespace
 
-Value get_index(Engine& engine, const Value& object, std::span<const IndexItem> items) {
-  if (object.is(Tag::tensor)) return tensor_get(engine, object.tensor(), items);
+Value get_index(Context& context, const Value& object, std::span<const IndexItem> items) {
+  if (object.is(Tag::tensor)) return tensor_get(context, object.tensor(), items);
   switch (object.tag()) {
     case Tag::list:
     case Tag::tuple: {
@@ -156,16 +156,16 @@ Value get_index(Engine& engine, const Value& object, std::span<const IndexItem> 
       const std::vector<Value>& sequence = is_list ? object.as<List>().items : object.as<Tuple>().items;
       const IndexItem& item = only_item(items, object);
       if (item.kind == IndexItem::Kind::value) {
-        return sequence[static_cast<size_t>(position(engine, item.value, sequence.size(), object))];
+        return sequence[static_cast<size_t>(position(context, item.value, sequence.size(), object))];
       }
-      std::vector<Value> part = slice_items(engine, sequence, item);
+      std::vector<Value> part = slice_items(context, sequence, item);
       return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
     }
     case Tag::string:
-    case Tag::text: return get_in_string(engine, object, only_item(items, object));
-    case Tag::range: return get_in_range(engine, object, only_item(items, object));
+    case Tag::text: return get_in_string(context, object, only_item(items, object));
+    case Tag::range: return get_in_range(context, object, only_item(items, object));
     case Tag::record: {
-      const Name key = key_of(engine, only_item(items, object));
+      const Name key = key_of(context, only_item(items, object));
       if (Value* found = object.as<Record>().find(key)) return *found;
       unknown_key(object.as<Record>(), *key);
     }
@@ -173,19 +173,19 @@ Value get_index(Engine& engine, const Value& object, std::span<const IndexItem> 
   }
 }
 
-void set_index(Engine& engine, Value& object, std::span<const IndexItem> items, Value value) {
+void set_index(Context& context, Value& object, std::span<const IndexItem> items, Value value) {
   switch (object.tag()) {
-    case Tag::tensor: return tensor_set(engine, object, items, value);
-    case Tag::list: return set_in_list(engine, object, only_item(items, object), std::move(value));
-    case Tag::record: return set_field(engine, object, key_of(engine, only_item(items, object)), std::move(value));
+    case Tag::tensor: return tensor_set(context, object, items, value);
+    case Tag::list: return set_in_list(context, object, only_item(items, object), std::move(value));
+    case Tag::record: return set_field(context, object, key_of(context, only_item(items, object)), std::move(value));
     default: fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
   }
 }
 
-void update_index(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
+void update_index(Context& context, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
                   const Value& value) {
-  if (object.is(Tag::tensor)) return tensor_update(engine, object, items, op, value);
-  set_index(engine, object, items, binary(engine, op, get_index(engine, object, items), value));
+  if (object.is(Tag::tensor)) return tensor_update(context, object, items, op, value);
+  set_index(context, object, items, binary(context, op, get_index(context, object, items), value));
 }
 
 // ---- Fields ----------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ namespace {
 
 constexpr const char* kTensorFields[] = {"shape", "dtype", "rank", "ndim", "T", "size", "device"};
 
-Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
+Value tensor_field(Context& context, const Tensor& x, const std::string& field) {
   if (field == "shape") {
     std::vector<Value> extents;
     for (const Dim& extent : x.shape()) extents.push_back(from_dim(extent));
@@ -206,7 +206,7 @@ Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
   if (field == "T") {
     std::vector<int64_t> order;
     for (int axis = x.rank() - 1; axis >= 0; --axis) order.push_back(axis);
-    return permute(engine.ops(), x, order);
+    return permute(context.ops(), x, order);
   }
   if (field == "device") return make_string(to_string(x.device()));
   return Value();
@@ -217,9 +217,9 @@ Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
   fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), suggestion(field, known));
 }
 
-Value module_field(Engine& engine, const Module& module, Name field) {
+Value module_field(Context& context, const Module& module, Name field) {
   if (Cell* cell = module.find(field)) {
-    if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
+    if (context.runtime().is_tracing()) context.runtime().enter(*cell);
     if (!cell->is_set)
       fail(ErrorKind::name, "'{}' of module {} is used before its declaration has run", *field, module.name);
     return cell->value;
@@ -231,16 +231,16 @@ Value module_field(Engine& engine, const Module& module, Name field) {
 
 }  // namespace
 
-Value get_field(Engine& engine, const Value& object, Name field) {
+Value get_field(Context& context, const Value& object, Name field) {
   switch (object.tag()) {
     case Tag::record: {
       Record& record = object.as<Record>();
       if (const Value* found = record.find(field)) return *found;
       unknown_field("the record", *field, keys_of(record));
     }
-    case Tag::module: return module_field(engine, object.as<Module>(), field);
+    case Tag::module: return module_field(context, object.as<Module>(), field);
     case Tag::tensor: {
-      Value found = tensor_field(engine, object.tensor(), *field);
+      Value found = tensor_field(context, object.tensor(), *field);
       if (!found.is_nil()) return found;
       unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
     }
@@ -248,7 +248,7 @@ Value get_field(Engine& engine, const Value& object, Name field) {
   }
 }
 
-void set_field(Engine&, Value& object, Name field, Value value) {
+void set_field(Context&, Value& object, Name field, Value value) {
   if (!object.is(Tag::record)) fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
   make_unique<Record>(object).set(field, std::move(value));
 }
@@ -272,19 +272,19 @@ bool next_character(const std::string& text, int64_t& state, Value& item) {
   return true;
 }
 
-bool next_row(Engine& engine, const Tensor& x, int64_t& state, Value& item) {
+bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
   if (x.rank() == 0) fail(ErrorKind::type, "cannot loop over {}: it has no axis", describe(x));
   if (!(Dim(state) < x.shape()[0])) return false;
   Attrs attrs;
   attrs.ints = {0};
   attrs.dims = {Dim(state++)};
-  item = Value(engine.ops().call(Op::select, {x}, attrs));
+  item = Value(context.ops().call(Op::select, {x}, attrs));
   return true;
 }
 
 }  // namespace
 
-bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item) {
+bool iterate(Context& context, const Value& iterable, int64_t& state, Value& item) {
   switch (iterable.tag()) {
     case Tag::range: {
       const Dim at = dim_of(iterable.as<Range>().begin) + Dim(state);
@@ -304,8 +304,8 @@ bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item)
       return true;
     }
     case Tag::string:
-    case Tag::text: return next_character(expect_string(engine, iterable, "str"), state, item);
-    case Tag::tensor: return next_row(engine, iterable.tensor(), state, item);
+    case Tag::text: return next_character(expect_string(context, iterable, "str"), state, item);
+    case Tag::tensor: return next_row(context, iterable.tensor(), state, item);
     default: fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
   }
 }

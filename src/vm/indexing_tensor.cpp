@@ -1,11 +1,11 @@
 #include "vm/indexing_tensor.h"
 
 #include "base/error.h"
-#include "engine/engine.h"
-#include "value/builtin.h"
+#include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "vm/arguments.h"
 #include "vm/index_plan.h"
 #include "vm/tensor_calls.h"
 
@@ -97,9 +97,9 @@ Shape gathered_shape(const Gather& gather) {
 }
 
 /// A value to assign, in x's dtype.
-Tensor value_tensor(Engine& engine, const Value& value, DType dtype) {
-  if (is_host_number(value)) return fill(engine.ops(), Shape(), dtype, operand_of(value));
-  return cast(engine.ops(), to_tensor(engine, value, "the assigned value"), dtype);
+Tensor value_tensor(Context& context, const Value& value, DType dtype) {
+  if (is_host_number(value)) return fill(context.ops(), Shape(), dtype, operand_of(value));
+  return cast(context.ops(), to_tensor(context, value, "the assigned value"), dtype);
 }
 
 Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
@@ -157,8 +157,8 @@ bool element_offset(const TensorData& x, std::span<const IndexItem> items, int64
   return true;
 }
 
-bool set_in_place(Engine& engine, const Value& x, const IndexPlan& plan, const Value& value) {
-  if (!plan.picks.empty() || plan.mask || !may_write_elements(engine, x)) return false;
+bool set_in_place(Context& context, const Value& x, const IndexPlan& plan, const Value& value) {
+  if (!plan.picks.empty() || plan.mask || !may_write_elements(context, x)) return false;
   TensorData& data = *x.tensor_data();
   Layout view = plan.view;
   view.offset = view.offset + data.layout.offset;
@@ -166,22 +166,22 @@ bool set_in_place(Engine& engine, const Value& x, const IndexPlan& plan, const V
     write_elements(data, view, scalar_of(value));
     return true;
   }
-  const Tensor source = fit(engine.ops(), value_tensor(engine, value, data.dtype), view.shape);
+  const Tensor source = fit(context.ops(), value_tensor(context, value, data.dtype), view.shape);
   if (source.deferred() || !source.device().is_host()) return false;
   write_elements(data, view, source);
   return true;
 }
 
 /// x with the elements of the plan replaced, by ops.
-Tensor set_copy(Engine& engine, const Tensor& x, IndexPlan& plan, const Value& value) {
-  Ops& ops = engine.ops();
-  const Tensor source = value_tensor(engine, value, x.dtype());
+Tensor set_copy(Context& context, const Tensor& x, IndexPlan& plan, const Value& value) {
+  Ops& ops = context.ops();
+  const Tensor source = value_tensor(context, value, x.dtype());
   if (plan.mask && is_one_element(value)) {
     // No need to know how many elements are meant.
     const Tensor view = apply_views(ops, x, plan);
     return put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), source, view}));
   }
-  if (plan.mask) resolve_mask(engine, plan);
+  if (plan.mask) resolve_mask(context, plan);
   if (!plan.picks.empty()) return scatter_back(ops, Op::scatter, x, plan, apply_views(ops, x, plan), source);
   const Tensor fitted = fit(ops, source, plan.view.shape);
   return plan.views.empty() ? ops.call(Op::copy, {fitted}) : put_view(ops, x, plan, fitted);
@@ -189,45 +189,45 @@ Tensor set_copy(Engine& engine, const Tensor& x, IndexPlan& plan, const Value& v
 
 }  // namespace
 
-Value tensor_get(Engine& engine, const Tensor& x, std::span<const IndexItem> items) {
-  const Placement placement(engine.ops(), x.device());
-  const IndexPlan plan = plan_index(engine, x, items, true);
-  const Tensor view = apply_views(engine.ops(), x, plan);
+Value tensor_get(Context& context, const Tensor& x, std::span<const IndexItem> items) {
+  const Placement placement(context.ops(), x.device());
+  const IndexPlan plan = plan_index(context, x, items, true);
+  const Tensor view = apply_views(context.ops(), x, plan);
   if (plan.picks.empty()) return view;
-  return run_gather(engine.ops(), prepare_gather(engine.ops(), view, plan));
+  return run_gather(context.ops(), prepare_gather(context.ops(), view, plan));
 }
 
-void tensor_set(Engine& engine, Value& object, std::span<const IndexItem> items, const Value& value) {
+void tensor_set(Context& context, Value& object, std::span<const IndexItem> items, const Value& value) {
   int64_t offset = 0;
   if ((value.is_number() || value.is(Tag::boolean)) && element_offset(*object.tensor_data(), items, offset) &&
-      may_write_elements(engine, object)) {
+      may_write_elements(context, object)) {
     write_element(*object.tensor_data(), offset, scalar_of(value));
     return;
   }
-  const Placement placement(engine.ops(), object.tensor_data()->device);
-  IndexPlan plan = plan_index(engine, object.tensor(), items, false);
-  if (!set_in_place(engine, object, plan, value)) object = Value(set_copy(engine, object.tensor(), plan, value));
+  const Placement placement(context.ops(), object.tensor_data()->device);
+  IndexPlan plan = plan_index(context, object.tensor(), items, false);
+  if (!set_in_place(context, object, plan, value)) object = Value(set_copy(context, object.tensor(), plan, value));
 }
 
-void tensor_update(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
+void tensor_update(Context& context, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
                    const Value& value) {
-  Ops& ops = engine.ops();
+  Ops& ops = context.ops();
   const Placement placement(ops, object.tensor_data()->device);
-  const IndexPlan plan = plan_index(engine, object.tensor(), items, false);
+  const IndexPlan plan = plan_index(context, object.tensor(), items, false);
   const bool adds = op == ast::BinaryOp::add || op == ast::BinaryOp::sub;
   if (plan.mask && is_one_element(value)) {
     const Tensor x = object.tensor();
     const Tensor view = apply_views(ops, x, plan);
-    const Tensor changed = cast(ops, binary(engine, op, view, value).tensor(), x.dtype());
+    const Tensor changed = cast(ops, binary(context, op, view, value).tensor(), x.dtype());
     object = Value(put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), changed, view})));
   } else if (adds && !plan.mask && !plan.picks.empty()) {
     const Tensor x = object.tensor();
-    Tensor source = value_tensor(engine, value, x.dtype());
+    Tensor source = value_tensor(context, value, x.dtype());
     if (op == ast::BinaryOp::sub) source = ops.call(Op::neg, {source});
     object = Value(scatter_back(ops, Op::scatter_add, x, plan, apply_views(ops, x, plan), source));
   } else {
-    const Value changed = binary(engine, op, tensor_get(engine, object.tensor(), items), value);
-    tensor_set(engine, object, items, changed);
+    const Value changed = binary(context, op, tensor_get(context, object.tensor(), items), value);
+    tensor_set(context, object, items, changed);
   }
 }
 

@@ -8,9 +8,9 @@
 
 namespace tsl {
 
-Value tensor_get(Engine&, const Tensor& x, std::span<const IndexItem> items);
-void tensor_set(Engine&, Value& x, std::span<const IndexItem> items, const Value& value);
-void tensor_update(Engine&, Value& x, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
+Value tensor_get(Context&, const Tensor& x, std::span<const IndexItem> items);
+void tensor_set(Context&, Value& x, std::span<const IndexItem> items, const Value& value);
+void tensor_update(Context&, Value& x, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
 
 /// A slice over `extent` elements, resolved: which elements, and how many.
 struct SliceBounds {
@@ -19,7 +19,7 @@ struct SliceBounds {
   bool is_full() const { return step == 1 && !start.symbol() && start.hint() == 0 && full; }
   bool full = false;  // no start and no stop was given
 };
-SliceBounds slice_bounds(Engine&, const Value& start, const Value& stop, const Value& step, Dim extent);
+SliceBounds slice_bounds(Context&, const Value& start, const Value& stop, const Value& step, Dim extent);
 /// A host index as 0 ≤ index < extent; throws Failure (index).
 Dim checked_index(const Value& index, Dim extent, int axis);
 

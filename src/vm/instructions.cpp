@@ -1,12 +1,12 @@
 #include "vm/instructions.h"
 
 #include "base/error.h"
-#include "engine/engine.h"
-#include "jit/region_values.h"
-#include "value/builtin.h"
+#include "value/context.h"
 #include "value/format.h"
+#include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "vm/arguments.h"
 #include "vm/operators.h"
 
 namespace tsl {
@@ -34,9 +34,9 @@ bool append_in_place(Value& left, const Value& right) {
 }
 
 /// target op= operand, in place where possible; on failure `target` is as it was.
-void update_value(Engine& engine, BinaryOp op, Value& target, const Value& operand) {
+void update_value(Context& context, BinaryOp op, Value& target, const Value& operand) {
   if (op == BinaryOp::add && append_in_place(target, operand)) return;
-  target = binary(engine, op, target, operand);
+  target = binary(context, op, target, operand);
 }
 
 void clear_operands(Value* first, size_t count) {
@@ -45,7 +45,7 @@ void clear_operands(Value* first, size_t count) {
 
 }  // namespace
 
-void binary_operation(Engine& engine, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
+void binary_operation(Context& context, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
   Value& left = frame.base[i.b];
   const bool left_goes = i.kills_b() || i.a == i.b;
   if (op == BinaryOp::add && left_goes && append_in_place(left, right)) {
@@ -53,37 +53,37 @@ void binary_operation(Engine& engine, Frame& frame, const Instruction& i, Binary
     if (i.kills_c() && i.c != i.a) clear(frame.base[i.c]);
     return;
   }
-  Value result = binary(engine, op, left, right);
+  Value result = binary(context, op, left, right);
   if (i.kills_b()) clear(left);
   if (i.kills_c()) clear(frame.base[i.c]);
   frame.base[i.a] = std::move(result);
 }
 
-void negate(Engine& engine, Frame& frame, const Instruction& i) {
-  Value result = unary(engine, ast::UnaryOp::negate, frame.base[i.b]);
+void negate(Context& context, Frame& frame, const Instruction& i) {
+  Value result = unary(context, ast::UnaryOp::negate, frame.base[i.b]);
   if (i.kills_b()) clear(frame.base[i.b]);
   frame.base[i.a] = std::move(result);
 }
 
-bool compare(Engine& engine, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
-  const bool result = truth(engine, binary(engine, op, frame.base[i.a], right));
+bool compare(Context& context, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
+  const bool result = truth(context, binary(context, op, frame.base[i.a], right));
   if (i.kills_a()) clear(frame.base[i.a]);
   if (i.kills_b()) clear(frame.base[i.b]);
   return result;
 }
 
-bool test(Engine& engine, Frame& frame, const Instruction& i) {
-  const bool result = truth(engine, frame.base[i.a]);
+bool test(Context& context, Frame& frame, const Instruction& i) {
+  const bool result = truth(context, frame.base[i.a]);
   if (i.kills_a()) clear(frame.base[i.a]);
   return result;
 }
 
 // ---- New values ----------------------------------------------------------------------------------------
 
-void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i) {
+void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const Instruction& i) {
   const Proto& proto = *frame.proto->functions[i.wide()];
   Ref<Function> function = make_ref<Function>();
-  function->proto = &proto;
+  function->info = &proto;
   function->captures.reserve(proto.captures.size());
   for (const CaptureSource& source : proto.captures) {
     function->captures.push_back(source.from_register ? Ref<Cell>(&frame.base[source.index].as<Cell>())
@@ -92,14 +92,14 @@ void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const In
   if (!function->captures.empty()) {
     cycles.track(*function);
     // A segment computes what is alive as it ends, be it only in a cycle: whoever retraces it must find the same alive.
-    if (cycles.is_due() && !engine.runtime().is_tracing()) cycles.collect();
+    if (cycles.is_due() && !context.runtime().is_tracing()) cycles.collect();
   }
   frame.base[i.a] = Value(std::move(function));
 }
 
-void make_typed(Engine& engine, Frame& frame, const Instruction& i) {
+void make_typed(Context& context, Frame& frame, const Instruction& i) {
   const Value& number = frame.proto->constants[i.b];
-  frame.base[i.a] = Value(fill(engine.ops(), Shape(), static_cast<DType>(i.c), scalar_of(number)));
+  frame.base[i.a] = Value(fill(context.ops(), Shape(), static_cast<DType>(i.c), scalar_of(number)));
 }
 
 namespace {
@@ -137,7 +137,7 @@ void spread(Frame& frame, const Instruction& i) {
   if (i.kills_b()) clear(frame.base[i.b]);
 }
 
-void make_range(Engine& engine, Frame& frame, const Instruction& i) {
+void make_range(Context& context, Frame& frame, const Instruction& i) {
   const Value& begin = frame.base[i.b];
   const Value& end = frame.base[i.c];
   for (const Value* bound : {&begin, &end}) {
@@ -146,7 +146,7 @@ void make_range(Engine& engine, Frame& frame, const Instruction& i) {
   }
   Ref<Range> range = make_ref<Range>();
   range->begin = begin;
-  range->end = i.extra() ? binary(engine, BinaryOp::add, end, Value(1)) : end;
+  range->end = i.extra() ? binary(context, BinaryOp::add, end, Value(1)) : end;
   frame.base[i.a] = Value(std::move(range));
 }
 
@@ -175,24 +175,24 @@ void unpack(Frame& frame, const Instruction& i) {
 namespace {
 
 /// Joins the parts of an f-string whose values are all known.
-std::string join_template(Engine& engine, const Template& parts, const Value* values) {
+std::string join_template(Context& context, const Template& parts, const Value* values) {
   std::string text;
   for (const TemplatePart& part : parts) {
     if (part.text) text += *part.text;
-    else text += format_value(engine, *values, part.spec);
+    else text += format_value(context, *values, part.spec);
     values += part.text == nullptr;
   }
   return text;
 }
 
-Value deferred_text(Engine& engine, const Template& parts, const Value* values) {
+Value deferred_text(Context& context, const Template& parts, const Value* values) {
   Ref<Text> text = make_ref<Text>();
   for (const TemplatePart& part : parts) {
     if (part.text) {
       text->pieces.push_back({make_string(*part.text), ""});
       continue;
     }
-    check_format(engine, *values, part.spec);
+    check_format(context, *values, part.spec);
     text->pieces.push_back({*values++, part.spec});
   }
   return Value(std::move(text));
@@ -200,15 +200,15 @@ Value deferred_text(Engine& engine, const Template& parts, const Value* values) 
 
 }  // namespace
 
-void format(Engine& engine, Frame& frame, const Instruction& i) {
+void format(Context& context, Frame& frame, const Instruction& i) {
   const Template& parts = frame.proto->templates[i.c];
   Value* values = frame.base + i.b;
   size_t count = 0;
   bool all_known = true;
   for (const TemplatePart& part : parts) {
-    if (!part.text) all_known &= is_known(engine, values[count++]);
+    if (!part.text) all_known &= is_known(context, values[count++]);
   }
-  Value result = all_known ? make_string(join_template(engine, parts, values)) : deferred_text(engine, parts, values);
+  Value result = all_known ? make_string(join_template(context, parts, values)) : deferred_text(context, parts, values);
   clear_operands(values, count);
   frame.base[i.a] = std::move(result);
 }
@@ -247,7 +247,7 @@ IndexItem single_item(const Value& index) {
 
 }  // namespace
 
-void get_index(Engine& engine, Frame& frame, const Instruction& i, const Value& index) {
+void get_index(Context& context, Frame& frame, const Instruction& i, const Value& index) {
   const Value& object = frame.base[i.b];
   Value result;
   std::vector<Value>* items = items_of(object);
@@ -256,22 +256,22 @@ void get_index(Engine& engine, Frame& frame, const Instruction& i, const Value& 
     result = *element;
   } else {
     const IndexItem item = single_item(index);
-    result = get_index(engine, object, std::span<const IndexItem>(&item, 1));
+    result = get_index(context, object, std::span<const IndexItem>(&item, 1));
   }
   if (i.kills_b()) clear(frame.base[i.b]);
   if (i.kills_c()) clear(frame.base[i.c]);
   frame.base[i.a] = std::move(result);
 }
 
-void get_items(Engine& engine, Frame& frame, const Instruction& i) {
+void get_items(Context& context, Frame& frame, const Instruction& i) {
   Value* object = frame.base + i.b;
   const std::vector<IndexItem> items = index_items(frame.proto->index_shapes[i.c], object + 1);
-  Value result = get_index(engine, *object, items);
+  Value result = get_index(context, *object, items);
   clear(*object);
   frame.base[i.a] = std::move(result);
 }
 
-const Value& member_of(Engine& engine, const Module& module, Name name) {
+const Value& member_of(Context& context, const Module& module, Name name) {
   Cell* cell = module.find(name);
   if (!cell) {
     std::vector<std::string> candidates, notes;
@@ -280,27 +280,27 @@ const Value& member_of(Engine& engine, const Module& module, Name name) {
     if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
     fail_with(ErrorKind::name, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
   }
-  return content(engine.runtime(), *cell, name);
+  return content(context.runtime(), *cell, name);
 }
 
-void get_field(Engine& engine, Frame& frame, const Instruction& i) {
+void get_field(Context& context, Frame& frame, const Instruction& i) {
   const Value& object = frame.base[i.b];
   const Name name = frame.proto->names[i.c];
   const Value* field = object.is(Tag::record) ? object.as<Record>().find(name) : nullptr;
   Value result = field                    ? *field
-                 : object.is(Tag::module) ? member_of(engine, object.as<Module>(), name)
-                                          : get_field(engine, object, name);
+                 : object.is(Tag::module) ? member_of(context, object.as<Module>(), name)
+                                          : get_field(context, object, name);
   if (i.kills_b()) clear(frame.base[i.b]);
   frame.base[i.a] = std::move(result);
 }
 
-void get_member(Engine& engine, Frame& frame, const Instruction& i) {
-  frame.base[i.a] = member_of(engine, frame.base[i.b].as<Module>(), frame.proto->names[i.c]);
+void get_member(Context& context, Frame& frame, const Instruction& i) {
+  frame.base[i.a] = member_of(context, frame.base[i.b].as<Module>(), frame.proto->names[i.c]);
 }
 
 // ---- Assignments to parts ------------------------------------------------------------------------------
 
-void set_index(Engine& engine, Frame& frame, const Instruction& i) {
+void set_index(Context& context, Frame& frame, const Instruction& i) {
   Value& object = frame.base[i.a];
   const Value& index = frame.base[i.b];
   const bool moves = i.kills_c() && i.c != i.b;
@@ -310,7 +310,7 @@ void set_index(Engine& engine, Frame& frame, const Instruction& i) {
     *element = std::move(value);
   } else {
     const IndexItem item = single_item(index);
-    set_index(engine, object, std::span<const IndexItem>(&item, 1), std::move(value));
+    set_index(context, object, std::span<const IndexItem>(&item, 1), std::move(value));
   }
   if (i.kills_b()) clear(frame.base[i.b]);
 }
@@ -321,7 +321,8 @@ namespace {
 /// which nobody can tell, so a failure leaves the object as good as untouched.
 class PathChange {
  public:
-  PathChange(Engine& engine, const Path& path, Value* operands) : engine_(engine), path_(path), operands_(operands) {}
+  PathChange(Context& context, const Path& path, Value* operands)
+      : context_(context), path_(path), operands_(operands) {}
 
   void apply(Value& object) { apply(object, 0, operands_); }
 
@@ -329,28 +330,28 @@ class PathChange {
   Value& value() { return operands_[path_.operand_count]; }
 
   void apply(Value& object, size_t depth, Value* operands) {
-    if (depth == path_.steps.size()) return update_value(engine_, path_.op, object, value());  // x op= v
+    if (depth == path_.steps.size()) return update_value(context_, path_.op, object, value());  // x op= v
     const Path::Step& step = path_.steps[depth];
     if (depth + 1 == path_.steps.size()) return finish(object, step, operands);
     Value* rest = operands + step.index.operand_count;
     if (Value* inner = part(object, step, operands)) return apply(*inner, depth + 1, rest);
     // The part is no value of its own (a row of a tensor): take it out, change it, put it back.
     const std::vector<IndexItem> items = index_items(step.index, operands);
-    Value inner = step.field ? get_field(engine_, object, step.field) : get_index(engine_, object, items);
+    Value inner = step.field ? get_field(context_, object, step.field) : get_index(context_, object, items);
     apply(inner, depth + 1, rest);
-    if (step.field) set_field(engine_, object, step.field, std::move(inner));
-    else set_index(engine_, object, items, std::move(inner));
+    if (step.field) set_field(context_, object, step.field, std::move(inner));
+    else set_index(context_, object, items, std::move(inner));
   }
 
   void finish(Value& object, const Path::Step& step, Value* operands) {
     if (path_.has_op) {
-      if (Value* inner = part(object, step, operands)) return update_value(engine_, path_.op, *inner, value());
-      if (!step.field) return update_index(engine_, object, index_items(step.index, operands), path_.op, value());
-      return set_field(engine_, object, step.field,
-                       binary(engine_, path_.op, get_field(engine_, object, step.field), value()));
+      if (Value* inner = part(object, step, operands)) return update_value(context_, path_.op, *inner, value());
+      if (!step.field) return update_index(context_, object, index_items(step.index, operands), path_.op, value());
+      return set_field(context_, object, step.field,
+                       binary(context_, path_.op, get_field(context_, object, step.field), value()));
     }
-    if (step.field) set_field(engine_, object, step.field, std::move(value()));
-    else set_index(engine_, object, index_items(step.index, operands), std::move(value()));
+    if (step.field) set_field(context_, object, step.field, std::move(value()));
+    else set_index(context_, object, index_items(step.index, operands), std::move(value()));
   }
 
   /// The field of a record or element of a list that a step leads to, with the container made unshared; null for
@@ -372,19 +373,19 @@ class PathChange {
     return element_at(object.as<List>().items, *operands);
   }
 
-  Engine& engine_;
+  Context& context_;
   const Path& path_;
   Value* operands_;
 };
 
 /// Applies a change to what `place` holds, which is out of reach meanwhile: a trace that ends on the way replaces
 /// containers wherever it finds them, and one that is being written to must stay the same.
-void change_part(Engine& engine, Value& place, PathChange change) {
-  const bool was_tracing = engine.runtime().is_tracing();
+void change_part(Context& context, Value& place, PathChange change) {
+  const bool was_tracing = context.runtime().is_tracing();
   Value object = std::move(place);
   const auto put_back = [&] {
     place = std::move(object);
-    if (was_tracing && !engine.runtime().is_tracing()) settle(engine, place);
+    if (was_tracing && !context.runtime().is_tracing()) materialize(context, place);
   };
   try {
     change.apply(object);
@@ -395,7 +396,7 @@ void change_part(Engine& engine, Value& place, PathChange change) {
   put_back();
 }
 
-Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
+Value& root_of(Context& context, Frame& frame, const Instruction& i) {
   Cell* cell = nullptr;
   Name name = nullptr;
   switch (static_cast<RootKind>(i.extra())) {
@@ -410,29 +411,29 @@ Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
       name = frame.proto->global_names[i.a];
       break;
   }
-  return content(engine.runtime(), *cell, name);
+  return content(context.runtime(), *cell, name);
 }
 
 }  // namespace
 
-void set_path(Engine& engine, Frame& frame, const Instruction& i) {
+void set_path(Context& context, Frame& frame, const Instruction& i) {
   const Path& path = frame.proto->paths[i.c];
   Value* operands = frame.base + i.b;
-  change_part(engine, root_of(engine, frame, i), PathChange(engine, path, operands));
+  change_part(context, root_of(context, frame, i), PathChange(context, path, operands));
   clear_operands(operands, path.operand_count + size_t{1});
 }
 
 // ---- Loops ---------------------------------------------------------------------------------------------
 
-void start_range(Engine& engine, Frame& frame, const Instruction& i) {
+void start_range(Context& context, Frame& frame, const Instruction& i) {
   Value* state = frame.base + i.a;
   for (int n = 0; n < 2; ++n) {
     if (!is_host_int(state[n]))
       fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(state[0]),
            type_name(state[1]));
   }
-  const int64_t begin = expect_int(engine, state[0], "the start of a range");
-  const int64_t end = expect_int(engine, state[1], "the end of a range");
+  const int64_t begin = expect_int(context, state[0], "the start of a range");
+  const int64_t end = expect_int(context, state[1], "the end of a range");
   const bool is_closed = i.extra() != 0;
   uint64_t count = begin > end ? 0 : static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
   if (is_closed && begin <= end && count != UINT64_MAX) ++count;
@@ -440,7 +441,7 @@ void start_range(Engine& engine, Frame& frame, const Instruction& i) {
   state[1] = Value(static_cast<int64_t>(count));
 }
 
-bool next_each(Engine& engine, Frame& frame, const Instruction& i) {
+bool next_each(Context& context, Frame& frame, const Instruction& i) {
   const Value& iterable = frame.base[i.a];
   Value& state = frame.base[i.a + 1];
   if (const std::vector<Value>* items = items_of(iterable)) {
@@ -452,7 +453,7 @@ bool next_each(Engine& engine, Frame& frame, const Instruction& i) {
   }
   int64_t position = state.integer();
   Value item;
-  const bool has_item = iterate(engine, iterable, position, item);
+  const bool has_item = iterate(context, iterable, position, item);
   state = Value(position);
   if (has_item) frame.base[i.b] = std::move(item);
   return has_item;

@@ -9,7 +9,7 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
 
 /// Lets go of what is counted, and of symbols, which the end of a trace would look for in registers.
 inline void clear(Value& v) {
@@ -17,35 +17,35 @@ inline void clear(Value& v) {
 }
 
 /// a = b op right, where `right` is register c or a constant.
-void binary_operation(Engine& engine, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
-void negate(Engine& engine, Frame& frame, const Instruction& i);
+void binary_operation(Context& context, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
+void negate(Context& context, Frame& frame, const Instruction& i);
 /// The truth of a op right, where `right` is register b or a constant.
-bool compare(Engine& engine, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
+bool compare(Context& context, Frame& frame, const Instruction& i, ast::BinaryOp op, const Value& right);
 /// The truth of register a.
-bool test(Engine& engine, Frame& frame, const Instruction& i);
+bool test(Context& context, Frame& frame, const Instruction& i);
 
-void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i);
-void make_typed(Engine& engine, Frame& frame, const Instruction& i);
+void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const Instruction& i);
+void make_typed(Context& context, Frame& frame, const Instruction& i);
 void make_list(Frame& frame, const Instruction& i);
 void make_tuple(Frame& frame, const Instruction& i);
 void make_record(Frame& frame, const Instruction& i);
 void put_field(Frame& frame, const Instruction& i);
 void spread(Frame& frame, const Instruction& i);
-void make_range(Engine& engine, Frame& frame, const Instruction& i);
+void make_range(Context& context, Frame& frame, const Instruction& i);
 void unpack(Frame& frame, const Instruction& i);
-void format(Engine& engine, Frame& frame, const Instruction& i);
+void format(Context& context, Frame& frame, const Instruction& i);
 
-void get_index(Engine& engine, Frame& frame, const Instruction& i, const Value& index);
-void get_items(Engine& engine, Frame& frame, const Instruction& i);
-void get_field(Engine& engine, Frame& frame, const Instruction& i);
-void get_member(Engine& engine, Frame& frame, const Instruction& i);
-void set_index(Engine& engine, Frame& frame, const Instruction& i);
-void set_path(Engine& engine, Frame& frame, const Instruction& i);
+void get_index(Context& context, Frame& frame, const Instruction& i, const Value& index);
+void get_items(Context& context, Frame& frame, const Instruction& i);
+void get_field(Context& context, Frame& frame, const Instruction& i);
+void get_member(Context& context, Frame& frame, const Instruction& i);
+void set_index(Context& context, Frame& frame, const Instruction& i);
+void set_path(Context& context, Frame& frame, const Instruction& i);
 /// The member of a module; fails if there is none or it is not set yet.
-const Value& member_of(Engine& engine, const Module& module, Name name);
+const Value& member_of(Context& context, const Module& module, Name name);
 
-void start_range(Engine& engine, Frame& frame, const Instruction& i);
-bool next_each(Engine& engine, Frame& frame, const Instruction& i);
+void start_range(Context& context, Frame& frame, const Instruction& i);
+bool next_each(Context& context, Frame& frame, const Instruction& i);
 
 /// A captured variable was used before its declaration has run.
 [[noreturn]] void not_set(Name name);

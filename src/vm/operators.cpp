@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/engine.h"
-#include "value/builtin.h"
+#include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "vm/arguments.h"
 
 namespace tsl {
 
@@ -79,7 +79,7 @@ int64_t repetitions(const Value& count, size_t length) {
   return n;
 }
 
-Value repeat(Engine& engine, const Value& sequence, const Value& count) {
+Value repeat(Context& context, const Value& sequence, const Value& count) {
   if (sequence.is(Tag::list) || sequence.is(Tag::tuple)) {
     const std::vector<Value>& items = sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
     const int64_t n = repetitions(count, items.size());
@@ -88,7 +88,7 @@ Value repeat(Engine& engine, const Value& sequence, const Value& count) {
     for (int64_t i = 0; i < n; ++i) result.insert(result.end(), items.begin(), items.end());
     return sequence.is(Tag::list) ? make_list(std::move(result)) : make_tuple(std::move(result));
   }
-  const std::string& text = expect_string(engine, sequence, "str");
+  const std::string& text = expect_string(context, sequence, "str");
   const int64_t n = repetitions(count, text.size());
   std::string result;
   result.reserve(text.size() * static_cast<size_t>(n));
@@ -122,39 +122,39 @@ template <class Sequence> Value concatenate(const Value& a, const Value& b) {
 bool is_repeatable(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v); }
 
 /// -1, 0 or 1, lexicographically. False if the two cannot be ordered.
-bool compare(Engine& engine, const Value& a, const Value& b, int& order, int depth = 0);
+bool compare(Context& context, const Value& a, const Value& b, int& order, int depth = 0);
 
-bool compare_items(Engine& engine, const std::vector<Value>& a, const std::vector<Value>& b, int& order, int depth) {
+bool compare_items(Context& context, const std::vector<Value>& a, const std::vector<Value>& b, int& order, int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (!compare(engine, a[i], b[i], order, depth + 1)) return false;
+    if (!compare(context, a[i], b[i], order, depth + 1)) return false;
     if (order != 0) return true;
   }
   order = a.size() < b.size() ? -1 : a.size() > b.size();
   return true;
 }
 
-bool compare(Engine& engine, const Value& a, const Value& b, int& order, int depth) {
+bool compare(Context& context, const Value& a, const Value& b, int& order, int depth) {
   if (is_text(a) && is_text(b)) {
-    const int c = expect_string(engine, a, "str").compare(expect_string(engine, b, "str"));
+    const int c = expect_string(context, a, "str").compare(expect_string(context, b, "str"));
     order = c < 0 ? -1 : c > 0;
     return true;
   }
   if (is_host_number(a) && is_host_number(b)) {
     const Value less = apply_scalar(ScalarOp::lt, a, b), greater = apply_scalar(ScalarOp::gt, a, b);
-    order = truth(engine, less) ? -1 : truth(engine, greater);
+    order = truth(context, less) ? -1 : truth(context, greater);
     return true;
   }
   if (a.is(Tag::list) && b.is(Tag::list))
-    return compare_items(engine, a.as<List>().items, b.as<List>().items, order, depth);
+    return compare_items(context, a.as<List>().items, b.as<List>().items, order, depth);
   if (a.is(Tag::tuple) && b.is(Tag::tuple))
-    return compare_items(engine, a.as<Tuple>().items, b.as<Tuple>().items, order, depth);
+    return compare_items(context, a.as<Tuple>().items, b.as<Tuple>().items, order, depth);
   return false;
 }
 
-Value ordered(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
+Value ordered(Context& context, BinaryOp op, const Value& a, const Value& b) {
   int order = 0;
-  if (!compare(engine, a, b, order)) wrong_operands(op, a, b);
+  if (!compare(context, a, b, order)) wrong_operands(op, a, b);
   switch (op) {
     case BinaryOp::lt: return order < 0;
     case BinaryOp::le: return order <= 0;
@@ -163,30 +163,30 @@ Value ordered(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
   }
 }
 
-bool contains(Engine& engine, const Value& item, const Value& container) {
+bool contains(Context& context, const Value& item, const Value& container) {
   auto any_equal = [&](const std::vector<Value>& items) {
-    return std::any_of(items.begin(), items.end(), [&](const Value& v) { return deep_equal(engine, item, v); });
+    return std::any_of(items.begin(), items.end(), [&](const Value& v) { return deep_equal(context, item, v); });
   };
   switch (container.tag()) {
     case Tag::list: return any_equal(container.as<List>().items);
     case Tag::tuple: return any_equal(container.as<Tuple>().items);
     case Tag::record:
-      return container.as<Record>().find(engine.names().intern(expect_string(engine, item, "a key"))) != nullptr;
+      return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
     case Tag::string:
     case Tag::text:
       if (!is_text(item)) wrong_operands(BinaryOp::in, item, container);
-      return expect_string(engine, container, "str").find(expect_string(engine, item, "str")) != std::string::npos;
+      return expect_string(context, container, "str").find(expect_string(context, item, "str")) != std::string::npos;
     case Tag::range: {
       if (!is_host_int(item)) return false;
       const Dim value = dim_of(item);
       return !(value < dim_of(container.as<Range>().begin)) && value < dim_of(container.as<Range>().end);
     }
     case Tag::tensor: {
-      const Value equal = binary(engine, BinaryOp::eq, container, item);
-      if (!equal.is(Tag::tensor)) return truth(engine, equal);
+      const Value equal = binary(context, BinaryOp::eq, container, item);
+      if (!equal.is(Tag::tensor)) return truth(context, equal);
       Attrs axes;
-      axes.ints = expect_axes(engine, Value(), equal.tensor().rank(), "in");
-      return truth(engine, Value(engine.ops().call(Op::any, {equal.tensor()}, axes)));
+      axes.ints = expect_axes(context, Value(), equal.tensor().rank(), "in");
+      return truth(context, Value(context.ops().call(Op::any, {equal.tensor()}, axes)));
     }
     default: wrong_operands(BinaryOp::in, item, container);
   }
@@ -196,110 +196,110 @@ bool contains(Engine& engine, const Value& item, const Value& container) {
 
 Operand tensor_operand(const Value& v) { return v.is(Tag::tensor) ? Operand(v.tensor()) : operand_of(v); }
 
-Value tensor_binary(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
+Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   if (op == BinaryOp::matmul && !(a.is(Tag::tensor) && b.is(Tag::tensor))) wrong_operands(op, a, b);
   if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
     // An exponent shapes the code: x ** 2 is a product, so a trace depends on its value.
     const Scalar exponent = pinned(b, "exponent");
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
       const Tensor base = a.tensor();
-      if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return engine.ops().call(Op::square, {base});
+      if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return context.ops().call(Op::square, {base});
     }
-    return engine.ops().call(Op::pow, {a.tensor(), Operand(exponent)});
+    return context.ops().call(Op::pow, {a.tensor(), Operand(exponent)});
   }
-  return engine.ops().call(info_of(op).tensor, {tensor_operand(a), tensor_operand(b)});
+  return context.ops().call(info_of(op).tensor, {tensor_operand(a), tensor_operand(b)});
 }
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
 
 }  // namespace
 
-Value binary(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
-  if (op == BinaryOp::in) return contains(engine, a, b);
+Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
+  if (op == BinaryOp::in) return contains(context, a, b);
   if (is_operand(a) && is_operand(b)) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return tensor_binary(engine, op, a, b);
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return tensor_binary(context, op, a, b);
     if (op == BinaryOp::matmul) wrong_operands(op, a, b);
     const bool bits = op >= BinaryOp::bit_or;
     if (bits && (scalar_of(a).type == ScalarType::real || scalar_of(b).type == ScalarType::real))
       wrong_operands(op, a, b);
     return apply_scalar(info_of(op).scalar, a, b);
   }
-  if (op == BinaryOp::eq) return deep_equal(engine, a, b);
-  if (op == BinaryOp::ne) return !deep_equal(engine, a, b);
-  if (is_comparison(op)) return ordered(engine, op, a, b);
+  if (op == BinaryOp::eq) return deep_equal(context, a, b);
+  if (op == BinaryOp::ne) return !deep_equal(context, a, b);
+  if (is_comparison(op)) return ordered(context, op, a, b);
   if (op == BinaryOp::add) {
     if (is_text(a) && is_text(b)) return join_texts(a, b);
     if (a.is(Tag::list) && b.is(Tag::list)) return concatenate<List>(a, b);
     if (a.is(Tag::tuple) && b.is(Tag::tuple)) return concatenate<Tuple>(a, b);
   }
   if (op == BinaryOp::mul) {
-    if (is_repeatable(a) && is_host_int(b)) return repeat(engine, a, b);
-    if (is_host_int(a) && is_repeatable(b)) return repeat(engine, b, a);
+    if (is_repeatable(a) && is_host_int(b)) return repeat(context, a, b);
+    if (is_host_int(a) && is_repeatable(b)) return repeat(context, b, a);
   }
   wrong_operands(op, a, b);
 }
 
-Value unary(Engine& engine, UnaryOp op, const Value& a) {
+Value unary(Context& context, UnaryOp op, const Value& a) {
   if (op == UnaryOp::logical_not) {
     const bool symbolic = a.is(Tag::symbol) && is_host_bool(a);
-    return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(engine, a));
+    return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(context, a));
   }
   if (is_host_number(a)) return apply_scalar(ScalarOp::negate, a);
-  if (a.is(Tag::tensor)) return engine.ops().call(Op::neg, {a.tensor()});
+  if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {a.tensor()});
   fail(ErrorKind::type, "cannot negate {}", type_name(a));
 }
 
 namespace {
 
-bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth);
+bool deep_equal(Context& context, const Value& a, const Value& b, int depth);
 
-bool equal_items(Engine& engine, const std::vector<Value>& a, const std::vector<Value>& b, int depth) {
+bool equal_items(Context& context, const std::vector<Value>& a, const std::vector<Value>& b, int depth) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!deep_equal(engine, a[i], b[i], depth + 1)) return false;
+    if (!deep_equal(context, a[i], b[i], depth + 1)) return false;
   }
   return true;
 }
 
-bool equal_records(Engine& engine, const Record& a, Record& b, int depth) {
+bool equal_records(Context& context, const Record& a, Record& b, int depth) {
   if (a.values.size() != b.values.size()) return false;
   for (size_t i = 0; i < a.values.size(); ++i) {
     const Value* other = b.find(a.keys->names[i]);
-    if (!other || !deep_equal(engine, a.values[i], *other, depth + 1)) return false;
+    if (!other || !deep_equal(context, a.values[i], *other, depth + 1)) return false;
   }
   return true;
 }
 
-bool equal_tensors(Engine& engine, const Value& a, const Value& b) {
+bool equal_tensors(Context& context, const Value& a, const Value& b) {
   if (a.is(Tag::tensor) && b.is(Tag::tensor)) {
     const Tensor x = a.tensor(), y = b.tensor();
     if (x.rank() != y.rank() || !(x.shape() == y.shape())) return false;
   }
-  const Tensor same = binary(engine, BinaryOp::eq, a, b).tensor();
+  const Tensor same = binary(context, BinaryOp::eq, a, b).tensor();
   Attrs axes;
-  axes.ints = expect_axes(engine, Value(), same.rank(), "==");
-  return truth(engine, same.rank() == 0 ? Value(same) : Value(engine.ops().call(Op::all, {same}, axes)));
+  axes.ints = expect_axes(context, Value(), same.rank(), "==");
+  return truth(context, same.rank() == 0 ? Value(same) : Value(context.ops().call(Op::all, {same}, axes)));
 }
 
-bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth) {
+bool deep_equal(Context& context, const Value& a, const Value& b, int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
   if (is_operand(a) && is_operand(b)) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(engine, a, b);
-    return truth(engine, apply_scalar(ScalarOp::eq, a, b));
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(context, a, b);
+    return truth(context, apply_scalar(ScalarOp::eq, a, b));
   }
-  if (is_text(a) && is_text(b)) return expect_string(engine, a, "str") == expect_string(engine, b, "str");
+  if (is_text(a) && is_text(b)) return expect_string(context, a, "str") == expect_string(context, b, "str");
   if (a.tag() != b.tag()) return false;
   switch (a.tag()) {
-    case Tag::list: return equal_items(engine, a.as<List>().items, b.as<List>().items, depth);
-    case Tag::tuple: return equal_items(engine, a.as<Tuple>().items, b.as<Tuple>().items, depth);
-    case Tag::record: return equal_records(engine, a.as<Record>(), b.as<Record>(), depth);
+    case Tag::list: return equal_items(context, a.as<List>().items, b.as<List>().items, depth);
+    case Tag::tuple: return equal_items(context, a.as<Tuple>().items, b.as<Tuple>().items, depth);
+    case Tag::record: return equal_records(context, a.as<Record>(), b.as<Record>(), depth);
     case Tag::range:
       return dim_of(a.as<Range>().begin) == dim_of(b.as<Range>().begin) &&
              dim_of(a.as<Range>().end) == dim_of(b.as<Range>().end);
     case Tag::native:
       if (identical(a, b) || a.as<Native>().has_state) return identical(a, b);
       return a.as<Native>().builtin == b.as<Native>().builtin &&
-             equal_items(engine, a.as<Native>().bound, b.as<Native>().bound, depth);
+             equal_items(context, a.as<Native>().bound, b.as<Native>().bound, depth);
     case Tag::nil: return true;
     default: return identical(a, b);
   }
@@ -307,9 +307,9 @@ bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth) {
 
 }  // namespace
 
-bool deep_equal(Engine& engine, const Value& a, const Value& b) { return deep_equal(engine, a, b, 0); }
+bool deep_equal(Context& context, const Value& a, const Value& b) { return deep_equal(context, a, b, 0); }
 
-bool truth(Engine& engine, const Value& value) {
+bool truth(Context& context, const Value& value) {
   if (value.is(Tag::boolean)) return value.boolean();
   if (value.is(Tag::symbol) && value.symbol()->hint.type == ScalarType::boolean) return pinned(value, "branch").boolean;
   if (value.is(Tag::tensor)) {
@@ -318,7 +318,7 @@ bool truth(Engine& engine, const Value& value) {
       fail(ErrorKind::type, "a condition must be one bool, not {}; use any(…) or all(…)", describe(tensor));
     }
     if (tensor.dtype() != DType::boolean) fail(ErrorKind::type, "a condition must be a bool, not {}", describe(tensor));
-    return truth(engine, read_item(engine, tensor));
+    return truth(context, read_item(context, tensor));
   }
   fail(ErrorKind::type, "a condition must be a bool, not {}", type_name(value));
 }

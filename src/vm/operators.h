@@ -10,16 +10,16 @@
 
 namespace tsl {
 
-class Engine;
+class Context;
 
-Value binary(Engine&, ast::BinaryOp op, const Value& a, const Value& b);
-Value unary(Engine&, ast::UnaryOp op, const Value& a);
+Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b);
+Value unary(Context&, ast::UnaryOp op, const Value& a);
 /// `==` of the language gives an elementwise tensor for tensors; this compares deeply and gives one bool.
-bool deep_equal(Engine&, const Value& a, const Value& b);
+bool deep_equal(Context&, const Value& a, const Value& b);
 
 /// For `if`, `while`, `and`, `or`, `not`: a bool or a 0-d bool tensor; anything else is error[type] that suggests
 /// any()/all() for larger tensors. Reads the tensor, or pins the symbol, if tracing.
-bool truth(Engine&, const Value& value);
+bool truth(Context&, const Value& value);
 
 /// One item of x[…], evaluated.
 struct IndexItem {
@@ -28,20 +28,20 @@ struct IndexItem {
   Value start, stop, step;  // slice; nil where absent
 };
 
-Value get_index(Engine&, const Value& object, std::span<const IndexItem> items);
+Value get_index(Context&, const Value& object, std::span<const IndexItem> items);
 // Assignments change `object` itself: in place where it holds the only reference, else after copying what is
 // shared. On failure `object` is as it was, so a variable survives a failed assignment.
 
 /// object[items] = value
-void set_index(Engine&, Value& object, std::span<const IndexItem> items, Value value);
+void set_index(Context&, Value& object, std::span<const IndexItem> items, Value value);
 /// object[items] op= value, which accumulates over duplicates for += and -= with a tensor index.
-void update_index(Engine&, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
-Value get_field(Engine&, const Value& object, Name field);
+void update_index(Context&, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
+Value get_field(Context&, const Value& object, Name field);
 /// object.field = value
-void set_field(Engine&, Value& object, Name field, Value value);
+void set_field(Context&, Value& object, Name field, Value value);
 
 /// Steps of `for`. `state` starts at 0; gives false at the end. Over ranges, lists, tuples, records ((k, v)
 /// tuples), strings (characters) and the first axis of a tensor.
-bool iterate(Engine&, const Value& iterable, int64_t& state, Value& item);
+bool iterate(Context&, const Value& iterable, int64_t& state, Value& item);
 
 }  // namespace tsl

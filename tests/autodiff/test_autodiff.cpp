@@ -338,10 +338,10 @@ TEST_CASE("errors inside a differentiated function keep their place, and no tape
   CHECK(e.kind == ErrorKind::shape);
   CHECK(s.line_of(e) == 2);
   CHECK(e.called_from.size() >= 2);
-  CHECK_FALSE(s.engine.runtime().tapes().listening());
+  CHECK_FALSE(s.engine.runtime().listeners().listening());
   CHECK(s.eval("fn f(x) { error(\"no\") }; let r = try_it(f); fn try_it(f) { try { return grad(grad(f))(1.0) "
                "} catch e { return e.message } }; r") == "\"no\"");
-  CHECK_FALSE(s.engine.runtime().tapes().listening());
+  CHECK_FALSE(s.engine.runtime().listeners().listening());
   CHECK(s.eval("grad(fn(x) = x * x)(1.0)") == "f32[] 2.0");
 }
 

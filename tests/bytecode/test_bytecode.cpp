@@ -3,13 +3,14 @@
 
 #include "bytecode/bytecode.h"
 #include "support/session.h"
-#include "vm/vm.h"
+#include "value/builtin.h"
+#include "vm/interpreter.h"
 
 using namespace tsl;
 
 namespace {
 
-const Proto& proto_of(const Value& f) { return *f.as<Function>().proto; }
+const Proto& proto_of(const Value& f) { return tsl::proto_of(f.as<Function>()); }
 
 }  // namespace
 
@@ -48,12 +49,13 @@ TEST_CASE("a body can be run on its own, in its frame") {
   // probe() runs the body that it is called from once more: the first time as if from the hook.
   static constexpr Builtin kProbe = {
       "probe", "probe(again)", "",
-      [](Engine& engine, Args args) {
+      [](Context& context, Args args) {
         if (!args[0].boolean()) return Value(int64_t{-1});
-        Frame& frame = engine.interpreter().frame();
+        Interpreter& interpreter = static_cast<Engine&>(context).interpreter();
+        Frame& frame = interpreter.frame();
         const Loop& loop = frame.proto->loops[0];
         const Instruction* at = frame.pc;
-        const uint32_t pc = engine.interpreter().run_body(frame, loop);
+        const uint32_t pc = interpreter.run_body(frame, loop);
         frame.pc = at;
         return Value(int64_t{pc == loop.end ? 0 : frame.proto->code[pc].op == Opcode::return_ ? 2 : 1});
       },

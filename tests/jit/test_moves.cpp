@@ -40,7 +40,7 @@ TEST_CASE("an argument's last use makes the callee its only owner") {
   // owned() tells whether nobody else holds its argument.
   Session s;
   static constexpr tsl::Builtin kOwned = {"owned", "owned(x)", "",
-                                          [](Engine&, tsl::Args args) { return Value(args[0].unique()); }, ""};
+                                          [](tsl::Context&, tsl::Args args) { return Value(args[0].unique()); }, ""};
   auto native = tsl::make_ref<tsl::Native>();
   native->builtin = &kOwned;
   const Value owned{tsl::Ref<tsl::Native>(native)};

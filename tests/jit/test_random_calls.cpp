@@ -11,6 +11,7 @@
 #include "support/random_expressions.h"
 #include "support/session.h"
 #include "support/tiers.h"
+#include "value/builtin.h"
 
 using namespace tsl;
 
@@ -126,7 +127,7 @@ class Calls {
 
 std::vector<std::string> builtins_to_call() {
   Engine engine;
-  std::vector<std::string> names = engine.builtin_names();
+  std::vector<std::string> names = engine.builtins().names();
   const auto is_left_out = [](const std::string& name) {
     return std::find(std::begin(kLeftOut), std::end(kLeftOut), name) != std::end(kLeftOut);
   };

@@ -4,7 +4,7 @@
 
 #include "support/session.h"
 #include "value/runtime.h"
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 using namespace tsl;
 

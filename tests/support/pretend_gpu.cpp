@@ -94,8 +94,8 @@ Tensor PretendGpu::copy(const Tensor& tensor, Allocator& to, uint64_t& counter) 
   return Tensor(tensor.dtype(), layout, std::move(storage));
 }
 
-graph::Counters PretendGpu::counters() const {
-  graph::Counters counters = CpuBackend::counters();
+Counters PretendGpu::counters() const {
+  Counters counters = CpuBackend::counters();
   const Allocator::Stats memory = memory_.stats();
   counters.bytes_to_device = to_device_;
   counters.bytes_to_host = to_host_;

@@ -19,7 +19,7 @@ class PretendGpu : public cpu::CpuBackend {
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
   Tensor to_device(const Tensor& tensor) override;
   Tensor to_host(const Tensor& tensor) override;
-  graph::Counters counters() const override;
+  Counters counters() const override;
 
  private:
   class Executable;

@@ -107,9 +107,9 @@ std::unique_ptr<graph::Executable> CpuBackend::prepare(Plan plan) {
   return std::make_unique<CpuExecutable>(*this, std::move(plan));
 }
 
-graph::Counters CpuBackend::counters() const {
+Counters CpuBackend::counters() const {
   const Allocator::Stats memory = allocator_.stats();
-  graph::Counters out;
+  Counters out;
   out.kernels = launches_;
   out.driver_allocations = memory.system_allocations;
   out.memory = memory.live_bytes;

@@ -18,7 +18,7 @@ class CpuBackend : public graph::Backend {
   explicit CpuBackend(int threads = 0, Isa isa = best_isa());
   Allocator& allocator() override { return allocator_; }
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
-  graph::Counters counters() const override;
+  Counters counters() const override;
 
   /// The most bytes that tensors and the cache may take.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }

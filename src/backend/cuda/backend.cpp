@@ -27,10 +27,10 @@ class CudaBackend : public graph::Backend {
   }
   void activate() override { gpu_.device.make_current(); }
 
-  graph::Counters counters() const override {
+  tsl::Counters counters() const override {
     const Counters& device = gpu_.device.counters();
     const Allocator::Stats memory = gpu_.allocator.stats();
-    graph::Counters out;
+    tsl::Counters out;
     out.kernels = device.kernel_launches + device.graph_kernels;
     out.graph_launches = device.graph_launches;
     out.bytes_to_device = device.bytes_to_device;

@@ -1,8 +1,8 @@
 // Errors on their way through frames.
-#include "engine/engine.h"
+#include "value/context.h"
 #include "value/runtime.h"
 #include "vm/instructions.h"
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -45,7 +45,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
     if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
     if (handler) {
       try {
-        engine_.runtime().error_caught(failure.error().kind);
+        hooks_->error_caught(failure.error().kind);
       } catch (...) {
         drop_frames(run);
         throw;
@@ -86,15 +86,15 @@ bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
 }
 
 Value Interpreter::error_record(const Error& error) const {
-  Interner& names = engine_.names();
-  const int64_t line = error.span.valid() ? engine_.sources().get(error.span.source).line_of(error.span.begin) : 0;
+  Interner& names = context_.names();
+  const int64_t line = error.span.valid() ? context_.sources().get(error.span.source).line_of(error.span.begin) : 0;
   return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind)))},
                       {names.intern("message"), make_string(error.message)},
                       {names.intern("line"), Value(line)}});
 }
 
 void Interpreter::interrupted() {
-  engine_.interrupt_requested.store(false);
+  context_.interrupt_requested.store(false);
   Error error;
   error.kind = ErrorKind::interrupt;
   error.message = "interrupted";
@@ -104,7 +104,7 @@ void Interpreter::interrupted() {
 
 void Interpreter::out_of_steps() {
   set_step_limit(0);
-  engine_.runtime().out_of_steps();
+  hooks_->out_of_steps();
 }
 
 }  // namespace tsl

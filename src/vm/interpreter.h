@@ -6,9 +6,10 @@
 //
 // For the compiler
 //  - Before a frame is pushed for a function that has @compile, or for any function called from an `open` frame,
-//    Runtime::call_mode(function) is asked; if it says `region`, Runtime::call_region(function, arguments) gives
-//    the result instead. Arguments are bound and checked: one per parameter, absent() where a default will be computed.
-//  - At `loop_body` in an open frame, Runtime::run_loop_body(frame, loop) may run the body by other means and say
+//    RegionHooks::call_mode(function) is asked; if it says `region`, RegionHooks::call_region(function, arguments)
+//    gives the result instead. Arguments are bound and checked: one per parameter, absent() where a default will be
+//    computed.
+//  - At `loop_body` in an open frame, RegionHooks::run_loop_body(frame, loop) may run the body by other means and say
 //    at which pc of the frame to go on; without an answer the body is interpreted.
 //  - A module's top level is open under --compile; call_bound() makes an open frame on request. No other frame is.
 //  - To run code under a trace: call_bound() for a function body, run_body() for a loop body in its frame. Both may
@@ -25,22 +26,25 @@
 #include "bytecode/bytecode.h"
 #include "value/value.h"
 #include "vm/cycles.h"
+#include "vm/region_hooks.h"
 #include "vm/stack.h"
 
 namespace tsl {
 
-class Engine;
+class Context;
 
 class Interpreter {
  public:
-  explicit Interpreter(Engine& engine);
+  explicit Interpreter(Context& context);
   ~Interpreter();
+  /// Names the tracer. Called once, before anything runs.
+  void connect(RegionHooks& hooks) { hooks_ = &hooks; }
 
   /// Takes over compiled code; it lives as long as the interpreter, because functions point to it.
   const Proto& own(std::unique_ptr<Proto> proto);
 
-  /// Runs a module's top level and gives its value.
-  Value run_module(const Proto& proto);
+  /// Runs a module's top level, in an open frame if asked for, and gives its value.
+  Value run_module(const Proto& proto, bool open);
   /// Calls anything callable; moves the arguments out of `args`.
   Value call(const Value& callee, std::span<Value> args);
 
@@ -148,7 +152,8 @@ class Interpreter {
   void drop_frames(const Run& run);
   void out_of_steps();
 
-  Engine& engine_;
+  Context& context_;
+  RegionHooks* hooks_ = nullptr;
   CycleCollector cycles_;
   std::vector<std::unique_ptr<Proto>> protos_;
   ValueStack values_;

@@ -1,4 +1,4 @@
-#include "builtins/builtin_families.h"
+#include "builtins/builtins.h"
 
 #include <vector>
 

@@ -1,14 +1,15 @@
-#include "builtins/json.h"
+#include "io/json.h"
 
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
-#include "engine/engine.h"
 #include "io/bytes.h"
+#include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
+#include "vm/arguments.h"
 
 namespace tsl {
 
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 // Far beyond any data file, and far from the end of the stack.
 constexpr int kMaxDepth = 200;
 
-Value value_of(Engine& engine, const Json& json) {
+Value value_of(Context& context, const Json& json) {
   switch (json.type()) {
     case Json::value_t::boolean: return json.get<bool>();
     case Json::value_t::number_integer: return json.get<int64_t>();
@@ -32,13 +33,13 @@ Value value_of(Engine& engine, const Json& json) {
     case Json::value_t::string: return make_string(json.get<std::string>());
     case Json::value_t::array: {
       std::vector<Value> items;
-      for (const Json& item : json) items.push_back(value_of(engine, item));
+      for (const Json& item : json) items.push_back(value_of(context, item));
       return make_list(std::move(items));
     }
     case Json::value_t::object: {
       std::vector<std::pair<Name, Value>> entries;
       for (const auto& [key, item] : json.items())
-        entries.emplace_back(engine.names().intern(key), value_of(engine, item));
+        entries.emplace_back(context.names().intern(key), value_of(context, item));
       return make_record(std::move(entries));
     }
     default: return Value();
@@ -47,7 +48,7 @@ Value value_of(Engine& engine, const Json& json) {
 
 class JsonWriter {
  public:
-  JsonWriter(Engine& engine, const std::string& path) : engine_(engine), path_(path) {}
+  JsonWriter(Context& context, const std::string& path) : context_(context), path_(path) {}
 
   Json write(const Value& v, int depth) {
     if (depth > kMaxDepth) fail_to_save(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
@@ -58,11 +59,11 @@ class JsonWriter {
       case Tag::real:
       case Tag::symbol: return number(pinned(v, "file"));
       case Tag::string:
-      case Tag::text: return to_string(engine_, v);
+      case Tag::text: return to_string(context_, v);
       case Tag::dtype: return std::string(name_of(v.dtype()));
       case Tag::list: return array(v.as<List>().items, depth);
       case Tag::tuple: return array(v.as<Tuple>().items, depth);
-      case Tag::tensor: return write(to_nested_lists(engine_, v.tensor()), depth);
+      case Tag::tensor: return write(to_nested_lists(context_, v.tensor()), depth);
       case Tag::record: {
         Json object = Json::object();
         const Record& record = v.as<Record>();
@@ -88,25 +89,25 @@ class JsonWriter {
     return value.real;
   }
 
-  Engine& engine_;
+  Context& context_;
   const std::string& path_;
 };
 
 }  // namespace
 
-Value load_json(Engine& engine, const std::string& path) {
+Value load_json(Context& context, const std::string& path) {
   const std::string text = read_text_file(path);
   const auto check_depth = [&](int depth, Json::parse_event_t, Json&) {
     if (depth > kMaxDepth) fail_to_load(path, fmt::format("it is nested more than {} deep", kMaxDepth));
     return true;
   };
   try {
-    return value_of(engine, Json::parse(text, check_depth));
+    return value_of(context, Json::parse(text, check_depth));
   } catch (const Json::exception& error) { fail_to_load(path, error.what()); }
 }
 
-void save_json(Engine& engine, const std::string& path, const Value& value) {
-  const Json json = JsonWriter(engine, path).write(value, 0);
+void save_json(Context& context, const std::string& path, const Value& value) {
+  const Json json = JsonWriter(context, path).write(value, 0);
   std::string text;
   try {
     text = json.dump(2) + "\n";

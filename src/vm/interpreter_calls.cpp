@@ -2,14 +2,13 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/builtin_table.h"
-#include "engine/engine.h"
-#include "jit/region_values.h"
-#include "value/builtin.h"
+#include "value/context.h"
+#include "value/materialize.h"
 #include "value/runtime.h"
+#include "vm/arguments.h"
 #include "vm/instructions.h"
+#include "vm/interpreter.h"
 #include "vm/operators.h"
-#include "vm/vm.h"
 
 namespace tsl {
 
@@ -81,29 +80,29 @@ Value* Interpreter::free_slot() {
 
 // ---- Into the interpreter ------------------------------------------------------------------------------
 
-Value Interpreter::run_module(const Proto& proto) {
+Value Interpreter::run_module(const Proto& proto, bool open) {
   NativeDepth depth(*this);
   Value* slot = free_slot();
   values_.reserve(slot + 1);
   SlotGuard guard(*this, slot, slot + 1);
   Ref<Function> function = make_ref<Function>();
-  function->proto = &proto;
+  function->info = &proto;
   *slot = Value(std::move(function));
-  enter(slot, Frame::kEntry | (engine_.options().compile_all ? Frame::kOpen : 0));
+  enter(slot, Frame::kEntry | (open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
 
 Value Interpreter::call(const Value& callee, std::span<Value> args) {
   NativeDepth depth(*this);
-  const Placement placement(engine_.ops(), std::nullopt);  // not where the builtin that calls puts its tensors
+  const Placement placement(context_.ops(), std::nullopt);  // not where the builtin that calls puts its tensors
   Value* slot = free_slot();
   values_.reserve(slot + 1 + args.size());
   SlotGuard guard(*this, slot, slot + 1 + args.size());
   *slot = callee;
   std::move(args.begin(), args.end(), slot + 1);
   if (holds_ended_trace())
-    std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { settle(engine_, value); });
+    std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { materialize(context_, value); });
   if (prepare_call(slot, args.size(), nullptr, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
@@ -115,8 +114,8 @@ Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool
   SlotGuard guard(*this, slot, slot + 1 + args.size());
   *slot = function;
   std::move(args.begin(), args.end(), slot + 1);
-  const Signature& signature = function.as<Function>().proto->signature;
-  values_.reserve(slot + 1 + function.as<Function>().proto->register_count);
+  const Signature& signature = function.as<Function>().info->signature;
+  values_.reserve(slot + 1 + proto_of(function.as<Function>()).register_count);
   if (!signature.dim_registers.empty()) check_parameters(signature, slot + 1);  // binds the dimension names
   enter(slot, Frame::kEntry | (open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});
@@ -131,7 +130,7 @@ uint32_t Interpreter::run_body(Frame& frame, const Loop& loop) {
 }
 
 void Interpreter::enter(Value* slot, uint32_t flags) {
-  const Proto& proto = *slot->as<Function>().proto;
+  const Proto& proto = proto_of(slot->as<Function>());
   values_.reserve(slot + 1 + proto.register_count);
   *frames_.push() = {proto.code.data(), slot + 1, &proto, flags};
 }
@@ -141,22 +140,22 @@ void Interpreter::enter(Value* slot, uint32_t flags) {
 namespace {
 
 /// f32(x): a dtype is a conversion.
-Value convert(Engine& engine, DType dtype, std::span<Value> args) {
+Value convert(Context& context, DType dtype, std::span<Value> args) {
   if (args.size() != 1) fail(ErrorKind::type, "{} takes 1 argument, not {}", name_of(dtype), args.size());
-  return convert(engine, dtype, args[0]);
+  return convert(context, dtype, args[0]);
 }
 
 }  // namespace
 
 bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
-  if (engine_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
+  if (context_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
   switch (slot->tag()) {
     case Tag::function: return prepare_function(slot, count, shape, flags);
     case Tag::native: call_native(slot, count, shape); return false;
     case Tag::dtype: {
       SlotGuard guard(*this, slot + 1, slot + 1 + count);
       if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
-      Value result = convert(engine_, slot->dtype(), {slot + 1, count});
+      Value result = convert(context_, slot->dtype(), {slot + 1, count});
       *slot = std::move(result);
       return false;
     }
@@ -165,27 +164,27 @@ bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape
 }
 
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
-  const Proto& proto = *slot->as<Function>().proto;
+  const Proto& proto = proto_of(slot->as<Function>());
   Value* base = slot + 1;
   values_.reserve(base + std::max<size_t>(proto.register_count, count));
   if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
   if (proto.tests_arguments) check_parameters(proto.signature, base);
   const bool may_be_region = proto.is_compiled || (!frames_.empty() && (frames_.top()->flags & Frame::kOpen));
-  const Runtime::CallMode mode = may_be_region ? engine_.runtime().call_mode(*slot) : Runtime::CallMode::plain;
-  if (mode == Runtime::CallMode::region) {
+  const RegionHooks::CallMode mode = may_be_region ? hooks_->call_mode(*slot) : RegionHooks::CallMode::plain;
+  if (mode == RegionHooks::CallMode::region) {
     const size_t parameters = proto.parameter_count();
     SlotGuard guard(*this, base, base + parameters);
-    Value result = engine_.runtime().call_region(*slot, {base, parameters});
+    Value result = hooks_->call_region(*slot, {base, parameters});
     *slot = std::move(result);
     return false;
   }
-  enter(slot, mode == Runtime::CallMode::open ? flags | Frame::kOpen : flags);
+  enter(slot, mode == RegionHooks::CallMode::open ? flags | Frame::kOpen : flags);
   return true;
 }
 
 void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape) {
   const Native& native = slot->as<Native>();
-  const Signature& signature = engine_.builtins().signature(native);
+  const Signature& signature = context_.builtins().signature(native);
   const size_t parameters = signature.parameters.size();
   Value* args = slot + 1;
   values_.reserve(args + std::max(count, parameters));
@@ -196,18 +195,18 @@ void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape)
   }
   // What the builtin makes of numbers and lists goes where its first tensor is.
   const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
-  const Placement placement(engine_.ops(),
+  const Placement placement(context_.ops(),
                             tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
-  Value result = native.builtin->function(engine_, Args{{args, bound}, native.bound});
+  Value result = native.builtin->function(context_, Args{{args, bound}, native.bound});
   *slot = std::move(result);
 }
 
 namespace {
 
 /// What x.name calls when x is a record or a module with such a member.
-const Value* member(Engine& engine, const Value& object, Name name) {
+const Value* member(Context& context, const Value& object, Name name) {
   if (object.is(Tag::record)) return object.as<Record>().find(name);
-  if (object.is(Tag::module) && object.as<Module>().find(name)) return &member_of(engine, object.as<Module>(), name);
+  if (object.is(Tag::module) && object.as<Module>().find(name)) return &member_of(context, object.as<Module>(), name);
   return nullptr;
 }
 
@@ -218,10 +217,10 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
     {"view", "did you mean 'reshape'?"}, {"size", "x.shape is a tuple, x.size the number of elements"},
     {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
 
-[[noreturn]] void no_method(Engine& engine, const Value& object, Name name) {
-  if (object.is(Tag::module)) member_of(engine, object.as<Module>(), name);  // says what it has
+[[noreturn]] void no_method(Context& context, const Value& object, Name name) {
+  if (object.is(Tag::module)) member_of(context, object.as<Module>(), name);  // says what it has
   std::vector<std::string> notes;
-  const std::string near = nearest_name(*name, engine.builtin_names());
+  const std::string near = nearest_name(*name, context.builtins().names());
   const auto foreign =
       std::find_if(std::begin(kForeign), std::end(kForeign), [name](const auto& f) { return f.first == *name; });
   if (foreign != std::end(kForeign)) notes.emplace_back(foreign->second);
@@ -233,13 +232,13 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
 }  // namespace
 
 bool Interpreter::prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name) {
-  if (const Value* callee = member(engine_, slot[1], name)) {
+  if (const Value* callee = member(context_, slot[1], name)) {
     *slot = *callee;
     std::move(slot + 2, slot + 1 + count, slot + 1);
     return prepare_call(slot, count - 1, shapes ? shapes + 1 : nullptr, 0);
   }
-  const Value* builtin = slot[1].is(Tag::module) ? nullptr : engine_.builtin(name);
-  if (!builtin) no_method(engine_, slot[1], name);
+  const Value* builtin = slot[1].is(Tag::module) ? nullptr : context_.builtins().find(name);
+  if (!builtin) no_method(context_, slot[1], name);
   *slot = *builtin;
   return prepare_call(slot, count, shapes, 0);
 }

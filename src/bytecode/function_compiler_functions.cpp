@@ -1,7 +1,7 @@
 // Functions: signatures, where variables live, and the building blocks of code.
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
-#include "engine/builtin_table.h"
+#include "value/builtin.h"
 
 namespace tsl {
 
@@ -17,15 +17,16 @@ void fail_at(ErrorKind kind, Span span, std::string message) {
   throw Failure(Error{kind, std::move(message), span, {}, {}});
 }
 
-FunctionCompiler::FunctionCompiler(CompileContext& context, const ast::Function& function, FunctionCompiler* enclosing)
-    : context_(context), function_(function), enclosing_(enclosing), proto_(std::make_unique<Proto>()) {}
+FunctionCompiler::FunctionCompiler(ModuleCompilation& module, const ast::Function& function,
+                                   FunctionCompiler* enclosing)
+    : module_(module), function_(function), enclosing_(enclosing), proto_(std::make_unique<Proto>()) {}
 
 std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->name = function_.name;
   proto_->doc = std::string(function_.doc);
   proto_->span = function_.name_span.valid() ? function_.name_span : function_.span;
   proto_->is_module = function_.is_module;
-  proto_->is_internal = context_.options.is_internal;
+  proto_->is_internal = module_.options.is_internal;
   places_.resize(function_.variables.size());
   for (const Variable* v : function_.captures) {
     if (!is_global(*v)) capture_index(*v);
@@ -140,15 +141,15 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
 
 /// A module's top level runs once, so its variables can be cells known to the code itself.
 bool FunctionCompiler::is_global(const Variable& v) const {
-  if (context_.cells.count(&v)) return true;
-  return v.is_exported && (v.is_captured || context_.options.export_cells);
+  if (module_.cells.count(&v)) return true;
+  return v.is_exported && (v.is_captured || module_.options.export_cells);
 }
 
 uint16_t FunctionCompiler::global_index(const Variable& v) {
   const auto [entry, is_new] = global_indices_.try_emplace(&v, 0);
   if (is_new) {
     entry->second = narrow(proto_->globals.size(), v.span, "global variables");
-    Ref<Cell>& cell = context_.cells[&v];
+    Ref<Cell>& cell = module_.cells[&v];
     if (!cell) {
       cell = make_ref<Cell>();
       cell->is_mutable = v.is_mutable;
@@ -258,17 +259,17 @@ uint32_t FunctionCompiler::name_index(Name name) {
 }
 
 void FunctionCompiler::nested_function(const ast::Function& function, Reg dst) {
-  std::unique_ptr<Proto> proto = FunctionCompiler(context_, function, this).run();
+  std::unique_ptr<Proto> proto = FunctionCompiler(module_, function, this).run();
   proto_->functions.push_back(std::move(proto));
   emit_wide(Opcode::closure, function.span, dst, static_cast<uint32_t>(proto_->functions.size() - 1));
 }
 
 // ---- Entry ---------------------------------------------------------------------------------------------
 
-std::unique_ptr<Proto> compile(Engine& engine, const ast::Module& module, const CompileOptions& options,
+std::unique_ptr<Proto> compile(const Builtins& builtins, const ast::Module& module, const CompileOptions& options,
                                VariableCells& cells) {
-  CompileContext context{engine, options, cells};
-  return FunctionCompiler(context, *module.main, nullptr).run();
+  ModuleCompilation shared{builtins, options, cells};
+  return FunctionCompiler(shared, *module.main, nullptr).run();
 }
 
 }  // namespace tsl

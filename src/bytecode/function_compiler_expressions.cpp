@@ -1,7 +1,7 @@
 // Expressions.
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
-#include "engine/builtin_table.h"
+#include "value/builtin.h"
 
 namespace tsl {
 
@@ -81,7 +81,7 @@ void FunctionCompiler::load_constant(Value value, Reg dst, Span span) {
 
 void FunctionCompiler::name(const NameExpr& e, Reg dst) {
   if (e.variable) return load(*e.variable, dst, e.span);
-  const Value* native = context_.engine.builtins().native(e.name);
+  const Value* native = module_.builtins.native(e.name);
   if (!native) {  // of the prelude, which is loaded when it is first needed
     emit(Opcode::builtin, e.span, dst, name_index(e.name));
     return;

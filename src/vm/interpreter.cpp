@@ -1,10 +1,10 @@
-#include "vm/vm.h"
+#include "vm/interpreter.h"
 
 #include <new>
 
-#include "engine/engine.h"
-#include "engine/modules.h"
-#include "jit/region_values.h"
+#include "value/builtin.h"
+#include "value/context.h"
+#include "value/materialize.h"
 #include "value/runtime.h"
 #include "vm/instructions.h"
 #include "vm/operators.h"
@@ -61,7 +61,7 @@ void box(Runtime& runtime, Value& v) {
 
 }  // namespace
 
-Interpreter::Interpreter(Engine& engine) : engine_(engine), native_end_(values_.begin()) {}
+Interpreter::Interpreter(Context& context) : context_(context), native_end_(values_.begin()) {}
 
 Interpreter::~Interpreter() = default;
 
@@ -97,13 +97,13 @@ bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction
   return at < run.begin || at >= run.end || pc->op == Opcode::return_;
 }
 
-bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !engine_.runtime().is_tracing(); }
+bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !context_.runtime().is_tracing(); }
 
 /// What was on its way as a trace ended has come back to the run that begins at the frame `entry`.
 void Interpreter::settle_registers(size_t entry) {
   if (ended_.back().unsettled > entry && holds_ended_trace()) {
     ended_.back().unsettled = entry;
-    each_register(entry, [this](Value& value) { settle(engine_, value); });
+    each_register(entry, [this](Value& value) { materialize(context_, value); });
   }
   let_go(entry);
 }
@@ -119,7 +119,7 @@ void Interpreter::dispatch(const Run& run) {
   const Instruction* code;
   Value* base;
   const Value* constants;
-  const std::atomic<bool>& interrupt = engine_.interrupt_requested;
+  const std::atomic<bool>& interrupt = context_.interrupt_requested;
   const bool is_watched = run.body_frame || step_limit_;
 
 #define LOAD()                                  \
@@ -183,47 +183,47 @@ again:
   CASE(constant) : base[pc->a] = constants[pc->wide()];
   NEXT(pc + 1);
   CASE(typed) : SAVE();
-  make_typed(engine_, *frame, *pc);
+  make_typed(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(builtin) : SAVE();
-  base[pc->a] = *engine_.builtin(frame->proto->names[pc->b]);
+  base[pc->a] = *context_.builtins().find(frame->proto->names[pc->b]);
   NEXT(pc + 1);
   CASE(drop) : if (pc->kills_a()) clear(base[pc->a]);
   NEXT(pc + 1);
 
-  CASE(new_cell) : base[pc->a] = new_cell(engine_.runtime(), pc->b != 0);
+  CASE(new_cell) : base[pc->a] = new_cell(context_.runtime(), pc->b != 0);
   NEXT(pc + 1);
-  CASE(box) : box(engine_.runtime(), base[pc->a]);
+  CASE(box) : box(context_.runtime(), base[pc->a]);
   NEXT(pc + 1);
   CASE(get_cell) : SAVE();
-  base[pc->a] = content(engine_.runtime(), base[pc->b].as<Cell>(), nullptr);
+  base[pc->a] = content(context_.runtime(), base[pc->b].as<Cell>(), nullptr);
   NEXT(pc + 1);
-  CASE(set_cell) : fill(engine_.runtime(), base[pc->a].as<Cell>(), base[pc->b], pc->kills_b());
+  CASE(set_cell) : fill(context_.runtime(), base[pc->a].as<Cell>(), base[pc->b], pc->kills_b());
   NEXT(pc + 1);
   CASE(get_capture) : SAVE();
-  base[pc->a] = content(engine_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
+  base[pc->a] = content(context_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
   NEXT(pc + 1);
-  CASE(set_capture) : fill(engine_.runtime(), *frame->function().captures[pc->a], base[pc->b], pc->kills_b());
+  CASE(set_capture) : fill(context_.runtime(), *frame->function().captures[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
   CASE(get_global) : SAVE();
-  base[pc->a] = content(engine_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
+  base[pc->a] = content(context_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
   NEXT(pc + 1);
-  CASE(set_global) : fill(engine_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
+  CASE(set_global) : fill(context_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
-  CASE(closure) : make_closure(engine_, cycles_, *frame, *pc);
+  CASE(closure) : make_closure(context_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
-#define ARITHMETIC(name, right, on_integers, on_reals)             \
-  CASE(name) : {                                                   \
-    const Value& b = base[pc->b];                                  \
-    const Value& c = right[pc->c];                                 \
-    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers); \
-    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);  \
-    else {                                                         \
-      SAVE();                                                      \
-      binary_operation(engine_, *frame, *pc, BinaryOp::TSL_OP, c); \
-    }                                                              \
-    NEXT(pc + 1);                                                  \
+#define ARITHMETIC(name, right, on_integers, on_reals)              \
+  CASE(name) : {                                                    \
+    const Value& b = base[pc->b];                                   \
+    const Value& c = right[pc->c];                                  \
+    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);  \
+    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);   \
+    else {                                                          \
+      SAVE();                                                       \
+      binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c); \
+    }                                                               \
+    NEXT(pc + 1);                                                   \
   }
 #define TSL_OP add
   ARITHMETIC(add, base, wrap_add(b.integer(), c.integer()), b.real() + c.real())
@@ -250,7 +250,7 @@ again:
     if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a].become(function(b.integer(), c.integer())); \
     else {                                                                                                   \
       SAVE();                                                                                                \
-      binary_operation(engine_, *frame, *pc, BinaryOp::op, c);                                               \
+      binary_operation(context_, *frame, *pc, BinaryOp::op, c);                                              \
     }                                                                                                        \
     NEXT(pc + 1);                                                                                            \
   }
@@ -261,7 +261,7 @@ again:
 #undef DIVISION
 
   CASE(binary) : SAVE();
-  binary_operation(engine_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
+  binary_operation(context_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
   NEXT(pc + 1);
   CASE(negate) : {
     const Value& b = base[pc->b];
@@ -269,7 +269,7 @@ again:
     else if (b.is(Tag::real)) base[pc->a].become(-b.real());
     else {
       SAVE();
-      negate(engine_, *frame, *pc);
+      negate(context_, *frame, *pc);
     }
     NEXT(pc + 1);
   }
@@ -280,7 +280,7 @@ again:
     if (a.is(Tag::boolean)) is_true = a.boolean();
     else {
       SAVE();
-      is_true = test(engine_, *frame, *pc);
+      is_true = test(context_, *frame, *pc);
     }
     JUMP_IF(is_true == (pc->extra() != 0));
   }
@@ -293,7 +293,7 @@ again:
     else if (both(Tag::real, a, b)) is_true = a.real() symbol b.real();     \
     else {                                                                  \
       SAVE();                                                               \
-      is_true = compare(engine_, *frame, *pc, BinaryOp::op, b);             \
+      is_true = compare(context_, *frame, *pc, BinaryOp::op, b);            \
     }                                                                       \
     JUMP_IF(is_true == (pc->extra() != 0));                                 \
   }
@@ -324,35 +324,35 @@ again:
   spread(*frame, *pc);
   NEXT(pc + 1);
   CASE(range) : SAVE();
-  make_range(engine_, *frame, *pc);
+  make_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(unpack) : SAVE();
   unpack(*frame, *pc);
   NEXT(pc + 1);
   CASE(format) : SAVE();
-  format(engine_, *frame, *pc);
+  format(context_, *frame, *pc);
   NEXT(pc + 1);
 
   CASE(get_index) : SAVE();
-  get_index(engine_, *frame, *pc, base[pc->c]);
+  get_index(context_, *frame, *pc, base[pc->c]);
   NEXT(pc + 1);
   CASE(get_index_k) : SAVE();
-  get_index(engine_, *frame, *pc, constants[pc->c]);
+  get_index(context_, *frame, *pc, constants[pc->c]);
   NEXT(pc + 1);
   CASE(get_items) : SAVE();
-  get_items(engine_, *frame, *pc);
+  get_items(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(get_field) : SAVE();
-  get_field(engine_, *frame, *pc);
+  get_field(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(get_member) : SAVE();
-  get_member(engine_, *frame, *pc);
+  get_member(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(set_index) : SAVE();
-  set_index(engine_, *frame, *pc);
+  set_index(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(set_path) : SAVE();
-  set_path(engine_, *frame, *pc);
+  set_path(context_, *frame, *pc);
   NEXT(pc + 1);
 
   CASE(call) : {
@@ -360,7 +360,7 @@ again:
     SAVE();
     if (interrupt.load(std::memory_order_relaxed)) interrupted();
     if (slot->is(Tag::function)) {
-      const Proto* proto = slot->as<Function>().proto;
+      const Proto* proto = &proto_of(slot->as<Function>());
       if (proto->direct_arity == pc->b && !(frame->flags & Frame::kOpen)) {
         base = slot + 1;
         values_.reserve(base + proto->register_count);
@@ -404,7 +404,7 @@ again:
   }
 
   CASE(start_range) : SAVE();
-  start_range(engine_, *frame, *pc);
+  start_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(next_range) : {
     Value* state = base + pc->a;  // the next number, and how many are left
@@ -419,7 +419,7 @@ again:
   CASE(start_each) : base[pc->a + 1] = Value(int64_t{0});
   NEXT(pc + 1);
   CASE(next_each) : SAVE();
-  JUMP_IF(next_each(engine_, *frame, *pc));
+  JUMP_IF(next_each(context_, *frame, *pc));
   CASE(loop_body) : {
     if (interrupt.load(std::memory_order_relaxed)) {
       SAVE();
@@ -427,7 +427,7 @@ again:
     }
     if (frame->flags & Frame::kOpen) {
       SAVE();
-      const auto next = engine_.runtime().run_loop_body(*frame, frame->proto->loops[pc->wide()]);
+      const auto next = hooks_->run_loop_body(*frame, frame->proto->loops[pc->wide()]);
       if (next) NEXT(code + *next);
     }
     NEXT(pc + 1);
@@ -441,8 +441,8 @@ again:
   check_result(frame->proto->signature, base[pc->a], base);
   NEXT(pc + 1);
   CASE(import_) : SAVE();
-  base[pc->a] = engine_.modules().import(frame->proto->names[pc->b], pc->extra() != 0,
-                                         frame->proto->spans[frame->pc_index()].source);
+  base[pc->a] =
+      context_.import(frame->proto->names[pc->b], pc->extra() != 0, frame->proto->spans[frame->pc_index()].source);
   NEXT(pc + 1);
 
 #if !TSL_COMPUTED_GOTO

@@ -1,4 +1,4 @@
-// The builtins by file; tensor_builtins() and host_builtins() join them.
+// The builtins by family: each file has its rows, tensor_builtins() and host_builtins() join them.
 #pragma once
 
 #include <span>
@@ -6,6 +6,10 @@
 #include "value/builtin.h"
 
 namespace tsl {
+
+std::span<const Builtin> tensor_builtins();       // create, shape, reduce, order, index, linear algebra
+std::span<const Builtin> elementwise_builtins();  // from the op table; also on host numbers and lists of them
+std::span<const Builtin> host_builtins();         // print, len, str, range, map, split, load, …
 
 std::span<const Builtin> create_builtins();
 std::span<const Builtin> shape_builtins();
@@ -20,6 +24,6 @@ std::span<const Builtin> text_builtins();        // join, replace, upper, …
 std::span<const Builtin> file_builtins();        // load, save, read_text, write_text
 
 /// Splits a string (nil: at white space).
-Value split_text(Engine&, const Value& text, const Value& separator);
+Value split_text(Context&, const Value& text, const Value& separator);
 
 }  // namespace tsl

@@ -1,0 +1,78 @@
+// Where ops, reads of the host, random numbers and effects of one engine go: the eager executor, the trace being
+// recorded, or the listeners to op calls.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/cpu/backend.h"
+#include "exec/devices.h"
+#include "exec/eager.h"
+#include "jit/region.h"
+#include "value/runtime.h"
+#include "vm/region_hooks.h"
+
+namespace tsl {
+
+struct EngineOptions;
+
+class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
+ public:
+  /// All must outlive this, but for the interpreter, which is not used any more once its engine ends.
+  EngineRuntime(Context& context, Interpreter& interpreter, const EngineOptions& options);
+
+  // Runtime
+  Allocator& allocator() override { return host_.allocator(); }
+  Device default_device() override;
+  Tensor to_device(Tensor host) override { return devices_.at(device()).to_device(host); }
+  Tensor read(const Tensor& tensor) override;
+  Value read_number(const Tensor& tensor) override;
+  Tensor to_host(const Tensor& tensor) override { return devices_.to_host(read(tensor)); }
+  bool may_write_in_place(const TensorData& tensor) override;
+  RandomState next_random(Dim count) override;
+  void seed(uint64_t seed) override;
+  void effect_print(Value value) override;
+  Value effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) override;
+  Counters counters(Device device) override { return devices_.counters(device); }
+  TraceCounts trace_counts() const override { return regions_.counts(); }
+  void resume() override { devices_.forget_active(); }
+  void enter(Cell& cell) override;
+  void give_up(const std::string& reason) override;
+  bool logs(std::string_view topic) const override;
+  void log(std::string_view topic, const std::string& text) override;
+
+  // RegionHooks
+  CallMode call_mode(const Value& function) override;
+  Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
+  std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
+  void error_caught(ErrorKind kind) override;
+  void out_of_steps() override { give_up("it runs too long to be traced"); }
+
+ private:
+  void choose_device(Device device);
+  Device find_device();
+  ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
+  Tracing tracing();
+
+  Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
+  void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
+  Tensor move(const Tensor& tensor, const Attrs& attrs);
+  Device device_of(std::span<const Operand> operands);
+
+  Context& context_;
+  Interpreter& interpreter_;
+  const EngineOptions& options_;
+  cpu::CpuBackend host_;
+  trace::Devices devices_;
+  std::optional<Device> default_;  // once it is known
+  trace::EagerExecutor eager_;
+  graph::CompileLog compile_log_;
+  RegionCache regions_;
+  Ref<Cell> random_;
+};
+
+}  // namespace tsl

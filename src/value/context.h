@@ -1,0 +1,70 @@
+// What code below the engine may ask of it: the narrow view of an engine that values, the interpreter, builtins and
+// the tracer share. The engine implements it; tests of a room may bring their own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/intern.h"
+#include "base/source.h"
+#include "tensor/op.h"
+#include "value/value.h"
+
+namespace tsl {
+
+class Builtins;
+class Runtime;
+
+class Context {
+ public:
+  virtual ~Context() = default;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// Calls ops: computed at once, or recorded while a region is traced.
+  Ops& ops() const { return *ops_; }
+  Runtime& runtime() const { return *runtime_; }
+  /// Looks up builtins by name.
+  Builtins& builtins() const { return *builtins_; }
+  Interner& names() { return names_; }
+  SourceMap& sources() { return sources_; }
+
+  /// Calls any callable value and moves the arguments out of `args`. Throws what the callee throws.
+  virtual Value call(const Value& callee, std::span<Value> args) = 0;
+  /// Gives the module that `import path` means in a source; runs it the first time. Throws Failure (io, name).
+  virtual Value import(Name path, bool is_file, uint32_t importing_source) = 0;
+
+  /// Writes the value's text and a newline to the program's output. The program cannot catch what this throws.
+  virtual void print(const Value& value) = 0;
+  /// Writes to the log. The same holds for it.
+  virtual void write_log(std::string_view text) = 0;
+  /// The arguments after the script's name.
+  virtual const std::vector<std::string>& script_args() const = 0;
+  /// Whether displays of tensors outside host memory name their device.
+  virtual bool shows_device() const = 0;
+
+  /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
+  std::atomic<bool> interrupt_requested{false};
+
+ protected:
+  Context() = default;
+  /// Names the parts that the accessors give. Called once they exist; they must outlive every use.
+  void connect(Ops& ops, Runtime& runtime, Builtins& builtins) {
+    ops_ = &ops;
+    runtime_ = &runtime;
+    builtins_ = &builtins;
+  }
+
+ private:
+  Ops* ops_ = nullptr;
+  Runtime* runtime_ = nullptr;
+  Builtins* builtins_ = nullptr;
+  SourceMap sources_;
+  Interner names_;
+};
+
+}  // namespace tsl

@@ -1,0 +1,54 @@
+#include "value/materialize.h"
+
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "value/format.h"
+#include "value/rebuild.h"
+
+namespace tsl {
+
+namespace {
+
+/// Replaces the symbols among the parts of a value, and adds the closures and cells among them to `closures`.
+void materialize_parts(Context& context, Value& value, std::vector<Value>& closures) {
+  rebuild(value, [&](const Value& leaf, Value& now) {
+    if (leaf.is(Tag::text)) {
+      now = joined(context, leaf);
+      return true;
+    }
+    if (leaf.is(Tag::function) || leaf.is(Tag::native) || leaf.is(Tag::cell)) closures.push_back(leaf);
+    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
+    now = Value(leaf.symbol()->hint);
+    return true;
+  });
+}
+
+}  // namespace
+
+void materialize(Context& context, Value& value) {
+  std::vector<Value> closures;
+  std::unordered_set<const Object*> seen;
+  materialize_parts(context, value, closures);
+  while (!closures.empty()) {
+    // What is captured in the trace outlives it.
+    const Value closure = std::move(closures.back());
+    closures.pop_back();
+    if (!closure.unique() && !seen.insert(&closure.as<Object>()).second) continue;
+    if (closure.is(Tag::native)) {
+      for (Value& bound : closure.as<Native>().bound) materialize_parts(context, bound, closures);
+      continue;
+    }
+    const auto materialize_cell = [&](Cell& cell) {
+      if (std::exchange(cell.trace, 0) != 0) materialize_parts(context, cell.value, closures);
+    };
+    if (closure.is(Tag::cell)) {
+      materialize_cell(closure.as<Cell>());
+      continue;
+    }
+    for (const Ref<Cell>& cell : closure.as<Function>().captures) materialize_cell(*cell);
+  }
+}
+
+}  // namespace tsl

@@ -1,0 +1,35 @@
+// The bytecode compiler needs no interpreter.
+#include "bytecode/compiler.h"
+#include "syntax/parser.h"
+#include "value/builtin.h"
+
+using namespace tsl;
+
+namespace {
+
+class NoBuiltins final : public Builtins {
+ public:
+  const Value* native(Name) const override { return nullptr; }
+  const Value* row(std::string_view) const override { return nullptr; }
+  bool contains(Name) const override { return false; }
+  const Value* find(Name) override { return nullptr; }
+  std::vector<std::string> names() const override { return {}; }
+  const Signature& signature(const Builtin&) override { return none_; }
+  const Signature& signature(const Native&) override { return none_; }
+
+ private:
+  Signature none_;
+};
+
+}  // namespace
+
+int main() {
+  SourceMap sources;
+  Interner names;
+  const uint32_t id = sources.add("a.tsl", "fn f(x) = x + 1");
+  const auto module = parse(sources, id, names);
+  resolve(*module, {});
+  VariableCells cells;
+  NoBuiltins builtins;
+  return compile(builtins, *module, {}, cells)->functions.size() == 1 ? 0 : 1;
+}

@@ -1,0 +1,7 @@
+// Execution needs no language and no backend of its own.
+#include "exec/devices.h"
+
+int main() {
+  tsl::Tensor (tsl::trace::Devices::*volatile move)(const tsl::Tensor&, tsl::Device) = &tsl::trace::Devices::move;
+  return move ? 0 : 1;  // linked, not called
+}

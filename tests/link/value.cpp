@@ -1,0 +1,11 @@
+// Values, signatures and their text stand on the tensor room alone.
+#include "value/signature.h"
+#include "value/value.h"
+
+using namespace tsl;
+
+int main() {
+  Interner names;
+  const Signature signature = parse_signature("sum(x, axis = nil)", names);
+  return signature.parameters.size() == 2 && Value(2.5).real() == 2.5 ? 0 : 1;
+}
