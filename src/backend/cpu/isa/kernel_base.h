@@ -5,9 +5,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "tensor/random_math.h"
-#include "tensor/scalar_functions.h"
-#include "tensor/scalar_math.h"
+#include "tensor/scalar_bodies.h"
 
 #if defined(__clang__)
 #define TSL_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
