@@ -11,25 +11,6 @@ namespace tsl {
 
 namespace {
 
-/// The host arithmetic that an op does on numbers. (`where` has none: it chooses.)
-ScalarOp scalar_op(Op op) {
-  // clang-format off
-  switch (op) {
-#define TSL_SAME(name) case Op::name: return ScalarOp::name;
-    TSL_SAME(abs) TSL_SAME(sign) TSL_SAME(square) TSL_SAME(relu) TSL_SAME(exp) TSL_SAME(expm1) TSL_SAME(log)
-    TSL_SAME(log1p) TSL_SAME(sqrt) TSL_SAME(rsqrt) TSL_SAME(sin) TSL_SAME(cos) TSL_SAME(tan) TSL_SAME(asin)
-    TSL_SAME(acos) TSL_SAME(atan) TSL_SAME(sinh) TSL_SAME(cosh) TSL_SAME(tanh) TSL_SAME(sigmoid) TSL_SAME(silu)
-    TSL_SAME(softplus) TSL_SAME(erf) TSL_SAME(gelu) TSL_SAME(gelu_tanh) TSL_SAME(floor) TSL_SAME(ceil)
-    TSL_SAME(round) TSL_SAME(trunc) TSL_SAME(isnan) TSL_SAME(isinf) TSL_SAME(isfinite) TSL_SAME(logical_not)
-    TSL_SAME(bit_not) TSL_SAME(add) TSL_SAME(sub) TSL_SAME(mul) TSL_SAME(div) TSL_SAME(floordiv) TSL_SAME(mod)
-    TSL_SAME(pow) TSL_SAME(minimum) TSL_SAME(maximum) TSL_SAME(atan2) TSL_SAME(eq) TSL_SAME(ne) TSL_SAME(lt)
-    TSL_SAME(le) TSL_SAME(gt) TSL_SAME(ge) TSL_SAME(bit_and) TSL_SAME(bit_or) TSL_SAME(bit_xor)
-#undef TSL_SAME
-    default: return ScalarOp::negate;  // Op::neg
-  }
-  // clang-format on
-}
-
 bool is_list(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
 const std::vector<Value>& items_of(const Value& v) {
   return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
@@ -52,7 +33,7 @@ void check_depth(int depth) {
 Value apply_unary(Engine& engine, Op op, const Value& x, int depth = 0) {
   check_depth(depth);
   if (x.is(Tag::tensor)) return engine.ops().call(op, {x.tensor()});
-  if (is_host_number(x)) return apply_scalar(scalar_op(op), x);
+  if (is_host_number(x)) return apply_scalar(*op_def(op).scalar, x);
   if (!is_list(x)) wrong_operand(op, x);
   std::vector<Value> results;
   for (const Value& item : items_of(x)) results.push_back(apply_unary(engine, op, item, depth + 1));
@@ -80,7 +61,7 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int de
     if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
   if (op == Op::pow) return binary(engine, ast::BinaryOp::pow, a, b);  // knows which exponents are special
   if (a.is(Tag::tensor) || b.is(Tag::tensor)) return engine.ops().call(op, {as_operand(a), as_operand(b)});
-  return apply_scalar(scalar_op(op), a, b);
+  return apply_scalar(*op_def(op).scalar, a, b);
 }
 
 template <Op kOp> Value unary_builtin(Engine& engine, Args args) { return apply_unary(engine, kOp, args[0]); }

@@ -244,7 +244,7 @@ Value unary(Engine& engine, UnaryOp op, const Value& a) {
     const bool symbolic = a.is(Tag::symbol) && is_host_bool(a);
     return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(engine, a));
   }
-  if (is_host_number(a)) return apply_scalar(ScalarOp::negate, a);
+  if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
   if (a.is(Tag::tensor)) return engine.ops().call(Op::neg, {a.tensor()});
   fail(ErrorKind::type, "cannot negate {}", type_name(a));
 }

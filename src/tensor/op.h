@@ -93,17 +93,6 @@ enum class OpClass : uint8_t {
   transfer,  // a copy on another device; never a kernel
 };
 
-/// How an elementwise op's dtypes go together.
-enum class DTypeRule : uint8_t {
-  same,        // any dtype but bool -> the same
-  arithmetic,  // operands promote; bool counts as an integer where it makes sense -> the promoted dtype
-  floating,    // integers and bools become f32 -> the float dtype
-  compare,     // operands promote -> bool
-  predicate,   // float question -> bool (an integer operand is asked as f32)
-  bitwise,     // bool or integers
-  select,      // where: bool, then two operands that promote
-};
-
 /// An op's settings that are not operands. Each op reads only the fields its row names; the rest stay at their
 /// defaults, so that equal attributes are equal members.
 struct Attrs {
@@ -159,9 +148,10 @@ struct OpDef {
   std::string_view signature;  // "exp(x)": as a user would call it; "" for ops only the system uses
   std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
-  DTypeRule dtype_rule = DTypeRule::same;  // elementwise only
-  int arity = 1;                           // operands; -1 for any number
-  bool repeats = false;                    // a view that may show elements several times: more of them than there are
+  DTypeRule dtype_rule = DTypeRule::same;         // elementwise only
+  std::optional<ScalarOp> scalar = std::nullopt;  // the same op on host numbers
+  int arity = 1;                                  // operands; -1 for any number
+  bool repeats = false;   // a view that may show elements several times: more of them than there are
   bool fallible = false;  // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops

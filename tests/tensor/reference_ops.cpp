@@ -81,7 +81,7 @@ Scalars map_elements(const OpDef& def, std::span<const Operand> operands, size_t
   std::vector<Scalars> in;
   for (const Operand& x : operands) in.push_back(x.is_tensor() ? to_scalars(x.tensor) : Scalars(count, x.scalar));
   Scalars out(count);
-  const ScalarOp op = scalar_op_named(def.name).value_or(ScalarOp::to_real);
+  const ScalarOp op = def.scalar.value_or(ScalarOp::to_real);
   for (size_t i = 0; i < count; ++i) {
     if (def.op == Op::where) out[i] = in[0][i].boolean ? in[1][i] : in[2][i];
     else if (def.op == Op::cast || def.op == Op::copy) out[i] = in[0][i];
