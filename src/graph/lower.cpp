@@ -125,7 +125,7 @@ class KernelBuilder {
     const Node& node = graph_[id];
     const Layout& source = node.args[0].layout;
     const Layout& index = node.args[1].layout;
-    const int batch = static_cast<int>(node.attrs.ints[0]);
+    const int batch = static_cast<int>(node.attrs.batch);
     Layout index_over_result{node.shape, {}, index.offset};
     Layout source_over_result{node.shape, {}, source.offset};
     for (int i = 0; i < node.shape.rank(); ++i) {
@@ -360,7 +360,7 @@ class Lowering {
 
   void lower_concat(NodeId id) {
     const Node& node = graph_[id];
-    const int axis = static_cast<int>(node.attrs.ints[0]);
+    const int axis = static_cast<int>(node.attrs.axis);
     Layout target = Layout::contiguous(node.shape);
     for (const Arg& arg : node.args) {
       target.shape = arg.layout.shape;

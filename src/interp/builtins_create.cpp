@@ -119,7 +119,7 @@ Value arange_builtin(Engine& engine, Args args) {
 Tensor random(Engine& engine, Op op, const Shape& shape, DType dtype) {
   const RandomState state = engine.runtime().next_random(element_count(shape));
   Attrs attrs;
-  attrs.dims = shape;
+  attrs.shape = shape;
   attrs.dtype = dtype;
   return engine.ops().call(op, {state.key, state.counter}, attrs);
 }

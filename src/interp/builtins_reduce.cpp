@@ -78,8 +78,8 @@ Value fold(Engine& engine, Op op, const std::vector<Value>& items) {
 Value reduce_tensor(Engine& engine, Op op, Args args) {
   const Tensor x = to_tensor(engine, args[0], op_def(op).name.data());
   Attrs attrs;
-  attrs.ints = expect_axes(engine, args[1], x.rank(), op_def(op).name.data());
-  attrs.flag = expect_bool(engine, args[2], "keepdims");
+  attrs.axes = expect_axes(engine, args[1], x.rank(), op_def(op).name.data());
+  attrs.keepdims = expect_bool(engine, args[2], "keepdims");
   return engine.ops().call(op, {x}, attrs);
 }
 
@@ -105,11 +105,11 @@ Value arg_tensor(Engine& engine, Op op, Args args) {
   const bool keep = expect_bool(engine, args[2], "keepdims");
   Attrs attrs;
   if (!args[1].is_nil()) {
-    attrs.ints = {normalize_axis(expect_int(engine, args[1], "axis"), x.rank(), op_def(op).name.data())};
-    attrs.flag = keep;
+    attrs.axes = {normalize_axis(expect_int(engine, args[1], "axis"), x.rank(), op_def(op).name.data())};
+    attrs.keepdims = keep;
     return engine.ops().call(op, {x}, attrs);
   }
-  attrs.ints = {0};
+  attrs.axes = {0};
   Tensor index = engine.ops().call(op, {reshape(engine.ops(), x, {Dim(-1)})}, attrs);
   if (!keep) return index;
   Shape ones;
@@ -145,7 +145,7 @@ template <Op kOp> Value cumulative_builtin(Engine& engine, Args args) {
   if (args[1].is_nil()) x = reshape(engine.ops(), x, {Dim(-1)});  // NumPy: over all elements in order
   const int axis =
       args[1].is_nil() ? 0 : normalize_axis(expect_int(engine, args[1], "axis"), x.rank(), op_def(kOp).name.data());
-  return engine.ops().call(kOp, {x}, with_ints({axis}));
+  return engine.ops().call(kOp, {x}, {.axis = axis});
 }
 
 Value logsumexp_builtin(Engine& engine, Args args) { return reduce_tensor(engine, Op::logsumexp, args); }

@@ -166,10 +166,10 @@ Value flip_builtin(Engine& engine, Args args) {
 Value windows_builtin(Engine& engine, Args args) {
   const Tensor x = to_tensor(engine, args[0], "windows");
   const int64_t axis = expect_axis(engine, args[1], x.rank(), "windows");
-  return engine.ops().call(
-      Op::windows, {x},
-      with_ints({axis, expect_int(engine, args[2], "windows' size"), expect_int(engine, args[3], "windows' step"),
-                 expect_int(engine, args[4], "windows' dilation")}));
+  const int64_t size = expect_int(engine, args[2], "windows' size");
+  const int64_t step = expect_int(engine, args[3], "windows' step");
+  const int64_t dilation = expect_int(engine, args[4], "windows' dilation");
+  return engine.ops().call(Op::windows, {x}, {.axis = axis, .step = step, .size = size, .dilation = dilation});
 }
 
 struct Margins {

@@ -185,7 +185,7 @@ bool contains(Engine& engine, const Value& item, const Value& container) {
       const Value equal = binary(engine, BinaryOp::eq, container, item);
       if (!equal.is(Tag::tensor)) return truth(engine, equal);
       Attrs axes;
-      axes.ints = expect_axes(engine, Value(), equal.tensor().rank(), "in");
+      axes.axes = expect_axes(engine, Value(), equal.tensor().rank(), "in");
       return truth(engine, Value(engine.ops().call(Op::any, {equal.tensor()}, axes)));
     }
     default: wrong_operands(BinaryOp::in, item, container);
@@ -277,7 +277,7 @@ bool equal_tensors(Engine& engine, const Value& a, const Value& b) {
   }
   const Tensor same = binary(engine, BinaryOp::eq, a, b).tensor();
   Attrs axes;
-  axes.ints = expect_axes(engine, Value(), same.rank(), "==");
+  axes.axes = expect_axes(engine, Value(), same.rank(), "==");
   return truth(engine, same.rank() == 0 ? Value(same) : Value(engine.ops().call(Op::all, {same}, axes)));
 }
 

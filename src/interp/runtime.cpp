@@ -190,8 +190,7 @@ class EngineRuntime final : public Runtime, private Ops {
     return eager_.run(op, operands, settled(attrs), {result.dtype, without_symbols(result.shape)}, device, may_donate);
   }
   Tensor move(const Tensor& tensor, const Attrs& attrs) {
-    const Device to{static_cast<Device::Kind>(attrs.ints[0]), static_cast<uint8_t>(attrs.ints[1])};
-    return trace() ? trace()->move(tensor, to) : devices_.move(tensor, to);
+    return trace() ? trace()->move(tensor, attrs.device) : devices_.move(tensor, attrs.device);
   }
   Device device_of(std::span<const Operand> operands) {
     for (const Operand& operand : operands) {
@@ -209,7 +208,7 @@ class EngineRuntime final : public Runtime, private Ops {
 
   /// Sizes computed before a trace was left may be on their way through here still, as symbols.
   static Attrs settled(Attrs attrs) {
-    attrs.dims = without_symbols(attrs.dims);
+    attrs.for_each_size([](Dim& size) { size = size.hint(); });
     attrs.view = without_symbols(attrs.view);
     return attrs;
   }

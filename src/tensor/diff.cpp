@@ -52,7 +52,7 @@ Tensor as_gradient(const VjpCall& call, size_t i, const Var& value) {
   const Tensor& input = call.inputs[i].tensor;
   if (value.is_tensor()) return expand(call.ops, cast(call.ops, value.tensor(), input.dtype()), input.shape());
   Attrs attrs;
-  attrs.dims = input.shape();
+  attrs.shape = input.shape();
   attrs.dtype = input.dtype();
   return call.ops.call(Op::fill, {value.value()}, attrs);
 }

@@ -35,15 +35,15 @@ DType operand_dtype(Op op, DType dtype) {
 Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   const char* name = op_def(op).name.data();
-  const Ints axes = normalize_axes(name, attrs.ints, x.rank());
+  const Ints axes = normalize_axes(name, attrs.axes, x.rank());
   if (is_arg(op) && axes.size() != 1) {
     fail(ErrorKind::value, "{} takes exactly one axis, got {}", name, axes.size());
   }
   if (axes.empty()) return cast(ops, x, reduced_dtype(op, x.dtype()));  // each element is a sum of its own
   const DType dtype = operand_dtype(op, x.dtype());
-  if (axes == attrs.ints && dtype == x.dtype()) return {};
+  if (axes == attrs.axes && dtype == x.dtype()) return {};
   Attrs formed = attrs;
-  formed.ints = axes;
+  formed.axes = axes;
   return cast(ops, ops.call(op, {cast(ops, x, dtype)}, formed), reduced_dtype(op, x.dtype()));
 }
 
@@ -52,28 +52,28 @@ template <Op kOp> TensorType infer_reduction(Operands operands, const Attrs& att
   const Tensor& x = operands[0].tensor;
   TensorType result{reduced_dtype(kOp, x.dtype()), {}};
   for (int i = 0; i < x.rank(); ++i) {
-    if (!attrs.ints.contains(i)) {
+    if (!attrs.axes.contains(i)) {
       result.shape.push_back(x.shape()[i]);
       continue;
     }
     if (!has_neutral && x.shape()[i] < 1) {
       fail(ErrorKind::value, "{}: axis {} of {} is empty", op_def(kOp).name, i, describe(x));
     }
-    if (attrs.flag) result.shape.push_back(1);
+    if (attrs.keepdims) result.shape.push_back(1);
   }
   return result;
 }
 
 // A reduced tensor with its reduced axes, of extent 1, in place.
 Tensor with_axes(VjpCall& call, const Tensor& reduced) {
-  if (call.attrs.flag) return reduced;
+  if (call.attrs.keepdims) return reduced;
   Tensor result = reduced;
-  for (int64_t axis : call.attrs.ints) result = insert_axis(call.ops, result, axis);
+  for (int64_t axis : call.attrs.axes) result = insert_axis(call.ops, result, axis);
   return result;
 }
 
 diff::Var kept_sum(VjpCall& call, const diff::Var& x) {
-  return diff::Var(call.ops, sum(call.ops, x.tensor(), call.attrs.ints, true));
+  return diff::Var(call.ops, sum(call.ops, x.tensor(), call.attrs.axes, true));
 }
 
 void vjp_sum(VjpCall& call) {
@@ -89,7 +89,7 @@ void vjp_prod(VjpCall& call) {
   const Var zeros = kept_sum(call, is_zero);
   const Var nonzero = where(is_zero, 1.0, x);
   Attrs keep = call.attrs;
-  keep.flag = true;
+  keep.keepdims = true;
   const Var product = var(call, call.ops.call(Op::prod, {nonzero.tensor()}, keep));
   const Var counts = bit_or(eq(zeros, 0), bit_and(eq(zeros, 1), is_zero));
   call.grads[0] = as_gradient(call, 0, where(counts, g * (product / nonzero), 0.0));

@@ -125,7 +125,7 @@ Scalar neutral(Op op) {
 Scalars reduce(Op op, const Tensor& x, const Attrs& attrs) {
   const Scalars in = to_scalars(x);
   Shape kept = x.shape();
-  for (int64_t axis : attrs.ints) kept[static_cast<int>(axis)] = 1;
+  for (int64_t axis : attrs.axes) kept[static_cast<int>(axis)] = 1;
   const Dims strides = contiguous_strides(kept);
   Scalars out(count_of(kept), neutral(op));
   size_t i = 0;
@@ -140,7 +140,7 @@ Scalars reduce(Op op, const Tensor& x, const Attrs& attrs) {
 
 Scalars scan(Op op, const Tensor& x, const Attrs& attrs) {
   Scalars out = to_scalars(x);
-  const Along along(x.shape(), attrs.ints[0]);
+  const Along along(x.shape(), attrs.axis);
   for (size_t o = 0; o < along.outer; ++o) {
     for (size_t i = 0; i < along.inner; ++i) {
       Scalar running = neutral(op);
@@ -173,7 +173,7 @@ Scalars index_op(Op op, std::span<const Operand> operands, const Attrs& attrs, s
   const Scalars in = to_scalars(x);
   Scalars out = op == Op::take ? Scalars(count) : in;
   const Scalars updates = op == Op::take ? Scalars() : to_scalars(operands[2].tensor);
-  for_each_taken(x, operands[1].tensor, attrs.ints[0], [&](size_t in_x, size_t in_taken) {
+  for_each_taken(x, operands[1].tensor, attrs.batch, [&](size_t in_x, size_t in_taken) {
     if (op == Op::take) out[in_taken] = in[in_x];
     else if (op == Op::scatter) out[in_x] = updates[in_taken];
     else out[in_x] = apply(ScalarOp::add, out[in_x], updates[in_taken]);
@@ -183,11 +183,11 @@ Scalars index_op(Op op, std::span<const Operand> operands, const Attrs& attrs, s
 
 Scalars concat(std::span<const Operand> operands, const Attrs& attrs, const Shape& shape) {
   Scalars out(count_of(shape));
-  const Along whole(shape, attrs.ints[0]);
+  const Along whole(shape, attrs.axis);
   size_t start = 0;
   for (const Operand& operand : operands) {
     const Scalars in = to_scalars(operand.tensor);
-    const Along part(operand.tensor.shape(), attrs.ints[0]);
+    const Along part(operand.tensor.shape(), attrs.axis);
     for (size_t o = 0; o < part.outer; ++o) {
       for (size_t e = 0; e < part.extent; ++e) {
         for (size_t i = 0; i < part.inner; ++i) out[whole.at(o, start + e, i)] = in[part.at(o, e, i)];
@@ -200,8 +200,8 @@ Scalars concat(std::span<const Operand> operands, const Attrs& attrs, const Shap
 
 Scalars fold(const Tensor& x, const Attrs& attrs, const Shape& shape) {
   Scalars out(count_of(shape), Scalar::of(0.0));
-  const Layout view = windows(Layout::contiguous(shape), static_cast<int>(attrs.ints[0]),
-                              x.shape()[x.rank() - 1].hint(), attrs.ints[1], attrs.ints[2]);
+  const Layout view = windows(Layout::contiguous(shape), static_cast<int>(attrs.axis), x.shape()[x.rank() - 1].hint(),
+                              attrs.step, attrs.dilation);
   const std::vector<int64_t> to = addresses(view);
   const Scalars in = to_scalars(x);
   for (size_t i = 0; i < in.size(); ++i) {
