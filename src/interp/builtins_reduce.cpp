@@ -83,7 +83,7 @@ Value reduce_tensor(Engine& engine, Op op, Args args) {
   return engine.ops().call(op, {x}, attrs);
 }
 
-template <Op kOp> Value reduce_builtin(Engine& engine, Args args) {
+template <Op kOp> Value items_builtin(Engine& engine, Args args) {
   if (auto items = items_to_fold(engine, args)) return fold(engine, kOp, *items);
   return reduce_tensor(engine, kOp, args);
 }
@@ -117,7 +117,7 @@ Value arg_tensor(Engine& engine, Op op, Args args) {
   return reshape(engine.ops(), index, ones);
 }
 
-template <Op kOp> Value arg_builtin(Engine& engine, Args args) {
+template <Op kOp> Value place_builtin(Engine& engine, Args args) {
   if (!is_sequence(args[0]) || !args[1].is_nil()) return arg_tensor(engine, kOp, args);
   const std::vector<Value> items = items_of(engine, args[0]);
   if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
@@ -148,25 +148,16 @@ template <Op kOp> Value cumulative_builtin(Engine& engine, Args args) {
   return engine.ops().call(kOp, {x}, {.axis = axis});
 }
 
-Value logsumexp_builtin(Engine& engine, Args args) { return reduce_tensor(engine, Op::logsumexp, args); }
+template <Op kOp> Value tensor_builtin(Engine& engine, Args args) { return reduce_tensor(engine, kOp, args); }
 
 constexpr Builtin kRows[] = {
-    {"sum", "sum(x, axis = nil, keepdims = false)", "the sum over axes (all of them: nil), or of a list",
-     reduce_builtin<Op::sum>, "reduce"},
-    {"prod", "prod(x, axis = nil, keepdims = false)", "the product over axes, or of a list", reduce_builtin<Op::prod>,
-     "reduce"},
-    {"max", "max(x, axis = nil, keepdims = false, ...others)",
-     "the greatest over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::max>, "reduce"},
-    {"min", "min(x, axis = nil, keepdims = false, ...others)",
-     "the least over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::min>, "reduce"},
-    {"logsumexp", "logsumexp(x, axis = nil, keepdims = false)", "log(sum(exp(x))) over axes, without overflow",
-     logsumexp_builtin, "reduce"},
-    {"argmax", "argmax(x, axis = nil, keepdims = false)", "the index of the greatest element: the first of them",
-     arg_builtin<Op::argmax>, "reduce"},
-    {"argmin", "argmin(x, axis = nil, keepdims = false)", "the index of the least element: the first of them",
-     arg_builtin<Op::argmin>, "reduce"},
-    {"any", "any(x, axis = nil, keepdims = false)", "whether any element is true", logic_builtin<Op::any>, "reduce"},
-    {"all", "all(x, axis = nil, keepdims = false)", "whether all elements are true", logic_builtin<Op::all>, "reduce"},
+#define TSL_REDUCTION(name, combiner, rule, step, of_nothing, builtin, signature, doc, vjp) \
+  {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
+#define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
+  {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
     {"cumsum", "cumsum(x, axis = nil)", "the running sum along an axis; nil: over all elements in order",
      cumulative_builtin<Op::cumsum>, "reduce"},
     {"cumprod", "cumprod(x, axis = nil)", "the running product along an axis; nil: over all elements in order",

@@ -24,6 +24,15 @@ enum class DTypeRule : uint8_t {
 
 inline constexpr size_t kDTypeSize[kDTypeCount] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
 inline size_t size_of(DType dtype) { return kDTypeSize[static_cast<size_t>(dtype)]; }
+/// What a reduction computes in, and what it gives.
+enum class ReduceRule : uint8_t {
+  total,     // any dtype, in accumulator_of(dtype) -> the float dtype, or i64
+  same,      // any dtype -> the same
+  floating,  // floats, others as f32 -> the float dtype; f16 and bf16 compute in f32
+  logic,     // any dtype, as bool -> bool
+  place,     // any dtype -> i64, an index along one axis
+};
+
 std::string_view name_of(DType dtype);
 std::optional<DType> dtype_named(std::string_view name);
 

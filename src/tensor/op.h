@@ -16,7 +16,7 @@
 
 namespace tsl {
 
-/// Every primitive op. Elementwise ops come from elementwise.def, one row each.
+/// Every primitive op. Elementwise ops and reductions are the rows of elementwise.def and reductions.def.
 enum class Op : uint16_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
@@ -43,16 +43,12 @@ enum class Op : uint16_t {
   insert_axis,  // x; axis
   windows,      // x; axis, size, step, dilation; adds a last axis of extent size
   as_strided,   // x; `view` over x laid out contiguously: the adjoint of assign_view
-  // reductions over axes; keepdims keeps them with extent 1
-  sum,
-  prod,
-  max,
-  min,
-  logsumexp,
-  argmax,
-  argmin,
-  any,
-  all,
+// reductions over axes; keepdims keeps them with extent 1
+#define TSL_REDUCTION(name, ...) name,
+#define TSL_ARG_REDUCTION(name, ...) name,
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
   // along axis
   cumsum,
   cumprod,
@@ -171,9 +167,12 @@ struct OpDef {
   std::string_view signature;  // "exp(x)": as a user would call it; "" for ops only the system uses
   std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
-  DTypeRule dtype_rule = DTypeRule::same;         // elementwise only
-  std::optional<ScalarOp> scalar = std::nullopt;  // the same op on host numbers
-  int arity = 1;                                  // operands; -1 for any number
+  DTypeRule dtype_rule = DTypeRule::same;            // elementwise only
+  std::optional<ScalarOp> scalar = std::nullopt;     // the same op on host numbers
+  ReduceRule reduce_rule = ReduceRule::same;         // reductions only
+  std::optional<Op> step = std::nullopt;             // the elementwise op that a reduction repeats
+  std::optional<int64_t> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
+  int arity = 1;                                     // operands; -1 for any number
   bool repeats = false;   // a view that may show elements several times: more of them than there are
   bool fallible = false;  // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
