@@ -161,7 +161,7 @@ class EngineRuntime final : public Runtime, private Ops {
   }
   /// The first GPU if there is one, else the CPU.
   Device find_device() {
-    const Device gpu{Device::Kind::cuda, 0};
+    const Device gpu = Device::of("cuda");
     if (engine_.options().open_backend) return gpu;
     try {
       check_present(gpu);

@@ -61,11 +61,11 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                              const TensorType& type, Device device) {
-  const uint64_t place = device.is_host() ? 0 : device.ordinal + uint64_t{1};
   key_.clear();
   key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(attrs.dtype) << 16 |
-                 static_cast<uint64_t>(attrs.keepdims) << 24 | static_cast<uint64_t>(attrs.descending) << 25 |
-                 static_cast<uint64_t>(type.dtype) << 32 | static_cast<uint64_t>(operands.size()) << 40 | place << 56);
+                 static_cast<uint64_t>(attrs.keepdims) << 20 | static_cast<uint64_t>(attrs.descending) << 21 |
+                 static_cast<uint64_t>(type.dtype) << 24 | static_cast<uint64_t>(device.backend) << 32 |
+                 static_cast<uint64_t>(device.ordinal) << 40 | static_cast<uint64_t>(operands.size()) << 48);
   append(key_, attrs);
   if (attrs.view.rank() > 0 || op.op == Op::assign_view) {
     append(key_, attrs.view.shape);
