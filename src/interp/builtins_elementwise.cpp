@@ -30,19 +30,19 @@ void check_depth(int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
 }
 
-Value apply_unary(Engine& engine, Op op, const Value& x, int depth = 0) {
+Value apply_unary(Engine& engine, Op op, ScalarOp scalar, const Value& x, int depth = 0) {
   check_depth(depth);
   if (x.is(Tag::tensor)) return engine.ops().call(op, {x.tensor()});
-  if (is_host_number(x)) return apply_scalar(*op_def(op).scalar, x);
+  if (is_host_number(x)) return apply_scalar(scalar, x);
   if (!is_list(x)) wrong_operand(op, x);
   std::vector<Value> results;
-  for (const Value& item : items_of(x)) results.push_back(apply_unary(engine, op, item, depth + 1));
+  for (const Value& item : items_of(x)) results.push_back(apply_unary(engine, op, scalar, item, depth + 1));
   return same_kind(x, std::move(results));
 }
 
 Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
 
-Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int depth = 0) {
+Value apply_binary(Engine& engine, Op op, ScalarOp scalar, const Value& a, const Value& b, int depth = 0) {
   check_depth(depth);
   if (is_list(a) || is_list(b)) {
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
@@ -52,8 +52,8 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int de
     const Value& list = is_list(a) ? a : b;
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i) {
-      results.push_back(
-          apply_binary(engine, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
+      results.push_back(apply_binary(engine, op, scalar, is_list(a) ? items_of(a)[i] : a,
+                                     is_list(b) ? items_of(b)[i] : b, depth + 1));
     }
     return same_kind(list, std::move(results));
   }
@@ -61,13 +61,15 @@ Value apply_binary(Engine& engine, Op op, const Value& a, const Value& b, int de
     if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
   if (op == Op::pow) return binary(engine, ast::BinaryOp::pow, a, b);  // knows which exponents are special
   if (a.is(Tag::tensor) || b.is(Tag::tensor)) return engine.ops().call(op, {as_operand(a), as_operand(b)});
-  return apply_scalar(*op_def(op).scalar, a, b);
+  return apply_scalar(scalar, a, b);
 }
 
-template <Op kOp> Value unary_builtin(Engine& engine, Args args) { return apply_unary(engine, kOp, args[0]); }
+template <Op kOp, ScalarOp kScalar> Value unary_builtin(Engine& engine, Args args) {
+  return apply_unary(engine, kOp, kScalar, args[0]);
+}
 
-template <Op kOp> Value binary_builtin(Engine& engine, Args args) {
-  return apply_binary(engine, kOp, args[0], args[1]);
+template <Op kOp, ScalarOp kScalar> Value binary_builtin(Engine& engine, Args args) {
+  return apply_binary(engine, kOp, kScalar, args[0], args[1]);
 }
 
 Value where_builtin(Engine& engine, Args args) {
@@ -81,7 +83,7 @@ Value where_builtin(Engine& engine, Args args) {
 
 /// x, or the bound where it is beyond it. The gradient at the bound is that of x, while maximum and minimum share it.
 Value bounded(Engine& engine, Op op, const Value& x, const Value& bound) {
-  const Value result = apply_binary(engine, op, x, bound);
+  const Value result = apply_binary(engine, op, op_def(op).scalar.value(), x, bound);
   if (!x.is(Tag::tensor) || is_list(bound) || !engine.runtime().tapes().listening()) return result;
   const Op within = op == Op::maximum ? Op::ge : Op::le;
   const Tensor is_within = engine.ops().call(within, {x.tensor(), as_operand(bound)});
@@ -97,9 +99,10 @@ Value clamp_builtin(Engine& engine, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-#define TSL_UNARY(name, rule, fallible, doc, dx) {#name, #name "(x)", doc, unary_builtin<Op::name>, "elementwise"},
+#define TSL_UNARY(name, rule, fallible, doc, dx) \
+  {#name, #name "(x)", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_BINARY(name, rule, fallible, doc, da, db) \
-  {#name, #name "(a, b)", doc, binary_builtin<Op::name>, "elementwise"},
+  {#name, #name "(a, b)", doc, binary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_TERNARY(...)
 #include "tensor/elementwise.def"
 #undef TSL_UNARY

@@ -68,13 +68,13 @@ void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
 }  // namespace
 
 Value apply_scalar(ScalarOp op, const Value& a) {
-  const Value x = takes_bools(op) ? a : bool_to_int(a);
+  const Value x = is_host_bool(a) && !takes_bools(op) ? bool_to_int(a) : a;
   if (is_live(x)) return from_symbol(x.symbol()->table->apply(op, x.symbol()));
   return Value(apply(op, scalar_of(x)));
 }
 
 Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
-  const bool as_bools = takes_bools(op) && is_host_bool(a) && is_host_bool(b);
+  const bool as_bools = is_host_bool(a) && is_host_bool(b) && takes_bools(op);
   const Value x = as_bools ? a : bool_to_int(a);
   const Value y = as_bools ? b : bool_to_int(b);
   if (!is_live(x) && !is_live(y)) return Value(apply(op, scalar_of(x), scalar_of(y)));
