@@ -102,7 +102,7 @@ void Tape::settle() {
   for (Call& call : calls_) {
     if (!call.attrs) continue;
     auto attrs = std::make_unique<Attrs>(*call.attrs);
-    attrs->dims = without_symbols(attrs->dims);
+    attrs->for_each_size([](Dim& size) { size = size.hint(); });
     attrs->view = without_symbols(attrs->view);
     call.attrs = std::move(attrs);
   }

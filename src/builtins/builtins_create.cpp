@@ -120,7 +120,7 @@ Value arange_builtin(Context& context, Args args) {
 Tensor random(Context& context, Op op, const Shape& shape, DType dtype) {
   const RandomState state = context.runtime().next_random(element_count(shape));
   Attrs attrs;
-  attrs.dims = shape;
+  attrs.shape = shape;
   attrs.dtype = dtype;
   return context.ops().call(op, {state.key, state.counter}, attrs);
 }

@@ -11,25 +11,6 @@ namespace tsl {
 
 namespace {
 
-/// The host arithmetic that an op does on numbers. (`where` has none: it chooses.)
-ScalarOp scalar_op(Op op) {
-  // clang-format off
-  switch (op) {
-#define TSL_SAME(name) case Op::name: return ScalarOp::name;
-    TSL_SAME(abs) TSL_SAME(sign) TSL_SAME(square) TSL_SAME(relu) TSL_SAME(exp) TSL_SAME(expm1) TSL_SAME(log)
-    TSL_SAME(log1p) TSL_SAME(sqrt) TSL_SAME(rsqrt) TSL_SAME(sin) TSL_SAME(cos) TSL_SAME(tan) TSL_SAME(asin)
-    TSL_SAME(acos) TSL_SAME(atan) TSL_SAME(sinh) TSL_SAME(cosh) TSL_SAME(tanh) TSL_SAME(sigmoid) TSL_SAME(silu)
-    TSL_SAME(softplus) TSL_SAME(erf) TSL_SAME(gelu) TSL_SAME(gelu_tanh) TSL_SAME(floor) TSL_SAME(ceil)
-    TSL_SAME(round) TSL_SAME(trunc) TSL_SAME(isnan) TSL_SAME(isinf) TSL_SAME(isfinite) TSL_SAME(logical_not)
-    TSL_SAME(bit_not) TSL_SAME(add) TSL_SAME(sub) TSL_SAME(mul) TSL_SAME(div) TSL_SAME(floordiv) TSL_SAME(mod)
-    TSL_SAME(pow) TSL_SAME(minimum) TSL_SAME(maximum) TSL_SAME(atan2) TSL_SAME(eq) TSL_SAME(ne) TSL_SAME(lt)
-    TSL_SAME(le) TSL_SAME(gt) TSL_SAME(ge) TSL_SAME(bit_and) TSL_SAME(bit_or) TSL_SAME(bit_xor)
-#undef TSL_SAME
-    default: return ScalarOp::negate;  // Op::neg
-  }
-  // clang-format on
-}
-
 bool is_list(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
 const std::vector<Value>& items_of(const Value& v) {
   return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
@@ -49,19 +30,19 @@ void check_depth(int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
 }
 
-Value apply_unary(Context& context, Op op, const Value& x, int depth = 0) {
+Value apply_unary(Context& context, Op op, ScalarOp scalar, const Value& x, int depth = 0) {
   check_depth(depth);
   if (x.is(Tag::tensor)) return context.ops().call(op, {x.tensor()});
-  if (is_host_number(x)) return apply_scalar(scalar_op(op), x);
+  if (is_host_number(x)) return apply_scalar(scalar, x);
   if (!is_list(x)) wrong_operand(op, x);
   std::vector<Value> results;
-  for (const Value& item : items_of(x)) results.push_back(apply_unary(context, op, item, depth + 1));
+  for (const Value& item : items_of(x)) results.push_back(apply_unary(context, op, scalar, item, depth + 1));
   return same_kind(x, std::move(results));
 }
 
 Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
 
-Value apply_binary(Context& context, Op op, const Value& a, const Value& b, int depth = 0) {
+Value apply_binary(Context& context, Op op, ScalarOp scalar, const Value& a, const Value& b, int depth = 0) {
   check_depth(depth);
   if (is_list(a) || is_list(b)) {
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
@@ -71,8 +52,8 @@ Value apply_binary(Context& context, Op op, const Value& a, const Value& b, int 
     const Value& list = is_list(a) ? a : b;
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i) {
-      results.push_back(
-          apply_binary(context, op, is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
+      results.push_back(apply_binary(context, op, scalar, is_list(a) ? items_of(a)[i] : a,
+                                     is_list(b) ? items_of(b)[i] : b, depth + 1));
     }
     return same_kind(list, std::move(results));
   }
@@ -80,13 +61,15 @@ Value apply_binary(Context& context, Op op, const Value& a, const Value& b, int 
     if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
   if (op == Op::pow) return binary(context, ast::BinaryOp::pow, a, b);  // knows which exponents are special
   if (a.is(Tag::tensor) || b.is(Tag::tensor)) return context.ops().call(op, {as_operand(a), as_operand(b)});
-  return apply_scalar(scalar_op(op), a, b);
+  return apply_scalar(scalar, a, b);
 }
 
-template <Op kOp> Value unary_builtin(Context& context, Args args) { return apply_unary(context, kOp, args[0]); }
+template <Op kOp, ScalarOp kScalar> Value unary_builtin(Context& context, Args args) {
+  return apply_unary(context, kOp, kScalar, args[0]);
+}
 
-template <Op kOp> Value binary_builtin(Context& context, Args args) {
-  return apply_binary(context, kOp, args[0], args[1]);
+template <Op kOp, ScalarOp kScalar> Value binary_builtin(Context& context, Args args) {
+  return apply_binary(context, kOp, kScalar, args[0], args[1]);
 }
 
 Value where_builtin(Context& context, Args args) {
@@ -100,7 +83,7 @@ Value where_builtin(Context& context, Args args) {
 
 /// x, or the bound where it is beyond it. The gradient at the bound is that of x, while maximum and minimum share it.
 Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
-  const Value result = apply_binary(context, op, x, bound);
+  const Value result = apply_binary(context, op, op_def(op).scalar.value(), x, bound);
   if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;
   const Op within = op == Op::maximum ? Op::ge : Op::le;
   const Tensor is_within = context.ops().call(within, {x.tensor(), as_operand(bound)});
@@ -116,9 +99,10 @@ Value clamp_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-#define TSL_UNARY(name, rule, fallible, doc, dx) {#name, #name "(x)", doc, unary_builtin<Op::name>, "elementwise"},
+#define TSL_UNARY(name, rule, fallible, doc, dx) \
+  {#name, #name "(x)", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_BINARY(name, rule, fallible, doc, da, db) \
-  {#name, #name "(a, b)", doc, binary_builtin<Op::name>, "elementwise"},
+  {#name, #name "(a, b)", doc, binary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_TERNARY(...)
 #include "tensor/elementwise.def"
 #undef TSL_UNARY

@@ -25,9 +25,7 @@ Tensor expect_index(Context& context, const Value& v, const char* what) {
 }
 
 Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
-  Attrs attrs = with_ints({axis});
-  attrs.flag = descending;
-  return ops.call(Op::argsort, {x}, attrs);
+  return ops.call(Op::argsort, {x}, {.descending = descending, .axis = axis});
 }
 
 /// Elements of x at `index` along an axis; the other axes run side by side.
@@ -123,7 +121,7 @@ Value scatter_add_builtin(Context& context, Args args) {
   const Tensor rows =
       ops.call(Op::scatter_add,
                {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last), source},
-               with_ints({last}));
+               {.batch = last});
   return move_axis(ops, rows, last, axis);
 }
 
@@ -134,7 +132,7 @@ Value one_hot_builtin(Context& context, Args args) {
   Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(context, args[1], "num_classes"));
   if (classes < Dim(0)) {  // PyTorch: as many as the greatest needs
     Attrs attrs;
-    attrs.ints = expect_axes(context, Value(), x.rank(), "one_hot");
+    attrs.axes = expect_axes(context, Value(), x.rank(), "one_hot");
     const Tensor greatest = x.rank() == 0 ? x : ops.call(Op::max, {x}, attrs);
     classes = expect_int(context, Value(greatest), "one_hot") + 1;
   }

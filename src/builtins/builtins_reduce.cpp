@@ -79,12 +79,12 @@ Value fold(Context& context, Op op, const std::vector<Value>& items) {
 Value reduce_tensor(Context& context, Op op, Args args) {
   const Tensor x = to_tensor(context, args[0], op_def(op).name.data());
   Attrs attrs;
-  attrs.ints = expect_axes(context, args[1], x.rank(), op_def(op).name.data());
-  attrs.flag = expect_bool(context, args[2], "keepdims");
+  attrs.axes = expect_axes(context, args[1], x.rank(), op_def(op).name.data());
+  attrs.keepdims = expect_bool(context, args[2], "keepdims");
   return context.ops().call(op, {x}, attrs);
 }
 
-template <Op kOp> Value reduce_builtin(Context& context, Args args) {
+template <Op kOp> Value items_builtin(Context& context, Args args) {
   if (auto items = items_to_fold(context, args)) return fold(context, kOp, *items);
   return reduce_tensor(context, kOp, args);
 }
@@ -106,11 +106,11 @@ Value arg_tensor(Context& context, Op op, Args args) {
   const bool keep = expect_bool(context, args[2], "keepdims");
   Attrs attrs;
   if (!args[1].is_nil()) {
-    attrs.ints = {normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(op).name.data())};
-    attrs.flag = keep;
+    attrs.axes = {normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(op).name.data())};
+    attrs.keepdims = keep;
     return context.ops().call(op, {x}, attrs);
   }
-  attrs.ints = {0};
+  attrs.axes = {0};
   Tensor index = context.ops().call(op, {reshape(context.ops(), x, {Dim(-1)})}, attrs);
   if (!keep) return index;
   Shape ones;
@@ -118,7 +118,7 @@ Value arg_tensor(Context& context, Op op, Args args) {
   return reshape(context.ops(), index, ones);
 }
 
-template <Op kOp> Value arg_builtin(Context& context, Args args) {
+template <Op kOp> Value place_builtin(Context& context, Args args) {
   if (!is_sequence(args[0]) || !args[1].is_nil()) return arg_tensor(context, kOp, args);
   const std::vector<Value> items = items_of(context, args[0]);
   if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
@@ -146,28 +146,19 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
   if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // NumPy: over all elements in order
   const int axis =
       args[1].is_nil() ? 0 : normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(kOp).name.data());
-  return context.ops().call(kOp, {x}, with_ints({axis}));
+  return context.ops().call(kOp, {x}, {.axis = axis});
 }
 
-Value logsumexp_builtin(Context& context, Args args) { return reduce_tensor(context, Op::logsumexp, args); }
+template <Op kOp> Value tensor_builtin(Context& context, Args args) { return reduce_tensor(context, kOp, args); }
 
 constexpr Builtin kRows[] = {
-    {"sum", "sum(x, axis = nil, keepdims = false)", "the sum over axes (all of them: nil), or of a list",
-     reduce_builtin<Op::sum>, "reduce"},
-    {"prod", "prod(x, axis = nil, keepdims = false)", "the product over axes, or of a list", reduce_builtin<Op::prod>,
-     "reduce"},
-    {"max", "max(x, axis = nil, keepdims = false, ...others)",
-     "the greatest over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::max>, "reduce"},
-    {"min", "min(x, axis = nil, keepdims = false, ...others)",
-     "the least over axes, of a list, or of several numbers; NaN wins", reduce_builtin<Op::min>, "reduce"},
-    {"logsumexp", "logsumexp(x, axis = nil, keepdims = false)", "log(sum(exp(x))) over axes, without overflow",
-     logsumexp_builtin, "reduce"},
-    {"argmax", "argmax(x, axis = nil, keepdims = false)", "the index of the greatest element: the first of them",
-     arg_builtin<Op::argmax>, "reduce"},
-    {"argmin", "argmin(x, axis = nil, keepdims = false)", "the index of the least element: the first of them",
-     arg_builtin<Op::argmin>, "reduce"},
-    {"any", "any(x, axis = nil, keepdims = false)", "whether any element is true", logic_builtin<Op::any>, "reduce"},
-    {"all", "all(x, axis = nil, keepdims = false)", "whether all elements are true", logic_builtin<Op::all>, "reduce"},
+#define TSL_REDUCTION(name, combiner, rule, step, of_nothing, builtin, signature, doc, vjp) \
+  {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
+#define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
+  {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
     {"cumsum", "cumsum(x, axis = nil)", "the running sum along an axis; nil: over all elements in order",
      cumulative_builtin<Op::cumsum>, "reduce"},
     {"cumprod", "cumprod(x, axis = nil)", "the running product along an axis; nil: over all elements in order",

@@ -168,10 +168,10 @@ Value flip_builtin(Context& context, Args args) {
 Value windows_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "windows");
   const int64_t axis = expect_axis(context, args[1], x.rank(), "windows");
-  return context.ops().call(
-      Op::windows, {x},
-      with_ints({axis, expect_int(context, args[2], "windows' size"), expect_int(context, args[3], "windows' step"),
-                 expect_int(context, args[4], "windows' dilation")}));
+  const int64_t size = expect_int(context, args[2], "windows' size");
+  const int64_t step = expect_int(context, args[3], "windows' step");
+  const int64_t dilation = expect_int(context, args[4], "windows' dilation");
+  return context.ops().call(Op::windows, {x}, {.axis = axis, .step = step, .size = size, .dilation = dilation});
 }
 
 struct Margins {

@@ -42,7 +42,7 @@ constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 
 /// Sizes computed before a trace was left may still be on their way to an op as symbols: makes them numbers.
 Attrs without_symbols(Attrs attrs) {
-  attrs.dims = tsl::without_symbols(attrs.dims);
+  attrs.for_each_size([](Dim& size) { size = size.hint(); });
   attrs.view = tsl::without_symbols(attrs.view);
   return attrs;
 }
@@ -89,7 +89,7 @@ void EngineRuntime::choose_device(Device device) {
 
 /// The first GPU if there is one, else the CPU.
 Device EngineRuntime::find_device() {
-  const Device gpu{Device::Kind::cuda, 0};
+  const Device gpu = Device::of("cuda");
   if (options_.open_backend) return gpu;
   try {
     check_present(gpu);
@@ -203,8 +203,7 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
 }
 
 Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
-  const Device to{static_cast<Device::Kind>(attrs.ints[0]), static_cast<uint8_t>(attrs.ints[1])};
-  return trace() ? trace()->move(tensor, to) : devices_.move(tensor, to);
+  return trace() ? trace()->move(tensor, attrs.device) : devices_.move(tensor, attrs.device);
 }
 
 Device EngineRuntime::device_of(std::span<const Operand> operands) {

@@ -5,7 +5,7 @@
 namespace tsl::trace {
 
 Devices::~Devices() {
-  for (auto& backend : opened_) {
+  for (auto& [device, backend] : opened_) {
     try {
       if (backend) backend->activate();
     } catch (const Failure&) {
@@ -16,8 +16,7 @@ Devices::~Devices() {
 }
 
 graph::Backend& Devices::activate(Device device) {
-  if (opened_.size() <= device.ordinal) opened_.resize(device.ordinal + size_t{1});
-  std::unique_ptr<graph::Backend>& backend = opened_[device.ordinal];
+  std::unique_ptr<graph::Backend>& backend = opened_[{device.backend, device.ordinal}];
   active_ = nullptr;  // in case that opening fails half-way
   if (!backend) backend = open_(device);
   else backend->activate();
@@ -43,8 +42,8 @@ Tensor Devices::move(const Tensor& tensor, Device to) {
 
 Counters Devices::counters(Device device) const {
   if (device.is_host()) return host_.counters();
-  const bool is_open = device.ordinal < opened_.size() && opened_[device.ordinal];
-  return is_open ? opened_[device.ordinal]->counters() : Counters();
+  const auto found = opened_.find({device.backend, device.ordinal});
+  return found != opened_.end() && found->second ? found->second->counters() : Counters();
 }
 
 }  // namespace tsl::trace

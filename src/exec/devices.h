@@ -1,9 +1,11 @@
 // The devices of one engine. Each is opened when a tensor first goes there.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "graph/plan.h"
 
@@ -42,7 +44,7 @@ class Devices {
 
   graph::Backend& host_;
   Open open_;
-  std::vector<std::unique_ptr<graph::Backend>> opened_;  // by ordinal; null where it is not open
+  std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<graph::Backend>> opened_;  // by backend and ordinal
   graph::Backend* active_ = nullptr;
   Device active_device_;
 };

@@ -14,6 +14,28 @@ void append(std::vector<uint64_t>& key, const Dims& dims) {
   for (const Dim& d : dims) key.push_back(static_cast<uint64_t>(d.hint()));
 }
 
+/// Appends the attributes that differ from their defaults, after a word that says which do.
+void append(std::vector<uint64_t>& key, const Attrs& attrs) {
+  static const Attrs defaults;
+  const size_t at = key.size();
+  uint64_t set = attrs.axes.size() << 8 | static_cast<uint64_t>(attrs.shape.rank()) << 16;
+  uint64_t bit = 1;
+  key.push_back(0);
+  const auto add = [&](int64_t value, int64_t usual) {
+    if (value != usual) {
+      set |= bit;
+      key.push_back(static_cast<uint64_t>(value));
+    }
+    bit <<= 1;
+  };
+  for (size_t i = 0; i < attrs.numbers().size(); ++i) add(attrs.numbers()[i], defaults.numbers()[i]);
+  add(attrs.start.hint(), 0);
+  add(attrs.count.hint(), 0);
+  key[at] = set;
+  for (int64_t axis : attrs.axes) key.push_back(static_cast<uint64_t>(axis));
+  for (const Dim& extent : attrs.shape) key.push_back(static_cast<uint64_t>(extent.hint()));
+}
+
 /// Lets go of operands at the end of a scope: also of those that an error for want of memory is about.
 class Emptied {
  public:
@@ -39,14 +61,12 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                              const TensorType& type, Device device) {
-  const uint64_t place = device.is_host() ? 0 : device.ordinal + uint64_t{1};
   key_.clear();
   key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(attrs.dtype) << 16 |
-                 static_cast<uint64_t>(attrs.flag) << 24 | static_cast<uint64_t>(type.dtype) << 32 |
-                 static_cast<uint64_t>(operands.size()) << 40 | place << 56);
-  key_.push_back(attrs.ints.size());
-  for (int64_t i : attrs.ints) key_.push_back(static_cast<uint64_t>(i));
-  append(key_, attrs.dims);
+                 static_cast<uint64_t>(attrs.keepdims) << 20 | static_cast<uint64_t>(attrs.descending) << 21 |
+                 static_cast<uint64_t>(type.dtype) << 24 | static_cast<uint64_t>(device.backend) << 32 |
+                 static_cast<uint64_t>(device.ordinal) << 40 | static_cast<uint64_t>(operands.size()) << 48);
+  append(key_, attrs);
   if (attrs.view.rank() > 0 || op.op == Op::assign_view) {
     append(key_, attrs.view.shape);
     append(key_, attrs.view.strides);

@@ -133,7 +133,7 @@ class Fuser {
     if (is_reduction(node)) {
       group.has_reduction = true;
       const Ints axes = axes_of(loop_shape(node), group.loops);
-      for (size_t i = 0; i < axes.size(); ++i) group.reduced[i] = node.attrs.ints.contains(axes[i]);
+      for (size_t i = 0; i < axes.size(); ++i) group.reduced[i] = node.attrs.axes.contains(axes[i]);
       group.rows_stay = node.op == Op::argmax || node.op == Op::argmin;  // positions need the whole row
       result_.level[id] = Level::row;
     }

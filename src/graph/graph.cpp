@@ -19,10 +19,13 @@ uint64_t mix(uint64_t h, uint64_t v) {
 uint64_t hash_of(const Node& node) {
   const Attrs& attrs = node.attrs;
   uint64_t h = static_cast<uint64_t>(node.op);
-  h = mix(h, static_cast<uint64_t>(attrs.dtype) * 2 + attrs.flag);
+  h = mix(h, static_cast<uint64_t>(attrs.dtype) * 4 + attrs.keepdims * 2 + attrs.descending);
   if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
-  for (int64_t i : attrs.ints) h = mix(h, static_cast<uint64_t>(i));
-  for (const Dim& d : attrs.dims) h = mix(h, static_cast<uint64_t>(d.hint()));
+  uint64_t numbers = 0;
+  for (int64_t number : attrs.numbers()) numbers = numbers * 31 + static_cast<uint64_t>(number);
+  h = mix(h, numbers);
+  for (int64_t i : attrs.axes) h = mix(h, static_cast<uint64_t>(i));
+  attrs.for_each_size([&h](Dim size) { h = mix(h, static_cast<uint64_t>(size.hint())); });
   for (const Arg& arg : node.args) {
     h = mix(h, arg.is_tensor() ? arg.node : arg.scalar.bits());
     for (const Dim& d : arg.layout.strides) h = mix(h, static_cast<uint64_t>(d.hint()));
@@ -45,6 +48,28 @@ std::string dump_layout(const Layout& layout, const Shape& shape) {
   if (same(layout.shape, shape) && layout.is_contiguous() && layout.offset.hint() == 0) return "";
   return fmt::format("{{{} strides {} + {}}}", to_string(layout.shape), to_string(layout.strides),
                      layout.offset.hint());
+}
+
+/// ", [1]": what the node's class reads of its attributes' numbers.
+std::string dump_axes(const Node& node) {
+  const Attrs& attrs = node.attrs;
+  switch (node.def().op_class) {
+    case OpClass::reduction: return attrs.axes.empty() ? "" : fmt::format(", [{}]", fmt::join(attrs.axes, ","));
+    case OpClass::scan:
+    case OpClass::sort:
+    case OpClass::concat: return fmt::format(", [{}]", attrs.axis);
+    case OpClass::take:
+    case OpClass::scatter: return fmt::format(", [{}]", attrs.batch);
+    case OpClass::fold: return fmt::format(", [{},{},{}]", attrs.axis, attrs.step, attrs.dilation);
+    case OpClass::elementwise:
+    case OpClass::source:
+    case OpClass::view:
+    case OpClass::nonzero:
+    case OpClass::assign:
+    case OpClass::matmul:
+    case OpClass::transfer: break;
+  }
+  return "";
 }
 
 }  // namespace
@@ -111,7 +136,7 @@ std::string dump(const Graph& graph, const SourceMap* sources) {
       else if (arg.scalar.type == ScalarType::real) args += fmt::format("{}", arg.scalar.real);
       else args += fmt::format("{}", arg.scalar.as_integer());
     }
-    if (!node.is_input && !node.attrs.ints.empty()) args += fmt::format(", [{}]", fmt::join(node.attrs.ints, ","));
+    if (!node.is_input) args += dump_axes(node);
     text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : name_of(node), args, name_of(node.dtype),
                         to_string(node.shape));
     if (sources && node.span.valid()) text += fmt::format("  # {}", sources->place(node.span));

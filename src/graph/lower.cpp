@@ -111,12 +111,12 @@ class KernelBuilder {
     instr.op = node.op;
     instr.operand_dtype = graph_[node.args[0].node].dtype;
     instr.a = operand(node.args[0], from, instr.operand_dtype);
-    if ((node.op == Op::any || node.op == Op::all) && instr.operand_dtype != DType::boolean) {
+    const ReduceRule rule = node.def().reduce_rule;
+    if (rule == ReduceRule::logic && instr.operand_dtype != DType::boolean) {
       instr.a = cast(instr.a, from, instr.operand_dtype, DType::boolean);
       instr.operand_dtype = DType::boolean;
     }
-    const bool accumulates = node.op == Op::sum || node.op == Op::prod;
-    instr.dtype = accumulates ? accumulator_of(instr.operand_dtype) : node.dtype;
+    instr.dtype = rule == ReduceRule::total ? accumulator_of(instr.operand_dtype) : node.dtype;
     define(id, instr);
     if (instr.dtype != node.dtype) register_of_[id] = cast(register_of_[id], instr.level, instr.dtype, node.dtype);
   }
@@ -125,7 +125,7 @@ class KernelBuilder {
     const Node& node = graph_[id];
     const Layout& source = node.args[0].layout;
     const Layout& index = node.args[1].layout;
-    const int batch = static_cast<int>(node.attrs.ints[0]);
+    const int batch = static_cast<int>(node.attrs.batch);
     Layout index_over_result{node.shape, {}, index.offset};
     Layout source_over_result{node.shape, {}, source.offset};
     for (int i = 0; i < node.shape.rank(); ++i) {
@@ -360,7 +360,7 @@ class Lowering {
 
   void lower_concat(NodeId id) {
     const Node& node = graph_[id];
-    const int axis = static_cast<int>(node.attrs.ints[0]);
+    const int axis = static_cast<int>(node.attrs.axis);
     Layout target = Layout::contiguous(node.shape);
     for (const Arg& arg : node.args) {
       target.shape = arg.layout.shape;

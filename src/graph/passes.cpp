@@ -116,7 +116,7 @@ Node fill_like(const Node& node, const Arg& value) {
   Node fill;
   fill.op = Op::fill;
   fill.args = {value};
-  fill.attrs.dims = node.shape;
+  fill.attrs.shape = node.shape;
   fill.attrs.dtype = fill.dtype = node.dtype;
   fill.shape = node.shape;
   fill.span = node.span;
@@ -127,7 +127,7 @@ Node fill_like(const Node& node, const Arg& value) {
 /// How many elements a reduction puts together.
 int64_t reduced_count(const Node& reduction) {
   int64_t count = 1;
-  for (int64_t axis : reduction.attrs.ints) count *= reduction.args[0].layout.shape[static_cast<int>(axis)].hint();
+  for (int64_t axis : reduction.attrs.axes) count *= reduction.args[0].layout.shape[static_cast<int>(axis)].hint();
   return count;
 }
 
@@ -141,9 +141,9 @@ void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   Layout along_rows{shape, {}, 0};  // a result for each row, over all elements
   Dims strides = contiguous_strides(node.shape);
   for (int i = 0, kept = 0; i < shape.rank(); ++i) {
-    const bool reduced = node.attrs.ints.contains(i);
+    const bool reduced = node.attrs.axes.contains(i);
     along_rows.strides.push_back(reduced ? Dim(0) : strides[kept]);
-    kept += !reduced || node.attrs.flag;
+    kept += !reduced || node.attrs.keepdims;
   }
   const auto reduce = [&](Op op, const Arg& of) {
     return copier.add(id, op, {of}, node.attrs, {node.dtype, node.shape});
@@ -268,7 +268,7 @@ Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols) {
     Node node = graph[id];
     set_sizes(node.shape, symbols);
     set_sizes(node.input_layout, symbols);
-    set_sizes(node.attrs.dims, symbols);
+    node.attrs.for_each_size([&](Dim& size) { size = size.in_run(symbols); });
     set_sizes(node.attrs.view, symbols);
     for (Arg& arg : node.args) {
       if (!arg.is_tensor()) continue;

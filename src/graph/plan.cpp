@@ -472,7 +472,7 @@ Error describe(const RunError& error, const Graph& graph) {
   }
   out.kind = ErrorKind::index;
   const Layout& source = node.args[0].layout;
-  const int axis = node.attrs.ints.empty() ? 0 : static_cast<int>(node.attrs.ints[0]);
+  const int axis = static_cast<int>(node.attrs.batch);
   out.message =
       fmt::format("index {} is out of range for axis {} with extent {}", error.value, axis, source.shape[axis].hint());
   return out;

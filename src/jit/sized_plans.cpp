@@ -40,7 +40,7 @@ void SizedPlans::find_size_symbols() {
   for (graph::NodeId id = 0; id < graph_.size(); ++id) {
     const graph::Node& node = graph_[id];
     add(node.shape);
-    add(node.attrs.dims);
+    node.attrs.for_each_size([&](Dim size) { add_inputs(size.symbol(), seen, size_symbols_); });
     add_layout(node.input_layout);
     add_layout(node.attrs.view);
     for (const graph::Arg& arg : node.args) add_layout(arg.layout);

@@ -161,7 +161,17 @@ Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
     case ExprKind::tuple:
     case ExprKind::record:
       fail_at(ErrorKind::syntax, callee->span, "the right side of '|>' must be a function or a call");
-    default: break;
+    case ExprKind::name:
+    case ExprKind::range:
+    case ExprKind::unary:
+    case ExprKind::binary:
+    case ExprKind::logical:
+    case ExprKind::call:
+    case ExprKind::index:
+    case ExprKind::field:
+    case ExprKind::lambda:
+    case ExprKind::if_:
+    case ExprKind::block: break;
   }
   return make<CallExpr>(ExprKind::call, span_of(*context), callee, arena_.copy(args), true);
 }

@@ -119,8 +119,23 @@ std::string literal_text(const Expr& e) {
       const auto& typed = as<TypedExpr>(e);
       return (typed.is_integer ? std::to_string(typed.integer) : real_text(typed.real)) + *typed.dtype;
     }
-    default: return "nil";
+    case ExprKind::nil:
+    case ExprKind::fstring:
+    case ExprKind::list:
+    case ExprKind::tuple:
+    case ExprKind::record:
+    case ExprKind::range:
+    case ExprKind::unary:
+    case ExprKind::binary:
+    case ExprKind::logical:
+    case ExprKind::call:
+    case ExprKind::index:
+    case ExprKind::field:
+    case ExprKind::lambda:
+    case ExprKind::if_:
+    case ExprKind::block: break;
   }
+  return "nil";
 }
 
 /// Appends to `out_`; a block's statements stand on lines of their own, two spaces further in.
@@ -366,8 +381,19 @@ Level Formatter::level_of(const Expr& e) {
     case ExprKind::binary: return operator_of(as<BinaryExpr>(e).op).level;
     case ExprKind::logical: return as<LogicalExpr>(e).op == LogicalOp::and_ ? Level::and_ : Level::or_;
     case ExprKind::call: return as<CallExpr>(e).is_pipe ? Level::pipe : Level::postfix;
-    default: return Level::postfix;
+    case ExprKind::nil:
+    case ExprKind::boolean:
+    case ExprKind::string:
+    case ExprKind::fstring:
+    case ExprKind::name:
+    case ExprKind::list:
+    case ExprKind::tuple:
+    case ExprKind::record:
+    case ExprKind::index:
+    case ExprKind::field:
+    case ExprKind::block: break;
   }
+  return Level::postfix;
 }
 
 void Formatter::expression(const Expr& e, Level least) {
@@ -405,27 +431,30 @@ void Formatter::bare(const Expr& e) {
       return body(*as<LambdaExpr>(e).function);
     case ExprKind::if_: return conditional(as<IfExpr>(e));
     case ExprKind::block: return block(*as<BlockExpr>(e).block);
-    default: out_ += literal_text(e);
+    case ExprKind::nil:
+    case ExprKind::boolean:
+    case ExprKind::integer:
+    case ExprKind::real:
+    case ExprKind::string:
+    case ExprKind::typed:
+    case ExprKind::name: out_ += literal_text(e);
   }
 }
 
 void Formatter::operation(const Expr& e) {
-  switch (e.kind) {
-    case ExprKind::range:
-      expression(*as<RangeExpr>(e).begin, tighter(Level::range));
-      out_ += as<RangeExpr>(e).closed ? "..=" : "..";
-      return expression(*as<RangeExpr>(e).end, tighter(Level::range));
-    case ExprKind::unary: return unary(as<UnaryExpr>(e));
-    case ExprKind::logical: {
-      const auto& logical = as<LogicalExpr>(e);
-      const bool is_and = logical.op == LogicalOp::and_;
-      const Level level = is_and ? Level::and_ : Level::or_;
-      expression(*logical.left, level);
-      out_ += is_and ? " and " : " or ";
-      return expression(*logical.right, tighter(level));
-    }
-    default: return binary(as<BinaryExpr>(e));
+  if (e.kind == ExprKind::unary) return unary(as<UnaryExpr>(e));
+  if (e.kind == ExprKind::binary) return binary(as<BinaryExpr>(e));
+  if (e.kind == ExprKind::range) {
+    expression(*as<RangeExpr>(e).begin, tighter(Level::range));
+    out_ += as<RangeExpr>(e).closed ? "..=" : "..";
+    return expression(*as<RangeExpr>(e).end, tighter(Level::range));
   }
+  const auto& logical = as<LogicalExpr>(e);
+  const bool is_and = logical.op == LogicalOp::and_;
+  const Level level = is_and ? Level::and_ : Level::or_;
+  expression(*logical.left, level);
+  out_ += is_and ? " and " : " or ";
+  expression(*logical.right, tighter(level));
 }
 
 void Formatter::unary(const UnaryExpr& unary) {

@@ -164,8 +164,22 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
     case ExprKind::record:
       fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to",
               {"several names are assigned as a tuple: (a, b) = …"});
-    default: fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to");
+    case ExprKind::nil:
+    case ExprKind::boolean:
+    case ExprKind::integer:
+    case ExprKind::real:
+    case ExprKind::string:
+    case ExprKind::fstring:
+    case ExprKind::typed:
+    case ExprKind::range:
+    case ExprKind::unary:
+    case ExprKind::binary:
+    case ExprKind::logical:
+    case ExprKind::lambda:
+    case ExprKind::if_:
+    case ExprKind::block: break;
   }
+  fail_at(ErrorKind::syntax, target.span, "this cannot be assigned to");
 }
 
 namespace {

@@ -8,6 +8,6 @@
 namespace tsl {
 
 /// "cpu", "cuda:1", or "cuda": the GPU `cuda`. Throws Failure (device) for any other name.
-Device parse_device(std::string_view name, Device cuda = {Device::Kind::cuda, 0});
+Device parse_device(std::string_view name, Device cuda = Device::of("cuda"));
 
 }  // namespace tsl

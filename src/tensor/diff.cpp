@@ -1,6 +1,7 @@
 #include "tensor/diff.h"
 
 #include <array>
+#include <optional>
 
 namespace tsl::diff {
 
@@ -42,7 +43,7 @@ Var call(Op op, std::initializer_list<Var> operands) {
     for (size_t i = 0; i < count; ++i) values[i] = x[i].value();
     return Var(*ops, ops->call(op, std::span<const Operand>(values.data(), count)));
   }
-  const std::optional<ScalarOp> host = scalar_op_named(op_def(op).name);
+  const std::optional<ScalarOp> host = op_def(op).scalar;
   if (host) return Var(*ops, apply_to_numbers(*host, x[0].value(), count > 1 ? x[1].value() : Operand()));
   return count == 3 ? call(op, {as_tensor(*ops, x[0]), x[1], x[2]}) : call(op, {as_tensor(*ops, x[0])});
 }
@@ -51,7 +52,7 @@ Tensor as_gradient(const VjpCall& call, size_t i, const Var& value) {
   const Tensor& input = call.inputs[i].tensor;
   if (value.is_tensor()) return expand(call.ops, cast(call.ops, value.tensor(), input.dtype()), input.shape());
   Attrs attrs;
-  attrs.dims = input.shape();
+  attrs.shape = input.shape();
   attrs.dtype = input.dtype();
   return call.ops.call(Op::fill, {value.value()}, attrs);
 }

@@ -11,8 +11,28 @@ namespace tsl {
 enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
 inline constexpr int kDTypeCount = 10;
 
+/// How an elementwise op's dtypes go together.
+enum class DTypeRule : uint8_t {
+  same,        // any dtype but bool -> the same
+  arithmetic,  // operands promote; bool counts as an integer where it makes sense -> the promoted dtype
+  floating,    // integers and bools become f32 -> the float dtype
+  compare,     // operands promote -> bool
+  predicate,   // float question -> bool (an integer operand is asked as f32)
+  bitwise,     // bool or integers
+  select,      // where: bool, then two operands that promote
+};
+
 inline constexpr size_t kDTypeSize[kDTypeCount] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
 inline size_t size_of(DType dtype) { return kDTypeSize[static_cast<size_t>(dtype)]; }
+/// What a reduction computes in, and what it gives.
+enum class ReduceRule : uint8_t {
+  total,     // any dtype, in accumulator_of(dtype) -> the float dtype, or i64
+  same,      // any dtype -> the same
+  floating,  // floats, others as f32 -> the float dtype; f16 and bf16 compute in f32
+  logic,     // any dtype, as bool -> bool
+  place,     // any dtype -> i64, an index along one axis
+};
+
 std::string_view name_of(DType dtype);
 std::optional<DType> dtype_named(std::string_view name);
 

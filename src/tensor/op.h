@@ -16,7 +16,7 @@
 
 namespace tsl {
 
-/// Every primitive op. Elementwise ops come from elementwise.def, one row each.
+/// Every primitive op. Elementwise ops and reductions are the rows of elementwise.def and reductions.def.
 enum class Op : uint16_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
@@ -29,48 +29,43 @@ enum class Op : uint16_t {
   cast,  // x; dtype
   copy,  // x: the same elements, laid out contiguously
   // sources
-  fill,            // scalar; dims = shape, dtype
-  iota,            // start, step (scalars); dims = {count}, dtype: start + i * step
-  random_bits,     // key, counter (int scalars); dims = shape, dtype = i64: Philox words, uniform in [0, 2^32)
-  random_uniform,  // key, counter; dims = shape, dtype: uniform in [0, 1)
-  random_normal,   // key, counter; dims = shape, dtype: Box-Muller
+  fill,            // scalar; shape, dtype
+  iota,            // start, step (scalars); count, dtype: start + i * step
+  random_bits,     // key, counter (int scalars); shape, dtype = i64: Philox words, uniform in [0, 2^32)
+  random_uniform,  // key, counter; shape, dtype: uniform in [0, 1)
+  random_normal,   // key, counter; shape, dtype: Box-Muller
   // views: only the layout changes
-  permute,      // x; ints = order
-  expand,       // x; dims = shape (broadcast, NumPy's rule)
-  reshape,      // x; dims = shape
-  slice,        // x; ints = {axis, step}, dims = {start, count}
-  select,       // x; ints = {axis}, dims = {index}; removes the axis
-  insert_axis,  // x; ints = {axis}
-  windows,      // x; ints = {axis, size, step, dilation}; adds a last axis of extent size
+  permute,      // x; axes = order
+  expand,       // x; shape (broadcast, NumPy's rule)
+  reshape,      // x; shape
+  slice,        // x; axis, start, count, step
+  select,       // x; axis, start; removes the axis
+  insert_axis,  // x; axis
+  windows,      // x; axis, size, step, dilation; adds a last axis of extent size
   as_strided,   // x; `view` over x laid out contiguously: the adjoint of assign_view
-  // reductions over ints = axes; flag keeps them with extent 1
-  sum,
-  prod,
-  max,
-  min,
-  logsumexp,
-  argmax,
-  argmin,
-  any,
-  all,
-  // along ints = {axis}
+// reductions over axes; keepdims keeps them with extent 1
+#define TSL_REDUCTION(name, ...) name,
+#define TSL_ARG_REDUCTION(name, ...) name,
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
+  // along axis
   cumsum,
   cumprod,
-  argsort,  // stable; flag = descending; NaN counts as the greatest
-  // indexing. With ints = {batch}: x: [batch…, n, rest…], index: i64 [batch…, idx…]
+  argsort,  // stable; descending; NaN counts as the greatest
+  // indexing, by the number of batch axes. x: [batch…, n, rest…], index: i64 [batch…, idx…]
   take,         // x, index -> [batch…, idx…, rest…]; negative indices count from the end; fallible
   scatter,      // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
   scatter_add,  // x, index, updates -> x with updates added, in order of the index; fallible
-  nonzero,      // bool mask; dims = {count}: i64 [count, rank], indices of the true elements in order
+  nonzero,      // bool mask; count: i64 [count, rank], indices of the true elements in order
   // structure
-  concat,        // any number of tensors; ints = {axis}
+  concat,        // any number of tensors; axis
   assign_view,   // x, value: x with a view replaced; the view is described by `view` (over x laid out contiguously)
-  fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; ints = {axis, step, dilation}, dims =
-                 // {n}
+  fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; axis, step, dilation, count = extent
   // linear algebra
   matmul,  // [batch…, m, k] @ [batch…, k, n], equal batches
   // between devices: never a node of a graph, which has one
-  to_device,  // x; ints = {kind, ordinal} of the device; contiguous
+  to_device,  // x; device; contiguous
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
@@ -93,29 +88,42 @@ enum class OpClass : uint8_t {
   transfer,  // a copy on another device; never a kernel
 };
 
-/// How an elementwise op's dtypes go together.
-enum class DTypeRule : uint8_t {
-  same,        // any dtype but bool -> the same
-  arithmetic,  // operands promote; bool counts as an integer where it makes sense -> the promoted dtype
-  floating,    // integers and bools become f32 -> the float dtype
-  compare,     // operands promote -> bool
-  predicate,   // float question -> bool (an integer operand is asked as f32)
-  bitwise,     // bool or integers
-  select,      // where: bool, then two operands that promote
-};
-
-/// An op's settings that are not operands. Each op reads only the fields its row names; the rest stay at their
-/// defaults, so that equal attributes are equal members.
+/// An op's settings that are not operands. Each op reads only the fields that `enum class Op` names; the rest stay at
+/// their defaults, so that equal attributes are equal members.
 struct Attrs {
   DType dtype = DType::f32;
-  bool flag = false;
-  Ints ints;
-  Dims dims;
-  Layout view;  // assign_view and as_strided only
+  bool keepdims = false;
+  bool descending = false;
+  Device device = {};
+  int64_t axis = 0;  // may count from the end until the op is prepared, as may `axes`
+  int64_t batch = 0;
+  Dim start = 0;
+  Dim count = 0;
+  int64_t step = 1;
+  int64_t size = 0;
+  int64_t dilation = 1;
+  Ints axes = {};
+  Dims shape = {};
+  Layout view = {};  // assign_view and as_strided only
+
+  /// The numbers among the fields, for keys and hashes.
+  std::array<int64_t, 5> numbers() const { return {axis, batch, step, size, dilation}; }
+  /// Calls visit(size) on every size but those of `view`.
+  template <class Visit> void for_each_size(Visit visit) { visit_sizes(*this, visit); }
+  template <class Visit> void for_each_size(Visit visit) const { visit_sizes(*this, visit); }
 
   /// Structural: symbolic sizes are equal if they are the same symbol. Records no guard.
   friend bool operator==(const Attrs& a, const Attrs& b) {
-    return a.dtype == b.dtype && a.flag == b.flag && a.ints == b.ints && same(a.dims, b.dims) && same(a.view, b.view);
+    return a.dtype == b.dtype && a.keepdims == b.keepdims && a.descending == b.descending && a.device == b.device &&
+           a.numbers() == b.numbers() && a.start.same(b.start) && a.count.same(b.count) && a.axes == b.axes &&
+           same(a.shape, b.shape) && same(a.view, b.view);
+  }
+
+ private:
+  template <class Self, class Visit> static void visit_sizes(Self& self, Visit& visit) {
+    visit(self.start);
+    visit(self.count);
+    for (auto& extent : self.shape) visit(extent);
   }
 };
 
@@ -159,9 +167,13 @@ struct OpDef {
   std::string_view signature;  // "exp(x)": as a user would call it; "" for ops only the system uses
   std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
-  DTypeRule dtype_rule = DTypeRule::same;  // elementwise only
-  int arity = 1;                           // operands; -1 for any number
-  bool repeats = false;                    // a view that may show elements several times: more of them than there are
+  DTypeRule dtype_rule = DTypeRule::same;            // elementwise only
+  std::optional<ScalarOp> scalar = std::nullopt;     // the same op on host numbers
+  ReduceRule reduce_rule = ReduceRule::same;         // reductions only
+  std::optional<Op> step = std::nullopt;             // the elementwise op that a reduction repeats
+  std::optional<int64_t> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
+  int arity = 1;                                     // operands; -1 for any number
+  bool repeats = false;   // a view that may show elements several times: more of them than there are
   bool fallible = false;  // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops

@@ -32,7 +32,7 @@ void add_linear_algebra(Table& table);
 // For `prepare` rules.
 // -----------------------------------------------------------------------------------------
 
-/// Counts ints[0], an axis, from the start. For ops whose operands all have the first one's rank.
+/// Counts `axis` from the start. For ops whose operands all have the first one's rank.
 Tensor prepare_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs);
 
 /// A value to be stored into a tensor of `dtype`, as a tensor of that dtype and this shape.

@@ -32,11 +32,10 @@ std::span<const OpDef> op_table() { return table().rows(); }
 namespace rows {
 
 Tensor prepare_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
-  const int64_t axis = attrs.ints.empty() ? 0 : attrs.ints[0];
-  const int from_start = normalize_axis(axis, operands[0].tensor.rank(), op_def(op).name.data());
-  if (from_start == axis) return {};
+  const int from_start = normalize_axis(attrs.axis, operands[0].tensor.rank(), op_def(op).name.data());
+  if (from_start == attrs.axis) return {};
   Attrs formed = attrs;
-  formed.ints[0] = from_start;
+  formed.axis = from_start;
   return ops.call(op, operands, formed);
 }
 
@@ -53,11 +52,7 @@ TensorType infer_like_first(Operands operands, const Attrs&) {
 
 Tensor copy(Ops& ops, const Tensor& x) { return ops.call(Op::copy, {x}); }
 
-Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) {
-  Attrs attrs;
-  attrs.ints = {axis};
-  return ops.call(Op::insert_axis, {x}, attrs);
-}
+Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) { return ops.call(Op::insert_axis, {x}, {.axis = axis}); }
 
 Tensor flip(Ops& ops, const Tensor& x, int64_t axis) {
   const Dim extent = x.shape()[normalize_axis(axis, x.rank(), "flip")];

@@ -161,22 +161,17 @@ std::string describe(const Operand& operand) {
   switch (operand.scalar.type) {
     case ScalarType::boolean: return operand.scalar.boolean ? "bool true" : "bool false";
     case ScalarType::integer: return fmt::format("int {}", operand.scalar.integer);
-    default: return fmt::format("float {}", operand.scalar.real);
+    case ScalarType::real: break;
   }
+  return fmt::format("float {}", operand.scalar.real);
 }
 
 Tensor cast(Ops& ops, const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  Attrs attrs;
-  attrs.dtype = dtype;
-  return ops.call(Op::cast, {x}, attrs);
+  return ops.call(Op::cast, {x}, {.dtype = dtype});
 }
 
-Tensor permute(Ops& ops, const Tensor& x, const Ints& order) {
-  Attrs attrs;
-  attrs.ints = order;
-  return ops.call(Op::permute, {x}, attrs);
-}
+Tensor permute(Ops& ops, const Tensor& x, const Ints& order) { return ops.call(Op::permute, {x}, {.axes = order}); }
 
 Tensor alias(Ops& ops, const Tensor& x) {
   Ints order;
@@ -195,46 +190,31 @@ Tensor transpose(Ops& ops, const Tensor& x) {
 
 Tensor expand(Ops& ops, const Tensor& x, const Shape& shape) {
   if (same(x.shape(), shape)) return x;
-  Attrs attrs;
-  attrs.dims = shape;
-  return ops.call(Op::expand, {x}, attrs);
+  return ops.call(Op::expand, {x}, {.shape = shape});
 }
 
 Tensor reshape(Ops& ops, const Tensor& x, const Shape& shape) {
   if (same(x.shape(), shape)) return x;
-  Attrs attrs;
-  attrs.dims = shape;
-  return ops.call(Op::reshape, {x}, attrs);
+  return ops.call(Op::reshape, {x}, {.shape = shape});
 }
 
 Tensor slice(Ops& ops, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t step) {
-  Attrs attrs;
-  attrs.ints = {axis, step};
-  attrs.dims = {start, count};
-  return ops.call(Op::slice, {x}, attrs);
+  return ops.call(Op::slice, {x}, {.axis = axis, .start = start, .count = count, .step = step});
 }
 
 Tensor sum(Ops& ops, const Tensor& x, const Ints& axes, bool keepdims) {
-  Attrs attrs;
-  attrs.ints = axes;
-  attrs.flag = keepdims;
-  return ops.call(Op::sum, {x}, attrs);
+  return ops.call(Op::sum, {x}, {.keepdims = keepdims, .axes = axes});
 }
 
 Tensor fill(Ops& ops, const Shape& shape, DType dtype, Scalar value) {
-  Attrs attrs;
-  attrs.dims = shape;
-  attrs.dtype = dtype;
-  return ops.call(Op::fill, {value}, attrs);
+  return ops.call(Op::fill, {value}, {.dtype = dtype, .shape = shape});
 }
 
 Tensor matmul(Ops& ops, const Tensor& a, const Tensor& b) { return ops.call(Op::matmul, {a, b}); }
 
 Tensor to_device(Ops& ops, const Tensor& x, Device device) {
   if (x.device() == device) return x;
-  Attrs attrs;
-  attrs.ints = {static_cast<int64_t>(device.kind), device.ordinal};
-  return ops.call(Op::to_device, {x}, attrs);
+  return ops.call(Op::to_device, {x}, {.device = device});
 }
 
 }  // namespace tsl

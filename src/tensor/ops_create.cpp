@@ -5,19 +5,18 @@ namespace tsl::rows {
 
 namespace {
 
-const Shape& checked_shape(const char* op, const Shape& shape) {
+Shape checked_shape(const char* op, const Shape& shape) {
   for (Dim extent : shape) {
     if (extent < 0) fail(ErrorKind::value, "{}: sizes must not be negative, got {}", op, to_string(shape));
   }
   return shape;
 }
 
-TensorType infer_fill(Operands, const Attrs& attrs) { return {attrs.dtype, checked_shape("fill", attrs.dims)}; }
+TensorType infer_fill(Operands, const Attrs& attrs) { return {attrs.dtype, checked_shape("fill", attrs.shape)}; }
 
 TensorType infer_iota(Operands, const Attrs& attrs) {
-  if (attrs.dims.rank() != 1) fail(ErrorKind::shape, "iota makes one axis, not {}", to_string(attrs.dims));
   if (attrs.dtype == DType::boolean) fail(ErrorKind::type, "iota: numbers cannot be bool");
-  return {attrs.dtype, checked_shape("iota", attrs.dims)};
+  return {attrs.dtype, checked_shape("iota", {attrs.count})};
 }
 
 void check_stream(const char* op, Operands operands) {
@@ -29,13 +28,13 @@ void check_stream(const char* op, Operands operands) {
 
 TensorType infer_random_bits(Operands operands, const Attrs& attrs) {
   check_stream("random_bits", operands);
-  return {DType::i64, checked_shape("random_bits", attrs.dims)};
+  return {DType::i64, checked_shape("random_bits", attrs.shape)};
 }
 
 TensorType infer_random_float(Operands operands, const Attrs& attrs) {
   check_stream("random", operands);
   if (!is_float(attrs.dtype)) fail(ErrorKind::type, "random numbers need a float dtype, not {}", name_of(attrs.dtype));
-  return {attrs.dtype, checked_shape("random", attrs.dims)};
+  return {attrs.dtype, checked_shape("random", attrs.shape)};
 }
 
 }  // namespace

@@ -124,14 +124,16 @@ void add_attributed(Table& table) {
              .vjp = vjp_copy});
 }
 
-constexpr OpDef row(Op op, std::string_view name, std::string_view signature, std::string_view doc, DTypeRule rule,
-                    int arity, bool fallible, TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
+constexpr OpDef row(Op op, std::optional<ScalarOp> scalar, std::string_view name, std::string_view signature,
+                    std::string_view doc, DTypeRule rule, int arity, bool fallible,
+                    TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
   return {.op = op,
           .name = name,
           .signature = signature,
           .doc = doc,
           .op_class = OpClass::elementwise,
           .dtype_rule = rule,
+          .scalar = scalar,
           .arity = arity,
           .fallible = fallible,
           .infer = infer,
@@ -141,14 +143,14 @@ constexpr OpDef row(Op op, std::string_view name, std::string_view signature, st
 }  // namespace
 
 void add_elementwise(Table& table) {
-#define TSL_UNARY(name, rule, fallible, doc, dx)                                                                     \
-  table.add(row(Op::name, #name, #name "(x)", doc, DTypeRule::rule, 1, fallible, infer_elementwise<DTypeRule::rule>, \
-                derivatives::unary<derivatives::D_##name>()));
-#define TSL_BINARY(name, rule, fallible, doc, da, db)                               \
-  table.add(row(Op::name, #name, #name "(a, b)", doc, DTypeRule::rule, 2, fallible, \
+#define TSL_UNARY(name, rule, fallible, doc, dx)                                                 \
+  table.add(row(Op::name, ScalarOp::name, #name, #name "(x)", doc, DTypeRule::rule, 1, fallible, \
+                infer_elementwise<DTypeRule::rule>, derivatives::unary<derivatives::D_##name>()));
+#define TSL_BINARY(name, rule, fallible, doc, da, db)                                               \
+  table.add(row(Op::name, ScalarOp::name, #name, #name "(a, b)", doc, DTypeRule::rule, 2, fallible, \
                 infer_elementwise<DTypeRule::rule>, derivatives::binary<derivatives::D_##name>()));
-#define TSL_TERNARY(name, rule, fallible, doc, da, db, dc)                             \
-  table.add(row(Op::name, #name, #name "(a, b, c)", doc, DTypeRule::rule, 3, fallible, \
+#define TSL_TERNARY(name, rule, fallible, doc, da, db, dc)                                           \
+  table.add(row(Op::name, std::nullopt, #name, #name "(a, b, c)", doc, DTypeRule::rule, 3, fallible, \
                 infer_elementwise<DTypeRule::rule>, derivatives::ternary<derivatives::D_##name>()));
 #include "tensor/elementwise.def"
 #undef TSL_UNARY

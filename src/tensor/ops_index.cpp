@@ -23,8 +23,6 @@ Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t 
   return shape;
 }
 
-int64_t batch_of(const Attrs& attrs) { return attrs.ints.empty() ? 0 : attrs.ints[0]; }
-
 Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
   if (!is_integer(index.dtype())) {
     fail(ErrorKind::type, "{}: an index must hold integers, got {}", op, describe(index));
@@ -32,36 +30,30 @@ Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
   return cast(ops, index, DType::i64);
 }
 
-Attrs with_batch(int64_t batch) {
-  Attrs attrs;
-  attrs.ints = {batch};
-  return attrs;
-}
-
 Tensor prepare_take(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor index = integer_index(ops, "take", operands[1].tensor);
-  if (index == operands[1].tensor && !attrs.ints.empty()) return {};
-  return ops.call(op, {operands[0], index}, with_batch(batch_of(attrs)));
+  if (index == operands[1].tensor) return {};
+  return ops.call(op, {operands[0], index}, attrs);
 }
 
 TensorType infer_take(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  return {x.dtype(), taken_shape("take", x, operands[1].tensor, batch_of(attrs))};
+  return {x.dtype(), taken_shape("take", x, operands[1].tensor, attrs.batch)};
 }
 
 Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const char* name = op_def(op).name.data();
   const Tensor& x = operands[0].tensor;
   const Tensor index = integer_index(ops, name, operands[1].tensor);
-  const Shape shape = taken_shape(name, x, index, batch_of(attrs));
+  const Shape shape = taken_shape(name, x, index, attrs.batch);
   const Operand& updates = operands[2];
   if (updates.is_tensor() && !try_broadcast(updates.tensor.shape(), shape)) {
     fail(ErrorKind::shape, "{}: {} does not fit {}, the part of {} that the index {} picks", name, describe(updates),
          describe(x.dtype(), shape), describe(x), describe(index));
   }
   const Tensor conformed = conform(ops, updates, x.dtype(), shape);
-  if (index == operands[1].tensor && conformed == updates.tensor && !attrs.ints.empty()) return {};
-  return ops.call(op, {x, index, conformed}, with_batch(batch_of(attrs)));
+  if (index == operands[1].tensor && conformed == updates.tensor) return {};
+  return ops.call(op, {x, index, conformed}, attrs);
 }
 
 Tensor take(VjpCall& call, const Tensor& x, const Tensor& index) {
@@ -73,10 +65,8 @@ Tensor take(VjpCall& call, const Tensor& x, const Tensor& index) {
 Tensor gradient_of_one(VjpCall& call) {
   Ops& ops = call.ops;
   const Tensor& x = call.inputs[0].tensor;
-  const int batch = static_cast<int>(batch_of(call.attrs));
-  Attrs count;
-  count.dtype = DType::i64;
-  count.dims = {x.shape()[batch]};
+  const int batch = static_cast<int>(call.attrs.batch);
+  const Attrs count{.dtype = DType::i64, .count = x.shape()[batch]};
   const Operand zero = Scalar::of(int64_t{0}), one = Scalar::of(int64_t{1});
   Shape along_rows, per_batch, row = x.shape();
   for (int i = 0; i < x.rank(); ++i) {
@@ -97,7 +87,7 @@ void vjp_take(VjpCall& call) {
   const Shape& index = call.inputs[1].tensor.shape();
   // Asked, not looked up: an extent may be a symbol that is 1 now, and the two ways differ in the sign of a zero.
   const auto is_one = [](Dim extent) { return extent == 1; };
-  if (std::all_of(index.begin() + batch_of(call.attrs), index.end(), is_one)) {
+  if (std::all_of(index.begin() + call.attrs.batch, index.end(), is_one)) {
     call.grads[0] = gradient_of_one(call);
     return;
   }
@@ -111,13 +101,11 @@ Tensor surviving(VjpCall& call) {
   Ops& ops = call.ops;
   const Tensor& x = call.inputs[0].tensor;
   const Tensor& index = call.inputs[1].tensor;
-  Attrs count;
-  count.dtype = DType::i64;
-  count.dims = {element_count(index.shape())};
+  const Attrs count{.dtype = DType::i64, .count = element_count(index.shape())};
   const Operand zero = Scalar::of(int64_t{0}), one = Scalar::of(int64_t{1});
   const Tensor number = reshape(ops, ops.call(Op::iota, {zero, one}, count), index.shape());
   Shape rows;
-  for (int i = 0; i <= batch_of(call.attrs); ++i) rows.push_back(x.shape()[i]);
+  for (int i = 0; i <= call.attrs.batch; ++i) rows.push_back(x.shape()[i]);
   const Tensor nobody = fill(ops, rows, DType::i64, Scalar::of(int64_t{-1}));
   const Tensor owner = ops.call(Op::scatter, {nobody, index, number}, call.attrs);
   Tensor won = ops.call(Op::eq, {take(call, owner, index), number});
@@ -148,8 +136,7 @@ void vjp_scatter_add(VjpCall& call) {
 TensorType infer_nonzero(Operands operands, const Attrs& attrs) {
   const Tensor& mask = operands[0].tensor;
   if (mask.dtype() != DType::boolean) fail(ErrorKind::type, "nonzero: a mask must be bool, got {}", describe(mask));
-  if (attrs.dims.rank() != 1) fail(ErrorKind::shape, "nonzero: the count is missing");
-  return {DType::i64, {attrs.dims[0], mask.rank()}};
+  return {DType::i64, {attrs.count, mask.rank()}};
 }
 
 }  // namespace

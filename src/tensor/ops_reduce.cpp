@@ -5,14 +5,14 @@ namespace tsl::rows {
 
 namespace {
 
-bool is_arg(Op op) { return op == Op::argmax || op == Op::argmin; }
-bool is_logic(Op op) { return op == Op::any || op == Op::all; }
-
-DType reduced_dtype(Op op, DType dtype) {
-  if (is_arg(op)) return DType::i64;
-  if (is_logic(op)) return DType::boolean;
-  if (op == Op::sum || op == Op::prod) return is_float(dtype) ? dtype : DType::i64;
-  if (op == Op::logsumexp) return is_float(dtype) ? dtype : DType::f32;
+DType reduced_dtype(const OpDef& op, DType dtype) {
+  switch (op.reduce_rule) {
+    case ReduceRule::total: return is_float(dtype) ? dtype : DType::i64;
+    case ReduceRule::same: break;
+    case ReduceRule::floating: return to_float(dtype);
+    case ReduceRule::logic: return DType::boolean;
+    case ReduceRule::place: return DType::i64;
+  }
   return dtype;
 }
 
@@ -26,54 +26,55 @@ Ints normalize_axes(const char* op, const Ints& given, int rank) {
 }
 
 /// What an operand is reduced as: `infer` and kernels know no others.
-DType operand_dtype(Op op, DType dtype) {
-  if (is_logic(op)) return DType::boolean;
-  if (op == Op::logsumexp && dtype != DType::f64) return DType::f32;
+DType operand_dtype(const OpDef& op, DType dtype) {
+  if (op.reduce_rule == ReduceRule::logic) return DType::boolean;
+  if (op.reduce_rule == ReduceRule::floating && dtype != DType::f64) return DType::f32;
   return dtype;
 }
 
 Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  const char* name = op_def(op).name.data();
-  const Ints axes = normalize_axes(name, attrs.ints, x.rank());
-  if (is_arg(op) && axes.size() != 1) {
+  const OpDef& def = op_def(op);
+  const char* name = def.name.data();
+  const Ints axes = normalize_axes(name, attrs.axes, x.rank());
+  if (def.reduce_rule == ReduceRule::place && axes.size() != 1) {
     fail(ErrorKind::value, "{} takes exactly one axis, got {}", name, axes.size());
   }
-  if (axes.empty()) return cast(ops, x, reduced_dtype(op, x.dtype()));  // each element is a sum of its own
-  const DType dtype = operand_dtype(op, x.dtype());
-  if (axes == attrs.ints && dtype == x.dtype()) return {};
+  if (axes.empty()) return cast(ops, x, reduced_dtype(def, x.dtype()));  // each element is a sum of its own
+  const DType dtype = operand_dtype(def, x.dtype());
+  if (axes == attrs.axes && dtype == x.dtype()) return {};
   Attrs formed = attrs;
-  formed.ints = axes;
-  return cast(ops, ops.call(op, {cast(ops, x, dtype)}, formed), reduced_dtype(op, x.dtype()));
+  formed.axes = axes;
+  return cast(ops, ops.call(op, {cast(ops, x, dtype)}, formed), reduced_dtype(def, x.dtype()));
 }
 
 template <Op kOp> TensorType infer_reduction(Operands operands, const Attrs& attrs) {
-  constexpr bool has_neutral = kOp == Op::sum || kOp == Op::prod || kOp == Op::any || kOp == Op::all;
+  const OpDef& def = op_def(kOp);
   const Tensor& x = operands[0].tensor;
-  TensorType result{reduced_dtype(kOp, x.dtype()), {}};
+  TensorType result{reduced_dtype(def, x.dtype()), {}};
   for (int i = 0; i < x.rank(); ++i) {
-    if (!attrs.ints.contains(i)) {
+    if (!attrs.axes.contains(i)) {
       result.shape.push_back(x.shape()[i]);
       continue;
     }
-    if (!has_neutral && x.shape()[i] < 1) {
-      fail(ErrorKind::value, "{}: axis {} of {} is empty", op_def(kOp).name, i, describe(x));
+    if (!def.of_nothing && x.shape()[i] < 1) {
+      fail(ErrorKind::value, "{}: axis {} of {} is empty", def.name, i, describe(x));
     }
-    if (attrs.flag) result.shape.push_back(1);
+    if (attrs.keepdims) result.shape.push_back(1);
   }
   return result;
 }
 
 // A reduced tensor with its reduced axes, of extent 1, in place.
 Tensor with_axes(VjpCall& call, const Tensor& reduced) {
-  if (call.attrs.flag) return reduced;
+  if (call.attrs.keepdims) return reduced;
   Tensor result = reduced;
-  for (int64_t axis : call.attrs.ints) result = insert_axis(call.ops, result, axis);
+  for (int64_t axis : call.attrs.axes) result = insert_axis(call.ops, result, axis);
   return result;
 }
 
 diff::Var kept_sum(VjpCall& call, const diff::Var& x) {
-  return diff::Var(call.ops, sum(call.ops, x.tensor(), call.attrs.ints, true));
+  return diff::Var(call.ops, sum(call.ops, x.tensor(), call.attrs.axes, true));
 }
 
 void vjp_sum(VjpCall& call) {
@@ -89,7 +90,7 @@ void vjp_prod(VjpCall& call) {
   const Var zeros = kept_sum(call, is_zero);
   const Var nonzero = where(is_zero, 1.0, x);
   Attrs keep = call.attrs;
-  keep.flag = true;
+  keep.keepdims = true;
   const Var product = var(call, call.ops.call(Op::prod, {nonzero.tensor()}, keep));
   const Var counts = bit_or(eq(zeros, 0), bit_and(eq(zeros, 1), is_zero));
   call.grads[0] = as_gradient(call, 0, where(counts, g * (product / nonzero), 0.0));
@@ -111,36 +112,35 @@ void vjp_logsumexp(VjpCall& call) {
   call.grads[0] = as_gradient(call, 0, g * exp(x - var(call, with_axes(call, call.output))));
 }
 
-template <Op kOp> void add_reduction(Table& table, std::string_view name, std::string_view signature,
-                                     std::string_view doc, void (*vjp)(VjpCall&)) {
-  table.add({.op = kOp,
-             .name = name,
-             .signature = signature,
-             .doc = doc,
-             .op_class = OpClass::reduction,
-             .arity = 1,
-             .prepare = prepare_reduction,
-             .infer = infer_reduction<kOp>,
-             .vjp = vjp});
+constexpr std::nullopt_t none = std::nullopt;
+
+constexpr OpDef row(Op op, std::string_view name, ReduceRule rule, std::optional<Op> step,
+                    std::optional<int64_t> of_nothing, std::string_view signature, std::string_view doc,
+                    TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
+  return {.op = op,
+          .name = name,
+          .signature = signature,
+          .doc = doc,
+          .op_class = OpClass::reduction,
+          .reduce_rule = rule,
+          .step = step,
+          .of_nothing = of_nothing,
+          .arity = 1,
+          .prepare = prepare_reduction,
+          .infer = infer,
+          .vjp = vjp};
 }
 
 }  // namespace
 
 void add_reductions(Table& table) {
-  add_reduction<Op::sum>(table, "sum", "sum(x, axis: nil, keepdims: false)", "the sum over axes", vjp_sum);
-  add_reduction<Op::prod>(table, "prod", "prod(x, axis: nil, keepdims: false)", "the product over axes", vjp_prod);
-  add_reduction<Op::max>(table, "max", "max(x, axis: nil, keepdims: false)", "the greatest element over axes",
-                         vjp_extremum);
-  add_reduction<Op::min>(table, "min", "min(x, axis: nil, keepdims: false)", "the least element over axes",
-                         vjp_extremum);
-  add_reduction<Op::logsumexp>(table, "logsumexp", "logsumexp(x, axis: nil, keepdims: false)",
-                               "log(sum(exp(x))) over axes, without overflow", vjp_logsumexp);
-  add_reduction<Op::argmax>(table, "argmax", "argmax(x, axis: nil, keepdims: false)",
-                            "the index of the first greatest element along an axis", nullptr);
-  add_reduction<Op::argmin>(table, "argmin", "argmin(x, axis: nil, keepdims: false)",
-                            "the index of the first least element along an axis", nullptr);
-  add_reduction<Op::any>(table, "any", "any(x, axis: nil, keepdims: false)", "whether some element is true", nullptr);
-  add_reduction<Op::all>(table, "all", "all(x, axis: nil, keepdims: false)", "whether every element is true", nullptr);
+#define TSL_REDUCTION(name, combiner, rule, step, of_nothing, builtin, signature, doc, vjp) \
+  table.add(row(Op::name, #name, ReduceRule::rule, step, of_nothing, signature, doc, infer_reduction<Op::name>, vjp));
+#define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
+  TSL_REDUCTION(name, combiner, place, none, none, builtin, signature, doc, nullptr)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
 }
 
 }  // namespace tsl::rows

@@ -12,15 +12,11 @@ TensorType infer_cumulative(Operands operands, const Attrs&) {
 
 TensorType infer_argsort(Operands operands, const Attrs&) { return {DType::i64, operands[0].tensor.shape()}; }
 
-Tensor cumulate(VjpCall& call, Op op, const Tensor& x) {
-  Attrs attrs;
-  attrs.ints = call.attrs.ints;
-  return call.ops.call(op, {x}, attrs);
-}
+Tensor cumulate(VjpCall& call, Op op, const Tensor& x) { return call.ops.call(op, {x}, {.axis = call.attrs.axis}); }
 
 // Sums from each element to the end.
 Tensor sum_to_end(VjpCall& call, const Tensor& x) {
-  const int64_t axis = call.attrs.ints[0];
+  const int64_t axis = call.attrs.axis;
   return flip(call.ops, cumulate(call, Op::cumsum, flip(call.ops, x, axis)), axis);
 }
 

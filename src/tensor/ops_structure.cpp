@@ -23,7 +23,7 @@ Tensor prepare_concat(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
 
 TensorType infer_concat(Operands operands, const Attrs& attrs) {
   const Tensor& first = operands[0].tensor;
-  const int axis = static_cast<int>(attrs.ints[0]);
+  const int axis = static_cast<int>(attrs.axis);
   Shape shape = first.shape();
   for (const Operand& operand : operands.subspan(1)) {
     const Shape& other = operand.tensor.shape();
@@ -38,7 +38,7 @@ TensorType infer_concat(Operands operands, const Attrs& attrs) {
 }
 
 void vjp_concat(VjpCall& call) {
-  const int axis = static_cast<int>(call.attrs.ints[0]);
+  const int axis = static_cast<int>(call.attrs.axis);
   Dim start = 0;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Dim extent = call.inputs[i].tensor.shape()[axis];
@@ -93,12 +93,12 @@ void vjp_assign_view(VjpCall& call) {
 TensorType infer_fold_windows(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   if (x.rank() < 2) fail(ErrorKind::shape, "fold_windows: {} has no axis of windows", describe(x));
-  const int axis = static_cast<int>(attrs.ints[0]);
+  const int axis = static_cast<int>(attrs.axis);
   const int64_t size = x.shape()[x.rank() - 1].pin();
   Shape shape = x.shape();
   shape.erase(x.rank() - 1);
-  shape[axis] = attrs.dims[0];
-  const Layout unfolded = windows(Layout::contiguous(shape), axis, size, attrs.ints[1], attrs.ints[2]);
+  shape[axis] = attrs.count;
+  const Layout unfolded = windows(Layout::contiguous(shape), axis, size, attrs.step, attrs.dilation);
   if (!(unfolded.shape == x.shape())) {
     fail(ErrorKind::shape, "fold_windows: {} are not the windows of {}, which are {}", describe(x),
          describe(x.dtype(), shape), to_string(unfolded.shape));
@@ -109,7 +109,10 @@ TensorType infer_fold_windows(Operands operands, const Attrs& attrs) {
 void vjp_fold_windows(VjpCall& call) {
   const Tensor& x = call.inputs[0].tensor;
   Attrs unfold;
-  unfold.ints = {call.attrs.ints[0], x.shape()[x.rank() - 1].pin(), call.attrs.ints[1], call.attrs.ints[2]};
+  unfold.axis = call.attrs.axis;
+  unfold.size = x.shape()[x.rank() - 1].pin();
+  unfold.step = call.attrs.step;
+  unfold.dilation = call.attrs.dilation;
   call.grads[0] = call.ops.call(Op::windows, {call.grad}, unfold);
 }
 

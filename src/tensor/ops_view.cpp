@@ -13,32 +13,30 @@ namespace {
 
 Layout view_permute(const Layout& in, const Attrs& attrs) {
   std::array<int, kMaxRank> order;
-  std::copy(attrs.ints.begin(), attrs.ints.end(), order.begin());
-  return permute(in, std::span<const int>(order.data(), attrs.ints.size()));
+  std::copy(attrs.axes.begin(), attrs.axes.end(), order.begin());
+  return permute(in, std::span<const int>(order.data(), attrs.axes.size()));
 }
 
-Layout view_expand(const Layout& in, const Attrs& attrs) { return expand(in, attrs.dims); }
+Layout view_expand(const Layout& in, const Attrs& attrs) { return expand(in, attrs.shape); }
 
 Layout view_reshape(const Layout& in, const Attrs& attrs) {
-  std::optional<Layout> out = reshape(in, attrs.dims);
-  if (!out) fail(ErrorKind::shape, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.dims));
+  std::optional<Layout> out = reshape(in, attrs.shape);
+  if (!out) fail(ErrorKind::shape, "reshape: no strides view {} as {}", to_string(in.shape), to_string(attrs.shape));
   return *out;
 }
 
 Layout view_slice(const Layout& in, const Attrs& attrs) {
-  return slice(in, static_cast<int>(attrs.ints[0]), attrs.dims[0], attrs.dims[1], attrs.ints[1]);
+  return slice(in, static_cast<int>(attrs.axis), attrs.start, attrs.count, attrs.step);
 }
 
 Layout view_select(const Layout& in, const Attrs& attrs) {
-  return select(in, static_cast<int>(attrs.ints[0]), attrs.dims[0]);
+  return select(in, static_cast<int>(attrs.axis), attrs.start);
 }
 
-Layout view_insert_axis(const Layout& in, const Attrs& attrs) {
-  return insert_axis(in, static_cast<int>(attrs.ints[0]));
-}
+Layout view_insert_axis(const Layout& in, const Attrs& attrs) { return insert_axis(in, static_cast<int>(attrs.axis)); }
 
 Layout view_windows(const Layout& in, const Attrs& attrs) {
-  return windows(in, static_cast<int>(attrs.ints[0]), attrs.ints[1], attrs.ints[2], attrs.ints[3]);
+  return windows(in, static_cast<int>(attrs.axis), attrs.size, attrs.step, attrs.dilation);
 }
 
 Layout view_as_strided(const Layout& in, const Attrs& attrs) { return as_strided(in, attrs.view); }
@@ -54,29 +52,29 @@ template <Layout (*kView)(const Layout&, const Attrs&)> TensorType infer_view(Op
 
 Tensor prepare_permute(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const auto is_negative = [](int64_t axis) { return axis < 0; };
-  if (std::none_of(attrs.ints.begin(), attrs.ints.end(), is_negative)) return {};
+  if (std::none_of(attrs.axes.begin(), attrs.axes.end(), is_negative)) return {};
   Attrs formed = attrs;
-  for (int64_t& axis : formed.ints) axis = normalize_axis(axis, operands[0].tensor.rank(), "permute");
+  for (int64_t& axis : formed.axes) axis = normalize_axis(axis, operands[0].tensor.rank(), "permute");
   return ops.call(op, operands, formed);
 }
 
 Tensor prepare_insert_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
-  const int axis = normalize_axis(attrs.ints[0], operands[0].tensor.rank() + 1, "insert_axis");
-  if (axis == attrs.ints[0]) return {};
+  const int axis = normalize_axis(attrs.axis, operands[0].tensor.rank() + 1, "insert_axis");
+  if (axis == attrs.axis) return {};
   Attrs formed = attrs;
-  formed.ints[0] = axis;
+  formed.axis = axis;
   return ops.call(op, operands, formed);
 }
 
 Tensor prepare_expand(Ops&, Op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  return same(x.shape(), attrs.dims) ? x : Tensor();
+  return same(x.shape(), attrs.shape) ? x : Tensor();
 }
 
 Tensor prepare_reshape(Ops& ops, Op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
-  const Shape shape = resolve_reshape(x.shape(), attrs.dims);
-  if (!same(shape, attrs.dims) || same(shape, x.shape())) return reshape(ops, x, shape);
+  const Shape shape = resolve_reshape(x.shape(), attrs.shape);
+  if (!same(shape, attrs.shape) || same(shape, x.shape())) return reshape(ops, x, shape);
   if (!reshape(x.layout(), shape)) return reshape(ops, copy(ops, x), shape);
   return {};
 }
@@ -90,9 +88,9 @@ Tensor prepare_as_strided(Ops& ops, Op op, Operands operands, const Attrs& attrs
 // ---------------------------------------------------------------------------------------------------
 
 void vjp_permute(VjpCall& call) {
-  Ints inverse = call.attrs.ints;
+  Ints inverse = call.attrs.axes;
   for (size_t i = 0; i < inverse.size(); ++i)
-    inverse[static_cast<size_t>(call.attrs.ints[i])] = static_cast<int64_t>(i);
+    inverse[static_cast<size_t>(call.attrs.axes[i])] = static_cast<int64_t>(i);
   call.grads[0] = permute(call.ops, call.grad, inverse);
 }
 
@@ -135,10 +133,11 @@ template <Layout (*kView)(const Layout&, const Attrs&)> void vjp_pick(VjpCall& c
 }
 
 void vjp_windows(VjpCall& call) {
-  const Ints& ints = call.attrs.ints;
   Attrs fold;
-  fold.ints = {ints[0], ints[2], ints[3]};
-  fold.dims = {call.inputs[0].tensor.shape()[static_cast<int>(ints[0])]};
+  fold.axis = call.attrs.axis;
+  fold.count = call.inputs[0].tensor.shape()[static_cast<int>(fold.axis)];
+  fold.step = call.attrs.step;
+  fold.dilation = call.attrs.dilation;
   call.grads[0] = call.ops.call(Op::fold_windows, {call.grad}, fold);
 }
 

@@ -55,8 +55,10 @@ DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
     case DTypeRule::bitwise:
       if (is_float(dtype)) fail_operands(op, operands, "bools or integers");
       return dtype;
-    default: return dtype;
+    case DTypeRule::compare:
+    case DTypeRule::select: break;
   }
+  return dtype;
 }
 
 }  // namespace tsl

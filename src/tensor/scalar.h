@@ -1,10 +1,12 @@
-// Host numbers beside tensors, and the arithmetic TSL does on them. The interpreter, and the evaluator of
-// symbols in a compiled function, both use apply(), so they cannot disagree.
+// Host numbers beside tensors, and the ops on them. The interpreter and the evaluator of a trace's symbols both call
+// apply(), so they cannot disagree.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "tensor/dtype.h"
 
 namespace tsl {
 
@@ -57,77 +59,34 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// Arithmetic on host scalars.
+/// Ops on host scalars: the elementwise ops of one and two operands, and the conversions.
 enum class ScalarOp : uint8_t {
-  add,
-  sub,
-  mul,
-  div,
-  floordiv,
-  mod,
-  pow,
-  minimum,
-  maximum,
-  atan2,  // binary; div is always float
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,  // binary, to bool
-  bit_and,
-  bit_or,
-  bit_xor,  // bool or int
-  negate,
-  logical_not,
-  bit_not,
-  abs,
-  sign,
-  square,
-  to_real,
-  to_integer,
+#define TSL_UNARY(name, ...) name,
+#define TSL_BINARY(name, ...) name,
+#define TSL_TERNARY(...)
+#include "tensor/elementwise.def"
+#undef TSL_UNARY
+#undef TSL_BINARY
+#undef TSL_TERNARY
   to_boolean,
-  exp,
-  log,
-  log1p,
-  expm1,
-  sqrt,
-  rsqrt,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  tanh,
-  sigmoid,
-  relu,
-  gelu,
-  gelu_tanh,
-  silu,
-  softplus,
-  erf,
-  floor,
-  ceil,
-  round,
-  trunc,
-  isnan,
-  isinf,
-  isfinite,
+  to_integer,
+  to_real,
+  count_
 };
+inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::count_);
 
 /// Whether the op takes two operands.
 bool is_binary(ScalarOp op);
+/// The rule of the op's row. to_boolean follows `compare`, to_integer `same`, to_real `floating`.
+DTypeRule dtype_rule(ScalarOp op);
 std::string_view name_of(ScalarOp op);
 std::optional<ScalarOp> scalar_op_named(std::string_view name);
 
 /// The result's type for operands of these types (b is ignored for unary ops).
 ScalarType result_type(ScalarOp op, ScalarType a, ScalarType b);
 
-/// Evaluates. Integer `//` and `%` by zero throw Failure (ErrorKind::value). Int `**` with a negative exponent
-/// gives a float, so its result type depends on the exponent's sign.
+/// Evaluates the scalar body that the CPU's kernels run: a float's result is that of an f64 tensor, bit for bit.
+/// Int `//` and `%` by zero throw Failure (value). Int `**` with a negative exponent gives a float.
 Scalar apply(ScalarOp op, Scalar a, Scalar b = Scalar());
 
 }  // namespace tsl

@@ -24,32 +24,20 @@ bool is_expression(const Symbol* s, ScalarOp op) { return s->kind == Kind::expre
 // Whether `symbol op number` has the same answer for all extents that are symbols.
 bool is_settled_of_extents(ScalarOp op, const Symbol* symbol, int64_t number) {
   if (!symbol->is_extent) return false;
-  switch (op) {
-    case ScalarOp::lt:
-    case ScalarOp::ge: return number <= kMinSymbolicExtent;
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::le:
-    case ScalarOp::gt: return number < kMinSymbolicExtent;
-    default: return false;
-  }
+  if (op == ScalarOp::lt || op == ScalarOp::ge) return number <= kMinSymbolicExtent;
+  const bool compares = op == ScalarOp::eq || op == ScalarOp::ne || op == ScalarOp::le || op == ScalarOp::gt;
+  return compares && number < kMinSymbolicExtent;
 }
 bool is_settled_of_extents(const Symbol* s) {
   if (s->kind != Kind::expression || !s->b || !is_constant(s->b) || !is_integer(s->b)) return false;
   return is_settled_of_extents(s->op, s->a, s->b->hint.integer);
 }
 
+constexpr ScalarOp kCommutative[] = {ScalarOp::add,     ScalarOp::mul,    ScalarOp::eq,     ScalarOp::ne,
+                                     ScalarOp::bit_and, ScalarOp::bit_or, ScalarOp::bit_xor};
+
 bool commutes(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::add:
-    case ScalarOp::mul:
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor: return true;
-    default: return false;
-  }
+  return std::find(std::begin(kCommutative), std::end(kCommutative), op) != std::end(kCommutative);
 }
 
 uint64_t hash_of(const Symbol& s) {
@@ -239,23 +227,16 @@ void SymbolTable::guard_operands(ScalarOp op, const Symbol* a, const Symbol* b) 
 // Null if there is nothing simpler. Only rules that are exact for wrapping integers.
 const Symbol* SymbolTable::simplify(ScalarOp op, const Symbol* a, const Symbol* b) {
   if (!b || !is_integer(a) || !is_integer(b)) return nullptr;
-  switch (op) {
-    case ScalarOp::add: return sum(a, b);
-    case ScalarOp::sub: return difference(a, b);
-    case ScalarOp::mul: return product(a, b);
-    case ScalarOp::floordiv: return is_integer(b, 1) ? a : nullptr;
-    case ScalarOp::mod: return is_integer(b, 1) ? constant(Scalar::of(int64_t{0})) : nullptr;
-    case ScalarOp::pow: return is_integer(b, 1) ? a : nullptr;
-    case ScalarOp::minimum:
-    case ScalarOp::maximum: return a == b ? a : nullptr;
-    case ScalarOp::eq:
-    case ScalarOp::le:
-    case ScalarOp::ge: return a == b ? constant(Scalar::of(true)) : nullptr;
-    case ScalarOp::ne:
-    case ScalarOp::lt:
-    case ScalarOp::gt: return a == b ? constant(Scalar::of(false)) : nullptr;
-    default: return nullptr;
-  }
+  if (op == ScalarOp::add) return sum(a, b);
+  if (op == ScalarOp::sub) return difference(a, b);
+  if (op == ScalarOp::mul) return product(a, b);
+  if (op == ScalarOp::floordiv || op == ScalarOp::pow) return is_integer(b, 1) ? a : nullptr;
+  if (op == ScalarOp::mod) return is_integer(b, 1) ? constant(Scalar::of(int64_t{0})) : nullptr;
+  if (a != b) return nullptr;
+  if (op == ScalarOp::minimum || op == ScalarOp::maximum) return a;
+  const bool equal = op == ScalarOp::eq || op == ScalarOp::le || op == ScalarOp::ge;
+  const bool unequal = op == ScalarOp::ne || op == ScalarOp::lt || op == ScalarOp::gt;
+  return equal || unequal ? constant(Scalar::of(equal)) : nullptr;
 }
 
 const Symbol* SymbolTable::sum(const Symbol* a, const Symbol* b) {

@@ -1,9 +1,14 @@
 #include "tensor/tensor.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 
 #include <fmt/format.h>
+
+#include "base/error.h"
 
 namespace tsl {
 
@@ -90,7 +95,39 @@ Tensor Tensor::with_layout(const Layout& layout) const {
   return view;
 }
 
-std::string to_string(Device device) { return device.is_host() ? "cpu" : fmt::format("cuda:{}", device.ordinal); }
+namespace {
+
+/// Names stay where they are, so that they can be read without the lock.
+struct BackendNames {
+  std::mutex mutex;
+  std::array<std::string, 256> names = {"cpu"};
+  size_t count = 1;
+};
+
+BackendNames& backend_names() {
+  static BackendNames names;
+  return names;
+}
+
+}  // namespace
+
+uint8_t backend_number(std::string_view name) {
+  BackendNames& all = backend_names();
+  const std::lock_guard lock(all.mutex);
+  const auto end = all.names.begin() + static_cast<ptrdiff_t>(all.count);
+  const auto found = std::find(all.names.begin(), end, name);
+  if (found == end) {
+    if (all.count == all.names.size()) fail(ErrorKind::limit, "more than {} backends", all.names.size());
+    all.names[all.count++] = name;
+  }
+  return static_cast<uint8_t>(found - all.names.begin());
+}
+
+std::string_view backend_name(uint8_t number) { return backend_names().names[number]; }
+
+std::string to_string(Device device) {
+  return device.is_host() ? "cpu" : fmt::format("{}:{}", backend_name(device.backend), device.ordinal);
+}
 
 std::string describe(const Tensor& tensor) { return describe(tensor.dtype(), tensor.shape()); }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/ref.h"
 #include "tensor/dtype.h"
@@ -11,10 +12,17 @@
 
 namespace tsl {
 
+/// The number of a backend's name: the same for the same name, in the order in which names are first asked for. The
+/// host's, "cpu", is 0. May be called from any thread; throws Failure (limit) for more names than a byte counts.
+uint8_t backend_number(std::string_view name);
+std::string_view backend_name(uint8_t number);
+
 struct Device {
-  enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;
+  uint8_t backend = 0;  // a backend_number()
   uint8_t ordinal = 0;
-  bool is_host() const { return kind == Kind::cpu; }
+
+  static Device of(std::string_view backend, uint8_t ordinal = 0) { return {backend_number(backend), ordinal}; }
+  bool is_host() const { return backend == 0; }
   friend bool operator==(Device a, Device b) {
     return std::bit_cast<uint16_t>(a) == std::bit_cast<uint16_t>(b);
   }  // at once

@@ -41,8 +41,8 @@ Value from_dim(Dim dim) {
 
 namespace {
 
-bool is_logic(ScalarOp op) { return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor; }
-bool is_comparison(ScalarOp op) { return op >= ScalarOp::eq && op <= ScalarOp::ge; }
+/// Whether the op takes bools as they are: logic and comparisons do, all others take the ints 0 and 1.
+bool takes_bools(ScalarOp op) { return dtype_rule(op) == DTypeRule::bitwise || dtype_rule(op) == DTypeRule::compare; }
 
 Value bool_to_int(const Value& v) {
   if (v.is(Tag::boolean)) return Value(static_cast<int64_t>(v.boolean()));
@@ -68,14 +68,13 @@ void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
 }  // namespace
 
 Value apply_scalar(ScalarOp op, const Value& a) {
-  const bool keeps_bool = op == ScalarOp::logical_not || op == ScalarOp::to_boolean || op == ScalarOp::bit_not;
-  const Value x = keeps_bool ? a : bool_to_int(a);
+  const Value x = is_host_bool(a) && !takes_bools(op) ? bool_to_int(a) : a;
   if (is_live(x)) return from_symbol(x.symbol()->table->apply(op, x.symbol()));
   return Value(apply(op, scalar_of(x)));
 }
 
 Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
-  const bool as_bools = (is_logic(op) || is_comparison(op)) && is_host_bool(a) && is_host_bool(b);
+  const bool as_bools = is_host_bool(a) && is_host_bool(b) && takes_bools(op);
   const Value x = as_bools ? a : bool_to_int(a);
   const Value y = as_bools ? b : bool_to_int(b);
   if (!is_live(x) && !is_live(y)) return Value(apply(op, scalar_of(x), scalar_of(y)));

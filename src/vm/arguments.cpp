@@ -84,7 +84,7 @@ Tensor stack_items(Context& context, const std::vector<Value>& items, const char
     rows.emplace_back(std::move(row));
   }
   Attrs axis;
-  axis.ints = {0};
+  axis.axis = 0;
   const Shape shape = rows[0].tensor.shape();
   for (Operand& row : rows) {
     if (row.tensor.rank() != shape.rank() || !(row.tensor.shape() == shape)) {
@@ -112,7 +112,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
     Attrs attrs;
     attrs.dtype = DType::i64;
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
-    attrs.dims = {end < begin ? Dim(0) : end - begin};
+    attrs.count = end < begin ? Dim(0) : end - begin;
     return context.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
   }
   const std::vector<Value>* items = sequence_items(v);

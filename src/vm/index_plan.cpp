@@ -141,11 +141,10 @@ class Planner {
       case IndexItem::Kind::value: break;
     }
     if (item.value.is_nil()) {
-      add_view(Op::insert_axis, with_ints({at_++}));
+      add_view(Op::insert_axis, {.axis = at_++});
     } else if (is_host_int(item.value)) {
-      Attrs attrs = with_ints({at_});
-      attrs.dims = {checked_index(item.value, plan_.view.shape[at_], source_axis_++)};
-      add_view(Op::select, std::move(attrs));
+      const Dim index = checked_index(item.value, plan_.view.shape[at_], source_axis_++);
+      add_view(Op::select, {.axis = at_, .start = index});
     } else if (is_mask(item.value)) {
       add_mask(item.value.tensor());
     } else {
@@ -162,10 +161,9 @@ class Planner {
       return;
     }
     const SliceBounds bounds = slice_bounds(context_, item.start, item.stop, item.step, plan_.view.shape[at_]);
-    Attrs attrs = with_ints({at_, bounds.step});
-    attrs.dims = {bounds.start, bounds.count};
-    ++at_;
-    if (!bounds.is_full()) add_view(Op::slice, std::move(attrs));
+    const int axis = at_++;
+    if (bounds.is_full()) return;
+    add_view(Op::slice, {.axis = axis, .start = bounds.start, .count = bounds.count, .step = bounds.step});
   }
 
   void add_mask(const Tensor& mask) {
@@ -224,9 +222,8 @@ void resolve_mask(Context& context, IndexPlan& plan) {
   std::vector<int64_t> all_axes;
   for (int i = 0; i < mask.rank(); ++i) all_axes.push_back(i);
   const Tensor total = sum(ops, cast(ops, mask, DType::i64), all_axes, false);
-  Attrs attrs;
-  attrs.dims = {dim_of(read_item(context, total))};
-  const Tensor where = ops.call(Op::nonzero, {mask}, attrs);  // [count, rank]
+  const Dim count = dim_of(read_item(context, total));
+  const Tensor where = ops.call(Op::nonzero, {mask}, {.count = count});  // [count, rank]
   for (int i = 0; i < mask.rank(); ++i) plan.picks.push_back({plan.mask_axis + i, select(ops, where, 1, i), true});
 }
 

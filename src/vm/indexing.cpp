@@ -275,10 +275,7 @@ bool next_character(const std::string& text, int64_t& state, Value& item) {
 bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
   if (x.rank() == 0) fail(ErrorKind::type, "cannot loop over {}: it has no axis", describe(x));
   if (!(Dim(state) < x.shape()[0])) return false;
-  Attrs attrs;
-  attrs.ints = {0};
-  attrs.dims = {Dim(state++)};
-  item = Value(context.ops().call(Op::select, {x}, attrs));
+  item = Value(context.ops().call(Op::select, {x}, {.axis = 0, .start = state++}));
   return true;
 }
 

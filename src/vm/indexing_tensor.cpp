@@ -128,7 +128,7 @@ Tensor scatter_back(Ops& ops, Op op, const Tensor& x, const IndexPlan& plan, con
   Shape shown;
   for (int64_t axis : placed) shown.push_back(rows_shape[static_cast<int>(axis)]);
   Tensor rows = permute(ops, fit(ops, value, shown), inverse_order(placed));
-  const Tensor written = ops.call(op, {gather.base, gather.index, rows}, with_ints({0}));
+  const Tensor written = ops.call(op, {gather.base, gather.index, rows}, {.batch = 0});
   const Tensor apart = reshape(ops, written, gather.ordered);
   return put_view(ops, x, plan, permute(ops, apart, inverse_order(gather.order)));
 }

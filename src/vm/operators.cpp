@@ -185,7 +185,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
       const Value equal = binary(context, BinaryOp::eq, container, item);
       if (!equal.is(Tag::tensor)) return truth(context, equal);
       Attrs axes;
-      axes.ints = expect_axes(context, Value(), equal.tensor().rank(), "in");
+      axes.axes = expect_axes(context, Value(), equal.tensor().rank(), "in");
       return truth(context, Value(context.ops().call(Op::any, {equal.tensor()}, axes)));
     }
     default: wrong_operands(BinaryOp::in, item, container);
@@ -244,7 +244,7 @@ Value unary(Context& context, UnaryOp op, const Value& a) {
     const bool symbolic = a.is(Tag::symbol) && is_host_bool(a);
     return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(context, a));
   }
-  if (is_host_number(a)) return apply_scalar(ScalarOp::negate, a);
+  if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
   if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {a.tensor()});
   fail(ErrorKind::type, "cannot negate {}", type_name(a));
 }
@@ -277,7 +277,7 @@ bool equal_tensors(Context& context, const Value& a, const Value& b) {
   }
   const Tensor same = binary(context, BinaryOp::eq, a, b).tensor();
   Attrs axes;
-  axes.ints = expect_axes(context, Value(), same.rank(), "==");
+  axes.axes = expect_axes(context, Value(), same.rank(), "==");
   return truth(context, same.rank() == 0 ? Value(same) : Value(context.ops().call(Op::all, {same}, axes)));
 }
 

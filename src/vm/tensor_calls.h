@@ -7,44 +7,30 @@
 
 namespace tsl {
 
-inline Attrs with_ints(std::vector<int64_t> ints) {
-  Attrs attrs;
-  attrs.ints = std::move(ints);
-  return attrs;
-}
-
 inline Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis) {
-  return ops.call(Op::insert_axis, {x}, with_ints({axis}));
+  return ops.call(Op::insert_axis, {x}, {.axis = axis});
 }
 
 inline Tensor select(Ops& ops, const Tensor& x, int64_t axis, Dim index) {
-  Attrs attrs = with_ints({axis});
-  attrs.dims = {index};
-  return ops.call(Op::select, {x}, attrs);
+  return ops.call(Op::select, {x}, {.axis = axis, .start = index});
 }
 
 inline Tensor concat(Ops& ops, const std::vector<Operand>& parts, int64_t axis) {
-  return ops.call(Op::concat, std::span<const Operand>(parts), with_ints({axis}));
+  return ops.call(Op::concat, std::span<const Operand>(parts), {.axis = axis});
 }
 
 inline Tensor fill(Ops& ops, const Shape& shape, DType dtype, const Operand& value) {
-  Attrs attrs;
-  attrs.dims = shape;
-  attrs.dtype = dtype;
-  return ops.call(Op::fill, {value}, attrs);
+  return ops.call(Op::fill, {value}, {.dtype = dtype, .shape = shape});
 }
 
 inline Tensor iota(Ops& ops, Dim count, DType dtype, const Operand& start = Scalar::of(int64_t{0}),
                    const Operand& step = Scalar::of(int64_t{1})) {
-  Attrs attrs;
-  attrs.dims = {count};
-  attrs.dtype = dtype;
-  return ops.call(Op::iota, {start, step}, attrs);
+  return ops.call(Op::iota, {start, step}, {.dtype = dtype, .count = count});
 }
 
 /// x: [batch…, n, rest…], index: [batch…, idx…] -> [batch…, idx…, rest…]
 inline Tensor take(Ops& ops, const Tensor& x, const Tensor& index, int batch) {
-  return ops.call(Op::take, {x, cast(ops, index, DType::i64)}, with_ints({batch}));
+  return ops.call(Op::take, {x, cast(ops, index, DType::i64)}, {.batch = batch});
 }
 
 /// A permutation that brings the axes of `first` to the front, in that order, and keeps the others in theirs.

@@ -1,5 +1,6 @@
 // Derivatives through the language: every op against central differences in f64, what grad and its kin accept
 // and return, and what holds while tapes listen.
+#include <deque>
 #include <map>
 
 #include "autodiff/tape.h"
@@ -58,7 +59,7 @@ struct Use {
 
 // What is compared or sorted has no two equal elements, also where x is expanded: there the differences would
 // be of a kink.
-const std::map<Op, Use>& uses() {
+const std::map<Op, Use>& written_uses() {
   static const std::map<Op, Use> table = {
       {Op::neg, {{"-x * x"}}},
       {Op::abs, {{"abs(x)", "abs(x) ** 3"}}},
@@ -133,6 +134,24 @@ const std::map<Op, Use>& uses() {
       {Op::to_device, {{"(x ** 2).to(x.device)"}}},     // between devices: test_devices.cpp
       {Op::fold_windows, {{"windows(x, 0, 2) ** 3"}}},  // in the derivative of windows
   };
+  return table;
+}
+
+/// The uses above, and for every other unary op and reduction that has a derivative, its plainest use.
+const std::map<Op, Use>& uses() {
+  static std::deque<std::string> texts;
+  static const std::map<Op, Use> table = [] {
+    std::map<Op, Use> all = written_uses();
+    for (const OpDef& def : op_table()) {
+      if (!def.vjp || all.count(def.op) != 0) continue;
+      const bool is_unary = def.op_class == OpClass::elementwise && def.arity == 1;
+      if (is_unary) texts.push_back(fmt::format("{}(x)", def.name));
+      else if (def.op_class == OpClass::reduction) texts.push_back(fmt::format("{}(x + other, axis: 1)", def.name));
+      else continue;
+      all[def.op] = {{texts.back().c_str()}};
+    }
+    return all;
+  }();
   return table;
 }
 

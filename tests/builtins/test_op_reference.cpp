@@ -182,7 +182,8 @@ TEST_CASE("reductions and scans compute what their definitions say", "[reference
       if (!is_representative(def, dtype)) continue;
       for (int64_t axis : {0, 1}) {
         Attrs attrs;
-        attrs.ints = {axis};
+        if (def.op_class == OpClass::reduction) attrs.axes = {axis};
+        else attrs.axis = axis;
         compare(def, dtype, attrs, 1);
       }
     }
@@ -198,7 +199,7 @@ TEST_CASE("argmax and argmin give the first place of the extreme", "[reference]"
       const Tensor x = layout.view(engine.ops(), make(engine, dtype, layout.shape, numbers(dtype, count, 4)));
       const std::vector<double> in = elements(x);
       Attrs attrs;
-      attrs.ints = {1};
+      attrs.axes = {1};
       const std::vector<double> greatest = elements(engine.ops().call(Op::argmax, {x}, attrs));
       const std::vector<double> least = elements(engine.ops().call(Op::argmin, {x}, attrs));
       for (size_t row = 0; row < greatest.size(); ++row) {

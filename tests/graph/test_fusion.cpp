@@ -113,7 +113,7 @@ TEST_CASE("a group never waits for one that waits for it") {
   Graph g;
   const NodeId index = input(g, {4}, DType::i64), x = input(g, {4, 3});
   Attrs along;
-  along.ints = {0};
+  along.batch = 0;
   const auto taken = [&](NodeId from) {
     return g.add(op_def(Op::take), {read(g, from), read(g, index)}, along, {DType::f32, {4, 3}}, Span{}, g.size());
   };
@@ -139,7 +139,7 @@ TEST_CASE("what nobody needs goes, but not what may fail") {
   const NodeId index = input(g, {2}, DType::i64);
   add(g, Op::mul, {read(g, x), read(g, x)});
   Attrs attrs;
-  attrs.ints = {0};
+  attrs.batch = 0;
   g.add(op_def(Op::take), {read(g, x), read(g, index)}, attrs, {DType::f32, {2}}, Span{}, 9);
   give(g, add(g, Op::exp, {read(g, x)}));
   const Plan plan = compile(std::move(g));

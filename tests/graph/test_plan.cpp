@@ -178,7 +178,7 @@ NodeId concat(Graph& g, std::vector<Arg> parts) {
   shape[0] = 0;
   for (const Arg& part : parts) shape[0] = shape[0] + part.layout.shape[0];
   Attrs attrs;
-  attrs.ints = {0};
+  attrs.axis = 0;
   return g.add(op_def(Op::concat), std::move(parts), attrs, {DType::f32, shape}, Span{}, g.size());
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("parts of an output are not made in each other's place", "[plan]") {
   Graph g;
   const NodeId a = small_product(g), b = small_product(g);
   Attrs attrs;
-  attrs.ints = {0};
+  attrs.axis = 0;
   give(g, g.add(op_def(Op::concat), {read(g, a), read(g, b)}, attrs, {DType::f32, {1024, 512}}, Span{}, g.size()));
   const Plan plan = compile(std::move(g));
   CHECK(plan.arena_bytes == 2 * kBytes);

@@ -9,7 +9,7 @@ int main() {
   graph::Arg one;
   one.scalar = Scalar::of(1.5);
   Attrs attrs;
-  attrs.dims = layout.shape;
+  attrs.shape = layout.shape;
   const graph::NodeId y = graph.add(op_def(Op::fill), {one}, attrs, {DType::f32, layout.shape}, {}, 0);
   graph.outputs = {{y, layout}};
 

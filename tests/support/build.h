@@ -30,8 +30,8 @@ inline NodeId add(Graph& graph, Op op, std::vector<Arg> args, const Attrs& attrs
 
 inline NodeId reduce(Graph& graph, Op op, NodeId x, int axis, bool keepdims = true) {
   Attrs attrs;
-  attrs.ints = {axis};
-  attrs.flag = keepdims;
+  attrs.axes = {axis};
+  attrs.keepdims = keepdims;
   Shape shape = graph[x].shape;
   if (keepdims) shape[axis] = 1;
   else shape.erase(axis);

@@ -50,12 +50,10 @@ std::vector<MatrixCase> matrix_cases() {
   std::vector<MatrixCase> cases;
   add_elementwise(cases);
   for (const char* dtype : kMatrixDTypes) cases.push_back({Op::cast, returned(fmt::format("{}(a)", dtype))});
-  const std::pair<Op, const char*> reductions[] = {
-      {Op::sum, "sum"}, {Op::prod, "prod"}, {Op::max, "max"},       {Op::min, "min"},      {Op::logsumexp, "logsumexp"},
-      {Op::any, "any"}, {Op::all, "all"},   {Op::argmax, "argmax"}, {Op::argmin, "argmin"}};
-  for (const auto& [op, name] : reductions) {
+  for (const OpDef& def : op_table()) {
+    if (def.op_class != OpClass::reduction) continue;
     for (const char* axis : {"", ", axis: 0", ", axis: -1", ", axis: -1, keepdims: true"}) {
-      cases.push_back({op, returned(fmt::format("{}(a{})", name, axis))});
+      cases.push_back({def.op, returned(fmt::format("{}(a{})", def.name, axis))});
     }
   }
   for (const char* axis : {"0", "-1"}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "support/indices.h"
@@ -81,7 +82,7 @@ Scalars map_elements(const OpDef& def, std::span<const Operand> operands, size_t
   std::vector<Scalars> in;
   for (const Operand& x : operands) in.push_back(x.is_tensor() ? to_scalars(x.tensor) : Scalars(count, x.scalar));
   Scalars out(count);
-  const ScalarOp op = scalar_op_named(def.name).value_or(ScalarOp::to_real);
+  const ScalarOp op = def.scalar.value_or(ScalarOp::to_real);
   for (size_t i = 0; i < count; ++i) {
     if (def.op == Op::where) out[i] = in[0][i].boolean ? in[1][i] : in[2][i];
     else if (def.op == Op::cast || def.op == Op::copy) out[i] = in[0][i];
@@ -90,62 +91,50 @@ Scalars map_elements(const OpDef& def, std::span<const Operand> operands, size_t
   return out;
 }
 
-Scalar combine(Op op, Scalar a, Scalar b) {
-  switch (op) {
-    case Op::sum:
-    case Op::cumsum: return apply(ScalarOp::add, a, b);
-    case Op::prod:
-    case Op::cumprod: return apply(ScalarOp::mul, a, b);
-    case Op::max: return apply(ScalarOp::maximum, a, b);
-    case Op::min: return apply(ScalarOp::minimum, a, b);
-    case Op::logsumexp: {
-      const double most = std::fmax(a.as_real(), b.as_real()), least = std::fmin(a.as_real(), b.as_real());
-      if (std::isnan(a.as_real()) || std::isnan(b.as_real())) return Scalar::of(double{NAN});
-      return Scalar::of(std::isinf(most) ? most : most + std::log1p(std::exp(least - most)));
-    }
-    case Op::any: return apply(ScalarOp::bit_or, a, b);
-    default: return apply(ScalarOp::bit_and, a, b);
-  }
+Scalar add_exponentials(Scalar a, Scalar b) {
+  const double most = std::fmax(a.as_real(), b.as_real()), least = std::fmin(a.as_real(), b.as_real());
+  if (std::isnan(a.as_real()) || std::isnan(b.as_real())) return Scalar::of(double{NAN});
+  return Scalar::of(std::isinf(most) ? most : most + std::log1p(std::exp(least - most)));
 }
 
-Scalar neutral(Op op) {
-  switch (op) {
-    case Op::sum:
-    case Op::cumsum: return Scalar::of(int64_t{0});
-    case Op::prod:
-    case Op::cumprod: return Scalar::of(int64_t{1});
-    case Op::max:
-    case Op::logsumexp: return Scalar::of(-INFINITY);
-    case Op::min: return Scalar::of(INFINITY);
-    case Op::any: return Scalar::of(false);
-    default: return Scalar::of(true);
-  }
+/// Takes one more element into a result, which has none before the first.
+void take_in(std::optional<Scalar>& result, const OpDef& reduction, Scalar element) {
+  if (!result) result = element;
+  else if (reduction.op == Op::logsumexp) result = add_exponentials(*result, element);
+  else result = apply(op_def(reduction.step.value()).scalar.value(), *result, element);
 }
 
-Scalars reduce(Op op, const Tensor& x, const Attrs& attrs) {
+Scalars reduce(const OpDef& def, const Tensor& x, const Attrs& attrs) {
   const Scalars in = to_scalars(x);
   Shape kept = x.shape();
-  for (int64_t axis : attrs.ints) kept[static_cast<int>(axis)] = 1;
+  for (int64_t axis : attrs.axes) kept[static_cast<int>(axis)] = 1;
   const Dims strides = contiguous_strides(kept);
-  Scalars out(count_of(kept), neutral(op));
+  std::vector<std::optional<Scalar>> results(count_of(kept));
   size_t i = 0;
   for_each_index(x.shape(), [&](const Index& index) {
     int64_t to = 0;
     for (int a = 0; a < x.rank(); ++a)
       to += kept[a].hint() == 1 ? 0 : index[static_cast<size_t>(a)] * strides[a].hint();
-    out[static_cast<size_t>(to)] = combine(op, out[static_cast<size_t>(to)], in[i++]);
+    take_in(results[static_cast<size_t>(to)], def, in[i++]);
   });
+  Scalars out;
+  for (const std::optional<Scalar>& result : results)
+    out.push_back(result ? *result : Scalar::of(def.of_nothing.value()));
   return out;
 }
 
 Scalars scan(Op op, const Tensor& x, const Attrs& attrs) {
+  const OpDef& reduction = op_def(op == Op::cumsum ? Op::sum : Op::prod);
   Scalars out = to_scalars(x);
-  const Along along(x.shape(), attrs.ints[0]);
+  const Along along(x.shape(), attrs.axis);
   for (size_t o = 0; o < along.outer; ++o) {
     for (size_t i = 0; i < along.inner; ++i) {
-      Scalar running = neutral(op);
-      for (size_t e = 0; e < along.extent; ++e)
-        out[along.at(o, e, i)] = running = combine(op, running, out[along.at(o, e, i)]);
+      std::optional<Scalar> running;
+      for (size_t e = 0; e < along.extent; ++e) {
+        Scalar& element = out[along.at(o, e, i)];
+        take_in(running, reduction, element);
+        element = *running;
+      }
     }
   }
   return out;
@@ -173,7 +162,7 @@ Scalars index_op(Op op, std::span<const Operand> operands, const Attrs& attrs, s
   const Scalars in = to_scalars(x);
   Scalars out = op == Op::take ? Scalars(count) : in;
   const Scalars updates = op == Op::take ? Scalars() : to_scalars(operands[2].tensor);
-  for_each_taken(x, operands[1].tensor, attrs.ints[0], [&](size_t in_x, size_t in_taken) {
+  for_each_taken(x, operands[1].tensor, attrs.batch, [&](size_t in_x, size_t in_taken) {
     if (op == Op::take) out[in_taken] = in[in_x];
     else if (op == Op::scatter) out[in_x] = updates[in_taken];
     else out[in_x] = apply(ScalarOp::add, out[in_x], updates[in_taken]);
@@ -183,11 +172,11 @@ Scalars index_op(Op op, std::span<const Operand> operands, const Attrs& attrs, s
 
 Scalars concat(std::span<const Operand> operands, const Attrs& attrs, const Shape& shape) {
   Scalars out(count_of(shape));
-  const Along whole(shape, attrs.ints[0]);
+  const Along whole(shape, attrs.axis);
   size_t start = 0;
   for (const Operand& operand : operands) {
     const Scalars in = to_scalars(operand.tensor);
-    const Along part(operand.tensor.shape(), attrs.ints[0]);
+    const Along part(operand.tensor.shape(), attrs.axis);
     for (size_t o = 0; o < part.outer; ++o) {
       for (size_t e = 0; e < part.extent; ++e) {
         for (size_t i = 0; i < part.inner; ++i) out[whole.at(o, start + e, i)] = in[part.at(o, e, i)];
@@ -200,8 +189,8 @@ Scalars concat(std::span<const Operand> operands, const Attrs& attrs, const Shap
 
 Scalars fold(const Tensor& x, const Attrs& attrs, const Shape& shape) {
   Scalars out(count_of(shape), Scalar::of(0.0));
-  const Layout view = windows(Layout::contiguous(shape), static_cast<int>(attrs.ints[0]),
-                              x.shape()[x.rank() - 1].hint(), attrs.ints[1], attrs.ints[2]);
+  const Layout view = windows(Layout::contiguous(shape), static_cast<int>(attrs.axis), x.shape()[x.rank() - 1].hint(),
+                              attrs.step, attrs.dilation);
   const std::vector<int64_t> to = addresses(view);
   const Scalars in = to_scalars(x);
   for (size_t i = 0; i < in.size(); ++i) {
@@ -253,7 +242,7 @@ Tensor ReferenceOps::run(const OpDef& def, std::span<const Operand> operands, co
     switch (def.op_class) {
       case OpClass::elementwise: return map_elements(def, operands, count);
       case OpClass::source: return def.op == Op::fill ? Scalars(count, operands[0].scalar) : iota(operands, count);
-      case OpClass::reduction: return reduce(def.op, operands[0].tensor, attrs);
+      case OpClass::reduction: return reduce(def, operands[0].tensor, attrs);
       case OpClass::scan: return scan(def.op, operands[0].tensor, attrs);
       case OpClass::take:
       case OpClass::scatter: return index_op(def.op, operands, attrs, count);

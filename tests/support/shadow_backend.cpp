@@ -12,7 +12,7 @@ namespace {
 class ShadowBackend : public PretendGpu {
  public:
   ShadowBackend(graph::Backend& host, KernelCorpus& corpus)
-      : PretendGpu({Device::Kind::cuda, 0}, host, false), corpus_(corpus) {}
+      : PretendGpu(Device::of("cuda"), host, false), corpus_(corpus) {}
 
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
     corpus_.add(plan);

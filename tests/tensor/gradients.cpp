@@ -91,14 +91,6 @@ Function call_op(Op op, Attrs attrs = {}) {
   };
 }
 
-Attrs with_ints(Ints ints, Dims dims = {}, bool flag = false) {
-  Attrs attrs;
-  attrs.ints = ints;
-  attrs.dims = dims;
-  attrs.flag = flag;
-  return attrs;
-}
-
 /// A domain on which an op is smooth.
 Input domain(std::string_view name, unsigned seed) {
   if (name == "log" || name == "sqrt" || name == "rsqrt" || name == "pow") return random_input({7}, 0.3, 3, seed);
@@ -147,17 +139,17 @@ TEST_CASE("derivatives of where, cast and copy") {
 
 TEST_CASE("derivatives of views") {
   const Input x = random_input({2, 6, 3});
-  check_both_orders(call_op(Op::permute, with_ints({2, 0, 1})), {x});
-  check_both_orders(call_op(Op::expand, with_ints({}, {4, 2, 3})), {random_input({2, 1})});
-  check_both_orders(call_op(Op::expand, with_ints({}, {2, 3})), {random_input({})});
-  check_gradients(call_op(Op::reshape, with_ints({}, {4, -1})), {x});
-  check_gradients(call_op(Op::slice, with_ints({1, -2}, {5, 3})), {x});
-  check_gradients(call_op(Op::slice, with_ints({-1, 1}, {0, 0})), {x});
-  check_gradients(call_op(Op::select, with_ints({1}, {-2})), {x});
-  check_gradients(call_op(Op::insert_axis, with_ints({-1})), {x});
-  check_both_orders(call_op(Op::windows, with_ints({1, 3, 1, 2})), {x});
-  check_gradients(call_op(Op::windows, with_ints({-2, 2, 3, 1})), {x});
-  check_both_orders(call_op(Op::fold_windows, with_ints({0, 2, 1}, {7})), {random_input({3, 2, 3})});
+  check_both_orders(call_op(Op::permute, {.axes = {2, 0, 1}}), {x});
+  check_both_orders(call_op(Op::expand, {.shape = {4, 2, 3}}), {random_input({2, 1})});
+  check_both_orders(call_op(Op::expand, {.shape = {2, 3}}), {random_input({})});
+  check_gradients(call_op(Op::reshape, {.shape = {4, -1}}), {x});
+  check_gradients(call_op(Op::slice, {.axis = 1, .start = 5, .count = 3, .step = -2}), {x});
+  check_gradients(call_op(Op::slice, {.axis = -1, .start = 0, .count = 0}), {x});
+  check_gradients(call_op(Op::select, {.axis = 1, .start = -2}), {x});
+  check_gradients(call_op(Op::insert_axis, {.axis = -1}), {x});
+  check_both_orders(call_op(Op::windows, {.axis = 1, .step = 1, .size = 3, .dilation = 2}), {x});
+  check_gradients(call_op(Op::windows, {.axis = -2, .step = 3, .size = 2}), {x});
+  check_both_orders(call_op(Op::fold_windows, {.axis = 0, .count = 7, .step = 2}), {random_input({3, 2, 3})});
   check_gradients([](Ops& ops, const auto& in) { return reshape(ops, transpose(ops, in[0]), {6, 6}); }, {x});
 }
 
@@ -166,25 +158,25 @@ TEST_CASE("derivatives of reductions") {
   for (Op op : {Op::sum, Op::prod, Op::max, Op::min, Op::logsumexp}) {
     for (bool keep : {false, true}) {
       CAPTURE(op_def(op).name, keep);
-      check_both_orders(call_op(op, with_ints({1}, {}, keep)), {x});
-      check_gradients(call_op(op, with_ints({-1, 0}, {}, keep)), {x});
-      check_gradients(call_op(op, with_ints({0, 1, 2}, {}, keep)), {x});
-      check_gradients(call_op(op, with_ints({}, {}, keep)), {x});
+      check_both_orders(call_op(op, {.keepdims = keep, .axes = {1}}), {x});
+      check_gradients(call_op(op, {.keepdims = keep, .axes = {-1, 0}}), {x});
+      check_gradients(call_op(op, {.keepdims = keep, .axes = {0, 1, 2}}), {x});
+      check_gradients(call_op(op, {.keepdims = keep}), {x});
     }
   }
-  check_gradients(call_op(Op::sum, with_ints({0})), {random_input({0, 3})});
+  check_gradients(call_op(Op::sum, {.axes = {0}}), {random_input({0, 3})});
 }
 
 TEST_CASE("a product's derivative at zeros") {
-  check_gradients(call_op(Op::prod, with_ints({1})), {{{4, 3}, {2, 3, 4, 0, 3, 4, 0, 0, 5, 2, 0, 7}}});
-  check_gradients(call_op(Op::cumprod, with_ints({1})), {{{4, 4}, {2, 3, 4, 5, 0, 3, 4, 2, 2, 0, 5, 3, 2, 0, 7, 0}}});
+  check_gradients(call_op(Op::prod, {.axes = {1}}), {{{4, 3}, {2, 3, 4, 0, 3, 4, 0, 0, 5, 2, 0, 7}}});
+  check_gradients(call_op(Op::cumprod, {.axis = 1}), {{{4, 4}, {2, 3, 4, 5, 0, 3, 4, 2, 2, 0, 5, 3, 2, 0, 7, 0}}});
 }
 
 TEST_CASE("ties of max and min share the gradient") {
   ReferenceOps ops;
   for (Op op : {Op::max, Op::min}) {
     const Tensor x = ops.make(DType::f64, {2, 3}, {5, 5, 5, -1, 2, -1});
-    const Tensor out = ops.call(op, {x}, with_ints({1}));
+    const Tensor out = ops.call(op, {x}, {.axes = {1}});
     const Tensor grad = ops.backward(out, ops.make(DType::f64, {2}, {3, 6}), {x})[0];
     const std::vector<double> expected =
         op == Op::max ? std::vector<double>{1, 1, 1, 0, 6, 0} : std::vector<double>{1, 1, 1, 3, 0, 3};
@@ -195,9 +187,9 @@ TEST_CASE("ties of max and min share the gradient") {
 TEST_CASE("derivatives of scans") {
   const Input x = random_input({3, 2, 4}, 0.5, 2);
   for (Op op : {Op::cumsum, Op::cumprod}) {
-    check_both_orders(call_op(op, with_ints({-1})), {x});
-    check_gradients(call_op(op, with_ints({0})), {x});
-    check_gradients(call_op(op, with_ints({1})), {random_input({2, 0})});
+    check_both_orders(call_op(op, {.axis = -1}), {x});
+    check_gradients(call_op(op, {.axis = 0}), {x});
+    check_gradients(call_op(op, {.axis = 1}), {random_input({2, 0})});
   }
 }
 
@@ -206,7 +198,7 @@ TEST_CASE("derivatives of indexing") {
   const auto with_index = [](Op op, Shape shape, std::vector<double> index, int64_t batch) -> Function {
     return [=](Ops& ops, const std::vector<Tensor>& in) {
       const Tensor i = static_cast<ReferenceOps&>(ops).make(DType::i64, shape, index);
-      Attrs attrs = with_ints({batch});
+      const Attrs attrs = {.batch = batch};
       return in.size() == 1 ? ops.call(op, {in[0], i}, attrs) : ops.call(op, {in[0], i, in[1]}, attrs);
     };
   };
@@ -223,7 +215,7 @@ TEST_CASE("derivatives of indexing") {
 
 TEST_CASE("derivatives of structure") {
   const auto join = [](Ops& ops, const std::vector<Tensor>& in) {
-    return ops.call(Op::concat, {in[0], in[1], in[0]}, with_ints({-1}));
+    return ops.call(Op::concat, {in[0], in[1], in[0]}, {.axis = -1});
   };
   check_both_orders(join, {random_input({2, 3}), random_input({2, 1})});
   Attrs part;

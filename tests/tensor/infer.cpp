@@ -10,14 +10,6 @@ namespace {
 
 using Calls = std::vector<std::string>;
 
-Attrs with_ints(Ints ints, Dims dims = {}, bool flag = false) {
-  Attrs attrs;
-  attrs.ints = ints;
-  attrs.dims = dims;
-  attrs.flag = flag;
-  return attrs;
-}
-
 Attrs with_view(const Layout& view) {
   Attrs attrs;
   attrs.view = view;
@@ -79,67 +71,67 @@ TEST_CASE_METHOD(Fixture, "matmul follows NumPy's @") {
 }
 
 TEST_CASE_METHOD(Fixture, "types of reductions") {
-  REQUIRE(call(Op::sum, {f({2, 3, 4})}, with_ints({-1, 0})) == "f32[3]");
-  REQUIRE(call(Op::sum, {f({2, 3, 4})}, with_ints({1}, {}, true)) == "f32[2, 1, 4]");
-  REQUIRE(call(Op::sum, {b({2, 3})}, with_ints({0})) == "i64[3]");
-  REQUIRE(call(Op::prod, {ops.make(DType::u8, {2})}, with_ints({0})) == "i64[]");
-  REQUIRE(call(Op::sum, {ops.make(DType::f16, {2})}, with_ints({0})) == "f16[]");
-  REQUIRE(call(Op::max, {b({2, 3})}, with_ints({0})) == "bool[3]");
-  REQUIRE(call(Op::argmax, {f({2, 3})}, with_ints({-1})) == "i64[2]");
-  REQUIRE(call(Op::logsumexp, {f({2, 3, 4})}, with_ints({-1, 0})) == "f32[3]");
-  REQUIRE(call(Op::logsumexp, {b({2, 3})}, with_ints({0})) == "f32[3]");
-  REQUIRE(call(Op::logsumexp, {ops.make(DType::bf16, {2, 3})}, with_ints({1}, {}, true)) == "bf16[2, 1]");
-  REQUIRE(call(Op::logsumexp, {ops.make(DType::i64, {2})}, with_ints({})) == "f32[2]");
-  REQUIRE(call(Op::all, {f({2, 3})}, with_ints({0, 1})) == "bool[]");
-  REQUIRE(call(Op::sum, {f({0, 3})}, with_ints({0})) == "f32[3]");
+  REQUIRE(call(Op::sum, {f({2, 3, 4})}, {.axes = {-1, 0}}) == "f32[3]");
+  REQUIRE(call(Op::sum, {f({2, 3, 4})}, {.keepdims = true, .axes = {1}}) == "f32[2, 1, 4]");
+  REQUIRE(call(Op::sum, {b({2, 3})}, {.axes = {0}}) == "i64[3]");
+  REQUIRE(call(Op::prod, {ops.make(DType::u8, {2})}, {.axes = {0}}) == "i64[]");
+  REQUIRE(call(Op::sum, {ops.make(DType::f16, {2})}, {.axes = {0}}) == "f16[]");
+  REQUIRE(call(Op::max, {b({2, 3})}, {.axes = {0}}) == "bool[3]");
+  REQUIRE(call(Op::argmax, {f({2, 3})}, {.axes = {-1}}) == "i64[2]");
+  REQUIRE(call(Op::logsumexp, {f({2, 3, 4})}, {.axes = {-1, 0}}) == "f32[3]");
+  REQUIRE(call(Op::logsumexp, {b({2, 3})}, {.axes = {0}}) == "f32[3]");
+  REQUIRE(call(Op::logsumexp, {ops.make(DType::bf16, {2, 3})}, {.keepdims = true, .axes = {1}}) == "bf16[2, 1]");
+  REQUIRE(call(Op::logsumexp, {ops.make(DType::i64, {2})}, {}) == "f32[2]");
+  REQUIRE(call(Op::all, {f({2, 3})}, {.axes = {0, 1}}) == "bool[]");
+  REQUIRE(call(Op::sum, {f({0, 3})}, {.axes = {0}}) == "f32[3]");
   const Tensor x = f({2});
-  REQUIRE(ops.call(Op::sum, {x}, with_ints({})) == x);
-  REQUIRE(call(Op::any, {x}, with_ints({})) == "bool[2]");
+  REQUIRE(ops.call(Op::sum, {x}, {}) == x);
+  REQUIRE(call(Op::any, {x}, {}) == "bool[2]");
 
-  REQUIRE(error(Op::max, {f({3, 0})}, with_ints({1})) == "value: max: axis 1 of f32[3, 0] is empty");
-  REQUIRE(error(Op::logsumexp, {f({3, 0})}, with_ints({1})) == "value: logsumexp: axis 1 of f32[3, 0] is empty");
-  REQUIRE(error(Op::argmin, {f({0})}, with_ints({0})) == "value: argmin: axis 0 of f32[0] is empty");
-  REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({0, 1})) == "value: argmax takes exactly one axis, got 2");
-  REQUIRE(error(Op::argmax, {f({3, 2})}, with_ints({})) == "value: argmax takes exactly one axis, got 0");
-  REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({2})) == "index: sum: axis 2 is out of range for 2 dimensions");
-  REQUIRE(error(Op::sum, {f({3, 2})}, with_ints({1, -1})) == "value: sum: axis 1 is given twice");
+  REQUIRE(error(Op::max, {f({3, 0})}, {.axes = {1}}) == "value: max: axis 1 of f32[3, 0] is empty");
+  REQUIRE(error(Op::logsumexp, {f({3, 0})}, {.axes = {1}}) == "value: logsumexp: axis 1 of f32[3, 0] is empty");
+  REQUIRE(error(Op::argmin, {f({0})}, {.axes = {0}}) == "value: argmin: axis 0 of f32[0] is empty");
+  REQUIRE(error(Op::argmax, {f({3, 2})}, {.axes = {0, 1}}) == "value: argmax takes exactly one axis, got 2");
+  REQUIRE(error(Op::argmax, {f({3, 2})}, {}) == "value: argmax takes exactly one axis, got 0");
+  REQUIRE(error(Op::sum, {f({3, 2})}, {.axes = {2}}) == "index: sum: axis 2 is out of range for 2 dimensions");
+  REQUIRE(error(Op::sum, {f({3, 2})}, {.axes = {1, -1}}) == "value: sum: axis 1 is given twice");
 }
 
 TEST_CASE_METHOD(Fixture, "scans and sorts") {
-  REQUIRE(call(Op::cumsum, {f({2, 3})}, with_ints({-1})) == "f32[2, 3]");
-  REQUIRE(call(Op::cumprod, {b({2, 3})}, with_ints({0})) == "i64[2, 3]");
-  REQUIRE(call(Op::argsort, {f({2, 3})}, with_ints({1})) == "i64[2, 3]");
-  REQUIRE(error(Op::cumsum, {f({})}, with_ints({0})) == "index: cumsum: axis 0 is out of range for 0 dimensions");
+  REQUIRE(call(Op::cumsum, {f({2, 3})}, {.axis = -1}) == "f32[2, 3]");
+  REQUIRE(call(Op::cumprod, {b({2, 3})}, {.axis = 0}) == "i64[2, 3]");
+  REQUIRE(call(Op::argsort, {f({2, 3})}, {.axis = 1}) == "i64[2, 3]");
+  REQUIRE(error(Op::cumsum, {f({})}, {.axis = 0}) == "index: cumsum: axis 0 is out of range for 0 dimensions");
 }
 
 TEST_CASE_METHOD(Fixture, "indexing by tensors") {
-  REQUIRE(call(Op::take, {f({4, 3}), i({2, 5})}, with_ints({0})) == "f32[2, 5, 3]");
-  REQUIRE(call(Op::take, {f({4, 3}), i({})}, with_ints({0})) == "f32[3]");
-  REQUIRE(call(Op::take, {f({4, 3, 2}), ops.make(DType::i16, {4, 7})}, with_ints({1})) == "f32[4, 7, 2]");
-  REQUIRE(error(Op::take, {f({4}), f({2})}, with_ints({0})) == "type: take: an index must hold integers, got f32[2]");
-  REQUIRE(error(Op::take, {f({4, 3}), i({5, 1})}, with_ints({1})) ==
+  REQUIRE(call(Op::take, {f({4, 3}), i({2, 5})}, {.batch = 0}) == "f32[2, 5, 3]");
+  REQUIRE(call(Op::take, {f({4, 3}), i({})}, {.batch = 0}) == "f32[3]");
+  REQUIRE(call(Op::take, {f({4, 3, 2}), ops.make(DType::i16, {4, 7})}, {.batch = 1}) == "f32[4, 7, 2]");
+  REQUIRE(error(Op::take, {f({4}), f({2})}, {.batch = 0}) == "type: take: an index must hold integers, got f32[2]");
+  REQUIRE(error(Op::take, {f({4, 3}), i({5, 1})}, {.batch = 1}) ==
           "shape: take: the leading axes of f32[4, 3] and its index i64[5, 1] differ");
-  REQUIRE(error(Op::take, {f({}), i({5})}, with_ints({0})) ==
+  REQUIRE(error(Op::take, {f({}), i({5})}, {.batch = 0}) ==
           "shape: take: f32[] cannot be indexed by i64[5] along axis 0");
 
-  REQUIRE(call(Op::scatter, {f({4, 3}), i({2}), f({2, 3})}, with_ints({0})) == "f32[4, 3]");
+  REQUIRE(call(Op::scatter, {f({4, 3}), i({2}), f({2, 3})}, {.batch = 0}) == "f32[4, 3]");
   ops.calls.clear();
-  REQUIRE(call(Op::scatter_add, {f({4, 3}), i({2}), Scalar::of(1.0)}, with_ints({0})) == "f32[4, 3]");
+  REQUIRE(call(Op::scatter_add, {f({4, 3}), i({2}), Scalar::of(1.0)}, {.batch = 0}) == "f32[4, 3]");
   REQUIRE(ops.calls.back() == "scatter_add(f32[4, 3], i64[2], f32[2, 3]) -> f32[4, 3]");
-  REQUIRE(error(Op::scatter, {f({4, 3}), i({2}), f({5, 3})}, with_ints({0})) ==
+  REQUIRE(error(Op::scatter, {f({4, 3}), i({2}), f({5, 3})}, {.batch = 0}) ==
           "shape: scatter: f32[5, 3] does not fit f32[2, 3], the part of f32[4, 3] that the index i64[2] picks");
-  REQUIRE(call(Op::nonzero, {b({4, 3})}, with_ints({}, {5})) == "i64[5, 2]");
-  REQUIRE(error(Op::nonzero, {f({4})}, with_ints({}, {5})) == "type: nonzero: a mask must be bool, got f32[4]");
+  REQUIRE(call(Op::nonzero, {b({4, 3})}, {.count = 5}) == "i64[5, 2]");
+  REQUIRE(error(Op::nonzero, {f({4})}, {.count = 5}) == "type: nonzero: a mask must be bool, got f32[4]");
 }
 
 TEST_CASE_METHOD(Fixture, "putting together and taking apart") {
-  REQUIRE(call(Op::concat, {f({2, 3}), f({2, 1}), f({2, 0})}, with_ints({-1})) == "f32[2, 4]");
-  REQUIRE(call(Op::concat, {i({2}), f({2})}, with_ints({0})) == "f32[4]");
-  REQUIRE(error(Op::concat, {f({2, 3}), f({2, 4})}, with_ints({0})) ==
+  REQUIRE(call(Op::concat, {f({2, 3}), f({2, 1}), f({2, 0})}, {.axis = -1}) == "f32[2, 4]");
+  REQUIRE(call(Op::concat, {i({2}), f({2})}, {.axis = 0}) == "f32[4]");
+  REQUIRE(error(Op::concat, {f({2, 3}), f({2, 4})}, {.axis = 0}) ==
           "shape: concat: f32[2, 3] and f32[2, 4] differ beside axis 0");
-  REQUIRE(error(Op::concat, {f({2, 3}), f({3})}, with_ints({0})) ==
+  REQUIRE(error(Op::concat, {f({2, 3}), f({3})}, {.axis = 0}) ==
           "shape: concat: f32[2, 3] and f32[3] differ beside axis 0");
-  REQUIRE(error(Op::concat, {}, with_ints({0})) == "value: concat: nothing to put together");
+  REQUIRE(error(Op::concat, {}, {.axis = 0}) == "value: concat: nothing to put together");
 
   const Attrs row = with_view(select(Layout::contiguous({4, 3}), 0, 1));
   REQUIRE(call(Op::assign_view, {f({4, 3}), f({3})}, row) == "f32[4, 3]");
@@ -149,9 +141,9 @@ TEST_CASE_METHOD(Fixture, "putting together and taking apart") {
           "shape: cannot assign f32[2] to a part of f32[4, 3] of shape [3]");
   REQUIRE(error(Op::as_strided, {f({1, 3})}, row) == "index: a view of shape [3] leaves a tensor of shape [1, 3]");
 
-  REQUIRE(call(Op::windows, {f({2, 7})}, with_ints({-1, 3, 2, 1})) == "f32[2, 3, 3]");
-  REQUIRE(call(Op::fold_windows, {f({2, 3, 3})}, with_ints({1, 2, 1}, {7})) == "f32[2, 7]");
-  REQUIRE(error(Op::fold_windows, {f({2, 4, 3})}, with_ints({1, 2, 1}, {7})) ==
+  REQUIRE(call(Op::windows, {f({2, 7})}, {.axis = -1, .step = 2, .size = 3, .dilation = 1}) == "f32[2, 3, 3]");
+  REQUIRE(call(Op::fold_windows, {f({2, 3, 3})}, {.axis = 1, .count = 7, .step = 2, .dilation = 1}) == "f32[2, 7]");
+  REQUIRE(error(Op::fold_windows, {f({2, 4, 3})}, {.axis = 1, .count = 7, .step = 2, .dilation = 1}) ==
           "shape: fold_windows: f32[2, 4, 3] are not the windows of f32[2, 7], which are [2, 3, 3]");
 }
 
@@ -163,7 +155,7 @@ TEST_CASE_METHOD(Fixture, "reshape copies where strides cannot express the view"
   ops.calls.clear();
   REQUIRE(describe(reshape(ops, x, {3, 1, -1})) == "f32[3, 1, 2]");
   REQUIRE(ops.calls == Calls{"view reshape(f32[3, 2]) -> f32[3, 1, 2]"});
-  REQUIRE(error(Op::reshape, {x}, with_ints({}, {4})) == "shape: reshape: [3, 2] has 6 elements, [4] has 4");
+  REQUIRE(error(Op::reshape, {x}, {.shape = {4}}) == "shape: reshape: [3, 2] has 6 elements, [4] has 4");
 }
 
 TEST_CASE_METHOD(Fixture, "sources") {
@@ -173,7 +165,7 @@ TEST_CASE_METHOD(Fixture, "sources") {
           }) == "value: fill: sizes must not be negative, got [2, -3]");
   REQUIRE(error(Op::fill, {f({})}) == "type: fill: expected a number, got f32[]");
   const Operand zero = Scalar::of(int64_t{0});
-  Attrs uniform = with_ints({}, {3});
+  Attrs uniform = {.count = 3, .shape = {3}};
   REQUIRE(call(Op::random_uniform, {zero, zero}, uniform) == "f32[3]");
   uniform.dtype = DType::i64;
   REQUIRE(error(Op::random_uniform, {zero, zero}, uniform) == "type: random numbers need a float dtype, not i64");
@@ -211,7 +203,7 @@ TEST_CASE_METHOD(Fixture, "symbolic sizes flow through calls with the guards the
   const Tensor flat = reshape(ops, x, {n, 784});
   const Tensor logits = ops.call(Op::add, {matmul(ops, flat, w), bias});
   REQUIRE(logits.shape()[0].same(n));
-  const Tensor shifted = ops.call(Op::sub, {logits, ops.call(Op::max, {logits}, with_ints({1}, {}, true))});
+  const Tensor shifted = ops.call(Op::sub, {logits, ops.call(Op::max, {logits}, {.keepdims = true, .axes = {1}})});
   REQUIRE(shifted.shape()[0].same(n));
   sum(ops, ops.call(Op::exp, {shifted}), {0, 1}, false);
   CAPTURE(table.guards().size());

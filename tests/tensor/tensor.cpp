@@ -66,3 +66,14 @@ TEST_CASE("tensors may end on another thread than they began, and outlive theirs
   REQUIRE_FALSE(fresh.deferred());
   REQUIRE(fresh.rank() == 0);
 }
+
+TEST_CASE("devices are told apart by backend and ordinal, and printed by name") {
+  const Device first = Device::of("cuda", 1), other = Device::of("another backend", 1);
+  REQUIRE(first == Device::of("cuda", 1));
+  REQUIRE_FALSE(first == other);
+  REQUIRE_FALSE(first == Device::of("cuda"));
+  REQUIRE(Device::of("cpu") == Device{});
+  REQUIRE(to_string(Device{}) == "cpu");
+  REQUIRE(to_string(first) == "cuda:1");
+  REQUIRE(to_string(other) == "another backend:1");
+}

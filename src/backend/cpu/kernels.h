@@ -32,8 +32,16 @@ using MapKernel = bool (*)(void* out, const void* const* in, size_t n);
 inline constexpr size_t kReduceLanes = 128;
 inline constexpr size_t kReduceBlock = 4096;
 
-enum class ReduceOp : uint8_t { sum, prod, max, min, logsumexp, any, all };
-inline constexpr int kReduceOpCount = 7;
+/// The reductions that have kernels of rows and columns.
+enum class ReduceOp : uint8_t {
+#define TSL_REDUCTION(name, ...) name,
+#define TSL_ARG_REDUCTION(...)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
+  count_
+};
+inline constexpr int kReduceOpCount = static_cast<int>(ReduceOp::count_);
 
 struct ReduceKernels {
   /// out[r] = f(in[r*n .. r*n+n)), n >= 1, any n. `out` has the accumulator's dtype for sum and prod, else in's.

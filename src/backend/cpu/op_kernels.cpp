@@ -102,7 +102,7 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
 }
 
 void run_scan(OpRun& run) {
-  const int axis = static_cast<int>(run.node.attrs.ints[0]);
+  const int axis = static_cast<int>(run.node.attrs.axis);
   const Layout rows = with_axis_last(run.layout(0), axis);
   const int64_t count = count_of(rows.shape);
   const int64_t length = rows.shape[rows.rank() - 1].hint();
@@ -150,14 +150,14 @@ std::vector<uint64_t> sort_keys(const KernelTable& table, DType dtype, const std
 }  // namespace
 
 void run_argsort(OpRun& run) {
-  const int axis = static_cast<int>(run.node.attrs.ints[0]);
+  const int axis = static_cast<int>(run.node.attrs.axis);
   const Layout rows = with_axis_last(run.layout(0), axis);
   const int64_t count = count_of(rows.shape);
   const int64_t length = rows.shape[rows.rank() - 1].hint();
   if (count == 0) return;
   const std::byte* in = run.in_order(0, rows);
   const size_t size = size_of(run.dtype(0));
-  const bool descending = run.node.attrs.flag;
+  const bool descending = run.node.attrs.descending;
   const bool last = axis + 1 == rows.rank();
   std::byte* out = last ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
   run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
@@ -174,7 +174,7 @@ void run_argsort(OpRun& run) {
 
 /// Rows in order of the index, so that duplicates add up the same way every time.
 void run_scatter(OpRun& run) {
-  const int batch = static_cast<int>(run.node.attrs.ints[0]);
+  const int batch = static_cast<int>(run.node.attrs.batch);
   const Shape& shape = run.node.shape;
   int64_t batches = 1, rest = 1;
   for (int i = 0; i < batch; ++i) batches *= shape[i].hint();
@@ -224,8 +224,8 @@ void run_nonzero(OpRun& run) {
 /// Adds the windows up in order of the position within them.
 void run_fold_windows(OpRun& run) {
   const Layout& in = run.layout(0);
-  const int axis = static_cast<int>(run.node.attrs.ints[0]);
-  const int64_t step = run.node.attrs.ints[1], dilation = run.node.attrs.ints[2];
+  const int axis = static_cast<int>(run.node.attrs.axis);
+  const int64_t step = run.node.attrs.step, dilation = run.node.attrs.dilation;
   const int last = in.rank() - 1;
   std::vector<int> order;  // [before…, position in the window, window, after…]
   for (int i = 0; i < axis; ++i) order.push_back(i);

@@ -29,8 +29,7 @@ void fill(void* out, const void* value, size_t size, int64_t count) {
 }
 
 void fill_identity(void* out, Op op, DType dtype, int64_t count) {
-  const bool one = op == Op::prod || op == Op::all;
-  fill(out, to_bits(Scalar::of(int64_t{one}), dtype).bytes, size_of(dtype), count);
+  fill(out, to_bits(Scalar::of(op_def(op).of_nothing.value_or(0)), dtype).bytes, size_of(dtype), count);
 }
 
 void TileProgram::execute(Worker& worker, const Step& step) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 namespace tsl::cpu {
 
@@ -30,16 +31,15 @@ Access make_access(const graph::IndexMap& map) {
   return access;
 }
 
+/// The row of the kernel table for an op that is not argmax or argmin.
 ReduceOp reduce_op(Op op) {
-  switch (op) {
-    case Op::sum: return ReduceOp::sum;
-    case Op::prod: return ReduceOp::prod;
-    case Op::max: return ReduceOp::max;
-    case Op::min: return ReduceOp::min;
-    case Op::logsumexp: return ReduceOp::logsumexp;
-    case Op::any: return ReduceOp::any;
-    default: return ReduceOp::all;
-  }
+#define TSL_REDUCTION(name, ...) \
+  if (op == Op::name) return ReduceOp::name;
+#define TSL_ARG_REDUCTION(...)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
+  throw std::logic_error("no kernel reduces by this op");
 }
 
 }  // namespace

@@ -9,9 +9,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "tensor/elements.h"
-#include "tensor/random_math.h"
-#include "tensor/scalar_functions.h"
-#include "tensor/scalar_math.h"
+#include "tensor/scalar_bodies.h"
 
 namespace kernel_test {
 

@@ -74,7 +74,7 @@ Graph softmax(int64_t rows, int64_t columns, DType dtype = DType::f32) {
 
 NodeId place(Graph& g, Op op, NodeId x, int axis) {
   Attrs attrs;
-  attrs.ints = {axis};
+  attrs.axes = {axis};
   Shape shape = g[x].shape;
   shape.erase(axis);
   return g.add(op_def(op), {read(g, x)}, attrs, {DType::i64, shape}, Span{}, g.size());
@@ -82,7 +82,8 @@ NodeId place(Graph& g, Op op, NodeId x, int axis) {
 
 NodeId source(Graph& g, Op op, const Shape& shape, DType dtype) {
   Attrs attrs;
-  attrs.dims = shape;
+  if (op == Op::iota) attrs.count = shape[0];
+  else attrs.shape = shape;
   attrs.dtype = dtype;
   graph::Arg first, second;
   first.scalar = second.scalar = op == Op::iota && is_float(dtype) ? Scalar::of(1.0) : Scalar::of(int64_t{1});
@@ -190,7 +191,7 @@ TEST_CASE("of several columns a thread, each names its own elements in a report"
   const NodeId x = input(g, {9000, 8192}, DType::i32), y = input(g, {9000, 8192}, DType::i32);
   const NodeId rest = add(g, Op::mod, {read(g, x), read(g, y)});
   Attrs attrs;
-  attrs.ints = {0};
+  attrs.axes = {0};
   give(g, g.add(op_def(Op::sum), {read(g, rest)}, attrs, {DType::i64, Shape{8192}}, Span{}, g.size()));
   const std::vector<Stage> stages = stages_of(std::move(g));
   REQUIRE(has_stage(stages, "columns128x16"));
@@ -299,7 +300,7 @@ TEST_CASE("reductions of every dtype") {
     const NodeId x = input(g, {7, 33}, dtype);
     for (Op op : {Op::sum, Op::prod, Op::max, Op::min, Op::any, Op::all}) {
       Attrs attrs;
-      attrs.ints = {1};
+      attrs.axes = {1};
       const bool accumulates = op == Op::sum || op == Op::prod, asks = op == Op::any || op == Op::all;
       const DType to = asks ? DType::boolean : accumulates && !is_float(dtype) ? DType::i64 : dtype;
       give(g, g.add(op_def(op), {read(g, x)}, attrs, {to, Shape{7}}, Span{}, g.size()));
@@ -315,7 +316,7 @@ TEST_CASE("gathers, negative strides and offsets of a run") {
   SymbolTable symbols;
   const NodeId x = input(g, {90, 8}), index = input(g, {20}, DType::i64);
   Attrs attrs;
-  attrs.ints = {0};
+  attrs.batch = 0;
   give(g, g.add(op_def(Op::take), {read(g, x), read(g, index)}, attrs, {DType::f32, Shape{20, 8}}, Span{}, g.size()));
   graph::Arg flipped = read(g, x), shifted = read(g, x);
   flipped.layout = slice(flipped.layout, 0, 89, 90, -1);

@@ -22,7 +22,7 @@ NodeId product(Graph& g, NodeId a, NodeId b) {
 
 NodeId rows_of(Graph& g, NodeId table, NodeId index) {
   Attrs attrs;
-  attrs.ints = {0, 0};
+  attrs.batch = 0;
   const Shape shape{g[index].shape[0], g[table].shape[1]};
   return g.add(op_def(Op::take), {read(g, table), read(g, index)}, attrs, {DType::f32, shape}, Span{}, g.size());
 }

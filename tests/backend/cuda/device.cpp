@@ -108,7 +108,7 @@ TEST_CASE("device memory is reused at the same address, aligned, and given back 
   Ref<Storage> first = allocator.allocate(1000);
   const CUdeviceptr address = at(first);
   CHECK(address % 512 == 0);
-  CHECK(first->device() == tsl::Device{tsl::Device::Kind::cuda, 0});
+  CHECK(first->device() == tsl::Device::of("cuda"));
   first = nullptr;
   CHECK(at(allocator.allocate(1000)) == address);
   for (int i = 0; i < 100; ++i) allocator.allocate(1000);

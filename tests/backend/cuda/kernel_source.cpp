@@ -85,7 +85,7 @@ Plan reduced(Op op, const Shape& shape, int axis, DType dtype = DType::f32) {
   const NodeId x = input(g, shape, dtype);
   const NodeId squares = add(g, Op::mul, {read(g, x), read(g, x)});
   Attrs attrs;
-  attrs.ints = {axis};
+  attrs.axes = {axis};
   Shape kept = shape;
   kept.erase(axis);
   const DType result = op == Op::argmax || op == Op::argmin ? DType::i64 : dtype;
@@ -115,7 +115,7 @@ Plan gathered() {
   Graph g;
   const NodeId table = input(g, {10, 4}), index = input(g, {6}, DType::i64);
   Attrs attrs;
-  attrs.ints = {0};
+  attrs.batch = 0;
   const NodeId rows =
       g.add(op_def(Op::take), {read(g, table), read(g, index)}, attrs, {DType::f32, {6, 4}}, Span{}, g.size());
   give(g, add(g, Op::mul, {read(g, rows), number(2.0)}));
@@ -129,7 +129,7 @@ Plan random(Op op, int64_t n, DType dtype) {
   key.scalar = Scalar::of(int64_t{7});
   counter.scalar = Scalar::of(int64_t{100});
   Attrs attrs;
-  attrs.dims = {Dim(n)};
+  attrs.shape = {Dim(n)};
   attrs.dtype = dtype;
   const NodeId noise = g.add(op_def(op), {key, counter}, attrs, {dtype, {Dim(n)}}, Span{}, g.size());
   give(g, add(g, Op::mul, {read(g, noise), read(g, scale)}));

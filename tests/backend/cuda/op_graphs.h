@@ -32,35 +32,37 @@ inline Graph one_op(Op op, const std::vector<Lying>& operands, const Attrs& attr
 /// cumsum, cumprod.
 inline Graph scan(Op op, const Lying& x, int axis) {
   Attrs attrs;
-  attrs.ints = {axis};
+  attrs.axis = axis;
   return one_op(op, {x}, attrs, {is_float(x.dtype) ? x.dtype : DType::i64, x.view.shape});
 }
 
 inline Graph argsort(const Lying& x, int axis, bool descending) {
   Attrs attrs;
-  attrs.ints = {axis};
-  attrs.flag = descending;
+  attrs.axis = axis;
+  attrs.descending = descending;
   return one_op(Op::argsort, {x}, attrs, {DType::i64, x.view.shape});
 }
 
 /// scatter, scatter_add.
 inline Graph scatter(Op op, const Lying& x, const Lying& index, const Lying& updates, int batch) {
   Attrs attrs;
-  attrs.ints = {batch};
+  attrs.batch = batch;
   return one_op(op, {x, index, updates}, attrs, {x.dtype, x.view.shape});
 }
 
 inline Graph nonzero(const Lying& mask, int64_t count) {
   Attrs attrs;
-  attrs.dims = {Dim(count)};
+  attrs.count = count;
   return one_op(Op::nonzero, {mask}, attrs, {DType::i64, {Dim(count), Dim(mask.view.shape.rank())}});
 }
 
 /// The windows along `axis` of what has `extent` elements there.
 inline Graph fold_windows(const Lying& x, int axis, int64_t extent, int64_t step, int64_t dilation) {
   Attrs attrs;
-  attrs.ints = {axis, step, dilation};
-  attrs.dims = {Dim(extent)};
+  attrs.axis = axis;
+  attrs.count = extent;
+  attrs.step = step;
+  attrs.dilation = dilation;
   Shape shape = x.view.shape;
   shape.erase(shape.rank() - 1);
   shape[axis] = extent;

@@ -322,7 +322,7 @@ TEST_CASE("the indices of what is true come in order", "[cuda]") {
         Graph counting;
         const Arg read = read_lying(counting, mask);
         Attrs attrs;
-        for (int i = 0; i < shape.rank(); ++i) attrs.ints.push_back(i);
+        for (int i = 0; i < shape.rank(); ++i) attrs.axes.push_back(i);
         give(counting, counting.add(op_def(Op::sum), {read}, attrs, {DType::i64, Shape()}, Span{}, 0));
         const int64_t count = devices.on_host(counting, {data}).integer;
         INFO(to_string(shape) << " strides " << to_string(mask.view.strides) << ": " << count);

@@ -5,9 +5,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "tensor/random_math.h"
-#include "tensor/scalar_functions.h"
-#include "tensor/scalar_math.h"
+#include "tensor/scalar_bodies.h"
 
 #if defined(__clang__)
 #define TSL_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
@@ -45,6 +43,10 @@ template <DType kDType> using Element = typename ElementOf<kDType>::Type;
 
 constexpr int index_of(DType dtype) { return static_cast<int>(dtype); }
 constexpr bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+template <bool kFirst, class A, class B> struct ChoiceOf { using Type = A; };
+template <class A, class B> struct ChoiceOf<false, A, B> { using Type = B; };
+template <bool kFirst, class A, class B> using Choice = typename ChoiceOf<kFirst, A, B>::Type;
 
 /// f16 and bf16 go through f32 buffers of this many elements.
 constexpr size_t kBuffer = 512;

@@ -121,10 +121,6 @@ template <class Fn, class T> [[gnu::noinline]] bool map_binary(void* out, const 
   }
 }
 
-template <bool kFirst, class A, class B> struct ChoiceOf { using Type = A; };
-template <class A, class B> struct ChoiceOf<false, A, B> { using Type = B; };
-template <bool kFirst, class A, class B> using Choice = typename ChoiceOf<kFirst, A, B>::Type;
-
 /// The f32 kernel, on f16 or bf16 operands; its result is In again, or bool.
 template <MapKernel kKernel, int kArity, class In, class Out>
 bool map_short(void* out, const void* const* in, size_t n) {

@@ -136,26 +136,36 @@ template <class T> void add_arg(KernelTable& table, DType dtype) {
   }
 }
 
+/// The kernels of a reduction for one dtype: of logic for all, of the others for integers and bools.
+template <class R, ReduceRule kRule, DType kDType> void add_exact([[maybe_unused]] ReduceKernels& kernels) {
+  using T = Element<kDType>;
+  if constexpr (kRule == ReduceRule::logic) kernels = reduce_kernels<R, T, uint8_t, bool>();
+  else if constexpr (kRule == ReduceRule::total && kDType < DType::f16)
+    kernels = reduce_kernels<R, T, int64_t, int64_t>();
+  else if constexpr (kRule == ReduceRule::same && kDType == DType::boolean)
+    kernels = reduce_kernels<R, T, uint8_t, bool>();
+  else if constexpr (kRule == ReduceRule::same && kDType < DType::f16) kernels = reduce_kernels<R, T, T, T>();
+}
+
+// The combiners of rows that have no kernels here.
+#define TSL_REDUCTION(name, combiner, ...) struct combiner;
+#define TSL_ARG_REDUCTION(...)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
+
 }  // namespace
 
 void add_exact_kernels(KernelTable& table) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
     constexpr int index = index_of(dtype.value);
-    auto set = [&](ReduceOp op, ReduceKernels kernels) { table.reduce[static_cast<int>(op)][index] = kernels; };
-    set(ReduceOp::any, reduce_kernels<Any, T, uint8_t, bool>());
-    set(ReduceOp::all, reduce_kernels<All, T, uint8_t, bool>());
-    if constexpr (dtype.value < DType::f16) {
-      set(ReduceOp::sum, reduce_kernels<Sum, T, int64_t, int64_t>());
-      set(ReduceOp::prod, reduce_kernels<Prod, T, int64_t, int64_t>());
-    }
-    if constexpr (dtype.value == DType::boolean) {
-      set(ReduceOp::max, reduce_kernels<Any, T, uint8_t, bool>());
-      set(ReduceOp::min, reduce_kernels<All, T, uint8_t, bool>());
-    } else if constexpr (dtype.value < DType::f16) {
-      set(ReduceOp::max, reduce_kernels<Max, T, T, T>());
-      set(ReduceOp::min, reduce_kernels<Min, T, T, T>());
-    }
+#define TSL_REDUCTION(name, combiner, rule, ...) \
+  add_exact<combiner, ReduceRule::rule, dtype.value>(table.reduce[static_cast<int>(ReduceOp::name)][index]);
+#define TSL_ARG_REDUCTION(...)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
     add_arg<T>(table, dtype.value);
   });
 }

@@ -158,26 +158,34 @@ template <class R, class In, class Out> constexpr ReduceKernels short_kernels() 
   return {rows_short<R, In, Out>, columns_float<R, In, float, Out>};
 }
 
-template <class R> void add_op(KernelTable& table, ReduceOp op) {
-  ReduceKernels* kernels = table.reduce[static_cast<int>(op)];
+template <class R, bool kAccumulates> void add_folds(ReduceKernels* kernels) {
   kernels[index_of(DType::f32)] = direct_kernels<R, float>();
   kernels[index_of(DType::f64)] = direct_kernels<R, double>();
-  if (op == ReduceOp::sum || op == ReduceOp::prod) {
-    kernels[index_of(DType::f16)] = short_kernels<R, math::Half, float>();
-    kernels[index_of(DType::bf16)] = short_kernels<R, math::BFloat16, float>();
-  } else {
-    kernels[index_of(DType::f16)] = short_kernels<R, math::Half, math::Half>();
-    kernels[index_of(DType::bf16)] = short_kernels<R, math::BFloat16, math::BFloat16>();
-  }
+  kernels[index_of(DType::f16)] = short_kernels<R, math::Half, Choice<kAccumulates, float, math::Half>>();
+  kernels[index_of(DType::bf16)] = short_kernels<R, math::BFloat16, Choice<kAccumulates, float, math::BFloat16>>();
 }
+
+template <class R, ReduceRule kRule> void add_op([[maybe_unused]] ReduceKernels* kernels) {
+  constexpr bool accumulates = kRule == ReduceRule::total;
+  if constexpr (accumulates || kRule == ReduceRule::same) add_folds<R, accumulates>(kernels);
+}
+
+// The combiners of rows whose floats are not folded one by one.
+#define TSL_REDUCTION(name, combiner, ...) struct combiner;
+#define TSL_ARG_REDUCTION(...)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
 
 }  // namespace
 
 void add_reduce_kernels(KernelTable& table) {
-  add_op<Sum>(table, ReduceOp::sum);
-  add_op<Prod>(table, ReduceOp::prod);
-  add_op<Max>(table, ReduceOp::max);
-  add_op<Min>(table, ReduceOp::min);
+#define TSL_REDUCTION(name, combiner, rule, ...) \
+  add_op<combiner, ReduceRule::rule>(table.reduce[static_cast<int>(ReduceOp::name)]);
+#define TSL_ARG_REDUCTION(...)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
   ReduceKernels* logsumexp = table.reduce[static_cast<int>(ReduceOp::logsumexp)];
   logsumexp[index_of(DType::f32)] = {logsumexp_rows<float>, logsumexp_columns<float>};
   logsumexp[index_of(DType::f64)] = {logsumexp_rows<double>, logsumexp_columns<double>};

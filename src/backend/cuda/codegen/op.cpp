@@ -89,12 +89,12 @@ bool has_generated_kernels(const Kernel& kernel, const graph::Plan& plan) {
     case Op::cumprod:
     case Op::nonzero:
     case Op::fold_windows: return true;
-    case Op::argsort: return node.shape[static_cast<int>(node.attrs.ints[0])].hint() <= kMaxSortLength;
+    case Op::argsort: return node.shape[static_cast<int>(node.attrs.axis)].hint() <= kMaxSortLength;
     case Op::scatter:
     case Op::scatter_add: {
       // Rows that can be named, and updates, are counted in 32 bits.
       int64_t places = 1;
-      for (int i = 0; i <= static_cast<int>(node.attrs.ints[0]); ++i) places *= node.shape[i].hint();
+      for (int i = 0; i <= static_cast<int>(node.attrs.batch); ++i) places *= node.shape[i].hint();
       return places < INT32_MAX && element_count(node.args[1].layout.shape).hint() <= kMaxSortLength;
     }
     case Op::matmul: return !is_float(node.dtype);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <stdexcept>
 #include <utility>
 
 namespace tsl::cuda {
@@ -14,18 +15,15 @@ using graph::Reg;
 
 namespace {
 
+/// The name of the combiner in templates.cuh.
 const char* function_of(Op op) {
-  switch (op) {
-    case Op::sum: return "Sum";
-    case Op::prod: return "Prod";
-    case Op::max:
-    case Op::argmax: return "Max";
-    case Op::min:
-    case Op::argmin: return "Min";
-    case Op::logsumexp: return "LogSumExp";
-    case Op::any: return "Any";
-    default: return "All";
-  }
+#define TSL_REDUCTION(name, combiner, ...) \
+  if (op == Op::name) return #combiner;
+#define TSL_ARG_REDUCTION(name, combiner, ...) TSL_REDUCTION(name, combiner)
+#include "tensor/reductions.def"
+#undef TSL_REDUCTION
+#undef TSL_ARG_REDUCTION
+  throw std::logic_error("not a reduction");
 }
 
 bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -35,10 +33,11 @@ bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16;
 Reduction::Reduction(const Instr& instr)
     : function_(function_of(instr.op)),
       greatest_(instr.op == Op::argmax),
-      finds_place_(instr.op == Op::argmax || instr.op == Op::argmin),
+      finds_place_(op_def(instr.op).reduce_rule == ReduceRule::place),
       holds_block_(instr.op == Op::logsumexp),
+      of_nothing_(op_def(instr.op).of_nothing.value_or(0)),
       dtype_(instr.dtype) {
-  const bool accumulates = instr.op == Op::sum || instr.op == Op::prod;
+  const bool accumulates = op_def(instr.op).reduce_rule == ReduceRule::total;
   partial_dtype_ = accumulates ? instr.dtype : instr.operand_dtype;
   if (is_short(partial_dtype_)) partial_dtype_ = DType::f32;
   type_ = type_of(partial_dtype_);
@@ -85,10 +84,7 @@ std::string Reduction::result(const std::string& folded) const {
   return is_short(dtype_) ? fmt::format("s_cast<{}>({})", type_of(dtype_), folded) : folded;
 }
 
-std::string Reduction::identity() const {
-  return fmt::format("s_cast<{}>({})", type_of(dtype_),
-                     function_ == std::string_view("Prod") || function_ == std::string_view("All") ? 1 : 0);
-}
+std::string Reduction::identity() const { return fmt::format("s_cast<{}>({})", type_of(dtype_), of_nothing_); }
 
 std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form,
                                   const std::string& shared) const {

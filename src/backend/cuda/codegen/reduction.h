@@ -66,6 +66,7 @@ class Reduction {
   bool greatest_ = false;
   bool finds_place_ = false;
   bool holds_block_ = false;
+  int64_t of_nothing_;  // the result over no elements
   DType partial_dtype_;
   DType dtype_;
 };

@@ -16,7 +16,7 @@ class ScanWriter {
  public:
   explicit ScanWriter(const OpKernel& op)
       : op_(op),
-        axis_(static_cast<int>(op.node.attrs.ints[0])),
+        axis_(static_cast<int>(op.node.attrs.axis)),
         out_(Layout::contiguous(op.node.shape)),
         length_(op.node.shape[axis_].hint()),
         count_(element_count(op.node.shape).hint()),

@@ -17,7 +17,7 @@ constexpr int64_t kWideEach = 4;        // columns a lane
 class ScatterWriter {
  public:
   explicit ScatterWriter(const OpKernel& op)
-      : op_(op), batch_(static_cast<int>(op.node.attrs.ints[0])), dtype_(op.node.dtype) {
+      : op_(op), batch_(static_cast<int>(op.node.attrs.batch)), dtype_(op.node.dtype) {
     const Shape& shape = op.node.shape;
     for (int i = 0; i < batch_; ++i) batches_ *= shape[i].hint();
     for (int i = batch_ + 1; i < shape.rank(); ++i) columns_ *= shape[i].hint();

@@ -131,7 +131,7 @@ class SortWriter {
 void append_sort(const SortJob& job, KernelProgram& program) { SortWriter(job, program).write(); }
 
 KernelProgram generate_argsort(const OpKernel& op) {
-  const int axis = static_cast<int>(op.node.attrs.ints[0]);
+  const int axis = static_cast<int>(op.node.attrs.axis);
   const Layout out = Layout::contiguous(op.node.shape);
   const int64_t count = element_count(op.node.shape).hint();
   KernelProgram program;
@@ -147,7 +147,7 @@ KernelProgram generate_argsort(const OpKernel& op) {
     writer.open("const auto key = [&](Index row, Index i)");
     writer.line("const Key ascending = sort_key<Key>({}[row_from(row) + i * (long long){}{}]);", writer.buffer(0),
                 step < 0 ? "-" : "", writer.size(std::abs(step)));
-    if (op.node.attrs.flag) writer.line("return ~ascending & ~Key(0) >> (sizeof(Key) * 8 - {});", job.key_bits);
+    if (op.node.attrs.descending) writer.line("return ~ascending & ~Key(0) >> (sizeof(Key) * 8 - {});", job.key_bits);
     else writer.line("return ascending;");
     writer.close(";");
   };

@@ -12,7 +12,7 @@ constexpr int kThreads = 256;
 void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
   const Layout& in = op.layout(0);
   const int last = in.rank() - 1;
-  const int64_t step = op.node.attrs.ints[1], dilation = op.node.attrs.ints[2];
+  const int64_t step = op.node.attrs.step, dilation = op.node.attrs.dilation;
   const std::string windows = writer.size(in.shape[axis].hint()), size = writer.size(in.shape[last].hint());
   const std::string steps = writer.size(step), dilations = writer.size(dilation), at = fmt::format("k{}", axis);
   Position from;
@@ -41,7 +41,7 @@ void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
 }  // namespace
 
 KernelProgram generate_fold_windows(const OpKernel& op) {
-  const int axis = static_cast<int>(op.node.attrs.ints[0]);
+  const int axis = static_cast<int>(op.node.attrs.axis);
   const int64_t count = element_count(op.node.shape).hint();
   KernelProgram program;
   if (count == 0) return program;

@@ -170,7 +170,7 @@ class CudaExecutable : public graph::Executable {
 
   void check_devices(const graph::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].device().kind == tsl::Device::Kind::cuda) continue;
+      if (inputs[i].device().backend == kBackend) continue;
       fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
     }
   }

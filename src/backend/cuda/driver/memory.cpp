@@ -10,7 +10,7 @@ namespace {
 // are finer.
 constexpr SizeClasses kClasses{512, uint64_t{1} << 20};
 
-tsl::Device name_of(const Device& device) { return {tsl::Device::Kind::cuda, static_cast<uint8_t>(device.ordinal())}; }
+tsl::Device name_of(const Device& device) { return {kBackend, static_cast<uint8_t>(device.ordinal())}; }
 
 }  // namespace
 

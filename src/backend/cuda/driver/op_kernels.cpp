@@ -14,7 +14,7 @@ using graph::RunError;
 
 namespace {
 
-tsl::Device device_of(const Gpu& gpu) { return {tsl::Device::Kind::cuda, static_cast<uint8_t>(gpu.device.ordinal())}; }
+tsl::Device device_of(const Gpu& gpu) { return {kBackend, static_cast<uint8_t>(gpu.device.ordinal())}; }
 
 /// One call of such an op: its operands in memory.
 struct OpCall {
