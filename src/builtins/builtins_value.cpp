@@ -151,8 +151,8 @@ Value clock_builtin(Engine& engine, Args) { return engine.runtime().effect(read_
 
 Value read_counters(Engine& engine, std::span<Value> args) {
   const bool is_default = args[0].is_nil();
-  const graph::Counters device = engine.runtime().counters(is_default ? engine.runtime().default_device()
-                                                                      : expect_device(engine, args[0], "the device"));
+  const Counters device = engine.runtime().counters(is_default ? engine.runtime().default_device()
+                                                               : expect_device(engine, args[0], "the device"));
   const TraceCounts tracing = engine.runtime().trace_counts();
   const std::pair<const char*, uint64_t> rows[] = {
       {"kernels", device.kernels},

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "exec/eager.h"
+#include "graph/compile.h"
 #include "jit/region.h"
 #include "tensor/device_names.h"
 #include "value/format.h"
@@ -29,7 +30,7 @@ void check_present([[maybe_unused]] Device device) {
 #endif
 }
 
-std::unique_ptr<graph::Backend> open_device(const EngineOptions& options, Device device, graph::Backend& host) {
+std::unique_ptr<exec::Backend> open_device(const EngineOptions& options, Device device, exec::Backend& host) {
   if (options.open_backend) return options.open_backend(device, host);
 #ifdef TSL_HAS_CUDA
   return cuda::open_backend(device.ordinal, host,
@@ -81,7 +82,7 @@ class EngineRuntime final : public Runtime, private Ops {
   }
   Tensor to_host(const Tensor& tensor) override { return devices_.to_host(read(tensor)); }
   Value read_number(const Tensor& tensor) override {
-    return trace() ? trace()->read_number(tensor) : Value(trace::element(devices_, tensor));
+    return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
   }
   bool may_write_in_place(const TensorData& tensor) override {
     return tensor.device.is_host() && !trace() && tensor.recording == nullptr && !tapes_.listening();
@@ -111,7 +112,7 @@ class EngineRuntime final : public Runtime, private Ops {
     return run(engine_, args);
   }
 
-  graph::Counters counters(Device device) override { return devices_.counters(device); }
+  Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
 
   void resume() override { devices_.forget_active(); }
@@ -216,9 +217,9 @@ class EngineRuntime final : public Runtime, private Ops {
 
   Engine& engine_;
   cpu::CpuBackend host_;
-  trace::Devices devices_;
+  exec::Devices devices_;
   std::optional<Device> default_;  // once it is known
-  trace::EagerExecutor eager_;
+  exec::EagerExecutor eager_;
   TapeStack tapes_;
   RegionCache regions_;
   Ref<Cell> random_;

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-namespace tsl::trace {
+namespace tsl::exec {
 
 Devices::~Devices() {
   for (auto& backend : opened_) {
@@ -15,9 +15,9 @@ Devices::~Devices() {
   }
 }
 
-graph::Backend& Devices::activate(Device device) {
+exec::Backend& Devices::activate(Device device) {
   if (opened_.size() <= device.ordinal) opened_.resize(device.ordinal + size_t{1});
-  std::unique_ptr<graph::Backend>& backend = opened_[device.ordinal];
+  std::unique_ptr<exec::Backend>& backend = opened_[device.ordinal];
   active_ = nullptr;  // in case that opening fails half-way
   if (!backend) backend = open_(device);
   else backend->activate();
@@ -29,7 +29,7 @@ graph::Backend& Devices::activate(Device device) {
 Tensor Devices::move(const Tensor& tensor, Device to) {
   Tensor moved;
   if (!tensor.device().is_host() && !to.is_host()) {
-    graph::Backend& from = at(tensor.device());
+    exec::Backend& from = at(tensor.device());
     moved = at(to).from_peer(tensor, from);
   }
   if (!moved) {
@@ -41,10 +41,10 @@ Tensor Devices::move(const Tensor& tensor, Device to) {
   return moved.with_layout(layout);
 }
 
-graph::Counters Devices::counters(Device device) const {
+Counters Devices::counters(Device device) const {
   if (device.is_host()) return host_.counters();
   const bool is_open = device.ordinal < opened_.size() && opened_[device.ordinal];
-  return is_open ? opened_[device.ordinal]->counters() : graph::Counters();
+  return is_open ? opened_[device.ordinal]->counters() : Counters();
 }
 
-}  // namespace tsl::trace
+}  // namespace tsl::exec

@@ -9,8 +9,13 @@
 #include <vector>
 
 #include "graph/plan.h"
+#include "tensor/counters.h"
 #include "tensor/op.h"
 #include "value/value.h"
+
+namespace tsl::graph {
+struct CompileLog;
+}
 
 namespace tsl {
 
@@ -66,7 +71,7 @@ class Runtime {
   virtual Value effect(Value (*run)(Engine&, std::span<Value>), std::vector<Value> args) = 0;
 
   /// Of one device; zeros if it has not been used.
-  virtual graph::Counters counters(Device device) = 0;
+  virtual Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
 
   /// To be called when the host has had control: this may be another thread, or another engine has turned it to another

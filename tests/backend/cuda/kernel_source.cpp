@@ -3,7 +3,7 @@
 #include <set>
 
 #include "backend/cuda/codegen/stage.h"
-#include "graph/plan.h"
+#include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace tsl::graph {
+namespace tsl {
 
 /// On the host, which has no driver, a kernel is a launch of a plan, and nothing is copied or compiled.
 struct Counters {
@@ -21,4 +21,4 @@ struct Counters {
   uint64_t memory_cached = 0;       // bytes kept for reuse
 };
 
-}  // namespace tsl::graph
+}  // namespace tsl
