@@ -134,6 +134,8 @@ bool takes_axes_once(const NodeSubject& s) {
 }
 
 /// The axis, or the number of batch axes, of an op that has one.
+int64_t axis_of(const Node& node) { return node.attrs.ints.empty() ? 0 : node.attrs.ints[0]; }
+
 bool has_axis(const NodeSubject& s) {
   if (s.node.is_input) return true;
   switch (s.node.def().op_class) {
@@ -143,8 +145,8 @@ bool has_axis(const NodeSubject& s) {
     case OpClass::scatter:
     case OpClass::concat:
     case OpClass::fold: {
-      const Ints& ints = s.node.attrs.ints;
-      return !ints.empty() && ints[0] >= 0 && ints[0] < s.node.args[0].layout.rank();
+      const int64_t axis = axis_of(s.node);
+      return axis >= 0 && axis < s.node.args[0].layout.rank();
     }
     case OpClass::elementwise:
     case OpClass::source:
@@ -161,7 +163,7 @@ bool has_axis(const NodeSubject& s) {
 bool scatters_what_a_take_would_read(const NodeSubject& s) {
   if (!is_class(s, OpClass::scatter)) return true;
   const Shape &x = s.node.args[0].layout.shape, &index = s.node.args[1].layout.shape;
-  const auto batch = static_cast<int>(s.node.attrs.ints[0]);
+  const auto batch = static_cast<int>(axis_of(s.node));
   Shape wanted = index;
   for (int i = batch + 1; i < x.rank(); ++i) wanted.push_back(x[i]);
   return same(s.node.args[2].layout.shape, wanted);
@@ -292,11 +294,10 @@ constexpr NodeRule kNodeRules[] = {
      }},
     {"A matmul multiplies matrices of equal batches and inner extents.", multiplies_matrices},
     {"The result's dtype and shape are those that the op table infers.", has_inferred_type},
-    {"The operands of a matmul have its dtype, which is not bool.",
+    {"The operands of a matmul have its dtype.",
      [](const NodeSubject& s) {
        if (!is_class(s, OpClass::matmul)) return true;
-       return s.node.dtype != DType::boolean && s.producer(s.node.args[0]).dtype == s.node.dtype &&
-              s.producer(s.node.args[1]).dtype == s.node.dtype;
+       return s.producer(s.node.args[0]).dtype == s.node.dtype && s.producer(s.node.args[1]).dtype == s.node.dtype;
      }},
     {"The parts of a concat have its dtype.",
      [](const NodeSubject& s) { return !is_class(s, OpClass::concat) || tensors_have(s, s.node.dtype); }},
