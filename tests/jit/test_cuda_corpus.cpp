@@ -145,13 +145,28 @@ std::vector<const KernelSource*> representatives(const std::vector<KernelSource>
   return out;
 }
 
+/// A kernel's text without white space, comments and the hash in its name: formatting does not change it.
+std::string canonical_text(std::string_view source) {
+  const auto hash_ends = [source](size_t at) {  // after "__": where a name's last part ends, if it is a number
+    const size_t end = std::min(source.find_first_not_of("0123456789abcdef", at), source.size());
+    return end > at && (end == source.size() || !is_part_of_name(source[end])) ? end : at;
+  };
+  std::string out;
+  for (size_t at = 0; at < source.size(); ++at) {
+    if (source.substr(at, 2) == "//") at = std::min(source.find('\n', at), source.size());
+    else if (source.substr(at, 2) == "__" && hash_ends(at + 2) > at + 2) at = hash_ends(at + 2) - 1;
+    else if (!std::isspace(static_cast<unsigned char>(source[at]))) out += source[at];
+  }
+  return out;
+}
+
 /// The same for the same kernels, in whatever order they were made.
 std::string digest_of(const std::vector<KernelSource>& kernels) {
-  std::vector<std::string_view> sources;
-  for (const KernelSource& kernel : kernels) sources.push_back(kernel.source);
+  std::vector<std::string> sources;
+  for (const KernelSource& kernel : kernels) sources.push_back(canonical_text(kernel.source));
   std::sort(sources.begin(), sources.end());
   cuda::Digester digester;
-  for (std::string_view source : sources) digester.add(source);
+  for (const std::string& source : sources) digester.add(source);
   return digester.digest().text();
 }
 
