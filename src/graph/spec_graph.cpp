@@ -112,7 +112,8 @@ std::optional<TensorType> inferred(const NodeSubject& s) {
 }
 
 bool has_inferred_type(const NodeSubject& s) {
-  if (s.node.is_input || is_class(s, OpClass::elementwise)) return true;  // which have rules of their own
+  // These have rules of their own: the op table would ask for the part's offset, which may be known only in a run.
+  if (s.node.is_input || is_class(s, OpClass::elementwise) || is_class(s, OpClass::assign)) return true;
   const std::optional<TensorType> type = inferred(s);
   return type && type->dtype == s.node.dtype && same(type->shape, s.node.shape);
 }
@@ -306,6 +307,16 @@ constexpr NodeRule kNodeRules[] = {
        return !is_class(s, OpClass::scatter) || s.producer(s.node.args[2]).dtype == s.node.dtype;
      }},
     {"What is scattered has the shape that a take of the index would have.", scatters_what_a_take_would_read},
+    {"An assignment has the dtype and shape of what it changes a part of.",
+     [](const NodeSubject& s) {
+       if (!is_class(s, OpClass::assign)) return true;
+       const Arg& x = s.node.args[0];
+       return s.producer(x).dtype == s.node.dtype && same(x.layout.shape, s.node.shape);
+     }},
+    {"A part that is assigned lies within the result.",
+     [](const NodeSubject& s) {
+       return !is_class(s, OpClass::assign) || fits(s.node.attrs.view, {0, count_of(s.node.shape) - 1});
+     }},
     {"What is assigned to a part has the dtype and shape of the part.",
      [](const NodeSubject& s) {
        if (!is_class(s, OpClass::assign)) return true;

@@ -194,8 +194,10 @@ bool has_dtype_of_its_reduction(const InstrSubject& s) {
   if (!s.is(Kind::reduce)) return true;
   const Op op = s.instr.op;
   if (op == Op::sum || op == Op::prod) return s.instr.dtype == accumulator_of(s.instr.operand_dtype);
-  if (op == Op::argmax || op == Op::argmin) return s.instr.dtype == DType::i64;
-  return s.instr.dtype == s.instr.operand_dtype;  // bools, for any and all
+  Attrs attrs;
+  attrs.ints = {0};
+  const Operand row = Tensor(s.instr.operand_dtype, Layout::contiguous({1}), nullptr);
+  return s.instr.dtype == op_def(op).infer({&row, 1}, attrs).dtype;
 }
 
 bool reads_its_level(const InstrSubject& s) {
@@ -281,12 +283,13 @@ constexpr InstrRule kInstrRules[] = {
      [](const InstrSubject& s) { return !s.is(Kind::store) || s.buffer().dtype == s.instr.dtype; }},
     {"Registers have the dtype in which they are read.", reads_registers_of_its_dtype},
     {"A map gives the dtype of its operands; comparisons and predicates give bools.", has_dtype_of_its_map},
-    {"A reduction gives its accumulator's dtype, or i64 for positions.", has_dtype_of_its_reduction},
     {"any and all reduce bools.",
      [](const InstrSubject& s) {
        const bool is_logic = s.is(Kind::reduce) && (s.instr.op == Op::any || s.instr.op == Op::all);
        return !is_logic || s.instr.operand_dtype == DType::boolean;
      }},
+    {"A sum or product gives its accumulator's dtype, another reduction what the op table infers.",
+     has_dtype_of_its_reduction},
     {"A pointwise kernel runs for every element, never once a row.",
      [](const InstrSubject& s) { return s.kernel.kind != Template::pointwise || s.instr.level == Level::full; }},
     {"A reduction gives rows of elements, or totals of rows.",

@@ -51,6 +51,14 @@ void scatter(Graph& g, DType dtype, const Shape& shape) {
   give(g, node(g, Op::scatter, {read(g, x), read(g, index), read(g, updates)}, DType::f32, kShape, along(0)));
 }
 
+/// A value assigned to a part of [4, 5].
+void assign(Graph& g, const Layout& part, const Shape& value, const Shape& result) {
+  const NodeId x = input(g, kShape), y = input(g, value);
+  Attrs attrs;
+  attrs.view = part;
+  give(g, node(g, Op::assign_view, {read(g, x), read(g, y)}, DType::f32, result, attrs));
+}
+
 SymbolTable& symbols() {
   static SymbolTable table;
   return table;
@@ -172,13 +180,16 @@ const GraphCase kOpCases[] = {
      [](Graph& g) {
        scatter(g, DType::f32, {2, 4});
      }},
-    {"What is assigned to a part has the dtype and shape of the part.",
+    {"An assignment has the dtype and shape of what it changes a part of.",
      [](Graph& g) {
-       const NodeId x = input(g, kShape), value = input(g, {5});
-       Attrs attrs;
-       attrs.view = Layout::contiguous({4});
-       node(g, Op::assign_view, {read(g, x), read(g, value)}, DType::f32, kShape, attrs);
+       assign(g, Layout::contiguous({4}), {4}, {5, 4});
      }},
+    {"A part that is assigned lies within the result.",
+     [](Graph& g) {
+       assign(g, {{4}, {1}, 17}, {4}, kShape);
+     }},
+    {"What is assigned to a part has the dtype and shape of the part.",
+     [](Graph& g) { assign(g, Layout::contiguous({4}), {5}, kShape); }},
     {"Only a matmul that sums in f32 has an epilogue.",
      [](Graph& g) { exponential(g).epilogue.activation = Op::relu; }},
     {"An epilogue's bias has an element for each column of the result.",

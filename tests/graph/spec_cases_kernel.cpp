@@ -93,7 +93,7 @@ void add_register_cases(std::vector<SpecCase>& cases) {
            [](Plan& p) { map(p).operand_dtype = DType::f64; });
   add_case("A map gives the dtype of its operands; comparisons and predicates give bools.", pointwise_plan,
            [](Plan& p) { map(p).dtype = DType::f64; });
-  add_case("A reduction gives its accumulator's dtype, or i64 for positions.", sum_plan,
+  add_case("A sum or product gives its accumulator's dtype, another reduction what the op table infers.", sum_plan,
            [](Plan& p) { reduction(p).dtype = DType::f64; });
   add_case("any and all reduce bools.", sum_plan, [](Plan& p) { reduction(p).op = Op::any; });
 }
