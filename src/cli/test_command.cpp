@@ -6,6 +6,7 @@
 
 #include "cli/program.h"
 #include "engine/modules.h"
+#include "graph/spec.h"
 
 namespace tsl {
 
@@ -113,6 +114,7 @@ std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
 }  // namespace
 
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options) {
+  graph::enforce_specification(true);
   std::vector<fs::path> scripts;
   try {
     scripts = scripts_under(paths);

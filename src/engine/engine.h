@@ -11,7 +11,7 @@
 #include "value/context.h"
 #include "value/value.h"
 
-namespace tsl::graph {
+namespace tsl::exec {
 class Backend;
 }
 
@@ -31,7 +31,7 @@ struct EngineOptions {
   bool portable = false;       // functions on a GPU give the CPU's bits (--portable)
   uint64_t memory_limit = 0;   // the most bytes that tensors and the cache may take on the device; 0: all it has
   /// If set, opens every device but the CPU, in place of CUDA; ops may run on the host's backend. For tests.
-  std::function<std::unique_ptr<graph::Backend>(Device device, graph::Backend& host)> open_backend;
+  std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
   std::vector<std::string> script_args;
 };
 

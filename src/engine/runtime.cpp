@@ -26,7 +26,7 @@ void check_present([[maybe_unused]] Device device) {
 #endif
 }
 
-std::unique_ptr<graph::Backend> open_device(const EngineOptions& options, Device device, graph::Backend& host) {
+std::unique_ptr<exec::Backend> open_device(const EngineOptions& options, Device device, exec::Backend& host) {
   if (options.open_backend) return options.open_backend(device, host);
 #ifdef TSL_HAS_CUDA
   return cuda::open_backend(device.ordinal, host,
@@ -108,7 +108,7 @@ Tensor EngineRuntime::read(const Tensor& tensor) {
 }
 
 Value EngineRuntime::read_number(const Tensor& tensor) {
-  return trace() ? trace()->read_number(tensor) : Value(trace::element(devices_, tensor));
+  return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
 }
 
 bool EngineRuntime::may_write_in_place(const TensorData& tensor) {

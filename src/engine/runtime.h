@@ -67,9 +67,9 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Interpreter& interpreter_;
   const EngineOptions& options_;
   cpu::CpuBackend host_;
-  trace::Devices devices_;
+  exec::Devices devices_;
   std::optional<Device> default_;  // once it is known
-  trace::EagerExecutor eager_;
+  exec::EagerExecutor eager_;
   graph::CompileLog compile_log_;
   RegionCache regions_;
   Ref<Cell> random_;

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-namespace tsl::trace {
+namespace tsl::exec {
 
 Devices::~Devices() {
   for (auto& [device, backend] : opened_) {
@@ -15,8 +15,8 @@ Devices::~Devices() {
   }
 }
 
-graph::Backend& Devices::activate(Device device) {
-  std::unique_ptr<graph::Backend>& backend = opened_[{device.backend, device.ordinal}];
+exec::Backend& Devices::activate(Device device) {
+  std::unique_ptr<exec::Backend>& backend = opened_[{device.backend, device.ordinal}];
   active_ = nullptr;  // in case that opening fails half-way
   if (!backend) backend = open_(device);
   else backend->activate();
@@ -28,7 +28,7 @@ graph::Backend& Devices::activate(Device device) {
 Tensor Devices::move(const Tensor& tensor, Device to) {
   Tensor moved;
   if (!tensor.device().is_host() && !to.is_host()) {
-    graph::Backend& from = at(tensor.device());
+    exec::Backend& from = at(tensor.device());
     moved = at(to).from_peer(tensor, from);
   }
   if (!moved) {
@@ -46,4 +46,4 @@ Counters Devices::counters(Device device) const {
   return found != opened_.end() && found->second ? found->second->counters() : Counters();
 }
 
-}  // namespace tsl::trace
+}  // namespace tsl::exec

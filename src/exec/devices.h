@@ -7,22 +7,22 @@
 #include <memory>
 #include <utility>
 
-#include "graph/plan.h"
+#include "exec/backend.h"
 
-namespace tsl::trace {
+namespace tsl::exec {
 
 class Devices {
  public:
   /// Opens a device that is not the host, or throws Failure (device).
-  using Open = std::function<std::unique_ptr<graph::Backend>(Device)>;
+  using Open = std::function<std::unique_ptr<exec::Backend>(Device)>;
 
-  Devices(graph::Backend& host, Open open) : host_(host), open_(std::move(open)) {}
+  Devices(exec::Backend& host, Open open) : host_(host), open_(std::move(open)) {}
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
   /// The device, ready to be used until another one is asked for.
-  graph::Backend& at(Device device) {
+  exec::Backend& at(Device device) {
     if (device.is_host()) return host_;
     if (active_ && device == active_device_) return *active_;
     return activate(device);
@@ -40,13 +40,13 @@ class Devices {
   Counters counters(Device device) const;
 
  private:
-  graph::Backend& activate(Device device);
+  exec::Backend& activate(Device device);
 
-  graph::Backend& host_;
+  exec::Backend& host_;
   Open open_;
-  std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<graph::Backend>> opened_;  // by backend and ordinal
-  graph::Backend* active_ = nullptr;
+  std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<exec::Backend>> opened_;  // by backend and ordinal
+  exec::Backend* active_ = nullptr;
   Device active_device_;
 };
 
-}  // namespace tsl::trace
+}  // namespace tsl::exec

@@ -1,8 +1,9 @@
 #include "exec/eager.h"
 
 #include "base/error.h"
+#include "graph/compile.h"
 
-namespace tsl::trace {
+namespace tsl::exec {
 
 namespace {
 
@@ -83,7 +84,7 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
   }
 }
 
-EagerExecutor::Entry EagerExecutor::compile(graph::Backend& backend, const OpDef& op, std::span<const Operand> operands,
+EagerExecutor::Entry EagerExecutor::compile(exec::Backend& backend, const OpDef& op, std::span<const Operand> operands,
                                             const Attrs& attrs, const TensorType& type) {
   Entry entry;
   entry.symbols = std::make_unique<SymbolTable>();
@@ -109,7 +110,7 @@ EagerExecutor::Entry EagerExecutor::compile(graph::Backend& backend, const OpDef
 
 Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const TensorType& type, Device device, bool may_donate) {
-  graph::Backend& backend = devices_.at(device);
+  exec::Backend& backend = devices_.at(device);
   make_key(op, operands, attrs, type, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
@@ -128,9 +129,9 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
   given_.resize(may_donate ? inputs_.size() : 0, true);
   const Emptied emptied(inputs_);
   Tensor result;
-  const graph::RunError error = found->second.plan->run(inputs_, given_, numbers_, {&result, 1});
-  if (error) throw Failure(graph::describe(error, found->second.plan->plan().graph));
+  const exec::RunError error = found->second.plan->run(inputs_, given_, numbers_, {&result, 1});
+  if (error) throw Failure(exec::describe(error, found->second.plan->plan().graph));
   return result;
 }
 
-}  // namespace tsl::trace
+}  // namespace tsl::exec

@@ -8,7 +8,7 @@
 
 #include "exec/devices.h"
 
-namespace tsl::trace {
+namespace tsl::exec {
 
 /// A graph node for an op call: operands that are tensors read nodes `inputs`, in order; numbers become symbols of
 /// `table` if given (so that one plan serves all values), else constants.
@@ -28,12 +28,12 @@ class EagerExecutor {
   };
   struct Entry {
     std::unique_ptr<SymbolTable> symbols;  // owns what the plan's scalars refer to
-    std::unique_ptr<graph::Executable> plan;
+    std::unique_ptr<exec::Executable> plan;
   };
 
   void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 Device device);
-  Entry compile(graph::Backend& backend, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+  Entry compile(exec::Backend& backend, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                 const TensorType& type);
 
   Devices& devices_;
@@ -44,4 +44,4 @@ class EagerExecutor {
   std::vector<Scalar> numbers_;
 };
 
-}  // namespace tsl::trace
+}  // namespace tsl::exec

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace tsl::graph {
+namespace tsl::exec {
 
 void fail_having_written() {
   Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
@@ -19,15 +19,15 @@ void fail_having_written() {
   throw Failure(std::move(error));
 }
 
-PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
+PlanMemory::PlanMemory(const graph::Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
   addresses_.resize(plan.buffers.size());
   inputs_.reserve(plan.graph.inputs().size());
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    const Buffer& buffer = plan.buffers[b];
+    const graph::Buffer& buffer = plan.buffers[b];
     switch (buffer.kind) {
-      case Buffer::Kind::input: inputs_.push_back({b, buffer.index}); break;
-      case Buffer::Kind::temporary: temporaries_.push_back(b); break;
-      case Buffer::Kind::output: {
+      case graph::Buffer::Kind::input: inputs_.push_back({b, buffer.index}); break;
+      case graph::Buffer::Kind::temporary: temporaries_.push_back(b); break;
+      case graph::Buffer::Kind::output: {
         if (outputs_.size() <= buffer.index) outputs_.resize(buffer.index + 1);
         Output& output = outputs_[buffer.index];
         output.buffer = b;
@@ -38,10 +38,10 @@ PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), al
     }
   }
   like_donor_.reserve(plan.outputs.size());
-  for (const PlanOutput& out : plan.outputs) {
+  for (const graph::PlanOutput& out : plan.outputs) {
     uint32_t like = 0;
-    const Buffer& buffer = plan.buffers[out.buffer];
-    if (buffer.kind == Buffer::Kind::output) {
+    const graph::Buffer& buffer = plan.buffers[out.buffer];
+    if (buffer.kind == graph::Buffer::Kind::output) {
       const std::span<const uint32_t> donors = outputs_[buffer.index].donors;
       for (size_t d = 0; d < donors.size(); ++d) {
         if (same(out.layout, plan.graph[plan.graph.inputs()[donors[d]]].input_layout)) like |= 1u << d;
@@ -89,9 +89,9 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
 }
 
 /// Outputs have their places by now. Without an arena the temporaries that would lie there are empty.
-std::byte* PlanMemory::address_of_temporary(const Buffer& buffer) const {
-  const Buffer& home = plan_.buffers[buffer.home];
-  if (home.kind == Buffer::Kind::output) return addresses_[buffer.home];
+std::byte* PlanMemory::address_of_temporary(const graph::Buffer& buffer) const {
+  const graph::Buffer& home = plan_.buffers[buffer.home];
+  if (home.kind == graph::Buffer::Kind::output) return addresses_[buffer.home];
   return arena_ ? static_cast<std::byte*>(arena_->data()) + home.offset : nullptr;
 }
 
@@ -110,8 +110,8 @@ void PlanMemory::choose_donors() {
   }
   same_as_.assign(plan_.outputs.size(), -1);
   for (size_t i = 0; i < plan_.outputs.size(); ++i) {
-    const Buffer& buffer = plan_.buffers[plan_.outputs[i].buffer];
-    if (buffer.kind != Buffer::Kind::output) continue;
+    const graph::Buffer& buffer = plan_.buffers[plan_.outputs[i].buffer];
+    if (buffer.kind != graph::Buffer::Kind::output) continue;
     const Output& output = outputs_[buffer.index];
     if (output.donor < 0 || !(like_donor_[i] >> output.donor & 1)) continue;
     same_as_[i] = static_cast<int32_t>(output.donors[static_cast<size_t>(output.donor)]);
@@ -125,9 +125,9 @@ void PlanMemory::make_outputs(Inputs inputs, std::span<const Scalar> symbols, st
       outputs[i] = inputs[static_cast<size_t>(same_as_[i])];
       continue;
     }
-    const PlanOutput& out = plan_.outputs[i];
-    const Buffer& buffer = plan_.buffers[out.buffer];
-    if (buffer.kind == Buffer::Kind::input) {
+    const graph::PlanOutput& out = plan_.outputs[i];
+    const graph::Buffer& buffer = plan_.buffers[out.buffer];
+    if (buffer.kind == graph::Buffer::Kind::input) {
       const Tensor& input = inputs[buffer.index];
       Layout layout = out.layout;
       layout.offset = layout.offset.in_run(symbols) + input.layout().offset.hint();
@@ -146,4 +146,4 @@ void PlanMemory::release() {
   arena_ = nullptr;
 }
 
-}  // namespace tsl::graph
+}  // namespace tsl::exec

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "graph/plan.h"
+#include "exec/executable.h"
 
-namespace tsl::graph {
+namespace tsl::exec {
 
 /// Throws the exception in flight as an error that is final: nothing may begin anew with the inputs, since a run that
 /// had begun to write over those that were given up has failed.
@@ -16,7 +16,7 @@ namespace tsl::graph {
 class PlanMemory {
  public:
   /// Both must outlive this.
-  PlanMemory(const Plan& plan, Allocator& allocator);
+  PlanMemory(const graph::Plan& plan, Allocator& allocator);
 
   /// Finds a place for every buffer. Throws Failure (memory), and then holds nothing.
   void place(Inputs inputs, std::span<const char> donated);
@@ -52,9 +52,9 @@ class PlanMemory {
     ++moves_;
   }
   void choose_donors();
-  std::byte* address_of_temporary(const Buffer& buffer) const;
+  std::byte* address_of_temporary(const graph::Buffer& buffer) const;
 
-  const Plan& plan_;
+  const graph::Plan& plan_;
   Allocator& allocator_;
   std::vector<std::byte*> addresses_;
   std::vector<Input> inputs_;
@@ -69,4 +69,4 @@ class PlanMemory {
   std::vector<int32_t> same_as_;  // by output of the plan: the input whose tensor it is, or -1
 };
 
-}  // namespace tsl::graph
+}  // namespace tsl::exec

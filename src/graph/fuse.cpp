@@ -8,16 +8,13 @@
 #include <fmt/format.h>
 
 #include "graph/domain.h"
+#include "graph/dump.h"
 
 namespace tsl::graph {
 
 namespace {
 
-bool fusable(const Node& node) {
-  if (node.is_input) return false;
-  const OpClass c = node.def().op_class;
-  return c == OpClass::elementwise || c == OpClass::source || c == OpClass::reduction || c == OpClass::take;
-}
+bool fusable(const Node& node) { return !node.is_input && fuses(node.def().op_class); }
 
 bool is_reduction(const Node& node) { return !node.is_input && node.def().op_class == OpClass::reduction; }
 
@@ -463,6 +460,26 @@ class Fuser {
 };
 
 }  // namespace
+
+bool fuses(OpClass op_class) {
+  switch (op_class) {
+    case OpClass::elementwise:
+    case OpClass::source:
+    case OpClass::reduction:
+    case OpClass::take: return true;
+    case OpClass::view:
+    case OpClass::scan:
+    case OpClass::sort:
+    case OpClass::scatter:
+    case OpClass::nonzero:
+    case OpClass::concat:
+    case OpClass::assign:
+    case OpClass::fold:
+    case OpClass::matmul:
+    case OpClass::transfer: return false;
+  }
+  return false;
+}
 
 Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory) {
   return Fuser(graph, explain, memory).run();

@@ -37,6 +37,9 @@ struct Fusion {
   std::vector<std::string> decisions;  // why groups ended where they did
 };
 
+/// Whether ops of this class share kernels. The others have kernels of their own.
+bool fuses(OpClass op_class);
+
 /// Groups the nodes of `graph` (all of which are live). A node joins the groups of its operands whenever one
 /// template can run them together without a cycle between groups. The result lies in `memory`, as does what is needed
 /// on the way.

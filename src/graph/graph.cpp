@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace tsl::graph {
 
@@ -42,34 +39,6 @@ bool same_arg(const Arg& a, const Arg& b) {
 bool same_call(const Node& a, const Node& b) {
   return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
          a.attrs == b.attrs && a.epilogue == b.epilogue;
-}
-
-std::string dump_layout(const Layout& layout, const Shape& shape) {
-  if (same(layout.shape, shape) && layout.is_contiguous() && layout.offset.hint() == 0) return "";
-  return fmt::format("{{{} strides {} + {}}}", to_string(layout.shape), to_string(layout.strides),
-                     layout.offset.hint());
-}
-
-/// ", [1]": what the node's class reads of its attributes' numbers.
-std::string dump_axes(const Node& node) {
-  const Attrs& attrs = node.attrs;
-  switch (node.def().op_class) {
-    case OpClass::reduction: return attrs.axes.empty() ? "" : fmt::format(", [{}]", fmt::join(attrs.axes, ","));
-    case OpClass::scan:
-    case OpClass::sort:
-    case OpClass::concat: return fmt::format(", [{}]", attrs.axis);
-    case OpClass::take:
-    case OpClass::scatter: return fmt::format(", [{}]", attrs.batch);
-    case OpClass::fold: return fmt::format(", [{},{},{}]", attrs.axis, attrs.step, attrs.dilation);
-    case OpClass::elementwise:
-    case OpClass::source:
-    case OpClass::view:
-    case OpClass::nonzero:
-    case OpClass::assign:
-    case OpClass::matmul:
-    case OpClass::transfer: break;
-  }
-  return "";
 }
 
 }  // namespace
@@ -122,56 +91,6 @@ std::string name_of(const Node& node) {
   if (node.epilogue.bias) name += "_add";
   if (node.epilogue.activation != Op::copy) name.append("_").append(op_def(node.epilogue.activation).name);
   return name;
-}
-
-std::string dump(const Graph& graph, const SourceMap* sources) {
-  std::string text;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    std::string args;
-    for (const Arg& arg : node.args) {
-      if (!args.empty()) args += ", ";
-      if (arg.is_tensor()) args += fmt::format("%{}{}", arg.node, dump_layout(arg.layout, graph[arg.node].shape));
-      else if (arg.symbol) args += fmt::format("s{}", arg.symbol->id);
-      else if (arg.scalar.type == ScalarType::real) args += fmt::format("{}", arg.scalar.real);
-      else args += fmt::format("{}", arg.scalar.as_integer());
-    }
-    if (!node.is_input) args += dump_axes(node);
-    text += fmt::format("  %{} = {}({}) : {}{}", id, node.is_input ? "input" : name_of(node), args, name_of(node.dtype),
-                        to_string(node.shape));
-    if (sources && node.span.valid()) text += fmt::format("  # {}", sources->place(node.span));
-    text += '\n';
-  }
-  std::string outputs;
-  for (const Output& out : graph.outputs) {
-    outputs +=
-        fmt::format("{}%{}{}", outputs.empty() ? "" : ", ", out.node, dump_layout(out.layout, graph[out.node].shape));
-  }
-  return text + fmt::format("  return {}\n", outputs);
-}
-
-void verify(const Graph& graph) {
-  auto broken = [&](NodeId id, const char* what) {
-    throw std::logic_error(fmt::format("graph: node %{}: {}\n{}", id, what, dump(graph, nullptr)));
-  };
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    if (node.is_input) continue;
-    if (node.def().op_class == OpClass::view) broken(id, "views are layouts, not nodes");
-    if (node.def().op_class == OpClass::transfer) broken(id, "a graph has one device");
-    const int operands = static_cast<int>(node.args.size()) - node.epilogue.bias;
-    if (node.def().arity >= 0 && node.def().arity != operands) broken(id, "wrong arity");
-    for (const Arg& arg : node.args) {
-      if (!arg.is_tensor()) continue;
-      if (arg.node >= id) broken(id, "an operand is defined after its use");
-      if (node.def().op_class == OpClass::elementwise && !same(arg.layout.shape, node.shape)) {
-        broken(id, "an elementwise operand is not broadcast");
-      }
-    }
-  }
-  for (const Output& out : graph.outputs) {
-    if (out.node >= graph.size()) broken(out.node, "an output does not exist");
-  }
 }
 
 }  // namespace tsl::graph

@@ -122,10 +122,4 @@ class Graph {
 /// "exp"; of a product with an epilogue "matmul_add_relu".
 std::string name_of(const Node& node);
 
-/// The graph as text, one line a node, with source places: what `--log graph` prints.
-std::string dump(const Graph& graph, const SourceMap* sources);
-
-/// Checks every invariant of the IR; throws std::logic_error naming the node. Run after each pass in debug builds.
-void verify(const Graph& graph);
-
 }  // namespace tsl::graph

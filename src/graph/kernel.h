@@ -80,6 +80,4 @@ struct Kernel {
   std::string name;               // readable: "mul_add_sum"
 };
 
-std::string dump(const Kernel& kernel);
-
 }  // namespace tsl::graph

@@ -57,7 +57,17 @@ class KernelBuilder {
       case OpClass::source: emit_source(id); break;
       case OpClass::reduction: emit_reduction(id); break;
       case OpClass::take: emit_take(id); break;
-      default: emit_map(id); break;
+      case OpClass::elementwise: emit_map(id); break;
+      case OpClass::view:
+      case OpClass::scan:
+      case OpClass::sort:
+      case OpClass::scatter:
+      case OpClass::nonzero:
+      case OpClass::concat:
+      case OpClass::assign:
+      case OpClass::fold:
+      case OpClass::matmul:
+      case OpClass::transfer: break;  // never part of a fused group: fuses()
     }
   }
 
@@ -343,18 +353,27 @@ class Lowering {
       return;
     }
     const NodeId id = group.nodes[0];
-    switch (graph_[id].op) {
-      case Op::concat: lower_concat(id); break;
-      case Op::assign_view:
+    switch (graph_[id].def().op_class) {
+      case OpClass::concat: lower_concat(id); break;
+      case OpClass::assign:
         add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
         add_copy(id, graph_[id].args[1], graph_[id].attrs.view);
         break;
-      case Op::scatter:
-      case Op::scatter_add:
+      case OpClass::scatter:
         add_copy(id, graph_[id].args[0], Layout::contiguous(graph_[id].shape));
         add_op(id);
         break;
-      default: add_op(id); break;
+      case OpClass::scan:
+      case OpClass::sort:
+      case OpClass::nonzero:
+      case OpClass::fold:
+      case OpClass::matmul: add_op(id); break;
+      case OpClass::elementwise:
+      case OpClass::source:
+      case OpClass::reduction:
+      case OpClass::take: break;  // always in a fused group: fuses()
+      case OpClass::view:
+      case OpClass::transfer: break;  // never nodes
     }
   }
 

@@ -75,15 +75,11 @@ NodeId repeated_operand(const Graph& graph, const Node& node) {
     return arg.is_tensor() && !graph[arg.node].is_input && graph[arg.node].dtype == node.dtype &&
            reads_all_in_order(graph, arg);
   };
-  switch (node.op) {
-    case Op::copy: return repeats(node.args[0]) ? node.args[0].node : kNoNode;
-    case Op::mul:
-      if (is_one(node.args[1]) && repeats(node.args[0])) return node.args[0].node;
-      if (is_one(node.args[0]) && repeats(node.args[1])) return node.args[1].node;
-      return kNoNode;
-    case Op::div: return is_one(node.args[1]) && repeats(node.args[0]) ? node.args[0].node : kNoNode;
-    default: return kNoNode;
-  }
+  if (node.op == Op::copy) return repeats(node.args[0]) ? node.args[0].node : kNoNode;
+  if (node.op != Op::mul && node.op != Op::div) return kNoNode;
+  if (is_one(node.args[1]) && repeats(node.args[0])) return node.args[0].node;
+  if (node.op == Op::mul && is_one(node.args[0]) && repeats(node.args[1])) return node.args[1].node;
+  return kNoNode;
 }
 
 /// What an op of constants gives, where any machine gives the same: f32 and f64 arithmetic that rounds once. (Of f32,
@@ -101,14 +97,12 @@ std::optional<Scalar> folded(const Node& node) {
   const auto rounded = [&](double y) {
     return Scalar::of(node.dtype == DType::f32 ? static_cast<double>(static_cast<float>(y)) : y);
   };
-  switch (node.op) {
-    case Op::neg: return rounded(-x[0]);
-    case Op::add: return rounded(x[0] + x[1]);
-    case Op::sub: return rounded(x[0] - x[1]);
-    case Op::mul: return rounded(x[0] * x[1]);
-    case Op::div: return rounded(x[0] / x[1]);
-    default: return {};
-  }
+  if (node.op == Op::neg) return rounded(-x[0]);
+  if (node.op == Op::add) return rounded(x[0] + x[1]);
+  if (node.op == Op::sub) return rounded(x[0] - x[1]);
+  if (node.op == Op::mul) return rounded(x[0] * x[1]);
+  if (node.op == Op::div) return rounded(x[0] / x[1]);
+  return {};
 }
 
 /// The op that makes a constant of a node's type.

@@ -27,7 +27,7 @@ constexpr size_t kMaxSegments = 128;
 
 }  // namespace
 
-ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, trace::Run& run, std::vector<trace::Segment*>& path,
+ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
                          bool interpret)
     : tracing_(tracing),
       context_(tracing.context),
@@ -38,7 +38,7 @@ ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, trace::Run& run
       id_(context_.runtime().next_trace_id()),
       depth_(tracing.interpreter.depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
-      recorder_(std::make_unique<trace::Recorder>(symbols_)),
+      recorder_(std::make_unique<jit::Recorder>(symbols_)),
       notes_(std::make_unique<SegmentNotes>()) {
   restrict_to(region.proto->request, tracing.fast_numerics);
   context_.runtime().listeners().trace_begins(symbols_);
@@ -161,9 +161,9 @@ void ActiveTrace::check_limits() {
 
 Value ActiveTrace::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
-  if (!is_deferred) return Value(trace::element(tracing_.devices, tensor));
+  if (!is_deferred) return Value(jit::element(tracing_.devices, tensor));
   end_segment({tensor}, false);
-  const Scalar number = trace::element(tracing_.devices, recording_ ? recorder_->concrete(tensor, run_) : tensor);
+  const Scalar number = jit::element(tracing_.devices, recording_ ? recorder_->concrete(tensor, run_) : tensor);
   if (!recording_) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
@@ -192,7 +192,7 @@ void ActiveTrace::begin_segment() {
 namespace {
 
 /// Whether a trace of the way to `segment` has made the symbols that the segment refers to.
-[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const trace::Segment& segment) {
+[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const jit::Segment& segment) {
   if (symbols.size() != segment.end_symbol) return false;
   const auto id_of = [](const Symbol* symbol) { return symbol ? int64_t{symbol->id} : -1; };
   for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) {
@@ -207,8 +207,8 @@ namespace {
 
 void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   if (position_ < path_.size()) {  // computed already: only take note of where its values are
-    [[maybe_unused]] const trace::Segment& segment = *path_[position_++];
-    [[maybe_unused]] const trace::Recorder::Cut cut = recorder_->cut(next_slot_);
+    [[maybe_unused]] const jit::Segment& segment = *path_[position_++];
+    [[maybe_unused]] const jit::Recorder::Cut cut = recorder_->cut(next_slot_);
     assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
     next_slot_ += static_cast<uint32_t>(cut.values.size());
     begin_segment();
@@ -217,9 +217,9 @@ void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
     if (region_.is_demoted) forget_ways();
     return;
   }
-  std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
+  std::unique_ptr<jit::Segment> segment = build_segment(reads, is_last);
   log_guards(*segment);
-  trace::Segment& parent = path_.empty() ? region_.root : *path_.back();
+  jit::Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
   compute(*segment);
@@ -242,7 +242,7 @@ std::string to_text(const Shape& shape) {
 }  // namespace
 
 /// What the segment will check before it runs again, a line each.
-void ActiveTrace::log_guards(const trace::Segment& segment) const {
+void ActiveTrace::log_guards(const jit::Segment& segment) const {
   if (!context_.runtime().logs("guards")) return;
   std::string text;
   for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
@@ -261,10 +261,10 @@ void ActiveTrace::log_guards(const trace::Segment& segment) const {
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
-std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
-  auto segment = std::make_unique<trace::Segment>();
+std::unique_ptr<jit::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+  auto segment = std::make_unique<jit::Segment>();
   lacks_values_ = true;
-  trace::Recorder::Cut cut = recorder_->cut(next_slot_);
+  jit::Recorder::Cut cut = recorder_->cut(next_slot_);
   segment->symbols = symbols_;
   segment->first_symbol = first_symbol_;
   segment->end_symbol = static_cast<uint32_t>(symbols_->size());
@@ -274,7 +274,7 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   segment->is_last = is_last;
   next_slot_ += static_cast<uint32_t>(cut.values.size());
   for (const Tensor& tensor : reads) {
-    trace::Read read;
+    jit::Read read;
     read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
     read.layout = tensor.layout();
     segment->reads.push_back(read);
@@ -296,21 +296,21 @@ std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Ten
   segment->notes =
       std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<trace::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
+    segment->plans = std::make_unique<jit::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
                                                          tracing_.compile_log);
   }
   return segment;
 }
 
-void ActiveTrace::compute(trace::Segment& segment) {
+void ActiveTrace::compute(jit::Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (!trace::run_plan(segment, run_, {})) throw RestartTrace{};
+  if (!jit::run_plan(segment, run_, {})) throw RestartTrace{};
   lacks_values_ = false;
 }
 
 /// Prints what the segment has to print, once it is computed.
-void ActiveTrace::let_out(const trace::Segment& segment) {
+void ActiveTrace::let_out(const jit::Segment& segment) {
   for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
     context_.print(instantiate(context_, value, run_));
   }
@@ -362,7 +362,7 @@ void ActiveTrace::end_recording() {
     next_slot_ = static_cast<uint32_t>(run_.values.size());
     notes().printed.clear();
   }
-  const std::unique_ptr<trace::Segment> segment = build_segment({}, false);
+  const std::unique_ptr<jit::Segment> segment = build_segment({}, false);
   compute(*segment);
   leave();
   let_out(*segment);  // last, since whoever writes may fail

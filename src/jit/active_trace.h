@@ -22,7 +22,7 @@ struct Region;
 struct Tracing {
   Context& context;
   Interpreter& interpreter;
-  trace::Devices& devices;
+  exec::Devices& devices;
   bool fast_numerics = false;  // what is compiled need not round between ops, where functions allow it
   const graph::CompileLog* compile_log = nullptr;  // null if compiling reports nothing
 };
@@ -41,7 +41,7 @@ struct Root {
 };
 
 /// What a segment of a region needs besides its plan.
-struct SegmentNotes : trace::Notes {
+struct SegmentNotes : jit::Notes {
   std::vector<Root> roots;     // inputs first needed in this segment
   std::vector<Value> printed;  // frozen, in order
   // The last segment only:
@@ -60,7 +60,7 @@ struct RestartTrace {};
 /// computed on the way are appended to `path`.
 class ActiveTrace {
  public:
-  ActiveTrace(const Tracing& tracing, Region& region, trace::Run& run, std::vector<trace::Segment*>& path,
+  ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
               bool interpret);
   ~ActiveTrace();
 
@@ -124,10 +124,10 @@ class ActiveTrace {
   bool anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
   /// Ends the segment: computes it, unless it is part of the way already gone.
   void end_segment(const std::vector<Tensor>& reads, bool is_last);
-  std::unique_ptr<trace::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
-  void log_guards(const trace::Segment& segment) const;
-  void compute(trace::Segment& segment);
-  void let_out(const trace::Segment& segment);
+  std::unique_ptr<jit::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
+  void log_guards(const jit::Segment& segment) const;
+  void compute(jit::Segment& segment);
+  void let_out(const jit::Segment& segment);
   void begin_segment();
   void end_recording();
   void stop();
@@ -137,8 +137,8 @@ class ActiveTrace {
   const Tracing& tracing_;
   Context& context_;
   Region& region_;
-  trace::Run& run_;
-  std::vector<trace::Segment*>& path_;
+  jit::Run& run_;
+  std::vector<jit::Segment*>& path_;
   size_t position_ = 0;  // segments of the path retraced
   bool interpret_;
   bool recording_ = true;
@@ -148,7 +148,7 @@ class ActiveTrace {
   size_t depth_;
   graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
   std::shared_ptr<SymbolTable> symbols_;
-  std::unique_ptr<trace::Recorder> recorder_;
+  std::unique_ptr<jit::Recorder> recorder_;
   std::unique_ptr<SegmentNotes> notes_;
   uint32_t next_slot_ = 0;
   uint32_t first_symbol_ = 0;

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-namespace tsl::trace {
+namespace tsl::jit {
 
 Recorder::~Recorder() {
   for (const Tensor& tensor : watched_) {
@@ -107,4 +107,4 @@ void Recorder::release(const Run& run) {
   watched_.clear();
 }
 
-}  // namespace tsl::trace
+}  // namespace tsl::jit

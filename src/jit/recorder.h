@@ -10,7 +10,7 @@
 #include "tensor/op.h"
 #include "tensor/symbol.h"
 
-namespace tsl::trace {
+namespace tsl::jit {
 
 /// The tensors and numbers of one run of a region, as far as it has come: its inputs and what its segments computed.
 struct Run {
@@ -82,4 +82,4 @@ class Recorder : public Recording {
   uint32_t order_ = 0;
 };
 
-}  // namespace tsl::trace
+}  // namespace tsl::jit

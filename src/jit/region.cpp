@@ -23,14 +23,14 @@ constexpr size_t kMaxCaptures = 8;
 constexpr uint64_t kMaxSteps = 100'000;
 
 /// From a segment on, to each end: the region's, or where the code failed.
-size_t count_ways(const trace::Segment& segment) {
+size_t count_ways(const jit::Segment& segment) {
   if (segment.next.empty()) return 1;
   size_t ways = 0;
   for (const auto& next : segment.next) ways += count_ways(*next);
   return ways;
 }
 
-const SegmentNotes& notes_of(const trace::Segment& segment) { return static_cast<const SegmentNotes&>(*segment.notes); }
+const SegmentNotes& notes_of(const jit::Segment& segment) { return static_cast<const SegmentNotes&>(*segment.notes); }
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void Region::note_facts(const Root& root) {
 namespace {
 
 /// How often a tree of segments refers to a variable.
-size_t count_references(const trace::Segment& segment, const Cell& cell) {
+size_t count_references(const jit::Segment& segment, const Cell& cell) {
   const auto is_it = [&cell](const Fact& fact) {
     return fact.constant.is(Tag::cell) && &fact.constant.as<Cell>() == &cell;
   };
@@ -89,7 +89,7 @@ size_t count_references(const trace::Segment& segment, const Cell& cell) {
 }
 
 /// Whether a way of the tree depends on a function, or on a variable of a call that is over, which nobody else holds.
-bool is_dead_way(const trace::Segment& way, const trace::Segment& tree) {
+bool is_dead_way(const jit::Segment& way, const jit::Segment& tree) {
   const auto is_gone = [&tree](const Fact& fact) {
     if (!fact.constant.is(Tag::cell)) return is_only_here(fact.constant);
     const Cell& cell = fact.constant.as<Cell>();
@@ -100,7 +100,7 @@ bool is_dead_way(const trace::Segment& way, const trace::Segment& tree) {
                      [&](const Root& root) { return std::any_of(root.facts.begin(), root.facts.end(), is_gone); });
 }
 
-size_t forget_dead(trace::Segment& segment, const trace::Segment& tree) {
+size_t forget_dead(jit::Segment& segment, const jit::Segment& tree) {
   size_t forgotten = 0;
   for (size_t i = 0; i < segment.next.size();) {
     if (is_dead_way(*segment.next[i], tree)) {
@@ -164,7 +164,7 @@ const Value& RegionCache::root_value(const Root& root, const Entry& entry) const
   }
 }
 
-bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& entry) {
+bool RegionCache::collect_inputs(const jit::Segment& segment, const Entry& entry) {
   for (const Root& root : notes_of(segment).roots) {
     if (root.kind == Root::Kind::constant) {
       run_.values.push_back(root.constant);
@@ -183,7 +183,7 @@ bool RegionCache::collect_inputs(const trace::Segment& segment, const Entry& ent
   return true;
 }
 
-bool RegionCache::move_inputs(const trace::Segment& segment) {
+bool RegionCache::move_inputs(const jit::Segment& segment) {
   for (const Root& root : notes_of(segment).roots) {
     if (root.kind != Root::Kind::moved) continue;
     const Tensor& base = run_.values[root.index];
@@ -198,11 +198,11 @@ bool RegionCache::move_inputs(const trace::Segment& segment) {
   return true;
 }
 
-trace::Segment* RegionCache::match(trace::Segment& at, const Entry& entry) {
+jit::Segment* RegionCache::match(jit::Segment& at, const Entry& entry) {
   const size_t values = run_.values.size(), symbols = run_.symbols.size();
   for (const auto& candidate : at.next) {
     run_.symbols.resize(candidate->end_symbol);
-    if (collect_inputs(*candidate, entry) && trace::guards_hold(*candidate, run_)) return candidate.get();
+    if (collect_inputs(*candidate, entry) && jit::guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
     given_.resize(values);
     run_.symbols.resize(symbols);
@@ -210,12 +210,12 @@ trace::Segment* RegionCache::match(trace::Segment& at, const Entry& entry) {
   return nullptr;
 }
 
-bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool& failed,
+bool RegionCache::replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed,
                          Value& result, uint32_t& exit) {
-  trace::Segment* at = &region.root;
-  while (trace::Segment* segment = match(*at, entry)) {
+  jit::Segment* at = &region.root;
+  while (jit::Segment* segment = match(*at, entry)) {
     if (!move_inputs(*segment) ||
-        !trace::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const char>())) {
+        !jit::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const char>())) {
       failed = true;
       return false;
     }
@@ -226,12 +226,12 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
       return true;
     }
     path.push_back(segment);
-    for (const trace::Read& read : segment->reads) {
+    for (const jit::Read& read : segment->reads) {
       const Tensor& base = run_.values[read.slot];
       Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = trace::element(tracing_.devices, base.with_layout(layout));
+      run_.symbols[read.symbol] = jit::element(tracing_.devices, base.with_layout(layout));
     }
     at = segment;
   }
@@ -239,12 +239,12 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<trace::
 }
 
 /// Which tensors of the run the outputs of the last segment may take the memory of: nobody will read them again.
-std::span<const char> RegionCache::lend(const trace::Segment& segment) {
+std::span<const char> RegionCache::lend(const jit::Segment& segment) {
   for (uint32_t slot : segment.kept_slots) given_[slot] = false;
   return given_;
 }
 
-void RegionCache::put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
+void RegionCache::put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentNotes& notes = notes_of(segment);
   result = instantiate(context_, notes.result, run_);
   for (const auto& [cell, value] : notes.cells) {
@@ -265,9 +265,9 @@ void RegionCache::clear_run() {
   given_.clear();
 }
 
-void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path) {
+void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path) {
   if (!context_.runtime().logs("recompiles")) return;
-  const trace::Segment& at = path.empty() ? region.root : *path.back();
+  const jit::Segment& at = path.empty() ? region.root : *path.back();
   std::string reason = path.empty() ? "first call" : "another outcome of a read";
   if (!at.next.empty()) {
     reason = "a branch went another way";
@@ -288,7 +288,7 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
   context_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(context_), reason));
 }
 
-RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
+RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
                                           Value& result, uint32_t& exit) {
   clear_run();
   bool failed = false;
@@ -359,7 +359,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
   entry.args = args;
   Value result;
   uint32_t exit = 0;
-  std::vector<trace::Segment*> path;
+  std::vector<jit::Segment*> path;
   const Outcome outcome = advance(region, entry, path, result, exit);
   if (outcome == Outcome::done) return result;
   if (outcome == Outcome::untraced) {
@@ -417,7 +417,7 @@ template <class Body> void RegionCache::run_traced(ActiveTrace& trace, Body&& bo
   clear_run();
 }
 
-Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
+Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
                                   bool interpret) {
   if (interpret &&
       path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
@@ -449,7 +449,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   entry.loop = &loop;
   Value unused;
   uint32_t exit = 0;
-  std::vector<trace::Segment*> path;
+  std::vector<jit::Segment*> path;
   const Outcome outcome = advance(region, entry, path, unused, exit);
   if (outcome == Outcome::done) return exit;
   if (outcome == Outcome::untraced) {
@@ -516,7 +516,7 @@ class RegionCache::BodyRegisters {
   std::vector<Saved> saved_;
 };
 
-uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path,
+uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
                                       bool interpret) {
   Frame& frame = *entry.frame;
   ActiveTrace trace(tracing_, region, run_, path, interpret);

@@ -20,7 +20,7 @@ struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  trace::Segment root;      // empty; its `next` are the ways in
+  jit::Segment root;        // empty; its `next` are the ways in
   bool is_demoted = false;  // interpreted from now on; its own calls and loops become regions
   std::string demoted_because;
 
@@ -83,29 +83,28 @@ class RegionCache {
 
   /// Follows the tree with the values at hand; `path` is the way gone. Not done: an untraced way lies ahead, or the
   /// region has to be interpreted from there.
-  Outcome advance(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, Value& result,
-                  uint32_t& exit);
+  Outcome advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
-  bool replay(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool& failed, Value& result,
+  bool replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
-  trace::Segment* match(trace::Segment& at, const Entry& entry);
-  bool collect_inputs(const trace::Segment& segment, const Entry& entry);
+  jit::Segment* match(jit::Segment& at, const Entry& entry);
+  bool collect_inputs(const jit::Segment& segment, const Entry& entry);
   /// Makes the copies that the segment begins with. False if there is no memory for one.
-  bool move_inputs(const trace::Segment& segment);
-  std::span<const char> lend(const trace::Segment& segment);
-  void put_outputs(const trace::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
+  bool move_inputs(const jit::Segment& segment);
+  std::span<const char> lend(const jit::Segment& segment);
+  void put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   const Value& root_value(const Root& root, const Entry& entry) const;
-  Value trace_function(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
-  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<trace::Segment*>& path, bool interpret);
+  Value trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool interpret);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool interpret);
   template <class Body> void run_traced(ActiveTrace& trace, Body&& body);
-  void log_trace(const Region& region, const Entry& entry, const std::vector<trace::Segment*>& path);
+  void log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path);
   void clear_run();
 
   const Tracing tracing_;
   Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  trace::Run run_;           // of the region being run; kept for its capacity
+  jit::Run run_;             // of the region being run; kept for its capacity
   std::vector<char> given_;  // per slot: the tensor is given up by the caller, unless somebody else holds it
   ActiveTrace* trace_ = nullptr;
   TraceCounts counts_;

@@ -106,7 +106,7 @@ uint8_t find_varying(const Tensor& tensor, const Fact* known) {
   return varying;
 }
 
-Value abstract_number(const Value& value, std::vector<Fact>& facts, trace::Recorder& recorder, trace::Run& run) {
+Value abstract_number(const Value& value, std::vector<Fact>& facts, jit::Recorder& recorder, jit::Run& run) {
   const Scalar number = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
   const Symbol* symbol = recorder.symbols().input(number);
   if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
@@ -125,7 +125,7 @@ bool is_symbolic(const Layout& layout) {
 
 /// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
 /// they are.
-void make_symbolic(Fact& fact, const Fact& known, trace::Recorder& recorder, trace::Run& run) {
+void make_symbolic(Fact& fact, const Fact& known, jit::Recorder& recorder, jit::Run& run) {
   Layout& layout = fact.layout;
   for (int i = 0; i < layout.rank(); ++i) {
     const int64_t extent = layout.shape[i].hint();
@@ -151,7 +151,7 @@ void make_symbolic(Fact& fact, const Fact& known, trace::Recorder& recorder, tra
 }
 
 Value abstract_tensor(const Tensor& tensor, const std::vector<Fact>* known, std::vector<Fact>& facts,
-                      trace::Recorder& recorder, trace::Run& run, uint32_t& slot) {
+                      jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
   if (slot == run.values.size()) run.values.push_back(tensor);
   Fact fact;
   fact.kind = Fact::Kind::tensor;
@@ -203,8 +203,8 @@ bool can_abstract(const Value& value) {
   return can_abstract(value, 0, parts);
 }
 
-Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
-               trace::Run& run, uint32_t& slot) {
+Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, jit::Recorder& recorder,
+               jit::Run& run, uint32_t& slot) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
     to.reserve(from.size());
     for (const Value& item : from) to.push_back(abstract(item, known, facts, recorder, run, slot));
@@ -246,14 +246,14 @@ Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<F
 
 namespace {
 
-void collect_extents(const Layout& layout, const Fact& fact, trace::Run& run) {
+void collect_extents(const Layout& layout, const Fact& fact, jit::Run& run) {
   for (int i = 0; i < layout.rank(); ++i) {
     if (const Symbol* symbol = fact.layout.shape[i].symbol())
       run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
   }
 }
 
-inline bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run) {
+inline bool collect_tensor(const Value& value, const Fact& fact, jit::Run& run) {
   if (!value.is(Tag::tensor)) return false;
   TensorData& data = *value.tensor_data();
   if (data.dtype != fact.dtype || !(data.device == fact.device) || !fits(data.layout, fact)) return false;
@@ -262,7 +262,7 @@ inline bool collect_tensor(const Value& value, const Fact& fact, trace::Run& run
   return true;
 }
 
-const Fact* collect_items(const std::vector<Value>& values, const Fact& container, trace::Run& run, bool owned,
+const Fact* collect_items(const std::vector<Value>& values, const Fact& container, jit::Run& run, bool owned,
                           std::vector<char>& given) {
   if (values.size() != container.count) return nullptr;
   const Fact* fact = &container + 1;
@@ -281,7 +281,7 @@ const Fact* collect_items(const std::vector<Value>& values, const Fact& containe
 
 }  // namespace
 
-const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given) {
+const Fact* collect(const Value& value, const Fact* fact, jit::Run& run, bool owned, std::vector<char>& given) {
   const auto items = [&](const std::vector<Value>& values) {
     return collect_items(values, *fact, run, owned && value.unique(), given);
   };
@@ -357,7 +357,7 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
   return "";
 }
 
-Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots) {
+Value freeze(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots) {
   Value frozen = value;
   rebuild(frozen, [&](const Value& leaf, Value& slot) {
     if (leaf.is(Tag::text)) {  // a copy: the code may read the text later on, and then it holds this run's string
@@ -393,7 +393,7 @@ bool join_text(Context& context, const Value& text, Value& string) {
 }
 
 /// What a leaf that is no slot becomes; most leaves are slots.
-bool instantiate_other(Context& context, const Value& leaf, const trace::Run& run, Value& now) {
+bool instantiate_other(Context& context, const Value& leaf, const jit::Run& run, Value& now) {
   if (leaf.is(Tag::tensor)) {
     const TensorData& view = *leaf.tensor_data();
     if (view.recording != &slot_mark) return false;
@@ -411,7 +411,7 @@ bool instantiate_other(Context& context, const Value& leaf, const trace::Run& ru
 
 }  // namespace
 
-Value instantiate(Context& context, const Value& frozen, const trace::Run& run) {
+Value instantiate(Context& context, const Value& frozen, const jit::Run& run) {
   Value value = frozen;
   rebuild(value, [&context, &run, values = run.values.data()](const Value& leaf, Value& now) {
     if (!leaf.is(Tag::slot)) return instantiate_other(context, leaf, run, now);

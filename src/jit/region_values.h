@@ -40,14 +40,14 @@ bool can_abstract(const Value& value);
 /// appends its facts, and appends its tensors and numbers to the run, beginning at `slot` (which moves on; what the
 /// run holds already, from an earlier attempt, is kept). Extents that `known` facts of the same input (or null) say
 /// vary, or that differ from those, become symbols.
-Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, trace::Recorder& recorder,
-               trace::Run& run, uint32_t& slot);
+Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, jit::Recorder& recorder,
+               jit::Run& run, uint32_t& slot);
 
 /// Checks a value against its facts, which begin at `fact`, appends its tensors to the run, and sets the symbols of its
 /// numbers and extents, for which there is room. Gives the fact after them, or null if they do not hold. `owned` says
 /// whether it is given up with all that nobody else holds of it; `given` collects that for the tensors: whether nobody
 /// else holds what each is in.
-const Fact* collect(const Value& value, const Fact* fact, trace::Run& run, bool owned, std::vector<char>& given);
+const Fact* collect(const Value& value, const Fact* fact, jit::Run& run, bool owned, std::vector<char>& given);
 
 /// Whether what a fact asks for is a function that nobody holds but the fact, so that it cannot be found again.
 bool is_only_here(const Value& constant);
@@ -57,8 +57,8 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
 
 /// A value whose deferred tensors are replaced by references to slots, so that it can be kept and made again.
 /// All its deferred tensors must have slots. `slots` collects them.
-Value freeze(const Value& value, const trace::Recorder& recorder, std::vector<uint32_t>& slots);
+Value freeze(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots);
 /// The value with the slots and symbols of this run put in.
-Value instantiate(Context& context, const Value& frozen, const trace::Run& run);
+Value instantiate(Context& context, const Value& frozen, const jit::Run& run);
 
 }  // namespace tsl

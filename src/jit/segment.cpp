@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tensor/elements.h"
 
-namespace tsl::trace {
+namespace tsl::jit {
 
 bool guards_hold(const Segment& segment, Run& run) {
   assert(run.symbols.size() == segment.end_symbol);
@@ -27,8 +27,8 @@ bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
   run.values.resize(first + segment.plans->output_count());
   bool done = false;
   try {
-    graph::Executable& plan = segment.plans->at(run.symbols);
-    const graph::Inputs inputs(run.values.data(), segment.input_slots);
+    exec::Executable& plan = segment.plans->at(run.symbols);
+    const exec::Inputs inputs(run.values.data(), segment.input_slots);
     done = !plan.run(inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
@@ -40,9 +40,9 @@ bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
   return done;
 }
 
-Scalar element(Devices& devices, const Tensor& tensor) {
+Scalar element(exec::Devices& devices, const Tensor& tensor) {
   const Tensor host = devices.to_host(tensor);
   return load_element(host.dtype(), host.data());
 }
 
-}  // namespace tsl::trace
+}  // namespace tsl::jit

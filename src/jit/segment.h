@@ -8,7 +8,7 @@
 #include "jit/recorder.h"
 #include "jit/sized_plans.h"
 
-namespace tsl::trace {
+namespace tsl::jit {
 
 /// An element that the host read at the end of a segment: it becomes a symbol of the next one.
 struct Read {
@@ -48,6 +48,6 @@ bool guards_hold(const Segment& segment, Run& run);
 bool run_plan(Segment& segment, Run& run, std::span<const char> donated);
 
 /// Reads one element on the host.
-Scalar element(Devices& devices, const Tensor& zero_dimensional);
+Scalar element(exec::Devices& devices, const Tensor& zero_dimensional);
 
-}  // namespace tsl::trace
+}  // namespace tsl::jit

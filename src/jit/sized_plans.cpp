@@ -5,7 +5,7 @@
 
 #include "graph/passes.h"
 
-namespace tsl::trace {
+namespace tsl::jit {
 
 namespace {
 
@@ -22,7 +22,7 @@ void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, s
 
 }  // namespace
 
-SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
+SizedPlans::SizedPlans(exec::Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
                        const graph::CompileLog* log)
     : devices_(devices), device_(device), options_(options), log_(log), graph_(std::move(graph)) {
   find_size_symbols();
@@ -55,8 +55,8 @@ bool SizedPlans::fits(const Entry& entry, std::span<const Scalar> symbols) const
   return true;
 }
 
-graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
-  graph::Backend& backend = devices_.at(device_);
+exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
+  exec::Backend& backend = devices_.at(device_);
   const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& e) { return fits(e, symbols); });
   if (found != entries_.rend()) {
     if (found != entries_.rbegin()) std::rotate(entries_.rbegin(), found, found + 1);
@@ -70,4 +70,4 @@ graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   return *entries_.emplace_back(std::move(entry)).plan;
 }
 
-}  // namespace tsl::trace
+}  // namespace tsl::jit

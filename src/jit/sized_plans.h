@@ -8,32 +8,33 @@
 #include <vector>
 
 #include "exec/devices.h"
+#include "graph/compile.h"
 
-namespace tsl::trace {
+namespace tsl::jit {
 
 class SizedPlans {
  public:
   /// `graph` must compute something. `log` may be null; else it must outlive this.
-  SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
+  SizedPlans(exec::Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
              const graph::CompileLog* log);
 
   /// The plan for the sizes of this run, given the values of all symbols. The reference is good until the next call,
   /// and the plan ready to run.
   /// Throws Failure (memory) if a tensor of the segment would be too large to exist.
-  graph::Executable& at(std::span<const Scalar> symbols);
+  exec::Executable& at(std::span<const Scalar> symbols);
 
   size_t output_count() const { return graph_.outputs.size(); }
 
  private:
   struct Entry {
     std::vector<int64_t> sizes;  // the values of size_symbols_
-    std::unique_ptr<graph::Executable> plan;
+    std::unique_ptr<exec::Executable> plan;
   };
 
   void find_size_symbols();
   bool fits(const Entry& entry, std::span<const Scalar> symbols) const;
 
-  Devices& devices_;
+  exec::Devices& devices_;
   Device device_;
   graph::PlanOptions options_;
   const graph::CompileLog* log_;
@@ -42,4 +43,4 @@ class SizedPlans {
   std::vector<Entry> entries_;          // the last one used last
 };
 
-}  // namespace tsl::trace
+}  // namespace tsl::jit

@@ -11,6 +11,10 @@
 #include "tensor/op_listeners.h"
 #include "value/value.h"
 
+namespace tsl::graph {
+struct CompileLog;
+}
+
 namespace tsl {
 
 class Context;

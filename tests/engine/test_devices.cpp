@@ -19,7 +19,7 @@ EngineOptions with_gpus(std::string device) {
   EngineOptions options;
   options.device = std::move(device);
   options.threads = 1;
-  options.open_backend = [](Device gpu, graph::Backend& host) -> std::unique_ptr<graph::Backend> {
+  options.open_backend = [](Device gpu, exec::Backend& host) -> std::unique_ptr<exec::Backend> {
     if (gpu.ordinal > 1) fail(ErrorKind::device, "there is no GPU {}", gpu.ordinal);
     return std::make_unique<PretendGpu>(gpu, host, true);
   };
@@ -475,7 +475,7 @@ type the device must be "cpu", "cuda" or "cuda:N", not dtype
 TEST_CASE("a GPU is opened when a tensor first goes there", "[devices]") {
   EngineOptions options = with_gpus("cuda:1");
   int opened = 0;
-  options.open_backend = [&](Device gpu, graph::Backend& host) -> std::unique_ptr<graph::Backend> {
+  options.open_backend = [&](Device gpu, exec::Backend& host) -> std::unique_ptr<exec::Backend> {
     ++opened;
     return std::make_unique<PretendGpu>(gpu, host, true);
   };
@@ -493,7 +493,7 @@ TEST_CASE("a GPU is opened when a tensor first goes there", "[devices]") {
 TEST_CASE("no memory on a device: the line that needs it says so, on every tier, and the program goes on",
           "[devices]") {
   EngineOptions options = with_gpus("cpu");
-  options.open_backend = [](Device gpu, graph::Backend& host) -> std::unique_ptr<graph::Backend> {
+  options.open_backend = [](Device gpu, exec::Backend& host) -> std::unique_ptr<exec::Backend> {
     auto backend = std::make_unique<PretendGpu>(gpu, host, true);
     static_cast<BlockCache&>(backend->allocator()).set_limit(1 << 20);
     return backend;

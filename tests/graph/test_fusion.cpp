@@ -1,7 +1,8 @@
 #include "catch.h"
+#include "graph/compile.h"
 #include "graph/domain.h"
 #include "graph/fuse.h"
-#include "graph/plan.h"
+#include "graph/spec.h"
 #include "support/build.h"
 
 using namespace tsl;

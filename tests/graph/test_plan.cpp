@@ -1,6 +1,6 @@
 // Where the buffers of a plan lie.
 #include "catch.h"
-#include "graph/plan.h"
+#include "graph/compile.h"
 #include "support/build.h"
 
 using namespace tsl;

@@ -13,9 +13,9 @@ namespace {
 /// Notes what was asked for the last plan of several ops: eager ops have plans of their own.
 class OptionsGpu : public PretendGpu {
  public:
-  OptionsGpu(Device device, graph::Backend& host, graph::PlanOptions& asked)
+  OptionsGpu(Device device, exec::Backend& host, graph::PlanOptions& asked)
       : PretendGpu(device, host, false), asked_(asked) {}
-  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
+  std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override {
     if (plan.graph.size() - plan.graph.inputs().size() > 1) asked_ = plan.options;
     return PretendGpu::prepare(std::move(plan));
   }
@@ -28,7 +28,7 @@ class OptionsGpu : public PretendGpu {
 std::string asked_for(const std::string& functions, const std::string& call, EngineOptions options = {}) {
   graph::PlanOptions asked;
   options.device = "cuda";
-  options.open_backend = [&asked](Device device, graph::Backend& host) {
+  options.open_backend = [&asked](Device device, exec::Backend& host) {
     return std::make_unique<OptionsGpu>(device, host, asked);
   };
   Session session(options);

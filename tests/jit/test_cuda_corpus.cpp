@@ -51,7 +51,7 @@ std::vector<KernelSource> kernels_of_corpus() {
   KernelCorpus kernels;
   EngineOptions options;
   options.threads = 1;
-  options.open_backend = [&](Device, graph::Backend& host) { return make_shadow_backend(host, kernels); };
+  options.open_backend = [&](Device, exec::Backend& host) { return make_shadow_backend(host, kernels); };
   const std::vector<CorpusProgram> programs = corpus_programs();
   in_parallel(programs.size(), [&](size_t i) {
     for (Tier tier : kTiers) outcome(programs[i], tier, options);

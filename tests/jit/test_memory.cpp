@@ -106,19 +106,19 @@ print(v[0].item(), w[99].item(), kept.shape)
 /// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given, or always.
 class FailingGpu : public PretendGpu {
  public:
-  FailingGpu(Device device, graph::Backend& host, bool is_final, bool always = false)
+  FailingGpu(Device device, exec::Backend& host, bool is_final, bool always = false)
       : PretendGpu(device, host, false), is_final_(is_final), always_(always) {}
-  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
+  std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override {
     return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_, always_);
   }
 
  private:
-  class Failing : public graph::Executable {
+  class Failing : public exec::Executable {
    public:
-    Failing(std::unique_ptr<graph::Executable> plan, bool is_final, bool always)
+    Failing(std::unique_ptr<exec::Executable> plan, bool is_final, bool always)
         : plan_(std::move(plan)), is_final_(is_final), always_(always) {}
-    graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
-                        std::span<Tensor> outputs) override {
+    exec::RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                       std::span<Tensor> outputs) override {
       if ((always_ || !donated.empty()) && plan().graph.size() - plan().graph.inputs().size() > 1) {
         Error error{ErrorKind::memory, "no memory half-way", {}, {}, {}};
         error.is_final = is_final_;
@@ -129,7 +129,7 @@ class FailingGpu : public PretendGpu {
     const graph::Plan& plan() const override { return plan_->plan(); }
 
    private:
-    std::unique_ptr<graph::Executable> plan_;
+    std::unique_ptr<exec::Executable> plan_;
     bool is_final_, always_;
   };
 
@@ -217,7 +217,7 @@ TEST_CASE("out of memory in a compiled region: interpreted, unless what it was g
   for (const bool is_final : {false, true}) {
     EngineOptions options;
     options.device = "cuda";
-    options.open_backend = [=](Device gpu, graph::Backend& host) {
+    options.open_backend = [=](Device gpu, exec::Backend& host) {
       return std::make_unique<FailingGpu>(gpu, host, is_final);
     };
     Session session(options);
@@ -241,7 +241,7 @@ TEST_CASE("when a trace cannot be computed, variables are what they were before"
       EngineOptions options;
       options.device = "cuda";
       options.compile_all = is_loop;
-      options.open_backend = [](Device gpu, graph::Backend& host) {
+      options.open_backend = [](Device gpu, exec::Backend& host) {
         return std::make_unique<FailingGpu>(gpu, host, true, true);
       };
       Session session(options);
@@ -262,8 +262,7 @@ TEST_CASE("when a trace cannot be computed, variables are what they were before"
 TEST_CASE("that there was no memory while a region was traced is no way through it") {
   class FullGpu : public PretendGpu {
    public:
-    FullGpu(Device device, graph::Backend& host, int& refusals)
-        : PretendGpu(device, host, false), refusals_(refusals) {}
+    FullGpu(Device device, exec::Backend& host, int& refusals) : PretendGpu(device, host, false), refusals_(refusals) {}
     Tensor to_device(const Tensor& tensor) override {
       if (refusals_ > 0 && refusals_-- > 0) fail(ErrorKind::memory, "full");
       return PretendGpu::to_device(tensor);
@@ -292,7 +291,7 @@ for i in 0..3 { print(f(ones([4])).device, count[0].item()) }
     EngineOptions options;
     options.device = "cpu";
     options.compile_all = compile_all;
-    options.open_backend = [&](Device gpu, graph::Backend& host) {
+    options.open_backend = [&](Device gpu, exec::Backend& host) {
       return std::make_unique<FullGpu>(gpu, host, refusals);
     };
     Session session(options);

@@ -112,7 +112,7 @@ EngineOptions with_gpus(const char* device) {
   EngineOptions options;
   options.device = device;
   options.threads = 1;
-  options.open_backend = [](Device gpu, graph::Backend& host) { return std::make_unique<PretendGpu>(gpu, host, true); };
+  options.open_backend = [](Device gpu, exec::Backend& host) { return std::make_unique<PretendGpu>(gpu, host, true); };
   return options;
 }
 

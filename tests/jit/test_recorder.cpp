@@ -2,7 +2,7 @@
 #include "jit/segment.h"
 
 using namespace tsl;
-using namespace tsl::trace;
+using namespace tsl::jit;
 
 namespace {
 

@@ -1,5 +1,6 @@
 // The CPU backend runs plans without the language or tracing.
 #include "backend/cpu/backend.h"
+#include "graph/compile.h"
 
 using namespace tsl;
 

@@ -2,6 +2,6 @@
 #include "exec/devices.h"
 
 int main() {
-  tsl::Tensor (tsl::trace::Devices::*volatile move)(const tsl::Tensor&, tsl::Device) = &tsl::trace::Devices::move;
+  tsl::Tensor (tsl::exec::Devices::*volatile move)(const tsl::Tensor&, tsl::Device) = &tsl::exec::Devices::move;
   return move ? 0 : 1;  // linked, not called
 }

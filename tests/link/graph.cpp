@@ -1,5 +1,5 @@
 // The graph layer stands on the tensor layer alone: it needs no backend to plan.
-#include "graph/plan.h"
+#include "graph/compile.h"
 
 using namespace tsl;
 

@@ -5,12 +5,12 @@
 using namespace tsl;
 
 int main() {
-  trace::Recorder recorder(std::make_shared<SymbolTable>());
+  jit::Recorder recorder(std::make_shared<SymbolTable>());
   const Tensor host(DType::f32, Layout::contiguous({2}), nullptr);
   const Tensor x = recorder.input(host.dtype(), host.layout(), 0);
   const Operand operands[] = {x};
   const Tensor y = recorder.record(op_def(Op::neg), operands, {}, {DType::f32, x.shape()}, {});
-  const trace::Recorder::Cut cut = recorder.cut(1);
+  const jit::Recorder::Cut cut = recorder.cut(1);
   Value (RegionCache::*volatile call)(const Value&, std::span<Value>) = &RegionCache::call;  // linked, not called
   return call && y.deferred() && cut.graph.inputs().size() == 1 ? 0 : 1;
 }

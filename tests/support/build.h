@@ -32,10 +32,8 @@ inline NodeId reduce(Graph& graph, Op op, NodeId x, int axis, bool keepdims = tr
   Attrs attrs;
   attrs.axes = {axis};
   attrs.keepdims = keepdims;
-  Shape shape = graph[x].shape;
-  if (keepdims) shape[axis] = 1;
-  else shape.erase(axis);
-  return graph.add(op_def(op), {read(graph, x)}, attrs, {graph[x].dtype, shape}, Span{}, graph.size());
+  const Operand operand = Tensor(graph[x].dtype, Layout::contiguous(graph[x].shape), nullptr);
+  return graph.add(op_def(op), {read(graph, x)}, attrs, op_def(op).infer({&operand, 1}, attrs), Span{}, graph.size());
 }
 
 /// Node `id` broadcast to `shape`.

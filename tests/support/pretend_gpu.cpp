@@ -17,12 +17,12 @@ class PretendGpu::Access {
   Memory& memory_;
 };
 
-class PretendGpu::Executable : public graph::Executable {
+class PretendGpu::Executable : public exec::Executable {
  public:
-  Executable(Memory& memory, std::unique_ptr<graph::Executable> plan) : memory_(memory), plan_(std::move(plan)) {}
+  Executable(Memory& memory, std::unique_ptr<exec::Executable> plan) : memory_(memory), plan_(std::move(plan)) {}
 
-  graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
-                      std::span<Tensor> outputs) override {
+  exec::RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                     std::span<Tensor> outputs) override {
     const Access access(memory_);
     return plan_->run(inputs, donated, symbols, outputs);
   }
@@ -30,7 +30,7 @@ class PretendGpu::Executable : public graph::Executable {
 
  private:
   Memory& memory_;
-  std::unique_ptr<graph::Executable> plan_;
+  std::unique_ptr<exec::Executable> plan_;
 };
 
 // ---- Memory ------------------------------------------------------------------------------------------------
@@ -60,10 +60,10 @@ void PretendGpu::Memory::allow(bool access) {
 
 // ---- The backend -------------------------------------------------------------------------------------------
 
-PretendGpu::PretendGpu(Device device, graph::Backend& host, bool guarded)
+PretendGpu::PretendGpu(Device device, exec::Backend& host, bool guarded)
     : CpuBackend(1), host_(host), memory_(device, guarded) {}
 
-std::unique_ptr<graph::Executable> PretendGpu::prepare(graph::Plan plan) {
+std::unique_ptr<exec::Executable> PretendGpu::prepare(graph::Plan plan) {
   return std::make_unique<Executable>(memory_, CpuBackend::prepare(std::move(plan)));
 }
 

@@ -13,10 +13,10 @@ namespace tsl {
 /// as it is with a GPU.
 class PretendGpu : public cpu::CpuBackend {
  public:
-  PretendGpu(Device device, graph::Backend& host, bool guarded);
+  PretendGpu(Device device, exec::Backend& host, bool guarded);
 
   Allocator& allocator() override { return memory_; }
-  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
+  std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Tensor to_device(const Tensor& tensor) override;
   Tensor to_host(const Tensor& tensor) override;
   Counters counters() const override;
@@ -44,7 +44,7 @@ class PretendGpu : public cpu::CpuBackend {
   /// The part of the tensor's memory that it reaches, elsewhere, seen through the same layout.
   Tensor copy(const Tensor& tensor, Allocator& to, uint64_t& counter);
 
-  graph::Backend& host_;
+  exec::Backend& host_;
   Memory memory_;
   uint64_t to_device_ = 0, to_host_ = 0;  // bytes
 };

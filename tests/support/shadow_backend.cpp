@@ -11,10 +11,10 @@ namespace {
 
 class ShadowBackend : public PretendGpu {
  public:
-  ShadowBackend(graph::Backend& host, KernelCorpus& corpus)
+  ShadowBackend(exec::Backend& host, KernelCorpus& corpus)
       : PretendGpu(Device::of("cuda"), host, false), corpus_(corpus) {}
 
-  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
+  std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override {
     corpus_.add(plan);
     return PretendGpu::prepare(std::move(plan));
   }
@@ -39,7 +39,7 @@ void KernelCorpus::add(const cuda::Stage& stage) {
   if (sources_.insert(stage.source()).second) kernels_.push_back({stage.name(), stage.source()});
 }
 
-std::unique_ptr<graph::Backend> make_shadow_backend(graph::Backend& host, KernelCorpus& corpus) {
+std::unique_ptr<exec::Backend> make_shadow_backend(exec::Backend& host, KernelCorpus& corpus) {
   return std::make_unique<ShadowBackend>(host, corpus);
 }
 

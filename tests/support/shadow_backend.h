@@ -11,7 +11,7 @@
 
 #include "backend/cuda/codegen/stage.h"
 #include "backend/cuda/driver/nvrtc.h"
-#include "graph/plan.h"
+#include "exec/backend.h"
 
 namespace tsl {
 
@@ -31,7 +31,7 @@ class KernelCorpus {
 };
 
 /// `host` and `corpus` must outlive it.
-std::unique_ptr<graph::Backend> make_shadow_backend(graph::Backend& host, KernelCorpus& corpus);
+std::unique_ptr<exec::Backend> make_shadow_backend(exec::Backend& host, KernelCorpus& corpus);
 
 }  // namespace tsl
 

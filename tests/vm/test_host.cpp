@@ -7,7 +7,7 @@ using namespace tsl;
 TEST_CASE("after the host had control, the GPU is made current again", "[devices]") {
   class CountingGpu : public PretendGpu {
    public:
-    CountingGpu(Device gpu, graph::Backend& host, int& activated)
+    CountingGpu(Device gpu, exec::Backend& host, int& activated)
         : PretendGpu(gpu, host, false), activated_(activated) {}
     void activate() override { ++activated_; }
 
@@ -17,7 +17,7 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
   int activated = 0;
   EngineOptions options;
   options.device = "cuda";
-  options.open_backend = [&](Device gpu, graph::Backend& host) {
+  options.open_backend = [&](Device gpu, exec::Backend& host) {
     return std::make_unique<CountingGpu>(gpu, host, activated);
   };
   options.log_topics = "recompiles";
@@ -43,12 +43,12 @@ TEST_CASE("after the host had control, the GPU is made current again", "[devices
 TEST_CASE("an engine whose GPU has failed for good ends all the same") {
   class BrokenGpu : public PretendGpu {
    public:
-    BrokenGpu(Device gpu, graph::Backend& host) : PretendGpu(gpu, host, false) {}
+    BrokenGpu(Device gpu, exec::Backend& host) : PretendGpu(gpu, host, false) {}
     void activate() override { fail(ErrorKind::device, "the GPU fell off the bus"); }
   };
   EngineOptions options;
   options.device = "cuda";
-  options.open_backend = [](Device gpu, graph::Backend& host) { return std::make_unique<BrokenGpu>(gpu, host); };
+  options.open_backend = [](Device gpu, exec::Backend& host) { return std::make_unique<BrokenGpu>(gpu, host); };
   Session session(options);
   session.eval("zeros([2])");
   CHECK(session.error_text("zeros([2])") == "device: the GPU fell off the bus");

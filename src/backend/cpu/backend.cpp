@@ -9,12 +9,12 @@
 
 namespace tsl::cpu {
 
+using exec::RunError;
 using graph::Plan;
-using graph::RunError;
 
 namespace {
 
-class CpuExecutable : public graph::Executable {
+class CpuExecutable : public exec::Executable {
  public:
   CpuExecutable(CpuBackend& backend, Plan plan)
       : backend_(backend), plan_(std::move(plan)), memory_(plan_, backend.allocator()) {
@@ -26,7 +26,7 @@ class CpuExecutable : public graph::Executable {
 
   const Plan& plan() const override { return plan_; }
 
-  RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+  RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     memory_.place(inputs, donated);
     RunState state;
@@ -47,7 +47,7 @@ class CpuExecutable : public graph::Executable {
     } catch (...) {
       const bool is_lost = memory_.has_donors() && !is_op;
       memory_.release();
-      if (is_lost) graph::fail_having_written();
+      if (is_lost) exec::fail_having_written();
       throw;
     }
     memory_.release();
@@ -91,7 +91,7 @@ class CpuExecutable : public graph::Executable {
 
   CpuBackend& backend_;
   Plan plan_;
-  graph::PlanMemory memory_;
+  exec::PlanMemory memory_;
   std::vector<std::optional<TileProgram>> programs_;
   std::vector<uint32_t> small_;  // of the present table
   std::vector<size_t> groups_;   // of them: where each begins, and the end
@@ -103,7 +103,7 @@ CpuBackend::CpuBackend(int threads, Isa isa) : table_(kernels(isa)), pool_(threa
   openblas_set_num_threads(1);  // products are cut over this engine's own threads
 }
 
-std::unique_ptr<graph::Executable> CpuBackend::prepare(Plan plan) {
+std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {
   return std::make_unique<CpuExecutable>(*this, std::move(plan));
 }
 

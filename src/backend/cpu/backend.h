@@ -8,16 +8,16 @@
 #include "backend/cpu/memory.h"
 #include "backend/cpu/threads.h"
 #include "backend/cpu/tiles.h"
-#include "graph/plan.h"
+#include "exec/backend.h"
 
 namespace tsl::cpu {
 
 /// Belongs to one engine. Executables must not outlive it.
-class CpuBackend : public graph::Backend {
+class CpuBackend : public exec::Backend {
  public:
   explicit CpuBackend(int threads = 0, Isa isa = best_isa());
   Allocator& allocator() override { return allocator_; }
-  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override;
+  std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Counters counters() const override;
 
   /// The most bytes that tensors and the cache may take.

@@ -11,7 +11,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/threads.h"
-#include "graph/plan.h"
+#include "exec/executable.h"
 
 namespace tsl::cpu {
 
@@ -36,7 +36,7 @@ struct RunState {
   std::vector<Scratch>* scratch = nullptr;  // one a worker
   Scratch* shared = nullptr;                // partial results of reductions
   std::byte* shared_memory = nullptr;       // … as reserved by the running kernel
-  graph::RunError error;                    // the earliest failure in program order
+  exec::RunError error;                     // the earliest failure in program order
   std::mutex error_mutex;
 
   /// Keeps the error that the program would have met first: by node, then by element.

@@ -8,12 +8,12 @@ namespace tsl::cuda {
 
 namespace {
 
-class CudaBackend : public graph::Backend {
+class CudaBackend : public exec::Backend {
  public:
-  CudaBackend(int ordinal, graph::Backend& host, const BackendOptions& options) : gpu_(ordinal, host, options) {}
+  CudaBackend(int ordinal, exec::Backend& host, const BackendOptions& options) : gpu_(ordinal, host, options) {}
 
   Allocator& allocator() override { return gpu_.allocator; }
-  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
+  std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
   bool has_epilogue(const graph::Node& node) override {
     const PlanProduct product(node, gpu_.options.tf32);
     gpu_.device.make_current();
@@ -21,7 +21,7 @@ class CudaBackend : public graph::Backend {
   }
   Tensor to_device(const Tensor& host) override { return move_to_device(gpu_, host); }
   Tensor to_host(const Tensor& tensor) override { return move_to_host(gpu_, tensor); }
-  Tensor from_peer(const Tensor& tensor, graph::Backend& peer) override {
+  Tensor from_peer(const Tensor& tensor, exec::Backend& peer) override {
     auto* const other = dynamic_cast<CudaBackend*>(&peer);
     return other ? move_between(other->gpu_, gpu_, tensor) : Tensor();
   }
@@ -63,7 +63,7 @@ std::string why_no_device() {
   } catch (const Failure& failure) { return failure.what(); }
 }
 
-std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options) {
+std::unique_ptr<exec::Backend> open_backend(int ordinal, exec::Backend& host, const BackendOptions& options) {
   return std::make_unique<CudaBackend>(ordinal, host, options);
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "graph/plan.h"
+#include "exec/backend.h"
 
 namespace tsl::cuda {
 
@@ -25,6 +25,6 @@ std::string why_no_device();
 
 /// Opens GPU `ordinal`. What its kernels do not do runs on `host`, which must outlive the backend and whose
 /// memory takes tensors that are read. Belongs to one engine. Throws Failure (device) naming what is missing.
-std::unique_ptr<graph::Backend> open_backend(int ordinal, graph::Backend& host, const BackendOptions& options = {});
+std::unique_ptr<exec::Backend> open_backend(int ordinal, exec::Backend& host, const BackendOptions& options = {});
 
 }  // namespace tsl::cuda

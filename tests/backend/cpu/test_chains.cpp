@@ -6,6 +6,7 @@
 
 #include "backend/cpu/backend.h"
 #include "catch.h"
+#include "graph/compile.h"
 #include "kernel_fixture.h"
 #include "support/build.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "backend/cuda/codegen/stage.h"
-#include "graph/plan.h"
+#include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "catch.h"
+#include "graph/compile.h"
 #include "support/build.h"
 
 using namespace tsl;

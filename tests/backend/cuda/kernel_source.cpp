@@ -3,7 +3,7 @@
 #include <set>
 
 #include "backend/cuda/codegen/stage.h"
-#include "graph/plan.h"
+#include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
 
@@ -55,14 +55,23 @@ Plan scaled_sum(const Shape& shape, DType dtype = DType::f32) {
   return plan_of(std::move(g));
 }
 
+NodeId converted(Graph& g, NodeId x, DType dtype) {
+  if (g[x].dtype == dtype) return x;
+  Attrs attrs;
+  attrs.dtype = dtype;
+  return g.add(op_def(Op::cast), {read(g, x)}, attrs, {dtype, g[x].shape}, Span{}, g.size());
+}
+
 /// (rows' sum of (c - a * a * b)) / 2 + a * b and more, of fast numerics: products that one reads, or two do.
 Plan contracted(const Shape& shape, DType dtype) {
   Graph g;
   const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
   const NodeId squares = add(g, Op::mul, {read(g, a), read(g, a)}),
                products = add(g, Op::mul, {read(g, squares), read(g, b)});
-  const NodeId rest = add(g, Op::sub, {read(g, c), read(g, products)}), sums = reduce(g, Op::sum, rest, 1);
-  const NodeId quotient = add(g, Op::div, {spread(g, sums, shape), number(2.0)});
+  const NodeId rest = add(g, Op::sub, {read(g, c), read(g, products)});
+  const NodeId sums = converted(g, reduce(g, Op::sum, rest, 1), dtype);  // of integers they are i64
+  const Op scale = is_float(dtype) ? Op::div : Op::mul;                  // the quotient of integers is a float
+  const NodeId quotient = add(g, scale, {spread(g, sums, shape), number(2.0)});
   const NodeId others = add(g, Op::mul, {read(g, a), read(g, b)});
   give(g, add(g, Op::add, {read(g, quotient), read(g, others)}));
   const NodeId twice = add(g, Op::mul, {read(g, c), read(g, c)});
@@ -84,12 +93,7 @@ Plan reduced(Op op, const Shape& shape, int axis, DType dtype = DType::f32) {
   Graph g;
   const NodeId x = input(g, shape, dtype);
   const NodeId squares = add(g, Op::mul, {read(g, x), read(g, x)});
-  Attrs attrs;
-  attrs.axes = {axis};
-  Shape kept = shape;
-  kept.erase(axis);
-  const DType result = op == Op::argmax || op == Op::argmin ? DType::i64 : dtype;
-  give(g, g.add(op_def(op), {read(g, squares)}, attrs, {result, kept}, Span{}, g.size()));
+  give(g, reduce(g, op, squares, axis, false));
   return plan_of(std::move(g));
 }
 

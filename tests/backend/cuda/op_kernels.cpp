@@ -8,7 +8,7 @@
 
 #include "backend/cpu/backend.h"
 #include "backend/cuda/backend.h"
-#include "graph/plan.h"
+#include "graph/compile.h"
 #include "op_graphs.h"
 #include "support/gpu.h"
 #include "support/shard.h"
@@ -16,6 +16,9 @@
 
 using namespace tsl;
 using namespace tsl::graph;
+using exec::Backend;
+using exec::Executable;
+using exec::RunError;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "backend/cuda/codegen/op.h"
-#include "graph/plan.h"
+#include "graph/compile.h"
 #include "op_graphs.h"
 #include "support/gpu.h"
 

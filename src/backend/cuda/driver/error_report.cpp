@@ -47,8 +47,8 @@ void ErrorReport::forget() noexcept {
   }
 }
 
-graph::RunError ErrorReport::take() {
-  graph::RunError error;
+exec::RunError ErrorReport::take() {
+  exec::RunError error;
   if (const volatile Failure& failure = *mirror_; failure.order != kNone) {
     error.order = failure.order;
     error.node = failure.node;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/cuda/driver/device.h"
-#include "graph/plan.h"
+#include "exec/executable.h"
 #include "tensor/tensor.h"
 
 namespace tsl::cuda {
@@ -19,7 +19,7 @@ class ErrorReport {
   /// What kernels are given.
   CUdeviceptr cell() const;
   /// The first failure since the last call, or none. All that may report one must have run.
-  graph::RunError take();
+  exec::RunError take();
   /// Waits for all work and drops what it reported.
   void forget() noexcept;
 

@@ -16,9 +16,9 @@
 
 namespace tsl::cuda {
 
+using exec::RunError;
 using graph::Kernel;
 using graph::Plan;
-using graph::RunError;
 
 namespace {
 
@@ -126,7 +126,7 @@ class ProductWork : public LibraryWork {
   uint32_t workspace_;
 };
 
-class CudaExecutable : public graph::Executable {
+class CudaExecutable : public exec::Executable {
  public:
   CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
@@ -137,7 +137,7 @@ class CudaExecutable : public graph::Executable {
 
   const Plan& plan() const override { return plan_; }
 
-  RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+  RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
     memory_.place(inputs, donated);
@@ -155,7 +155,7 @@ class CudaExecutable : public graph::Executable {
       if (reporting_) gpu_.errors.forget();
       const bool is_lost = has_written();
       release();
-      if (is_lost) graph::fail_having_written();
+      if (is_lost) exec::fail_having_written();
       throw;
     }
     release();
@@ -168,7 +168,7 @@ class CudaExecutable : public graph::Executable {
   bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
   uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
 
-  void check_devices(const graph::Inputs& inputs) const {
+  void check_devices(const exec::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].device().backend == kBackend) continue;
       fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
@@ -404,7 +404,7 @@ class CudaExecutable : public graph::Executable {
 
   Gpu& gpu_;
   Plan plan_;
-  graph::PlanMemory memory_;
+  exec::PlanMemory memory_;
   std::vector<Unit> units_;
   std::vector<LaunchUse> uses_;  // by launch
   uint32_t products_ = 0;
@@ -420,7 +420,7 @@ class CudaExecutable : public graph::Executable {
 
 }  // namespace
 
-Gpu::Gpu(int ordinal, graph::Backend& host, const BackendOptions& options)
+Gpu::Gpu(int ordinal, exec::Backend& host, const BackendOptions& options)
     : host(host),
       options(options),
       device(ordinal),
@@ -435,7 +435,7 @@ Matmul& Gpu::matmul() {
   return *matmul_;
 }
 
-std::unique_ptr<graph::Executable> prepare_plan(Gpu& gpu, Plan plan) {
+std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan) {
   gpu.device.make_current();
   return std::make_unique<CudaExecutable>(gpu, std::move(plan));
 }

@@ -9,17 +9,17 @@
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/matmul.h"
 #include "backend/cuda/driver/memory.h"
-#include "graph/plan.h"
+#include "exec/backend.h"
 
 namespace tsl::cuda {
 
 /// One engine's GPU.
 struct Gpu {
-  Gpu(int ordinal, graph::Backend& host, const BackendOptions& options);
+  Gpu(int ordinal, exec::Backend& host, const BackendOptions& options);
   /// Waits for all that was launched: it uses what goes now, modules and the host's memory among it.
   ~Gpu();
 
-  graph::Backend& host;
+  exec::Backend& host;
   const BackendOptions options;
   Device device;
   DeviceAllocator allocator;
@@ -33,7 +33,7 @@ struct Gpu {
   std::unique_ptr<Matmul> matmul_;
 };
 
-std::unique_ptr<graph::Executable> prepare_plan(Gpu& gpu, graph::Plan plan);
+std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, graph::Plan plan);
 
 /// Copies with the same layout; a tensor that is there already is given back. The host's copy is in its allocator's
 /// memory.
@@ -44,7 +44,7 @@ Tensor move_between(Gpu& from, Gpu& to, const Tensor& tensor);
 
 /// Runs node `kernel.op_node`, an op that is not generated and is no product as its operands lie, on buffers at
 /// `addresses` (by buffer of the plan). Takes memory on the way.
-graph::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
-                       std::span<const Scalar> symbols);
+exec::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
+                      std::span<const Scalar> symbols);
 
 }  // namespace tsl::cuda

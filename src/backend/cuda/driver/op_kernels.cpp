@@ -4,13 +4,14 @@
 
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/product.h"
+#include "graph/compile.h"
 
 namespace tsl::cuda {
 
+using exec::RunError;
 using graph::Kernel;
 using graph::Node;
 using graph::Plan;
-using graph::RunError;
 
 namespace {
 

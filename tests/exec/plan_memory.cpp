@@ -5,16 +5,30 @@
 #include "backend/cpu/backend.h"
 #include "catch.h"
 #include "exec/plan_memory.h"
-#include "kernel_fixture.h"
+#include "graph/compile.h"
 #include "support/build.h"
 
 using namespace tsl;
 using namespace tsl::graph;
-using kernel_test::Random;
+using exec::PlanMemory;
 
 namespace {
 
 constexpr int64_t kCount = 8;
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
+  uint64_t next() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545f4914f6cdd1dull;
+  }
+
+ private:
+  uint64_t state_;
+};
 
 float* elements(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.data()); }
 

@@ -1,0 +1,71 @@
+#include "graph/launches.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+namespace tsl::graph {
+
+namespace {
+
+struct SameProgram {
+  bool operator()(const Kernel* a, const Kernel* b) const { return same_program(*a, *b); }
+};
+
+struct ProgramHash {
+  size_t operator()(const Kernel* kernel) const {
+    size_t hash = std::hash<std::string_view>()(kernel->name);  // says the ops
+    for (const Instr& instr : kernel->program) hash = hash * 31 + std::hash<uint64_t>()(instr.scalar.bits());
+    return hash;
+  }
+};
+
+}  // namespace
+
+bool same_program(const Kernel& a, const Kernel& b) {
+  if (a.written != b.written || a.name != b.name) return false;
+  return std::equal(
+      a.program.begin(), a.program.end(), b.program.begin(), b.program.end(), [](const Instr& x, const Instr& y) {
+        return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype &&
+               x.a == y.a && x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
+      });
+}
+
+bool writes_part(const Plan& plan, const Kernel& kernel) {
+  return kernel.nodes.size() == 1 && plan.graph[kernel.nodes[0]].op == Op::concat;
+}
+
+void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
+  if (plan.kernels.size() == 1) {
+    plan.launches.push_back({0});
+    return;
+  }
+  std::pmr::vector<int64_t> written_in(plan.buffers.size(), -1, memory);  // last launch that writes the buffer
+  // A program: its launches, ascending.
+  std::pmr::unordered_map<const Kernel*, std::pmr::vector<int64_t>, ProgramHash, SameProgram> running(memory);
+  plan.launches.reserve(plan.kernels.size());
+  for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
+    const Kernel& kernel = plan.kernels[k];
+    auto launch = static_cast<int64_t>(plan.launches.size());
+    if (kernel.kind == Template::pointwise) {
+      int64_t after = -1;  // the launch must come after this one
+      const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // the last is what it writes
+      for (size_t i = 0; i < waiting; ++i) after = std::max(after, written_in[kernel.buffers[i]]);
+      std::pmr::vector<int64_t>& launches = running[&kernel];
+      const auto first = std::upper_bound(launches.begin(), launches.end(), after);
+      if (first != launches.end()) {
+        launch = *first;
+      } else {
+        launches.push_back(launch);
+      }
+    }
+    if (launch == static_cast<int64_t>(plan.launches.size())) plan.launches.emplace_back();
+    plan.launches[launch].push_back(k);
+    for (uint32_t w = 0; w < kernel.written; ++w) {
+      int64_t& last = written_in[kernel.buffers[kernel.buffers.size() - 1 - w]];
+      last = std::max(last, launch);
+    }
+  }
+}
+
+}  // namespace tsl::graph

@@ -1,0 +1,389 @@
+// The rules of the graph.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graph/dump.h"
+#include "graph/spec_rules.h"
+
+namespace tsl::graph {
+
+namespace spec {
+
+Reach memory_of(const Node& node) {
+  Reach memory;
+  if (is_empty(node.shape)) return {0, -1};
+  if (!node.is_input) return {0, count_of(node.shape) - 1};
+  for (int i = 0; i < node.shape.rank(); ++i) { memory.add(node.shape[i].hint(), node.input_layout.strides[i].hint()); }
+  return memory;
+}
+
+bool fits(const Layout& layout, const Reach& memory) {
+  if (is_empty(layout.shape)) return true;
+  Reach reach;
+  for (int i = 0; i < layout.rank(); ++i) reach.add(layout.shape[i].hint(), layout.strides[i].hint());
+  if (layout.offset.symbol()) return reach.last - reach.first <= memory.last - memory.first;
+  return memory.holds(reach, layout.offset.hint());
+}
+
+}  // namespace spec
+
+namespace {
+
+using namespace spec;
+
+struct NodeSubject {
+  const Graph& graph;
+  NodeId id;
+  const Node& node;
+
+  const Node& producer(const Arg& arg) const { return graph[arg.node]; }
+  std::string dump() const {
+    return graph::dump(graph, id, nullptr) + "\nof the graph\n" + graph::dump(graph, nullptr);
+  }
+};
+
+struct OutputSubject {
+  const Graph& graph;
+  const Output& output;
+
+  std::string dump() const {
+    return fmt::format("output %{} of the graph\n", output.node) + graph::dump(graph, nullptr);
+  }
+};
+
+using NodeRule = Rule<NodeSubject>;
+
+bool is_class(const NodeSubject& s, OpClass op_class) { return !s.node.is_input && s.node.def().op_class == op_class; }
+
+/// Whether `holds` is true of every operand that is a tensor.
+template <class Holds> bool all_tensors(const NodeSubject& s, Holds&& holds) {
+  return std::all_of(s.node.args.begin(), s.node.args.end(),
+                     [&](const Arg& arg) { return !arg.is_tensor() || holds(arg); });
+}
+
+template <class Holds> bool all_numbers(const NodeSubject& s, Holds&& holds) {
+  return std::all_of(s.node.args.begin(), s.node.args.end(),
+                     [&](const Arg& arg) { return arg.is_tensor() || holds(arg); });
+}
+
+bool tensors_have(const NodeSubject& s, DType dtype) {
+  return all_tensors(s, [&](const Arg& arg) { return s.producer(arg).dtype == dtype; });
+}
+
+/// An elementwise op whose operands' dtypes follow a rule: cast and copy have none.
+bool follows(const NodeSubject& s, DTypeRule rule) {
+  return is_class(s, OpClass::elementwise) && s.node.op != Op::cast && s.node.op != Op::copy &&
+         s.node.def().dtype_rule == rule;
+}
+
+bool has_arity(const NodeSubject& s) {
+  if (s.node.is_input) return s.node.args.empty();
+  const int operands = static_cast<int>(s.node.args.size()) - s.node.epilogue.bias;
+  return s.node.def().arity < 0 ? operands > 0 : s.node.def().arity == operands;
+}
+
+bool has_sizes_that_are_numbers(const NodeSubject& s) {
+  const Attrs& attrs = s.node.attrs;
+  bool all_numbers = true;
+  attrs.for_each_size([&](Dim size) { all_numbers = all_numbers && !size.symbol(); });
+  return all_numbers && are_numbers(s.node.shape) && are_numbers(s.node.input_layout.strides) &&
+         are_numbers(attrs.view.shape) && are_numbers(attrs.view.strides) && all_tensors(s, [](const Arg& arg) {
+           return are_numbers(arg.layout.shape) && are_numbers(arg.layout.strides);
+         });
+}
+
+bool has_known_symbols(const NodeSubject& s) {
+  const Attrs& attrs = s.node.attrs;
+  return is_known(attrs.view.offset.symbol()) &&
+         std::all_of(s.node.args.begin(), s.node.args.end(),
+                     [](const Arg& arg) { return is_known(arg.symbol) && is_known(arg.layout.offset.symbol()); });
+}
+
+/// The type that the op table gives the result of these operands, or nothing if it refuses them.
+std::optional<TensorType> inferred(const NodeSubject& s) {
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < s.node.args.size() - s.node.epilogue.bias; ++i) {
+    const Arg& arg = s.node.args[i];
+    if (arg.is_tensor()) operands.emplace_back(Tensor(s.producer(arg).dtype, arg.layout, nullptr));
+    else operands.emplace_back(arg.scalar);
+  }
+  try {
+    return s.node.def().infer(operands, s.node.attrs);
+  } catch (const Failure&) { return std::nullopt; }
+}
+
+bool has_inferred_type(const NodeSubject& s) {
+  // These have rules of their own: the op table would ask for the part's offset, which may be known only in a run.
+  if (s.node.is_input || is_class(s, OpClass::elementwise) || is_class(s, OpClass::assign)) return true;
+  const std::optional<TensorType> type = inferred(s);
+  return type && type->dtype == s.node.dtype && same(type->shape, s.node.shape);
+}
+
+bool multiplies_matrices(const NodeSubject& s) {
+  if (!is_class(s, OpClass::matmul)) return true;
+  const Shape &a = s.node.args[0].layout.shape, &b = s.node.args[1].layout.shape;
+  const int rank = a.rank();
+  if (rank < 2 || b.rank() != rank || a[rank - 1].hint() != b[rank - 2].hint()) return false;
+  return std::equal(a.begin(), a.end() - 2, b.begin(), [](Dim x, Dim y) { return x.hint() == y.hint(); });
+}
+
+bool takes_axes_once(const NodeSubject& s) {
+  if (!is_class(s, OpClass::reduction)) return true;
+  const Ints& axes = s.node.attrs.axes;
+  const int rank = s.node.args[0].layout.rank();
+  return std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return axis >= 0 && axis < rank; }) &&
+         std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) == axes.end();
+}
+
+/// The axis, or the number of batch axes, of an op that has one.
+int64_t axis_of(const Node& node) {
+  const OpClass op_class = node.def().op_class;
+  return op_class == OpClass::take || op_class == OpClass::scatter ? node.attrs.batch : node.attrs.axis;
+}
+
+bool has_axis(const NodeSubject& s) {
+  if (s.node.is_input) return true;
+  switch (s.node.def().op_class) {
+    case OpClass::scan:
+    case OpClass::sort:
+    case OpClass::take:
+    case OpClass::scatter:
+    case OpClass::concat:
+    case OpClass::fold: {
+      const int64_t axis = axis_of(s.node);
+      return axis >= 0 && axis < s.node.args[0].layout.rank();
+    }
+    case OpClass::elementwise:
+    case OpClass::source:
+    case OpClass::view:
+    case OpClass::reduction:
+    case OpClass::nonzero:
+    case OpClass::assign:
+    case OpClass::matmul:
+    case OpClass::transfer: return true;
+  }
+  return false;
+}
+
+bool scatters_what_a_take_would_read(const NodeSubject& s) {
+  if (!is_class(s, OpClass::scatter)) return true;
+  const Shape &x = s.node.args[0].layout.shape, &index = s.node.args[1].layout.shape;
+  const auto batch = static_cast<int>(axis_of(s.node));
+  Shape wanted = index;
+  for (int i = batch + 1; i < x.rank(); ++i) wanted.push_back(x[i]);
+  return same(s.node.args[2].layout.shape, wanted);
+}
+
+bool has_bias_of_columns(const NodeSubject& s) {
+  if (!s.node.epilogue.bias) return true;
+  const Arg& bias = s.node.args.back();
+  return bias.is_tensor() && s.producer(bias).dtype == s.node.dtype && bias.layout.rank() == 1 &&
+         bias.layout.shape[0].hint() == s.node.shape[s.node.shape.rank() - 1].hint();
+}
+
+bool has_activation(const NodeSubject& s) {
+  const Op op = s.node.epilogue.activation;
+  return op == Op::copy || op == Op::relu || op == Op::gelu_tanh;
+}
+
+bool is_listed(const NodeSubject& s) {
+  const std::vector<NodeId>& inputs = s.graph.inputs();
+  return s.node.is_input == std::binary_search(inputs.begin(), inputs.end(), s.id);
+}
+
+constexpr NodeRule kNodeRules[] = {
+    {"A node's op is in the op table.", [](const NodeSubject& s) { return s.node.op < Op::count_; }},
+    {"Inputs, and no other nodes, are in the list of inputs.", is_listed},
+    {"A node has as many operands as its op takes; an input has none.", has_arity},
+    {"An operand is computed before it is read.",
+     [](const NodeSubject& s) { return all_tensors(s, [&](const Arg& arg) { return arg.node < s.id; }); }},
+    {"A view is a layout, not a node.", [](const NodeSubject& s) { return !is_class(s, OpClass::view); }},
+    {"A graph runs on one device: no node moves a tensor.",
+     [](const NodeSubject& s) { return !is_class(s, OpClass::transfer); }},
+    {"A span ends after it begins, or is empty.",
+     [](const NodeSubject& s) { return s.node.span.valid() || s.node.span.begin == s.node.span.end; }},
+    {"Extents, strides and sizes are numbers: only offsets and scalars are symbols.", has_sizes_that_are_numbers},
+    {"Extents are not negative.",
+     [](const NodeSubject& s) {
+       return std::all_of(s.node.shape.begin(), s.node.shape.end(), [](Dim d) { return d.hint() >= 0; });
+     }},
+    {"A symbol belongs to a table of symbols.", has_known_symbols},
+    {"A number has the type of its symbol.",
+     [](const NodeSubject& s) {
+       return all_numbers(s, [](const Arg& arg) { return !arg.symbol || arg.symbol->hint.type == arg.scalar.type; });
+     }},
+    {"An input's layout has the input's shape and begins at offset 0.",
+     [](const NodeSubject& s) {
+       const Layout& layout = s.node.input_layout;
+       return !s.node.is_input ||
+              (same(layout.shape, s.node.shape) && layout.strides.rank() == layout.rank() && layout.offset.same(0));
+     }},
+    {"A layout has a stride for each axis.",
+     [](const NodeSubject& s) {
+       return all_tensors(s, [](const Arg& arg) { return arg.layout.strides.rank() == arg.layout.rank(); });
+     }},
+    {"A layout reaches no element outside the memory of the node that it reads.",
+     [](const NodeSubject& s) {
+       return all_tensors(s, [&](const Arg& arg) { return fits(arg.layout, memory_of(s.producer(arg))); });
+     }},
+    {"A source computes from numbers.",
+     [](const NodeSubject& s) {
+       return !is_class(s, OpClass::source) || all_tensors(s, [](const Arg&) { return false; });
+     }},
+    {"Only sources and elementwise ops that promote take numbers.",
+     [](const NodeSubject& s) {
+       const bool may = s.node.is_input || is_class(s, OpClass::source) ||
+                        (is_class(s, OpClass::elementwise) && s.node.op != Op::cast && s.node.op != Op::copy);
+       return may || all_numbers(s, [](const Arg&) { return false; });
+     }},
+    {"An elementwise op reads at least one tensor.",
+     [](const NodeSubject& s) {
+       return !is_class(s, OpClass::elementwise) || !all_tensors(s, [](const Arg&) { return false; });
+     }},
+    {"An elementwise op reads tensors of its own shape: broadcasts are layouts.",
+     [](const NodeSubject& s) {
+       return !is_class(s, OpClass::elementwise) ||
+              all_tensors(s, [&](const Arg& arg) { return same(arg.layout.shape, s.node.shape); });
+     }},
+    {"An op on any numbers has operands of its own dtype, which is not bool.",
+     [](const NodeSubject& s) {
+       return !follows(s, DTypeRule::same) || (s.node.dtype != DType::boolean && tensors_have(s, s.node.dtype));
+     }},
+    {"An arithmetic op has operands of its own dtype.",
+     [](const NodeSubject& s) { return !follows(s, DTypeRule::arithmetic) || tensors_have(s, s.node.dtype); }},
+    {"A floating op has operands of its own dtype, which is a float.",
+     [](const NodeSubject& s) {
+       return !follows(s, DTypeRule::floating) || (is_float(s.node.dtype) && tensors_have(s, s.node.dtype));
+     }},
+    {"A comparison has operands of one dtype and gives bools.",
+     [](const NodeSubject& s) {
+       if (!follows(s, DTypeRule::compare)) return true;
+       const auto first =
+           std::find_if(s.node.args.begin(), s.node.args.end(), [](const Arg& arg) { return arg.is_tensor(); });
+       return s.node.dtype == DType::boolean && tensors_have(s, s.producer(*first).dtype);
+     }},
+    {"A predicate asks floats and gives bools.",
+     [](const NodeSubject& s) {
+       return !follows(s, DTypeRule::predicate) ||
+              (s.node.dtype == DType::boolean &&
+               all_tensors(s, [&](const Arg& arg) { return is_float(s.producer(arg).dtype); }));
+     }},
+    {"A bitwise op has operands of its own dtype, which is not a float.",
+     [](const NodeSubject& s) {
+       return !follows(s, DTypeRule::bitwise) || (!is_float(s.node.dtype) && tensors_have(s, s.node.dtype));
+     }},
+    {"The condition of a select is a tensor of bools.",
+     [](const NodeSubject& s) {
+       if (!follows(s, DTypeRule::select)) return true;
+       const Arg& condition = s.node.args[0];
+       return condition.is_tensor() && s.producer(condition).dtype == DType::boolean;
+     }},
+    {"What a select chooses from has its own dtype.",
+     [](const NodeSubject& s) {
+       if (!follows(s, DTypeRule::select)) return true;
+       return std::all_of(s.node.args.begin() + 1, s.node.args.end(),
+                          [&](const Arg& arg) { return !arg.is_tensor() || s.producer(arg).dtype == s.node.dtype; });
+     }},
+    {"A cast gives the dtype that it names.",
+     [](const NodeSubject& s) {
+       return s.node.is_input || s.node.op != Op::cast || s.node.attrs.dtype == s.node.dtype;
+     }},
+    {"A copy keeps the dtype.",
+     [](const NodeSubject& s) { return s.node.is_input || s.node.op != Op::copy || tensors_have(s, s.node.dtype); }},
+    {"The axes of a reduction are its operand's, each once and in order.", takes_axes_once},
+    {"An op along an axis names one of its first operand's.", has_axis},
+    {"An index holds i64.",
+     [](const NodeSubject& s) {
+       const bool indexes = is_class(s, OpClass::take) || is_class(s, OpClass::scatter);
+       return !indexes || s.producer(s.node.args[1]).dtype == DType::i64;
+     }},
+    {"A matmul multiplies matrices of equal batches and inner extents.", multiplies_matrices},
+    {"The result's dtype and shape are those that the op table infers.", has_inferred_type},
+    {"The operands of a matmul have its dtype.",
+     [](const NodeSubject& s) {
+       if (!is_class(s, OpClass::matmul)) return true;
+       return s.producer(s.node.args[0]).dtype == s.node.dtype && s.producer(s.node.args[1]).dtype == s.node.dtype;
+     }},
+    {"The parts of a concat have its dtype.",
+     [](const NodeSubject& s) { return !is_class(s, OpClass::concat) || tensors_have(s, s.node.dtype); }},
+    {"What is scattered has the dtype of the result.",
+     [](const NodeSubject& s) {
+       return !is_class(s, OpClass::scatter) || s.producer(s.node.args[2]).dtype == s.node.dtype;
+     }},
+    {"What is scattered has the shape that a take of the index would have.", scatters_what_a_take_would_read},
+    {"An assignment has the dtype and shape of what it changes a part of.",
+     [](const NodeSubject& s) {
+       if (!is_class(s, OpClass::assign)) return true;
+       const Arg& x = s.node.args[0];
+       return s.producer(x).dtype == s.node.dtype && same(x.layout.shape, s.node.shape);
+     }},
+    {"A part that is assigned lies within the result.",
+     [](const NodeSubject& s) {
+       return !is_class(s, OpClass::assign) || fits(s.node.attrs.view, {0, count_of(s.node.shape) - 1});
+     }},
+    {"What is assigned to a part has the dtype and shape of the part.",
+     [](const NodeSubject& s) {
+       if (!is_class(s, OpClass::assign)) return true;
+       const Arg& value = s.node.args[1];
+       return s.producer(value).dtype == s.node.dtype && same(value.layout.shape, s.node.attrs.view.shape);
+     }},
+    {"Only a matmul that sums in f32 has an epilogue.",
+     [](const NodeSubject& s) {
+       if (s.node.epilogue == Epilogue()) return true;
+       return is_class(s, OpClass::matmul) && is_float(s.node.dtype) && accumulator_of(s.node.dtype) == DType::f32;
+     }},
+    {"An epilogue's bias has an element for each column of the result.", has_bias_of_columns},
+    {"An epilogue's activation is relu, gelu_tanh or none.", has_activation},
+};
+
+constexpr Rule<OutputSubject> kOutputRules[] = {
+    {"An output is a node of the graph.", [](const OutputSubject& s) { return s.output.node < s.graph.size(); }},
+    {"An output's layout has a stride for each axis, and sizes that are numbers.",
+     [](const OutputSubject& s) {
+       const Layout& layout = s.output.layout;
+       return layout.strides.rank() == layout.rank() && are_numbers(layout.shape) && are_numbers(layout.strides) &&
+              is_known(layout.offset.symbol());
+     }},
+    {"An output's layout reaches no element outside the memory of its node.",
+     [](const OutputSubject& s) { return fits(s.output.layout, memory_of(s.graph[s.output.node])); }},
+};
+
+/// Whether nodes of a pruned graph are needed.
+struct UseSubject : NodeSubject {
+  bool is_used;
+};
+
+constexpr Rule<UseSubject> kUseRules[] = {
+    {"After dead code, a node is an input, is read, is an output, or may fail.",
+     [](const UseSubject& s) { return s.is_used || s.node.is_input || s.node.may_fail(); }},
+};
+
+std::vector<bool> used_nodes(const Graph& graph) {
+  std::vector<bool> used(graph.size(), false);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    for (const Arg& arg : graph[id].args) {
+      if (arg.is_tensor()) used[arg.node] = true;
+    }
+  }
+  for (const Output& output : graph.outputs) used[output.node] = true;
+  return used;
+}
+
+}  // namespace
+
+void spec::add_graph_sentences(std::vector<const char*>& sentences) {
+  add_sentences<NodeSubject>(kNodeRules, sentences);
+  add_sentences<OutputSubject>(kOutputRules, sentences);
+  add_sentences<UseSubject>(kUseRules, sentences);
+}
+
+void verify(const Graph& graph, const char* pass, bool is_pruned) {
+  for (NodeId id = 0; id < graph.size(); ++id) check<NodeSubject>(kNodeRules, {graph, id, graph[id]}, pass);
+  for (const Output& output : graph.outputs) check<OutputSubject>(kOutputRules, {graph, output}, pass);
+  if (!is_pruned) return;
+  const std::vector<bool> used = used_nodes(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) check<UseSubject>(kUseRules, {{graph, id, graph[id]}, used[id]}, pass);
+}
+
+}  // namespace tsl::graph
