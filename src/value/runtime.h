@@ -11,10 +11,6 @@
 #include "tensor/op_listeners.h"
 #include "value/value.h"
 
-namespace tsl::graph {
-struct CompileLog;
-}
-
 namespace tsl {
 
 class Context;
