@@ -13,7 +13,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
     string(APPEND rows "    {\"${name}\",\n     \"${text}\"},\n")
   endforeach()
   file(WRITE ${OUTPUT} "// Generated from stdlib/ by cmake/Embed.cmake.
-#include \"interp/embedded.h\"
+#include \"engine/embedded.h\"
 
 namespace tsl {
 

@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include "interp/modules.h"
+#include "engine/modules.h"
 
 namespace tsl {
 

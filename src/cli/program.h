@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/engine.h"
+#include "engine/engine.h"
 
 namespace tsl {
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cli/program.h"
-#include "interp/format.h"
+#include "value/format.h"
 
 namespace tsl {
 

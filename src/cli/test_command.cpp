@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "cli/program.h"
-#include "interp/modules.h"
+#include "engine/modules.h"
 
 namespace tsl {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/counters.h"
+#include "exec/counters.h"
 #include "graph/graph.h"
 #include "graph/kernel.h"
 

@@ -8,6 +8,8 @@
 // Normal numbers come in pairs: elements 2j and 2j + 1 share what uniform numbers 2j and 2j + 1 would take.
 #pragma once
 
+#include "tensor/scalar_functions.h"
+
 namespace tsl::math {
 
 struct PhiloxBlock {

@@ -13,6 +13,8 @@
 // exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
 #pragma once
 
+#include "tensor/scalar_math.h"
+
 namespace tsl::math {
 
 // ---- Cores in double, for f32 functions ----------------------------------------------------------------------

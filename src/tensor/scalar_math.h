@@ -1,10 +1,10 @@
 // The scalar bodies of the elementwise ops, part 1: number formats, casts, and the ops that are exact.
 // Part 2 is scalar_functions.h (exp, sin, gelu, …); random_math.h stands on both.
 //
-// These files are plain C++17 without any #include, because the same text is compiled three times over: into the
-// CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel (in this
-// order, `using namespace tsl::math`). So whatever runs an op gives the same bits, but for what is TSL_NATIVE. What
-// that asks of the code:
+// These files are plain C++17 that includes nothing but each other, because the same text is compiled three times
+// over: into the CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel
+// (in this order, `using namespace tsl::math`). So whatever runs an op gives the same bits, but for what is TSL_NATIVE.
+// What that asks of the code:
 //   - no contraction (a * b + c rounds twice; compile with -ffp-contract=off or --fmad=false) and no fast-math;
 //   - selects instead of branches wherever a loop over the function shall vectorise;
 //   - nothing undefined: integers wrap around, casts saturate.

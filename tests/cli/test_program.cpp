@@ -11,7 +11,7 @@
 #include "catch.h"
 #include "cli/program.h"
 #ifdef TSL_HAS_CUDA
-#include "backend/cuda/disk_cache.h"
+#include "backend/cuda/driver/disk_cache.h"
 #endif
 
 namespace fs = std::filesystem;

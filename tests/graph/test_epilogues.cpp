@@ -1,7 +1,7 @@
 // Which products take what comes after them as an epilogue, where numerics are fast.
 #include "catch.h"
-#include "graph/build.h"
 #include "graph/plan.h"
+#include "support/build.h"
 
 using namespace tsl;
 using namespace tsl::graph;

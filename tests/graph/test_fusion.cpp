@@ -1,8 +1,8 @@
 #include "catch.h"
-#include "graph/build.h"
 #include "graph/domain.h"
 #include "graph/fuse.h"
 #include "graph/plan.h"
+#include "support/build.h"
 
 using namespace tsl;
 using namespace tsl::graph;

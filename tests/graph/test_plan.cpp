@@ -1,7 +1,7 @@
 // Where the buffers of a plan lie.
 #include "catch.h"
-#include "graph/build.h"
 #include "graph/plan.h"
+#include "support/build.h"
 
 using namespace tsl;
 using namespace tsl::graph;

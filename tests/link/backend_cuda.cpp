@@ -1,7 +1,7 @@
 // The CUDA backend stands alone, and its program starts where there is no driver.
 #include "backend/cuda/backend.h"
-#include "backend/cuda/disk_cache.h"
-#include "backend/cuda/prelude.h"
+#include "backend/cuda/codegen/prelude.h"
+#include "backend/cuda/driver/disk_cache.h"
 
 using namespace tsl;
 

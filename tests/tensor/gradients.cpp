@@ -4,7 +4,7 @@
 #include <random>
 
 #include "catch.h"
-#include "tensor/reference_ops.h"
+#include "support/reference_ops.h"
 
 using namespace tsl;
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "catch.h"
-#include "tensor/indices.h"
+#include "support/indices.h"
 #include "tensor/recording_ops.h"
 
 using namespace tsl;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backend/cpu/op_kernels.h"
-#include "graph/plan_memory.h"
+#include "exec/plan_memory.h"
 
 namespace tsl::cpu {
 

@@ -1,7 +1,7 @@
 #include "backend/cuda/backend.h"
 
-#include "backend/cuda/executable.h"
-#include "backend/cuda/product.h"
+#include "backend/cuda/driver/executable.h"
+#include "backend/cuda/driver/product.h"
 #include "base/error.h"
 
 namespace tsl::cuda {

@@ -1,0 +1,357 @@
+// Derivatives of functions.
+#include <algorithm>
+
+#include "autodiff/tape.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "value/builtin.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+#include "value/signature.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace {
+
+bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
+
+/// Whether a gradient can flow through a leaf of an argument or a result. Float numbers become tensors.
+bool is_float_tensor(const Value& v) { return v.is(Tag::tensor) && is_float(v.tensor_data()->dtype); }
+bool is_float_number(const Value& v) { return is_host_number(v) && scalar_of(v).type == ScalarType::real; }
+
+// ---- Nested structures ---------------------------------------------------------------------------------
+
+// Deeper structures would exhaust the C++ stack.
+constexpr int kMaxDepth = 1000;
+
+/// The same lists, tuples and records with leaf(v) for every leaf, in order.
+template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
+  if (depth > kMaxDepth) fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
+  const auto map_all = [&](const std::vector<Value>& from) {
+    std::vector<Value> to;
+    to.reserve(from.size());
+    for (const Value& item : from) to.push_back(map_leaves(item, leaf, depth + 1));
+    return to;
+  };
+  switch (value.tag()) {
+    case Tag::list: return make_list(map_all(value.as<List>().items));
+    case Tag::tuple: return make_tuple(map_all(value.as<Tuple>().items));
+    case Tag::record: {
+      Ref<Record> record = make_ref<Record>();
+      record->keys = value.as<Record>().keys;
+      record->values = map_all(value.as<Record>().values);
+      return Value(std::move(record));
+    }
+    default: return leaf(value);
+  }
+}
+
+// ---- Inputs --------------------------------------------------------------------------------------------
+
+/// The arguments a function is differentiated by.
+class Inputs {
+ public:
+  /// Adds an argument: puts tensors of the tape's own into it, so that only what is computed from this
+  /// argument is differentiated, and not what else holds the same tensors.
+  void add(Engine& engine, Tape& tape, Value& argument) {
+    places_.push_back(map_leaves(argument, [](const Value& leaf) {
+      return is_float_tensor(leaf) || is_float_number(leaf) ? Value(true) : Value();
+    }));
+    argument = map_leaves(argument, [&](const Value& leaf) {
+      if (!is_float_tensor(leaf) && !is_float_number(leaf)) return leaf;
+      // A number's tensor is new already, and of the dtype of tensors made of numbers.
+      Tensor input = to_tensor(engine, leaf, "a number to differentiate by");
+      if (is_float_tensor(leaf)) input = alias(engine.ops(), input);
+      tape.add_input(input);
+      ++count_;
+      return Value(input);
+    });
+  }
+
+  size_t count() const { return count_; }
+
+  /// Gradients of the tape's inputs in the structure of each argument, nil where nothing can be
+  /// differentiated.
+  std::vector<Value> assemble(std::span<const Tensor> gradients) const {
+    std::vector<Value> assembled;
+    size_t next = 0;
+    for (const Value& place : places_) {
+      assembled.push_back(
+          map_leaves(place, [&](const Value& leaf) { return leaf.is_nil() ? Value() : Value(gradients[next++]); }));
+    }
+    return assembled;
+  }
+
+ private:
+  std::vector<Value> places_;  // the arguments' structure: true at the tape's inputs, nil elsewhere
+  size_t count_ = 0;
+};
+
+// ---- grad and value_and_grad ---------------------------------------------------------------------------
+
+// What a function made by grad or value_and_grad has bound to it.
+enum Bound : size_t { kFunction, kWrt, kHasAux };  // kWrt: an int, or a list of ints
+
+/// The positions that `wrt` names: an int or a list of ints.
+std::vector<int64_t> positions(Engine& engine, const Value& wrt) {
+  std::vector<int64_t> at;
+  const auto add = [&](const Value& position) {
+    at.push_back(expect_int(engine, position, "wrt"));
+    if (at.back() < 0) fail(ErrorKind::value, "wrt counts arguments from 0, so it cannot be {}", at.back());
+    if (std::count(at.begin(), at.end(), at.back()) > 1)
+      fail(ErrorKind::value, "wrt names argument {} twice", at.back());
+  };
+  if (wrt.is(Tag::list)) std::for_each(wrt.as<List>().items.begin(), wrt.as<List>().items.end(), add);
+  else if (wrt.is(Tag::tuple)) std::for_each(wrt.as<Tuple>().items.begin(), wrt.as<Tuple>().items.end(), add);
+  else add(wrt);
+  return at;
+}
+
+Inputs add_inputs(Engine& engine, Tape& tape, std::span<Value> args, const Value& wrt) {
+  Inputs inputs;
+  for (int64_t position : positions(engine, wrt)) {
+    const size_t at = static_cast<size_t>(position);
+    if (at >= args.size() || is_absent(args[at])) {
+      fail(ErrorKind::type, "there is no argument {} to differentiate by: the function is given {}", at, args.size());
+    }
+    const size_t before = inputs.count();
+    const char* type = type_name(args[at]);
+    const bool is_tensor = args[at].is(Tag::tensor);
+    const std::string given = is_tensor ? describe(args[at].tensor()) : std::string(type);
+    inputs.add(engine, tape, args[at]);
+    if (inputs.count() == before) {
+      fail(ErrorKind::type, "argument {} cannot be differentiated by: {} holds no floats", at, given);
+    }
+  }
+  return inputs;
+}
+
+/// The number to differentiate in what the function returned.
+Tensor loss_of(const Value& result, bool has_aux) {
+  if (has_aux && !(result.is(Tag::tuple) && result.as<Tuple>().items.size() == 2)) {
+    fail(ErrorKind::type, "with has_aux, the function to differentiate must return a tuple (loss, aux), not {}",
+         type_name(result));
+  }
+  const Value& loss = has_aux ? result.as<Tuple>().items[0] : result;
+  constexpr const char* kMust = "the function to differentiate must return a float tensor with one element";
+  if (!loss.is(Tag::tensor)) {
+    std::vector<std::string> notes;
+    if (is_host_number(loss))
+      notes.push_back("a host number has no derivative: keep the tensor instead of float(x) or x.item()");
+    if (loss.is(Tag::tuple)) notes.push_back("has_aux: true differentiates the first part of a tuple (loss, aux)");
+    fail_with(ErrorKind::type, fmt::format("{}, not {}", kMust, type_name(loss)), std::move(notes));
+  }
+  const Tensor tensor = loss.tensor();
+  if (!is_float(tensor.dtype())) fail(ErrorKind::type, "{}, not {}", kMust, describe(tensor));
+  if (!(element_count(tensor.shape()) == Dim(1))) {
+    fail_with(ErrorKind::shape, fmt::format("{}, not {}", kMust, describe(tensor)),
+              {"sum() or mean() makes one number of it"});
+  }
+  return tensor;
+}
+
+struct Differentiated {
+  Value result;    // of the function
+  Value gradient;  // by one argument, or a tuple of them
+};
+
+Differentiated differentiate(Engine& engine, Args args) {
+  const Value& wrt = args.bound[kWrt];
+  Tape tape;
+  const Inputs inputs = add_inputs(engine, tape, args.values, wrt);
+  Differentiated done;
+  {
+    TapeStack::Listening listening(engine.runtime().tapes(), tape);
+    done.result = engine.interpreter().call(args.bound[kFunction], args.values);
+  }
+  const Tensor loss = loss_of(done.result, args.bound[kHasAux].boolean());
+  const Placement placement(engine.ops(), loss.device());
+  const Tensor one = fill(engine.ops(), loss.shape(), loss.dtype(), Scalar::of(1.0));
+  std::vector<Value> gradients =
+      inputs.assemble(tape.gradients(engine.ops(), {&loss, 1}, {&one, 1}, Tape::After::empty));
+  done.gradient = !wrt.is(Tag::list) ? std::move(gradients[0]) : make_tuple(std::move(gradients));
+  return done;
+}
+
+Value call_grad(Engine& engine, Args args) {
+  const bool has_aux = args.bound[kHasAux].boolean();
+  Differentiated done = differentiate(engine, args);
+  if (!has_aux) return std::move(done.gradient);
+  return make_tuple({std::move(done.gradient), done.result.as<Tuple>().items[1]});
+}
+
+Value call_value_and_grad(Engine& engine, Args args) {
+  Differentiated done = differentiate(engine, args);
+  return make_tuple({std::move(done.result), std::move(done.gradient)});
+}
+
+constexpr Builtin kGradient{"grad(f)", "grad(...arguments)", "the gradient of f; takes the arguments of f",
+                            call_grad, "autodiff",           true};
+constexpr Builtin kValueAndGradient{"value_and_grad(f)",
+                                    "value_and_grad(...arguments)",
+                                    "(f(…), its gradient); takes the arguments of f",
+                                    call_value_and_grad,
+                                    "autodiff",
+                                    true};
+
+Value bind(Engine& engine, const Builtin& builtin, const char* name, Args args) {
+  if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function, not {}", name, type_name(args[0]));
+  // Complains now rather than at the call, at which nothing is to be read: that may end a trace, and replaces what is
+  // bound.
+  const std::vector<int64_t> at = positions(engine, args[1]);
+  const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
+  Ref<Native> native = make_ref<Native>();
+  native->builtin = &builtin;
+  native->bound = {args[0], is_one ? Value(at[0]) : make_list({at.begin(), at.end()}),
+                   Value(expect_bool(engine, args[2], "has_aux"))};
+  return Value(std::move(native));
+}
+
+Value grad_builtin(Engine& engine, Args args) { return bind(engine, kGradient, "grad", args); }
+Value value_and_grad_builtin(Engine& engine, Args args) {
+  return bind(engine, kValueAndGradient, "value_and_grad", args);
+}
+
+// ---- vjp -----------------------------------------------------------------------------------------------
+
+/// What a pullback keeps, in the guise of a value, so that it can be bound to one. Bound to it in turn are
+/// the function and its arguments; what the function saw besides, such as variables and random numbers, is in the tape.
+struct Recorded : Native {
+  Recorded() { has_state = true; }
+  Tape tape;
+  Inputs inputs;
+  Value result;        // the function's, with nil for what has no gradient
+  bool is_one = true;  // whether there is only one argument
+};
+
+/// Collects the tensors of a result that are given a gradient, and those gradients.
+class ResultGradients {
+ public:
+  explicit ResultGradients(Engine& engine) : engine_(engine) {}
+
+  void match(const Value& result, const Value& gradient) {
+    if (result.is_nil() || gradient.is_nil()) return;
+    if (result.is(Tag::tensor)) return add(result.tensor(), gradient);
+    if (gradient.tag() != result.tag()) differs(fmt::format("{} and {}", type_name(result), type_name(gradient)));
+    if (result.is(Tag::record)) return match_records(result.as<Record>(), gradient.as<Record>());
+    if (result.is(Tag::list)) return match_items(result.as<List>().items, gradient.as<List>().items);
+    match_items(result.as<Tuple>().items, gradient.as<Tuple>().items);
+  }
+
+  std::span<const Tensor> results() const { return results_; }
+  std::span<const Tensor> gradients() const { return gradients_; }
+
+ private:
+  [[noreturn]] static void differs(const std::string& how) {
+    fail(ErrorKind::value, "the gradient given to a pullback must be built like the function's value: {}", how);
+  }
+
+  void match_items(const std::vector<Value>& results, const std::vector<Value>& gradients) {
+    if (results.size() != gradients.size()) differs(fmt::format("{} items and {}", results.size(), gradients.size()));
+    for (size_t i = 0; i < results.size(); ++i) match(results[i], gradients[i]);
+  }
+
+  void match_records(Record& results, Record& gradients) {
+    for (size_t i = 0; i < results.values.size(); ++i) {
+      const Name key = results.keys->names[i];
+      const Value* gradient = gradients.find(key);
+      if (!gradient) differs(fmt::format("'{}' is missing", *key));
+      match(results.values[i], *gradient);
+    }
+    if (gradients.values.size() != results.values.size()) {
+      differs(fmt::format("{} keys and {}", results.values.size(), gradients.values.size()));
+    }
+  }
+
+  void add(const Tensor& result, const Value& given) {
+    const Placement placement(engine_.ops(), result.device());
+    Tensor gradient =
+        cast(engine_.ops(), to_tensor(engine_, given, "the gradient given to a pullback"), result.dtype());
+    if (is_host_number(given)) gradient = expand(engine_.ops(), gradient, result.shape());
+    if (!(gradient.shape() == result.shape())) {
+      fail(ErrorKind::shape, "a pullback needs a gradient of {}, like the function's value, not of {}",
+           to_string(result.shape()), to_string(gradient.shape()));
+    }
+    if (!(gradient.device() == result.device())) {
+      fail(ErrorKind::device, "a pullback needs a gradient on {}, like the function's value, not on {}",
+           to_string(result.device()), to_string(gradient.device()));
+    }
+    results_.push_back(result);
+    gradients_.push_back(std::move(gradient));
+  }
+
+  Engine& engine_;
+  std::vector<Tensor> results_, gradients_;
+};
+
+Value call_pullback(Engine& engine, Args args) {
+  auto& recorded = args.bound[0].as<Recorded>();
+  ResultGradients given(engine);
+  given.match(recorded.result, args[0]);
+  std::vector<Value> gradients = recorded.inputs.assemble(
+      recorded.tape.gradients(engine.ops(), given.results(), given.gradients(), Tape::After::keep));
+  return recorded.is_one ? std::move(gradients[0]) : make_tuple(std::move(gradients));
+}
+
+constexpr Builtin kPullback{"pullback", "pullback(gradient)",
+                            "the gradients of a function's arguments, given that of its value", call_pullback,
+                            "autodiff"};
+
+Value vjp_builtin(Engine& engine, Args args) {
+  if (!is_callable(args[0])) fail(ErrorKind::type, "vjp takes a function, not {}", type_name(args[0]));
+  const std::span<Value> given = args.values.subspan(1);
+  if (given.empty()) fail(ErrorKind::type, "vjp takes a function and its arguments: vjp(f, x)");
+  Ref<Recorded> recorded = make_ref<Recorded>();
+  recorded->builtin = &kPullback;
+  recorded->bound.assign(args.values.begin(), args.values.end());
+  recorded->is_one = given.size() == 1;
+  for (Value& argument : given) recorded->inputs.add(engine, recorded->tape, argument);
+  if (recorded->inputs.count() == 0) fail(ErrorKind::type, "vjp: no argument holds floats to differentiate by");
+  Value result;
+  {
+    TapeStack::Listening listening(engine.runtime().tapes(), recorded->tape);
+    result = engine.interpreter().call(args[0], given);
+  }
+  recorded->result = map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });
+  Ref<Native> pullback = make_ref<Native>();
+  pullback->builtin = &kPullback;
+  pullback->bound.push_back(Value(std::move(recorded)));
+  return make_tuple({std::move(result), Value(std::move(pullback))});
+}
+
+// ---- stop_gradient -------------------------------------------------------------------------------------
+
+Value stop_gradient_builtin(Engine& engine, Args args) {
+  TapeStack& tapes = engine.runtime().tapes();
+  if (!tapes.listening()) return std::move(args[0]);
+  TapeStack::Pause pause(tapes);
+  return map_leaves(args[0], [&](const Value& leaf) {
+    return is_float_tensor(leaf) ? Value(alias(engine.ops(), leaf.tensor())) : leaf;
+  });
+}
+
+constexpr Builtin kRows[] = {
+    {"grad", "grad(f, wrt = 0, has_aux = false)",
+     "a function that gives the gradient of f, which returns one number, by its first argument: any nesting "
+     "of records,\n"
+     "lists, tuples and tensors, nil where there is no float. wrt names other arguments, or several: [0, 1] "
+     "gives a tuple.\n"
+     "With has_aux, f returns (loss, aux) and the result is (gradient, aux).",
+     grad_builtin, "autodiff"},
+    {"value_and_grad", "value_and_grad(f, wrt = 0, has_aux = false)",
+     "like grad, but the function gives (f(…), gradient)", value_and_grad_builtin, "autodiff"},
+    {"vjp", "vjp(f, ...arguments)",
+     "(f(…), pullback): pullback(g) gives the gradient by the argument, or a tuple of those by all, for the "
+     "gradient g of\n"
+     "the value. It may be called any number of times.",
+     vjp_builtin, "autodiff"},
+    {"stop_gradient", "stop_gradient(x)", "x, taken for a constant by grad and its kin", stop_gradient_builtin,
+     "autodiff"},
+};
+
+}  // namespace
+
+std::span<const Builtin> autodiff_builtins() { return kRows; }
+
+}  // namespace tsl

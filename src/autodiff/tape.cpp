@@ -1,0 +1,161 @@
+#include "autodiff/tape.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tsl {
+
+// ---- Numbers by identity -------------------------------------------------------------------------------
+
+void TensorNumbers::add(const TensorData* tensor, uint32_t number) {
+  if (2 * (count_ + 1) > places_.size()) grow();
+  insert(tensor, number);
+  ++count_;
+}
+
+void TensorNumbers::insert(const TensorData* tensor, uint32_t number) {
+  size_t at = place_of(tensor);
+  while (places_[at].tensor) at = (at + 1) & (places_.size() - 1);
+  places_[at] = {tensor, number};
+}
+
+void TensorNumbers::grow() {
+  constexpr int kFirstBits = 6;
+  const int bits = places_.empty() ? kFirstBits : 64 - shift_ + 1;
+  std::vector<Place> old = std::exchange(places_, std::vector<Place>(size_t{1} << bits));
+  shift_ = 64 - bits;
+  for (const Place& place : old) {
+    if (place.tensor) insert(place.tensor, place.number);
+  }
+}
+
+// ---- Recording -----------------------------------------------------------------------------------------
+
+namespace {
+
+const Attrs kNoAttrs;
+
+/// Elementwise ops read none, but for cast; they are most of all calls.
+bool reads_attrs(const OpDef& def) { return def.op_class != OpClass::elementwise || def.op == Op::cast; }
+
+/// A reshape or an expansion to the shape that the operand has. Where sizes are numbers it is no call at all. Where
+/// they are symbols whose equality shows only when they are compared, it must not be one either: gradients would be
+/// added in another order.
+bool changes_nothing(const OpDef& def, std::span<const Operand> operands, const Tensor& result) {
+  return (def.op == Op::reshape || def.op == Op::expand) && operands[0].tensor.shape() == result.shape();
+}
+
+}  // namespace
+
+void Tape::add_input(const Tensor& input) {
+  nodes_.add(input.get(), static_cast<uint32_t>(inputs_.size()));
+  inputs_.push_back(input);
+}
+
+void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
+  if (!def.vjp || !is_float(result.dtype())) return;
+  const auto node_of = [this](const Operand& operand) {
+    return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
+  };
+  const auto is_noted = [&](const Operand& operand) { return node_of(operand) != TensorNumbers::kNone; };
+  if (std::none_of(operands.begin(), operands.end(), is_noted)) return;
+  if (changes_nothing(def, operands, result)) {
+    nodes_.add(result.get(), node_of(operands[0]));
+    same_.push_back(result);
+    return;
+  }
+
+  Call call;
+  call.def = &def;
+  call.first_operand = static_cast<uint32_t>(operands_.size());
+  call.operand_count = static_cast<uint32_t>(operands.size());
+  if (reads_attrs(def)) call.attrs = std::make_unique<const Attrs>(attrs);
+  call.result = result;
+  for (const Operand& operand : operands) {
+    operands_.push_back(operand);
+    operand_nodes_.push_back(node_of(operand));
+  }
+  most_operands_ = std::max(most_operands_, call.operand_count);
+  nodes_.add(result.get(), static_cast<uint32_t>(inputs_.size() + calls_.size()));
+  calls_.push_back(std::move(call));
+}
+
+// ---- Playing back --------------------------------------------------------------------------------------
+
+namespace {
+
+void add_to(Ops& ops, Tensor& sum, Tensor gradient) {
+  if (!sum) {
+    sum = std::move(gradient);
+    return;
+  }
+  const Operand terms[] = {std::move(sum), std::move(gradient)};  // moved, so that the op may reuse their memory
+  sum = ops.call(Op::add, terms);
+}
+
+}  // namespace
+
+/// Puts numbers in the place of symbols whose trace is over.
+void Tape::settle() {
+  if (!symbols_ || !symbols_->is_closed()) return;
+  for (Operand& operand : operands_) operand.symbol = nullptr;
+  for (Call& call : calls_) {
+    if (!call.attrs) continue;
+    auto attrs = std::make_unique<Attrs>(*call.attrs);
+    attrs->dims = without_symbols(attrs->dims);
+    attrs->view = without_symbols(attrs->view);
+    call.attrs = std::move(attrs);
+  }
+  symbols_ = nullptr;
+}
+
+std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
+                                    After after) {
+  settle();
+  std::vector<Tensor> sums(inputs_.size() + calls_.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const uint32_t node = nodes_.find(results[i].get());
+    if (node != TensorNumbers::kNone) add_to(ops, sums[node], result_gradients[i]);
+  }
+  Scratch scratch{std::make_unique<bool[]>(most_operands_), std::vector<Tensor>(most_operands_)};
+  for (size_t i = calls_.size(); i-- > 0;) {
+    if (const Tensor gradient = std::move(sums[inputs_.size() + i]))
+      differentiate(ops, calls_[i], gradient, scratch, sums);
+    if (after == After::empty) drop_last_call();
+  }
+  sums.resize(inputs_.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const Placement placement(ops, inputs_[i].device());
+    if (!sums[i]) sums[i] = fill(ops, inputs_[i].shape(), inputs_[i].dtype(), Scalar::of(0.0));
+  }
+  return sums;
+}
+
+void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
+                         std::vector<Tensor>& sums) {
+  const Placement placement(ops, gradient.device());
+  const size_t count = call.operand_count;
+  const uint32_t* nodes = operand_nodes_.data() + call.first_operand;
+  for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;
+  const std::span<Tensor> found(scratch.gradients.data(), count);
+  VjpCall rule{ops,
+               {operands_.data() + call.first_operand, count},
+               call.attrs ? *call.attrs : kNoAttrs,
+               call.result,
+               gradient,
+               {scratch.needed.get(), count},
+               found};
+  call.def->vjp(rule);
+  for (size_t i = 0; i < count; ++i) {
+    Tensor part = std::exchange(found[i], Tensor());
+    if (part && scratch.needed[i]) add_to(ops, sums[nodes[i]], std::move(part));
+  }
+}
+
+void Tape::drop_last_call() {
+  operands_.resize(calls_.back().first_operand);
+  operand_nodes_.resize(calls_.back().first_operand);
+  calls_.pop_back();
+}
+
+}  // namespace tsl

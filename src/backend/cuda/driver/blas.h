@@ -1,0 +1,46 @@
+// cuBLASLt, opened at run time. Only matmul.cpp includes this.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <string>
+#include <string_view>
+
+#include "backend/cuda/driver/library.h"
+
+namespace tsl::cuda {
+
+#define TSL_BLAS_FUNCTIONS(X)             \
+  X(cublasLtCreate)                       \
+  X(cublasLtGetVersion)                   \
+  X(cublasLtGetStatusString)              \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy)      \
+  X(cublasLtMatmulPreferenceSetAttribute) \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatrixLayoutSetAttribute)
+
+/// The open library and its functions, named as in the header. Fails (device) if it is not installed.
+struct Blas {
+  Blas();
+  void check(cublasStatus_t status, std::string_view doing) const {
+    if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+      fail_on(status, doing);
+  }
+
+#define TSL_DECLARE(name) decltype(&::name) name = nullptr;
+  TSL_BLAS_FUNCTIONS(TSL_DECLARE)
+#undef TSL_DECLARE
+
+ private:
+  [[noreturn]] void fail_on(cublasStatus_t status, std::string_view doing) const;
+  Library library_;
+};
+
+}  // namespace tsl::cuda

@@ -1,0 +1,129 @@
+#include "backend/cuda/driver/dependencies.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tsl::cuda {
+
+using graph::Buffer;
+using graph::Kernel;
+using graph::Plan;
+
+namespace {
+
+/// The launches that have used some memory so far: the last one that wrote it, and those that have read it since.
+struct Users {
+  std::optional<uint32_t> writer;
+  std::vector<uint32_t> readers;
+};
+
+class Finder {
+ public:
+  Finder(const Plan& plan, std::span<const LaunchUse> uses) : plan_(plan), uses_(uses), users_(plan.buffers.size()) {
+    for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+      const Buffer& buffer = plan.buffers[b];
+      if (buffer.kind == Buffer::Kind::temporary) temporaries_.push_back(b);
+      if (buffer.kind != Buffer::Kind::input) continue;
+      inputs_.resize(std::max<size_t>(inputs_.size(), buffer.index + 1));
+      inputs_[buffer.index] = b;
+    }
+  }
+
+  std::vector<uint32_t> add(uint32_t launch) {
+    before_.clear();
+    for (uint32_t k : plan_.launches[launch]) {
+      const Kernel& kernel = plan_.kernels[k];
+      const size_t first_written = kernel.buffers.size() - kernel.written;
+      for (size_t i = 0; i < first_written; ++i) read(users_[kernel.buffers[i]], launch);
+      for (size_t i = first_written; i < kernel.buffers.size(); ++i) write(kernel.buffers[i], launch);
+    }
+    const LaunchUse& use = uses_[launch];
+    if (use.scratch) write(scratch_, launch);
+    if (use.workspace) write(workspaces_[*use.workspace], launch);
+    if (use.needs_success) before_.insert(before_.end(), reporting_.begin(), reporting_.end());
+    if (use.reports) reporting_.push_back(launch);
+    std::erase(before_, launch);
+    return before_;
+  }
+
+ private:
+  void read(Users& users, uint32_t launch) {
+    if (users.writer) before_.push_back(*users.writer);
+    users.readers.push_back(launch);
+  }
+
+  void write(Users& users, uint32_t launch) {
+    come_after(users);
+    users.writer = launch;
+    users.readers.clear();
+  }
+
+  void write(uint32_t b, uint32_t launch) {
+    const Buffer& buffer = plan_.buffers[b];
+    write(users_[b], launch);
+    if (buffer.first != launch) return;
+    for (uint32_t other : temporaries_) {
+      if (other != b && plan_.buffers[other].first <= launch && may_share_memory(plan_, other, b))
+        come_after(users_[other]);
+    }
+    if (buffer.kind == Buffer::Kind::output && buffer.index < plan_.donors.size()) {
+      for (uint32_t donor : plan_.donors[buffer.index]) come_after(users_[inputs_[donor]]);
+    }
+  }
+
+  void come_after(const Users& users) {
+    if (users.writer) before_.push_back(*users.writer);
+    before_.insert(before_.end(), users.readers.begin(), users.readers.end());
+  }
+
+  const Plan& plan_;
+  std::span<const LaunchUse> uses_;
+  std::vector<Users> users_;  // by buffer
+  Users scratch_;
+  std::map<uint32_t, Users> workspaces_;
+  std::vector<uint32_t> reporting_;    // launches
+  std::vector<uint32_t> temporaries_;  // buffers
+  std::vector<uint32_t> inputs_;       // by number of the input: its buffer
+  std::vector<uint32_t> before_;       // the present launch
+};
+
+/// Which launches come before each, directly or not.
+class Ancestors {
+ public:
+  explicit Ancestors(size_t launches) : words_((launches + 63) / 64) {}
+
+  /// The next launch, which comes after these; drops those that others of them come after.
+  void add(std::vector<uint32_t>& before) {
+    std::sort(before.rbegin(), before.rend());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    const size_t own = bits_.size();
+    bits_.resize(own + words_);
+    std::erase_if(before, [&](uint32_t b) {
+      if (bits_[own + b / 64] >> (b % 64) & 1) return true;
+      for (size_t w = 0; w < words_; ++w) bits_[own + w] |= bits_[b * words_ + w];
+      bits_[own + b / 64] |= uint64_t{1} << (b % 64);
+      return false;
+    });
+  }
+
+ private:
+  size_t words_;
+  std::vector<uint64_t> bits_;  // by launch
+};
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> dependencies(const Plan& plan, std::span<const LaunchUse> uses) {
+  std::vector<std::vector<uint32_t>> out;
+  if (plan.launches.size() == 1) out.emplace_back();  // comes after nothing
+  if (plan.launches.size() < 2) return out;
+  Finder finder(plan, uses);
+  Ancestors ancestors(plan.launches.size());
+  for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
+    out.push_back(finder.add(launch));
+    ancestors.add(out.back());
+  }
+  return out;
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,120 @@
+// One GPU: its context, its one stream, its properties, and copies between it and the host.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/cuda/driver/driver.h"
+#include "backend/cuda/driver/staging.h"
+
+namespace tsl::cuda {
+
+/// What a device has done since it was opened (or since the user of these numbers last set them back).
+struct Counters {
+  uint64_t bytes_to_device = 0;
+  uint64_t bytes_to_host = 0;
+  uint64_t bytes_on_device = 0;  // copied within the device, or from another GPU
+  uint64_t kernel_launches = 0;  // outside graphs; a product by cuBLASLt is one
+  uint64_t graph_launches = 0;
+  uint64_t graph_kernels = 0;       // launched by those
+  uint64_t driver_allocations = 0;  // calls of cuMemAlloc
+};
+
+/// What the hardware can do.
+struct Properties {
+  std::string name;  // "NVIDIA H200"
+  std::string arch;  // "sm_90"
+  int compute_major = 0, compute_minor = 0;
+  uint64_t total_memory = 0;
+};
+
+/// The driver's name for GPU `ordinal`. Fails (device) if it sees no such GPU.
+CUdevice find_device(const Driver& driver, int ordinal);
+/// Fails (device) if the GPU is too old for TSL.
+Properties properties_of(const Driver& driver, CUdevice device);
+
+struct Launch {
+  CUfunction function = nullptr;
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+};
+
+/// Owns a reference to the device's primary context. Everything runs on one non-blocking stream, in the order it was
+/// asked for. Belongs to one engine, and so to one thread at a time; that thread must have called make_current()
+/// (the constructor does). What was made on the device must be gone before it.
+/// Errors are Failures (device or memory); a kernel's own error shows up at a later call.
+class Device {
+ public:
+  explicit Device(int ordinal = 0);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  int ordinal() const { return ordinal_; }
+  const Driver& driver() const { return *driver_; }
+  const Properties& properties() const { return properties_; }
+  const std::string& arch() const { return properties_.arch; }
+  CUstream stream() const { return stream_; }
+  Counters& counters() { return counters_; }
+  const Counters& counters() const { return counters_; }
+
+  void check(CUresult result, std::string_view doing) const { driver_->check(result, doing); }
+
+  /// Makes the context the calling thread's current one.
+  void make_current() const;
+  /// Waits for all work on the stream.
+  void synchronize() const;
+
+  /// Returns as soon as `from` may be changed again; the copy itself is ordered on the stream.
+  void copy_to_device(CUdeviceptr to, const void* from, uint64_t bytes);
+  /// Returns when the bytes are there, so after all work before it.
+  void copy_to_host(void* to, CUdeviceptr from, uint64_t bytes);
+  /// Ordered on the stream. The ranges must not overlap.
+  void copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+  /// From another GPU: after all that was asked of it before, and before all that is asked of it later. This one's
+  /// context is current, and stays it.
+  void copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+  void fill(CUdeviceptr at, unsigned char value, uint64_t bytes);
+
+  /// `arguments` are pointers to the kernel's parameters.
+  void launch(const Launch& launch, void** arguments, std::string_view name);
+  void launch_graph(CUgraphExec graph, std::string_view name);
+
+  /// Records what `work` does on the stream instead of doing it. The caller owns the graph. `work` may not copy
+  /// from or to the host, allocate or synchronise; if it throws, the stream is usable as before.
+  template <class Work> CUgraph capture(Work&& work) {
+    begin_capture();
+    try {
+      work();
+    } catch (...) {
+      abandon_capture();
+      throw;
+    }
+    return end_capture();
+  }
+
+ private:
+  void close() noexcept;
+  void allow_access(const Device& other);
+  /// What is asked of this device from now on waits for what has been asked of the other one.
+  void wait_for(const Device& other) const;
+  Staging& staging();
+  void begin_capture();
+  CUgraph end_capture();
+  void abandon_capture() noexcept;
+
+  std::shared_ptr<const Driver> driver_;
+  int ordinal_;
+  CUdevice device_;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  Properties properties_;
+  Counters counters_;
+  std::vector<CUcontext> peers_;      // whose memory this device has been allowed to access
+  std::unique_ptr<Staging> staging_;  // made by the first copy
+};
+
+}  // namespace tsl::cuda

@@ -1,0 +1,314 @@
+#include "backend/cuda/driver/kernel_cache.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <future>
+#include <thread>
+#include <unordered_set>
+
+#include "backend/cuda/codegen/prelude.h"
+#include "base/error.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+// ---- Entries on disk: a cubin, or the digest of the unit whose cubin holds the kernel; the last byte says which ----
+
+constexpr std::byte kIsCubin{'c'}, kIsReference{'r'};
+
+Bytes cubin_entry(Cubin cubin) {
+  cubin.push_back(kIsCubin);
+  return cubin;
+}
+
+Bytes reference_entry(const Digest& unit) {
+  Bytes entry(sizeof unit);
+  std::memcpy(entry.data(), &unit, sizeof unit);
+  entry.push_back(kIsReference);
+  return entry;
+}
+
+/// The driver takes what is no ELF file for a text, and would look for its end.
+std::optional<Cubin> cubin_in(std::optional<Bytes> entry) {
+  constexpr char magic[] = {0x7f, 'E', 'L', 'F'};
+  if (!entry || entry->size() <= sizeof magic || entry->back() != kIsCubin) return {};
+  if (std::memcmp(entry->data(), magic, sizeof magic) != 0) return {};
+  entry->pop_back();
+  return entry;
+}
+
+std::optional<Digest> reference_in(const Bytes& entry) {
+  if (entry.size() != sizeof(Digest) + 1 || entry.back() != kIsReference) return {};
+  Digest unit;
+  std::memcpy(&unit, entry.data(), sizeof unit);
+  return unit;
+}
+
+Digest digest_of_unit(std::span<const Digest> keys) {
+  if (keys.size() == 1) return keys[0];
+  Digester digester;
+  digester.add("unit");
+  for (const Digest& key : keys) digester.add(std::as_bytes(std::span(&key, 1)));
+  return digester.digest();
+}
+
+// ---- NVRTC's version ----
+
+Digest key_of_version() { return Digester().add("nvrtc version").add(search_state()).digest(); }
+
+/// What tells one state of a file from another; "" if there is no file.
+std::string state_of(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return {};
+  return fmt::format("{} {} {} {}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec, path);
+}
+
+}  // namespace
+
+// The entry: the version, a line feed, the file's state.
+std::string recall_nvrtc_version(const DiskCache& disk) {
+  const std::optional<Bytes> entry = disk.find(key_of_version());
+  if (!entry) return {};
+  const std::string text(reinterpret_cast<const char*>(entry->data()), entry->size());
+  const size_t end = text.find('\n');
+  if (end == std::string::npos) return {};
+  const std::string state = text.substr(end + 1), path = state.substr(std::min(state.find('/'), state.size()));
+  return !state.empty() && state == state_of(path) ? text.substr(0, end) : std::string();
+}
+
+void remember_nvrtc_version(const DiskCache& disk, const std::string& version, const std::string& path) {
+  const std::string state = state_of(path);
+  if (state.empty() || path[0] != '/') return;
+  const std::string text = version + "\n" + state;
+  disk.store(key_of_version(), std::as_bytes(std::span(text.data(), text.size())));
+}
+
+std::vector<std::string> kernel_options(bool portable) {
+  if (portable) return {"--define-macro=TSL_PORTABLE"};
+  return {};
+}
+
+Digester keys_for(const std::string& arch, const std::string& nvrtc_version, std::span<const std::string> options) {
+  Digester keys;
+  keys.add("kernel").add(prelude()).add(arch).add(nvrtc_version);
+  for (const std::string& option : Nvrtc::base_options(nvrtc_version)) keys.add(option);
+  for (const std::string& option : options) keys.add(option);
+  return keys;
+}
+
+Digest key_of(const Digester& keys, const KernelSource& kernel) {
+  return Digester(keys).add(kernel.name).add(kernel.source).digest();
+}
+
+void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cubin) {
+  const Digest unit = digest_of_unit(kernels);
+  disk.store(unit, cubin_entry(std::move(cubin)));
+  if (kernels.size() == 1) return;
+  for (const Digest& kernel : kernels) disk.store(kernel, reference_entry(unit));
+}
+
+Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,
+                   std::span<const std::string> options) {
+  return nvrtc.compile(program_of({&kernel}), arch, options);
+}
+
+// Opening a program takes NVRTC 20 to 40 ms, one program after the other; a kernel takes 10 to 30 ms more, side by
+// side. So the best number of programs grows as the root of the number of kernels.
+size_t unit_count(size_t kernels, size_t threads) {
+  const auto best = static_cast<size_t>(std::sqrt(static_cast<double>(kernels) / 3));
+  return std::max<size_t>(1, std::min(best, threads));
+}
+
+KernelCache::KernelCache(Device& device, DiskCache disk, std::vector<std::string> options)
+    : device_(device), disk_(std::move(disk)), options_(std::move(options)) {}
+
+// Whoever adds to the folder sees at the end that it does not grow beyond its cap: nobody waits for that.
+KernelCache::~KernelCache() {
+  if (stats_.compiled > 0) disk_.trim();
+  for (const auto& [unit, module] : units_) device_.driver().cuModuleUnload(module);
+}
+
+CUfunction KernelCache::get(const std::string& name, const std::string& source) {
+  const KernelSource kernel{name, source};
+  return get_many({&kernel, 1})[0];
+}
+
+std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kernels) {
+  prepare_keys();
+  std::vector<Wanted> wanted, missing;
+  std::unordered_set<Digest, DigestHash> seen;
+  for (const KernelSource& kernel : kernels) {
+    wanted.push_back({key_of(*base_, kernel), &kernel});
+    if (functions_.count(wanted.back().key)) ++stats_.from_memory;
+    else if (seen.insert(wanted.back().key).second) missing.push_back(wanted.back());
+  }
+  if (!missing.empty()) {
+    const auto is_found = [&](const Wanted& each) { return find_on_disk(each); };
+    missing.erase(std::remove_if(missing.begin(), missing.end(), is_found), missing.end());
+  }
+  if (!missing.empty()) {
+    if (open_nvrtc()) return get_many(kernels);  // the keys were those of another version
+    compile(missing);
+  }
+  std::vector<CUfunction> functions;
+  for (const Wanted& each : wanted) functions.push_back(functions_.at(each.key));
+  return functions;
+}
+
+std::vector<CUfunction> KernelCache::get_many(std::span<Stage* const> stages) {
+  std::vector<CUfunction> functions;
+  std::vector<KernelSource> missing;
+  functions.reserve(stages.size());
+  for (const Stage* stage : stages) {
+    const auto known = stages_.find(stage->text);
+    functions.push_back(known == stages_.end() ? nullptr : known->second);
+    if (functions.back()) ++stats_.from_memory;
+    else missing.push_back({stage->name(), stage->source()});
+  }
+  if (missing.empty()) return functions;
+  const std::vector<CUfunction> found = get_many(missing);
+  auto next = found.begin();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (!functions[i]) functions[i] = stages_[stages[i]->text] = *next++;
+  }
+  return functions;
+}
+
+void KernelCache::prepare_keys() {
+  if (base_) return;
+  if (version_.empty()) version_ = recall_nvrtc_version(disk_);
+  if (version_.empty()) open_nvrtc();
+  base_ = keys_for(device_.arch(), version_, options_);
+}
+
+/// Whether its version is another than the one expected, so that keys must be made anew.
+bool KernelCache::open_nvrtc() {
+  if (nvrtc_) return false;
+  nvrtc_ = std::make_unique<Nvrtc>();
+  if (nvrtc_->version() == version_) return false;
+  version_ = nvrtc_->version();
+  base_.reset();
+  functions_.clear();
+  stages_.clear();
+  remember_nvrtc_version(disk_, version_, nvrtc_->path());
+  return true;
+}
+
+// ---- From disk ----
+
+/// A kernel whose entry the driver does not take is as good as not there: it is compiled again.
+bool KernelCache::find_on_disk(const Wanted& wanted) {
+  CUmodule module = module_on_disk(wanted);
+  CUfunction function = nullptr;
+  if (!module) return false;
+  if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS)
+    return false;
+  functions_[wanted.key] = function;
+  ++stats_.from_disk;
+  return true;
+}
+
+CUmodule KernelCache::module_on_disk(const Wanted& wanted) {
+  std::optional<Bytes> entry = disk_.find(wanted.key);
+  if (!entry) return nullptr;
+  Digest unit = wanted.key;
+  if (const std::optional<Digest> reference = reference_in(*entry)) {
+    unit = *reference;
+    if (const auto loaded = units_.find(unit); loaded != units_.end()) return loaded->second;
+    entry = disk_.find(unit);
+  }
+  const std::optional<Cubin> cubin = cubin_in(std::move(entry));
+  CUresult result = CUDA_SUCCESS;
+  return cubin ? load(unit, *cubin, result) : nullptr;
+}
+
+/// The module, which the cache owns, or null and why.
+CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& result) {
+  CUmodule module = nullptr;
+  result = device_.driver().cuModuleLoadData(&module, cubin.data());
+  if (result != CUDA_SUCCESS) return nullptr;
+  CUmodule& place = units_[unit];
+  if (place) device_.driver().cuModuleUnload(place);  // it lacked the kernel, so nothing of it is in use
+  return place = module;
+}
+
+/// A driver may be too old for what NVRTC makes.
+void KernelCache::check_loaded(CUresult result) const {
+  if (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    fail(ErrorKind::device,
+         "the NVIDIA driver, which is for CUDA {}, does not take what NVRTC {} compiled for {}: {}; update the driver, "
+         "install an older NVRTC, or run with --device cpu",
+         device_.driver().version(), version_, device_.arch(), device_.driver().describe(result));
+  }
+  device_.check(result, "loading a kernel");
+}
+
+// ---- By compiling ----
+
+/// Kernels of equal names go into different programs.
+std::vector<KernelCache::Unit> KernelCache::divide(std::span<const Wanted> wanted) {
+  const size_t count = unit_count(wanted.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<Unit> units(count);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto has_name = [&](const Wanted& other) { return other.kernel->name == wanted[i].kernel->name; };
+    Unit& unit = units[i * count / wanted.size()];
+    if (std::any_of(unit.begin(), unit.end(), has_name)) units.push_back({wanted[i]});
+    else unit.push_back(wanted[i]);
+  }
+  return units;
+}
+
+void KernelCache::compile(std::span<const Wanted> wanted) {
+  const std::vector<Unit> units = divide(wanted);
+  // The first is compiled here. Where no thread can be started, the others are too, when they are asked for.
+  std::vector<std::future<Cubin>> others;
+  for (size_t i = 1; i < units.size(); ++i) {
+    others.push_back(std::async(std::launch::async | std::launch::deferred,
+                                [this, &unit = units[i]] { return compile_unit(unit); }));
+  }
+  keep_unit(units[0], compile_unit(units[0]));
+  for (size_t i = 1; i < units.size(); ++i) keep_unit(units[i], others[i - 1].get());
+}
+
+Cubin KernelCache::compile_unit(const Unit& unit) const {
+  std::vector<const KernelSource*> kernels;
+  for (const Wanted& wanted : unit) kernels.push_back(wanted.kernel);
+  return nvrtc_->compile(program_of(std::move(kernels)), device_.arch(), options_);
+}
+
+void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
+  std::vector<Digest> keys;
+  for (const Wanted& wanted : unit) keys.push_back(wanted.key);
+  const Digest digest = digest_of_unit(keys);
+  CUresult result = CUDA_SUCCESS;
+  CUmodule module = load(digest, cubin, result);
+  check_loaded(result);
+  for (const Wanted& wanted : unit) {
+    CUfunction function = nullptr;
+    device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),
+                  "looking up a kernel");
+    functions_[wanted.key] = function;
+    ++stats_.compiled;
+  }
+  store_unit(disk_, keys, std::move(cubin));
+}
+
+KernelCache::Resources KernelCache::resources(CUfunction function) const {
+  const auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    device_.check(device_.driver().cuFuncGetAttribute(&value, which, function), "asking for a kernel's needs");
+    return value;
+  };
+  Resources resources;
+  resources.registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  resources.local_bytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  resources.shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  resources.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  return resources;
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,408 @@
+#include "backend/cuda/driver/matmul.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/cuda/driver/blas.h"
+#include "backend/cuda/driver/memory.h"
+#include "base/error.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+constexpr uint64_t kWorkspace = uint64_t{32} << 20;  // what NVIDIA advises for Hopper
+constexpr int kCandidates = 8;                       // algorithms asked for, of which the first that runs is taken
+constexpr int64_t kMostBatches = 65535;              // in one call: some kernels have the batch as a grid's z
+constexpr uint32_t kAlignment = 16;                  // no kernel asks for more
+constexpr int64_t kMostBias = int64_t{1} << 20;      // bytes, so that there is always a place for a copy
+
+// ---- What a type means to cuBLASLt ----
+
+struct Types {
+  cudaDataType_t element;
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
+};
+
+Types types_of(const Product& product) {
+  switch (product.dtype) {
+    case DType::f16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case DType::bf16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case DType::f32: return {CUDA_R_32F, product.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case DType::f64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
+    default: fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(product.dtype));
+  }
+}
+
+cublasLtEpilogue_t epilogue_of(const Product& product) {
+  const bool bias = product.epilogue.bias;
+  switch (product.epilogue.activation) {
+    case Op::relu: return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Op::gelu_tanh: return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    default: return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
+// ---- Problems ----
+
+uint32_t alignment_of(CUdeviceptr address) {
+  const uint64_t lowest = address & (~address + 1);
+  return address == 0 ? kAlignment : static_cast<uint32_t>(std::min<uint64_t>(lowest, kAlignment));
+}
+
+/// All that the choice of an algorithm depends on.
+struct Key {
+  Product product;
+  uint32_t alignment[3];
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    const Product& p = key.product;
+    uint64_t hash = 0;
+    const auto mix = [&](int64_t value) {
+      hash = (hash ^ static_cast<uint64_t>(value)) * 0x9e3779b97f4a7c15ull;
+      hash ^= hash >> 29;
+    };
+    for (const int64_t value : {static_cast<int64_t>(p.dtype), p.m, p.n, p.k, p.batch, int64_t{p.tf32}}) mix(value);
+    mix(static_cast<int64_t>(p.epilogue.activation) * 2 + p.epilogue.bias);
+    for (const MatrixOperand& operand : {p.a, p.b, p.c}) {
+      mix(operand.leading);
+      mix(operand.transposed);
+      mix(operand.batch_stride);
+    }
+    for (const uint32_t alignment : key.alignment) mix(alignment);
+    return static_cast<size_t>(hash);
+  }
+};
+
+/// Removes differences that do not matter: the steps between rows or matrices of which there is only one.
+Product normalised(Product product) {
+  const auto normalise = [&](MatrixOperand& operand, int64_t rows, int64_t columns) {
+    if (operand.transposed) std::swap(rows, columns);
+    if (rows == 1) operand.leading = columns;
+    if (product.batch == 1) operand.batch_stride = 0;
+  };
+  normalise(product.a, product.m, product.k);
+  normalise(product.b, product.k, product.n);
+  normalise(product.c, product.m, product.n);
+  if (product.dtype != DType::f32) product.tf32 = false;
+  return product;
+}
+
+/// The descriptors of a problem and its algorithm. cuBLASLt's matrices are stored by columns, so it is told of
+/// c^T = b^T a^T: memory that holds rows of a holds columns of a^T.
+class Problem {
+ public:
+  Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key) : blas_(blas), types_(types_of(key.product)) {
+    try {
+      describe(key.product);
+      choose(handle, key);
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~Problem() { release(); }
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  bool has_algorithm() const { return has_algorithm_; }
+  bool has_run() const { return has_run_; }
+
+  void run(cublasLtHandle_t handle, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias,
+           CUdeviceptr workspace, CUstream stream) {
+    if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    static constexpr float one_f32 = 1, zero_f32 = 0;
+    static constexpr double one_f64 = 1, zero_f64 = 0;
+    const bool is_f64 = types_.scale == CUDA_R_64F;
+    const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
+    blas_.check(
+        blas_.cublasLtMatmul(handle, operation_, is_f64 ? static_cast<const void*>(&one_f64) : &one_f32, pointer(b), b_,
+                             pointer(a), a_, is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32, pointer(c), c_,
+                             pointer(c), c_, &algorithm_, pointer(workspace), kWorkspace, stream),
+        "multiplying matrices");
+    has_run_ = true;
+  }
+
+ private:
+  void describe(const Product& p) {
+    blas_.check(blas_.cublasLtMatmulDescCreate(&operation_, types_.compute, types_.scale), "describing a product");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (p.epilogue != graph::Epilogue()) set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
+    // The heuristic goes by how the pointer is aligned.
+    if (p.epilogue.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, CUdeviceptr{kAlignment});
+    a_ = layout(p.a, p.m, p.k, p.batch);
+    b_ = layout(p.b, p.k, p.n, p.batch);
+    c_ = layout(p.c, p.m, p.n, p.batch);
+  }
+
+  void set(cublasLtMatmulDescAttributes_t attribute, auto value) {
+    blas_.check(blas_.cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value),
+                "describing a product");
+  }
+
+  cublasLtMatrixLayout_t layout(const MatrixOperand& operand, int64_t rows, int64_t columns, int64_t batch) const {
+    if (operand.transposed) std::swap(rows, columns);
+    cublasLtMatrixLayout_t layout = nullptr;
+    blas_.check(blas_.cublasLtMatrixLayoutCreate(&layout, types_.element, static_cast<uint64_t>(columns),
+                                                 static_cast<uint64_t>(rows), operand.leading),
+                "describing a matrix");
+    const auto count = static_cast<int32_t>(batch);
+    const int64_t stride = operand.batch_stride;
+    cublasStatus_t status =
+        blas_.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+      status = blas_.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                                      sizeof stride);
+    }
+    if (status != CUBLAS_STATUS_SUCCESS) blas_.cublasLtMatrixLayoutDestroy(layout);
+    blas_.check(status, "describing a matrix");
+    return layout;
+  }
+
+  /// The heuristic is a function of the problem, the library and the device. Of ways to share a sum among blocks only
+  /// those are allowed that keep partial sums in the accumulator's type and add them in a fixed order.
+  void choose(cublasLtHandle_t handle, const Key& key) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    blas_.check(blas_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm");
+    cublasLtMatmulHeuristicResult_t found[kCandidates] = {};
+    int count = 0;
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      if (status == CUBLAS_STATUS_SUCCESS)
+        status = blas_.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
+    };
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspace});
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment[1]);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment[0]);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment[2]);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment[2]);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+      status = blas_.cublasLtMatmulAlgoGetHeuristic(handle, operation_, b_, a_, c_, c_, preference, kCandidates, found,
+                                                    &count);
+    }
+    blas_.cublasLtMatmulPreferenceDestroy(preference);
+    // What it has nothing for is not supported or, of some epilogues, no valid question.
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE)
+      blas_.check(status, "choosing an algorithm");
+    for (int i = 0; i < count; ++i) {
+      if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > kWorkspace) continue;
+      algorithm_ = found[i].algo;
+      has_algorithm_ = true;
+      return;
+    }
+  }
+
+  void release() {
+    for (cublasLtMatrixLayout_t layout : {a_, b_, c_})
+      if (layout) blas_.cublasLtMatrixLayoutDestroy(layout);
+    if (operation_) blas_.cublasLtMatmulDescDestroy(operation_);
+  }
+
+  const Blas& blas_;
+  Types types_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_ = {};
+  bool has_algorithm_ = false, has_run_ = false;
+};
+
+}  // namespace
+
+// ---- The library ----
+
+Blas::Blas()
+    : library_({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+               "cuBLASLt, the matrix library of CUDA, was not found (libcublasLt.so.13 or .12): install it (Debian "
+               "package libcublas, or the CUDA Toolkit), set CUDA_HOME, or run with --device cpu") {
+#define TSL_RESOLVE(name) this->name = reinterpret_cast<decltype(&::name)>(library_.function(#name));
+  TSL_BLAS_FUNCTIONS(TSL_RESOLVE)
+#undef TSL_RESOLVE
+}
+
+void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
+  const char* text = cublasLtGetStatusString(status);
+  const ErrorKind kind = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorKind::memory : ErrorKind::device;
+  fail(kind, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");
+}
+
+// ---- Handles ----
+
+namespace {
+
+/// A handle of the library, while an engine is open. It is kept for the next engine as long as the process lives, and
+/// the GPU's context with it: destroying a handle waits for all that is done in the context, which ends what other
+/// engines of the process record there, and has crashed the driver while others were closing (580.159).
+class Handle {
+ public:
+  Handle(const Device& device, const Blas& blas) : ordinal_(device.ordinal()) {
+    const std::lock_guard lock(mutex());
+    std::vector<cublasLtHandle_t>& kept = all_kept()[ordinal_];
+    if (!kept.empty()) {
+      handle_ = kept.back();
+      kept.pop_back();
+      return;
+    }
+    blas.check(blas.cublasLtCreate(&handle_), "starting");
+    CUcontext context = nullptr;
+    CUdevice gpu = 0;
+    device.check(device.driver().cuDeviceGet(&gpu, ordinal_), "opening the GPU");
+    device.check(device.driver().cuDevicePrimaryCtxRetain(&context, gpu), "opening the GPU");
+  }
+  ~Handle() {
+    const std::lock_guard lock(mutex());
+    all_kept()[ordinal_].push_back(handle_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  cublasLtHandle_t get() const { return handle_; }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  /// By GPU. Never destroyed, as engines may be closed while the process ends.
+  static std::map<int, std::vector<cublasLtHandle_t>>& all_kept() {
+    static auto& kept = *new std::map<int, std::vector<cublasLtHandle_t>>;
+    return kept;
+  }
+
+  const int ordinal_;
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+}  // namespace
+
+// ---- Products ----
+
+struct Matmul::State {
+  State(Device& on, Allocator& from) : device(on), allocator(from), handle(on, blas) {
+    const size_t number = blas.cublasLtGetVersion();
+    version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+  }
+
+  Problem& problem(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+    const Key key{product, {alignment_of(a), alignment_of(b), alignment_of(c)}};
+    Problem& found = problem(key);
+    const Product& p = key.product;
+    if (!found.has_algorithm()) {
+      fail(ErrorKind::device, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k, p.n,
+           name_of(p.dtype), p.batch);
+    }
+    return found;
+  }
+  Problem& problem(const Key& key) {
+    std::unique_ptr<Problem>& place = problems[key];
+    if (!place) place = std::make_unique<Problem>(blas, handle.get(), key);
+    return *place;
+  }
+
+  /// A sum of nothing.
+  void zero(const Product& p, CUdeviceptr c) {
+    const size_t size = size_of(p.dtype), row = static_cast<size_t>(p.n) * size;
+    for (int64_t i = 0; i < p.batch; ++i) {
+      const CUdeviceptr at = c + static_cast<uint64_t>(i * p.c.batch_stride) * size;
+      if (p.c.leading == p.n || p.m == 1) {
+        device.fill(at, 0, row * static_cast<size_t>(p.m));
+      } else {
+        device.check(device.driver().cuMemsetD2D8Async(at, static_cast<size_t>(p.c.leading) * size, 0, row,
+                                                       static_cast<size_t>(p.m), device.stream()),
+                     "filling a matrix");
+      }
+    }
+  }
+
+  CUdeviceptr workspace(uint32_t which) { return memory_of(workspaces[which], kWorkspace); }
+  CUdeviceptr memory_of(Ref<Storage>& storage, uint64_t bytes) {
+    if (!storage) storage = allocator.allocate(bytes);
+    return address_of(storage->data());
+  }
+
+  /// Where the bias lies, or a copy of it, if it is not aligned as kernels may take for granted: what cuBLASLt is told
+  /// of how its operands are aligned does not include the bias.
+  CUdeviceptr aligned_bias(const Product& product, CUdeviceptr bias, uint32_t workspace) {
+    if (alignment_of(bias) == kAlignment) return bias;
+    const CUdeviceptr copy = memory_of(biases[workspace], kMostBias);
+    device.copy_on_device(copy, bias, static_cast<uint64_t>(product.n) * size_of(product.dtype));
+    return copy;
+  }
+
+  Device& device;
+  Allocator& allocator;
+  Ref<Storage> workspaces[kWorkspaces], biases[kWorkspaces];
+  Blas blas;
+  Handle handle;
+  std::string version;
+  std::unordered_map<Key, std::unique_ptr<Problem>, KeyHash> problems;
+};
+
+Matmul::Matmul(Device& device, Allocator& allocator) : state_(std::make_unique<State>(device, allocator)) {}
+
+Matmul::~Matmul() = default;
+
+const std::string& Matmul::version() const { return state_->version; }
+
+template <class Visit>
+void Matmul::for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit) {
+  const auto size = static_cast<int64_t>(size_of(product.dtype));
+  for (int64_t first = 0; first < product.batch; first += kMostBatches) {
+    Product part = product;
+    part.batch = std::min(product.batch - first, kMostBatches);
+    const auto offset = [&](const MatrixOperand& operand) {
+      return static_cast<CUdeviceptr>(first * operand.batch_stride * size);
+    };
+    visit(normalised(part), a + offset(product.a), b + offset(product.b), c + offset(product.c));
+  }
+}
+
+void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias,
+                 uint32_t workspace) {
+  if (product.m == 0 || product.n == 0) return;
+  if (product.k == 0) return state_->zero(product, c);
+  bias = product.epilogue.bias ? state_->aligned_bias(product, bias, workspace) : 0;
+  for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
+    state_->problem(part, pa, pb, pc)
+        .run(state_->handle.get(), pa, pb, pc, bias, state_->workspace(workspace), state_->device.stream());
+  });
+}
+
+void Matmul::take_workspace(const Product& product, uint32_t workspace) {
+  state_->workspace(workspace);
+  if (product.epilogue.bias) state_->memory_of(state_->biases[workspace], kMostBias);
+}
+
+bool Matmul::has_epilogue(const Product& product) {
+  const auto element = static_cast<uint32_t>(size_of(product.dtype));
+  const int64_t bias = product.epilogue.bias ? product.n * element : 0;
+  if (product.k == 0 || product.batch > kMostBatches || bias > kMostBias) return false;
+  // cuBLASLt's is good for 16 bits, and up to 6 ulp of f32 away.
+  if (product.epilogue.activation == Op::gelu_tanh && product.dtype == DType::f32) return false;
+  // All ways in which operands may be aligned: there is no other plan to go back to.
+  const auto has_algorithm = [&](uint32_t alignment) {
+    return state_->problem({normalised(product), {alignment, alignment, alignment}}).has_algorithm();
+  };
+  bool has_all = true;
+  for (uint32_t alignment = element; alignment <= kAlignment; alignment *= 2)
+    has_all = has_all && has_algorithm(alignment);
+  return has_all;
+}
+
+bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+  bool can = true;
+  if (product.m == 0 || product.n == 0 || product.k == 0) return can;
+  for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
+    can &= state_->problem(part, pa, pb, pc).has_run();
+  });
+  return can;
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,70 @@
+// Matrix products by cuBLASLt, opened at run time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backend/cuda/driver/device.h"
+#include "graph/graph.h"
+#include "tensor/tensor.h"
+
+namespace tsl::cuda {
+
+/// A matrix, or a batch of them, in memory: rows of elements, `leading` elements from one row to the next. `transposed`
+/// says that memory holds the transpose of the operand.
+struct MatrixOperand {
+  int64_t leading = 0;
+  bool transposed = false;
+  int64_t batch_stride = 0;  // elements from one matrix to the next; 0 repeats one matrix
+  friend bool operator==(const MatrixOperand&, const MatrixOperand&) = default;
+};
+
+/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated. What the epilogue says
+/// happens to the sums before they are rounded; its bias, of n elements, is the same for all batches.
+struct Product {
+  DType dtype = DType::f32;  // f16, bf16, f32 or f64, of all three
+  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1;
+  MatrixOperand a, b, c;
+  bool tf32 = false;  // f32: products may be taken of operands rounded to 11 bits
+  graph::Epilogue epilogue;
+  friend bool operator==(const Product&, const Product&) = default;
+};
+
+/// Sums in f32 (f64 for f64), on the device's stream. The same problem always takes the same algorithm, so that
+/// its result has the same bits; pointers count only by whether they are aligned to 16 bytes (or how much less).
+/// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
+class Matmul {
+ public:
+  /// Opens cuBLASLt; fails (device) if it is not installed. Workspaces come from the allocator and are kept.
+  Matmul(Device& device, Allocator& allocator);
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an
+  /// epilogue must be one of which has_epilogue() says so; its bias may lie anywhere.
+  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0,
+           uint32_t workspace = 0);
+  static constexpr uint32_t kWorkspaces = 2;
+  /// Takes the memory that the product needs in a workspace, if run() has not yet.
+  void take_workspace(const Product& product, uint32_t workspace);
+  /// Whether the product, which has an epilogue, is one call, however its operands are aligned.
+  bool has_epilogue(const Product& product);
+  /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).
+  bool can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+
+  /// "13.0.0"
+  const std::string& version() const;
+
+ private:
+  struct State;
+
+  template <class Visit>
+  void for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tsl::cuda

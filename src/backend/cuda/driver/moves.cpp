@@ -1,0 +1,55 @@
+// Tensors that go from one device to another.
+#include <utility>
+
+#include "backend/cuda/driver/executable.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+/// The elements that a layout can reach, as a range of its storage: first, and how many.
+std::pair<int64_t, int64_t> reached(const Layout& layout) {
+  int64_t low = 0, high = 0;
+  for (int i = 0; i < layout.rank(); ++i) {
+    if (layout.shape[i].hint() == 0) return {0, 0};
+    const int64_t far = (layout.shape[i].hint() - 1) * layout.strides[i].hint();
+    (far < 0 ? low : high) += far;
+  }
+  return {low, high - low + 1};
+}
+
+/// The part of a tensor's memory that it reaches, elsewhere, seen through the same layout.
+template <class Copy> Tensor copy_of(const Tensor& tensor, Allocator& to, Copy&& copy) {
+  const auto [first, count] = reached(tensor.layout());
+  const uint64_t size = size_of(tensor.dtype());
+  const Ref<Storage> storage = to.allocate(static_cast<uint64_t>(count) * size);
+  if (count > 0)
+    copy(storage->data(), tensor.data() + first * static_cast<int64_t>(size), static_cast<uint64_t>(count) * size);
+  Layout layout = tensor.layout();
+  layout.offset = -first;
+  return Tensor(tensor.dtype(), layout, storage);
+}
+
+}  // namespace
+
+Tensor move_to_device(Gpu& gpu, const Tensor& host) {
+  if (host.device().kind == tsl::Device::Kind::cuda) return host;
+  return copy_of(host, gpu.allocator, [&](void* to, const std::byte* from, uint64_t bytes) {
+    gpu.device.copy_to_device(address_of(to), from, bytes);
+  });
+}
+
+Tensor move_to_host(Gpu& gpu, const Tensor& tensor) {
+  if (tensor.device().kind != tsl::Device::Kind::cuda) return tensor;
+  return copy_of(tensor, gpu.host.allocator(), [&](void* to, const std::byte* from, uint64_t bytes) {
+    gpu.device.copy_to_host(to, address_of(from), bytes);
+  });
+}
+
+Tensor move_between(Gpu& from, Gpu& to, const Tensor& tensor) {
+  return copy_of(tensor, to.allocator, [&](void* there, const std::byte* here, uint64_t bytes) {
+    to.device.copy_from(from.device, address_of(there), address_of(here), bytes);
+  });
+}
+
+}  // namespace tsl::cuda

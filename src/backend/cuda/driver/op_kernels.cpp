@@ -1,0 +1,124 @@
+// Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the
+// host, between copies (argsort of, and scatter into, more than 2^31 elements).
+#include <cassert>
+
+#include "backend/cuda/driver/executable.h"
+#include "backend/cuda/driver/product.h"
+
+namespace tsl::cuda {
+
+using graph::Kernel;
+using graph::Node;
+using graph::Plan;
+using graph::RunError;
+
+namespace {
+
+tsl::Device device_of(const Gpu& gpu) { return {tsl::Device::Kind::cuda, static_cast<uint8_t>(gpu.device.ordinal())}; }
+
+/// One call of such an op: its operands in memory.
+struct OpCall {
+  Gpu& gpu;
+  const Plan& plan;
+  const Kernel& kernel;
+  std::byte* const* addresses;
+  std::span<const Scalar> symbols;
+  const Node& node;
+
+  DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
+  /// With the offset of this run.
+  Layout layout(size_t arg) const { return in_run(node.args[arg].layout, symbols); }
+  std::byte* out() const { return addresses[kernel.buffers.back()]; }
+  /// The address of the operand's buffer.
+  std::byte* base(size_t arg) const {
+    size_t position = 0;
+    for (size_t i = 0; i < arg; ++i) position += node.args[i].is_tensor();
+    return addresses[kernel.buffers[position]];
+  }
+};
+
+// ---- Products ------------------------------------------------------------------------------------------
+
+/// A copy of operand `arg` in row-major order, by a plan of one op.
+Tensor contiguous(const OpCall& call, size_t arg) {
+  const Layout layout = call.layout(arg);
+  graph::Graph graph;
+  graph::Arg from;
+  from.node = graph.add_input(call.dtype(arg), layout);
+  from.layout = layout;
+  from.layout.offset = 0;
+  const graph::NodeId copy = graph.add(op_def(Op::copy), {from}, {}, {call.dtype(arg), layout.shape}, {}, 0);
+  graph.outputs.push_back({copy, Layout::contiguous(layout.shape)});
+  const Tensor in(call.dtype(arg), layout, Ref<Storage>(new Storage(nullptr, call.base(arg), 0, device_of(call.gpu))));
+  Tensor out;
+  prepare_plan(call.gpu, graph::compile(std::move(graph)))->run({&in, 1}, {}, {}, {&out, 1});
+  return out;
+}
+
+/// Products with operands that must be copied first, or of nothing.
+void run_product(const OpCall& call) {
+  const PlanProduct product(call.plan, call.kernel, call.gpu.options.tf32);
+  assert(!product.product().epilogue.bias);  // what has one is a call
+  if (product.is_empty()) return;
+  std::array<uint64_t, 4> at = product.addresses(call.addresses, call.symbols);
+  Tensor copies[2];
+  for (size_t arg = 0; arg < 2; ++arg) {
+    if (!product.needs_copy(arg)) continue;
+    copies[arg] = contiguous(call, arg);
+    at[arg] = address_of(copies[arg].data());
+  }
+  call.gpu.matmul().run(product.product(), at[0], at[1], at[2]);
+}
+
+// ---- On the host ---------------------------------------------------------------------------------------
+
+RunError run_on_host(const OpCall& call) {
+  graph::Graph graph;
+  std::vector<graph::Arg> args;
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < call.node.args.size(); ++i) {
+    graph::Arg arg = call.node.args[i];
+    arg.symbol = nullptr;
+    if (call.node.args[i].symbol) arg.scalar = call.symbols[call.node.args[i].symbol->id];
+    if (arg.is_tensor()) {
+      const Layout layout = call.layout(i);
+      const Tensor on_device(call.dtype(i), layout,
+                             Ref<Storage>(new Storage(nullptr, call.base(i), 0, device_of(call.gpu))));
+      inputs.push_back(move_to_host(call.gpu, on_device));
+      arg.node = graph.add_input(call.dtype(i), layout);
+      arg.layout = layout;
+      arg.layout.offset = 0;
+    }
+    args.push_back(std::move(arg));
+  }
+  const TensorType type{call.node.dtype, call.node.shape};
+  const graph::NodeId node =
+      graph.add(call.node.def(), std::move(args), call.node.attrs, type, call.node.span, call.node.order);
+  graph.outputs.push_back({node, Layout::contiguous(type.shape)});
+  Tensor out;
+  RunError error = call.gpu.host.prepare(graph::compile(std::move(graph)))->run(inputs, {}, call.symbols, {&out, 1});
+  if (error) {
+    error.node = call.kernel.op_node;
+    return error;
+  }
+  const int64_t count = element_count(type.shape).hint();
+  if (count > 0) {
+    call.gpu.device.copy_to_device(address_of(call.out()), out.data(),
+                                   static_cast<uint64_t>(count) * size_of(type.dtype));
+  }
+  return {};
+}
+
+}  // namespace
+
+RunError run_op(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::byte* const* addresses,
+                std::span<const Scalar> symbols) {
+  const OpCall call{gpu, plan, kernel, addresses, symbols, plan.graph[kernel.op_node]};
+  if (call.node.op == Op::matmul && is_float(call.node.dtype)) {
+    run_product(call);
+    return {};
+  }
+  return run_on_host(call);
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,213 @@
+#include "backend/cuda/driver/sequence.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tsl::cuda {
+
+namespace {
+
+std::vector<void*> pointers_to(KernelCall& call) {
+  const size_t words = call.table_words;
+  std::vector<void*> pointers;
+  pointers.reserve(call.values.size() - words + 1);
+  if (words > 0 && !call.table) pointers.push_back(call.values.data());
+  for (size_t i = words; i < call.values.size(); ++i) pointers.push_back(&call.values[i]);
+  return pointers;
+}
+
+CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& pointers) {
+  CUDA_KERNEL_NODE_PARAMS params = {};
+  params.func = call.function;
+  params.gridDimX = call.blocks;
+  params.gridDimY = 1;
+  params.gridDimZ = 1;
+  params.blockDimX = call.threads[0];
+  params.blockDimY = call.threads[1];
+  params.blockDimZ = 1;
+  params.kernelParams = pointers.data();
+  return params;
+}
+
+}  // namespace
+
+KernelSequence::~KernelSequence() {
+  destroy();
+  if (reported_) device_.driver().cuEventDestroy(reported_);
+}
+
+void KernelSequence::wait_for_reports() const {
+  if (reported_) device_.check(device_.driver().cuEventSynchronize(reported_), "waiting for the GPU");
+}
+
+/// The calls up to the last one that reports; 0 if none does.
+size_t KernelSequence::end_of_reports() const {
+  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), [](const KernelCall& call) { return call.reports; });
+  return static_cast<size_t>(calls_.rend() - last);
+}
+
+void KernelSequence::destroy() {
+  if (executable_) device_.driver().cuGraphExecDestroy(executable_);
+  if (graph_) device_.driver().cuGraphDestroy(graph_);
+  executable_ = nullptr;
+  graph_ = nullptr;
+  nodes_.clear();
+}
+
+void KernelSequence::copy_tables() {
+  for (KernelCall& call : calls_) {
+    if (!call.table || call.is_copied) continue;
+    device_.copy_to_device(call.table, call.values.data(), call.table_words * sizeof(uint64_t));
+    call.is_copied = true;
+  }
+}
+
+void KernelSequence::prepare() {
+  is_current_ = false;
+  copy_tables();
+  if (calls_.empty() || !has_run_ || !as_graph_) return;
+  for (const KernelCall& call : calls_) {
+    if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
+    if (!call.library->can_record(call.values)) return;
+  }
+  if (executable_) is_current_ = patch();
+  if (executable_) return;
+  try {
+    is_current_ = instantiate();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+  if (!is_current_) destroy();
+}
+
+void KernelSequence::launch() {
+  if (calls_.empty()) return;
+  if (!is_current_) return launch_each();
+  device_.launch_graph(executable_, calls_.front().name);
+  device_.counters().graph_kernels += calls_.size();
+}
+
+void KernelSequence::launch_each() {
+  const Driver& driver = device_.driver();
+  const size_t end = end_of_reports();
+  if (end > 0 && !reported_) driver.check(driver.cuEventCreate(&reported_, CU_EVENT_DISABLE_TIMING), "making an event");
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    launch(calls_[i]);
+    if (i + 1 == end) driver.check(driver.cuEventRecord(reported_, device_.stream()), "recording an event");
+  }
+  has_run_ = true;
+}
+
+void KernelSequence::launch(KernelCall& call) {
+  if (call.library) {
+    call.library->enqueue(call.values);
+    ++device_.counters().kernel_launches;
+    return;
+  }
+  std::vector<void*> pointers = pointers_to(call);
+  Launch launch;
+  launch.function = call.function;
+  launch.grid[0] = call.blocks;
+  std::copy(call.threads, call.threads + 2, launch.block);
+  device_.launch(launch, pointers.data(), call.name);
+}
+
+bool KernelSequence::instantiate() {
+  const Driver& driver = device_.driver();
+  driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
+  for (KernelCall& call : calls_) {
+    nodes_.push_back(add_node(call));
+    if (!nodes_.back()) return false;
+  }
+  if (reported_) add_event();
+  driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
+  for (KernelCall& call : calls_) call.is_sent = true;
+  return true;
+}
+
+namespace {
+
+/// A library's work as a graph, or null: what others do with the GPU meanwhile may end a recording. (Loading a module
+/// waits for the context, for which a stream that records cannot wait.)
+class Recorded {
+ public:
+  Recorded(Device& device, const KernelCall& call) : device_(device) {
+    try {
+      graph_ = device.capture([&] { call.library->enqueue(call.values); });
+    } catch (const Failure& failure) {
+      if (failure.error().kind == ErrorKind::memory) throw;
+    }
+  }
+  ~Recorded() {
+    if (graph_) device_.driver().cuGraphDestroy(graph_);
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  CUgraph graph() const { return graph_; }
+
+ private:
+  Device& device_;
+  CUgraph graph_ = nullptr;
+};
+
+}  // namespace
+
+/// Null if the call could not be recorded.
+CUgraphNode KernelSequence::add_node(KernelCall& call) {
+  const Driver& driver = device_.driver();
+  std::vector<CUgraphNode> after;
+  for (uint32_t before : call.after) after.push_back(nodes_[before]);
+  CUgraphNode node = nullptr;
+  if (call.library) {
+    const Recorded recorded(device_, call);
+    if (!recorded.graph()) return nullptr;
+    driver.check(driver.cuGraphAddChildGraphNode(&node, graph_, after.data(), after.size(), recorded.graph()),
+                 "adding to a graph");
+  } else {
+    std::vector<void*> pointers = pointers_to(call);
+    const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
+    driver.check(driver.cuGraphAddKernelNode(&node, graph_, after.data(), after.size(), &params), "adding to a graph");
+  }
+  return node;
+}
+
+/// Nothing waits for the event but the host.
+void KernelSequence::add_event() {
+  std::vector<CUgraphNode> after;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (calls_[i].reports) after.push_back(nodes_[i]);
+  }
+  CUgraphNode node = nullptr;
+  device_.check(device_.driver().cuGraphAddEventRecordNode(&node, graph_, after.data(), after.size(), reported_),
+                "adding to a graph");
+}
+
+bool KernelSequence::patch() {
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_[i].is_sent) calls_[i].is_sent = patch(nodes_[i], calls_[i]);
+    if (!calls_[i].is_sent) return false;
+  }
+  return true;
+}
+
+bool KernelSequence::patch(CUgraphNode node, KernelCall& call) {
+  const Driver& driver = device_.driver();
+  if (call.library) {
+    const Recorded recorded(device_, call);
+    if (!recorded.graph()) return false;
+    // Other operands may be aligned in other ways, and take an algorithm of other kernels: then the graph is made anew.
+    const bool is_patched =
+        driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()) == CUDA_SUCCESS;
+    if (!is_patched) destroy();
+    return is_patched;
+  } else {
+    std::vector<void*> pointers = pointers_to(call);
+    const CUDA_KERNEL_NODE_PARAMS params = parameters(call, pointers);
+    driver.check(driver.cuGraphExecKernelNodeSetParams(executable_, node, &params), "patching a graph");
+  }
+  return true;
+}
+
+}  // namespace tsl::cuda

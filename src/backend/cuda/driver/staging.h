@@ -1,0 +1,52 @@
+// Pinned host memory through which copies between host and device go, so that any host memory can be copied and
+// neither side waits longer than it must.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cuda/driver/driver.h"
+
+namespace tsl::cuda {
+
+/// A ring of segments. A small copy takes a piece of the current segment; when that is full, the next segment is
+/// taken, after the copies that used it last are done. All copies are on one stream.
+class Staging {
+ public:
+  Staging(const Driver& driver, CUstream stream);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Returns when `from` has been read.
+  void to_device(CUdeviceptr to, const std::byte* from, uint64_t bytes);
+  /// Returns when `to` has been written.
+  void to_host(std::byte* to, CUdeviceptr from, uint64_t bytes);
+
+ private:
+  static constexpr uint64_t kSegment = uint64_t{1} << 20;  // long enough for the bus, short enough to overlap
+  static constexpr size_t kSegments = 4;
+  static constexpr uint64_t kAlignment = 64;
+
+  struct Segment {
+    std::byte* data = nullptr;
+    CUevent done = nullptr;   // after the last copy that used the segment
+    bool is_pending = false;  // `done` is recorded and not waited for
+  };
+
+  std::byte* take(uint64_t bytes);
+  void close_segment(Segment& segment);
+  void wait(Segment& segment);
+  void to_host_in_pieces(std::byte* to, CUdeviceptr from, uint64_t bytes);
+  void release();
+
+  const Driver& driver_;
+  CUstream stream_;
+  std::byte* memory_ = nullptr;
+  std::array<Segment, kSegments> segments_;
+  size_t current_ = 0;
+  uint64_t used_ = 0;  // of the current segment
+};
+
+}  // namespace tsl::cuda

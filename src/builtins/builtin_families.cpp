@@ -1,0 +1,29 @@
+#include "builtins/builtin_families.h"
+
+#include <vector>
+
+namespace tsl {
+
+namespace {
+
+std::vector<Builtin> join(std::initializer_list<std::span<const Builtin>> families) {
+  std::vector<Builtin> all;
+  for (std::span<const Builtin> family : families) all.insert(all.end(), family.begin(), family.end());
+  return all;
+}
+
+}  // namespace
+
+std::span<const Builtin> tensor_builtins() {
+  static const std::vector<Builtin> all = join({create_builtins(), shape_builtins(), reduce_builtins(),
+                                                order_builtins(), index_builtins(), linear_algebra_builtins()});
+  return all;
+}
+
+std::span<const Builtin> host_builtins() {
+  static const std::vector<Builtin> all =
+      join({value_builtins(), collection_builtins(), text_builtins(), file_builtins()});
+  return all;
+}
+
+}  // namespace tsl

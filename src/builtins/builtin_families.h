@@ -1,0 +1,25 @@
+// The builtins by file; tensor_builtins() and host_builtins() join them.
+#pragma once
+
+#include <span>
+
+#include "value/builtin.h"
+
+namespace tsl {
+
+std::span<const Builtin> create_builtins();
+std::span<const Builtin> shape_builtins();
+std::span<const Builtin> reduce_builtins();
+std::span<const Builtin> order_builtins();
+std::span<const Builtin> index_builtins();
+std::span<const Builtin> linear_algebra_builtins();
+
+std::span<const Builtin> value_builtins();       // print, len, str, int, type, help, …
+std::span<const Builtin> collection_builtins();  // range, enumerate, map, sorted, keys, …
+std::span<const Builtin> text_builtins();        // join, replace, upper, …
+std::span<const Builtin> file_builtins();        // load, save, read_text, write_text
+
+/// Splits a string (nil: at white space).
+Value split_text(Engine&, const Value& text, const Value& separator);
+
+}  // namespace tsl

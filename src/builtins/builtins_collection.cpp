@@ -1,0 +1,284 @@
+// Builtins on lists, tuples, records and ranges.
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "engine/engine.h"
+#include "value/numbers.h"
+#include "vm/operators.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace {
+
+// More steps than that cannot be meant as a list.
+constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
+constexpr int kMaxTreeDepth = 1000;
+
+bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
+
+std::vector<Value> items_of(Engine& engine, const Value& iterable) {
+  std::vector<Value> items;
+  Value item;
+  for (int64_t state = 0; iterate(engine, iterable, state, item);) items.push_back(std::move(item));
+  return items;
+}
+
+// f(xs) in either order, so that both map(f, xs) and xs |> map(f) read well.
+void function_first(Args args, const char* name) {
+  if (!is_callable(args[0]) && is_callable(args[1])) std::swap(args[0], args[1]);
+  if (!is_callable(args[0]))
+    fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name, type_name(args[0]),
+         type_name(args[1]));
+}
+
+// ---- Ranges and pairs ------------------------------------------------------------------------------
+
+Value as_int(Engine& engine, const Value& v, const char* what) {
+  return is_host_int(v) ? v : Value(expect_int(engine, v, what));
+}
+
+Value range_builtin(Engine& engine, Args args) {
+  const bool has_stop = !args[1].is_nil();
+  const Value start = has_stop ? as_int(engine, args[0], "range's start") : Value(0);
+  const Value stop = as_int(engine, args[has_stop ? 1 : 0], "range's stop");
+  const int64_t step = expect_int(engine, args[2], "range's step");
+  if (step == 1) {
+    Ref<Range> range = make_ref<Range>();
+    range->begin = start;
+    range->end = stop;
+    return Value(std::move(range));
+  }
+  if (step == 0) fail(ErrorKind::value, "range's step cannot be 0");
+  const int64_t from = pinned(start, "range").integer, to = pinned(stop, "range").integer;
+  std::vector<Value> items;
+  for (int64_t at = from; step > 0 ? at < to : at > to;) {
+    items.push_back(at);
+    if (static_cast<int64_t>(items.size()) > kMaxRangeItems)
+      fail(ErrorKind::limit, "range({}, {}, {}) has too many items for a list", from, to, step);
+    if (__builtin_add_overflow(at, step, &at)) break;
+  }
+  return make_list(std::move(items));
+}
+
+Value enumerate_builtin(Engine& engine, Args args) {
+  const int64_t start = expect_int(engine, args[1], "enumerate's start");
+  std::vector<Value> pairs;
+  Value item;
+  for (int64_t state = 0; iterate(engine, args[0], state, item);) {
+    pairs.push_back(make_tuple({Value(start + static_cast<int64_t>(pairs.size())), item}));
+  }
+  return make_list(std::move(pairs));
+}
+
+/// Items side by side, up to the shortest.
+std::vector<std::vector<Value>> rows_of(Engine& engine, std::span<const Value> iterables) {
+  std::vector<std::vector<Value>> rows;
+  std::vector<int64_t> states(iterables.size(), 0);
+  for (;;) {
+    std::vector<Value> row(iterables.size());
+    for (size_t i = 0; i < iterables.size(); ++i) {
+      if (!iterate(engine, iterables[i], states[i], row[i])) return rows;
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+Value zip_builtin(Engine& engine, Args args) {
+  std::vector<Value> tuples;
+  if (args.size() == 0) return make_list({});
+  for (std::vector<Value>& row : rows_of(engine, args.values)) tuples.push_back(make_tuple(std::move(row)));
+  return make_list(std::move(tuples));
+}
+
+// ---- Functions over items --------------------------------------------------------------------------
+
+Value map_builtin(Engine& engine, Args args) {
+  function_first(args, "map");
+  std::vector<Value> results;
+  for (std::vector<Value>& row : rows_of(engine, args.values.subspan(1)))
+    results.push_back(engine.interpreter().call(args[0], row));
+  return make_list(std::move(results));
+}
+
+Value filter_builtin(Engine& engine, Args args) {
+  function_first(args, "filter");
+  std::vector<Value> kept;
+  for (Value& item : items_of(engine, args[1])) {
+    Value argument = item;
+    if (truth(engine, engine.interpreter().call(args[0], {&argument, 1}))) kept.push_back(std::move(item));
+  }
+  return make_list(std::move(kept));
+}
+
+Value reduce_builtin(Engine& engine, Args args) {
+  function_first(args, "reduce");
+  std::vector<Value> items = items_of(engine, args[1]);
+  if (args.size() > 3) fail(ErrorKind::type, "reduce takes one start value, not {}", args.size() - 2);
+  if (args.size() == 3) items.insert(items.begin(), args[2]);
+  if (items.empty()) fail(ErrorKind::value, "reduce of nothing needs a start value");
+  Value result = std::move(items[0]);
+  for (size_t i = 1; i < items.size(); ++i) {
+    Value pair[] = {std::move(result), std::move(items[i])};
+    result = engine.interpreter().call(args[0], pair);
+  }
+  return result;
+}
+
+Value sorted_builtin(Engine& engine, Args args) {
+  const std::vector<Value> items = items_of(engine, args[0]);
+  const bool reverse = expect_bool(engine, args[2], "reverse");
+  std::vector<Value> sort_keys = items;
+  if (!args[1].is_nil()) {
+    for (Value& key : sort_keys) {
+      Value argument = std::move(key);
+      key = engine.interpreter().call(args[1], {&argument, 1});
+    }
+  }
+  std::vector<size_t> order(items.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (reverse) std::swap(a, b);
+    return truth(engine, binary(engine, ast::BinaryOp::lt, sort_keys[a], sort_keys[b]));
+  });
+  std::vector<Value> result;
+  result.reserve(items.size());
+  for (size_t at : order) result.push_back(items[at]);
+  return make_list(std::move(result));
+}
+
+Value reversed_builtin(Engine& engine, Args args) {
+  if (args[0].is(Tag::string) || args[0].is(Tag::text)) {
+    std::string text;
+    for (Value& character : items_of(engine, args[0])) text.insert(0, character.as<String>().text);
+    return make_string(std::move(text));
+  }
+  std::vector<Value> items = items_of(engine, args[0]);
+  std::reverse(items.begin(), items.end());
+  return make_list(std::move(items));
+}
+
+// ---- Records ---------------------------------------------------------------------------------------
+
+Record& expect_record(const Value& v, const char* what) {
+  if (!v.is(Tag::record)) fail(ErrorKind::type, "{} takes a record, not {}", what, type_name(v));
+  return v.as<Record>();
+}
+
+Value keys_builtin(Engine&, Args args) {
+  std::vector<Value> keys;
+  const Record& record = expect_record(args[0], "keys");
+  if (record.keys)
+    for (Name name : record.keys->names) keys.push_back(make_string(*name));
+  return make_list(std::move(keys));
+}
+
+Value values_builtin(Engine&, Args args) { return make_list(expect_record(args[0], "values").values); }
+
+Value has_builtin(Engine& engine, Args args) {
+  const Name key = engine.names().intern(expect_string(engine, args[1], "a record's key"));
+  return expect_record(args[0], "has").find(key) != nullptr;
+}
+
+/// Calls f on the leaves of equally nested records, lists and tuples.
+class TreeMap {
+ public:
+  TreeMap(Engine& engine, const Value& function) : engine_(engine), function_(function) {}
+
+  Value run(const std::vector<Value>& nodes, int depth) {
+    if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
+    switch (nodes[0].tag()) {
+      case Tag::list: return make_list(map_items<List>(nodes, depth));
+      case Tag::tuple: return make_tuple(map_items<Tuple>(nodes, depth));
+      case Tag::record: return map_record(nodes, depth);
+      default: break;
+    }
+    std::vector<Value> leaves = nodes;
+    return engine_.interpreter().call(function_, leaves);
+  }
+
+ private:
+  static void check_same_kind(const std::vector<Value>& nodes) {
+    for (const Value& node : nodes) {
+      if (node.tag() != nodes[0].tag()) {
+        fail(ErrorKind::value, "tree_map: the structures differ: {} and {}", type_name(nodes[0]), type_name(node));
+      }
+    }
+  }
+
+  template <class Sequence> std::vector<Value> map_items(const std::vector<Value>& nodes, int depth) {
+    check_same_kind(nodes);
+    const size_t count = nodes[0].as<Sequence>().items.size();
+    std::vector<Value> results;
+    results.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<Value> children;
+      for (const Value& node : nodes) {
+        const std::vector<Value>& items = node.as<Sequence>().items;
+        if (items.size() != count)
+          fail(ErrorKind::value, "tree_map: the structures differ: {} items and {}", count, items.size());
+        children.push_back(items[i]);
+      }
+      results.push_back(run(children, depth + 1));
+    }
+    return results;
+  }
+
+  Value map_record(const std::vector<Value>& nodes, int depth) {
+    check_same_kind(nodes);
+    const Record& first = nodes[0].as<Record>();
+    Ref<Record> result = make_ref<Record>();
+    result->keys = first.keys;
+    for (size_t i = 0; i < first.values.size(); ++i) {
+      std::vector<Value> children;
+      for (const Value& node : nodes) {
+        Value* child = node.as<Record>().find(first.keys->names[i]);
+        if (!child || node.as<Record>().values.size() != first.values.size()) {
+          fail(ErrorKind::value,
+               "tree_map: the structures differ: not all records have the keys of the first, such as '{}'",
+               *first.keys->names[i]);
+        }
+        children.push_back(*child);
+      }
+      result->values.push_back(run(children, depth + 1));
+    }
+    return Value(std::move(result));
+  }
+
+  Engine& engine_;
+  const Value& function_;
+};
+
+Value tree_map_builtin(Engine& engine, Args args) {
+  function_first(args, "tree_map");
+  const std::vector<Value> trees(args.values.begin() + 1, args.values.end());
+  return TreeMap(engine, args[0]).run(trees, 0);
+}
+
+constexpr Builtin kRows[] = {
+    {"range", "range(start, stop = nil, step = 1)",
+     "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
+    {"enumerate", "enumerate(x, start = 0)", "a list of (number, item)", enumerate_builtin, "host"},
+    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest", zip_builtin,
+     "host"},
+    {"map", "map(f, x, ...more)", "the list of f(item), or of f(item, item of more…)", map_builtin, "host"},
+    {"filter", "filter(f, x)", "the list of the items for which f(item) is true", filter_builtin, "host"},
+    {"reduce", "reduce(f, x, ...start)", "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value",
+     reduce_builtin, "host"},
+    {"tree_map", "tree_map(f, tree, ...more)", "the same nested records, lists and tuples with f(leaf) for every leaf",
+     tree_map_builtin, "host"},
+    {"sorted", "sorted(x, key = nil, reverse = false)",
+     "the items in order, or in the order of key(item); equals keep theirs", sorted_builtin, "host"},
+    {"reversed", "reversed(x)", "the items from the last to the first", reversed_builtin, "host"},
+    {"keys", "keys(record)", "the list of a record's keys", keys_builtin, "host"},
+    {"values", "values(record)", "the list of a record's values", values_builtin, "host"},
+    {"has", "has(record, key)", "whether a record has a key", has_builtin, "host"},
+};
+
+}  // namespace
+
+std::span<const Builtin> collection_builtins() { return kRows; }
+
+}  // namespace tsl

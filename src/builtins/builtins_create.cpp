@@ -1,0 +1,210 @@
+// Builtins that make tensors out of numbers.
+#include <cmath>
+
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "engine/engine.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+#include "vm/tensor_calls.h"
+
+namespace tsl {
+
+namespace {
+
+/// Where the argument `device` says that tensors are to be made; nil leaves that as it is.
+Device device_argument(Engine& engine, const Value& device) {
+  return device.is_nil() ? engine.ops().device() : expect_device(engine, device, "the device");
+}
+
+Tensor new_tensor(Engine& engine, const Value& data, const Value& dtype) {
+  if (dtype.is_nil()) return to_tensor(engine, data, "tensor");
+  const DType wanted = expect_dtype(engine, dtype, "tensor's dtype");
+  return is_host_number(data) ? fill(engine.ops(), Shape(), wanted, operand_of(data))
+                              : convert(engine, wanted, data).tensor();
+}
+
+Value tensor_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
+  const Tensor made = new_tensor(engine, args[0], args[1]);
+  return args[2].is_nil() ? made : to_device(engine.ops(), made, engine.ops().device());
+}
+
+Value to_builtin(Engine& engine, Args args) {
+  if (args[1].is(Tag::dtype)) return convert(engine, args[1].dtype(), args[0]);
+  if (!args[1].is(Tag::string) && !args[1].is(Tag::text)) {
+    fail(ErrorKind::type, "to takes a device, such as \"cuda\", or a dtype, not {}", type_name(args[1]));
+  }
+  if (args[0].is(Tag::record)) {
+    fail_with(ErrorKind::type, "to moves a tensor, not a record",
+              {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
+  }
+  const Placement placement(engine.ops(), expect_device(engine, args[1], "the device"));
+  return to_device(engine.ops(), to_tensor(engine, args[0], "to"), engine.ops().device());
+}
+
+Value filled(Engine& engine, Args args, int64_t number) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
+  const Shape shape = expect_shape(engine, args[0], "a shape");
+  return fill(engine.ops(), shape, expect_dtype(engine, args[1], "the dtype"), Scalar::of(number));
+}
+
+Value zeros_builtin(Engine& engine, Args args) { return filled(engine, args, 0); }
+Value ones_builtin(Engine& engine, Args args) { return filled(engine, args, 1); }
+
+Value full_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[3]));
+  const Shape shape = expect_shape(engine, args[0], "a shape");
+  if (args[1].is(Tag::tensor)) {
+    const Tensor value = to_device(engine.ops(), args[1].tensor(), engine.ops().device());
+    const Tensor typed =
+        args[2].is_nil() ? value : cast(engine.ops(), value, expect_dtype(engine, args[2], "the dtype"));
+    return expand(engine.ops(), typed, shape);
+  }
+  if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
+  const ScalarType type = scalar_of(args[1]).type;
+  DType dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
+  if (!args[2].is_nil()) dtype = expect_dtype(engine, args[2], "the dtype");
+  return fill(engine.ops(), shape, dtype, operand_of(args[1]));
+}
+
+// start, stop and step as host numbers.
+Value number_argument(Engine& engine, const Value& v) {
+  const Value number = v.is(Tag::tensor) ? read_item(engine, v.tensor()) : v;
+  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) {
+    fail(ErrorKind::type, "arange takes numbers, not {}", type_name(v));
+  }
+  return number;
+}
+
+bool is_real(const Value& number) { return scalar_of(number).type == ScalarType::real; }
+
+Dim real_count(const Value& start, const Value& stop, const Value& step) {
+  const double from = pinned(start, "arange").as_real(), to = pinned(stop, "arange").as_real();
+  const double by = pinned(step, "arange").as_real();
+  if (by == 0) fail(ErrorKind::value, "arange's step cannot be 0");
+  const double count = std::ceil((to - from) / by);
+  if (!(count < 9e18)) fail(ErrorKind::value, "arange({}, {}, {}) has no end", from, to, by);
+  return count < 0 ? Dim(0) : Dim(static_cast<int64_t>(count));
+}
+
+Dim integer_count(const Value& start, const Value& stop, const Value& step) {
+  const Dim from = dim_of(start), to = dim_of(stop);
+  const int64_t by = pinned(step, "arange").integer;
+  if (by == 0) fail(ErrorKind::value, "arange's step cannot be 0");
+  const Dim length = by > 0 ? to - from : from - to;
+  if (!(Dim(0) < length)) return 0;
+  return by == 1 || by == -1 ? length : (length - 1) / Dim(by > 0 ? by : -by) + 1;
+}
+
+Value arange_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[4]));
+  const bool has_stop = !args[1].is_nil();
+  const Value start = has_stop ? number_argument(engine, args[0]) : Value(0);
+  const Value stop = number_argument(engine, has_stop ? args[1] : args[0]);
+  const Value step = number_argument(engine, args[2]);
+  const bool real = is_real(start) || is_real(stop) || is_real(step);
+  const Dim count = real ? real_count(start, stop, step) : integer_count(start, stop, step);
+  const DType dtype =
+      args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(engine, args[3], "arange's dtype");
+  // Steps between whole numbers must not be rounded before they are added up.
+  if (real && !is_float(dtype))
+    return cast(engine.ops(), iota(engine.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);
+  return iota(engine.ops(), count, dtype, operand_of(start), operand_of(step));
+}
+
+// ---- Random numbers --------------------------------------------------------------------------------
+
+Tensor random(Engine& engine, Op op, const Shape& shape, DType dtype) {
+  const RandomState state = engine.runtime().next_random(element_count(shape));
+  Attrs attrs;
+  attrs.dims = shape;
+  attrs.dtype = dtype;
+  return engine.ops().call(op, {state.key, state.counter}, attrs);
+}
+
+Value rand_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
+  return random(engine, Op::random_uniform, expect_shape(engine, args[0], "a shape"),
+                expect_dtype(engine, args[1], "rand's dtype"));
+}
+
+Value randn_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
+  return random(engine, Op::random_normal, expect_shape(engine, args[0], "a shape"),
+                expect_dtype(engine, args[1], "randn's dtype"));
+}
+
+Value random_bits_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[1]));
+  return random(engine, Op::random_bits, expect_shape(engine, args[0], "a shape"), DType::i64);
+}
+
+// randint(high, shape) or randint(low, high, shape)
+Value randint_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[4]));
+  const bool has_low = !args[2].is_nil();
+  const int64_t low = has_low ? expect_int(engine, args[0], "randint's low") : 0;
+  const int64_t high = expect_int(engine, args[has_low ? 1 : 0], "randint's high");
+  const Shape shape = expect_shape(engine, args[has_low ? 2 : 1], "randint's shape");
+  const DType dtype = expect_dtype(engine, args[3], "randint's dtype");
+  if (high <= low) fail(ErrorKind::value, "randint: the range from {} to {} is empty", low, high);
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (range > uint64_t{1} << 32)
+    fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);
+  Ops& ops = engine.ops();
+  const Tensor bits = random(engine, Op::random_bits, shape, DType::i64);
+  const Tensor offset = ops.call(Op::mod, {bits, Scalar::of(static_cast<int64_t>(range))});
+  return cast(ops, ops.call(Op::add, {offset, Scalar::of(low)}), dtype);
+}
+
+// bernoulli(p) has p's shape if p is a tensor.
+Value bernoulli_builtin(Engine& engine, Args args) {
+  const Placement placement(engine.ops(), device_argument(engine, args[2]));
+  const bool is_tensor = args[0].is(Tag::tensor);
+  if (!is_tensor && !is_host_number(args[0])) {
+    fail(ErrorKind::type, "bernoulli takes a probability or a tensor of them, not {}", type_name(args[0]));
+  }
+  if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
+  const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(engine, args[1], "bernoulli's shape");
+  const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
+  return engine.ops().call(Op::lt, {random(engine, Op::random_uniform, shape, DType::f32), p});
+}
+
+constexpr Builtin kRows[] = {
+    {"tensor", "tensor(data, dtype = nil, device = nil)",
+     "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin, "create"},
+    {"to", "to(x, target)",
+     "x on another device (\"cpu\", \"cuda\", \"cuda:1\") or of another dtype; x itself if it is that already",
+     to_builtin, "create"},
+    {"zeros", "zeros(shape, dtype = f32, device = nil)", "a tensor full of zeros", zeros_builtin, "create"},
+    {"ones", "ones(shape, dtype = f32, device = nil)", "a tensor full of ones", ones_builtin, "create"},
+    {"full", "full(shape, value, dtype = nil, device = nil)", "a tensor with the same number everywhere", full_builtin,
+     "create"},
+    {"arange", "arange(start, stop = nil, step = 1, dtype = nil, device = nil)",
+     "start, start + step, … up to but without stop; arange(n) counts from 0", arange_builtin, "create"},
+    {"rand", "rand(shape, dtype = f32, device = nil)", "numbers uniform over [0, 1)", rand_builtin, "create"},
+    {"randn", "randn(shape, dtype = f32, device = nil)", "normally distributed numbers of mean 0 and variance 1",
+     randn_builtin, "create"},
+    {"random_bits", "random_bits(shape, device = nil)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin,
+     "create"},
+    {"randint", "randint(low, high, shape = nil, dtype = i64, device = nil)",
+     "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin, "create"},
+    {"bernoulli", "bernoulli(p, shape = nil, device = nil)", "true with probability p, which may be a tensor",
+     bernoulli_builtin, "create"},
+};
+
+}  // namespace
+
+std::span<const Builtin> create_builtins() { return kRows; }
+
+Value convert(Engine& engine, DType dtype, const Value& v) {
+  if (v.is(Tag::tensor)) return cast(engine.ops(), v.tensor(), dtype);
+  // bool is also the host type's name: bool(1) is true, while f32(1) is a tensor.
+  if (dtype == DType::boolean && is_host_number(v)) return apply_scalar(ScalarOp::to_boolean, v);
+  if (is_host_number(v)) return fill(engine.ops(), Shape(), dtype, operand_of(v));
+  return to_tensor_of(engine, dtype, v, "a conversion");
+}
+
+}  // namespace tsl

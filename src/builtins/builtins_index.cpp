@@ -1,0 +1,190 @@
+// Builtins that order elements, pick them by index, and put them at one.
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "engine/engine.h"
+#include "value/numbers.h"
+#include "vm/operators.h"
+#include "vm/tensor_calls.h"
+
+namespace tsl {
+
+namespace {
+
+int expect_axis(Engine& engine, const Value& v, int rank, const char* op) {
+  return normalize_axis(expect_int(engine, v, "axis"), rank, op);
+}
+
+/// Positions: integers, or an empty list.
+Tensor expect_index(Engine& engine, const Value& v, const char* what) {
+  const Tensor index = to_tensor(engine, v, what);
+  if (is_integer(index.dtype())) return index;
+  const bool is_empty = v.is(Tag::list) && v.as<List>().items.empty();
+  if (!is_empty) fail(ErrorKind::type, "{} must be integers, not {}", what, describe(index));
+  return cast(engine.ops(), index, DType::i64);
+}
+
+Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
+  Attrs attrs = with_ints({axis});
+  attrs.flag = descending;
+  return ops.call(Op::argsort, {x}, attrs);
+}
+
+/// Elements of x at `index` along an axis; the other axes run side by side.
+Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis) {
+  const int last = x.rank() - 1;
+  const Tensor rows = take(ops, move_axis(ops, x, axis, last), move_axis(ops, index, axis, last), last);
+  return move_axis(ops, rows, last, axis);
+}
+
+// ---- Order -----------------------------------------------------------------------------------------
+
+Value sort_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "sort");
+  const int axis = expect_axis(engine, args[1], x.rank(), "sort");
+  const Tensor order = argsort(engine.ops(), x, axis, expect_bool(engine, args[2], "descending"));
+  return gather(engine.ops(), x, order, axis);
+}
+
+Value argsort_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "argsort");
+  const int axis = expect_axis(engine, args[1], x.rank(), "argsort");
+  return argsort(engine.ops(), x, axis, expect_bool(engine, args[2], "descending"));
+}
+
+Value topk_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "topk");
+  const int64_t k = expect_int(engine, args[1], "topk's k");
+  const int axis = expect_axis(engine, args[2], x.rank(), "topk");
+  const Dim extent = x.shape()[axis];
+  if (k < 0 || extent < Dim(k))
+    fail(ErrorKind::value, "topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint());
+  const Tensor order = argsort(engine.ops(), x, axis, expect_bool(engine, args[3], "largest"));
+  const Tensor best = slice(engine.ops(), order, axis, 0, k);
+  return make_tuple({gather(engine.ops(), x, best, axis), best});
+}
+
+// ---- Index -----------------------------------------------------------------------------------------
+
+// Without an axis the index counts through all elements, as in NumPy.
+Value take_builtin(Engine& engine, Args args) {
+  Ops& ops = engine.ops();
+  const Tensor x = to_tensor(engine, args[0], "take");
+  const Tensor index = expect_index(engine, args[1], "take's index");
+  if (args[2].is_nil()) return take(ops, reshape(ops, x, {Dim(-1)}), index, 0);
+  const int axis = expect_axis(engine, args[2], x.rank(), "take");
+  if (axis == 0) return take(ops, x, index, 0);
+  const Tensor rows = take(ops, move_axis(ops, x, axis, 0), index, 0);  // [idx…, rest…]
+  std::vector<int64_t> order;
+  for (int i = 0; i < axis; ++i) order.push_back(index.rank() + i);
+  for (int i = 0; i < index.rank(); ++i) order.push_back(i);
+  for (int i = index.rank() + axis; i < rows.rank(); ++i) order.push_back(i);
+  return permute(ops, rows, order);
+}
+
+// x, cut to the extents of `index` beside the axis (-1: everywhere), as PyTorch's gather and scatter_add
+// allow.
+Tensor cut_to(Ops& ops, Tensor x, const Tensor& index, int axis, const char* op) {
+  if (x.rank() != index.rank())
+    fail(ErrorKind::shape, "{}: the index {} must have the rank of {}", op, describe(index), describe(x));
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i == axis || x.shape()[i] == index.shape()[i]) continue;
+    if (x.shape()[i] < index.shape()[i]) {
+      fail(ErrorKind::shape, "{}: the index {} does not fit {} along axis {}", op, describe(index), describe(x), i);
+    }
+    x = slice(ops, x, i, 0, index.shape()[i]);
+  }
+  return x;
+}
+
+Value gather_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "gather");
+  const int axis = expect_axis(engine, args[1], x.rank(), "gather");
+  const Tensor index = expect_index(engine, args[2], "gather's index");
+  return gather(engine.ops(), cut_to(engine.ops(), x, index, axis, "gather"), index, axis);
+}
+
+Value scatter_add_builtin(Engine& engine, Args args) {
+  Ops& ops = engine.ops();
+  const Tensor x = to_tensor(engine, args[0], "scatter_add");
+  const int axis = expect_axis(engine, args[1], x.rank(), "scatter_add");
+  const Tensor index = expect_index(engine, args[2], "scatter_add's index");
+  for (int i = 0; i < x.rank(); ++i) {
+    if (x.rank() == index.rank() && (i == axis || x.shape()[i] == index.shape()[i])) continue;
+    fail(ErrorKind::shape, "scatter_add: the index {} does not fit {} along axis {}", describe(index), describe(x), i);
+  }
+  const int last = x.rank() - 1;
+  const Operand source =
+      is_host_number(args[3])
+          ? operand_of(args[3])
+          : Operand(move_axis(ops,
+                              cut_to(ops, to_tensor(engine, args[3], "scatter_add's source"), index, -1, "scatter_add"),
+                              axis, last));
+  const Tensor rows =
+      ops.call(Op::scatter_add,
+               {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last), source},
+               with_ints({last}));
+  return move_axis(ops, rows, last, axis);
+}
+
+Value one_hot_builtin(Engine& engine, Args args) {
+  Ops& ops = engine.ops();
+  const Tensor x = to_tensor(engine, args[0], "one_hot");
+  if (!is_integer(x.dtype())) fail(ErrorKind::type, "one_hot takes integers, not {}", describe(x));
+  Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(engine, args[1], "num_classes"));
+  if (classes < Dim(0)) {  // PyTorch: as many as the greatest needs
+    Attrs attrs;
+    attrs.ints = expect_axes(engine, Value(), x.rank(), "one_hot");
+    const Tensor greatest = x.rank() == 0 ? x : ops.call(Op::max, {x}, attrs);
+    classes = expect_int(engine, Value(greatest), "one_hot") + 1;
+  }
+  const Tensor hot = ops.call(Op::eq, {insert_axis(ops, x, x.rank()), iota(ops, classes, DType::i64)});
+  return cast(ops, hot, expect_dtype(engine, args[2], "one_hot's dtype"));
+}
+
+// ---- Triangles -------------------------------------------------------------------------------------
+
+Value triangle(Engine& engine, Args args, Op keeps) {
+  Ops& ops = engine.ops();
+  const Tensor x = to_tensor(engine, args[0], "a triangle");
+  if (x.rank() < 2) fail(ErrorKind::shape, "{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x));
+  if (!is_host_int(args[1])) fail(ErrorKind::type, "the diagonal must be an int, not {}", type_name(args[1]));
+  const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
+  const Tensor columns = iota(ops, x.shape()[x.rank() - 1], DType::i64);
+  const Tensor kept = ops.call(keeps, {ops.call(Op::sub, {columns, rows}), operand_of(args[1])});
+  const Scalar zero = x.dtype() == DType::boolean ? Scalar::of(false) : Scalar::of(int64_t{0});
+  return ops.call(Op::where, {kept, x, zero});
+}
+
+Value tril_builtin(Engine& engine, Args args) { return triangle(engine, args, Op::le); }
+Value triu_builtin(Engine& engine, Args args) { return triangle(engine, args, Op::ge); }
+
+constexpr Builtin kOrder[] = {
+    {"sort", "sort(x, axis = -1, descending = false)", "x in order along an axis; NaN counts as the greatest",
+     sort_builtin, "order"},
+    {"argsort", "argsort(x, axis = -1, descending = false)",
+     "the indices that put x in order along an axis; equals keep theirs", argsort_builtin, "order"},
+    {"topk", "topk(x, k, axis = -1, largest = true)", "(values, indices) of the k greatest along an axis, in order",
+     topk_builtin, "order"},
+};
+
+constexpr Builtin kIndex[] = {
+    {"take", "take(x, index, axis = nil)", "the parts of x at an index along an axis; nil: of x as one row",
+     take_builtin, "index"},
+    {"gather", "gather(x, axis, index)", "x[i, index[i, j]] for axis 1, and likewise for any axis and rank",
+     gather_builtin, "index"},
+    {"scatter_add", "scatter_add(x, axis, index, src)", "x with src added at the places that gather would read",
+     scatter_add_builtin, "index"},
+    {"one_hot", "one_hot(x, num_classes = -1, dtype = i64)",
+     "a new last axis with 1 at the position x, and 0 elsewhere", one_hot_builtin, "index"},
+    {"tril", "tril(x, k = 0)", "the elements on and below diagonal k of matrices, and 0 above", tril_builtin,
+     "linear algebra"},
+    {"triu", "triu(x, k = 0)", "the elements on and above diagonal k of matrices, and 0 below", triu_builtin,
+     "linear algebra"},
+};
+
+}  // namespace
+
+std::span<const Builtin> order_builtins() { return kOrder; }
+std::span<const Builtin> index_builtins() { return kIndex; }
+
+}  // namespace tsl

@@ -1,0 +1,41 @@
+// Products of matrices and vectors.
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "builtins/linear_algebra.h"
+#include "engine/engine.h"
+#include "tensor/op.h"
+
+namespace tsl {
+
+namespace {
+
+Value matmul_builtin(Engine& engine, Args args) {
+  return matmul(engine.ops(), to_tensor(engine, args[0], "matmul"), to_tensor(engine, args[1], "matmul"));
+}
+
+Value dot_builtin(Engine& engine, Args args) {
+  const Tensor a = to_tensor(engine, args[0], "dot"), b = to_tensor(engine, args[1], "dot");
+  if (a.rank() == 0 || b.rank() == 0) return engine.ops().call(Op::mul, {a, b});
+  return matmul(engine.ops(), a, b);
+}
+
+Value einsum_builtin(Engine& engine, Args args) {
+  std::vector<Tensor> operands;
+  for (size_t i = 1; i < args.size(); ++i) operands.push_back(to_tensor(engine, args[i], "einsum"));
+  return einsum(engine, expect_string(engine, args[0], "einsum's equation"), operands);
+}
+
+constexpr Builtin kRows[] = {
+    {"matmul", "matmul(a, b)",
+     "a @ b: the product of matrices; vectors count as a row on the left and a column on the right", matmul_builtin,
+     "linear algebra"},
+    {"dot", "dot(a, b)", "the inner product of vectors, or the product of matrices", dot_builtin, "linear algebra"},
+    {"einsum", "einsum(equation, ...tensors)",
+     "a sum of products in index notation: einsum(\"ij,jk->ik\", a, b) is a @ b", einsum_builtin, "linear algebra"},
+};
+
+}  // namespace
+
+std::span<const Builtin> linear_algebra_builtins() { return kRows; }
+
+}  // namespace tsl

@@ -1,0 +1,265 @@
+// Builtins that rearrange tensors.
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "engine/engine.h"
+#include "tensor/limits.h"
+#include "value/numbers.h"
+#include "vm/tensor_calls.h"
+
+namespace tsl {
+
+namespace {
+
+const std::vector<Value>* sequence_items(const Value& v) {
+  if (v.is(Tag::list)) return &v.as<List>().items;
+  if (v.is(Tag::tuple)) return &v.as<Tuple>().items;
+  return nullptr;
+}
+
+// f(x, [2, 3]) or f(x, 2, 3): the values from args[1] on.
+std::vector<Value> spread(Args args) {
+  if (const std::vector<Value>* items = sequence_items(args[1]); items && args.size() == 2) return *items;
+  return {args.values.begin() + 1, args.values.end()};
+}
+
+std::vector<int64_t> spread_ints(Engine& engine, Args args, const char* what) {
+  std::vector<int64_t> ints;
+  for (const Value& v : spread(args)) ints.push_back(expect_int(engine, v, what));
+  return ints;
+}
+
+// Extents that may be -1; symbols stay symbols.
+Shape spread_extents(Engine& engine, Args args, const char* what) {
+  Shape shape;
+  for (const Value& v : spread(args)) shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(engine, v, what)));
+  return shape;
+}
+
+int expect_axis(Engine& engine, const Value& v, int rank, const char* op) {
+  return normalize_axis(expect_int(engine, v, "axis"), rank, op);
+}
+
+Value reshape_builtin(Engine& engine, Args args) {
+  return reshape(engine.ops(), to_tensor(engine, args[0], "reshape"), spread_extents(engine, args, "reshape's extent"));
+}
+
+Value permute_builtin(Engine& engine, Args args) {
+  return permute(engine.ops(), to_tensor(engine, args[0], "permute"), spread_ints(engine, args, "permute's axis"));
+}
+
+Value transpose_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "transpose");
+  std::vector<int64_t> order;
+  for (int i = 0; i < x.rank(); ++i) order.push_back(i);
+  const int a = expect_axis(engine, args[1], x.rank(), "transpose"),
+            b = expect_axis(engine, args[2], x.rank(), "transpose");
+  std::swap(order[static_cast<size_t>(a)], order[static_cast<size_t>(b)]);
+  return permute(engine.ops(), x, order);
+}
+
+Value expand_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "expand");
+  Shape shape = spread_extents(engine, args, "expand's extent");
+  const int added = shape.rank() - x.rank();
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i].hint() != -1 || !(shape[i] == Dim(-1))) continue;  // what is no -1 now meets guards in expand()
+    if (i < added) fail(ErrorKind::shape, "expand: -1 keeps an extent, but axis {} is new", i);
+    shape[i] = x.shape()[i - added];
+  }
+  return expand(engine.ops(), x, shape);
+}
+
+Value squeeze_builtin(Engine& engine, Args args) {
+  Tensor x = to_tensor(engine, args[0], "squeeze");
+  const std::vector<int64_t> axes = expect_axes(engine, args[1], x.rank(), "squeeze");
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Dim extent = x.shape()[static_cast<int>(axes[i])];
+    const bool is_one = extent == Dim(1);
+    if (!is_one && !args[1].is_nil())
+      fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x), extent.hint());
+    if (is_one) x = select(engine.ops(), x, axes[i], 0);
+  }
+  return x;
+}
+
+Value unsqueeze_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "unsqueeze");
+  return insert_axis(engine.ops(), x, expect_axis(engine, args[1], x.rank() + 1, "unsqueeze"));
+}
+
+std::vector<Operand> expect_tensors(Engine& engine, const Value& v, const char* what) {
+  std::vector<Operand> tensors;
+  if (v.is(Tag::tensor) && v.tensor().rank() > 0) {  // the rows of a tensor
+    for (int64_t i = 0, n = v.tensor().shape()[0].pin(); i < n; ++i)
+      tensors.emplace_back(select(engine.ops(), v.tensor(), 0, i));
+  } else if (const std::vector<Value>* items = sequence_items(v)) {
+    for (const Value& item : *items) tensors.emplace_back(to_tensor(engine, item, what));
+  } else {
+    fail(ErrorKind::type, "{} takes a list of tensors, not {}", what, type_name(v));
+  }
+  if (tensors.empty()) fail(ErrorKind::value, "{}: the list is empty", what);
+  return tensors;
+}
+
+Value concat_builtin(Engine& engine, Args args) {
+  const std::vector<Operand> parts = expect_tensors(engine, args[0], "concat");
+  return concat(engine.ops(), parts, expect_axis(engine, args[1], parts[0].tensor.rank(), "concat"));
+}
+
+Value stack_builtin(Engine& engine, Args args) {
+  std::vector<Operand> parts = expect_tensors(engine, args[0], "stack");
+  const int axis = expect_axis(engine, args[1], parts[0].tensor.rank() + 1, "stack");
+  for (Operand& part : parts) {
+    if (part.tensor.rank() != parts[0].tensor.rank() || !(part.tensor.shape() == parts[0].tensor.shape())) {
+      fail(ErrorKind::shape, "stack: {} and {} differ", describe(parts[0].tensor), describe(part.tensor));
+    }
+  }
+  for (Operand& part : parts) part.tensor = insert_axis(engine.ops(), part.tensor, axis);
+  return concat(engine.ops(), parts, axis);
+}
+
+// split(x, size) gives pieces of that size (the last may be smaller); split(x, [2, 3]) pieces of those sizes.
+Value split_tensor(Engine& engine, const Tensor& x, const Value& by, const Value& along) {
+  const int axis = expect_axis(engine, along, x.rank(), "split");
+  const int64_t extent = x.shape()[axis].pin();
+  std::vector<int64_t> sizes;
+  if (const std::vector<Value>* items = sequence_items(by)) {
+    int64_t total = 0;
+    for (const Value& item : *items) {
+      sizes.push_back(expect_int(engine, item, "split's size"));
+      if (sizes.back() < 0) fail(ErrorKind::value, "split: a size cannot be negative: {}", sizes.back());
+      if (__builtin_add_overflow(total, sizes.back(), &total)) total = -1;
+    }
+    if (total != extent)
+      fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent, axis);
+  } else {
+    const int64_t size = expect_int(engine, by, "split's size");
+    if (size <= 0) fail(ErrorKind::value, "split: the size must be positive, not {}", size);
+    for (int64_t at = 0; at < extent; at += sizes.back()) sizes.push_back(std::min(size, extent - at));
+    if (sizes.empty()) sizes.push_back(0);
+  }
+  std::vector<Value> parts;
+  int64_t at = 0;
+  for (int64_t size : sizes) {
+    parts.push_back(slice(engine.ops(), x, axis, at, size));
+    at += size;
+  }
+  return make_list(std::move(parts));
+}
+
+Value split_builtin(Engine& engine, Args args) {
+  if (args[0].is(Tag::string) || args[0].is(Tag::text)) return split_text(engine, args[0], args[1]);
+  if (!args[0].is(Tag::tensor)) fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
+  return split_tensor(engine, args[0].tensor(), args[1], args[2]);
+}
+
+Value flip_builtin(Engine& engine, Args args) {
+  Tensor x = to_tensor(engine, args[0], "flip");
+  for (int64_t axis : expect_axes(engine, args[1], x.rank(), "flip")) {
+    const Dim extent = x.shape()[static_cast<int>(axis)];
+    if (extent == Dim(0)) continue;
+    x = slice(engine.ops(), x, static_cast<int>(axis), extent - 1, extent, -1);
+  }
+  return x;
+}
+
+Value windows_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "windows");
+  const int64_t axis = expect_axis(engine, args[1], x.rank(), "windows");
+  return engine.ops().call(
+      Op::windows, {x},
+      with_ints({axis, expect_int(engine, args[2], "windows' size"), expect_int(engine, args[3], "windows' step"),
+                 expect_int(engine, args[4], "windows' dilation")}));
+}
+
+struct Margins {
+  int64_t before = 0, after = 0;
+};
+
+int64_t expect_margin(Engine& engine, const Value& v) {
+  const int64_t margin = expect_int(engine, v, "pad's width");
+  if (margin < 0) fail(ErrorKind::value, "pad: a width cannot be negative: {}", margin);
+  if (margin > kMaxTensorBytes)
+    fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // nor wraps around
+  return margin;
+}
+
+// An int for all axes; [(before, after), …] per axis; or PyTorch's [left, right, top, bottom, …] from the
+// last axis on.
+std::vector<Margins> expect_margins(Engine& engine, const Value& v, int rank) {
+  std::vector<Margins> margins(static_cast<size_t>(rank));
+  const std::vector<Value>* items = sequence_items(v);
+  if (!items) {
+    const int64_t width = expect_margin(engine, v);
+    std::fill(margins.begin(), margins.end(), Margins{width, width});
+  } else if (!items->empty() && sequence_items(items->front())) {
+    if (items->size() != margins.size())
+      fail(ErrorKind::shape, "pad: {} pairs of widths for rank {}", items->size(), rank);
+    for (size_t axis = 0; axis < margins.size(); ++axis) {
+      const std::vector<Value>* pair = sequence_items((*items)[axis]);
+      if (!pair || pair->size() != 2) fail(ErrorKind::value, "pad: each axis takes a pair (before, after)");
+      margins[axis] = {expect_margin(engine, (*pair)[0]), expect_margin(engine, (*pair)[1])};
+    }
+  } else {
+    if (items->size() % 2 != 0 || items->size() / 2 > margins.size()) {
+      fail(ErrorKind::shape, "pad: {} widths for rank {}; two per axis, from the last on", items->size(), rank);
+    }
+    for (size_t i = 0; i < items->size() / 2; ++i) {
+      margins[margins.size() - 1 - i] = {expect_margin(engine, (*items)[2 * i]),
+                                         expect_margin(engine, (*items)[2 * i + 1])};
+    }
+  }
+  return margins;
+}
+
+Value pad_builtin(Engine& engine, Args args) {
+  const Tensor x = to_tensor(engine, args[0], "pad");
+  if (!is_host_number(args[2])) fail(ErrorKind::type, "pad's value must be a number, not {}", type_name(args[2]));
+  const std::vector<Margins> margins = expect_margins(engine, args[1], x.rank());
+  Shape shape = x.shape();
+  bool changes = false;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const Margins& margin = margins[static_cast<size_t>(axis)];
+    shape[axis] = shape[axis] + Dim(margin.before) + Dim(margin.after);
+    changes = changes || margin.before != 0 || margin.after != 0;
+  }
+  if (!changes) return x;
+  const Tensor frame = fill(engine.ops(), shape, x.dtype(), operand_of(args[2]));
+  Attrs attrs;
+  attrs.view = Layout::contiguous(shape);
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    attrs.view = slice(attrs.view, axis, margins[static_cast<size_t>(axis)].before, x.shape()[axis], 1);
+  }
+  return engine.ops().call(Op::assign_view, {frame, x}, attrs);
+}
+
+constexpr Builtin kRows[] = {
+    {"reshape", "reshape(x, shape, ...more)", "the same elements in another shape; one extent may be -1",
+     reshape_builtin, "shape"},
+    {"transpose", "transpose(x, axis0 = -2, axis1 = -1)", "x with two axes swapped", transpose_builtin, "shape"},
+    {"permute", "permute(x, order, ...more)", "x with its axes in another order", permute_builtin, "shape"},
+    {"expand", "expand(x, shape, ...more)", "x broadcast to a shape; -1 keeps an extent", expand_builtin, "shape"},
+    {"squeeze", "squeeze(x, axis = nil)", "x without axes of extent 1: all of them, or those named", squeeze_builtin,
+     "shape"},
+    {"unsqueeze", "unsqueeze(x, axis)", "x with a new axis of extent 1", unsqueeze_builtin, "shape"},
+    {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin, "shape"},
+    {"stack", "stack(tensors, axis = 0)", "tensors of one shape along a new axis", stack_builtin, "shape"},
+    {"split", "split(x, by = nil, axis = 0)",
+     "a tensor in pieces of size `by`, or of the sizes in the list `by`; a str at each `by`, or at white "
+     "space",
+     split_builtin, "shape"},
+    {"flip", "flip(x, axis = nil)", "x in reverse order along axes", flip_builtin, "shape"},
+    {"pad", "pad(x, pad, value = 0)",
+     "x with a margin: one width for all sides, [(before, after), …] per axis, or [left, right, top, bottom, "
+     "…]",
+     pad_builtin, "shape"},
+    {"windows", "windows(x, axis, size, step = 1, dilation = 1)",
+     "a view of the windows that slide along an axis; each window's elements lie along a new last axis",
+     windows_builtin, "shape"},
+};
+
+}  // namespace
+
+std::span<const Builtin> shape_builtins() { return kRows; }
+
+}  // namespace tsl

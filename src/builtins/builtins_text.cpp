@@ -1,0 +1,122 @@
+// Builtins on strings.
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "engine/engine.h"
+#include "value/format.h"
+#include "value/utf8.h"
+#include "vm/operators.h"
+
+namespace tsl {
+
+namespace {
+
+constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
+std::string mapped(std::string text, char first, char last, int shift) {
+  for (char& c : text)
+    if (c >= first && c <= last) c = static_cast<char>(c + shift);
+  return text;
+}
+
+Value upper_builtin(Engine& engine, Args args) {
+  return make_string(mapped(expect_string(engine, args[0], "upper's text"), 'a', 'z', 'A' - 'a'));
+}
+Value lower_builtin(Engine& engine, Args args) {
+  return make_string(mapped(expect_string(engine, args[0], "lower's text"), 'A', 'Z', 'a' - 'A'));
+}
+
+Value startswith_builtin(Engine& engine, Args args) {
+  return expect_string(engine, args[0], "startswith's text").starts_with(expect_string(engine, args[1], "prefix"));
+}
+
+Value endswith_builtin(Engine& engine, Args args) {
+  return expect_string(engine, args[0], "endswith's text").ends_with(expect_string(engine, args[1], "suffix"));
+}
+
+Value strip_builtin(Engine& engine, Args args) {
+  const std::string& text = expect_string(engine, args[0], "strip's text");
+  const std::string chars =
+      args[1].is_nil() ? std::string(kWhiteSpace) : expect_string(engine, args[1], "strip's characters");
+  auto is_stripped = [&](size_t at) { return chars.find(text.substr(at, utf8_width(text, at))) != std::string::npos; };
+  size_t begin = 0;
+  while (begin < text.size() && is_stripped(begin)) begin += utf8_width(text, begin);
+  size_t end = begin;
+  for (size_t at = begin; at < text.size();) {
+    const bool keep = !is_stripped(at);
+    at += utf8_width(text, at);
+    if (keep) end = at;
+  }
+  return make_string(text.substr(begin, end - begin));
+}
+
+Value replace_builtin(Engine& engine, Args args) {
+  const std::string& text = expect_string(engine, args[0], "replace's text");
+  const std::string& old = expect_string(engine, args[1], "the text to replace");
+  const std::string& now = expect_string(engine, args[2], "the replacement");
+  if (old.empty()) fail(ErrorKind::value, "replace: the text to replace is empty");
+  std::string result;
+  size_t at = 0;
+  for (size_t found; (found = text.find(old, at)) != std::string::npos; at = found + old.size()) {
+    result.append(text, at, found - at);
+    result += now;
+  }
+  result.append(text, at, std::string::npos);
+  return make_string(std::move(result));
+}
+
+// join(list, separator), or join(separator, list) as ", ".join(list) calls it.
+Value join_builtin(Engine& engine, Args args) {
+  const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::text);
+  const Value& list = args[text_first ? 1 : 0];
+  const Value& given = args[text_first ? 0 : 1];
+  const Value separator = given.is_nil() && !text_first ? make_string("") : given;
+  if (!separator.is(Tag::text)) expect_string(engine, separator, "join's separator");
+  Ref<Text> joined = make_ref<Text>();
+  Value item;
+  for (int64_t state = 0; iterate(engine, list, state, item);) {
+    if (!joined->pieces.empty()) joined->pieces.push_back({separator, kStrSpec});
+    if (!item.is(Tag::text)) expect_string(engine, item, "join's item");
+    joined->pieces.push_back({item, kStrSpec});
+  }
+  const Value text(joined);
+  return is_known(engine, text) ? make_string(to_string(engine, text)) : text;
+}
+
+constexpr Builtin kRows[] = {
+    {"join", "join(strings, separator = nil)", "the strings one after the other, with the separator between them",
+     join_builtin, "host"},
+    {"replace", "replace(text, old, new)", "text with every `old` replaced", replace_builtin, "host"},
+    {"strip", "strip(text, chars = nil)", "text without white space, or without any of chars, at its ends",
+     strip_builtin, "host"},
+    {"upper", "upper(text)", "text with a … z as capitals", upper_builtin, "host"},
+    {"lower", "lower(text)", "text with A … Z as small letters", lower_builtin, "host"},
+    {"startswith", "startswith(text, prefix)", "whether text starts with prefix", startswith_builtin, "host"},
+    {"endswith", "endswith(text, suffix)", "whether text ends with suffix", endswith_builtin, "host"},
+};
+
+}  // namespace
+
+Value split_text(Engine& engine, const Value& given, const Value& by) {
+  const std::string& text = expect_string(engine, given, "split's text");
+  std::vector<Value> parts;
+  if (by.is_nil()) {
+    for (size_t begin = text.find_first_not_of(kWhiteSpace); begin != std::string::npos;) {
+      const size_t end = text.find_first_of(kWhiteSpace, begin);
+      parts.push_back(make_string(text.substr(begin, end - begin)));
+      begin = end == std::string::npos ? end : text.find_first_not_of(kWhiteSpace, end);
+    }
+    return make_list(std::move(parts));
+  }
+  const std::string& separator = expect_string(engine, by, "split's separator");
+  if (separator.empty()) fail(ErrorKind::value, "split: the separator is empty");
+  size_t at = 0;
+  for (size_t found; (found = text.find(separator, at)) != std::string::npos; at = found + separator.size()) {
+    parts.push_back(make_string(text.substr(at, found - at)));
+  }
+  parts.push_back(make_string(text.substr(at)));
+  return make_list(std::move(parts));
+}
+
+std::span<const Builtin> text_builtins() { return kRows; }
+
+}  // namespace tsl

@@ -1,0 +1,291 @@
+// Builtins on values of any kind: print, len, conversions, help.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include "base/error.h"
+#include "builtins/builtin_families.h"
+#include "bytecode/bytecode.h"
+#include "engine/engine.h"
+#include "value/format.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+#include "value/utf8.h"
+#include "vm/operators.h"
+
+namespace tsl {
+
+namespace {
+
+// ---- Text ------------------------------------------------------------------------------------------
+
+/// A recipe for the text of a value that is not known yet.
+Value later_text(const Value& value, const char* spec) {
+  Ref<Text> text = make_ref<Text>();
+  text->pieces.push_back({value, spec});
+  return Value(std::move(text));
+}
+
+Value text_of(Engine& engine, const Value& value) {
+  if (value.is(Tag::string) || value.is(Tag::text)) return value;
+  return is_known(engine, value) ? make_string(to_string(engine, value)) : later_text(value, kStrSpec);
+}
+
+Value print_builtin(Engine& engine, Args args) {
+  bool known = true;
+  for (const Value& v : args.values) known = known && is_known(engine, v);
+  if (known) {
+    std::string line;
+    for (size_t i = 0; i < args.size(); ++i) line += (i == 0 ? "" : " ") + to_string(engine, args[i]);
+    engine.runtime().effect_print(make_string(std::move(line)));
+    return Value();
+  }
+  Ref<Text> line = make_ref<Text>();
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (i > 0) line->pieces.push_back({make_string(" "), ""});
+    line->pieces.push_back({args[i], kStrSpec});
+  }
+  engine.runtime().effect_print(Value(std::move(line)));
+  return Value();
+}
+
+Value str_builtin(Engine& engine, Args args) { return text_of(engine, args[0]); }
+Value repr_builtin(Engine& engine, Args args) {
+  return is_known(engine, args[0]) ? make_string(to_repr(engine, args[0])) : later_text(args[0], kReprSpec);
+}
+Value type_builtin(Engine&, Args args) { return make_string(type_name(args[0])); }
+
+Value len_builtin(Engine& engine, Args args) {
+  const Value& v = args[0];
+  switch (v.tag()) {
+    case Tag::list: return static_cast<int64_t>(v.as<List>().items.size());
+    case Tag::tuple: return static_cast<int64_t>(v.as<Tuple>().items.size());
+    case Tag::record: return static_cast<int64_t>(v.as<Record>().values.size());
+    case Tag::string:
+    case Tag::text: return static_cast<int64_t>(utf8_length(expect_string(engine, v, "len")));
+    case Tag::range: {
+      const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
+      return from_dim(end < begin ? Dim(0) : end - begin);
+    }
+    case Tag::tensor:
+      if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
+      return from_dim(v.tensor().shape()[0]);
+    default: fail(ErrorKind::type, "{} has no length", type_name(v));
+  }
+}
+
+// ---- Conversions -----------------------------------------------------------------------------------
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+template <class Number> Number parse(const std::string& text, const char* type) {  // type with its article
+  std::string_view digits = trimmed(text);
+  if (!digits.empty() && digits[0] == '+' && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
+  Number number{};
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (status == std::errc::result_out_of_range) fail(ErrorKind::value, "'{}' is too large for {}", text, type);
+  if (status != std::errc() || end != digits.data() + digits.size())
+    fail(ErrorKind::value, "'{}' is not {}", text, type);
+  return number;
+}
+
+Value int_builtin(Engine& engine, Args args) {
+  if (args[0].is(Tag::string) || args[0].is(Tag::text))
+    return parse<int64_t>(expect_string(engine, args[0], "int"), "an int");
+  const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
+  if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
+  if (scalar_of(number).type == ScalarType::real) {  // NaN is no int either
+    const Value is_in_range =
+        apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
+    if (!truth(engine, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(engine, number));
+  }
+  return apply_scalar(ScalarOp::to_integer, number);
+}
+
+Value float_builtin(Engine& engine, Args args) {
+  if (args[0].is(Tag::string) || args[0].is(Tag::text))
+    return parse<double>(expect_string(engine, args[0], "float"), "a float");
+  const Value number = args[0].is(Tag::tensor) ? read_item(engine, args[0].tensor()) : args[0];
+  if (!is_host_number(number)) fail(ErrorKind::type, "cannot make a float of {}", type_name(args[0]));
+  return apply_scalar(ScalarOp::to_real, number);
+}
+
+Value item_builtin(Engine& engine, Args args) {
+  if (is_host_number(args[0])) return args[0];
+  return read_item(engine, expect_tensor(engine, args[0], "item"));
+}
+
+Value tolist_builtin(Engine& engine, Args args) {
+  return to_nested_lists(engine, expect_tensor(engine, args[0], "tolist"));
+}
+
+// ---- Errors, time, randomness ----------------------------------------------------------------------
+
+/// Of the kinds, those that say what is wrong with a value: the others are the machine's, or of the program's text.
+ErrorKind expect_kind(Engine& engine, const Value& value) {
+  const std::string& name = expect_string(engine, value, "the kind of an error");
+  for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
+    if (name == name_of(kind)) return kind;
+  }
+  fail(ErrorKind::value, "an error may be of the kinds type, shape, index, value and user, not '{}'", name);
+}
+
+Value error_builtin(Engine& engine, Args args) { fail_with(expect_kind(engine, args[1]), to_string(engine, args[0])); }
+
+Value assert_builtin(Engine& engine, Args args) {
+  if (truth(engine, args[0])) return Value();
+  fail_with(ErrorKind::user, args[1].is_nil() ? "assertion failed" : to_string(engine, args[1]));
+}
+
+Value read_clock(Engine&, std::span<Value>) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Value clock_builtin(Engine& engine, Args) { return engine.runtime().effect(read_clock, {}); }
+
+Value read_counters(Engine& engine, std::span<Value> args) {
+  const bool is_default = args[0].is_nil();
+  const graph::Counters device = engine.runtime().counters(is_default ? engine.runtime().default_device()
+                                                                      : expect_device(engine, args[0], "the device"));
+  const TraceCounts tracing = engine.runtime().trace_counts();
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"kernels", device.kernels},
+      {"graph_launches", device.graph_launches},
+      {"bytes_to_device", device.bytes_to_device},
+      {"bytes_to_host", device.bytes_to_host},
+      {"bytes_on_device", device.bytes_on_device},
+      {"driver_allocations", device.driver_allocations},
+      {"kernels_compiled", device.kernels_compiled},
+      {"kernels_from_disk", device.kernels_from_disk},
+      {"memory", device.memory},
+      {"memory_peak", device.memory_peak},
+      {"memory_cached", device.memory_cached},
+      {"traces", tracing.traces},
+      {"retraces", tracing.retraces},
+  };
+  std::vector<std::pair<Name, Value>> entries;
+  for (const auto& [name, count] : rows)
+    entries.emplace_back(engine.names().intern(name), Value(static_cast<int64_t>(count)));
+  return make_record(std::move(entries));
+}
+
+Value counters_builtin(Engine& engine, Args args) { return engine.runtime().effect(read_counters, {args[0]}); }
+
+Value seed_builtin(Engine& engine, Args args) {
+  engine.runtime().seed(static_cast<uint64_t>(expect_int(engine, args[0], "the seed")));
+  return Value();
+}
+
+Value args_builtin(Engine& engine, Args) {
+  std::vector<Value> items;
+  for (const std::string& arg : engine.options().script_args) items.push_back(make_string(arg));
+  return make_list(std::move(items));
+}
+
+// ---- Help ------------------------------------------------------------------------------------------
+
+std::string signature_of(Engine& engine, const Proto& proto) {
+  std::string text;
+  for (const ParameterInfo& parameter : proto.signature.parameters) {
+    if (!text.empty()) text += ", ";
+    text += parameter.name ? *parameter.name : "_";
+    if (!parameter.has_default) continue;
+    const bool shown = !parameter.default_value.is(Tag::symbol);  // other functions compute theirs
+    text += shown && !parameter.default_value.is_nil() ? " = " + to_repr(engine, parameter.default_value) : " = …";
+  }
+  return proto.display_name() + "(" + text + ")";
+}
+
+std::string with_doc(std::string heading, std::string_view doc) {
+  if (doc.empty()) return heading;
+  heading += "\n  ";
+  for (char c : doc) {
+    heading += c;
+    if (c == '\n') heading += "  ";
+  }
+  return heading;
+}
+
+std::string help_text(Engine& engine, const Value& v) {
+  switch (v.tag()) {
+    case Tag::native: return with_doc(std::string(v.as<Native>().builtin->signature), v.as<Native>().builtin->doc);
+    case Tag::function: return with_doc(signature_of(engine, *v.as<Function>().proto), v.as<Function>().proto->doc);
+    case Tag::module: {
+      std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);
+      for (const auto& [name, cell] : v.as<Module>().exports) {
+        if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
+        const bool is_function = cell->is_set && cell->value.is(Tag::function);
+        text += "\n  " + (is_function ? signature_of(engine, *cell->value.as<Function>().proto) : *name);
+      }
+      return text;
+    }
+    case Tag::dtype:
+      return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
+    default: return fmt::format("{}: {}", type_name(v), to_repr(engine, v));
+  }
+}
+
+/// Names in alphabetical order, in lines that fit a terminal.
+std::string list_names(std::vector<std::string> names) {
+  constexpr size_t kMaxLine = 100;
+  std::sort(names.begin(), names.end());
+  std::string text;
+  size_t line = kMaxLine;
+  for (const std::string& name : names) {
+    if (line + 1 + name.size() > kMaxLine) {
+      text += "\n ";
+      line = 1;
+    }
+    text += " " + name;
+    line += 1 + name.size();
+  }
+  return text;
+}
+
+Value help_builtin(Engine& engine, Args args) {
+  std::string text;
+  if (args[0].is_nil()) {
+    text = "help(f) shows what f takes and does. Builtins:" + list_names(engine.builtin_names());
+  } else {
+    text = help_text(engine, args[0]);
+  }
+  engine.runtime().effect_print(make_string(std::move(text)));
+  return Value();
+}
+
+constexpr Builtin kRows[] = {
+    {"print", "print(...values)", "writes values to the output, with spaces between them and a newline after",
+     print_builtin, "host"},
+    {"len", "len(x)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin, "host"},
+    {"str", "str(x)", "x as text", str_builtin, "host"},
+    {"repr", "repr(x)", "x as text, as it looks inside a list: strings are quoted", repr_builtin, "host"},
+    {"int", "int(x)", "a number, one-element tensor or str as an int; drops a fraction", int_builtin, "host"},
+    {"float", "float(x)", "a number, one-element tensor or str as a float", float_builtin, "host"},
+    {"type", "type(x)", "the name of x's type: \"int\", \"list\", \"tensor\", …", type_builtin, "host"},
+    {"item", "item(x)", "the element of a one-element tensor as a host number", item_builtin, "host"},
+    {"tolist", "tolist(x)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
+    {"error", "error(message, kind = \"user\")", "raises an error", error_builtin, "host"},
+    {"assert", "assert(condition, message = nil)", "raises an error unless the condition is true", assert_builtin,
+     "host"},
+    {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
+    {"counters", "counters(device = nil)",
+     "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, "
+     "bytes copied, "
+     "memory in use, traces, …",
+     counters_builtin, "host"},
+    {"seed", "seed(n)", "restarts the random numbers", seed_builtin, "host"},
+    {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
+    {"help", "help(f = nil)", "prints what a function takes and does", help_builtin, "host"},
+};
+
+}  // namespace
+
+std::span<const Builtin> value_builtins() { return kRows; }
+
+}  // namespace tsl

@@ -1,0 +1,117 @@
+#include "builtins/json.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/engine.h"
+#include "io/bytes.h"
+#include "value/format.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+
+namespace tsl {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Far beyond any data file, and far from the end of the stack.
+constexpr int kMaxDepth = 200;
+
+Value value_of(Engine& engine, const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::boolean: return json.get<bool>();
+    case Json::value_t::number_integer: return json.get<int64_t>();
+    case Json::value_t::number_unsigned: {
+      const auto number = json.get<uint64_t>();
+      if (number > static_cast<uint64_t>(INT64_MAX)) return static_cast<double>(number);
+      return static_cast<int64_t>(number);
+    }
+    case Json::value_t::number_float: return json.get<double>();
+    case Json::value_t::string: return make_string(json.get<std::string>());
+    case Json::value_t::array: {
+      std::vector<Value> items;
+      for (const Json& item : json) items.push_back(value_of(engine, item));
+      return make_list(std::move(items));
+    }
+    case Json::value_t::object: {
+      std::vector<std::pair<Name, Value>> entries;
+      for (const auto& [key, item] : json.items())
+        entries.emplace_back(engine.names().intern(key), value_of(engine, item));
+      return make_record(std::move(entries));
+    }
+    default: return Value();
+  }
+}
+
+class JsonWriter {
+ public:
+  JsonWriter(Engine& engine, const std::string& path) : engine_(engine), path_(path) {}
+
+  Json write(const Value& v, int depth) {
+    if (depth > kMaxDepth) fail_to_save(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+    switch (v.tag()) {
+      case Tag::nil: return nullptr;
+      case Tag::boolean:
+      case Tag::integer:
+      case Tag::real:
+      case Tag::symbol: return number(pinned(v, "file"));
+      case Tag::string:
+      case Tag::text: return to_string(engine_, v);
+      case Tag::dtype: return std::string(name_of(v.dtype()));
+      case Tag::list: return array(v.as<List>().items, depth);
+      case Tag::tuple: return array(v.as<Tuple>().items, depth);
+      case Tag::tensor: return write(to_nested_lists(engine_, v.tensor()), depth);
+      case Tag::record: {
+        Json object = Json::object();
+        const Record& record = v.as<Record>();
+        for (size_t i = 0; i < record.values.size(); ++i)
+          object[*record.keys->names[i]] = write(record.values[i], depth + 1);
+        return object;
+      }
+      default: fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
+    }
+  }
+
+ private:
+  Json array(const std::vector<Value>& items, int depth) {
+    Json result = Json::array();
+    for (const Value& item : items) result.push_back(write(item, depth + 1));
+    return result;
+  }
+
+  Json number(Scalar value) const {
+    if (value.type == ScalarType::boolean) return value.boolean;
+    if (value.type == ScalarType::integer) return value.integer;
+    if (!std::isfinite(value.real)) fail_to_save(path_, fmt::format("JSON has no {}", value.real));
+    return value.real;
+  }
+
+  Engine& engine_;
+  const std::string& path_;
+};
+
+}  // namespace
+
+Value load_json(Engine& engine, const std::string& path) {
+  const std::string text = read_text_file(path);
+  const auto check_depth = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > kMaxDepth) fail_to_load(path, fmt::format("it is nested more than {} deep", kMaxDepth));
+    return true;
+  };
+  try {
+    return value_of(engine, Json::parse(text, check_depth));
+  } catch (const Json::exception& error) { fail_to_load(path, error.what()); }
+}
+
+void save_json(Engine& engine, const std::string& path, const Value& value) {
+  const Json json = JsonWriter(engine, path).write(value, 0);
+  std::string text;
+  try {
+    text = json.dump(2) + "\n";
+  } catch (const Json::exception&) { fail_to_save(path, "a string is not valid UTF-8"); }
+  write_text_file(path, text);
+}
+
+}  // namespace tsl

@@ -1,0 +1,16 @@
+// Sums of products by index notation.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "value/value.h"
+
+namespace tsl {
+
+class Engine;
+
+/// einsum("ij,jk->ik", a, b): NumPy's notation, with `...` for broadcast axes. Throws Failure (value, shape).
+Tensor einsum(Engine&, std::string_view equation, const std::vector<Tensor>& operands);
+
+}  // namespace tsl

@@ -1,0 +1,87 @@
+#include "bytecode/bytecode.h"
+
+#include <fmt/format.h>
+
+namespace tsl {
+
+const OpcodeInfo& info(Opcode op) {
+  static const OpcodeInfo table[] = {
+#define TSL_OPCODE(name, roles, text) {#name, roles},
+#include "bytecode/opcodes.def"
+#undef TSL_OPCODE
+  };
+  return table[static_cast<size_t>(op)];
+}
+
+std::string Proto::display_name() const {
+  if (is_module) return name ? fmt::format("<{}>", *name) : "<main>";
+  return name ? *name : "<lambda>";
+}
+
+namespace {
+
+std::string describe(const Value& constant) {
+  switch (constant.tag()) {
+    case Tag::boolean: return constant.boolean() ? "true" : "false";
+    case Tag::integer: return fmt::format("{}", constant.integer());
+    case Tag::real: return fmt::format("{}", constant.real());
+    case Tag::string: return fmt::format("\"{}\"", constant.as<String>().text);
+    default: return type_name(constant);
+  }
+}
+
+std::string operand(const Proto& proto, const Instruction& i, int n) {
+  const uint16_t number = n == 0 ? i.a : n == 1 ? i.b : i.c;
+  const bool dies = i.flags >> n & 1;
+  switch (info(i.op).roles[n]) {
+    case 'd':
+    case 'm':
+    case 's': return fmt::format(" r{}", number);
+    case 'u': return fmt::format(" r{}{}", number, dies ? "†" : "");
+    case 'k': return fmt::format(" ({})", describe(proto.constants[number]));
+    case 'n': return fmt::format(" .{}", *proto.names[number]);
+    case '#': return fmt::format(" {}", number);
+    case 'J': return n == 2 ? fmt::format(" -> {}", i.wide()) : "";
+    case 'K':
+      if (n == 1) return "";
+      return i.op == Opcode::constant ? fmt::format(" ({})", describe(proto.constants[i.wide()]))
+                                      : fmt::format(" {}", i.wide());
+    default: return "";
+  }
+}
+
+std::string describe_loops(const Proto& proto) {
+  std::string text;
+  for (const Loop& loop : proto.loops) {
+    text += fmt::format("  loop {}..{} in", loop.begin, loop.end);
+    for (uint16_t r : loop.live_in) text += fmt::format(" r{}", r);
+    text += ", out";
+    for (uint16_t r : loop.live_out) text += fmt::format(" r{}", r);
+    text += ", exits";
+    for (uint32_t pc : loop.exits) text += fmt::format(" {}", pc);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string disassemble(const Proto& proto, const SourceMap& sources) {
+  std::string text =
+      fmt::format("{} ({}), {} registers\n", proto.display_name(), sources.place(proto.span), proto.register_count);
+  for (size_t pc = 0; pc < proto.code.size(); ++pc) {
+    const Instruction& i = proto.code[pc];
+    text += fmt::format("  {:4} {:14}", pc, info(i.op).name);
+    for (int n = 0; n < 3; ++n) text += operand(proto, i, n);
+    if (i.extra()) text += fmt::format(" +{}", i.extra());
+    text += '\n';
+  }
+  for (const Handler& handler : proto.handlers) {
+    text += fmt::format("  try {}..{} -> {}, error in r{}\n", handler.begin, handler.end, handler.handler, handler.reg);
+  }
+  text += describe_loops(proto);
+  for (const auto& function : proto.functions) text += disassemble(*function, sources);
+  return text;
+}
+
+}  // namespace tsl

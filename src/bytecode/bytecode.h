@@ -1,0 +1,160 @@
+// Bytecode: what the compiler makes of a function and the interpreter runs. A Proto never changes once compiled.
+//
+// Registers are the Values of a frame. Parameters come first (register i holds parameter i), then the dimension
+// names of the signature, then variables and temporaries, which share registers where their scopes allow.
+// A flag on an operand says that this is its last use, so that the value may be moved out or let go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/intern.h"
+#include "base/source.h"
+#include "syntax/ast.h"
+#include "value/signature.h"
+#include "value/value.h"
+
+namespace tsl {
+
+enum class Opcode : uint8_t {
+#define TSL_OPCODE(name, roles, text) name,
+#include "bytecode/opcodes.def"
+#undef TSL_OPCODE
+  count_,
+};
+inline constexpr int kOpcodeCount = static_cast<int>(Opcode::count_);
+
+struct OpcodeInfo {
+  const char* name;
+  const char* roles;  // see opcodes.def
+};
+const OpcodeInfo& info(Opcode op);
+
+struct Instruction {
+  Opcode op = Opcode::jump;
+  uint8_t flags = 0;  // low three bits: a, b, c die here; above them: `extra`, whose meaning depends on op
+  uint16_t a = 0;
+  uint16_t b = 0;
+  uint16_t c = 0;
+
+  static constexpr uint8_t kKillA = 1, kKillB = 2, kKillC = 4;
+  static constexpr int kExtraShift = 3;
+  bool kills_a() const { return flags & kKillA; }
+  bool kills_b() const { return flags & kKillB; }
+  bool kills_c() const { return flags & kKillC; }
+  uint8_t extra() const { return flags >> kExtraShift; }
+  void set_extra(uint8_t extra) { flags = static_cast<uint8_t>((flags & 7) | extra << kExtraShift); }
+  uint32_t wide() const { return b | static_cast<uint32_t>(c) << 16; }
+  void set_wide(uint32_t value) {
+    b = static_cast<uint16_t>(value);
+    c = static_cast<uint16_t>(value >> 16);
+  }
+};
+static_assert(sizeof(Instruction) == 8);
+
+/// Where a closure finds a captured cell when it is made.
+struct CaptureSource {
+  Name name = nullptr;
+  bool from_register = false;  // else from the captures of the enclosing function
+  uint16_t index = 0;
+};
+
+/// The names of a call's arguments: `positional` without, then one per name.
+struct CallShape {
+  uint16_t positional = 0;
+  std::vector<Name> names;
+  uint16_t count() const { return static_cast<uint16_t>(positional + names.size()); }
+};
+
+/// x[…] with its parts in registers: which parts there are.
+struct IndexShape {
+  struct Item {
+    enum class Kind : uint8_t { value, slice, ellipsis } kind = Kind::value;
+    bool has_start = false, has_stop = false, has_step = false;
+  };
+  std::vector<Item> items;
+  uint16_t operand_count = 0;
+};
+
+/// How a variable's inner part is reached and changed: p.w[i] = v is {field w, index i}.
+struct Path {
+  struct Step {
+    Name field = nullptr;  // null: an index
+    IndexShape index;
+  };
+  std::vector<Step> steps;
+  bool has_op = false;  // `op=`
+  ast::BinaryOp op = ast::BinaryOp::add;
+  uint16_t operand_count = 0;  // of the steps; the value follows
+};
+
+enum class RootKind : uint8_t { reg, cell, capture, global };
+
+/// An f-string: text, or a value (text null) with its format spec.
+struct TemplatePart {
+  Name text = nullptr;
+  std::string spec;
+};
+using Template = std::vector<TemplatePart>;
+
+/// A try block: an error raised in [begin, end) goes on at `handler` with the error's record in `reg`.
+/// Inner blocks come before the blocks around them.
+struct Handler {
+  uint32_t begin = 0, end = 0;
+  uint32_t handler = 0;
+  uint16_t reg = 0;
+};
+
+/// The body of a loop: instructions [begin, end). `begin` is right after loop_body; `end` is what decides about
+/// the next iteration.
+struct Loop {
+  uint32_t begin = 0, end = 0;
+  std::vector<uint16_t> live_in;   // registers the body may read before it writes them
+  std::vector<uint16_t> live_out;  // registers the body writes that are read after it (next iteration included)
+  std::vector<uint32_t> exits;     // where it may leave to besides `end`: targets of breaks, and its returns
+  Span span;                       // of the statement
+};
+
+struct Proto {
+  Name name = nullptr;  // null for a lambda
+  std::string doc;
+  Span span;  // of the declaration
+  bool is_module = false;
+  bool is_internal = false;      // of the prelude: hidden from tracebacks
+  bool is_compiled = false;      // has @compile
+  bool tests_arguments = false;  // has annotations on parameters
+  /// The number of arguments with which a frame can be entered without looking further; kNoDirectCall if never.
+  uint16_t direct_arity = kNoDirectCall;
+  static constexpr uint16_t kNoDirectCall = 0xFFFF;
+  uint16_t register_count = 0;
+  uint16_t required = 0;  // parameters without default
+  Signature signature;
+  ast::CompileRequest request;
+
+  std::vector<Instruction> code;
+  std::vector<Span> spans;  // one per instruction
+  std::vector<Value> constants;
+  std::vector<Name> names;
+  std::vector<CaptureSource> captures;
+  std::vector<Ref<Cell>> globals;  // captured variables of module tops, which exist once
+  std::vector<Name> global_names;
+  std::vector<std::unique_ptr<Proto>> functions;
+  std::vector<CallShape> call_shapes;
+  std::vector<IndexShape> index_shapes;
+  std::vector<Ref<RecordKeys>> record_shapes;
+  std::vector<Path> paths;
+  std::vector<Template> templates;
+  std::vector<Handler> handlers;
+  std::vector<Loop> loops;
+
+  uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }
+  /// "f", "<main>" or "<lambda>"
+  std::string display_name() const;
+};
+
+/// The code as text, nested functions included.
+std::string disassemble(const Proto& proto, const SourceMap& sources);
+
+}  // namespace tsl

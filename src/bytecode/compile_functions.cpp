@@ -1,0 +1,274 @@
+// Functions: signatures, where variables live, and the building blocks of code.
+#include "bytecode/function_compiler.h"
+#include "bytecode/liveness.h"
+#include "engine/builtin_table.h"
+
+namespace tsl {
+
+using namespace ast;
+
+namespace {
+
+constexpr const char* kRegisters = "variables, or parts of one expression,";
+
+}  // namespace
+
+void fail_at(ErrorKind kind, Span span, std::string message) {
+  throw Failure(Error{kind, std::move(message), span, {}, {}});
+}
+
+FunctionCompiler::FunctionCompiler(CompileContext& context, const ast::Function& function, FunctionCompiler* enclosing)
+    : context_(context), function_(function), enclosing_(enclosing), proto_(std::make_unique<Proto>()) {}
+
+std::unique_ptr<Proto> FunctionCompiler::run() {
+  proto_->name = function_.name;
+  proto_->doc = std::string(function_.doc);
+  proto_->span = function_.name_span.valid() ? function_.name_span : function_.span;
+  proto_->is_module = function_.is_module;
+  proto_->is_internal = context_.options.is_internal;
+  places_.resize(function_.variables.size());
+  for (const Variable* v : function_.captures) {
+    if (!is_global(*v)) capture_index(*v);
+  }
+  signature();
+  proto_->is_compiled = function_.compile.has_value();
+  proto_->request = function_.compile.value_or(CompileRequest{});
+  prologue();
+  if (function_.is_module) {
+    module_body();
+  } else {
+    block(*function_.body);
+    return_value(nullptr, function_.body->span);
+  }
+  mark_last_uses(*proto_);
+  const bool is_direct =
+      !proto_->is_compiled && !proto_->tests_arguments && proto_->parameter_count() < Proto::kNoDirectCall;
+  if (is_direct) proto_->direct_arity = static_cast<uint16_t>(proto_->parameter_count());
+  return std::move(proto_);
+}
+
+// ---- Signatures ----------------------------------------------------------------------------------------
+
+void FunctionCompiler::signature() {
+  Signature& signature = proto_->signature;
+  signature.function = proto_->display_name();
+  for (const Parameter& parameter : function_.parameters) {
+    declare_register(*parameter.variable, parameter.span);
+    if (!parameter.default_value) ++proto_->required;
+  }
+  const auto declare_dims = [&](const Annotation* annotation) {
+    if (!annotation) return;
+    for (const AnnotatedDim& dim : annotation->dims) {
+      if (dim.binds) signature.dim_registers.push_back(declare_register(*dim.variable, dim.span));
+    }
+  };
+  for (const Parameter& parameter : function_.parameters) declare_dims(parameter.annotation);
+  declare_dims(function_.returns);
+  for (const Parameter& parameter : function_.parameters) {
+    ParameterInfo info;
+    info.name = parameter.variable->name;
+    info.has_default = parameter.default_value != nullptr;
+    if (parameter.annotation) info.type = value_type(*parameter.annotation);
+    proto_->tests_arguments |= parameter.annotation != nullptr;
+    signature.parameters.push_back(std::move(info));
+  }
+  if (function_.returns) signature.result = value_type(*function_.returns);
+  proto_->tests_arguments |= !signature.dim_registers.empty();  // they must start out unbound
+}
+
+/// What runs before the body: captured parameters move to cells, defaults are computed and checked.
+void FunctionCompiler::prologue() {
+  const auto box = [&](const Variable& v) {
+    if (!v.is_captured) return;
+    places_[v.index].kind = RootKind::cell;
+    emit(Opcode::box, v.span, places_[v.index].index);
+  };
+  const auto box_dims = [&](const Annotation* annotation) {
+    if (!annotation) return;
+    for (const AnnotatedDim& dim : annotation->dims) {
+      if (dim.binds) box(*dim.variable);
+    }
+  };
+  for (const Parameter& parameter : function_.parameters) box_dims(parameter.annotation);
+  box_dims(function_.returns);
+  for (size_t i = 0; i < function_.parameters.size(); ++i) {
+    const Parameter& parameter = function_.parameters[i];
+    const Reg reg = static_cast<Reg>(i);
+    if (parameter.default_value) {
+      JumpList given;
+      emit(Opcode::test_given, parameter.span, reg);
+      jump(given, parameter.span);
+      into(*parameter.default_value, reg);
+      if (parameter.annotation) emit(Opcode::check_parameter, parameter.span, reg);
+      patch_here(given);
+    }
+    box(*parameter.variable);
+  }
+}
+
+ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
+  ValueType type;
+  type.has_shape = annotation.has_shape;
+  if (annotation.base) {
+    static const char* const kKinds[] = {"nil", "int",      "float", "str",    "list",  "tuple", "record",
+                                         "fn",  "function", "range", "module", "dtype", "tensor"};
+    type.dtype = dtype_named(*annotation.base);
+    const bool is_kind =
+        std::any_of(std::begin(kKinds), std::end(kKinds), [&](const char* k) { return *annotation.base == k; });
+    if (!type.dtype && !is_kind) {
+      fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", *annotation.base));
+    }
+    const bool any_tensor = *annotation.base == "tensor" && annotation.has_shape;
+    if (!type.dtype && annotation.has_shape && !any_tensor) {
+      fail_at(ErrorKind::type, annotation.span, fmt::format("'{}' has no dimensions", *annotation.base));
+    }
+    if (!type.dtype && !any_tensor) type.kind = *annotation.base;
+  }
+  for (const AnnotatedDim& dim : annotation.dims) {
+    ValueType::Dim d;
+    d.size = dim.size;
+    if (dim.variable) {
+      d.name = dim.variable->name;
+      d.reg = places_[dim.variable->index].index;
+    }
+    type.dims.push_back(d);
+  }
+  return type;
+}
+
+// ---- Variables -----------------------------------------------------------------------------------------
+
+/// A module's top level runs once, so its variables can be cells known to the code itself.
+bool FunctionCompiler::is_global(const Variable& v) const {
+  if (context_.cells.count(&v)) return true;
+  return v.is_exported && (v.is_captured || context_.options.export_cells);
+}
+
+uint16_t FunctionCompiler::global_index(const Variable& v) {
+  const auto [entry, is_new] = global_indices_.try_emplace(&v, 0);
+  if (is_new) {
+    entry->second = narrow(proto_->globals.size(), v.span, "global variables");
+    Ref<Cell>& cell = context_.cells[&v];
+    if (!cell) {
+      cell = make_ref<Cell>();
+      cell->is_mutable = v.is_mutable;
+    }
+    proto_->globals.push_back(cell);
+    proto_->global_names.push_back(v.name);
+  }
+  return entry->second;
+}
+
+uint16_t FunctionCompiler::capture_index(const Variable& v) {
+  const auto [entry, is_new] = capture_indices_.try_emplace(&v, 0);
+  if (is_new) {
+    entry->second = narrow(proto_->captures.size(), v.span, "captured variables");
+    const Place outside = enclosing_->place_of(v);
+    proto_->captures.push_back({v.name, outside.kind == RootKind::cell, outside.index});
+  }
+  return entry->second;
+}
+
+FunctionCompiler::Place FunctionCompiler::place_of(const Variable& v) {
+  if (is_global(v)) return {RootKind::global, global_index(v)};
+  if (v.owner != &function_) return {RootKind::capture, capture_index(v)};
+  return places_[v.index];
+}
+
+FunctionCompiler::Reg FunctionCompiler::allocate(Span span) {
+  const Reg reg = narrow(next_++, span, kRegisters);
+  if (next_ > bound_.size()) bound_.resize(next_);
+  bound_[reg] = false;
+  proto_->register_count = std::max<uint16_t>(proto_->register_count, narrow(next_, span, kRegisters));
+  return reg;
+}
+
+FunctionCompiler::Reg FunctionCompiler::declare_register(const Variable& v, Span span) {
+  const Reg reg = allocate(span);
+  places_[v.index] = {RootKind::reg, reg};
+  bound_[reg] = true;
+  return reg;
+}
+
+// ---- Code ----------------------------------------------------------------------------------------------
+
+uint16_t FunctionCompiler::narrow(size_t index, Span span, const char* what) const {
+  if (index >= 0xFFFF) fail_at(ErrorKind::limit, span, fmt::format("too many {} in one function", what));
+  return static_cast<uint16_t>(index);
+}
+
+uint32_t FunctionCompiler::emit(Opcode op, Span span, uint32_t a, uint32_t b, uint32_t c, uint8_t extra) {
+  Instruction i;
+  i.op = op;
+  i.a = narrow(a, span, "values");
+  i.b = narrow(b, span, "values");
+  i.c = narrow(c, span, "values");
+  i.set_extra(extra);
+  proto_->code.push_back(i);
+  proto_->spans.push_back(span);
+  return here() - 1;
+}
+
+uint32_t FunctionCompiler::emit_wide(Opcode op, Span span, uint32_t a, uint32_t value) {
+  const uint32_t at = emit(op, span, a);
+  proto_->code[at].set_wide(value);
+  return at;
+}
+
+void FunctionCompiler::patch(const JumpList& jumps, uint32_t target) {
+  for (uint32_t at : jumps) proto_->code[at].set_wide(target);
+}
+
+uint32_t FunctionCompiler::constant(Value value) {
+  const auto add = [&] {
+    proto_->constants.push_back(value);
+    return static_cast<uint32_t>(proto_->constants.size() - 1);
+  };
+  uint64_t bits = 0;
+  switch (value.tag()) {
+    case Tag::nil: break;
+    case Tag::boolean: bits = value.boolean(); break;
+    case Tag::integer: bits = static_cast<uint64_t>(value.integer()); break;
+    case Tag::real: {
+      const double real = value.real();
+      std::memcpy(&bits, &real, sizeof bits);
+      break;
+    }
+    case Tag::dtype: bits = static_cast<uint64_t>(value.dtype()); break;
+    default: return add();
+  }
+  const auto [entry, is_new] = number_constants_.try_emplace({static_cast<int>(value.tag()), bits}, 0);
+  if (is_new) entry->second = add();
+  return entry->second;
+}
+
+uint32_t FunctionCompiler::string_constant(Name text) {
+  const auto [entry, is_new] = string_constants_.try_emplace(text, 0);
+  if (is_new) entry->second = constant(make_string(*text));
+  return entry->second;
+}
+
+uint32_t FunctionCompiler::name_index(Name name) {
+  const auto [entry, is_new] = name_indices_.try_emplace(name, 0);
+  if (is_new) {
+    entry->second = static_cast<uint32_t>(proto_->names.size());
+    proto_->names.push_back(name);
+  }
+  return entry->second;
+}
+
+void FunctionCompiler::nested_function(const ast::Function& function, Reg dst) {
+  std::unique_ptr<Proto> proto = FunctionCompiler(context_, function, this).run();
+  proto_->functions.push_back(std::move(proto));
+  emit_wide(Opcode::closure, function.span, dst, static_cast<uint32_t>(proto_->functions.size() - 1));
+}
+
+// ---- Entry ---------------------------------------------------------------------------------------------
+
+std::unique_ptr<Proto> compile(Engine& engine, const ast::Module& module, const CompileOptions& options,
+                               VariableCells& cells) {
+  CompileContext context{engine, options, cells};
+  return FunctionCompiler(context, *module.main, nullptr).run();
+}
+
+}  // namespace tsl

@@ -1,0 +1,412 @@
+// Statements.
+#include "bytecode/function_compiler.h"
+#include "bytecode/queries.h"
+
+namespace tsl {
+
+using namespace ast;
+
+// ---- Blocks --------------------------------------------------------------------------------------------
+
+void FunctionCompiler::block(const Block& block) {
+  Scope scope(*this);
+  prepare_block(block);
+  for (const Stmt* s : block.statements) statement(*s);
+}
+
+/// A module's value is that of its last statement, if that is an expression.
+void FunctionCompiler::module_body() {
+  for (const Variable* v : function_.variables) {
+    if (v->is_exported && is_global(*v)) global_index(*v);
+  }
+  const Reg result = allocate(function_.span);
+  block_value(*function_.body, result, function_.span);
+  emit(Opcode::return_, function_.span, result);
+}
+
+/// Makes the cells of a block's captured variables, fresh each time it is entered, and then its functions, which
+/// may call one another and be called before their declarations.
+void FunctionCompiler::prepare_block(const Block& block) {
+  for (const Stmt* s : block.statements) {
+    if (s->kind == StmtKind::declare) prepare_cells(*as<DeclareStmt>(*s).pattern);
+    if (s->kind == StmtKind::function) prepare_cell(as<FunctionStmt>(*s).variable);
+    if (s->kind == StmtKind::import) {
+      prepare_cell(as<ImportStmt>(*s).variable);
+      for (const ImportedName& item : as<ImportStmt>(*s).names) prepare_cell(item.variable);
+    }
+  }
+  for (const Stmt* s : block.statements) {
+    if (s->kind != StmtKind::function) continue;
+    const auto& declared = as<FunctionStmt>(*s);
+    const Variable& v = *declared.variable;
+    if (!is_global(v) && !v.is_captured) {
+      nested_function(*declared.function, declare_register(v, s->span));
+      continue;
+    }
+    Scope scope(*this);
+    const Reg made = allocate(s->span);
+    nested_function(*declared.function, made);
+    store(v, made, s->span);
+  }
+}
+
+void FunctionCompiler::prepare_cells(const Pattern& pattern) {
+  if (pattern.variable) prepare_cell(pattern.variable);
+  for (const Pattern* item : pattern.items) prepare_cells(*item);
+}
+
+void FunctionCompiler::prepare_cell(const Variable* v) {
+  if (!v || !v->is_captured || is_global(*v)) return;
+  const Reg reg = declare_register(*v, v->span);
+  places_[v->index].kind = RootKind::cell;
+  emit(Opcode::new_cell, v->span, reg, v->is_mutable);
+}
+
+void FunctionCompiler::statement(const Stmt& s) {
+  switch (s.kind) {
+    case StmtKind::expr: return expression_statement(*as<ExprStmt>(s).value);
+    case StmtKind::declare: return declare(as<DeclareStmt>(s));
+    case StmtKind::assign: return assign(as<AssignStmt>(s));
+    case StmtKind::function: return;  // made when its block was entered
+    case StmtKind::return_: return return_value(as<ReturnStmt>(s).value, s.span);
+    case StmtKind::while_: return while_loop(as<WhileStmt>(s));
+    case StmtKind::for_: return for_loop(as<ForStmt>(s));
+    case StmtKind::break_: return jump(loops_.back().breaks, s.span);
+    case StmtKind::continue_: return jump(loops_.back().continues, s.span);
+    case StmtKind::import: return import(as<ImportStmt>(s));
+    case StmtKind::try_: return try_statement(as<TryStmt>(s));
+  }
+}
+
+void FunctionCompiler::expression_statement(const Expr& e) {
+  Scope scope(*this);
+  if (e.kind == ExprKind::if_) return conditional(as<IfExpr>(e), 0, false);
+  Reg reg = 0;
+  if (plain_register(e, reg)) return;
+  reg = allocate(e.span);
+  into(e, reg);
+  emit(Opcode::drop, e.span, reg);
+}
+
+void FunctionCompiler::return_value(const Expr* value, Span span) {
+  if (value && value->kind == ExprKind::if_) return return_branches(as<IfExpr>(*value));
+  if (value && value->kind == ExprKind::block) return return_block(*as<BlockExpr>(*value).block);
+  Scope scope(*this);
+  Reg reg = 0;
+  if (value) {
+    reg = operand(*value);
+  } else {
+    reg = allocate(span);
+    load_constant(Value(), reg, span);
+  }
+  if (function_.returns) emit(Opcode::check_result, value ? value->span : span, reg);
+  emit(Opcode::return_, span, reg);
+}
+
+/// return if … : each branch returns by itself.
+void FunctionCompiler::return_branches(const IfExpr& e) {
+  JumpList otherwise;
+  condition(*e.condition, false, otherwise);
+  return_block(*e.then);
+  patch_here(otherwise);
+  return_value(e.otherwise, e.span);
+}
+
+void FunctionCompiler::return_block(const Block& block) {
+  Scope scope(*this);
+  prepare_block(block);
+  for (const Stmt* s : block.statements) {
+    if (s == block.statements.back() && s->kind == StmtKind::expr) return return_value(as<ExprStmt>(*s).value, s->span);
+    statement(*s);
+  }
+  return_value(nullptr, block.span);
+}
+
+// ---- Declarations --------------------------------------------------------------------------------------
+
+void FunctionCompiler::declare(const DeclareStmt& s) {
+  const Pattern& pattern = *s.pattern;
+  const bool is_register = pattern.variable && !pattern.variable->is_captured && !is_global(*pattern.variable);
+  if (is_register) {
+    const Reg reg = allocate(s.span);
+    into(*s.value, reg);
+    places_[pattern.variable->index] = {RootKind::reg, reg};
+    bound_[reg] = true;
+    return;
+  }
+  allocate_pattern(pattern);
+  Scope scope(*this);
+  const Reg value = allocate(s.span);
+  into(*s.value, value);
+  bind_pattern(pattern, value);
+}
+
+/// Gives the plain variables of a pattern their registers, which outlive the temporaries used to take it apart.
+void FunctionCompiler::allocate_pattern(const Pattern& pattern) {
+  const Variable* v = pattern.variable;
+  if (v && !v->is_captured && !is_global(*v)) declare_register(*v, pattern.span);
+  for (const Pattern* item : pattern.items) allocate_pattern(*item);
+}
+
+void FunctionCompiler::bind_pattern(const Pattern& pattern, Reg value) {
+  if (!pattern.is_tuple) {
+    if (pattern.variable) store(*pattern.variable, value, pattern.span);
+    return;
+  }
+  Scope scope(*this);
+  const uint32_t first = next_;
+  for (const Pattern* item : pattern.items) allocate(item->span);
+  emit(Opcode::unpack, pattern.span, first, value, static_cast<uint32_t>(pattern.items.size()));
+  for (size_t i = 0; i < pattern.items.size(); ++i) bind_pattern(*pattern.items[i], static_cast<Reg>(first + i));
+}
+
+void FunctionCompiler::store(const Variable& v, Reg value, Span span) {
+  const Place place = place_of(v);
+  switch (place.kind) {
+    case RootKind::reg: emit(Opcode::move, span, place.index, value); return;
+    case RootKind::cell: emit(Opcode::set_cell, span, place.index, value); return;
+    case RootKind::capture: emit(Opcode::set_capture, span, place.index, value); return;
+    case RootKind::global: emit(Opcode::set_global, span, place.index, value); return;
+  }
+}
+
+// ---- Assignments ---------------------------------------------------------------------------------------
+
+void FunctionCompiler::assign(const AssignStmt& s) {
+  Scope scope(*this);
+  if (s.target->kind == ExprKind::name) return assign_variable(s, as<NameExpr>(*s.target));
+  if (s.target->kind != ExprKind::tuple) return assign_part(s);
+  const Reg value = allocate(s.span);
+  into(*s.value, value);
+  assign_from(*s.target, value);
+}
+
+void FunctionCompiler::assign_variable(const AssignStmt& s, const NameExpr& target) {
+  if (!target.variable) {  // `_ = f()`
+    into(*s.value, allocate(s.span));
+    return;
+  }
+  const Place place = place_of(*target.variable);
+  if (place.kind == RootKind::reg) {
+    if (!s.has_op) return into(*s.value, place.index);
+    const bool may_change = contains_statements(*s.value);
+    const Reg old = may_change ? allocate(s.span) : place.index;
+    if (may_change) into(target, old);
+    return operation(s.op, place.index, old, *s.value, s.span);
+  }
+  const Reg value = allocate(s.span);
+  into(*s.value, value);
+  if (!s.has_op) return store(*target.variable, value, s.span);
+  Path path;
+  path.has_op = true;
+  path.op = s.op;
+  update_place(place, path, value, s.span);
+}
+
+/// target[i].f = value, target[i].f op= value
+void FunctionCompiler::assign_part(const AssignStmt& s) {
+  std::vector<const Expr*> steps;
+  const Place root = place_of(target_root(*s.target, steps));
+  const Expr& only = *steps[0];
+  const bool is_simple = steps.size() == 1 && !s.has_op && root.kind == RootKind::reg && only.kind == ExprKind::index &&
+                         as<IndexExpr>(only).items.size() == 1 &&
+                         as<IndexExpr>(only).items[0].kind == ast::IndexItem::Kind::value;
+  if (is_simple) {
+    const Reg index = early_operand(*as<IndexExpr>(only).items[0].value, {s.value});
+    emit(Opcode::set_index, s.span, root.index, index, operand(*s.value));
+    return;
+  }
+  const uint32_t first = next_;
+  Path path = target_path(steps);
+  path.has_op = s.has_op;
+  path.op = s.op;
+  into(*s.value, allocate(s.value->span));
+  update_place(root, path, static_cast<Reg>(first), s.span);
+}
+
+/// Assigns the value in a temporary to a target within a tuple.
+void FunctionCompiler::assign_from(const Expr& target, Reg value) {
+  Scope scope(*this);
+  if (target.kind == ExprKind::name) {
+    if (const Variable* v = as<NameExpr>(target).variable) store(*v, value, target.span);
+    return;
+  }
+  const uint32_t first = next_;
+  if (target.kind == ExprKind::tuple) {
+    const auto& items = as<TupleExpr>(target).items;
+    for (const Expr* item : items) allocate(item->span);
+    emit(Opcode::unpack, target.span, first, value, static_cast<uint32_t>(items.size()));
+    for (size_t i = 0; i < items.size(); ++i) assign_from(*items[i], static_cast<Reg>(first + i));
+    return;
+  }
+  std::vector<const Expr*> steps;
+  const Place root = place_of(target_root(target, steps));
+  const Path path = target_path(steps);
+  emit(Opcode::move, target.span, allocate(target.span), value);
+  update_place(root, path, static_cast<Reg>(first), target.span);
+}
+
+void FunctionCompiler::update_place(Place root, const Path& path, Reg first, Span span) {
+  proto_->paths.push_back(path);
+  emit(Opcode::set_path, span, root.index, first, static_cast<uint32_t>(proto_->paths.size() - 1),
+       static_cast<uint8_t>(root.kind));
+}
+
+/// The variable at the base of a target; `steps` are the index and field expressions from it outwards.
+const Variable& FunctionCompiler::target_root(const Expr& target, std::vector<const Expr*>& steps) const {
+  const Expr* e = &target;
+  while (e->kind == ExprKind::index || e->kind == ExprKind::field) {
+    steps.insert(steps.begin(), e);
+    e = e->kind == ExprKind::index ? as<IndexExpr>(*e).object : as<FieldExpr>(*e).object;
+  }
+  if (e->kind != ExprKind::name || !as<NameExpr>(*e).variable) {
+    fail_at(ErrorKind::syntax, target.span, "only a variable, or a part of one, can be assigned to");
+  }
+  return *as<NameExpr>(*e).variable;
+}
+
+/// Evaluates the indices on the way into consecutive temporaries.
+Path FunctionCompiler::target_path(const std::vector<const Expr*>& steps) {
+  Path path;
+  for (const Expr* e : steps) {
+    Path::Step step;
+    if (e->kind == ExprKind::field) {
+      step.field = as<FieldExpr>(*e).field;
+    } else {
+      step.index = index_shape(as<IndexExpr>(*e));
+      index_operands(as<IndexExpr>(*e));
+    }
+    path.operand_count = static_cast<uint16_t>(path.operand_count + step.index.operand_count);
+    path.steps.push_back(std::move(step));
+  }
+  return path;
+}
+
+// ---- Loops ---------------------------------------------------------------------------------------------
+
+/// Emits what starts a loop's body. Its description is completed by the caller.
+uint32_t FunctionCompiler::begin_loop(Span span) {
+  const uint32_t loop = static_cast<uint32_t>(proto_->loops.size());
+  proto_->loops.emplace_back();
+  proto_->loops[loop].span = span;
+  emit_wide(Opcode::loop_body, span, 0, loop);
+  proto_->loops[loop].begin = here();
+  return loop;
+}
+
+/// The condition is tested at the end, so that an iteration takes one jump.
+void FunctionCompiler::while_loop(const WhileStmt& s) {
+  JumpList to_condition, to_body;
+  jump(to_condition, s.span);
+  const uint32_t top = here();
+  const uint32_t loop = begin_loop(s.span);
+  loops_.emplace_back();
+  block(*s.body);
+  proto_->loops[loop].end = here();
+  patch_here(to_condition);
+  patch_here(loops_.back().continues);
+  condition(*s.condition, true, to_body);
+  patch(to_body, top);
+  patch_here(loops_.back().breaks);
+  loops_.pop_back();
+}
+
+void FunctionCompiler::for_loop(const ForStmt& s) {
+  Scope scope(*this);
+  if (s.iterable->kind == ExprKind::range) return for_range(s, as<RangeExpr>(*s.iterable));
+  const Reg state = allocate(s.iterable->span);
+  allocate(s.iterable->span);
+  into(*s.iterable, state);
+  emit(Opcode::start_each, s.iterable->span, state);
+  loop_body(s, loop_item(*s.pattern), Opcode::next_each, state);
+}
+
+/// Counts without making a range.
+void FunctionCompiler::for_range(const ForStmt& s, const RangeExpr& range) {
+  const Reg state = allocate(range.span);
+  into(*range.begin, state);
+  into(*range.end, allocate(range.span));
+  emit(Opcode::start_range, range.span, state, 0, 0, range.closed);
+  loop_body(s, loop_item(*s.pattern), Opcode::next_range, state);
+}
+
+/// The register that each item arrives in: the loop variable's own, if the pattern is just that.
+FunctionCompiler::Reg FunctionCompiler::loop_item(const Pattern& pattern) {
+  if (pattern.variable) return declare_register(*pattern.variable, pattern.span);
+  return allocate(pattern.span);
+}
+
+void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg state) {
+  JumpList to_next;
+  const Span head = s.iterable->span;
+  jump(to_next, head);
+  const uint32_t top = here();
+  if (s.pattern->variable && s.pattern->variable->is_captured) {
+    places_[s.pattern->variable->index].kind = RootKind::cell;
+    emit(Opcode::box, s.pattern->span, item);
+  }
+  if (s.pattern->is_tuple) {
+    prepare_cells(*s.pattern);
+    allocate_pattern(*s.pattern);
+    bind_pattern(*s.pattern, item);
+  }
+  const uint32_t loop = begin_loop(s.span);
+  loops_.emplace_back();
+  block(*s.body);
+  proto_->loops[loop].end = here();
+  patch_here(to_next);
+  patch_here(loops_.back().continues);
+  emit(next, head, state, item);
+  jump_to(top, head);
+  patch_here(loops_.back().breaks);
+  loops_.pop_back();
+}
+
+// ---- Imports and errors --------------------------------------------------------------------------------
+
+void FunctionCompiler::import(const ImportStmt& s) {
+  const bool is_register = s.variable && !s.variable->is_captured && !is_global(*s.variable);
+  if (is_register) {
+    emit(Opcode::import_, s.span, declare_register(*s.variable, s.span), name_index(s.path), 0, s.is_file);
+    return;
+  }
+  for (const ImportedName& item : s.names) {
+    const Variable& v = *item.variable;
+    if (!v.is_captured && !is_global(v)) declare_register(v, item.span);
+  }
+  Scope scope(*this);
+  const Reg module = allocate(s.span);
+  emit(Opcode::import_, s.span, module, name_index(s.path), 0, s.is_file);
+  if (s.variable) store(*s.variable, module, s.span);
+  const Reg member = allocate(s.span);
+  for (const ImportedName& item : s.names) {
+    emit(Opcode::get_member, item.span, member, module, name_index(item.name));
+    store(*item.variable, member, item.span);
+  }
+}
+
+void FunctionCompiler::try_statement(const TryStmt& s) {
+  Scope scope(*this);
+  const Reg error = allocate(s.span);  // below the block's registers, which are gone when it is set
+  Handler handler;
+  handler.begin = here();
+  block(*s.body);
+  handler.end = here();
+  JumpList done;
+  jump(done, s.span);
+  handler.handler = here();
+  handler.reg = error;
+  if (s.error) {
+    places_[s.error->index] = {RootKind::reg, error};
+    bound_[error] = true;
+    if (s.error->is_captured) {
+      places_[s.error->index].kind = RootKind::cell;
+      emit(Opcode::box, s.error->span, error);
+    }
+  }
+  block(*s.handler);
+  patch_here(done);
+  if (handler.end > handler.begin) proto_->handlers.push_back(handler);
+}
+
+}  // namespace tsl

@@ -1,0 +1,29 @@
+// From a resolved tree to bytecode.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "bytecode/bytecode.h"
+#include "syntax/ast.h"
+
+namespace tsl {
+
+class Engine;
+
+/// The cells of top-level variables that outlive the compilation of one module: those of a prompt.
+using VariableCells = std::unordered_map<const ast::Variable*, Ref<Cell>>;
+
+struct CompileOptions {
+  /// Every top-level variable gets a cell, to be reached from outside (imported modules, prompts). Otherwise only
+  /// those that functions capture do, and the others stay registers.
+  bool export_cells = false;
+  bool is_internal = false;  // a module of the prelude
+};
+
+/// Compiles a module's top level and all functions in it. `cells` holds the cells of variables that exist already
+/// and receives those of the module's top level. Throws Failure (name, limit) with a span.
+std::unique_ptr<Proto> compile(Engine& engine, const ast::Module& module, const CompileOptions& options,
+                               VariableCells& cells);
+
+}  // namespace tsl

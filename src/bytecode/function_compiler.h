@@ -1,0 +1,160 @@
+// Compiling one function. Shared by compile_*.cpp; not for use elsewhere.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "bytecode/bytecode.h"
+#include "bytecode/compiler.h"
+#include "engine/engine.h"
+
+namespace tsl {
+
+/// What all functions of a module share while they are compiled.
+struct CompileContext {
+  Engine& engine;
+  const CompileOptions& options;
+  VariableCells& cells;
+};
+
+[[noreturn]] void fail_at(ErrorKind kind, Span span, std::string message);
+
+/// Registers are a stack: a scope's variables, then temporaries. Every instruction writes its result as the last
+/// thing it does, so an expression may be compiled straight into a variable that it reads.
+class FunctionCompiler {
+ public:
+  FunctionCompiler(CompileContext& context, const ast::Function& function, FunctionCompiler* enclosing);
+  std::unique_ptr<Proto> run();
+
+ private:
+  using Reg = uint16_t;
+  using JumpList = std::vector<uint32_t>;
+
+  /// Where a variable lives.
+  struct Place {
+    RootKind kind = RootKind::reg;
+    uint16_t index = 0;
+  };
+
+  struct LoopContext {
+    JumpList breaks;
+    JumpList continues;
+  };
+
+  /// Frees the registers taken while it lives.
+  class Scope {
+   public:
+    explicit Scope(FunctionCompiler& compiler) : compiler_(compiler), saved_(compiler.next_) {}
+    ~Scope() { compiler_.next_ = saved_; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    FunctionCompiler& compiler_;
+    uint32_t saved_;
+  };
+
+  // compile_functions.cpp: signatures, variables, code
+  void signature();
+  void prologue();
+  ValueType value_type(const ast::Annotation& annotation) const;
+  bool is_global(const ast::Variable& v) const;
+  Place place_of(const ast::Variable& v);
+  uint16_t global_index(const ast::Variable& v);
+  uint16_t capture_index(const ast::Variable& v);
+  Reg allocate(Span span);
+  Reg declare_register(const ast::Variable& v, Span span);
+  bool is_fresh(Reg r) const { return !bound_[r]; }
+  uint32_t emit(Opcode op, Span span, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint8_t extra = 0);
+  uint32_t emit_wide(Opcode op, Span span, uint32_t a, uint32_t value);
+  void jump_to(uint32_t target, Span span) { emit_wide(Opcode::jump, span, 0, target); }
+  void jump(JumpList& targets, Span span) { targets.push_back(emit_wide(Opcode::jump, span, 0, 0)); }
+  void patch(const JumpList& jumps, uint32_t target);
+  void patch_here(const JumpList& jumps) { patch(jumps, here()); }
+  uint32_t here() const { return static_cast<uint32_t>(proto_->code.size()); }
+  uint32_t constant(Value value);
+  uint32_t string_constant(Name text);
+  uint32_t name_index(Name name);
+  uint16_t narrow(size_t index, Span span, const char* what) const;
+  void nested_function(const ast::Function& function, Reg dst);
+
+  // compile_expressions.cpp
+  void into(const ast::Expr& e, Reg dst);
+  Reg operand(const ast::Expr& e);
+  Reg early_operand(const ast::Expr& e, std::initializer_list<const ast::Expr*> later);
+  bool plain_register(const ast::Expr& e, Reg& reg);
+  void load(const ast::Variable& v, Reg dst, Span span);
+  void load_constant(Value value, Reg dst, Span span);
+  void name(const ast::NameExpr& e, Reg dst);
+  void typed(const ast::TypedExpr& e, Reg dst);
+  void unary(const ast::UnaryExpr& e, Reg dst);
+  void binary(const ast::BinaryExpr& e, Reg dst);
+  void operation(ast::BinaryOp op, Reg dst, Reg left, const ast::Expr& right, Span span);
+  bool number_constant(const ast::Expr& e, uint32_t& index);
+  void truth_value(const ast::Expr& e, Reg dst);
+  void sequence(Opcode op, ast::List<ast::Expr*> items, Reg dst, Span span);
+  void record(const ast::RecordExpr& e, Reg dst);
+  void record_with_spread(const ast::RecordExpr& e, Reg dst);
+  void fstring(const ast::FStringExpr& e, Reg dst);
+  void range(const ast::RangeExpr& e, Reg dst);
+  void index(const ast::IndexExpr& e, Reg dst);
+  void field(const ast::FieldExpr& e, Reg dst);
+  IndexShape index_shape(const ast::IndexExpr& e);
+  void index_operands(const ast::IndexExpr& e);
+  void call(const ast::CallExpr& e, Reg dst);
+  uint16_t call_shape(const ast::CallExpr& e, bool is_method);
+  void conditional(const ast::IfExpr& e, Reg dst, bool wants_value);
+  void condition(const ast::Expr& e, bool jump_if, JumpList& targets);
+  bool comparison(const ast::BinaryExpr& e, bool jump_if, JumpList& targets);
+  void block_value(const ast::Block& block, Reg dst, Span span);
+
+  // compile_statements.cpp
+  void block(const ast::Block& block);
+  void module_body();
+  void prepare_block(const ast::Block& block);
+  void prepare_cell(const ast::Variable* v);
+  void prepare_cells(const ast::Pattern& pattern);
+  void statement(const ast::Stmt& s);
+  void expression_statement(const ast::Expr& e);
+  void declare(const ast::DeclareStmt& s);
+  void allocate_pattern(const ast::Pattern& pattern);
+  void bind_pattern(const ast::Pattern& pattern, Reg value);
+  void store(const ast::Variable& v, Reg value, Span span);
+  void assign(const ast::AssignStmt& s);
+  void assign_variable(const ast::AssignStmt& s, const ast::NameExpr& target);
+  void assign_part(const ast::AssignStmt& s);
+  void assign_from(const ast::Expr& target, Reg value);
+  void update_place(Place root, const Path& path, Reg first, Span span);
+  const ast::Variable& target_root(const ast::Expr& target, std::vector<const ast::Expr*>& steps) const;
+  Path target_path(const std::vector<const ast::Expr*>& steps);
+  void return_value(const ast::Expr* value, Span span);
+  void return_branches(const ast::IfExpr& e);
+  void return_block(const ast::Block& block);
+  void while_loop(const ast::WhileStmt& s);
+  void for_loop(const ast::ForStmt& s);
+  void for_range(const ast::ForStmt& s, const ast::RangeExpr& range);
+  void loop_body(const ast::ForStmt& s, Reg item, Opcode next, Reg state);
+  Reg loop_item(const ast::Pattern& pattern);
+  uint32_t begin_loop(Span span);
+  void import(const ast::ImportStmt& s);
+  void try_statement(const ast::TryStmt& s);
+
+  CompileContext& context_;
+  const ast::Function& function_;
+  FunctionCompiler* enclosing_;
+  std::unique_ptr<Proto> proto_;
+  uint32_t next_ = 0;          // the first free register
+  std::vector<bool> bound_;    // registers that hold a variable in scope
+  std::vector<Place> places_;  // of the function's own variables, by index
+  std::vector<LoopContext> loops_;
+  std::map<const ast::Variable*, uint16_t> capture_indices_;
+  std::map<const ast::Variable*, uint16_t> global_indices_;
+  std::map<std::pair<int, uint64_t>, uint32_t> number_constants_;
+  std::map<Name, uint32_t> string_constants_;
+  std::map<Name, uint32_t> native_constants_;
+  std::map<Name, uint32_t> name_indices_;
+};
+
+}  // namespace tsl

@@ -1,0 +1,100 @@
+#include "engine/builtin_table.h"
+
+#include "base/error.h"
+#include "bytecode/bytecode.h"
+#include "engine/embedded.h"
+#include "engine/engine.h"
+#include "engine/modules.h"
+
+namespace tsl {
+
+BuiltinTable::BuiltinTable(Engine& engine) : engine_(engine) {
+  add_rows(tensor_builtins());
+  add_rows(elementwise_builtins());
+  add_rows(host_builtins());
+  add_rows(autodiff_builtins());
+  values_ = rows_;
+  for (int d = 0; d < kDTypeCount; ++d) {
+    const DType dtype = static_cast<DType>(d);
+    values_[engine.names().intern(name_of(dtype))] = Value(dtype);
+  }
+  for (const EmbeddedSource& source : embedded_sources()) {
+    if (is_prelude(source)) scan_prelude(source);
+  }
+}
+
+void BuiltinTable::add_rows(std::span<const Builtin> rows) {
+  for (const Builtin& row : rows) {
+    Ref<Native> native = make_ref<Native>();
+    native->builtin = &row;
+    rows_[engine_.names().intern(row.name)] = Value(std::move(native));
+  }
+}
+
+/// Notes the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
+/// starts with an underscore is private to its part.
+void BuiltinTable::scan_prelude(const EmbeddedSource& source) {
+  const std::string_view text = source.text;
+  for (size_t line = 0; line < text.size();) {
+    const size_t end = std::min(text.find('\n', line), text.size());
+    const std::string_view content = text.substr(line, end - line);
+    const size_t open = content.find('(');
+    if (content.substr(0, 3) == "fn " && open != std::string_view::npos && content[3] != '_') {
+      prelude_[engine_.names().intern(content.substr(3, open - 3))] = &source;
+    }
+    line = end + 1;
+  }
+}
+
+const Value* BuiltinTable::native(Name name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() && prelude_.count(name) == 0 ? &found->second : nullptr;
+}
+
+const Value* BuiltinTable::row(std::string_view name) const {
+  const auto found = rows_.find(engine_.names().intern(name));
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+bool BuiltinTable::contains(Name name) const { return values_.count(name) || prelude_.count(name); }
+
+const Value* BuiltinTable::find(Name name) {
+  const auto found = values_.find(name);
+  if (found != values_.end()) return &found->second;
+  const auto composite = prelude_.find(name);
+  if (composite == prelude_.end()) return nullptr;
+  const Ref<Module> module = engine_.modules().load_prelude(*composite->second);
+  for (const auto& [exported, cell] : module->exports) {
+    const auto part = prelude_.find(exported);
+    if (part != prelude_.end() && part->second == composite->second) values_[exported] = cell->value;
+  }
+  return &values_.at(name);
+}
+
+std::vector<std::string> BuiltinTable::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : values_) names.push_back(*entry.first);
+  for (const auto& entry : prelude_) {
+    if (!values_.count(entry.first)) names.push_back(*entry.first);
+  }
+  return names;
+}
+
+const Signature& BuiltinTable::signature(const Builtin& builtin) {
+  const auto known = signatures_.find(&builtin);
+  if (known != signatures_.end()) return known->second;
+  return signatures_.emplace(&builtin, parse_signature(builtin.signature, engine_.names())).first->second;
+}
+
+const Signature& BuiltinTable::signature(const Native& native) {
+  const Native* callee = &native;
+  while (callee->builtin->forwards) {
+    const Value& next = callee->bound[0];
+    if (next.is(Tag::function)) return next.as<Function>().proto->signature;
+    if (!next.is(Tag::native)) break;
+    callee = &next.as<Native>();
+  }
+  return signature(*callee->builtin);
+}
+
+}  // namespace tsl

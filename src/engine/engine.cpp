@@ -1,0 +1,98 @@
+#include "engine/engine.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/builtin_table.h"
+#include "engine/modules.h"
+#include "engine/prompt.h"
+#include "value/format.h"
+#include "value/runtime.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace {
+
+/// Runs `body`; that it fails is not the program's to catch.
+template <class Body> void fail_for_good(Body&& body) {
+  try {
+    body();
+  } catch (Failure& failure) {
+    failure.error().is_final = true;
+    throw;
+  }
+}
+
+}  // namespace
+
+Engine::Engine(EngineOptions options)
+    : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
+      log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
+      options_(std::move(options)) {
+  runtime_ = make_runtime(*this);  // may log, for which all members must have begun
+  interpreter_ = std::make_unique<Interpreter>(*this);
+  builtins_ = std::make_unique<BuiltinTable>(*this);
+  modules_ = std::make_unique<ModuleLoader>(*this);
+  prompt_ = std::make_unique<Prompt>(*this);
+  runtime_->seed(options_.seed);
+}
+
+Engine::~Engine() = default;
+
+void Engine::write(const std::function<void(std::string_view)>& sink, std::string_view text) {
+  struct Writing {
+    Engine& engine;
+    const bool before = std::exchange(engine.is_writing_, true);
+    ~Writing() {
+      engine.is_writing_ = before;
+      if (engine.runtime_) engine.runtime_->resume();
+    }
+  } const writing{*this};
+  sink(text);
+}
+
+void Engine::enter() {
+  if (is_writing_)
+    fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
+  runtime_->resume();
+}
+
+void Engine::print(const Value& value) {
+  fail_for_good([&] { write(output, to_string(*this, value) + "\n"); });
+}
+
+void Engine::write_log(std::string_view text) {
+  fail_for_good([&] { write(log, text); });
+}
+
+Value Engine::run(std::string name, std::string text) {
+  enter();
+  return modules_->run_script(std::move(name), std::move(text), "");
+}
+
+Value Engine::run_line(std::string text, const std::string& path) {
+  enter();
+  return prompt_->run(std::move(text), path);
+}
+
+Value Engine::run_file(const std::string& path) {
+  enter();
+  return modules_->run_script(path, ModuleLoader::read_file(path), path);
+}
+
+void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
+
+Value Engine::call(const Value& callee, std::span<Value> args) {
+  enter();
+  return interpreter_->call(callee, args);
+}
+
+Ops& Engine::ops() { return runtime_->ops(); }
+
+const Value* Engine::builtin(Name name) { return builtins_->find(name); }
+
+std::vector<std::string> Engine::builtin_names() { return builtins_->names(); }
+
+}  // namespace tsl

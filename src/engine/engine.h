@@ -1,0 +1,106 @@
+// An Engine holds all state of one running TSL: sources, names, modules, memory, random state, options.
+// Engines share nothing, so several may run in several threads; one engine belongs to one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "base/source.h"
+#include "syntax/parser.h"
+#include "tensor/op.h"
+#include "value/builtin.h"
+#include "value/value.h"
+
+namespace tsl::graph {
+class Backend;
+}
+
+namespace tsl {
+
+struct EngineOptions {
+  bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
+  bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
+  std::string log_topics;         // "graph,fusion,…"
+  uint64_t seed = 0;
+  int threads = 0;             // 0: one per core
+  std::string device;          // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
+  bool show_device = true;     // in displays of tensors that are not in host memory; tests print the same everywhere
+  bool cuda_graphs = true;     // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
+  bool fast_numerics = false;  // what is compiled need not round between ops (--numerics fast)
+  bool tf32 = false;           // products of f32 on a GPU may round their operands to 11 bits (--tf32)
+  bool portable = false;       // functions on a GPU give the CPU's bits (--portable)
+  uint64_t memory_limit = 0;   // the most bytes that tensors and the cache may take on the device; 0: all it has
+  /// If set, opens every device but the CPU, in place of CUDA; ops may run on the host's backend. For tests.
+  std::function<std::unique_ptr<graph::Backend>(Device device, graph::Backend& host)> open_backend;
+  std::vector<std::string> script_args;
+};
+
+class BuiltinTable;  // builtin_table.h: builtins by name
+class Interpreter;   // vm.h: runs bytecode
+class ModuleLoader;  // modules.h: finds and runs modules once
+class Prompt;        // prompt.h: the state between prompt entries
+class Runtime;       // runtime.h: where ops go: eager, recorder, tape
+
+class Engine {
+ public:
+  explicit Engine(EngineOptions options = {});
+  ~Engine();
+
+  /// Runs text as a module of its own and gives its last expression's value (nil if none). Throws Failure.
+  Value run(std::string name, std::string text);
+  /// Runs one prompt entry: names declared by earlier entries are in scope. `path` is its file, if it comes from one.
+  Value run_line(std::string text, const std::string& path = "");
+  Value run_file(const std::string& path);
+  /// Only parses and resolves.
+  void check_file(const std::string& path);
+  /// Calls any callable value, from outside. (Builtins that take functions call the interpreter.)
+  Value call(const Value& callee, std::span<Value> args);
+
+  const EngineOptions& options() const { return options_; }
+  SourceMap& sources() { return sources_; }
+  Interner& names() { return names_; }
+  Ops& ops();  // calls ops eagerly, or records them while a region is traced
+  Runtime& runtime() { return *runtime_; }
+  Interpreter& interpreter() { return *interpreter_; }
+  ModuleLoader& modules() { return *modules_; }
+  BuiltinTable& builtins() { return *builtins_; }
+
+  /// All builtins by name; null if there is none. Composites of the prelude count as builtins too.
+  const Value* builtin(Name name);
+  std::vector<std::string> builtin_names();
+
+  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws. It
+  /// may not run anything here: run() and its like and call() fail meanwhile, as a compiled function may be in the
+  /// middle of its run.
+  std::function<void(std::string_view)> output;
+  /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled
+  /// function prints later than the program says, when its `try` may be over, or not have begun.
+  void print(const Value& value);
+  /// Where logs go (default: standard error). The same holds for it.
+  std::function<void(std::string_view)> log;
+  void write_log(std::string_view text);
+
+  /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
+  std::atomic<bool> interrupt_requested{false};
+
+ private:
+  void write(const std::function<void(std::string_view)>& sink, std::string_view text);
+  void enter();
+
+  EngineOptions options_;
+  SourceMap sources_;
+  Interner names_;
+  std::unique_ptr<Runtime> runtime_;  // owns the memory of tensors, so it goes last
+  std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<BuiltinTable> builtins_;
+  std::unique_ptr<ModuleLoader> modules_;
+  std::unique_ptr<Prompt> prompt_;
+  bool is_writing_ = false;  // `output` or `log` is called
+};
+
+}  // namespace tsl

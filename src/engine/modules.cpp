@@ -1,0 +1,186 @@
+#include "engine/modules.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "engine/builtin_table.h"
+#include "engine/embedded.h"
+#include "engine/engine.h"
+#include "value/runtime.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> search_folders() {
+  std::vector<std::string> folders;
+  const char* path = std::getenv("TSL_PATH");
+  std::istringstream entries(path ? path : "");
+  for (std::string folder; std::getline(entries, folder, ':');) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  return folders;
+}
+
+bool is_file_at(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string canonical_path(const fs::path& path) {
+  std::error_code failed;
+  const fs::path result = fs::weakly_canonical(path, failed);
+  return failed ? path.string() : result.string();
+}
+
+/// Takes the innermost entry off when a module has been loaded or has failed.
+template <class T> class Pushed {
+ public:
+  Pushed(std::vector<T>& stack, T item) : stack_(stack) { stack_.push_back(std::move(item)); }
+  ~Pushed() { stack_.pop_back(); }
+  Pushed(const Pushed&) = delete;
+  Pushed& operator=(const Pushed&) = delete;
+
+ private:
+  std::vector<T>& stack_;
+};
+
+}  // namespace
+
+std::string ModuleLoader::read_file(const std::string& path) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) fail(ErrorKind::io, "cannot read {}: it is a folder", path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ErrorKind::io, "cannot read {}: {}", path, std::strerror(errno));
+  return read_stream(file, path);
+}
+
+std::string ModuleLoader::read_stream(std::istream& stream, const std::string& name) {
+  constexpr size_t kMaxSource = size_t{256} << 20;  // spans have 32 bits, and some files, as /dev/zero, never end
+  std::string text;
+  char piece[1 << 16];
+  while (stream.read(piece, sizeof piece), stream.gcount() > 0) {
+    text.append(piece, static_cast<size_t>(stream.gcount()));
+    if (text.size() > kMaxSource) fail(ErrorKind::limit, "cannot read {}: a source may take 256 MiB", name);
+  }
+  if (stream.bad()) fail(ErrorKind::io, "cannot read {}", name);
+  return text;
+}
+
+// ---- Finding -------------------------------------------------------------------------------------------
+
+ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, uint32_t importing_source) const {
+  std::vector<std::string> tried;
+  const auto at = [&](const fs::path& file, Found& found) {
+    const std::string shown = file.lexically_normal().string();
+    tried.push_back(shown);
+    if (!is_file_at(file)) return false;
+    found = {canonical_path(file), shown, read_file(file.string())};
+    return true;
+  };
+  Found found;
+  if (!is_file) {
+    const EmbeddedSource* embedded = embedded_source(path);
+    if (embedded && !is_prelude(*embedded)) {
+      return {fmt::format("<{}>", path), fmt::format("<stdlib>/{}.tsl", path), std::string(embedded->text)};
+    }
+    tried.push_back("the standard library");
+  }
+  // Which files there are is nothing that a trace could check again.
+  engine_.runtime().give_up("it looks for a module's file");
+  if (is_file) {
+    const auto folder = folders_.find(importing_source);
+    const fs::path base = folder == folders_.end() ? fs::path() : fs::path(folder->second);
+    if (at(base / path, found)) return found;
+  }
+  const bool is_anchored = is_file && (path.substr(0, 1) == "." || path.substr(0, 1) == "/");
+  for (const std::string& folder : search_folders()) {
+    if (is_anchored) break;
+    if (at(fs::path(folder) / (is_file ? path : path + ".tsl"), found)) return found;
+  }
+  std::string list;
+  for (const std::string& place : tried) list += (list.empty() ? "" : ", ") + place;
+  std::vector<std::string> notes = {"tried " + list};
+  if (!is_file) notes.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
+  fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(notes));
+}
+
+// ---- Loading -------------------------------------------------------------------------------------------
+
+std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string text, const std::string& path,
+                                                const std::vector<ast::Variable*>& predeclared) {
+  const uint32_t source = engine_.sources().add(std::move(name), std::move(text));
+  if (!path.empty()) folders_[source] = fs::path(path).parent_path().string();
+  std::unique_ptr<ast::Module> module = parse(engine_.sources(), source, engine_.names());
+  ResolveOptions options;
+  options.is_builtin = [this](Name n) { return engine_.builtins().contains(n); };
+  options.builtin_names = [this] { return engine_.builtins().names(); };
+  options.is_module = [](Name n) {
+    const EmbeddedSource* source = embedded_source(*n);
+    return source && !is_prelude(*source);
+  };
+  options.predeclared = predeclared;
+  resolve(*module, options);
+  return module;
+}
+
+Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
+  std::unique_ptr<Proto> compiled = compile(engine_, module, options, cells);
+  compiled->name = name;
+  const Proto& proto = engine_.interpreter().own(std::move(compiled));
+  if (engine_.runtime().logs("bytecode")) engine_.write_log(disassemble(proto, engine_.sources()));
+  return engine_.interpreter().run_module(proto);
+}
+
+Value ModuleLoader::run_script(std::string name, std::string text, const std::string& path) {
+  Pushed loading(loading_, {path.empty() ? "" : canonical_path(path), name});
+  const std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path);
+  VariableCells cells;
+  return run(*module, {}, cells);
+}
+
+Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool is_internal) {
+  const auto known = loaded_.find(found.key);
+  if (known != loaded_.end()) return known->second;
+  std::string chain;
+  for (const auto& [key, shown] : loading_) {
+    if (key == found.key || !chain.empty()) chain += shown + " → ";
+  }
+  if (!chain.empty()) fail(ErrorKind::name, "modules import one another in a circle: {}{}", chain, found.name);
+
+  // A module runs once, whatever becomes of a trace. The prelude only declares functions.
+  if (!is_internal) engine_.runtime().give_up("it imports a module");
+  const TracingPause pause(engine_.runtime());
+  Pushed loading(loading_, {found.key, found.name});
+  const std::unique_ptr<ast::Module> tree = read(found.name, found.text, found.key[0] == '<' ? "" : found.name);
+  VariableCells cells;
+  run(*tree, {true, is_internal}, cells, engine_.names().intern(name));
+  Ref<Module> module = make_ref<Module>();
+  module->name = name;
+  module->doc = tree->doc;
+  for (const ast::Variable* v : tree->main->variables) {
+    if (v->is_exported) module->exports.emplace_back(v->name, cells.at(v));
+  }
+  loaded_[found.key] = module;
+  return module;
+}
+
+Value ModuleLoader::import(Name path, bool is_file, uint32_t importing_source) {
+  const Found found = find(*path, is_file, importing_source);
+  return Value(load(found, is_file ? fs::path(*path).stem().string() : *path, false));
+}
+
+Ref<Module> ModuleLoader::load_prelude(const EmbeddedSource& source) {
+  return load({fmt::format("<{}>", source.name), fmt::format("<stdlib>/{}.tsl", source.name), std::string(source.text)},
+              std::string(source.name), true);
+}
+
+}  // namespace tsl

@@ -1,0 +1,33 @@
+// A prompt: entries that run one by one and see what earlier ones declared.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bytecode/compiler.h"
+#include "syntax/ast.h"
+
+namespace tsl {
+
+class Engine;
+
+class Prompt {
+ public:
+  explicit Prompt(Engine& engine) : engine_(engine) {}
+
+  /// Runs one entry and gives its value. If it fails, what it had declared until then stays. `path` is the file that
+  /// it is the text of, or empty.
+  Value run(std::string text, const std::string& path);
+
+ private:
+  void publish(const ast::Module& entry);
+
+  Engine& engine_;
+  VariableCells cells_;
+  std::unordered_map<Name, ast::Variable*> visible_;
+  std::vector<std::unique_ptr<ast::Module>> entries_;  // own the variables
+};
+
+}  // namespace tsl

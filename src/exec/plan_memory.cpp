@@ -1,0 +1,149 @@
+#include "exec/plan_memory.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tsl::graph {
+
+void fail_having_written() {
+  Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
+  try {
+    throw;
+  } catch (const Failure& failure) { error = failure.error(); } catch (const std::bad_alloc&) {
+  }
+  error.is_final = true;
+  error.notes.push_back("a compiled function had begun to write over what it was given: that is lost");
+  throw Failure(std::move(error));
+}
+
+PlanMemory::PlanMemory(const Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
+  addresses_.resize(plan.buffers.size());
+  inputs_.reserve(plan.graph.inputs().size());
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    switch (buffer.kind) {
+      case Buffer::Kind::input: inputs_.push_back({b, buffer.index}); break;
+      case Buffer::Kind::temporary: temporaries_.push_back(b); break;
+      case Buffer::Kind::output: {
+        if (outputs_.size() <= buffer.index) outputs_.resize(buffer.index + 1);
+        Output& output = outputs_[buffer.index];
+        output.buffer = b;
+        output.bytes = static_cast<uint64_t>(buffer.count.hint()) * size_of(buffer.dtype);
+        if (buffer.index < plan.donors.size()) output.donors = plan.donors[buffer.index];
+        break;
+      }
+    }
+  }
+  like_donor_.reserve(plan.outputs.size());
+  for (const PlanOutput& out : plan.outputs) {
+    uint32_t like = 0;
+    const Buffer& buffer = plan.buffers[out.buffer];
+    if (buffer.kind == Buffer::Kind::output) {
+      const std::span<const uint32_t> donors = outputs_[buffer.index].donors;
+      for (size_t d = 0; d < donors.size(); ++d) {
+        if (same(out.layout, plan.graph[plan.graph.inputs()[donors[d]]].input_layout)) like |= 1u << d;
+      }
+    }
+    like_donor_.push_back(like);
+  }
+}
+
+void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
+  const uint64_t moves = moves_;
+  const auto place_inputs = [&](auto&& is_lent) {
+    for (Input& input : inputs_) {
+      const size_t slot = inputs.slot(input.index);
+      const Tensor& tensor = inputs.tensors()[slot];
+      const bool is_free = is_lent(slot) && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
+                           tensor->storage->use_count() == 1;
+      put(input.buffer, tensor.data());
+      if (input.is_free == is_free) continue;
+      input.is_free = is_free;
+      is_chosen_ = false;
+    }
+  };
+  if (donated.empty()) place_inputs([](size_t) { return false; });
+  else place_inputs([lent = donated.data()](size_t slot) { return lent[slot]; });
+  const bool is_chosen = is_chosen_;
+  if (!is_chosen) choose_donors();
+  if (!is_chosen || moves_ != moves) {
+    for (const Output& output : outputs_) {
+      if (output.donor >= 0)
+        put(output.buffer, inputs[output.donors[static_cast<size_t>(output.donor)]]->storage->data());
+    }
+  }
+  try {
+    if (plan_.arena_bytes > 0) arena_ = allocator_.allocate(plan_.arena_bytes);
+    for (uint32_t o : fresh_) {
+      outputs_[o].storage = allocator_.allocate(outputs_[o].bytes);
+      put(outputs_[o].buffer, outputs_[o].storage->data());
+    }
+    for (uint32_t b : temporaries_) put(b, address_of_temporary(plan_.buffers[b]));
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+/// Outputs have their places by now. Without an arena the temporaries that would lie there are empty.
+std::byte* PlanMemory::address_of_temporary(const Buffer& buffer) const {
+  const Buffer& home = plan_.buffers[buffer.home];
+  if (home.kind == Buffer::Kind::output) return addresses_[buffer.home];
+  return arena_ ? static_cast<std::byte*>(arena_->data()) + home.offset : nullptr;
+}
+
+/// Each output takes over the first of its donors that is free.
+void PlanMemory::choose_donors() {
+  is_chosen_ = false;
+  std::vector<char> is_free(plan_.graph.inputs().size());
+  for (const Input& input : inputs_) is_free[input.index] = input.is_free;
+  fresh_.clear();
+  for (uint32_t o = 0; o < outputs_.size(); ++o) {
+    Output& output = outputs_[o];
+    const auto donor = std::find_if(output.donors.begin(), output.donors.end(), [&](uint32_t i) { return is_free[i]; });
+    output.donor = donor == output.donors.end() ? -1 : static_cast<int>(donor - output.donors.begin());
+    if (output.donor >= 0) is_free[*donor] = false;
+    else fresh_.push_back(o);
+  }
+  same_as_.assign(plan_.outputs.size(), -1);
+  for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[plan_.outputs[i].buffer];
+    if (buffer.kind != Buffer::Kind::output) continue;
+    const Output& output = outputs_[buffer.index];
+    if (output.donor < 0 || !(like_donor_[i] >> output.donor & 1)) continue;
+    same_as_[i] = static_cast<int32_t>(output.donors[static_cast<size_t>(output.donor)]);
+  }
+  is_chosen_ = true;
+}
+
+void PlanMemory::make_outputs(Inputs inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (same_as_[i] >= 0) {
+      outputs[i] = inputs[static_cast<size_t>(same_as_[i])];
+      continue;
+    }
+    const PlanOutput& out = plan_.outputs[i];
+    const Buffer& buffer = plan_.buffers[out.buffer];
+    if (buffer.kind == Buffer::Kind::input) {
+      const Tensor& input = inputs[buffer.index];
+      Layout layout = out.layout;
+      layout.offset = layout.offset.in_run(symbols) + input.layout().offset.hint();
+      outputs[i] = input.with_layout(layout);
+      continue;
+    }
+    const Output& output = outputs_[buffer.index];
+    const Tensor* donor = output.donor >= 0 ? &inputs[output.donors[static_cast<size_t>(output.donor)]] : nullptr;
+    outputs[i] = Tensor(out.dtype, out.layout, donor ? (*donor)->storage : output.storage);
+    if (out.layout.offset.symbol()) outputs[i]->layout.offset = out.layout.offset.in_run(symbols);
+  }
+}
+
+void PlanMemory::release() {
+  for (uint32_t o : fresh_) outputs_[o].storage = nullptr;
+  arena_ = nullptr;
+}
+
+}  // namespace tsl::graph

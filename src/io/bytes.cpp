@@ -1,0 +1,140 @@
+#include "io/bytes.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tsl {
+
+namespace fs = std::filesystem;
+
+void fail_to_load(const std::string& path, const std::string& why) {
+  fail(ErrorKind::io, "cannot load {}: {}", path, why);
+}
+void fail_to_save(const std::string& path, const std::string& why) {
+  fail(ErrorKind::io, "cannot save {}: {}", path, why);
+}
+
+namespace {
+
+std::string system_error() { return std::strerror(errno); }
+
+std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
+  std::error_code status;
+  if (fs::is_directory(path, status)) fail_to_load(path, "it is a folder");
+  FileHandle file(std::fopen(path.c_str(), "rb"));
+  if (!file) fail_to_load(path, system_error());
+  if (!fs::is_regular_file(path, status)) fail_to_load(path, "it is not a regular file");
+  const uint64_t size = fs::file_size(path, status);
+  if (status) fail_to_load(path, status.message());
+  return {std::move(file), size};
+}
+
+}  // namespace
+
+FileReader::FileReader(const std::string& path) : FileReader(path, open_to_read(path)) {}
+
+FileReader::FileReader(const std::string& path, std::pair<FileHandle, uint64_t> opened)
+    : ByteReader(path, opened.second), file_(std::move(opened.first)) {}
+
+void FileReader::read(void* to, uint64_t count) {
+  if (count > left_ || std::fread(to, 1, count, file_.get()) != count) fail_to_load(name(), "the file is truncated");
+  left_ -= count;
+}
+
+std::string target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::error_code status;
+  fs::path target = path;
+  for (int links = 0; fs::is_symlink(target, status); ++links) {
+    if (links == kMostLinks)
+      fail_to_save(path, std::make_error_code(std::errc::too_many_symbolic_link_levels).message());
+    const fs::path folder = fs::canonical(target.has_parent_path() ? target.parent_path() : ".", status);
+    if (folder.string().rfind("/proc/", 0) == 0) break;
+    target = target.parent_path() / fs::read_symlink(target, status);
+  }
+  return target.string();
+}
+
+namespace {
+
+/// What standard output goes to is written through it, between what is printed before and after.
+std::FILE* open_directly(const char* path) {
+  struct stat target = {}, output = {};
+  const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+                         target.st_dev == output.st_dev && target.st_ino == output.st_ino;
+  if (!is_output) return std::fopen(path, "wb");
+  std::fflush(stdout);
+  return ::fdopen(::dup(STDOUT_FILENO), "wb");
+}
+
+}  // namespace
+
+std::string temporary_name(const std::string& target) {
+  std::random_device random;
+  std::error_code status;
+  for (;;) {
+    std::string name = fmt::format("{}.{:08x}.tmp", target, random());
+    if (!fs::exists(name, status)) return name;
+  }
+}
+
+void replace_file(const std::string& from, const std::string& target) {
+  std::error_code status;
+  fs::rename(from, target, status);
+  if (!status) return;
+  std::error_code ignored;
+  fs::remove(from, ignored);
+  fail_to_save(target, status.message());
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  std::error_code status;
+  if (fs::is_directory(path_, status)) fail_to_save(path_, "it is a folder");
+  target_ = target_of(path_);
+  const fs::file_status found = fs::symlink_status(target_, status);
+  const bool direct = fs::exists(found) && !fs::is_regular_file(found);
+  if (!direct) temporary_ = temporary_name(target_);
+  file_.reset(direct ? open_directly(path_.c_str()) : std::fopen(temporary_.c_str(), "wbx"));
+  if (!file_) {
+    temporary_.clear();
+    fail_to_save(path_, system_error());
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  file_.reset();
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
+}
+
+void AtomicFile::write(const void* data, uint64_t count) {
+  if (count != 0 && std::fwrite(data, 1, count, file_.get()) != count) fail_to_save(path_, system_error());
+}
+
+void AtomicFile::commit() {
+  // The last bytes may only now find the disk full.
+  if (std::fflush(file_.get()) != 0) fail_to_save(path_, system_error());
+  if (std::fclose(file_.release()) != 0) fail_to_save(path_, system_error());
+  if (!temporary_.empty()) replace_file(std::exchange(temporary_, ""), target_);
+}
+
+std::string read_text_file(const std::string& path) {
+  FileReader reader(path);
+  std::string text(reader.left(), '\0');
+  reader.read(text.data(), text.size());
+  return text;
+}
+
+void write_text_file(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace tsl

@@ -1,0 +1,233 @@
+#include "io/npy.h"
+
+#include <charconv>
+#include <optional>
+
+namespace tsl {
+
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+// NumPy itself refuses to evaluate headers over 10000 bytes; real ones have about 100.
+constexpr uint32_t kMaxHeader = 1 << 16;
+constexpr size_t kHeaderAlignment = 64;
+
+struct Header {
+  std::string descr;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+};
+
+/// The header is a Python dict of exactly three keys. Only that is understood; nothing is evaluated.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  Header parse() {
+    Header header;
+    bool has_descr = false, has_order = false, has_shape = false;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = string();
+      expect(':');
+      if (key == "descr" && !has_descr) {
+        header.descr = string();
+        has_descr = true;
+      } else if (key == "fortran_order" && !has_order) {
+        header.fortran_order = boolean();
+        has_order = true;
+      } else if (key == "shape" && !has_shape) {
+        header.shape = tuple();
+        has_shape = true;
+      } else {
+        bad();
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_spaces();
+    if (at_ != text_.size() || !has_descr || !has_order || !has_shape) bad();
+    return header;
+  }
+
+ private:
+  [[noreturn]] void bad() const { fail_to_load(file_, "its .npy header is malformed"); }
+
+  void skip_spaces() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+  }
+  bool accept(char c) {
+    skip_spaces();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) bad();
+  }
+
+  std::string string() {
+    skip_spaces();
+    if (at_ < text_.size() && text_[at_] == '[')
+      fail_to_load(file_, "it holds records (a structured dtype), not numbers");
+    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) bad();
+    const char quote = text_[at_++];
+    const size_t end = text_.find(quote, at_);
+    if (end == std::string_view::npos) bad();
+    std::string value(text_.substr(at_, end - at_));
+    at_ = end + 1;
+    return value;
+  }
+
+  bool boolean() {
+    skip_spaces();
+    for (bool value : {true, false}) {
+      const std::string_view word = value ? "True" : "False";
+      if (text_.substr(at_).starts_with(word)) {
+        at_ += word.size();
+        return value;
+      }
+    }
+    bad();
+  }
+
+  std::vector<int64_t> tuple() {
+    std::vector<int64_t> items;
+    expect('(');
+    while (!accept(')')) {
+      items.push_back(integer());
+      if (items.size() > 64) bad();
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return items;
+  }
+
+  int64_t integer() {
+    skip_spaces();
+    int64_t value = 0;
+    const auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (status == std::errc::result_out_of_range) fail_to_load(file_, "its shape is beyond any memory");
+    if (status != std::errc()) bad();
+    at_ = static_cast<size_t>(end - text_.data());
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
+    return value;
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  size_t at_ = 0;
+};
+
+std::optional<ElementFormat> format_of(std::string_view descr) {
+  if (descr.size() != 3) return std::nullopt;
+  const char order = descr[0];
+  if (order != '<' && order != '>' && order != '|' && order != '=') return std::nullopt;
+  struct Known {
+    std::string_view code;
+    ElementFormat format;
+  };
+  static constexpr Known kKnown[] = {
+      {"b1", {DType::boolean, 1}},   {"u1", {DType::u8, 1}},        {"i1", {DType::i8, 1}},
+      {"i2", {DType::i16, 2}},       {"i4", {DType::i32, 4}},       {"i8", {DType::i64, 8}},
+      {"f2", {DType::f16, 2}},       {"f4", {DType::f32, 4}},       {"f8", {DType::f64, 8}},
+      {"V2", {DType::bf16, 2}},  // how NumPy's bfloat16 extension saves itself
+      {"u2", {DType::i32, 2, true}}, {"u4", {DType::i64, 4, true}}, {"u8", {DType::i64, 8, true}}};
+  for (const Known& known : kKnown) {
+    if (known.code != descr.substr(1)) continue;
+    ElementFormat format = known.format;
+    format.is_swapped = order == '>' && format.size > 1;
+    return format;
+  }
+  return std::nullopt;
+}
+
+std::string descr_of(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return "|b1";
+    case DType::u8: return "|u1";
+    case DType::i8: return "|i1";
+    case DType::i16: return "<i2";
+    case DType::i32: return "<i4";
+    case DType::i64: return "<i8";
+    case DType::f16: return "<f2";
+    case DType::bf16: return "<V2";
+    case DType::f32: return "<f4";
+    case DType::f64: return "<f8";
+  }
+  return "";
+}
+
+std::string read_header(ByteReader& reader) {
+  char magic[8];
+  if (reader.left() < 10) fail_to_load(reader.name(), "it is too short for an .npy file");
+  reader.read(magic, 8);
+  if (std::string_view(magic, kMagic.size()) != kMagic)
+    fail_to_load(reader.name(), "it does not start as an .npy file does");
+  const int version = static_cast<unsigned char>(magic[6]);
+  if (version < 1 || version > 3) fail_to_load(reader.name(), fmt::format("version {} of .npy is unknown", version));
+  unsigned char length[4] = {};
+  reader.read(length, version == 1 ? 2 : 4);
+  const uint32_t size = length[0] | length[1] << 8 | length[2] << 16 | static_cast<uint32_t>(length[3]) << 24;
+  if (size > kMaxHeader) fail_to_load(reader.name(), fmt::format("its header claims {} bytes", size));
+  std::string header(size, '\0');
+  if (size > reader.left()) fail_to_load(reader.name(), "its header is truncated");
+  reader.read(header.data(), size);
+  return header;
+}
+
+}  // namespace
+
+Tensor read_npy(ByteReader& reader, Allocator& allocator) {
+  const std::string text = read_header(reader);
+  Header header = HeaderParser(text, reader.name()).parse();
+  const auto format = format_of(header.descr);
+  if (!format) fail_to_load(reader.name(), fmt::format("TSL has no dtype for '{}'", header.descr));
+  if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
+  const uint64_t bytes = checked_bytes(reader.name(), header.shape, *format);
+  if (bytes > reader.left()) {
+    fail_to_load(reader.name(),
+                 fmt::format("it is truncated: its elements take {} bytes, but {} follow", bytes, reader.left()));
+  }
+  const Tensor tensor = read_elements(reader, header.shape, *format, allocator);
+  if (!header.fortran_order) return tensor;
+  Layout transposed;
+  for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
+    transposed.shape.push_back(tensor.layout().shape[axis]);
+    transposed.strides.push_back(tensor.layout().strides[axis]);
+  }
+  return tensor.with_layout(transposed);
+}
+
+Tensor load_npy(const std::string& path, Allocator& allocator) {
+  FileReader reader(path);
+  return read_npy(reader, allocator);
+}
+
+std::string npy_header(const Tensor& tensor) {
+  std::string shape;
+  for (const Dim& extent : tensor.shape()) shape += fmt::format("{}, ", extent.hint());
+  if (tensor.rank() > 1) shape.resize(shape.size() - 2);
+  else if (tensor.rank() == 1) shape.pop_back();
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(tensor.dtype()), shape);
+  const size_t before = kMagic.size() + 4;  // version and length
+  header.append(kHeaderAlignment - (before + header.size() + 1) % kHeaderAlignment, ' ');
+  header += '\n';
+  std::string start(kMagic);
+  start += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  return start + header;
+}
+
+void save_npy(const std::string& path, const Tensor& tensor) {
+  AtomicFile file(path);
+  file.write(npy_header(tensor));
+  file.write(tensor.data(), byte_count(tensor));
+  file.commit();
+}
+
+}  // namespace tsl

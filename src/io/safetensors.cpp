@@ -1,0 +1,194 @@
+#include "io/safetensors.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+namespace tsl {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kMaxHeader = 100'000'000;  // as in the format's own library
+constexpr int kMaxDepth = 8;                  // a header has three levels
+constexpr size_t kAlignment = 8;              // of the elements in the file
+constexpr std::string_view kMetadata = "__metadata__";
+
+struct Known {
+  std::string_view name;
+  ElementFormat format;
+};
+constexpr Known kKnown[] = {
+    {"BOOL", {DType::boolean, 1}}, {"U8", {DType::u8, 1}},         {"I8", {DType::i8, 1}},
+    {"I16", {DType::i16, 2}},      {"I32", {DType::i32, 4}},       {"I64", {DType::i64, 8}},
+    {"F16", {DType::f16, 2}},      {"BF16", {DType::bf16, 2}},     {"F32", {DType::f32, 4}},
+    {"F64", {DType::f64, 8}},      {"U16", {DType::i32, 2, true}}, {"U32", {DType::i64, 4, true}},
+    {"U64", {DType::i64, 8, true}}};
+
+struct Entry {
+  std::string name;
+  ElementFormat format;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0, end = 0;  // in the data that follows the header
+};
+
+class HeaderReader {
+ public:
+  HeaderReader(const std::string& path, uint64_t data_size) : path_(path), data_size_(data_size) {}
+
+  std::vector<Entry> read(const std::string& text) {
+    const Json json = parse(text);
+    if (!json.is_object()) bad("its header is not a JSON object");
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : json.items()) {
+      if (name != kMetadata) entries.push_back(read_entry(name, value));
+    }
+    check_cover(entries);
+    return entries;
+  }
+
+ private:
+  [[noreturn]] void bad(const std::string& why) const { fail_to_load(path_, why); }
+  [[noreturn]] void bad_entry(const std::string& name, const char* why) const {
+    bad(fmt::format("'{}' {}", name, why));
+  }
+
+  Json parse(const std::string& text) const {
+    std::set<std::string> names;
+    auto check = [&](int depth, Json::parse_event_t event, Json& value) {
+      if (depth > kMaxDepth) bad("its header is nested too deeply");
+      if (event == Json::parse_event_t::key && depth == 1 && !names.insert(value.get<std::string>()).second) {
+        bad(fmt::format("it has two tensors named '{}'", value.get<std::string>()));
+      }
+      return true;
+    };
+    try {
+      return Json::parse(text, check);
+    } catch (const Json::exception& error) { bad(fmt::format("its header is no JSON: {}", error.what())); }
+  }
+
+  uint64_t unsigned_number(const std::string& name, const Json& value) const {
+    if (!value.is_number_unsigned()) bad_entry(name, "has a size or offset that is not a whole number from 0 on");
+    return value.get<uint64_t>();
+  }
+
+  Entry read_entry(const std::string& name, const Json& value) const {
+    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets")) {
+      bad_entry(name, "lacks dtype, shape or data_offsets");
+    }
+    const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
+    if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2)
+      bad_entry(name, "is malformed");
+    Entry entry;
+    entry.name = name;
+    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                     [&](const Known& k) { return k.name == dtype.get<std::string>(); });
+    if (known == std::end(kKnown))
+      bad(fmt::format("'{}' is {}, a dtype that TSL does not have", name, dtype.get<std::string>()));
+    entry.format = known->format;
+    for (const Json& extent : shape) {
+      const uint64_t size = unsigned_number(name, extent);
+      if (size > static_cast<uint64_t>(INT64_MAX)) bad_entry(name, "has a shape beyond any memory");
+      entry.shape.push_back(static_cast<int64_t>(size));
+    }
+    entry.begin = unsigned_number(name, offsets[0]);
+    entry.end = unsigned_number(name, offsets[1]);
+    if (entry.begin > entry.end || entry.end > data_size_) bad_entry(name, "lies beyond the end of the file");
+    if (checked_bytes(path_ + ": " + name, entry.shape, entry.format) != entry.end - entry.begin) {
+      bad_entry(name, "has a shape that does not fit its offsets");
+    }
+    return entry;
+  }
+
+  // The format asks that tensors fill the data without gaps or overlaps.
+  void check_cover(const std::vector<Entry>& entries) const {
+    std::vector<const Entry*> order;
+    for (const Entry& entry : entries) order.push_back(&entry);
+    std::sort(order.begin(), order.end(),
+              [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+    uint64_t at = 0;
+    for (const Entry* entry : order) {
+      if (entry->begin < at) bad_entry(entry->name, "overlaps another tensor");
+      if (entry->begin > at) bad_entry(entry->name, "leaves a gap before it");
+      at = entry->end;
+    }
+    if (at != data_size_) bad(fmt::format("{} bytes belong to no tensor", data_size_ - at));
+  }
+
+  const std::string& path_;
+  uint64_t data_size_;
+};
+
+std::string read_header(FileReader& file) {
+  if (file.left() < 8) fail_to_load(file.name(), "it is too short for a .safetensors file");
+  unsigned char bytes[8];
+  file.read(bytes, sizeof bytes);
+  uint64_t length = 0;
+  for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
+  if (length > kMaxHeader) fail_to_load(file.name(), fmt::format("its header claims {} bytes", length));
+  if (length > file.left()) fail_to_load(file.name(), "its header is truncated");
+  std::string text(length, '\0');
+  file.read(text.data(), length);
+  return text;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator) {
+  FileReader file(path);
+  const std::string header = read_header(file);
+  const std::vector<Entry> entries = HeaderReader(path, file.left()).read(header);
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(entries[a].begin, entries[a].end) < std::pair(entries[b].begin, entries[b].end);
+  });
+  std::vector<NamedTensor> tensors(entries.size());
+  for (size_t i : order) {
+    tensors[i] = {entries[i].name, read_elements(file, entries[i].shape, entries[i].format, allocator)};
+  }
+  return tensors;
+}
+
+void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+  // Wide elements first, so that every tensor in the file is aligned to its elements.
+  std::vector<const NamedTensor*> order;
+  for (const NamedTensor& item : tensors) order.push_back(&item);
+  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
+    return size_of(a->tensor.dtype()) > size_of(b->tensor.dtype());
+  });
+  std::map<const NamedTensor*, uint64_t> offsets;
+  uint64_t at = 0;
+  for (const NamedTensor* item : order) {
+    offsets[item] = at;
+    at += byte_count(item->tensor);
+  }
+  Json header = Json::object();
+  for (const NamedTensor& item : tensors) {
+    if (item.name == kMetadata) fail_to_save(path, "the name '__metadata__' is taken by the format");
+    std::vector<int64_t> shape;
+    for (const Dim& extent : item.tensor.shape()) shape.push_back(extent.hint());
+    const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                     [&](const Known& k) { return k.format.dtype == item.tensor.dtype(); });
+    header[item.name] = {{"dtype", std::string(known->name)},
+                         {"shape", shape},
+                         {"data_offsets", {offsets[&item], offsets[&item] + byte_count(item.tensor)}}};
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception&) { fail_to_save(path, "a name is not valid UTF-8"); }
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  AtomicFile file(path);
+  const uint64_t length = text.size();
+  file.write(&length, sizeof length);
+  file.write(text);
+  for (const NamedTensor* item : order) file.write(item->tensor.data(), byte_count(item->tensor));
+  file.commit();
+}
+
+}  // namespace tsl

@@ -1,0 +1,16 @@
+// The .safetensors format: a JSON header that names tensors, then their elements.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/elements.h"
+
+namespace tsl {
+
+/// In the order of the header. Throws Failure (io) for headers that are malformed, repeat a name, or whose
+/// tensors overlap, leave gaps or reach beyond the file — all before memory is allocated for any tensor.
+std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator);
+void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
+
+}  // namespace tsl

@@ -1,0 +1,435 @@
+#include "jit/active_trace.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "autodiff/tape.h"
+#include "engine/engine.h"
+#include "jit/region.h"
+#include "value/format.h"
+#include "value/rebuild.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace {
+
+// A segment with more ops is cut, so that compiling stays linear in time and memory.
+constexpr uint32_t kMaxSegmentNodes = 20'000;
+// Code that asks more questions of its numbers than this is not tensor code; interpreting it is faster.
+constexpr size_t kMaxGuards = 1'000;
+constexpr size_t kMaxSymbols = 20'000;
+// Reads in one way through a region. A loop with more of them gets a region for its body.
+constexpr size_t kMaxSegments = 128;
+
+}  // namespace
+
+ActiveTrace::ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
+                         std::vector<trace::Segment*>& path, bool interpret)
+    : engine_(engine),
+      devices_(devices),
+      region_(region),
+      run_(run),
+      path_(path),
+      interpret_(interpret),
+      id_(engine.runtime().next_trace_id()),
+      depth_(engine.interpreter().depth() - (region.loop ? 1 : 0)),
+      symbols_(std::make_shared<SymbolTable>()),
+      recorder_(std::make_unique<trace::Recorder>(symbols_)),
+      notes_(std::make_unique<SegmentNotes>()) {
+  restrict_to(region.proto->request, engine.options().fast_numerics);
+  engine.runtime().tapes().trace_begins(symbols_);
+  engine.runtime().set_tracing(true);
+}
+
+ActiveTrace::~ActiveTrace() {
+  stop();
+  engine_.interpreter().let_go(depth_);
+}
+
+/// The facts of the way already gone, so that it is retraced with the same symbols; beyond it, those seen last.
+const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
+  if (position_ == path_.size()) return region_.seen_facts(root);
+  return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
+}
+
+void ActiveTrace::restrict_to(const ast::CompileRequest& request, bool fast_numerics) {
+  options_.graphs &= request.graphs.value_or(true);
+  options_.fast_numerics &= request.fast_numerics.value_or(fast_numerics);
+}
+
+Value ActiveTrace::take_input(Root root, const Value& value) {
+  Value abstracted = abstract(value, known_facts(root), root.facts, *recorder_, run_, next_slot_);
+  if (position_ == path_.size()) region_.note_facts(root);
+  notes().roots.push_back(std::move(root));
+  return abstracted;
+}
+
+void ActiveTrace::enter(Cell& cell) {
+  if (!recording_ || cell.trace == id_) return;
+  if (!can_abstract(cell.value)) return give_up("a captured variable has too many parts");
+  cell.trace = id_;
+  Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
+  Root root;
+  root.kind = Root::Kind::cell;
+  root.cell = entered.cell;
+  root.is_set = cell.is_set;
+  cell.value = take_input(std::move(root), entered.original);
+  entered.abstracted = cell.value;
+  entered_.push_back(std::move(entered));
+}
+
+const Loop* ActiveTrace::loop() const { return region_.loop; }
+
+/// The deferred tensor for an operand. A tensor with elements was made on the host from constants while tracing.
+Tensor ActiveTrace::deferred(const Tensor& tensor) {
+  if (tensor->recording == recorder_.get()) return tensor;
+  for (const auto& [data, stand_in] : constants_) {
+    if (data == tensor.get()) return stand_in;
+  }
+  Root root;
+  root.kind = Root::Kind::constant;
+  root.constant = tensor;
+  if (next_slot_ == run_.values.size()) run_.values.push_back(tensor);
+  Tensor stand_in = recorder_->input(tensor.dtype(), tensor.layout(), next_slot_++, tensor.device());
+  notes().roots.push_back(std::move(root));
+  constants_.emplace_back(tensor.get(), stand_in);
+  return stand_in;
+}
+
+Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                           const TensorType& type, Device device) {
+  std::vector<Operand> inputs(operands.begin(), operands.end());
+  for (Operand& operand : inputs) {
+    if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
+  }
+  return recorder_->record(op, inputs, attrs, type, engine_.interpreter().location(), device);
+}
+
+/// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the
+/// next run, so it is a view of the deferred one.
+void ActiveTrace::watch(const Tensor& original, const Tensor& view) {
+  if (!view.deferred()) {
+    if (same(view.layout(), without_symbols(view.layout()))) return;
+    const Tensor stand_in = deferred(original);
+    view->layout.offset = view->layout.offset - original.layout().offset;
+    view->recording = stand_in->recording;
+    view->node = stand_in->node;
+    view->storage = nullptr;
+  }
+  recorder_->watch(view);
+}
+
+void ActiveTrace::enter_device(Device device) {
+  if (recorder_->is_empty() || recorder_->device() == device) return;
+  end_segment({}, false);
+}
+
+/// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
+Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
+  if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
+  if (!recording_) return devices_.move(tensor, device);
+  const Tensor original = deferred(tensor);
+  Root root;
+  root.kind = Root::Kind::moved;
+  root.index = static_cast<uint32_t>(recorder_->slot_of(original));
+  root.layout = original.layout();
+  root.device = device;
+  root.slot = next_slot_;
+  if (next_slot_ == run_.values.size())
+    run_.values.push_back(devices_.move(recorder_->concrete(original, run_), device));
+  ++next_slot_;
+  notes().roots.push_back(std::move(root));
+  return recorder_->input(tensor.dtype(), Layout::contiguous(original.shape()), next_slot_ - 1, device);
+}
+
+void ActiveTrace::check_limits() {
+  if (!recording_) return;
+  if (recorder_->node_count() > kMaxSegmentNodes) {
+    end_segment({}, false);  // on the way already gone, too: it was cut here
+  } else if (position_ < path_.size()) {
+    return;
+  } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
+    give_up("its way depends on too many numbers");
+  } else if (position_ >= kMaxSegments) {
+    give_up("too many reads on one way through it");
+  }
+}
+
+Value ActiveTrace::read_number(const Tensor& tensor) {
+  const bool is_deferred = tensor->recording == recorder_.get();
+  if (!is_deferred) return Value(trace::element(devices_, tensor));
+  end_segment({tensor}, false);
+  const Scalar number = trace::element(devices_, recording_ ? recorder_->concrete(tensor, run_) : tensor);
+  if (!recording_) return Value(number);
+  const Symbol* symbol = symbols_->input(number);
+  run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
+  run_.symbols[symbol->id] = number;
+  path_[position_ - 1]->reads[0].symbol = symbol->id;
+  check_limits();
+  return recording_ ? Value(symbol) : Value(number);
+}
+
+Tensor ActiveTrace::read(const Tensor& tensor) {
+  // Elements that are known already must not be read, either: the next run has others.
+  if (tensor->recording == recorder_.get()) give_up("the host reads a whole tensor");
+  return tensor;  // by now it has its elements
+}
+
+/// On the way already gone, too, although it will not be printed: what it holds is alive, as it was the first time.
+void ActiveTrace::print(Value value) { notes().printed.push_back(std::move(value)); }
+
+void ActiveTrace::begin_segment() {
+  notes_ = std::make_unique<SegmentNotes>();
+  constants_.clear();
+  first_symbol_ = static_cast<uint32_t>(symbols_->size());
+  first_guard_ = symbols_->guards().size();
+}
+
+namespace {
+
+/// Whether a trace of the way to `segment` has made the symbols that the segment refers to.
+[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const trace::Segment& segment) {
+  if (symbols.size() != segment.end_symbol) return false;
+  const auto id_of = [](const Symbol* symbol) { return symbol ? int64_t{symbol->id} : -1; };
+  for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) {
+    const Symbol& a = symbols.at(id);
+    const Symbol& b = segment.symbols->at(id);
+    if (a.kind != b.kind || a.op != b.op || id_of(a.a) != id_of(b.a) || id_of(a.b) != id_of(b.b)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
+  if (position_ < path_.size()) {  // computed already: only take note of where its values are
+    [[maybe_unused]] const trace::Segment& segment = *path_[position_++];
+    [[maybe_unused]] const trace::Recorder::Cut cut = recorder_->cut(next_slot_);
+    assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
+    next_slot_ += static_cast<uint32_t>(cut.values.size());
+    begin_segment();
+    if (position_ < path_.size() || !interpret_) return;
+    leave();
+    if (region_.is_demoted) forget_ways();
+    return;
+  }
+  std::unique_ptr<trace::Segment> segment = build_segment(reads, is_last);
+  log_guards(*segment);
+  trace::Segment& parent = path_.empty() ? region_.root : *path_.back();
+  parent.next.reserve(parent.next.size() + 1);
+  path_.reserve(path_.size() + 1);
+  compute(*segment);
+  let_out(*segment);  // from here on it is part of the way: nothing must fail before it is noted as that
+  parent.next.push_back(std::move(segment));
+  path_.push_back(parent.next.back().get());
+  ++position_;
+  begin_segment();
+}
+
+namespace {
+
+/// "[s3, 784]"
+std::string to_text(const Shape& shape) {
+  std::vector<std::string> extents;
+  for (Dim d : shape) extents.push_back(d.symbol() ? fmt::format("s{}", d.symbol()->id) : std::to_string(d.hint()));
+  return fmt::format("[{}]", fmt::join(extents, ", "));
+}
+
+}  // namespace
+
+/// What the segment will check before it runs again, a line each.
+void ActiveTrace::log_guards(const trace::Segment& segment) const {
+  if (!engine_.runtime().logs("guards")) return;
+  std::string text;
+  for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
+    for (const Fact& fact : root.facts) {
+      if (fact.kind == Fact::Kind::tensor)
+        text += fmt::format("  tensor {}{}\n", name_of(fact.dtype), to_text(fact.layout.shape));
+      else if (fact.kind == Fact::Kind::constant) text += fmt::format("  the same {}\n", type_name(fact.constant));
+    }
+  }
+  for (const SymbolGuard& guard : segment.guards) {
+    const Scalar value = guard.condition->hint;
+    text += fmt::format(
+        "  {}: s{} is {}\n", guard.reason, guard.condition->id,
+        value.type == ScalarType::real ? fmt::format("{}", value.real) : fmt::format("{}", value.as_integer()));
+  }
+  engine_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(engine_), text));
+}
+
+std::unique_ptr<trace::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+  auto segment = std::make_unique<trace::Segment>();
+  lacks_values_ = true;
+  trace::Recorder::Cut cut = recorder_->cut(next_slot_);
+  segment->symbols = symbols_;
+  segment->first_symbol = first_symbol_;
+  segment->end_symbol = static_cast<uint32_t>(symbols_->size());
+  segment->guards.assign(symbols_->guards().begin() + static_cast<ptrdiff_t>(first_guard_), symbols_->guards().end());
+  segment->input_slots = cut.input_slots;
+  segment->first_output = next_slot_;
+  segment->is_last = is_last;
+  next_slot_ += static_cast<uint32_t>(cut.values.size());
+  for (const Tensor& tensor : reads) {
+    trace::Read read;
+    read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
+    read.layout = tensor.layout();
+    segment->reads.push_back(read);
+  }
+  std::vector<uint32_t> kept_slots;
+  for (Value& value : notes().printed) value = freeze(value, *recorder_, kept_slots);
+  if (is_last) {
+    SegmentNotes& n = notes();
+    n.exit = exit_;
+    n.result = freeze(*result_, *recorder_, kept_slots);
+    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, freeze(*value, *recorder_, kept_slots));
+    for (const Entered& e : entered_) {
+      if (identical(e.cell->value, e.abstracted) && e.cell->is_set == e.was_set) continue;
+      n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
+    }
+  }
+  std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
+  segment->kept_slots = std::move(kept_slots);
+  segment->notes =
+      std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
+  if (cut.graph.size() > cut.graph.inputs().size()) {
+    segment->plans = std::make_unique<trace::SizedPlans>(devices_, cut.device, std::move(cut.graph), options_,
+                                                         engine_.runtime().compile_log());
+  }
+  return segment;
+}
+
+void ActiveTrace::compute(trace::Segment& segment) {
+  run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
+  for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
+  if (!trace::run_plan(segment, run_, {})) throw RestartTrace{};
+  lacks_values_ = false;
+}
+
+/// Prints what the segment has to print, once it is computed.
+void ActiveTrace::let_out(const trace::Segment& segment) {
+  for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
+    engine_.print(instantiate(engine_, value, run_));
+  }
+}
+
+void ActiveTrace::stop() {
+  recording_ = false;
+  engine_.runtime().tapes().trace_ends();
+  engine_.runtime().set_tracing(false);
+}
+
+/// Recording is over: everything deferred gets its elements.
+void ActiveTrace::leave() {
+  stop();
+  symbols_->close();
+  recorder_->release(run_);
+  for (Entered& e : entered_) {
+    const bool written = !identical(e.cell->value, e.abstracted) || e.cell->is_set != e.was_set;
+    if (!written) e.cell->value = e.original;
+    else settle(engine_, e.cell->value);
+  }
+  std::vector<Value> replaced;
+  engine_.interpreter().each_register(depth_, [&](Value& value) {
+    Value before = value;
+    settle(engine_, value);
+    if (!identical(before, value)) replaced.push_back(std::move(before));
+  });
+  engine_.interpreter().keep(depth_, std::move(replaced));
+  entered_.clear();
+  has_left_ = true;
+}
+
+void ActiveTrace::give_up(const std::string& reason) {
+  if (!recording_) return;
+  end_recording();
+  region_.demote(engine_, reason);
+  forget_ways();
+}
+
+/// Of a region that is interpreted from now on, this one's own included.
+void ActiveTrace::forget_ways() {
+  path_.clear();
+  region_.forget_ways();
+}
+
+/// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
+void ActiveTrace::end_recording() {
+  if (position_ < path_.size()) {  // printed already; its values get slots of their own this time
+    next_slot_ = static_cast<uint32_t>(run_.values.size());
+    notes().printed.clear();
+  }
+  const std::unique_ptr<trace::Segment> segment = build_segment({}, false);
+  compute(*segment);
+  leave();
+  let_out(*segment);  // last, since whoever writes may fail
+}
+
+void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
+  if (recording_ && anything_escapes(result, registers)) give_up("it makes a closure that outlives it");
+  if (recording_) {
+    result_ = &result;
+    registers_ = std::move(registers);
+    exit_ = exit;
+    end_segment({}, true);
+    leave();
+  }
+  settle(engine_, result);
+  for (auto& [reg, value] : registers_) settle(engine_, *value);
+}
+
+/// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
+bool ActiveTrace::escapes(const Value& value) const {
+  const auto is_new = [this](const Cell* cell) {
+    return cell->trace == id_ &&
+           std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
+  };
+  return any_leaf(value, [&](const Value& leaf) {
+    switch (leaf.tag()) {
+      case Tag::cell: return is_new(&leaf.as<Cell>());
+      case Tag::native: return !leaf.as<Native>().bound.empty();
+      case Tag::function: {
+        const Function& function = leaf.as<Function>();
+        return std::any_of(function.captures.begin(), function.captures.end(),
+                           [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
+      }
+      default: return false;
+    }
+  });
+}
+
+bool ActiveTrace::anything_escapes(const Value& result,
+                                   const std::vector<std::pair<uint16_t, Value*>>& registers) const {
+  return escapes(result) ||
+         std::any_of(registers.begin(), registers.end(), [this](const auto& r) { return escapes(*r.second); }) ||
+         std::any_of(entered_.begin(), entered_.end(), [this](const Entered& e) {
+           return !identical(e.cell->value, e.abstracted) && escapes(e.cell->value);
+         });
+}
+
+void ActiveTrace::fail() {
+  if (recording_ && !lacks_values_) end_recording();
+}
+
+void ActiveTrace::error_caught(ErrorKind kind) {
+  if (recording_ && kind == ErrorKind::memory) throw RestartTrace{};
+  for (uint32_t id = 0; recording_ && id < symbols_->size(); ++id) {
+    if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
+  }
+}
+
+void ActiveTrace::roll_back() {
+  if (has_left_) return;
+  stop();
+  symbols_->close();
+  for (Entered& e : entered_) {
+    e.cell->value = e.original;
+    e.cell->is_set = e.was_set;
+  }
+  entered_.clear();
+}
+
+}  // namespace tsl

@@ -1,0 +1,153 @@
+// One attempt to trace a region: the interpreter runs it, ops are recorded, and what the outside world would see is
+// held back until the segment it belongs to has been computed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/region_values.h"
+#include "jit/segment.h"
+#include "syntax/ast.h"
+#include "value/runtime.h"
+
+namespace tsl {
+
+class Engine;
+struct Region;
+
+/// Where a region finds an input.
+struct Root {
+  enum class Kind : uint8_t { argument, reg, cell, constant, moved } kind = Kind::argument;
+  uint32_t index = 0;  // argument or register; moved: the slot of the run that it is a copy of
+  Ref<Cell> cell;
+  bool is_set = true;  // cell: whether the variable had been declared
+  Tensor constant;     // a tensor the region builds from nothing but constants
+  Layout layout;       // moved: of the original, from the slot's element (0, 0, …)
+  Device device;       // moved: where to
+  uint32_t slot = 0;   // moved: of the copy
+  std::vector<Fact> facts;
+};
+
+/// What a segment of a region needs besides its plan.
+struct SegmentNotes : trace::Notes {
+  std::vector<Root> roots;     // inputs first needed in this segment
+  std::vector<Value> printed;  // frozen, in order
+  // The last segment only:
+  Value result;                                       // frozen
+  std::vector<std::pair<Ref<Cell>, Value>> cells;     // assigned captured variables
+  std::vector<std::pair<uint16_t, Value>> registers;  // a loop body's variables
+  uint32_t exit = 0;                                  // where the frame goes on after a loop body
+};
+
+/// Thrown to unwind a trace whose segment failed when it was computed, or that found no memory; the region is then
+/// interpreted again from its start. Not an error of the program.
+struct RestartTrace {};
+
+/// `path` is the way already gone in this run (its segments' values are in `run`): the trace retraces it without
+/// computing or printing anything again, and then records on, or, if `interpret` is set, goes on eagerly. Segments
+/// computed on the way are appended to `path`.
+class ActiveTrace {
+ public:
+  ActiveTrace(Engine& engine, trace::Devices& devices, Region& region, trace::Run& run,
+              std::vector<trace::Segment*>& path, bool interpret);
+  ~ActiveTrace();
+
+  bool is_recording() const { return recording_; }
+  uint32_t id() const { return id_; }
+  /// The frames outside the region (for a loop body, whose frame is shared, one less).
+  size_t depth() const { return depth_; }
+  const Loop* loop() const;
+
+  /// The region's function, or one that is called in it, has such a request: what is recorded from now on, and what has
+  /// been since the last cut, is compiled no more freely. `fast_numerics`: what goes where the request leaves that
+  /// open.
+  void restrict_to(const ast::CompileRequest& request, bool fast_numerics = true);
+  Value take_input(Root root, const Value& value);
+  /// Called before a captured variable is used.
+  void enter(Cell& cell);
+  Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
+                Device device);
+  /// To be called before an op is recorded: ops of another device are in another segment.
+  void enter_device(Device device);
+  /// A contiguous tensor on another device.
+  Tensor move(const Tensor& tensor, Device device);
+  /// To be called for every view that is made.
+  void watch(const Tensor& original, const Tensor& view);
+  /// A one-element tensor as a number: a symbol, or the number if the trace ended on the way here.
+  Value read_number(const Tensor& tensor);
+  /// A tensor with elements. Reading more than a number gives up the trace.
+  Tensor read(const Tensor& tensor);
+  void print(Value value);
+  /// Gives up, or cuts the segment, if the trace has grown too large.
+  void check_limits();
+  /// Ends recording: computes what is pending, and lets the interpreter go on eagerly.
+  void give_up(const std::string& reason);
+
+  /// The region has run to its end. The result and the registers become values with elements.
+  void finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
+  /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of
+  /// want of memory it must not depend at all: that is no way of the program's, and leaves things half done. Then
+  /// RestartTrace is thrown.
+  void error_caught(ErrorKind kind);
+  /// The program failed in the region: lets out what came before, and captured variables keep their new values. If
+  /// these cannot be computed, the trace is not left.
+  void fail();
+  /// Whether recording has ended, and everything deferred has its elements.
+  bool has_left() const { return has_left_; }
+  /// Puts captured variables back to what they were before, unless the trace has been left.
+  void roll_back();
+
+ private:
+  struct Entered {
+    Ref<Cell> cell;
+    Value original;
+    Value abstracted;
+    bool was_set;
+  };
+
+  SegmentNotes& notes() { return *notes_; }
+  const std::vector<Fact>* known_facts(const Root& root) const;
+  Tensor deferred(const Tensor& tensor);
+  bool escapes(const Value& value) const;
+  bool anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
+  /// Ends the segment: computes it, unless it is part of the way already gone.
+  void end_segment(const std::vector<Tensor>& reads, bool is_last);
+  std::unique_ptr<trace::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
+  void log_guards(const trace::Segment& segment) const;
+  void compute(trace::Segment& segment);
+  void let_out(const trace::Segment& segment);
+  void begin_segment();
+  void end_recording();
+  void stop();
+  void leave();
+  void forget_ways();
+
+  Engine& engine_;
+  trace::Devices& devices_;
+  Region& region_;
+  trace::Run& run_;
+  std::vector<trace::Segment*>& path_;
+  size_t position_ = 0;  // segments of the path retraced
+  bool interpret_;
+  bool recording_ = true;
+  bool lacks_values_ = false;  // a segment has been cut and not computed: of its values there are only the slots
+  bool has_left_ = false;
+  uint32_t id_;
+  size_t depth_;
+  graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
+  std::shared_ptr<SymbolTable> symbols_;
+  std::unique_ptr<trace::Recorder> recorder_;
+  std::unique_ptr<SegmentNotes> notes_;
+  uint32_t next_slot_ = 0;
+  uint32_t first_symbol_ = 0;
+  size_t first_guard_ = 0;
+  std::vector<Entered> entered_;
+  std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
+  // Set by finish() for the last segment:
+  Value* result_ = nullptr;
+  std::vector<std::pair<uint16_t, Value*>> registers_;
+  uint32_t exit_ = 0;
+};
+
+}  // namespace tsl

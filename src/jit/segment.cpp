@@ -1,0 +1,48 @@
+#include "jit/segment.h"
+
+#include <cassert>
+#include <new>
+
+#include "base/error.h"
+#include "tensor/elements.h"
+
+namespace tsl::trace {
+
+bool guards_hold(const Segment& segment, Run& run) {
+  assert(run.symbols.size() == segment.end_symbol);
+  try {
+    segment.symbols->evaluate(run.symbols, segment.first_symbol);
+  } catch (const Failure&) {
+    return false;  // an expression that has no value now, such as x // 0: the way that was traced is not this one
+  }
+  for (const SymbolGuard& guard : segment.guards) {
+    if (!(run.symbols[guard.condition->id] == guard.condition->hint)) return false;
+  }
+  return true;
+}
+
+bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
+  if (!segment.plans) return true;
+  const size_t first = run.values.size();
+  run.values.resize(first + segment.plans->output_count());
+  bool done = false;
+  try {
+    graph::Executable& plan = segment.plans->at(run.symbols);
+    const graph::Inputs inputs(run.values.data(), segment.input_slots);
+    done = !plan.run(inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
+  } catch (const Failure& failure) {
+    if (failure.error().is_final) throw;
+    // Out of memory, before anything was written that is still needed. Op by op, less may be enough; if not, that op is
+    // to blame.
+  } catch (const std::bad_alloc&) {  // the same
+  }
+  if (!done) run.values.resize(first);
+  return done;
+}
+
+Scalar element(Devices& devices, const Tensor& tensor) {
+  const Tensor host = devices.to_host(tensor);
+  return load_element(host.dtype(), host.data());
+}
+
+}  // namespace tsl::trace

@@ -1,0 +1,73 @@
+#include "jit/sized_plans.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "graph/passes.h"
+
+namespace tsl::trace {
+
+namespace {
+
+// Plans kept for one segment. Sizes beyond that come and go, and are compiled again when they come back.
+constexpr size_t kMaxSizes = 64;
+
+/// Adds the inputs that `symbol` is computed from. Expressions share parts, and each is looked at once.
+void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, std::vector<uint32_t>& ids) {
+  if (!symbol || symbol->kind == Symbol::Kind::constant || !seen.insert(symbol).second) return;
+  if (symbol->kind == Symbol::Kind::input) return ids.push_back(symbol->id);
+  add_inputs(symbol->a, seen, ids);
+  add_inputs(symbol->b, seen, ids);
+}
+
+}  // namespace
+
+SizedPlans::SizedPlans(Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
+                       const graph::CompileLog* log)
+    : devices_(devices), device_(device), options_(options), log_(log), graph_(std::move(graph)) {
+  find_size_symbols();
+}
+
+void SizedPlans::find_size_symbols() {
+  std::unordered_set<const Symbol*> seen;
+  const auto add = [&](const Dims& dims) {
+    for (Dim d : dims) add_inputs(d.symbol(), seen, size_symbols_);
+  };
+  const auto add_layout = [&](const Layout& layout) {
+    add(layout.shape);
+    add(layout.strides);
+  };
+  for (graph::NodeId id = 0; id < graph_.size(); ++id) {
+    const graph::Node& node = graph_[id];
+    add(node.shape);
+    add(node.attrs.dims);
+    add_layout(node.input_layout);
+    add_layout(node.attrs.view);
+    for (const graph::Arg& arg : node.args) add_layout(arg.layout);
+  }
+  for (const graph::Output& output : graph_.outputs) add_layout(output.layout);
+}
+
+bool SizedPlans::fits(const Entry& entry, std::span<const Scalar> symbols) const {
+  for (size_t i = 0; i < size_symbols_.size(); ++i) {
+    if (entry.sizes[i] != symbols[size_symbols_[i]].integer) return false;
+  }
+  return true;
+}
+
+graph::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
+  graph::Backend& backend = devices_.at(device_);
+  const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& e) { return fits(e, symbols); });
+  if (found != entries_.rend()) {
+    if (found != entries_.rbegin()) std::rotate(entries_.rbegin(), found, found + 1);
+    return *entries_.back().plan;
+  }
+  Entry entry;
+  entry.sizes.reserve(size_symbols_.size());
+  for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
+  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), options_, log_, &backend));
+  if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
+  return *entries_.emplace_back(std::move(entry)).plan;
+}
+
+}  // namespace tsl::trace

@@ -1,0 +1,223 @@
+#include "value/format.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bytecode/bytecode.h"
+#include "engine/engine.h"
+#include "value/builtin.h"
+#include "value/format_spec.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+#include "value/rebuild.h"
+#include "value/runtime.h"
+#include "value/tensor_display.h"
+
+namespace tsl {
+
+namespace {
+
+// A value nested deeper is shown as "…": no one reads it, and it must not exhaust the stack.
+constexpr int kMaxDepth = 100;
+
+std::string number_text(Scalar value) {
+  switch (value.type) {
+    case ScalarType::boolean: return value.boolean ? "true" : "false";
+    case ScalarType::integer: return std::to_string(value.integer);
+    case ScalarType::real: return float_text(value.real);
+  }
+  return "";
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (char c : text) {
+    switch (c) {
+      case '"': result += "\\\""; break;
+      case '\\': result += "\\\\"; break;
+      case '\n': result += "\\n"; break;
+      case '\t': result += "\\t"; break;
+      case '\r': result += "\\r"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) result += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+        else result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string joined_text(Engine& engine, const Text& text) {
+  std::string result;
+  for (const Text::Piece& piece : text.pieces) result += format_value(engine, piece.value, piece.spec);
+  return result;
+}
+
+std::string repr(Engine& engine, const Value& value, int depth);
+
+std::string repr_items(Engine& engine, const std::vector<Value>& items, int depth) {
+  std::string text;
+  for (const Value& item : items) {
+    if (!text.empty()) text += ", ";
+    text += repr(engine, item, depth + 1);
+  }
+  return text;
+}
+
+bool is_identifier(const std::string& key) {
+  if (key.empty() || (key[0] >= '0' && key[0] <= '9')) return false;
+  for (char c : key) {
+    if (c != '_' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')) return false;
+  }
+  return true;
+}
+
+std::string repr_record(Engine& engine, const Record& record, int depth) {
+  std::string text;
+  for (size_t i = 0; i < record.values.size(); ++i) {
+    const std::string& key = *record.keys->names[i];
+    if (i > 0) text += ", ";
+    text += (is_identifier(key) ? key : quoted(key)) + ": " + repr(engine, record.values[i], depth + 1);
+  }
+  return "{" + text + "}";
+}
+
+std::string repr(Engine& engine, const Value& value, int depth) {
+  if (depth > kMaxDepth) return "…";
+  switch (value.tag()) {
+    case Tag::nil: return "nil";
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real: return number_text(scalar_of(value));
+    case Tag::symbol: return number_text(pinned(value, "text"));
+    case Tag::dtype: return std::string(name_of(value.dtype()));
+    case Tag::string: return quoted(value.as<String>().text);
+    case Tag::text: return quoted(joined_text(engine, value.as<Text>()));
+    case Tag::list: return "[" + repr_items(engine, value.as<List>().items, depth) + "]";
+    case Tag::tuple: {
+      const std::vector<Value>& items = value.as<Tuple>().items;
+      return "(" + repr_items(engine, items, depth) + (items.size() == 1 ? ",)" : ")");
+    }
+    case Tag::record: return repr_record(engine, value.as<Record>(), depth);
+    case Tag::range: {
+      const Range& range = value.as<Range>();
+      return number_text(pinned(range.begin, "text")) + ".." + number_text(pinned(range.end, "text"));
+    }
+    case Tag::function: return fmt::format("<function {}>", value.as<Function>().proto->display_name());
+    case Tag::native: return fmt::format("<function {}>", value.as<Native>().builtin->name);
+    case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
+    case Tag::tensor: return display_tensor_inline(engine, value.tensor());
+    case Tag::slot: break;  // of what a region keeps, which is not shown
+    case Tag::cell: return repr(engine, value.as<Cell>().value, depth + 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+const Value* known_string(const Value& text) {
+  const std::vector<Text::Piece>& pieces = text.as<Text>().pieces;
+  return pieces.size() == 1 && pieces[0].value.is(Tag::string) && pieces[0].spec.empty() ? &pieces[0].value : nullptr;
+}
+
+Value joined(Engine& engine, const Value& text) {
+  const Value* known = known_string(text);
+  return known ? *known : make_string(joined_text(engine, text.as<Text>()));
+}
+
+namespace {
+
+/// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
+Value with_texts_joined(Engine& engine, const Value& value) {
+  Value shown = value;
+  if (!engine.runtime().is_tracing()) return shown;
+  rebuild(shown, [&](const Value& leaf, Value& text) {
+    if (!leaf.is(Tag::text)) return false;
+    text = joined(engine, leaf);
+    return true;
+  });
+  return shown;
+}
+
+}  // namespace
+
+std::string to_string(Engine& engine, const Value& value) {
+  switch (value.tag()) {
+    case Tag::string: return value.as<String>().text;
+    case Tag::text: {
+      const Value shown = with_texts_joined(engine, value);
+      return shown.is(Tag::string) ? shown.as<String>().text : joined_text(engine, shown.as<Text>());
+    }
+    case Tag::tensor: return display_tensor(engine, value.tensor());
+    default: return to_repr(engine, value);
+  }
+}
+
+std::string to_repr(Engine& engine, const Value& value) { return repr(engine, with_texts_joined(engine, value), 0); }
+
+std::string format_value(Engine& engine, const Value& value, const std::string& spec) {
+  if (value.is(Tag::string) && spec.empty()) return value.as<String>().text;
+  if (spec == kStrSpec) return to_string(engine, value);
+  if (spec == kReprSpec) return to_repr(engine, value);
+  const FormatSpec format(spec);
+  Value shown = value;
+  if (value.is(Tag::tensor)) {
+    const Tensor tensor = value.tensor();
+    const bool is_element = element_count(tensor.shape()) == Dim(1);
+    if (!is_element && !spec.empty()) {
+      fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(tensor));
+    }
+    if (!is_element) return display_tensor(engine, tensor);
+    shown = read_item(engine, tensor);
+    if (spec.empty() && is_float(tensor.dtype())) return float_text(pinned(shown, "text").real, tensor.dtype());
+  }
+  if (is_host_number(shown)) {
+    const Scalar number = pinned(shown, "text");
+    switch (number.type) {
+      case ScalarType::boolean: return format.apply(number.boolean);
+      case ScalarType::integer: return format.apply(number.integer);
+      case ScalarType::real: return format.apply(number.real);
+    }
+  }
+  return format.apply(std::string_view(to_string(engine, shown)));
+}
+
+void check_format(Engine& engine, const Value& value, const std::string& spec) {
+  if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
+  if (FormatSpec(spec).is_particular()) {
+    format_value(engine, value, spec);  // the trace depends on the number
+  } else if (is_host_number(value)) {
+    format_value(engine, Value(scalar_of(value)), spec);
+  } else if (!value.is(Tag::tensor)) {
+    format_value(engine, make_string(""), spec);  // as text, whatever it is
+  } else if (element_count(value.tensor().shape()) == Dim(1)) {
+    const DType dtype = value.tensor().dtype();
+    format_value(engine, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);
+  } else {
+    fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(value.tensor()));
+  }
+}
+
+namespace {
+
+bool is_known(const Value& value, int depth) {
+  if (depth > kMaxDepth) return true;  // not shown
+  const auto all = [depth](const std::vector<Value>& items) {
+    return std::all_of(items.begin(), items.end(), [depth](const Value& item) { return is_known(item, depth + 1); });
+  };
+  switch (value.tag()) {
+    case Tag::symbol: return false;
+    case Tag::tensor: return value.tensor_data()->recording == nullptr;
+    case Tag::list: return all(value.as<List>().items);
+    case Tag::tuple: return all(value.as<Tuple>().items);
+    case Tag::record: return all(value.as<Record>().values);
+    case Tag::range: return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
+    case Tag::text: return known_string(value) != nullptr;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+bool is_known(Engine& engine, const Value& value) { return !engine.runtime().is_tracing() || is_known(value, 0); }
+
+}  // namespace tsl

@@ -1,0 +1,128 @@
+#include "value/format_spec.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "tensor/elements.h"
+#include "value/utf8.h"
+
+namespace tsl {
+
+namespace {
+
+// Wide enough for any table, and small enough that a slip cannot exhaust memory.
+constexpr int kMaxWidth = 100'000;
+constexpr int kMaxPrecision = 1'000;
+
+std::string with_point(std::string digits) {
+  return digits.find_first_of(".enif") == std::string::npos ? digits + ".0" : digits;
+}
+
+}  // namespace
+
+std::string float_text(double value) {
+  if (std::isnan(value)) return "nan";
+  return with_point(fmt::format("{}", value));
+}
+
+std::string float_text(double value, DType dtype) {
+  if (std::isnan(value)) return "nan";
+  const auto narrow = static_cast<float>(value);
+  if (dtype == DType::f32) return with_point(fmt::format("{}", narrow));
+  if (dtype == DType::f64 || !std::isfinite(value)) return float_text(value);
+  const bool is_half = dtype == DType::f16;
+  auto bits = [&](float x) { return is_half ? float_to_f16(x) : float_to_bf16(x); };
+  for (int digits = 1; digits < 8; ++digits) {  // the first that reads back as the same half
+    const std::string text = fmt::format("{:.{}g}", narrow, digits);
+    const float back = std::strtof(text.c_str(), nullptr);
+    if (bits(back) == bits(narrow)) return with_point(fmt::format("{}", back));
+  }
+  return float_text(value);
+}
+
+namespace {
+
+bool is_align(char c) { return c == '<' || c == '>' || c == '^'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+int read_number(std::string_view text, size_t& at, int limit) {
+  int number = 0;
+  for (; at < text.size() && is_digit(text[at]); ++at) {
+    number = number * 10 + (text[at] - '0');
+    if (number > limit) fail(ErrorKind::value, "'{}' asks for more than {} characters", text, limit);
+  }
+  return number;
+}
+
+}  // namespace
+
+FormatSpec::FormatSpec(std::string_view text) : text_(text) {
+  size_t at = 0;
+  auto bad = [&] { fail(ErrorKind::value, "'{}' is not a format spec", text); };
+  if (!text.empty()) {
+    const size_t fill = utf8_width(text, 0);
+    if (fill < text.size() && is_align(text[fill])) at = fill + 1;
+    else if (is_align(text[0])) at = 1;
+    alignment_ = std::string(text.substr(0, at));
+    if (!alignment_.empty() && (alignment_[0] == '{' || alignment_[0] == '}')) bad();
+    if (fill > 1 && at == fill + 1 && (static_cast<unsigned char>(text[0]) < 0xC0)) bad();
+  }
+  if (at < text.size() && (text[at] == '+' || text[at] == '-' || text[at] == ' ')) sign_ = text[at++];
+  bool alternate = false;
+  if (at < text.size() && text[at] == '#') alternate = true, ++at;
+  if (at < text.size() && text[at] == '0') zero_ = true, ++at;
+  has_numeric_flags_ = !sign_.empty() || alternate || zero_;
+  width_ = read_number(text, at, kMaxWidth);
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    if (at == text.size() || !is_digit(text[at])) bad();
+    precision_ = read_number(text, at, kMaxPrecision);
+  }
+  if (at < text.size()) type_ = text[at++];
+  if (at != text.size() || (type_ != 0 && std::string_view("bBcdoxXaAeEfFgGs").find(type_) == std::string_view::npos))
+    bad();
+}
+
+void FormatSpec::unsuitable(const char* type) const {
+  fail(ErrorKind::value, "the format spec '{}' does not suit {}", text_, type);
+}
+
+std::string FormatSpec::apply(int64_t value) const {
+  if (empty()) return fmt::format("{}", value);
+  if (type_is("aAeEfFgG")) return apply(static_cast<double>(value));
+  if (precision_ >= 0 || type_is("s")) unsuitable("an int");
+  if (type_is("c") && (value < 0 || value > 127 || has_numeric_flags_)) unsuitable("this int");
+  return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
+}
+
+std::string FormatSpec::apply(double value) const {
+  if (empty()) return float_text(value);
+  if (type_is("bBcdoxXs")) unsuitable("a float");
+  if (type_ != 0 || precision_ >= 0 || !std::isfinite(value)) {
+    return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
+  }
+  // Only a width: shortest text, which must still look like a float.
+  std::string digits = float_text(std::fabs(value));
+  const std::string sign = std::signbit(value) ? "-" : sign_ == "-" ? "" : sign_;
+  if (zero_ && alignment_.empty()) {
+    const auto missing = width_ - static_cast<int>(digits.size() + sign.size());
+    return sign + std::string(static_cast<size_t>(missing > 0 ? missing : 0), '0') + digits;
+  }
+  const std::string alignment = alignment_.empty() ? ">" : alignment_;
+  return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, width_ ? std::to_string(width_) : "")),
+                     sign + digits);
+}
+
+std::string FormatSpec::apply(bool value) const {
+  if (type_is("bBdoxX")) return apply(static_cast<int64_t>(value));
+  return apply(std::string_view(value ? "true" : "false"));
+}
+
+std::string FormatSpec::apply(std::string_view value) const {
+  if (has_numeric_flags_ || (type_ != 0 && type_ != 's')) unsuitable("a str");
+  if (empty()) return std::string(value);
+  return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
+}
+
+}  // namespace tsl

@@ -1,0 +1,90 @@
+#include "value/numbers.h"
+
+namespace tsl {
+
+Scalar scalar_of(const Value& number) {
+  switch (number.tag()) {
+    case Tag::boolean: return Scalar::of(number.boolean());
+    case Tag::integer: return Scalar::of(number.integer());
+    case Tag::real: return Scalar::of(number.real());
+    default: return number.symbol()->hint;
+  }
+}
+
+namespace {
+
+/// A symbol of a trace that is still being recorded; all others count as the numbers they stand for.
+bool is_live(const Value& v) { return v.is(Tag::symbol) && !v.symbol()->table->is_closed(); }
+
+}  // namespace
+
+Scalar pinned(const Value& number, const char* reason) {
+  if (!is_live(number)) return scalar_of(number);
+  return number.symbol()->table->pin(number.symbol(), reason);
+}
+
+Operand operand_of(const Value& number) {
+  return Operand(scalar_of(number), is_live(number) ? number.symbol() : nullptr);
+}
+
+Value from_symbol(const Symbol* symbol) {
+  if (symbol->kind == Symbol::Kind::constant) return Value(symbol->hint);
+  return Value(symbol);
+}
+
+Dim dim_of(const Value& integer) { return is_live(integer) ? Dim(integer.symbol()) : Dim(scalar_of(integer).integer); }
+
+Value from_dim(Dim dim) {
+  const bool is_live = dim.symbol() && !dim.symbol()->table->is_closed();
+  return is_live ? Value(dim.symbol()) : Value(dim.hint());
+}
+
+namespace {
+
+bool is_logic(ScalarOp op) { return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor; }
+bool is_comparison(ScalarOp op) { return op >= ScalarOp::eq && op <= ScalarOp::ge; }
+
+Value bool_to_int(const Value& v) {
+  if (v.is(Tag::boolean)) return Value(static_cast<int64_t>(v.boolean()));
+  if (v.is(Tag::symbol) && v.symbol()->hint.type == ScalarType::boolean) {
+    if (!is_live(v)) return Value(static_cast<int64_t>(v.symbol()->hint.boolean));
+    return from_symbol(v.symbol()->table->apply(ScalarOp::to_integer, v.symbol()));
+  }
+  return v;
+}
+
+// Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on
+// which of the two happened.
+void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
+  if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer || b->hint.type != ScalarType::integer)
+    return;
+  SymbolTable& table = *b->table;
+  const Symbol* zero = table.constant(Scalar::of(int64_t{0}));
+  if (op == ScalarOp::floordiv || op == ScalarOp::mod)
+    table.pin(table.apply(ScalarOp::ne, b, zero), "division by zero");
+  if (op == ScalarOp::pow) table.pin(table.apply(ScalarOp::lt, b, zero), "sign of an exponent");
+}
+
+}  // namespace
+
+Value apply_scalar(ScalarOp op, const Value& a) {
+  const bool keeps_bool = op == ScalarOp::logical_not || op == ScalarOp::to_boolean || op == ScalarOp::bit_not;
+  const Value x = keeps_bool ? a : bool_to_int(a);
+  if (is_live(x)) return from_symbol(x.symbol()->table->apply(op, x.symbol()));
+  return Value(apply(op, scalar_of(x)));
+}
+
+Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
+  const bool as_bools = (is_logic(op) || is_comparison(op)) && is_host_bool(a) && is_host_bool(b);
+  const Value x = as_bools ? a : bool_to_int(a);
+  const Value y = as_bools ? b : bool_to_int(b);
+  if (!is_live(x) && !is_live(y)) return Value(apply(op, scalar_of(x), scalar_of(y)));
+  SymbolTable& table = *(is_live(x) ? x : y).symbol()->table;
+  const Symbol* left = is_live(x) ? x.symbol() : table.constant(scalar_of(x));
+  const Symbol* right = is_live(y) ? y.symbol() : table.constant(scalar_of(y));
+  guard_special_cases(op, right, left->hint.type);
+  apply(op, left->hint, right->hint);  // fails here, before the symbol exists, if it must fail
+  return from_symbol(table.apply(op, left, right));
+}
+
+}  // namespace tsl

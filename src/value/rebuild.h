@@ -1,0 +1,134 @@
+// Walks over values that hold values. Nothing here recurses, because programs nest as deeply as they like.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "value/value.h"
+
+namespace tsl {
+
+namespace parts {
+
+/// Whether the value holds others that a trace may have to replace. A closure's variables are no parts of it.
+inline bool has_parts(const Value& v) {
+  if (v.tag() < Tag::list) return false;  // most
+  switch (v.tag()) {
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record:
+    case Tag::text: return true;
+    case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
+    default: return false;
+  }
+}
+
+size_t count(const Value& v);
+const Value& at(const Value& v, size_t index);
+/// The first part, if they lie one after the other, else null.
+const Value* items(const Value& v);
+/// The same kind of value with other parts, one for each of `v`.
+Value replaced(const Value& v, std::vector<Value> with);
+
+}  // namespace parts
+
+/// Replaces leaves: `leaf(const Value& part, Value& with)` is asked about everything without parts, and about texts
+/// after their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in
+/// which nothing changes stay the same objects, and what is shared is looked at once and stays shared. Returns whether
+/// anything changed.
+template <class Leaf> bool rebuild(Value& value, Leaf&& leaf) {
+  struct Level {
+    explicit Level(const Value& from) : from(&from), count(parts::count(from)), items(parts::items(from)) {}
+    const Value* from;
+    size_t count;
+    const Value* items;            // all parts, or null if they do not lie side by side
+    std::vector<Value> changed{};  // the parts so far, nil from `next` on; empty as long as none is different
+    size_t next = 0;
+    const Value& part() const { return items ? items[next] : parts::at(*from, next); }
+    void keep() {
+      if (!changed.empty()) changed[next] = part();
+      ++next;
+    }
+    void begin_change() {
+      changed.resize(count);
+      for (size_t i = 0; i < next; ++i) changed[i] = parts::at(*from, i);
+    }
+    void put(Value part) {
+      if (changed.empty()) begin_change();
+      changed[next++] = std::move(part);
+    }
+    /// Goes on as far as the next part with parts.
+    void pass_leaves(Leaf& leaf) {
+      while (next < count && (changed.empty() || !items)) {
+        if (parts::has_parts(part())) return;
+        if (Value with; leaf(part(), with)) put(std::move(with));
+        else keep();
+      }
+      if (!items || changed.empty()) return;
+      // What has hundreds of parts is a list of which each changes.
+      const Value* part = items + next;
+      const Value* const end = items + count;
+      for (Value* to = changed.data() + next; part != end && !parts::has_parts(*part); ++part, ++to) {
+        if (!leaf(*part, *to)) *to = *part;
+      }
+      next = static_cast<size_t>(part - items);
+    }
+  };
+  if (!parts::has_parts(value)) {
+    Value now;
+    if (!leaf(std::as_const(value), now)) return false;
+    value = std::move(now);
+    return true;
+  }
+  const Value root = value;                       // what is walked over stays alive, whatever the leaves do
+  std::unordered_map<const Object*, Value> done;  // shared ones
+  std::vector<Level> levels;
+  levels.reserve(8);  // most values nest no deeper
+  levels.emplace_back(root);
+  while (true) {
+    Level& level = levels.back();
+    level.pass_leaves(leaf);
+    if (level.next < level.count) {
+      const Value& part = level.part();
+      if (const auto known = part.unique() ? done.end() : done.find(&part.as<Object>()); known != done.end()) {
+        if (identical(known->second, part)) level.keep();
+        else level.put(known->second);
+      } else {
+        levels.emplace_back(part);
+      }
+      continue;
+    }
+    const Value& from = *level.from;
+    Value now = level.changed.empty() ? from : parts::replaced(from, std::move(level.changed));
+    if (Value joined; now.is(Tag::text) && leaf(std::as_const(now), joined)) now = std::move(joined);
+    levels.pop_back();
+    if (levels.empty()) {
+      value = std::move(now);
+      return !identical(value, root);
+    }
+    const bool is_new = !identical(now, from);
+    if (!from.unique()) done.emplace(&from.as<Object>(), now);
+    if (is_new) levels.back().put(std::move(now));
+    else levels.back().keep();
+  }
+}
+
+/// Whether `test` holds for any leaf.
+template <class Test> bool any_leaf(const Value& value, Test&& test) {
+  std::unordered_set<const Object*> seen;  // shared ones
+  std::vector<const Value*> work{&value};
+  while (!work.empty()) {
+    const Value& v = *work.back();
+    work.pop_back();
+    if (!parts::has_parts(v)) {
+      if (test(v)) return true;
+    } else if (v.unique() || seen.insert(&v.as<Object>()).second) {
+      for (size_t i = 0; i < parts::count(v); ++i) work.push_back(&parts::at(v, i));
+    }
+  }
+  return false;
+}
+
+}  // namespace tsl

@@ -1,0 +1,243 @@
+#include "value/tensor_display.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/engine.h"
+#include "value/format_spec.h"
+#include "value/host_tensor.h"
+#include "value/runtime.h"
+
+namespace tsl {
+
+namespace {
+
+constexpr int64_t kThreshold = 1000;  // NumPy's: larger tensors show their edges
+constexpr int64_t kEdgeItems = 3;
+constexpr int kPrecision = 4;
+constexpr size_t kLineWidth = 75;
+constexpr int64_t kInlineElements = 16;  // of tensors inside containers
+
+/// The elements to show, in order, and how to walk them.
+class Elements {
+ public:
+  Elements(Engine& engine, const Tensor& tensor, bool summarize)
+      : engine_(engine), tensor_(tensor), summarize_(summarize) {
+    collect(tensor.layout(), 0);
+  }
+
+  const std::vector<Scalar>& all() const { return elements_; }
+  bool is_cut(int64_t extent) const { return summarize_ && extent > 2 * kEdgeItems; }
+  int64_t shown(int64_t extent) const { return is_cut(extent) ? 2 * kEdgeItems : extent; }
+
+ private:
+  void collect(const Layout& layout, int axis) {
+    const int rank = layout.rank();
+    if (axis == rank - 1 || rank == 0) return collect_run(layout, axis);
+    const int64_t extent = layout.shape[axis].hint();
+    for (int64_t i = 0; i < extent; ++i) {
+      if (is_cut(extent) && i == kEdgeItems) i = extent - kEdgeItems;
+      collect(slice(layout, axis, i, 1, 1), axis + 1);
+    }
+  }
+
+  void collect_run(const Layout& layout, int axis) {
+    if (layout.rank() == 0) return read(layout);
+    const int64_t extent = layout.shape[axis].hint();
+    if (!is_cut(extent)) return read(layout);
+    read(slice(layout, axis, 0, kEdgeItems, 1));
+    read(slice(layout, axis, extent - kEdgeItems, kEdgeItems, 1));
+  }
+
+  // A run along the last axis. Only these elements leave a device.
+  void read(const Layout& run) {
+    const Tensor host = read_to_host(engine_, tensor_.with_layout(run));
+    const int last = host.rank() - 1;
+    const int64_t count = last < 0 ? 1 : host.shape()[last].hint();
+    const auto size = static_cast<int64_t>(size_of(host.dtype()));
+    const int64_t step = last < 0 ? 0 : host.layout().strides[last].hint() * size;
+    for (int64_t i = 0; i < count; ++i) elements_.push_back(load_element(host.dtype(), host.data() + i * step));
+  }
+
+  Engine& engine_;
+  const Tensor& tensor_;
+  bool summarize_;
+  std::vector<Scalar> elements_;
+};
+
+// ---- One format for a column of numbers ------------------------------------------------------------
+
+std::string without_trailing_zeros(std::string digits) {
+  const size_t last = digits.find_last_not_of('0');
+  return digits.substr(0, last + 1);
+}
+
+/// Splits "12.5e+03" into "12", "5" and "e+03".
+struct Parts {
+  std::string whole, fraction, exponent;
+  explicit Parts(const std::string& text) {
+    const size_t e = text.find('e');
+    const size_t point = text.find('.');
+    exponent = e == std::string::npos ? "" : text.substr(e);
+    whole = text.substr(0, std::min(point, e));
+    if (point != std::string::npos) fraction = text.substr(point + 1, e == std::string::npos ? e : e - point - 1);
+  }
+};
+
+bool wants_exponents(const std::vector<double>& values) {
+  double least = INFINITY, greatest = 0;
+  for (double v : values) {
+    if (!std::isfinite(v) || v == 0) continue;
+    least = std::min(least, std::fabs(v));
+    greatest = std::max(greatest, std::fabs(v));
+  }
+  return greatest != 0 && (greatest >= 1e8 || least < 1e-4 || greatest / least > 1000);
+}
+
+std::string special(double v) { return std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"; }
+
+std::vector<std::string> float_column(const std::vector<double>& values) {
+  const bool exponents = wants_exponents(values);
+  std::vector<Parts> parts;
+  size_t whole = 0, fraction = 0;
+  for (double v : values) {
+    if (!std::isfinite(v)) {
+      parts.emplace_back(special(v));
+      continue;
+    }
+    Parts part(exponents ? fmt::format("{:.{}e}", v, kPrecision) : fmt::format("{:.{}f}", v, kPrecision));
+    part.fraction = without_trailing_zeros(part.fraction);
+    whole = std::max(whole, part.whole.size());
+    fraction = std::max(fraction, part.fraction.size());
+    parts.push_back(std::move(part));
+  }
+  std::vector<std::string> texts;
+  size_t width = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Parts& part = parts[i];
+    std::string text;
+    if (!std::isfinite(values[i])) {
+      text = part.whole;
+    } else {
+      const char pad = exponents ? '0' : ' ';  // NumPy pads fixed numbers with blanks, as its exponents would not align
+      text = std::string(whole - part.whole.size(), ' ') + part.whole + "." + part.fraction +
+             std::string(fraction - part.fraction.size(), pad) + part.exponent;
+    }
+    width = std::max(width, text.size());
+    texts.push_back(std::move(text));
+  }
+  for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
+  return texts;
+}
+
+std::vector<std::string> column(const std::vector<Scalar>& elements) {
+  if (!elements.empty() && elements[0].type == ScalarType::real) {
+    std::vector<double> values;
+    for (const Scalar& e : elements) values.push_back(e.real);
+    return float_column(values);
+  }
+  std::vector<std::string> texts;
+  size_t width = 0;
+  for (const Scalar& e : elements) {
+    texts.push_back(e.type == ScalarType::boolean ? (e.boolean ? "true" : "false") : std::to_string(e.integer));
+    width = std::max(width, texts.back().size());
+  }
+  for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
+  return texts;
+}
+
+// ---- Rows ------------------------------------------------------------------------------------------
+
+class Rows {
+ public:
+  Rows(const Elements& elements, const Shape& shape, bool one_line)
+      : elements_(elements), shape_(shape), one_line_(one_line), texts_(column(elements.all())) {}
+
+  std::string text() { return block(0); }
+
+ private:
+  std::string block(int axis) {
+    const int64_t extent = shape_[axis].hint();
+    if (axis == shape_.rank() - 1) return run(extent, axis);
+    std::string text = "[";
+    for (int64_t i = 0; i < elements_.shown(extent); ++i) {
+      if (i > 0) text += separator(axis);
+      if (elements_.is_cut(extent) && i == kEdgeItems) text += "..." + separator(axis);
+      text += block(axis + 1);
+    }
+    return text + "]";
+  }
+
+  // Rows go on new lines, blocks of rows have empty lines between them.
+  std::string separator(int axis) const {
+    if (one_line_) return " ";
+    const auto depth = static_cast<size_t>(shape_.rank() - axis - 1);
+    return std::string(depth, '\n') + std::string(static_cast<size_t>(axis) + 1, ' ');
+  }
+
+  std::string run(int64_t extent, int axis) {
+    const auto indent = static_cast<size_t>(axis) + 1;
+    std::string text = "[";
+    size_t line = indent;
+    auto add = [&](const std::string& word, bool first) {
+      if (!first && !one_line_ && line + word.size() + 1 > kLineWidth) {
+        text += "\n" + std::string(indent, ' ');
+        line = indent;
+      } else if (!first) {
+        text += " ";
+        ++line;
+      }
+      text += word;
+      line += word.size();
+    };
+    for (int64_t i = 0; i < elements_.shown(extent); ++i) {
+      if (elements_.is_cut(extent) && i == kEdgeItems) add("...", false);
+      add(texts_[next_++], i == 0);
+    }
+    return text + "]";
+  }
+
+  const Elements& elements_;
+  const Shape& shape_;
+  bool one_line_;
+  std::vector<std::string> texts_;
+  size_t next_ = 0;
+};
+
+std::string single(Engine& engine, const Tensor& tensor) {
+  const Tensor host = read_to_host(engine, tensor);
+  const Scalar value = load_element(host.dtype(), host.data());
+  if (value.type == ScalarType::real) return float_text(value.real, host.dtype());
+  return value.type == ScalarType::boolean ? (value.boolean ? "true" : "false") : std::to_string(value.integer);
+}
+
+int64_t size_of_shape(const Shape& shape) {
+  int64_t count = 1;
+  for (const Dim& extent : shape) count *= extent.hint();
+  return count;
+}
+
+std::string rows_of(Engine& engine, const Tensor& tensor, bool one_line) {
+  const int64_t count = size_of_shape(tensor.shape());
+  if (tensor.rank() == 0) return single(engine, tensor);
+  if (count == 0) return "[]";
+  const Elements elements(engine, tensor, count > kThreshold);
+  return Rows(elements, tensor.shape(), one_line).text();
+}
+
+}  // namespace
+
+std::string display_tensor(Engine& engine, const Tensor& tensor) {
+  const Tensor known = engine.runtime().read(tensor);
+  std::string header = describe(known);
+  if (!known.device().is_host() && engine.options().show_device) header += " " + to_string(known.device());
+  return header + (known.rank() == 0 ? " " : "\n") + rows_of(engine, known, false);
+}
+
+std::string display_tensor_inline(Engine& engine, const Tensor& tensor) {
+  if (size_of_shape(tensor.shape()) > kInlineElements) return describe(tensor);
+  return describe(tensor) + " " + rows_of(engine, engine.runtime().read(tensor), true);
+}
+
+}  // namespace tsl

@@ -1,0 +1,184 @@
+// Reading the arguments of builtins.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "tensor/device_names.h"
+#include "value/builtin.h"
+#include "value/format.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+
+namespace tsl {
+
+namespace {
+
+[[noreturn]] void wrong_type(const char* what, const char* expected, const Value& got) {
+  fail(ErrorKind::type, "{} must be {}, not {}", what, expected, type_name(got));
+}
+
+bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
+
+// A host number where one is asked for: as given, or read from a one-element tensor.
+Value host_number(Engine& engine, const Value& v) { return is_one_element(v) ? read_item(engine, v.tensor()) : v; }
+
+const std::vector<Value>* sequence_items(const Value& v) {
+  if (v.is(Tag::list)) return &v.as<List>().items;
+  if (v.is(Tag::tuple)) return &v.as<Tuple>().items;
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t expect_int(Engine& engine, const Value& v, const char* what) {
+  if (v.is(Tag::integer)) return v.integer();
+  const Value number = host_number(engine, v);
+  if (!is_host_int(number)) wrong_type(what, "an int", v);
+  return pinned(number, "int argument").integer;
+}
+
+double expect_real(Engine& engine, const Value& v, const char* what) {
+  const Value number = host_number(engine, v);
+  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) wrong_type(what, "a number", v);
+  return pinned(number, "float argument").as_real();
+}
+
+bool expect_bool(Engine& engine, const Value& v, const char* what) {
+  const Value number = host_number(engine, v);
+  if (!is_host_number(number) || scalar_of(number).type != ScalarType::boolean) wrong_type(what, "a bool", v);
+  return pinned(number, "bool argument").boolean;
+}
+
+const std::string& expect_string(Engine& engine, const Value& v, const char* what) {
+  if (v.is(Tag::text) && !known_string(v)) {
+    // Reading a text settles it for good: its pieces become one known string. If reading ends the trace, `v` may be a
+    // string by now.
+    std::string text = to_string(engine, v);
+    if (v.is(Tag::text)) v.as<Text>().pieces = {Text::Piece{make_string(std::move(text)), ""}};
+  }
+  if (v.is(Tag::text)) return known_string(v)->as<String>().text;  // another reader may hold it already
+  if (!v.is(Tag::string)) wrong_type(what, "a str", v);
+  return v.as<String>().text;
+}
+
+Tensor expect_tensor(Engine&, const Value& v, const char* what) {
+  if (!v.is(Tag::tensor)) wrong_type(what, "a tensor", v);
+  return v.tensor();
+}
+
+namespace {
+
+Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, const DType* numbers);
+
+Tensor stack_items(Engine& engine, const std::vector<Value>& items, const char* what, int depth, const DType* numbers) {
+  if (depth == kMaxRank) fail(ErrorKind::limit, "{}: lists nested more than {} deep", what, kMaxRank);
+  std::vector<Operand> rows;
+  DType dtype = DType::boolean;
+  for (const Value& item : items) {
+    Tensor row = to_tensor(engine, item, what, depth + 1, numbers);
+    dtype = promote(dtype, row.dtype());
+    rows.emplace_back(std::move(row));
+  }
+  Attrs axis;
+  axis.ints = {0};
+  const Shape shape = rows[0].tensor.shape();
+  for (Operand& row : rows) {
+    if (row.tensor.rank() != shape.rank() || !(row.tensor.shape() == shape)) {
+      fail(ErrorKind::shape, "{}: rows of different shapes, {} and {}", what, to_string(shape),
+           to_string(row.tensor.shape()));
+    }
+    row.tensor = engine.ops().call(Op::insert_axis, {cast(engine.ops(), row.tensor, dtype)}, axis);
+  }
+  return engine.ops().call(Op::concat, rows, axis);
+}
+
+/// `numbers` is the dtype of the host numbers in v, or null if each is of its own.
+Tensor to_tensor(Engine& engine, const Value& v, const char* what, int depth, const DType* numbers) {
+  if (v.is(Tag::tensor)) return v.tensor();
+  if (is_host_number(v)) {
+    Attrs attrs;
+    const ScalarType type = scalar_of(v).type;
+    attrs.dtype = numbers                       ? *numbers
+                  : type == ScalarType::boolean ? DType::boolean
+                  : type == ScalarType::integer ? DType::i64
+                                                : DType::f32;
+    return engine.ops().call(Op::fill, {operand_of(v)}, attrs);
+  }
+  if (v.is(Tag::range)) {
+    Attrs attrs;
+    attrs.dtype = DType::i64;
+    const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
+    attrs.dims = {end < begin ? Dim(0) : end - begin};
+    return engine.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
+  }
+  const std::vector<Value>* items = sequence_items(v);
+  if (!items) fail(ErrorKind::type, "{}: expected a tensor or numbers, not {}", what, type_name(v));
+  if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(engine, v, numbers, what);
+  if (numbers) return stack_items(engine, *items, what, depth, numbers);
+  const std::optional<DType> common = dtype_of_number_lists(v, what);  // as if all were known, each is converted once
+  return stack_items(engine, *items, what, depth, common ? &*common : nullptr);
+}
+
+}  // namespace
+
+Tensor to_tensor(Engine& engine, const Value& v, const char* what) { return to_tensor(engine, v, what, 0, nullptr); }
+
+Tensor to_tensor_of(Engine& engine, DType dtype, const Value& v, const char* what) {
+  if (holds_only_host_numbers(v)) return tensor_from_lists(engine, v, &dtype, what);
+  const bool are_numbers = dtype_of_number_lists(v, what).has_value();
+  return cast(engine.ops(), to_tensor(engine, v, what, 0, are_numbers ? &dtype : nullptr), dtype);
+}
+
+DType expect_dtype(Engine&, const Value& v, const char* what) {
+  if (v.is(Tag::dtype)) return v.dtype();
+  std::vector<std::string> notes;
+  if (is_host_int(v)) notes.push_back("a shape is one argument, such as [2, 3]");
+  fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)),
+            std::move(notes));
+}
+
+Device expect_device(Engine& engine, const Value& v, const char* what) {
+  if (!v.is(Tag::string) && !v.is(Tag::text)) wrong_type(what, "\"cpu\", \"cuda\" or \"cuda:N\"", v);
+  return parse_device(expect_string(engine, v, what), engine.runtime().default_device());
+}
+
+Shape expect_shape(Engine& engine, const Value& v, const char* what) {
+  Shape shape;
+  auto add = [&](const Value& item) {
+    const Value extent = item.is(Tag::tensor) ? host_number(engine, item) : item;
+    if (!is_host_int(extent)) wrong_type(what, "an int or a list of ints", item);
+    const Dim dim = dim_of(extent);
+    if (dim < Dim(0)) fail(ErrorKind::shape, "an extent cannot be negative: {}", dim.hint());
+    shape.push_back(dim);
+  };
+  if (const std::vector<Value>* items = sequence_items(v)) {
+    for (const Value& item : *items) add(item);
+  } else if (v.is(Tag::tensor) && v.tensor().rank() == 1) {
+    const Value items_of_tensor = to_nested_lists(engine, v.tensor());
+    for (const Value& item : *sequence_items(items_of_tensor)) add(item);
+  } else {
+    add(v);
+  }
+  return shape;
+}
+
+std::vector<int64_t> expect_axes(Engine& engine, const Value& v, int rank, const char* what) {
+  std::vector<int64_t> axes;
+  if (v.is_nil()) {
+    for (int i = 0; i < rank; ++i) axes.push_back(i);
+    return axes;
+  }
+  if (const std::vector<Value>* items = sequence_items(v)) {
+    for (const Value& item : *items) axes.push_back(normalize_axis(expect_int(engine, item, "axis"), rank, what));
+  } else {
+    axes.push_back(normalize_axis(expect_int(engine, v, "axis"), rank, what));
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    fail(ErrorKind::shape, "{}: an axis is named twice", what);
+  return axes;
+}
+
+}  // namespace tsl

@@ -1,0 +1,247 @@
+// Calls: from bytecode, from builtins and from the compiler.
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/builtin_table.h"
+#include "engine/engine.h"
+#include "jit/region_values.h"
+#include "value/builtin.h"
+#include "value/runtime.h"
+#include "vm/instructions.h"
+#include "vm/operators.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace {
+
+// Calls through builtins nest on the C++ stack. Threads usually have 8 MiB; half of that leaves room for what
+// runs at the innermost level, in any build.
+constexpr uintptr_t kNativeStackBudget = uintptr_t{4} << 20;
+// What regions, each begun in another whose trace has been left, may add to that. Programs must not be refused for it.
+constexpr uintptr_t kRegionStackBudget = uintptr_t{1} << 20;
+
+}  // namespace
+
+/// Lives while C++ code is being called from outside, from a builtin or for a region; refuses to nest too deeply, but
+/// counts only what is there without regions.
+class Interpreter::NativeDepth {
+ public:
+  enum class For : uint8_t { call, region };
+
+  explicit NativeDepth(Interpreter& interpreter, For what = For::call)
+      : interpreter_(interpreter), saved_(interpreter.native_) {
+    const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    NativeStack now = saved_;
+    if (now.base == 0) now.base = here;
+    else if (what == For::region)
+      now.of_regions += now.top - std::min(here, now.top);  // nothing on another thread's stack
+    else if (now.base - here > kNativeStackBudget + now.of_regions && here < now.base) {
+      fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
+    }
+    now.top = here;
+    interpreter.native_ = now;
+  }
+  ~NativeDepth() { interpreter_.native_ = saved_; }
+  NativeDepth(const NativeDepth&) = delete;
+  NativeDepth& operator=(const NativeDepth&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+  const NativeStack saved_;
+};
+
+bool Interpreter::has_stack_for_region() const { return native_.of_regions < kRegionStackBudget; }
+
+/// Empties a callee's slot and its arguments, whatever happens, and marks them as in use until then.
+class Interpreter::SlotGuard {
+ public:
+  SlotGuard(Interpreter& interpreter, Value* begin, Value* end)
+      : interpreter_(interpreter), begin_(begin), end_(end), saved_(interpreter.native_end_) {
+    interpreter_.native_end_ = end;
+  }
+  ~SlotGuard() {
+    for (Value* v = begin_; v < end_; ++v) clear(*v);
+    interpreter_.native_end_ = saved_;
+  }
+  SlotGuard(const SlotGuard&) = delete;
+  SlotGuard& operator=(const SlotGuard&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+  Value* begin_;
+  Value* end_;
+  Value* saved_;
+};
+
+Value* Interpreter::free_slot() {
+  Value* end = frames_.empty() ? values_.begin() : frames_.top()->end();
+  return std::max(end, native_end_);
+}
+
+// ---- Into the interpreter ------------------------------------------------------------------------------
+
+Value Interpreter::run_module(const Proto& proto) {
+  NativeDepth depth(*this);
+  Value* slot = free_slot();
+  values_.reserve(slot + 1);
+  SlotGuard guard(*this, slot, slot + 1);
+  Ref<Function> function = make_ref<Function>();
+  function->proto = &proto;
+  *slot = Value(std::move(function));
+  enter(slot, Frame::kEntry | (engine_.options().compile_all ? Frame::kOpen : 0));
+  run({frames_.size() - 1, nullptr, 0, 0});
+  return std::move(*slot);
+}
+
+Value Interpreter::call(const Value& callee, std::span<Value> args) {
+  NativeDepth depth(*this);
+  const Placement placement(engine_.ops(), std::nullopt);  // not where the builtin that calls puts its tensors
+  Value* slot = free_slot();
+  values_.reserve(slot + 1 + args.size());
+  SlotGuard guard(*this, slot, slot + 1 + args.size());
+  *slot = callee;
+  std::move(args.begin(), args.end(), slot + 1);
+  if (holds_ended_trace())
+    std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { settle(engine_, value); });
+  if (prepare_call(slot, args.size(), nullptr, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
+  return std::move(*slot);
+}
+
+Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool open) {
+  NativeDepth depth(*this, NativeDepth::For::region);
+  Value* slot = free_slot();
+  values_.reserve(slot + 1 + args.size());
+  SlotGuard guard(*this, slot, slot + 1 + args.size());
+  *slot = function;
+  std::move(args.begin(), args.end(), slot + 1);
+  const Signature& signature = function.as<Function>().proto->signature;
+  values_.reserve(slot + 1 + function.as<Function>().proto->register_count);
+  if (!signature.dim_registers.empty()) check_parameters(signature, slot + 1);  // binds the dimension names
+  enter(slot, Frame::kEntry | (open ? Frame::kOpen : 0));
+  run({frames_.size() - 1, nullptr, 0, 0});
+  return std::move(*slot);
+}
+
+uint32_t Interpreter::run_body(Frame& frame, const Loop& loop) {
+  NativeDepth depth(*this, NativeDepth::For::region);
+  frame.pc = frame.proto->code.data() + loop.begin;
+  run({frames_.size() - 1, &frame, loop.begin, loop.end});
+  return frame.pc_index();
+}
+
+void Interpreter::enter(Value* slot, uint32_t flags) {
+  const Proto& proto = *slot->as<Function>().proto;
+  values_.reserve(slot + 1 + proto.register_count);
+  *frames_.push() = {proto.code.data(), slot + 1, &proto, flags};
+}
+
+// ---- Callees -------------------------------------------------------------------------------------------
+
+namespace {
+
+/// f32(x): a dtype is a conversion.
+Value convert(Engine& engine, DType dtype, std::span<Value> args) {
+  if (args.size() != 1) fail(ErrorKind::type, "{} takes 1 argument, not {}", name_of(dtype), args.size());
+  return convert(engine, dtype, args[0]);
+}
+
+}  // namespace
+
+bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
+  if (engine_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
+  switch (slot->tag()) {
+    case Tag::function: return prepare_function(slot, count, shape, flags);
+    case Tag::native: call_native(slot, count, shape); return false;
+    case Tag::dtype: {
+      SlotGuard guard(*this, slot + 1, slot + 1 + count);
+      if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
+      Value result = convert(engine_, slot->dtype(), {slot + 1, count});
+      *slot = std::move(result);
+      return false;
+    }
+    default: fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  }
+}
+
+bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
+  const Proto& proto = *slot->as<Function>().proto;
+  Value* base = slot + 1;
+  values_.reserve(base + std::max<size_t>(proto.register_count, count));
+  if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
+  if (proto.tests_arguments) check_parameters(proto.signature, base);
+  const bool may_be_region = proto.is_compiled || (!frames_.empty() && (frames_.top()->flags & Frame::kOpen));
+  const Runtime::CallMode mode = may_be_region ? engine_.runtime().call_mode(*slot) : Runtime::CallMode::plain;
+  if (mode == Runtime::CallMode::region) {
+    const size_t parameters = proto.parameter_count();
+    SlotGuard guard(*this, base, base + parameters);
+    Value result = engine_.runtime().call_region(*slot, {base, parameters});
+    *slot = std::move(result);
+    return false;
+  }
+  enter(slot, mode == Runtime::CallMode::open ? flags | Frame::kOpen : flags);
+  return true;
+}
+
+void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape) {
+  const Native& native = slot->as<Native>();
+  const Signature& signature = engine_.builtins().signature(native);
+  const size_t parameters = signature.parameters.size();
+  Value* args = slot + 1;
+  values_.reserve(args + std::max(count, parameters));
+  SlotGuard guard(*this, args, args + std::max(count, parameters));
+  const size_t bound = bind_arguments(signature, args, count, shape);
+  for (size_t i = 0; i < parameters && !native.builtin->forwards; ++i) {
+    if (is_absent(args[i])) args[i] = signature.parameters[i].default_value;
+  }
+  // What the builtin makes of numbers and lists goes where its first tensor is.
+  const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
+  const Placement placement(engine_.ops(),
+                            tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
+  Value result = native.builtin->function(engine_, Args{{args, bound}, native.bound});
+  *slot = std::move(result);
+}
+
+namespace {
+
+/// What x.name calls when x is a record or a module with such a member.
+const Value* member(Engine& engine, const Value& object, Name name) {
+  if (object.is(Tag::record)) return object.as<Record>().find(name);
+  if (object.is(Tag::module) && object.as<Module>().find(name)) return &member_of(engine, object.as<Module>(), name);
+  return nullptr;
+}
+
+/// Words of other languages, and what says the same here.
+constexpr std::pair<std::string_view, const char*> kForeign[] = {
+    {"append", "l += [v] appends"},      {"push", "l += [v] appends"},
+    {"extend", "l += items appends"},    {"items", "for (key, value) in r goes over a record"},
+    {"view", "did you mean 'reshape'?"}, {"size", "x.shape is a tuple, x.size the number of elements"},
+    {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
+
+[[noreturn]] void no_method(Engine& engine, const Value& object, Name name) {
+  if (object.is(Tag::module)) member_of(engine, object.as<Module>(), name);  // says what it has
+  std::vector<std::string> notes;
+  const std::string near = nearest_name(*name, engine.builtin_names());
+  const auto foreign =
+      std::find_if(std::begin(kForeign), std::end(kForeign), [name](const auto& f) { return f.first == *name; });
+  if (foreign != std::end(kForeign)) notes.emplace_back(foreign->second);
+  else if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
+  const char* what = object.is(Tag::record) ? "field or method" : "method";
+  fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name), std::move(notes));
+}
+
+}  // namespace
+
+bool Interpreter::prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name) {
+  if (const Value* callee = member(engine_, slot[1], name)) {
+    *slot = *callee;
+    std::move(slot + 2, slot + 1 + count, slot + 1);
+    return prepare_call(slot, count - 1, shapes ? shapes + 1 : nullptr, 0);
+  }
+  const Value* builtin = slot[1].is(Tag::module) ? nullptr : engine_.builtin(name);
+  if (!builtin) no_method(engine_, slot[1], name);
+  *slot = *builtin;
+  return prepare_call(slot, count, shapes, 0);
+}
+
+}  // namespace tsl

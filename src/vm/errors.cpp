@@ -1,0 +1,110 @@
+// Errors on their way through frames.
+#include "engine/engine.h"
+#include "value/runtime.h"
+#include "vm/instructions.h"
+#include "vm/vm.h"
+
+namespace tsl {
+
+namespace {
+
+Span span_of(const Frame& frame) { return frame.proto->spans[frame.pc_index()]; }
+
+/// The block of the frame that catches what its present instruction raised.
+const Handler* handler_of(const Frame& frame) {
+  const uint32_t pc = frame.pc_index();
+  for (const Handler& handler : frame.proto->handlers) {
+    if (handler.begin <= pc && pc < handler.end) return &handler;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+/// Adds where the error happened and through which calls, the first time an error gets here. Frames of the prelude
+/// do not show: for the user a composite is like any builtin.
+void Interpreter::locate(Error& error) const {
+  if (error.is_located) return;
+  error.is_located = true;
+  for (size_t i = frames_.size(); i-- > 0;) {
+    const Frame& frame = frames_[i];
+    if (frame.proto->is_internal) continue;
+    if (!error.span.valid()) error.span = span_of(frame);
+    else error.called_from.push_back({frame.proto->display_name(), span_of(frame)});
+  }
+}
+
+/// Leaves frames until one catches the failure, and makes that one go on at its handler. False if the run ends
+/// first, with its own frames gone.
+bool Interpreter::unwind(const Run& run, const Failure& failure) {
+  const bool can_be_caught = !failure.error().is_final;
+  for (;;) {
+    Frame& frame = *frames_.top();
+    const Handler* handler = can_be_caught ? handler_of(frame) : nullptr;
+    const bool is_body = &frame == run.body_frame;
+    if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
+    if (handler) {
+      try {
+        engine_.runtime().error_caught(failure.error().kind);
+      } catch (...) {
+        drop_frames(run);
+        throw;
+      }
+      frame.base[handler->reg] = error_record(failure.error());
+      frame.pc = frame.proto->code.data() + handler->handler;
+      return true;
+    }
+    if (is_body) return false;
+    for (Value* v = frame.base - 1; v < frame.end(); ++v) clear(*v);
+    frames_.pop();
+    if (frames_.size() == run.entry) return false;
+  }
+}
+
+void Interpreter::drop_frames(const Run& run) {
+  while (frames_.size() > run.entry && frames_.top() != run.body_frame) {
+    Frame& frame = *frames_.top();
+    for (Value* v = frame.base - 1; v < frame.end(); ++v) clear(*v);
+    frames_.pop();
+  }
+}
+
+Span Interpreter::location() const {
+  for (size_t i = frames_.size(); i-- > 0;) {
+    if (!frames_[i].proto->is_internal) return span_of(frames_[i]);
+  }
+  return {};
+}
+
+bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
+  for (size_t i = frames_.size(); i-- > depth;) {
+    const Handler* handler = handler_of(frames_[i]);
+    const bool is_outside = body && i == depth && handler && (handler->begin < body->begin || handler->end > body->end);
+    if (handler && !is_outside) return true;
+  }
+  return false;
+}
+
+Value Interpreter::error_record(const Error& error) const {
+  Interner& names = engine_.names();
+  const int64_t line = error.span.valid() ? engine_.sources().get(error.span.source).line_of(error.span.begin) : 0;
+  return make_record({{names.intern("kind"), make_string(std::string(name_of(error.kind)))},
+                      {names.intern("message"), make_string(error.message)},
+                      {names.intern("line"), Value(line)}});
+}
+
+void Interpreter::interrupted() {
+  engine_.interrupt_requested.store(false);
+  Error error;
+  error.kind = ErrorKind::interrupt;
+  error.message = "interrupted";
+  error.is_final = true;  // else a loop could refuse to end
+  throw Failure(std::move(error));
+}
+
+void Interpreter::out_of_steps() {
+  set_step_limit(0);
+  engine_.runtime().out_of_steps();
+}
+
+}  // namespace tsl

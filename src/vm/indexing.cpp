@@ -1,0 +1,313 @@
+// x[…] on any value: the dispatch, and everything that is not a tensor.
+#include "base/error.h"
+#include "engine/engine.h"
+#include "value/builtin.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+#include "value/utf8.h"
+#include "vm/indexing_tensor.h"
+#include "vm/operators.h"
+
+namespace tsl {
+
+namespace {
+
+const IndexItem& only_item(std::span<const IndexItem> items, const Value& object) {
+  if (items.size() == 1 && items[0].kind != IndexItem::Kind::ellipsis) return items[0];
+  fail(ErrorKind::index, "a {} takes one index or slice", type_name(object));
+}
+
+int64_t position(Engine& engine, const Value& index, size_t length, const Value& object) {
+  const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(engine, index, "an index");
+  const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
+  if (at < 0 || at >= static_cast<int64_t>(length)) {
+    fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object), length);
+  }
+  return at;
+}
+
+/// The elements that a slice of a host sequence means: start, start+step, …
+struct Positions {
+  int64_t start, count, step;
+};
+
+Positions positions(Engine& engine, const IndexItem& item, size_t length) {
+  const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, static_cast<int64_t>(length));
+  return {bounds.start.pin(), bounds.count.pin(), bounds.step};
+}
+
+std::vector<Value> slice_items(Engine& engine, const std::vector<Value>& items, const IndexItem& item) {
+  const Positions at = positions(engine, item, items.size());
+  std::vector<Value> result;
+  result.reserve(static_cast<size_t>(at.count));
+  for (int64_t i = 0; i < at.count; ++i) result.push_back(items[static_cast<size_t>(at.start + i * at.step)]);
+  return result;
+}
+
+Value get_in_string(Engine& engine, const Value& object, const IndexItem& item) {
+  const std::string& text = expect_string(engine, object, "str");
+  const bool ascii = is_ascii(text);
+  const size_t length = ascii ? text.size() : utf8_length(text);
+  auto character = [&](int64_t number) {
+    const size_t at = ascii ? static_cast<size_t>(number) : utf8_offset(text, static_cast<size_t>(number));
+    return text.substr(at, ascii ? 1 : utf8_width(text, at));
+  };
+  if (item.kind == IndexItem::Kind::value) return make_string(character(position(engine, item.value, length, object)));
+  const Positions at = positions(engine, item, length);
+  if (ascii && at.step == 1)
+    return make_string(text.substr(static_cast<size_t>(at.start), static_cast<size_t>(at.count)));
+  std::string result;
+  for (int64_t i = 0; i < at.count; ++i) result += character(at.start + i * at.step);
+  return make_string(std::move(result));
+}
+
+Value get_in_range(Engine& engine, const Value& object, const IndexItem& item) {
+  const Range& range = object.as<Range>();
+  const Dim begin = dim_of(range.begin), end = dim_of(range.end);
+  const Dim length = end < begin ? Dim(0) : end - begin;
+  if (item.kind == IndexItem::Kind::value) {
+    if (!is_host_int(item.value))
+      return begin.pin() + position(engine, item.value, static_cast<size_t>(length.pin()), object);
+    return from_dim(begin + checked_index(item.value, length, 0));
+  }
+  const SliceBounds bounds = slice_bounds(engine, item.start, item.stop, item.step, length);
+  if (bounds.step == 1) {
+    Ref<Range> part = make_ref<Range>();
+    part->begin = from_dim(begin + bounds.start);
+    part->end = from_dim(begin + bounds.start + bounds.count);
+    return Value(part);
+  }
+  std::vector<Value> items;
+  for (int64_t i = 0, n = bounds.count.pin(); i < n; ++i)
+    items.push_back(from_dim(begin + bounds.start + Dim(i * bounds.step)));
+  return make_list(std::move(items));
+}
+
+std::vector<std::string> keys_of(const Record& record) {
+  std::vector<std::string> keys;
+  if (record.keys)
+    for (Name name : record.keys->names) keys.push_back(*name);
+  return keys;
+}
+
+std::vector<std::string> suggestion(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = nearest_name(name, known);
+  if (near.empty()) return {};
+  return {fmt::format("did you mean '{}'?", near)};
+}
+
+[[noreturn]] void unknown_key(const Record& record, const std::string& key) {
+  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), suggestion(key, keys_of(record)));
+}
+
+Name key_of(Engine& engine, const IndexItem& item) {
+  if (item.kind != IndexItem::Kind::value) fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
+  return engine.names().intern(expect_string(engine, item.value, "a record's key"));
+}
+
+/// The payload of `object`, to be changed: copied first if others share it.
+template <class T> T& make_unique(Value& object) {
+  if (!object.unique()) object = Value(make_ref<T>(object.as<T>()));
+  return object.as<T>();
+}
+
+std::vector<Value> items_to_assign(Engine& engine, const Value& value) {
+  std::vector<Value> items;
+  Value item;
+  for (int64_t state = 0; iterate(engine, value, state, item);) items.push_back(item);
+  return items;
+}
+
+void assign_slice(Engine& engine, Value& object, const IndexItem& item, const Value& value) {
+  const Positions at = positions(engine, item, object.as<List>().items.size());
+  std::vector<Value> given = items_to_assign(engine, value);
+  if (at.step == 1) {
+    std::vector<Value>& items = make_unique<List>(object).items;
+    const auto first = items.begin() + at.start;
+    items.insert(items.erase(first, first + at.count), given.begin(), given.end());
+    return;
+  }
+  if (static_cast<int64_t>(given.size()) != at.count) {
+    fail(ErrorKind::value, "cannot assign {} items to a slice of {}", given.size(), at.count);
+  }
+  std::vector<Value>& items = make_unique<List>(object).items;
+  for (int64_t i = 0; i < at.count; ++i)
+    items[static_cast<size_t>(at.start + i * at.step)] = std::move(given[static_cast<size_t>(i)]);
+}
+
+void set_in_list(Engine& engine, Value& object, const IndexItem& item, Value value) {
+  if (item.kind == IndexItem::Kind::value) {
+    const int64_t at = position(engine, item.value, object.as<List>().items.size(), object);
+    make_unique<List>(object).items[static_cast<size_t>(at)] = std::move(value);
+  } else {
+    assign_slice(engine, object, item, value);
+  }
+}
+
+}  // namespace
+
+Value get_index(Engine& engine, const Value& object, std::span<const IndexItem> items) {
+  if (object.is(Tag::tensor)) return tensor_get(engine, object.tensor(), items);
+  switch (object.tag()) {
+    case Tag::list:
+    case Tag::tuple: {
+      const bool is_list = object.is(Tag::list);
+      const std::vector<Value>& sequence = is_list ? object.as<List>().items : object.as<Tuple>().items;
+      const IndexItem& item = only_item(items, object);
+      if (item.kind == IndexItem::Kind::value) {
+        return sequence[static_cast<size_t>(position(engine, item.value, sequence.size(), object))];
+      }
+      std::vector<Value> part = slice_items(engine, sequence, item);
+      return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
+    }
+    case Tag::string:
+    case Tag::text: return get_in_string(engine, object, only_item(items, object));
+    case Tag::range: return get_in_range(engine, object, only_item(items, object));
+    case Tag::record: {
+      const Name key = key_of(engine, only_item(items, object));
+      if (Value* found = object.as<Record>().find(key)) return *found;
+      unknown_key(object.as<Record>(), *key);
+    }
+    default: fail(ErrorKind::type, "cannot index {}", type_name(object));
+  }
+}
+
+void set_index(Engine& engine, Value& object, std::span<const IndexItem> items, Value value) {
+  switch (object.tag()) {
+    case Tag::tensor: return tensor_set(engine, object, items, value);
+    case Tag::list: return set_in_list(engine, object, only_item(items, object), std::move(value));
+    case Tag::record: return set_field(engine, object, key_of(engine, only_item(items, object)), std::move(value));
+    default: fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
+  }
+}
+
+void update_index(Engine& engine, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
+                  const Value& value) {
+  if (object.is(Tag::tensor)) return tensor_update(engine, object, items, op, value);
+  set_index(engine, object, items, binary(engine, op, get_index(engine, object, items), value));
+}
+
+// ---- Fields ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* kTensorFields[] = {"shape", "dtype", "rank", "ndim", "T", "size", "device"};
+
+Value tensor_field(Engine& engine, const Tensor& x, const std::string& field) {
+  if (field == "shape") {
+    std::vector<Value> extents;
+    for (const Dim& extent : x.shape()) extents.push_back(from_dim(extent));
+    return make_tuple(std::move(extents));
+  }
+  if (field == "dtype") return x.dtype();
+  if (field == "rank" || field == "ndim") return static_cast<int64_t>(x.rank());
+  if (field == "size") return from_dim(element_count(x.shape()));
+  if (field == "T") {
+    std::vector<int64_t> order;
+    for (int axis = x.rank() - 1; axis >= 0; --axis) order.push_back(axis);
+    return permute(engine.ops(), x, order);
+  }
+  if (field == "device") return make_string(to_string(x.device()));
+  return Value();
+}
+
+[[noreturn]] void unknown_field(const std::string& owner, const std::string& field,
+                                const std::vector<std::string>& known) {
+  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), suggestion(field, known));
+}
+
+Value module_field(Engine& engine, const Module& module, Name field) {
+  if (Cell* cell = module.find(field)) {
+    if (engine.runtime().is_tracing()) engine.runtime().enter(*cell);
+    if (!cell->is_set)
+      fail(ErrorKind::name, "'{}' of module {} is used before its declaration has run", *field, module.name);
+    return cell->value;
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, cell] : module.exports) known.push_back(*name);
+  unknown_field("module " + module.name, *field, known);
+}
+
+}  // namespace
+
+Value get_field(Engine& engine, const Value& object, Name field) {
+  switch (object.tag()) {
+    case Tag::record: {
+      Record& record = object.as<Record>();
+      if (const Value* found = record.find(field)) return *found;
+      unknown_field("the record", *field, keys_of(record));
+    }
+    case Tag::module: return module_field(engine, object.as<Module>(), field);
+    case Tag::tensor: {
+      Value found = tensor_field(engine, object.tensor(), *field);
+      if (!found.is_nil()) return found;
+      unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
+    }
+    default: unknown_field(type_name(object), *field, {});
+  }
+}
+
+void set_field(Engine&, Value& object, Name field, Value value) {
+  if (!object.is(Tag::record)) fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
+  make_unique<Record>(object).set(field, std::move(value));
+}
+
+// ---- Loops -----------------------------------------------------------------------------------------
+
+namespace {
+
+bool next_item(const std::vector<Value>& items, int64_t& state, Value& item) {
+  if (state >= static_cast<int64_t>(items.size())) return false;
+  item = items[static_cast<size_t>(state++)];
+  return true;
+}
+
+bool next_character(const std::string& text, int64_t& state, Value& item) {
+  const auto at = static_cast<size_t>(state);
+  if (at >= text.size()) return false;
+  const size_t width = utf8_width(text, at);
+  item = make_string(text.substr(at, width));
+  state += static_cast<int64_t>(width);
+  return true;
+}
+
+bool next_row(Engine& engine, const Tensor& x, int64_t& state, Value& item) {
+  if (x.rank() == 0) fail(ErrorKind::type, "cannot loop over {}: it has no axis", describe(x));
+  if (!(Dim(state) < x.shape()[0])) return false;
+  Attrs attrs;
+  attrs.ints = {0};
+  attrs.dims = {Dim(state++)};
+  item = Value(engine.ops().call(Op::select, {x}, attrs));
+  return true;
+}
+
+}  // namespace
+
+bool iterate(Engine& engine, const Value& iterable, int64_t& state, Value& item) {
+  switch (iterable.tag()) {
+    case Tag::range: {
+      const Dim at = dim_of(iterable.as<Range>().begin) + Dim(state);
+      if (!(at < dim_of(iterable.as<Range>().end))) return false;
+      item = from_dim(at);
+      ++state;
+      return true;
+    }
+    case Tag::list: return next_item(iterable.as<List>().items, state, item);
+    case Tag::tuple: return next_item(iterable.as<Tuple>().items, state, item);
+    case Tag::record: {
+      const Record& record = iterable.as<Record>();
+      const auto at = static_cast<size_t>(state);
+      if (at >= record.values.size()) return false;
+      item = make_tuple({make_string(*record.keys->names[at]), record.values[at]});
+      ++state;
+      return true;
+    }
+    case Tag::string:
+    case Tag::text: return next_character(expect_string(engine, iterable, "str"), state, item);
+    case Tag::tensor: return next_row(engine, iterable.tensor(), state, item);
+    default: fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
+  }
+}
+
+}  // namespace tsl

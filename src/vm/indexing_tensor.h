@@ -1,0 +1,26 @@
+// x[…] on tensors: NumPy's basic and advanced indexing.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "vm/operators.h"
+
+namespace tsl {
+
+Value tensor_get(Engine&, const Tensor& x, std::span<const IndexItem> items);
+void tensor_set(Engine&, Value& x, std::span<const IndexItem> items, const Value& value);
+void tensor_update(Engine&, Value& x, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
+
+/// A slice over `extent` elements, resolved: which elements, and how many.
+struct SliceBounds {
+  Dim start, count;
+  int64_t step = 1;
+  bool is_full() const { return step == 1 && !start.symbol() && start.hint() == 0 && full; }
+  bool full = false;  // no start and no stop was given
+};
+SliceBounds slice_bounds(Engine&, const Value& start, const Value& stop, const Value& step, Dim extent);
+/// A host index as 0 ≤ index < extent; throws Failure (index).
+Dim checked_index(const Value& index, Dim extent, int axis);
+
+}  // namespace tsl

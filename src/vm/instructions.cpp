@@ -1,0 +1,466 @@
+#include "vm/instructions.h"
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "jit/region_values.h"
+#include "value/builtin.h"
+#include "value/format.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+#include "vm/operators.h"
+
+namespace tsl {
+
+using ast::BinaryOp;
+
+// ---- Operators -----------------------------------------------------------------------------------------
+
+namespace {
+
+/// list += list and str += str, where the left side has one owner.
+bool append_in_place(Value& left, const Value& right) {
+  if (left.tag() != right.tag() || !left.unique() || identical(left, right)) return false;
+  if (left.is(Tag::list)) {
+    const std::vector<Value>& more = right.as<List>().items;
+    std::vector<Value>& items = left.as<List>().items;
+    items.insert(items.end(), more.begin(), more.end());
+    return true;
+  }
+  if (left.is(Tag::string)) {
+    left.as<String>().text += right.as<String>().text;
+    return true;
+  }
+  return false;
+}
+
+/// target op= operand, in place where possible; on failure `target` is as it was.
+void update_value(Engine& engine, BinaryOp op, Value& target, const Value& operand) {
+  if (op == BinaryOp::add && append_in_place(target, operand)) return;
+  target = binary(engine, op, target, operand);
+}
+
+void clear_operands(Value* first, size_t count) {
+  for (size_t n = 0; n < count; ++n) clear(first[n]);
+}
+
+}  // namespace
+
+void binary_operation(Engine& engine, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
+  Value& left = frame.base[i.b];
+  const bool left_goes = i.kills_b() || i.a == i.b;
+  if (op == BinaryOp::add && left_goes && append_in_place(left, right)) {
+    if (i.a != i.b) frame.base[i.a] = std::move(left);
+    if (i.kills_c() && i.c != i.a) clear(frame.base[i.c]);
+    return;
+  }
+  Value result = binary(engine, op, left, right);
+  if (i.kills_b()) clear(left);
+  if (i.kills_c()) clear(frame.base[i.c]);
+  frame.base[i.a] = std::move(result);
+}
+
+void negate(Engine& engine, Frame& frame, const Instruction& i) {
+  Value result = unary(engine, ast::UnaryOp::negate, frame.base[i.b]);
+  if (i.kills_b()) clear(frame.base[i.b]);
+  frame.base[i.a] = std::move(result);
+}
+
+bool compare(Engine& engine, Frame& frame, const Instruction& i, BinaryOp op, const Value& right) {
+  const bool result = truth(engine, binary(engine, op, frame.base[i.a], right));
+  if (i.kills_a()) clear(frame.base[i.a]);
+  if (i.kills_b()) clear(frame.base[i.b]);
+  return result;
+}
+
+bool test(Engine& engine, Frame& frame, const Instruction& i) {
+  const bool result = truth(engine, frame.base[i.a]);
+  if (i.kills_a()) clear(frame.base[i.a]);
+  return result;
+}
+
+// ---- New values ----------------------------------------------------------------------------------------
+
+void make_closure(Engine& engine, CycleCollector& cycles, Frame& frame, const Instruction& i) {
+  const Proto& proto = *frame.proto->functions[i.wide()];
+  Ref<Function> function = make_ref<Function>();
+  function->proto = &proto;
+  function->captures.reserve(proto.captures.size());
+  for (const CaptureSource& source : proto.captures) {
+    function->captures.push_back(source.from_register ? Ref<Cell>(&frame.base[source.index].as<Cell>())
+                                                      : frame.function().captures[source.index]);
+  }
+  if (!function->captures.empty()) {
+    cycles.track(*function);
+    // A segment computes what is alive as it ends, be it only in a cycle: whoever retraces it must find the same alive.
+    if (cycles.is_due() && !engine.runtime().is_tracing()) cycles.collect();
+  }
+  frame.base[i.a] = Value(std::move(function));
+}
+
+void make_typed(Engine& engine, Frame& frame, const Instruction& i) {
+  const Value& number = frame.proto->constants[i.b];
+  frame.base[i.a] = Value(fill(engine.ops(), Shape(), static_cast<DType>(i.c), scalar_of(number)));
+}
+
+namespace {
+
+std::vector<Value> take_values(Value* first, size_t count) {
+  return std::vector<Value>(std::make_move_iterator(first), std::make_move_iterator(first + count));
+}
+
+}  // namespace
+
+void make_list(Frame& frame, const Instruction& i) { frame.base[i.a] = make_list(take_values(frame.base + i.b, i.c)); }
+
+void make_tuple(Frame& frame, const Instruction& i) {
+  frame.base[i.a] = make_tuple(take_values(frame.base + i.b, i.c));
+}
+
+void make_record(Frame& frame, const Instruction& i) {
+  Ref<Record> record = make_ref<Record>();
+  record->keys = frame.proto->record_shapes[i.c];
+  record->values = take_values(frame.base + i.b, record->keys->names.size());
+  frame.base[i.a] = Value(std::move(record));
+}
+
+void put_field(Frame& frame, const Instruction& i) {
+  Value& value = frame.base[i.b];
+  frame.base[i.a].as<Record>().set(frame.proto->names[i.c], i.kills_b() ? std::move(value) : value);
+}
+
+void spread(Frame& frame, const Instruction& i) {
+  const Value& from = frame.base[i.b];
+  if (!from.is(Tag::record)) fail(ErrorKind::type, "'...' takes a record, not {}", type_name(from));
+  const Record& fields = from.as<Record>();
+  Record& into = frame.base[i.a].as<Record>();
+  for (size_t n = 0; n < fields.values.size(); ++n) into.set(fields.keys->names[n], fields.values[n]);
+  if (i.kills_b()) clear(frame.base[i.b]);
+}
+
+void make_range(Engine& engine, Frame& frame, const Instruction& i) {
+  const Value& begin = frame.base[i.b];
+  const Value& end = frame.base[i.c];
+  for (const Value* bound : {&begin, &end}) {
+    if (!is_host_int(*bound))
+      fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(begin), type_name(end));
+  }
+  Ref<Range> range = make_ref<Range>();
+  range->begin = begin;
+  range->end = i.extra() ? binary(engine, BinaryOp::add, end, Value(1)) : end;
+  frame.base[i.a] = Value(std::move(range));
+}
+
+namespace {
+
+std::vector<Value>* items_of(const Value& v) {
+  if (v.is(Tag::tuple)) return &v.as<Tuple>().items;
+  if (v.is(Tag::list)) return &v.as<List>().items;
+  return nullptr;
+}
+
+}  // namespace
+
+void unpack(Frame& frame, const Instruction& i) {
+  Value& source = frame.base[i.b];
+  std::vector<Value>* items = items_of(source);
+  if (!items) fail(ErrorKind::type, "cannot take {} apart into {} parts", type_name(source), i.c);
+  if (items->size() != i.c) {
+    fail(ErrorKind::value, "a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c);
+  }
+  const bool moves = i.kills_b() && source.unique();
+  for (size_t n = 0; n < i.c; ++n) frame.base[i.a + n] = moves ? std::move((*items)[n]) : (*items)[n];
+  if (i.kills_b()) clear(source);
+}
+
+namespace {
+
+/// Joins the parts of an f-string whose values are all known.
+std::string join_template(Engine& engine, const Template& parts, const Value* values) {
+  std::string text;
+  for (const TemplatePart& part : parts) {
+    if (part.text) text += *part.text;
+    else text += format_value(engine, *values, part.spec);
+    values += part.text == nullptr;
+  }
+  return text;
+}
+
+Value deferred_text(Engine& engine, const Template& parts, const Value* values) {
+  Ref<Text> text = make_ref<Text>();
+  for (const TemplatePart& part : parts) {
+    if (part.text) {
+      text->pieces.push_back({make_string(*part.text), ""});
+      continue;
+    }
+    check_format(engine, *values, part.spec);
+    text->pieces.push_back({*values++, part.spec});
+  }
+  return Value(std::move(text));
+}
+
+}  // namespace
+
+void format(Engine& engine, Frame& frame, const Instruction& i) {
+  const Template& parts = frame.proto->templates[i.c];
+  Value* values = frame.base + i.b;
+  size_t count = 0;
+  bool all_known = true;
+  for (const TemplatePart& part : parts) {
+    if (!part.text) all_known &= is_known(engine, values[count++]);
+  }
+  Value result = all_known ? make_string(join_template(engine, parts, values)) : deferred_text(engine, parts, values);
+  clear_operands(values, count);
+  frame.base[i.a] = std::move(result);
+}
+
+// ---- Elements ------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The element of a list or tuple at an int index; null if out of range or something else is asked.
+Value* element_at(std::vector<Value>& items, const Value& index) {
+  if (!index.is(Tag::integer)) return nullptr;
+  const int64_t size = static_cast<int64_t>(items.size());
+  const int64_t at = index.integer() < 0 ? index.integer() + size : index.integer();
+  return at >= 0 && at < size ? &items[static_cast<size_t>(at)] : nullptr;
+}
+
+/// The evaluated items of an index whose parts are in `operands`, which are moved out.
+std::vector<IndexItem> index_items(const IndexShape& shape, Value* operands) {
+  std::vector<IndexItem> items(shape.items.size());
+  for (size_t n = 0; n < items.size(); ++n) {
+    const IndexShape::Item& part = shape.items[n];
+    items[n].kind = static_cast<IndexItem::Kind>(part.kind);
+    if (part.kind == IndexShape::Item::Kind::value) items[n].value = std::move(*operands++);
+    if (part.has_start) items[n].start = std::move(*operands++);
+    if (part.has_stop) items[n].stop = std::move(*operands++);
+    if (part.has_step) items[n].step = std::move(*operands++);
+  }
+  return items;
+}
+
+IndexItem single_item(const Value& index) {
+  IndexItem item;
+  item.value = index;
+  return item;
+}
+
+}  // namespace
+
+void get_index(Engine& engine, Frame& frame, const Instruction& i, const Value& index) {
+  const Value& object = frame.base[i.b];
+  Value result;
+  std::vector<Value>* items = items_of(object);
+  const Value* element = items ? element_at(*items, index) : nullptr;
+  if (element) {
+    result = *element;
+  } else {
+    const IndexItem item = single_item(index);
+    result = get_index(engine, object, std::span<const IndexItem>(&item, 1));
+  }
+  if (i.kills_b()) clear(frame.base[i.b]);
+  if (i.kills_c()) clear(frame.base[i.c]);
+  frame.base[i.a] = std::move(result);
+}
+
+void get_items(Engine& engine, Frame& frame, const Instruction& i) {
+  Value* object = frame.base + i.b;
+  const std::vector<IndexItem> items = index_items(frame.proto->index_shapes[i.c], object + 1);
+  Value result = get_index(engine, *object, items);
+  clear(*object);
+  frame.base[i.a] = std::move(result);
+}
+
+const Value& member_of(Engine& engine, const Module& module, Name name) {
+  Cell* cell = module.find(name);
+  if (!cell) {
+    std::vector<std::string> candidates, notes;
+    for (const auto& entry : module.exports) candidates.push_back(*entry.first);
+    const std::string near = nearest_name(*name, candidates);
+    if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
+    fail_with(ErrorKind::name, fmt::format("module '{}' has no '{}'", module.name, *name), std::move(notes));
+  }
+  return content(engine.runtime(), *cell, name);
+}
+
+void get_field(Engine& engine, Frame& frame, const Instruction& i) {
+  const Value& object = frame.base[i.b];
+  const Name name = frame.proto->names[i.c];
+  const Value* field = object.is(Tag::record) ? object.as<Record>().find(name) : nullptr;
+  Value result = field                    ? *field
+                 : object.is(Tag::module) ? member_of(engine, object.as<Module>(), name)
+                                          : get_field(engine, object, name);
+  if (i.kills_b()) clear(frame.base[i.b]);
+  frame.base[i.a] = std::move(result);
+}
+
+void get_member(Engine& engine, Frame& frame, const Instruction& i) {
+  frame.base[i.a] = member_of(engine, frame.base[i.b].as<Module>(), frame.proto->names[i.c]);
+}
+
+// ---- Assignments to parts ------------------------------------------------------------------------------
+
+void set_index(Engine& engine, Frame& frame, const Instruction& i) {
+  Value& object = frame.base[i.a];
+  const Value& index = frame.base[i.b];
+  const bool moves = i.kills_c() && i.c != i.b;
+  Value value = moves ? std::move(frame.base[i.c]) : frame.base[i.c];
+  Value* element = object.is(Tag::list) && object.unique() ? element_at(object.as<List>().items, index) : nullptr;
+  if (element) {
+    *element = std::move(value);
+  } else {
+    const IndexItem item = single_item(index);
+    set_index(engine, object, std::span<const IndexItem>(&item, 1), std::move(value));
+  }
+  if (i.kills_b()) clear(frame.base[i.b]);
+}
+
+namespace {
+
+/// Changes what a path leads to, in the object at its start. Every container on the way that is shared is copied,
+/// which nobody can tell, so a failure leaves the object as good as untouched.
+class PathChange {
+ public:
+  PathChange(Engine& engine, const Path& path, Value* operands) : engine_(engine), path_(path), operands_(operands) {}
+
+  void apply(Value& object) { apply(object, 0, operands_); }
+
+ private:
+  Value& value() { return operands_[path_.operand_count]; }
+
+  void apply(Value& object, size_t depth, Value* operands) {
+    if (depth == path_.steps.size()) return update_value(engine_, path_.op, object, value());  // x op= v
+    const Path::Step& step = path_.steps[depth];
+    if (depth + 1 == path_.steps.size()) return finish(object, step, operands);
+    Value* rest = operands + step.index.operand_count;
+    if (Value* inner = part(object, step, operands)) return apply(*inner, depth + 1, rest);
+    // The part is no value of its own (a row of a tensor): take it out, change it, put it back.
+    const std::vector<IndexItem> items = index_items(step.index, operands);
+    Value inner = step.field ? get_field(engine_, object, step.field) : get_index(engine_, object, items);
+    apply(inner, depth + 1, rest);
+    if (step.field) set_field(engine_, object, step.field, std::move(inner));
+    else set_index(engine_, object, items, std::move(inner));
+  }
+
+  void finish(Value& object, const Path::Step& step, Value* operands) {
+    if (path_.has_op) {
+      if (Value* inner = part(object, step, operands)) return update_value(engine_, path_.op, *inner, value());
+      if (!step.field) return update_index(engine_, object, index_items(step.index, operands), path_.op, value());
+      return set_field(engine_, object, step.field,
+                       binary(engine_, path_.op, get_field(engine_, object, step.field), value()));
+    }
+    if (step.field) set_field(engine_, object, step.field, std::move(value()));
+    else set_index(engine_, object, index_items(step.index, operands), std::move(value()));
+  }
+
+  /// The field of a record or element of a list that a step leads to, with the container made unshared; null for
+  /// anything else.
+  static Value* part(Value& object, const Path::Step& step, const Value* operands) {
+    if (step.field) {
+      if (!object.is(Tag::record) || !object.as<Record>().find(step.field)) return nullptr;
+      if (!object.unique()) {
+        Ref<Record> copy = make_ref<Record>();
+        copy->keys = object.as<Record>().keys;
+        copy->values = object.as<Record>().values;
+        object = Value(std::move(copy));
+      }
+      return object.as<Record>().find(step.field);
+    }
+    const bool is_single = step.index.items.size() == 1 && step.index.items[0].kind == IndexShape::Item::Kind::value;
+    if (!is_single || !object.is(Tag::list) || !element_at(object.as<List>().items, *operands)) return nullptr;
+    if (!object.unique()) object = make_list(object.as<List>().items);
+    return element_at(object.as<List>().items, *operands);
+  }
+
+  Engine& engine_;
+  const Path& path_;
+  Value* operands_;
+};
+
+/// Applies a change to what `place` holds, which is out of reach meanwhile: a trace that ends on the way replaces
+/// containers wherever it finds them, and one that is being written to must stay the same.
+void change_part(Engine& engine, Value& place, PathChange change) {
+  const bool was_tracing = engine.runtime().is_tracing();
+  Value object = std::move(place);
+  const auto put_back = [&] {
+    place = std::move(object);
+    if (was_tracing && !engine.runtime().is_tracing()) settle(engine, place);
+  };
+  try {
+    change.apply(object);
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+}
+
+Value& root_of(Engine& engine, Frame& frame, const Instruction& i) {
+  Cell* cell = nullptr;
+  Name name = nullptr;
+  switch (static_cast<RootKind>(i.extra())) {
+    case RootKind::reg: return frame.base[i.a];
+    case RootKind::cell: cell = &frame.base[i.a].as<Cell>(); break;
+    case RootKind::capture:
+      cell = frame.function().captures[i.a].get();
+      name = frame.proto->captures[i.a].name;
+      break;
+    case RootKind::global:
+      cell = frame.proto->globals[i.a].get();
+      name = frame.proto->global_names[i.a];
+      break;
+  }
+  return content(engine.runtime(), *cell, name);
+}
+
+}  // namespace
+
+void set_path(Engine& engine, Frame& frame, const Instruction& i) {
+  const Path& path = frame.proto->paths[i.c];
+  Value* operands = frame.base + i.b;
+  change_part(engine, root_of(engine, frame, i), PathChange(engine, path, operands));
+  clear_operands(operands, path.operand_count + size_t{1});
+}
+
+// ---- Loops ---------------------------------------------------------------------------------------------
+
+void start_range(Engine& engine, Frame& frame, const Instruction& i) {
+  Value* state = frame.base + i.a;
+  for (int n = 0; n < 2; ++n) {
+    if (!is_host_int(state[n]))
+      fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(state[0]),
+           type_name(state[1]));
+  }
+  const int64_t begin = expect_int(engine, state[0], "the start of a range");
+  const int64_t end = expect_int(engine, state[1], "the end of a range");
+  const bool is_closed = i.extra() != 0;
+  uint64_t count = begin > end ? 0 : static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
+  if (is_closed && begin <= end && count != UINT64_MAX) ++count;
+  state[0] = Value(begin);
+  state[1] = Value(static_cast<int64_t>(count));
+}
+
+bool next_each(Engine& engine, Frame& frame, const Instruction& i) {
+  const Value& iterable = frame.base[i.a];
+  Value& state = frame.base[i.a + 1];
+  if (const std::vector<Value>* items = items_of(iterable)) {
+    const size_t at = static_cast<size_t>(state.integer());
+    if (at >= items->size()) return false;
+    frame.base[i.b] = (*items)[at];
+    state = Value(static_cast<int64_t>(at + 1));
+    return true;
+  }
+  int64_t position = state.integer();
+  Value item;
+  const bool has_item = iterate(engine, iterable, position, item);
+  state = Value(position);
+  if (has_item) frame.base[i.b] = std::move(item);
+  return has_item;
+}
+
+void not_set(Name name) {
+  if (!name) fail(ErrorKind::name, "a variable is used before its declaration has run");
+  fail(ErrorKind::name, "'{}' is used before its declaration has run", *name);
+}
+
+}  // namespace tsl

@@ -1,0 +1,326 @@
+#include "vm/operators.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "value/builtin.h"
+#include "value/format.h"
+#include "value/host_tensor.h"
+#include "value/numbers.h"
+#include "value/runtime.h"
+
+namespace tsl {
+
+using ast::BinaryOp;
+using ast::UnaryOp;
+
+namespace {
+
+struct OperatorInfo {
+  BinaryOp op;
+  const char* symbol;
+  ScalarOp scalar;
+  Op tensor;
+};
+
+// `@` and `in` have no scalar form; they are handled before the table is read.
+constexpr OperatorInfo kOperators[] = {{BinaryOp::add, "+", ScalarOp::add, Op::add},
+                                       {BinaryOp::sub, "-", ScalarOp::sub, Op::sub},
+                                       {BinaryOp::mul, "*", ScalarOp::mul, Op::mul},
+                                       {BinaryOp::div, "/", ScalarOp::div, Op::div},
+                                       {BinaryOp::floordiv, "//", ScalarOp::floordiv, Op::floordiv},
+                                       {BinaryOp::mod, "%", ScalarOp::mod, Op::mod},
+                                       {BinaryOp::pow, "**", ScalarOp::pow, Op::pow},
+                                       {BinaryOp::matmul, "@", ScalarOp::mul, Op::matmul},
+                                       {BinaryOp::eq, "==", ScalarOp::eq, Op::eq},
+                                       {BinaryOp::ne, "!=", ScalarOp::ne, Op::ne},
+                                       {BinaryOp::lt, "<", ScalarOp::lt, Op::lt},
+                                       {BinaryOp::le, "<=", ScalarOp::le, Op::le},
+                                       {BinaryOp::gt, ">", ScalarOp::gt, Op::gt},
+                                       {BinaryOp::ge, ">=", ScalarOp::ge, Op::ge},
+                                       {BinaryOp::in, "in", ScalarOp::eq, Op::eq},
+                                       {BinaryOp::bit_or, "|", ScalarOp::bit_or, Op::bit_or},
+                                       {BinaryOp::bit_xor, "^", ScalarOp::bit_xor, Op::bit_xor},
+                                       {BinaryOp::bit_and, "&", ScalarOp::bit_and, Op::bit_and}};
+
+const OperatorInfo& info_of(BinaryOp op) { return kOperators[static_cast<size_t>(op)]; }
+
+bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
+bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::text); }
+
+[[noreturn]] void wrong_operands(BinaryOp op, const Value& a, const Value& b) {
+  const char* left = type_name(a);
+  const char* right = type_name(b);
+  switch (op) {
+    case BinaryOp::add: fail(ErrorKind::type, "cannot add {} and {}", left, right);
+    case BinaryOp::sub: fail(ErrorKind::type, "cannot subtract {} from {}", right, left);
+    case BinaryOp::mul: fail(ErrorKind::type, "cannot multiply {} and {}", left, right);
+    case BinaryOp::div: fail(ErrorKind::type, "cannot divide {} by {}", left, right);
+    default: break;
+  }
+  if (is_comparison(op)) fail(ErrorKind::type, "cannot compare {} and {} with '{}'", left, right, info_of(op).symbol);
+  fail(ErrorKind::type, "'{}' does not take {} and {}", info_of(op).symbol, left, right);
+}
+
+// Deep enough for any data, and far from the end of the stack.
+constexpr int kMaxNesting = 1000;
+
+// ---- Sequences and text ----------------------------------------------------------------------------
+
+// Long enough for any program; a slip such as "-" * 10 ** 12 is an error rather than the end of the machine.
+constexpr int64_t kMaxRepeated = int64_t{1} << 28;
+
+int64_t repetitions(const Value& count, size_t length) {
+  const int64_t n = std::max<int64_t>(0, pinned(count, "repetition").integer);
+  if (length != 0 && n > kMaxRepeated / static_cast<int64_t>(length)) {
+    fail(ErrorKind::limit, "repeating {} items {} times is too much", length, n);
+  }
+  return n;
+}
+
+Value repeat(Engine& engine, const Value& sequence, const Value& count) {
+  if (sequence.is(Tag::list) || sequence.is(Tag::tuple)) {
+    const std::vector<Value>& items = sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
+    const int64_t n = repetitions(count, items.size());
+    std::vector<Value> result;
+    result.reserve(items.size() * static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) result.insert(result.end(), items.begin(), items.end());
+    return sequence.is(Tag::list) ? make_list(std::move(result)) : make_tuple(std::move(result));
+  }
+  const std::string& text = expect_string(engine, sequence, "str");
+  const int64_t n = repetitions(count, text.size());
+  std::string result;
+  result.reserve(text.size() * static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) result += text;
+  return make_string(std::move(result));
+}
+
+Value join_texts(const Value& a, const Value& b) {
+  if (a.is(Tag::string) && b.is(Tag::string)) return make_string(a.as<String>().text + b.as<String>().text);
+  Ref<Text> joined = make_ref<Text>();
+  for (const Value* part : {&a, &b}) {
+    if (part->is(Tag::string)) {
+      joined->pieces.push_back({*part, ""});
+    } else {
+      const std::vector<Text::Piece>& pieces = part->as<Text>().pieces;
+      joined->pieces.insert(joined->pieces.end(), pieces.begin(), pieces.end());
+    }
+  }
+  return Value(joined);
+}
+
+template <class Sequence> Value concatenate(const Value& a, const Value& b) {
+  std::vector<Value> items = a.as<Sequence>().items;
+  const std::vector<Value>& more = b.as<Sequence>().items;
+  items.insert(items.end(), more.begin(), more.end());
+  Ref<Sequence> joined = make_ref<Sequence>();
+  joined->items = std::move(items);
+  return Value(joined);
+}
+
+bool is_repeatable(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v); }
+
+/// -1, 0 or 1, lexicographically. False if the two cannot be ordered.
+bool compare(Engine& engine, const Value& a, const Value& b, int& order, int depth = 0);
+
+bool compare_items(Engine& engine, const std::vector<Value>& a, const std::vector<Value>& b, int& order, int depth) {
+  if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (!compare(engine, a[i], b[i], order, depth + 1)) return false;
+    if (order != 0) return true;
+  }
+  order = a.size() < b.size() ? -1 : a.size() > b.size();
+  return true;
+}
+
+bool compare(Engine& engine, const Value& a, const Value& b, int& order, int depth) {
+  if (is_text(a) && is_text(b)) {
+    const int c = expect_string(engine, a, "str").compare(expect_string(engine, b, "str"));
+    order = c < 0 ? -1 : c > 0;
+    return true;
+  }
+  if (is_host_number(a) && is_host_number(b)) {
+    const Value less = apply_scalar(ScalarOp::lt, a, b), greater = apply_scalar(ScalarOp::gt, a, b);
+    order = truth(engine, less) ? -1 : truth(engine, greater);
+    return true;
+  }
+  if (a.is(Tag::list) && b.is(Tag::list))
+    return compare_items(engine, a.as<List>().items, b.as<List>().items, order, depth);
+  if (a.is(Tag::tuple) && b.is(Tag::tuple))
+    return compare_items(engine, a.as<Tuple>().items, b.as<Tuple>().items, order, depth);
+  return false;
+}
+
+Value ordered(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
+  int order = 0;
+  if (!compare(engine, a, b, order)) wrong_operands(op, a, b);
+  switch (op) {
+    case BinaryOp::lt: return order < 0;
+    case BinaryOp::le: return order <= 0;
+    case BinaryOp::gt: return order > 0;
+    default: return order >= 0;
+  }
+}
+
+bool contains(Engine& engine, const Value& item, const Value& container) {
+  auto any_equal = [&](const std::vector<Value>& items) {
+    return std::any_of(items.begin(), items.end(), [&](const Value& v) { return deep_equal(engine, item, v); });
+  };
+  switch (container.tag()) {
+    case Tag::list: return any_equal(container.as<List>().items);
+    case Tag::tuple: return any_equal(container.as<Tuple>().items);
+    case Tag::record:
+      return container.as<Record>().find(engine.names().intern(expect_string(engine, item, "a key"))) != nullptr;
+    case Tag::string:
+    case Tag::text:
+      if (!is_text(item)) wrong_operands(BinaryOp::in, item, container);
+      return expect_string(engine, container, "str").find(expect_string(engine, item, "str")) != std::string::npos;
+    case Tag::range: {
+      if (!is_host_int(item)) return false;
+      const Dim value = dim_of(item);
+      return !(value < dim_of(container.as<Range>().begin)) && value < dim_of(container.as<Range>().end);
+    }
+    case Tag::tensor: {
+      const Value equal = binary(engine, BinaryOp::eq, container, item);
+      if (!equal.is(Tag::tensor)) return truth(engine, equal);
+      Attrs axes;
+      axes.ints = expect_axes(engine, Value(), equal.tensor().rank(), "in");
+      return truth(engine, Value(engine.ops().call(Op::any, {equal.tensor()}, axes)));
+    }
+    default: wrong_operands(BinaryOp::in, item, container);
+  }
+}
+
+// ---- Tensors ---------------------------------------------------------------------------------------
+
+Operand tensor_operand(const Value& v) { return v.is(Tag::tensor) ? Operand(v.tensor()) : operand_of(v); }
+
+Value tensor_binary(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
+  if (op == BinaryOp::matmul && !(a.is(Tag::tensor) && b.is(Tag::tensor))) wrong_operands(op, a, b);
+  if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
+    // An exponent shapes the code: x ** 2 is a product, so a trace depends on its value.
+    const Scalar exponent = pinned(b, "exponent");
+    if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
+      const Tensor base = a.tensor();
+      if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return engine.ops().call(Op::square, {base});
+    }
+    return engine.ops().call(Op::pow, {a.tensor(), Operand(exponent)});
+  }
+  return engine.ops().call(info_of(op).tensor, {tensor_operand(a), tensor_operand(b)});
+}
+
+bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
+
+}  // namespace
+
+Value binary(Engine& engine, BinaryOp op, const Value& a, const Value& b) {
+  if (op == BinaryOp::in) return contains(engine, a, b);
+  if (is_operand(a) && is_operand(b)) {
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return tensor_binary(engine, op, a, b);
+    if (op == BinaryOp::matmul) wrong_operands(op, a, b);
+    const bool bits = op >= BinaryOp::bit_or;
+    if (bits && (scalar_of(a).type == ScalarType::real || scalar_of(b).type == ScalarType::real))
+      wrong_operands(op, a, b);
+    return apply_scalar(info_of(op).scalar, a, b);
+  }
+  if (op == BinaryOp::eq) return deep_equal(engine, a, b);
+  if (op == BinaryOp::ne) return !deep_equal(engine, a, b);
+  if (is_comparison(op)) return ordered(engine, op, a, b);
+  if (op == BinaryOp::add) {
+    if (is_text(a) && is_text(b)) return join_texts(a, b);
+    if (a.is(Tag::list) && b.is(Tag::list)) return concatenate<List>(a, b);
+    if (a.is(Tag::tuple) && b.is(Tag::tuple)) return concatenate<Tuple>(a, b);
+  }
+  if (op == BinaryOp::mul) {
+    if (is_repeatable(a) && is_host_int(b)) return repeat(engine, a, b);
+    if (is_host_int(a) && is_repeatable(b)) return repeat(engine, b, a);
+  }
+  wrong_operands(op, a, b);
+}
+
+Value unary(Engine& engine, UnaryOp op, const Value& a) {
+  if (op == UnaryOp::logical_not) {
+    const bool symbolic = a.is(Tag::symbol) && is_host_bool(a);
+    return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(engine, a));
+  }
+  if (is_host_number(a)) return apply_scalar(ScalarOp::negate, a);
+  if (a.is(Tag::tensor)) return engine.ops().call(Op::neg, {a.tensor()});
+  fail(ErrorKind::type, "cannot negate {}", type_name(a));
+}
+
+namespace {
+
+bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth);
+
+bool equal_items(Engine& engine, const std::vector<Value>& a, const std::vector<Value>& b, int depth) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!deep_equal(engine, a[i], b[i], depth + 1)) return false;
+  }
+  return true;
+}
+
+bool equal_records(Engine& engine, const Record& a, Record& b, int depth) {
+  if (a.values.size() != b.values.size()) return false;
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    const Value* other = b.find(a.keys->names[i]);
+    if (!other || !deep_equal(engine, a.values[i], *other, depth + 1)) return false;
+  }
+  return true;
+}
+
+bool equal_tensors(Engine& engine, const Value& a, const Value& b) {
+  if (a.is(Tag::tensor) && b.is(Tag::tensor)) {
+    const Tensor x = a.tensor(), y = b.tensor();
+    if (x.rank() != y.rank() || !(x.shape() == y.shape())) return false;
+  }
+  const Tensor same = binary(engine, BinaryOp::eq, a, b).tensor();
+  Attrs axes;
+  axes.ints = expect_axes(engine, Value(), same.rank(), "==");
+  return truth(engine, same.rank() == 0 ? Value(same) : Value(engine.ops().call(Op::all, {same}, axes)));
+}
+
+bool deep_equal(Engine& engine, const Value& a, const Value& b, int depth) {
+  if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
+  if (is_operand(a) && is_operand(b)) {
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(engine, a, b);
+    return truth(engine, apply_scalar(ScalarOp::eq, a, b));
+  }
+  if (is_text(a) && is_text(b)) return expect_string(engine, a, "str") == expect_string(engine, b, "str");
+  if (a.tag() != b.tag()) return false;
+  switch (a.tag()) {
+    case Tag::list: return equal_items(engine, a.as<List>().items, b.as<List>().items, depth);
+    case Tag::tuple: return equal_items(engine, a.as<Tuple>().items, b.as<Tuple>().items, depth);
+    case Tag::record: return equal_records(engine, a.as<Record>(), b.as<Record>(), depth);
+    case Tag::range:
+      return dim_of(a.as<Range>().begin) == dim_of(b.as<Range>().begin) &&
+             dim_of(a.as<Range>().end) == dim_of(b.as<Range>().end);
+    case Tag::native:
+      if (identical(a, b) || a.as<Native>().has_state) return identical(a, b);
+      return a.as<Native>().builtin == b.as<Native>().builtin &&
+             equal_items(engine, a.as<Native>().bound, b.as<Native>().bound, depth);
+    case Tag::nil: return true;
+    default: return identical(a, b);
+  }
+}
+
+}  // namespace
+
+bool deep_equal(Engine& engine, const Value& a, const Value& b) { return deep_equal(engine, a, b, 0); }
+
+bool truth(Engine& engine, const Value& value) {
+  if (value.is(Tag::boolean)) return value.boolean();
+  if (value.is(Tag::symbol) && value.symbol()->hint.type == ScalarType::boolean) return pinned(value, "branch").boolean;
+  if (value.is(Tag::tensor)) {
+    const Tensor tensor = value.tensor();
+    if (tensor.rank() > 0) {
+      fail(ErrorKind::type, "a condition must be one bool, not {}; use any(…) or all(…)", describe(tensor));
+    }
+    if (tensor.dtype() != DType::boolean) fail(ErrorKind::type, "a condition must be a bool, not {}", describe(tensor));
+    return truth(engine, read_item(engine, tensor));
+  }
+  fail(ErrorKind::type, "a condition must be a bool, not {}", type_name(value));
+}
+
+}  // namespace tsl

@@ -1,0 +1,458 @@
+#include "vm/vm.h"
+
+#include <new>
+
+#include "engine/engine.h"
+#include "engine/modules.h"
+#include "jit/region_values.h"
+#include "value/runtime.h"
+#include "vm/instructions.h"
+#include "vm/operators.h"
+
+// Jumping from each instruction straight to the next lets the processor predict them one by one.
+#if defined(__GNUC__)
+#define TSL_COMPUTED_GOTO 1
+#else
+#define TSL_COMPUTED_GOTO 0
+#endif
+
+namespace tsl {
+
+using ast::BinaryOp;
+
+namespace {
+
+bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
+
+// Host ints wrap around.
+int64_t wrap_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrap_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t wrap_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }          // b > 0
+int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }  // b > 0
+
+void fill(Runtime& runtime, Cell& cell, Value& from, bool moves) {
+  if (runtime.is_tracing()) runtime.enter(cell);
+  if (moves) cell.value = std::move(from);
+  else cell.value = from;
+  cell.is_set = true;
+}
+
+Value new_cell(Runtime& runtime, bool is_mutable) {
+  Ref<Cell> cell = make_ref<Cell>();
+  cell->trace = runtime.trace_id();
+  cell->is_mutable = is_mutable;
+  return Value(std::move(cell));
+}
+
+void box(Runtime& runtime, Value& v) {
+  Ref<Cell> cell = make_ref<Cell>();
+  cell->trace = runtime.trace_id();
+  cell->value = std::move(v);
+  cell->is_set = true;
+  v = Value(std::move(cell));
+}
+
+}  // namespace
+
+Interpreter::Interpreter(Engine& engine) : engine_(engine), native_end_(values_.begin()) {}
+
+Interpreter::~Interpreter() = default;
+
+const Proto& Interpreter::own(std::unique_ptr<Proto> proto) {
+  protos_.push_back(std::move(proto));
+  return *protos_.back();
+}
+
+void Interpreter::run(const Run& run) {
+  for (;;) {
+    try {
+      return dispatch(run);
+    } catch (Failure& failure) {
+      locate(failure.error());
+      if (!unwind(run, failure)) throw;
+    } catch (const std::bad_alloc&) {
+      Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});
+      locate(failure.error());
+      if (!unwind(run, failure)) throw failure;
+    } catch (...) {  // not an error of the program: no handler sees it
+      drop_frames(run);
+      throw;
+    }
+  }
+}
+
+bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction* pc) {
+  const bool is_step = pc->op == Opcode::loop_body || (pc->op >= Opcode::call && pc->op <= Opcode::method_named);
+  if (is_step && step_limit_ && ++steps_ > step_limit_) out_of_steps();
+  if (!ended_.empty()) settle_registers(run.entry);
+  if (frame != run.body_frame) return false;
+  const uint32_t at = static_cast<uint32_t>(pc - frame->proto->code.data());
+  return at < run.begin || at >= run.end || pc->op == Opcode::return_;
+}
+
+bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !engine_.runtime().is_tracing(); }
+
+/// What was on its way as a trace ended has come back to the run that begins at the frame `entry`.
+void Interpreter::settle_registers(size_t entry) {
+  if (ended_.back().unsettled > entry && holds_ended_trace()) {
+    ended_.back().unsettled = entry;
+    each_register(entry, [this](Value& value) { settle(engine_, value); });
+  }
+  let_go(entry);
+}
+
+// The one function that is longer than it should be: all instructions, a few lines each. What is not for numbers,
+// or not small, is in instructions.cpp and calls.cpp.
+//
+// SAVE() makes the pc visible to whoever may throw, look at the frame or run code. LOAD() continues in the
+// innermost frame. NEXT(pc) goes on there.
+void Interpreter::dispatch(const Run& run) {
+  Frame* frame;
+  const Instruction* pc;
+  const Instruction* code;
+  Value* base;
+  const Value* constants;
+  const std::atomic<bool>& interrupt = engine_.interrupt_requested;
+  const bool is_watched = run.body_frame || step_limit_;
+
+#define LOAD()                                  \
+  do {                                          \
+    frame = frames_.top();                      \
+    pc = frame->pc;                             \
+    base = frame->base;                         \
+    code = frame->proto->code.data();           \
+    constants = frame->proto->constants.data(); \
+  } while (0)
+#define SAVE() (frame->pc = pc)
+
+#if TSL_COMPUTED_GOTO
+  static const void* const direct[] = {
+#define TSL_OPCODE(name, roles, text) &&do_##name,
+#include "bytecode/opcodes.def"
+#undef TSL_OPCODE
+  };
+  static const void* const watched[] = {
+#define TSL_OPCODE(name, roles, text) &&watch,
+#include "bytecode/opcodes.def"
+#undef TSL_OPCODE
+  };
+  const void* const* table = is_watched ? watched : direct;
+#define CASE(name) do_##name
+#define NEXT(where)                            \
+  do {                                         \
+    pc = (where);                              \
+    goto* table[static_cast<uint8_t>(pc->op)]; \
+  } while (0)
+  LOAD();
+  NEXT(pc);
+watch:
+  SAVE();
+  if (stops_at(run, frame, pc)) return;
+  if (!run.body_frame && !step_limit_) table = direct;  // counting has ended
+  goto* direct[static_cast<uint8_t>(pc->op)];
+#else
+#define CASE(name) case Opcode::name
+#define NEXT(where) \
+  do {              \
+    pc = (where);   \
+    goto again;     \
+  } while (0)
+  LOAD();
+again:
+  if (is_watched) {
+    SAVE();
+    if (stops_at(run, frame, pc)) return;
+  }
+  switch (pc->op) {
+    case Opcode::count_: return;
+#endif
+
+#define JUMP_IF(condition) NEXT((condition) ? code + pc[1].wide() : pc + 2)
+
+  CASE(move) : base[pc->a] = base[pc->b];
+  NEXT(pc + 1);
+  CASE(take) : base[pc->a] = std::move(base[pc->b]);
+  NEXT(pc + 1);
+  CASE(constant) : base[pc->a] = constants[pc->wide()];
+  NEXT(pc + 1);
+  CASE(typed) : SAVE();
+  make_typed(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(builtin) : SAVE();
+  base[pc->a] = *engine_.builtin(frame->proto->names[pc->b]);
+  NEXT(pc + 1);
+  CASE(drop) : if (pc->kills_a()) clear(base[pc->a]);
+  NEXT(pc + 1);
+
+  CASE(new_cell) : base[pc->a] = new_cell(engine_.runtime(), pc->b != 0);
+  NEXT(pc + 1);
+  CASE(box) : box(engine_.runtime(), base[pc->a]);
+  NEXT(pc + 1);
+  CASE(get_cell) : SAVE();
+  base[pc->a] = content(engine_.runtime(), base[pc->b].as<Cell>(), nullptr);
+  NEXT(pc + 1);
+  CASE(set_cell) : fill(engine_.runtime(), base[pc->a].as<Cell>(), base[pc->b], pc->kills_b());
+  NEXT(pc + 1);
+  CASE(get_capture) : SAVE();
+  base[pc->a] = content(engine_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
+  NEXT(pc + 1);
+  CASE(set_capture) : fill(engine_.runtime(), *frame->function().captures[pc->a], base[pc->b], pc->kills_b());
+  NEXT(pc + 1);
+  CASE(get_global) : SAVE();
+  base[pc->a] = content(engine_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
+  NEXT(pc + 1);
+  CASE(set_global) : fill(engine_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
+  NEXT(pc + 1);
+  CASE(closure) : make_closure(engine_, cycles_, *frame, *pc);
+  NEXT(pc + 1);
+
+#define ARITHMETIC(name, right, on_integers, on_reals)             \
+  CASE(name) : {                                                   \
+    const Value& b = base[pc->b];                                  \
+    const Value& c = right[pc->c];                                 \
+    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers); \
+    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);  \
+    else {                                                         \
+      SAVE();                                                      \
+      binary_operation(engine_, *frame, *pc, BinaryOp::TSL_OP, c); \
+    }                                                              \
+    NEXT(pc + 1);                                                  \
+  }
+#define TSL_OP add
+  ARITHMETIC(add, base, wrap_add(b.integer(), c.integer()), b.real() + c.real())
+  ARITHMETIC(add_k, constants, wrap_add(b.integer(), c.integer()), b.real() + c.real())
+#undef TSL_OP
+#define TSL_OP sub
+  ARITHMETIC(sub, base, wrap_sub(b.integer(), c.integer()), b.real() - c.real())
+  ARITHMETIC(sub_k, constants, wrap_sub(b.integer(), c.integer()), b.real() - c.real())
+#undef TSL_OP
+#define TSL_OP mul
+  ARITHMETIC(mul, base, wrap_mul(b.integer(), c.integer()), b.real() * c.real())
+  ARITHMETIC(mul_k, constants, wrap_mul(b.integer(), c.integer()), b.real() * c.real())
+#undef TSL_OP
+#define TSL_OP div
+  ARITHMETIC(div, base, static_cast<double>(b.integer()) / static_cast<double>(c.integer()), b.real() / c.real())
+  ARITHMETIC(div_k, constants, static_cast<double>(b.integer()) / static_cast<double>(c.integer()), b.real() / c.real())
+#undef TSL_OP
+#undef ARITHMETIC
+
+#define DIVISION(name, op, right, function)                                                                  \
+  CASE(name) : {                                                                                             \
+    const Value& b = base[pc->b];                                                                            \
+    const Value& c = right[pc->c];                                                                           \
+    if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a].become(function(b.integer(), c.integer())); \
+    else {                                                                                                   \
+      SAVE();                                                                                                \
+      binary_operation(engine_, *frame, *pc, BinaryOp::op, c);                                               \
+    }                                                                                                        \
+    NEXT(pc + 1);                                                                                            \
+  }
+  DIVISION(floordiv, floordiv, base, floor_div)
+  DIVISION(floordiv_k, floordiv, constants, floor_div)
+  DIVISION(mod, mod, base, floor_mod)
+  DIVISION(mod_k, mod, constants, floor_mod)
+#undef DIVISION
+
+  CASE(binary) : SAVE();
+  binary_operation(engine_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
+  NEXT(pc + 1);
+  CASE(negate) : {
+    const Value& b = base[pc->b];
+    if (b.is(Tag::integer)) base[pc->a].become(wrap_sub(0, b.integer()));
+    else if (b.is(Tag::real)) base[pc->a].become(-b.real());
+    else {
+      SAVE();
+      negate(engine_, *frame, *pc);
+    }
+    NEXT(pc + 1);
+  }
+
+  CASE(test) : {
+    const Value& a = base[pc->a];
+    bool is_true;
+    if (a.is(Tag::boolean)) is_true = a.boolean();
+    else {
+      SAVE();
+      is_true = test(engine_, *frame, *pc);
+    }
+    JUMP_IF(is_true == (pc->extra() != 0));
+  }
+#define COMPARISON(name, op, symbol, right)                                 \
+  CASE(name) : {                                                            \
+    const Value& a = base[pc->a];                                           \
+    const Value& b = right[pc->b];                                          \
+    bool is_true;                                                           \
+    if (both(Tag::integer, a, b)) is_true = a.integer() symbol b.integer(); \
+    else if (both(Tag::real, a, b)) is_true = a.real() symbol b.real();     \
+    else {                                                                  \
+      SAVE();                                                               \
+      is_true = compare(engine_, *frame, *pc, BinaryOp::op, b);             \
+    }                                                                       \
+    JUMP_IF(is_true == (pc->extra() != 0));                                 \
+  }
+  COMPARISON(test_eq, eq, ==, base)
+  COMPARISON(test_ne, ne, !=, base)
+  COMPARISON(test_lt, lt, <, base)
+  COMPARISON(test_le, le, <=, base)
+  COMPARISON(test_gt, gt, >, base)
+  COMPARISON(test_ge, ge, >=, base)
+  COMPARISON(test_eq_k, eq, ==, constants)
+  COMPARISON(test_ne_k, ne, !=, constants)
+  COMPARISON(test_lt_k, lt, <, constants)
+  COMPARISON(test_le_k, le, <=, constants)
+  COMPARISON(test_gt_k, gt, >, constants)
+  COMPARISON(test_ge_k, ge, >=, constants)
+#undef COMPARISON
+  CASE(jump) : NEXT(code + pc->wide());
+
+  CASE(list) : make_list(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(tuple) : make_tuple(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(record) : make_record(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(put_field) : put_field(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(spread) : SAVE();
+  spread(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(range) : SAVE();
+  make_range(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(unpack) : SAVE();
+  unpack(*frame, *pc);
+  NEXT(pc + 1);
+  CASE(format) : SAVE();
+  format(engine_, *frame, *pc);
+  NEXT(pc + 1);
+
+  CASE(get_index) : SAVE();
+  get_index(engine_, *frame, *pc, base[pc->c]);
+  NEXT(pc + 1);
+  CASE(get_index_k) : SAVE();
+  get_index(engine_, *frame, *pc, constants[pc->c]);
+  NEXT(pc + 1);
+  CASE(get_items) : SAVE();
+  get_items(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(get_field) : SAVE();
+  get_field(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(get_member) : SAVE();
+  get_member(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(set_index) : SAVE();
+  set_index(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(set_path) : SAVE();
+  set_path(engine_, *frame, *pc);
+  NEXT(pc + 1);
+
+  CASE(call) : {
+    Value* slot = base + pc->a;
+    SAVE();
+    if (interrupt.load(std::memory_order_relaxed)) interrupted();
+    if (slot->is(Tag::function)) {
+      const Proto* proto = slot->as<Function>().proto;
+      if (proto->direct_arity == pc->b && !(frame->flags & Frame::kOpen)) {
+        base = slot + 1;
+        values_.reserve(base + proto->register_count);
+        frame = frames_.push();
+        code = proto->code.data();
+        constants = proto->constants.data();
+        *frame = {code, base, proto, 0};
+        NEXT(code);
+      }
+    }
+    if (!prepare_call(slot, pc->b, nullptr, 0)) NEXT(pc + 1);
+    LOAD();
+    NEXT(pc);
+  }
+  CASE(call_named) : {
+    SAVE();
+    const CallShape& shape = frame->proto->call_shapes[pc->b];
+    if (!prepare_call(base + pc->a, shape.count(), &shape, 0)) NEXT(pc + 1);
+    LOAD();
+    NEXT(pc);
+  }
+  CASE(method) : SAVE();
+  if (!prepare_method(base + pc->a, pc->b, nullptr, frame->proto->names[pc->c])) NEXT(pc + 1);
+  LOAD();
+  NEXT(pc);
+  CASE(method_named) : {
+    SAVE();
+    const CallShape* shapes = &frame->proto->call_shapes[pc->b];
+    if (!prepare_method(base + pc->a, shapes->count(), shapes, frame->proto->names[pc->c])) NEXT(pc + 1);
+    LOAD();
+    NEXT(pc);
+  }
+  CASE(return_) : {
+    base[-1] = std::move(base[pc->a]);  // lets go of the function, which nothing below needs
+    for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) clear(*v);
+    const bool ends_run = frame->flags & Frame::kEntry;
+    frames_.pop();
+    if (ends_run) return;
+    LOAD();
+    NEXT(pc + 1);
+  }
+
+  CASE(start_range) : SAVE();
+  start_range(engine_, *frame, *pc);
+  NEXT(pc + 1);
+  CASE(next_range) : {
+    Value* state = base + pc->a;  // the next number, and how many are left
+    const int64_t left = state[1].integer();
+    if (left == 0) NEXT(pc + 2);
+    const int64_t number = state[0].integer();
+    state[0].become(wrap_add(number, 1));
+    state[1].become(wrap_sub(left, 1));
+    base[pc->b].become(number);
+    NEXT(code + pc[1].wide());
+  }
+  CASE(start_each) : base[pc->a + 1] = Value(int64_t{0});
+  NEXT(pc + 1);
+  CASE(next_each) : SAVE();
+  JUMP_IF(next_each(engine_, *frame, *pc));
+  CASE(loop_body) : {
+    if (interrupt.load(std::memory_order_relaxed)) {
+      SAVE();
+      interrupted();
+    }
+    if (frame->flags & Frame::kOpen) {
+      SAVE();
+      const auto next = engine_.runtime().run_loop_body(*frame, frame->proto->loops[pc->wide()]);
+      if (next) NEXT(code + *next);
+    }
+    NEXT(pc + 1);
+  }
+
+  CASE(test_given) : JUMP_IF(!is_absent(base[pc->a]));
+  CASE(check_parameter) : SAVE();
+  check_parameter(frame->proto->signature, pc->a, base);
+  NEXT(pc + 1);
+  CASE(check_result) : SAVE();
+  check_result(frame->proto->signature, base[pc->a], base);
+  NEXT(pc + 1);
+  CASE(import_) : SAVE();
+  base[pc->a] = engine_.modules().import(frame->proto->names[pc->b], pc->extra() != 0,
+                                         frame->proto->spans[frame->pc_index()].source);
+  NEXT(pc + 1);
+
+#if !TSL_COMPUTED_GOTO
+}
+#endif
+#undef JUMP_IF
+#undef NEXT
+#undef CASE
+#undef SAVE
+#undef LOAD
+}
+
+}  // namespace tsl

@@ -1,0 +1,175 @@
+// Joined steps compute what single ones do, bit for bit: random graphs, whole and one op at a time, over rows of every
+// kind of length, on every instruction set and numbers of threads.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/backend.h"
+#include "catch.h"
+#include "kernel_fixture.h"
+#include "support/build.h"
+
+using namespace tsl;
+using namespace tsl::graph;
+using kernel_test::Random;
+
+namespace {
+
+/// An expression over [rows, length], with operands of that shape, of a row, and of a column.
+struct Program {
+  Graph graph;
+  std::vector<NodeId> full, row;  // results of shape [rows, length] and [rows, 1]
+};
+
+class Generator {
+ public:
+  Generator(uint64_t seed, int64_t rows, int64_t length) : random_(seed), shape_{rows, length} {
+    for (int i = 0; i < 2; ++i) program_.full.push_back(input(program_.graph, shape_));
+    column_ = input(program_.graph, {length});
+    program_.row.push_back(input(program_.graph, {rows, 1}));
+  }
+
+  Program generate(int ops) {
+    for (int i = 0; i < ops; ++i) add_op();
+    Graph& graph = program_.graph;
+    for (int i = 0; i < 3; ++i) give(graph, pick(program_.full));
+    give(graph, program_.full.back());
+    give(graph, program_.row.back());
+    return std::move(program_);
+  }
+
+ private:
+  uint64_t below(uint64_t n) { return random_.next() >> 32 & 0xffff ? (random_.next() >> 33) % n : 0; }
+  NodeId pick(const std::vector<NodeId>& from) {
+    const size_t recent = std::min<size_t>(from.size(), 4);
+    return from[below(3) ? from.size() - 1 - below(recent) : below(from.size())];
+  }
+
+  Arg operand() {
+    Graph& graph = program_.graph;
+    switch (below(8)) {
+      case 0: return number(0.25 * static_cast<double>(below(9)) - 1);
+      case 1: return spread(graph, column_, shape_);
+      case 2:
+      case 3: return spread(graph, pick(program_.row), shape_);
+      default: return read(graph, pick(program_.full));
+    }
+  }
+
+  void add_op() {
+    Graph& graph = program_.graph;
+    const Arg main = read(graph, pick(program_.full));
+    const uint64_t kind = below(16);
+    if (kind < 3) {
+      constexpr Op ops[] = {Op::sum, Op::max, Op::min, Op::prod};
+      program_.row.push_back(reduce(graph, ops[below(4)], main.node, 1));
+    } else if (kind == 3) {
+      const NodeId row = pick(program_.row);
+      program_.row.push_back(add(graph, Op::add, {read(graph, row), number(0.5)}));
+    } else if (kind == 4) {
+      const TensorType mask{DType::boolean, shape_};
+      const NodeId is_less = graph.add(op_def(Op::lt), {main, operand()}, {}, mask, Span{}, graph.size());
+      const TensorType type{DType::f32, shape_};
+      program_.full.push_back(
+          graph.add(op_def(Op::where), {read(graph, is_less), main, operand()}, {}, type, Span{}, graph.size()));
+    } else if (kind < 8) {
+      constexpr Op ops[] = {Op::square, Op::neg, Op::relu, Op::exp, Op::tanh};
+      program_.full.push_back(add(graph, ops[below(5)], {main}));
+    } else {
+      constexpr Op ops[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::sub, Op::div};
+      const Op op = ops[below(7)];
+      const Arg other = operand();
+      program_.full.push_back(other.is_tensor() && below(2) ? add(graph, op, {other, main})
+                                                            : add(graph, op, {main, other}));
+    }
+  }
+
+  Random random_;
+  Shape shape_;
+  Program program_;
+  NodeId column_ = kNoNode;
+};
+
+std::vector<Tensor> run(cpu::CpuBackend& backend, Graph graph, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs(graph.outputs.size());
+  const auto executable = backend.prepare(compile(std::move(graph)));
+  CHECK(!executable->run(inputs, {}, {}, outputs));
+  return outputs;
+}
+
+/// Each node by itself.
+std::vector<Tensor> run_one_by_one(cpu::CpuBackend& backend, const Graph& graph, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> values(graph.size());
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (node.is_input) {
+      values[id] = inputs[static_cast<size_t>(std::find(graph.inputs().begin(), graph.inputs().end(), id) -
+                                              graph.inputs().begin())];
+      continue;
+    }
+    Graph single;
+    std::vector<Tensor> operands;
+    std::vector<Arg> args = node.args;
+    for (Arg& arg : args) {
+      if (!arg.is_tensor()) continue;
+      operands.push_back(values[arg.node]);
+      arg.node = single.add_input(graph[arg.node].dtype, values[arg.node].layout());
+    }
+    give(single, single.add(node.def(), args, node.attrs, {node.dtype, node.shape}, Span{}, 0));
+    values[id] = run(backend, std::move(single), operands)[0];
+  }
+  std::vector<Tensor> outputs;
+  for (const Output& out : graph.outputs) outputs.push_back(values[out.node]);
+  return outputs;
+}
+
+Tensor random_tensor(cpu::CpuBackend& backend, const Shape& shape, Random& random) {
+  const int64_t count = element_count(shape).hint();
+  Tensor tensor(DType::f32, Layout::contiguous(shape), backend.allocator().allocate(static_cast<uint64_t>(count) * 4));
+  constexpr float kSpecial[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f};
+  for (int64_t i = 0; i < count; ++i) {
+    const float value =
+        random.next() >> 40 & 0xff ? static_cast<float>(random.unit() * 4 - 2) : kSpecial[(random.next() >> 33) % 6];
+    std::memcpy(tensor.data() + i * 4, &value, 4);
+  }
+  return tensor;
+}
+
+/// The number of elements that differ; all NaNs are one.
+int64_t differences(const Tensor& a, const Tensor& b) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < element_count(a.shape()).hint(); ++i) {
+    float x, y;
+    std::memcpy(&x, a.data() + i * 4, 4);
+    std::memcpy(&y, b.data() + i * 4, 4);
+    found += !(std::isnan(x) && std::isnan(y)) && std::memcmp(&x, &y, 4) != 0;
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("joined steps give the bits of single ones", "[chains]") {
+  struct Size {
+    int64_t rows, length;
+  };
+  constexpr Size kSizes[] = {{5, 127},   {7, 128},  {6, 129},  {4, 200}, {9, 256},
+                             {33, 1000}, {3, 4096}, {2, 5000}, {1, 300}, {300, 3}};
+  uint64_t seed = 0;
+  for (const cpu::Isa isa : kernel_test::isas()) {
+    cpu::CpuBackend alone(1, cpu::Isa::generic), backend(1 + static_cast<int>(isa), isa);
+    for (const Size& size : kSizes) {
+      for (int round = 0; round < 8; ++round) {
+        ++seed;
+        CAPTURE(static_cast<int>(isa), size.rows, size.length, seed);
+        Graph graph = Generator(seed, size.rows, size.length).generate(3 + round * 3).graph;
+        Random random(seed);
+        std::vector<Tensor> inputs;
+        for (NodeId id : graph.inputs()) inputs.push_back(random_tensor(alone, graph[id].shape, random));
+        const std::vector<Tensor> expected = run_one_by_one(alone, graph, inputs);
+        const std::vector<Tensor> found = run(backend, std::move(graph), inputs);
+        for (size_t i = 0; i < found.size(); ++i) CHECK(differences(found[i], expected[i]) == 0);
+      }
+    }
+  }
+}

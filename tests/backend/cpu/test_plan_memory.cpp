@@ -1,0 +1,97 @@
+// Where buffers lie while a plan runs, over runs whose inputs move, stay, and are given up or not.
+#include <algorithm>
+#include <memory>
+
+#include "backend/cpu/backend.h"
+#include "catch.h"
+#include "exec/plan_memory.h"
+#include "kernel_fixture.h"
+#include "support/build.h"
+
+using namespace tsl;
+using namespace tsl::graph;
+using kernel_test::Random;
+
+namespace {
+
+constexpr int64_t kCount = 8;
+
+float* elements(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.data()); }
+
+/// A tensor that begins at element `offset` of its memory, filled with a number.
+Tensor filled(Allocator& allocator, int64_t offset, float number) {
+  Layout layout = Layout::contiguous({kCount});
+  layout.offset = offset;
+  Tensor tensor(DType::f32, layout, allocator.allocate((kCount + offset) * sizeof(float)));
+  std::fill_n(elements(tensor), kCount, number);
+  return tensor;
+}
+
+bool holds(const Tensor& tensor, float number) {
+  return std::all_of(elements(tensor), elements(tensor) + kCount, [&](float x) { return x == number; });
+}
+
+/// a + b and b * c, each of which may take over an operand's memory.
+Graph two_outputs() {
+  Graph graph;
+  const NodeId a = input(graph, {kCount}), b = input(graph, {kCount}), c = input(graph, {kCount});
+  const NodeId sum = add(graph, Op::add, {read(graph, a), read(graph, b)});
+  const NodeId product = add(graph, Op::mul, {read(graph, sum), read(graph, c)});
+  give(graph, sum);
+  give(graph, product);
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("what a plan keeps of the last run's memory follows its inputs and who gives them up", "[memory]") {
+  cpu::CpuBackend backend(1);
+  const auto executable = backend.prepare(compile(two_outputs()));
+  PlanMemory memory(executable->plan(), backend.allocator());
+  Random random(7);
+  const auto below = [&](uint64_t n) { return (random.next() >> 33) % n; };
+  std::vector<Tensor> inputs(3), others(3);  // others: tensors that somebody else holds of the same elements
+  char donated[3] = {};
+  std::vector<std::byte*> before;
+  int taken = 0, stayed = 0;
+  for (int round = 0; round < 400; ++round) {
+    for (size_t i = 0; i < 3; ++i) {
+      if (round == 0 || below(3) == 0) inputs[i] = filled(backend.allocator(), below(4) == 0 ? 2 : 0, 0);
+      std::fill_n(elements(inputs[i]), kCount, static_cast<float>(1 + below(9)));
+      if (below(3) == 0) donated[i] = !donated[i];
+      if (below(3) == 0) others[i] = below(3) == 0 ? inputs[i].with_layout(inputs[i].layout()) : Tensor();
+    }
+    const float a = *elements(inputs[0]), b = *elements(inputs[1]), c = *elements(inputs[2]);
+    const std::span<const char> lent = below(5) ? std::span<const char>(donated) : std::span<const char>();
+    const auto is_free = [&](size_t i) { return !lent.empty() && donated[i] && inputs[i]->storage->use_count() == 1; };
+    const bool may_take[] = {is_free(0), is_free(1), is_free(2)};
+
+    const uint64_t moves = memory.moves();
+    memory.place(inputs, lent);
+    const std::vector<std::byte*> places(memory.addresses(), memory.addresses() + executable->plan().buffers.size());
+    CHECK((memory.moves() == moves) == (round > 0 && places == before));
+    stayed += memory.moves() == moves;
+    before = places;
+    std::vector<Tensor> outputs(2);
+    memory.make_outputs(inputs, {}, outputs);
+    memory.release();
+    for (size_t o = 0; o < 2; ++o) {
+      REQUIRE(places[executable->plan().outputs[o].buffer] == outputs[o].data());
+      for (size_t i = 0; i < 3; ++i) {
+        if (outputs[o]->storage != inputs[i]->storage) continue;
+        CHECK((may_take[i] && inputs[i].layout().offset.hint() == 0));
+        ++taken;
+      }
+    }
+    CHECK(outputs[0]->storage != outputs[1]->storage);
+
+    outputs.assign(2, Tensor());
+    CHECK(!executable->run(inputs, lent, {}, outputs));
+    CHECK(holds(outputs[0], a + b));
+    CHECK(holds(outputs[1], (a + b) * c));
+    const float numbers[] = {a, b, c};
+    for (size_t i = 0; i < 3; ++i) CHECK((may_take[i] || holds(inputs[i], numbers[i])));
+  }
+  CHECK(taken > 50);
+  CHECK(stayed > 20);
+}

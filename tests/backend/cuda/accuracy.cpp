@@ -1,0 +1,187 @@
+// How far the functions of f32 are from exact on a GPU, over all floats, and gelu of 16 bits; that the portable ones
+// give the CPU's bits; and that f16 and bf16 add as f32 does.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "backend/cuda/driver/kernel_cache.h"
+#include "backend/cuda/driver/memory.h"
+#include "support/gpu.h"
+#include "tensor/scalar_functions.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+using Gpu = tsl::cuda::Device;
+
+namespace {
+
+struct Function {
+  const char* name;
+  const char* exact;  // of the double x
+  float (*on_cpu)(float);
+  double bound;  // ulp, of native ones
+};
+
+// Native functions are worse near the least normal number: what is less is measured by the last bit of this power of
+// two.
+constexpr int kLeastExponent = -118;
+
+constexpr Function kFunctions[] = {
+    {"exp", "::exp(x)", [](float x) { return math::s_exp(x); }, 2},
+    {"sigmoid", "1 / (1 + ::exp(-x))", [](float x) { return math::s_sigmoid(x); }, 4},
+    {"silu", "x == -infinity<double>() ? -0.0 : x / (1 + ::exp(-x))", [](float x) { return math::s_silu(x); }, 5},
+    {"tanh", "::tanh(x)", [](float x) { return math::s_tanh(x); }, 4},
+    {"gelu", "x == -infinity<double>() ? -0.0 : 0.5 * x * ::erfc(-x * 0.70710678118654752440)",
+     [](float x) { return math::s_gelu(x); }, 5},
+};
+
+constexpr const char* kUlps = R"(
+__device__ float ulps(float y, double exact, int least_exponent) {
+  if (exact != exact || y != y) return (exact != exact) == (y != y) ? 0.0f : infinity<float>();
+  const double top = 0x1p128, got = magnitude(y) == infinity<float>() ? copy_sign(top, (double)y) : (double)y;
+  if (magnitude(exact) > top) exact = copy_sign(top, exact);
+  const int exponent = exact == 0 ? least_exponent : max(ilogb(exact), least_exponent);
+  return (float)(magnitude(got - exact) / ldexp(1.0, exponent - 23));
+}
+)";
+
+/// Each thread looks at 4096 floats; `worst`: the greatest error as bits, above the bits of its argument.
+KernelSource accuracy_kernel(const Function& function, int least_exponent) {
+  return {fmt::format("k_accuracy_{}", function.name),
+          fmt::format("{0}\nextern \"C\" __global__ void k_accuracy_{1}(u64* worst) {{\n"
+                      "  u64 mine = 0;\n"
+                      "  for (u32 k = 0; k < 4096; ++k) {{\n"
+                      "    const u32 bits = (blockIdx.x * 256 + threadIdx.x) * 4096 + k;\n"
+                      "    const double x = as_float(bits);\n"
+                      "    const u64 found = (u64)bits_of(ulps(s_{1}(as_float(bits)), {2}, {3})) << 32 | bits;\n"
+                      "    if (found > mine) mine = found;\n"
+                      "  }}\n"
+                      "  atomicMax(worst, mine);\n}}",
+                      kUlps, function.name, function.exact, least_exponent)};
+}
+
+KernelSource values_kernel(const Function& function) {
+  return {fmt::format("k_values_{}", function.name),
+          fmt::format("extern \"C\" __global__ void k_values_{0}(f32* to, u32 step) {{\n"
+                      "  const u32 i = blockIdx.x * 256 + threadIdx.x;\n"
+                      "  to[i] = s_{0}(as_float(i * step));\n}}",
+                      function.name)};
+}
+
+/// How many pairs of elements an instruction of 16 bits and f32, rounded, do not agree on: a block takes one first
+/// element.
+KernelSource pairs_kernel(const char* type, const char* op, const char* sign) {
+  return {fmt::format("k_pairs_{}_{}", op, type),
+          fmt::format("extern \"C\" __global__ void k_pairs_{0}_{1}(u64* differing) {{\n"
+                      "  const {1} a = {{(u16)blockIdx.x}};\n"
+                      "  u64 mine = 0;\n"
+                      "  for (u32 k = threadIdx.x; k < 65536; k += 256) {{\n"
+                      "    const {1} b = {{(u16)k}};\n"
+                      "    mine += s_{0}(a, b).bits != narrow<{1}>(widen(a) {2} widen(b)).bits;\n"
+                      "  }}\n"
+                      "  if (mine != 0) atomicAdd(differing, mine);\n}}",
+                      op, type, sign)};
+}
+
+/// How many elements there are with a normal gelu where another result were nearer: a thread takes one.
+KernelSource nearest_kernel(const char* type, const char* least_normal) {
+  return {fmt::format("k_nearest_gelu_{}", type),
+          fmt::format("extern \"C\" __global__ void k_nearest_gelu_{0}(u64* farther) {{\n"
+                      "  const {0} x = {{(u16)(blockIdx.x * 256 + threadIdx.x)}}, y = s_gelu(x);\n"
+                      "  const {0} less = {{(u16)(y.bits - 1)}}, more = {{(u16)(y.bits + 1)}};\n"
+                      "  const double wide = widen(x), exact = 0.5 * wide * ::erfc(-wide * 0.70710678118654752440);\n"
+                      "  if (!(magnitude(exact) >= {1}) || magnitude(wide) == infinity<double>()) return;\n"
+                      "  const double error = magnitude(widen(y) - exact);\n"
+                      "  if (!(error <= magnitude(widen(less) - exact)) || !(error <= magnitude(widen(more) - exact))) "
+                      "atomicAdd(farther, 1ull);\n"
+                      "}}",
+                      type, least_normal)};
+}
+
+/// Runs a kernel of blocks of 256 threads on `arguments`.
+void launch(Gpu& gpu, CUfunction function, unsigned blocks, std::vector<void*> arguments) {
+  Launch launch;
+  launch.function = function;
+  launch.grid[0] = blocks;
+  launch.block[0] = 256;
+  gpu.launch(launch, arguments.data(), "a test");
+}
+
+/// What a kernel makes of one number, at first 0.
+uint64_t result_of(Gpu& gpu, KernelCache& cache, const KernelSource& kernel, unsigned blocks) {
+  DeviceAllocator allocator(gpu);
+  const Ref<Storage> memory = allocator.allocate(sizeof(uint64_t));
+  CUdeviceptr address = address_of(memory->data());
+  uint64_t result = 0;
+  gpu.copy_to_device(address, &result, sizeof result);
+  launch(gpu, cache.get(kernel.name, kernel.source), blocks, {&address});
+  gpu.copy_to_host(&result, address, sizeof result);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("functions are within their bounds for all floats", "[cuda]") {
+  TSL_NEEDS_GPU();
+  const Folder folder;
+  Gpu gpu;
+  const bool portable = GENERATE(false, true);
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(portable));
+  for (const Function& function : kFunctions) {
+    const uint64_t found = result_of(gpu, cache, accuracy_kernel(function, portable ? -126 : kLeastExponent), 4096);
+    const uint32_t bits[] = {static_cast<uint32_t>(found >> 32), static_cast<uint32_t>(found)};
+    float error, argument;
+    std::memcpy(&error, &bits[0], 4);
+    std::memcpy(&argument, &bits[1], 4);
+    WARN(function.name << (portable ? ", portable: " : ": ") << error << " ulp at " << argument);
+    CHECK(error <= (portable ? 2 : function.bound));
+  }
+}
+
+TEST_CASE("f16 and bf16 add as f32 does", "[cuda]") {
+  TSL_NEEDS_GPU();
+  const Folder folder;
+  Gpu gpu;
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(false));
+  for (const char* type : {"f16", "bf16"}) {
+    INFO(type);
+    CHECK(result_of(gpu, cache, pairs_kernel(type, "add", "+"), 65536) == 0);
+    CHECK(result_of(gpu, cache, pairs_kernel(type, "sub", "-"), 65536) == 0);
+  }
+}
+
+TEST_CASE("gelu of f16 and bf16 is the nearest", "[cuda]") {
+  TSL_NEEDS_GPU();
+  const Folder folder;
+  Gpu gpu;
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(false));
+  CHECK(result_of(gpu, cache, nearest_kernel("bf16", "0x1p-126"), 256) == 0);
+  CHECK(result_of(gpu, cache, nearest_kernel("f16", "0x1p-14"), 256) < 200);
+}
+
+TEST_CASE("portable functions give the CPU's bits", "[cuda]") {
+  TSL_NEEDS_GPU();
+  constexpr uint32_t kCount = 1 << 22, kStep = 1021;
+  const Folder folder;
+  Gpu gpu;
+  DeviceAllocator allocator(gpu);
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(true));
+  const Ref<Storage> memory = allocator.allocate(kCount * sizeof(float));
+  for (const Function& function : kFunctions) {
+    const KernelSource kernel = values_kernel(function);
+    CUdeviceptr to = address_of(memory->data());
+    uint32_t step = kStep;
+    launch(gpu, cache.get(kernel.name, kernel.source), kCount / 256, {&to, &step});
+    std::vector<float> values(kCount);
+    gpu.copy_to_host(values.data(), to, kCount * sizeof(float));
+    size_t differ = 0;
+    for (uint32_t i = 0; i < kCount; ++i) {
+      const float expected = function.on_cpu(math::as_float(i * kStep));
+      const bool are_nan = std::isnan(expected) && std::isnan(values[i]);
+      differ += !are_nan && std::memcmp(&expected, &values[i], sizeof expected) != 0;
+    }
+    INFO(function.name);
+    CHECK(differ == 0);
+  }
+}

@@ -1,0 +1,333 @@
+// The code generator: every op's statement compiles for every dtype, and every form of reduction, for the architectures
+// we support (kernel_source.cpp looks at the sources). What kernels compute is tested on a GPU, by the language's own
+// tests
+// ($TSL_TEST_DEVICE, `tsl test --device cuda`).
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "backend/cuda/codegen/stage.h"
+#include "graph/plan.h"
+#include "support/build.h"
+#include "support/gpu.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+using graph::add;
+using graph::give;
+using graph::Graph;
+using graph::input;
+using graph::NodeId;
+using graph::read;
+using graph::reduce;
+using graph::spread;
+
+namespace {
+
+/// The stages of all kernels of a graph, with and without wide accesses.
+std::vector<Stage> stages_of(Graph graph) {
+  std::vector<Stage> out;
+  const graph::Plan plan = graph::compile(std::move(graph));
+  for (const graph::Kernel& kernel : plan.kernels) {
+    if (kernel.kind == graph::Template::op) continue;
+    for (bool vectors : {true, false}) {
+      for (Stage& stage : generate(kernel, plan, vectors).stages) out.push_back(std::move(stage));
+    }
+  }
+  return out;
+}
+
+bool has_stage(const std::vector<Stage>& stages, const std::string& part) {
+  for (const Stage& stage : stages) {
+    if (stage.name().find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// Compiles each different stage for sm_80 and, as TSL does, for sm_90.
+void check_compiles(const std::vector<Stage>& stages) {
+  REQUIRE_FALSE(stages.empty());
+  std::string why;
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
+  if (!nvrtc) TSL_SKIP(why);
+  std::map<std::string, KernelSource> sources;
+  for (const Stage& stage : stages) sources[stage.name()] = {stage.name(), stage.source()};
+  std::vector<const KernelSource*> kernels;
+  for (const auto& [name, source] : sources) kernels.push_back(&source);
+  const cuda::Program program = program_of(std::move(kernels));
+  CHECK_NOTHROW(nvrtc->compile(program, "sm_80", fast_options(*nvrtc)));
+  CHECK_NOTHROW(nvrtc->compile(program, "sm_90"));
+}
+
+void append(std::vector<Stage>& to, std::vector<Stage> from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+Graph softmax(int64_t rows, int64_t columns, DType dtype = DType::f32) {
+  Graph g;
+  const Shape shape{rows, columns};
+  const NodeId x = input(g, shape, dtype), greatest = reduce(g, Op::max, x, 1);
+  const NodeId e = add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, greatest, shape)}))});
+  give(g, add(g, Op::div, {read(g, e), spread(g, reduce(g, Op::sum, e, 1), shape)}));
+  return g;
+}
+
+NodeId place(Graph& g, Op op, NodeId x, int axis) {
+  Attrs attrs;
+  attrs.ints = {axis};
+  Shape shape = g[x].shape;
+  shape.erase(axis);
+  return g.add(op_def(op), {read(g, x)}, attrs, {DType::i64, shape}, Span{}, g.size());
+}
+
+NodeId source(Graph& g, Op op, const Shape& shape, DType dtype) {
+  Attrs attrs;
+  attrs.dims = shape;
+  attrs.dtype = dtype;
+  graph::Arg first, second;
+  first.scalar = second.scalar = op == Op::iota && is_float(dtype) ? Scalar::of(1.0) : Scalar::of(int64_t{1});
+  return g.add(op_def(op), {first, second}, attrs, {dtype, shape}, Span{}, g.size());
+}
+
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+
+bool is_defined(const OpDef& op, DType dtype) {
+  switch (op.dtype_rule) {
+    case DTypeRule::floating:
+    case DTypeRule::predicate: return is_float(dtype);
+    case DTypeRule::bitwise: return !is_float(dtype);
+    case DTypeRule::compare: return true;
+    default: return dtype != DType::boolean;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every elementwise op has a statement that compiles, for every dtype") {
+  for (DType dtype : kAll) {
+    Graph g;
+    const NodeId a = input(g, {5, 12}, dtype), b = input(g, {5, 12}, dtype), c = input(g, {5, 12}, DType::boolean);
+    for (const OpDef& op : op_table()) {
+      if (op.op_class != OpClass::elementwise || op.op == Op::copy || op.op == Op::where || !is_defined(op, dtype))
+        continue;
+      Attrs attrs;
+      if (op.op == Op::cast) {
+        for (DType to : kAll) {
+          attrs.dtype = to;
+          if (to != dtype) give(g, g.add(op, {read(g, a)}, attrs, {to, g[a].shape}, Span{}, g.size()));
+        }
+        continue;
+      }
+      const bool asks = op.dtype_rule == DTypeRule::compare || op.dtype_rule == DTypeRule::predicate;
+      std::vector<graph::Arg> args{read(g, a)};
+      if (op.arity > 1) args.push_back(read(g, b));
+      give(g, g.add(op, args, attrs, {asks ? DType::boolean : dtype, g[a].shape}, Span{}, g.size()));
+    }
+    give(g, g.add(op_def(Op::where), {read(g, c), read(g, a), read(g, b)}, {}, {dtype, g[a].shape}, Span{}, g.size()));
+    INFO(name_of(dtype));
+    check_compiles(stages_of(std::move(g)));
+  }
+}
+
+TEST_CASE("sources compile") {
+  std::vector<Stage> stages;
+  for (DType dtype : kAll) {
+    Graph g;
+    if (dtype != DType::boolean) give(g, source(g, Op::iota, {40}, dtype));
+    if (is_float(dtype)) {
+      give(g, source(g, Op::random_uniform, {40}, dtype));
+      give(g, source(g, Op::random_normal, {40}, dtype));
+    }
+    if (dtype == DType::i64) give(g, source(g, Op::random_bits, {40}, dtype));
+    if (!g.outputs.empty()) append(stages, stages_of(std::move(g)));
+  }
+  check_compiles(stages);
+}
+
+TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
+  std::vector<Stage> stages;
+  for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000, 40000, 2000000})
+    append(stages, stages_of(softmax(9, columns)));
+  for (int64_t columns : {16, 1000, 2000, 4096}) append(stages, stages_of(softmax(9000, columns)));
+  for (int64_t columns : {1024, 4096, 9000, 50258}) append(stages, stages_of(softmax(9000, columns, DType::bf16)));
+  append(stages, stages_of(softmax(9, 100, DType::bf16)));
+  append(stages, stages_of(softmax(9, 100, DType::f64)));
+  CHECK(has_stage(stages, "_t32r32__"));   // 1000 elements are at most 32 for each thread of a warp
+  CHECK(has_stage(stages, "_t128r32__"));  // and 4096 for each of 128
+  check_compiles(stages);
+}
+
+TEST_CASE("reductions: rows, columns, blocks, places and totals") {
+  std::vector<Stage> stages;
+  const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {
+    Graph g;
+    give(g, of(g, input(g, shape)));
+    append(stages, stages_of(std::move(g)));
+  };
+  reduced({300, 160}, [](Graph& g, NodeId x) { return reduce(g, Op::sum, x, 0, false); });
+  reduced({9000, 160}, [](Graph& g, NodeId x) { return reduce(g, Op::max, x, 0, false); });
+  CHECK(has_stage(stages, "columns"));
+  reduced({3, 900000}, [](Graph& g, NodeId x) { return reduce(g, Op::prod, x, 1, false); });
+  CHECK(has_stage(stages, "blocks"));
+  for (int64_t length : {20'000, 200'000, 2'000'000, 20'000'000, 1'500'000'000}) {
+    reduced({2, length}, [](Graph& g, NodeId x) { return reduce(g, Op::min, x, 1, false); });
+  }
+  reduced({5, 700}, [](Graph& g, NodeId x) { return place(g, Op::argmax, x, 1); });
+  reduced({5, 9000}, [](Graph& g, NodeId x) { return place(g, Op::argmin, x, 1); });
+  for (int64_t rows : {8, 5000}) {
+    reduced({rows, 16}, [](Graph& g, NodeId x) {
+      const NodeId sums = reduce(g, Op::sum, add(g, Op::exp, {read(g, x)}), 1, false);
+      return reduce(g, Op::sum, add(g, Op::log, {read(g, sums)}), 0, false);
+    });
+  }
+  CHECK(has_stage(stages, "total"));
+  check_compiles(stages);
+}
+
+TEST_CASE("of several columns a thread, each names its own elements in a report") {
+  Graph g;
+  const NodeId x = input(g, {9000, 8192}, DType::i32), y = input(g, {9000, 8192}, DType::i32);
+  const NodeId rest = add(g, Op::mod, {read(g, x), read(g, y)});
+  Attrs attrs;
+  attrs.ints = {0};
+  give(g, g.add(op_def(Op::sum), {read(g, rest)}, attrs, {DType::i64, Shape{8192}}, Span{}, g.size()));
+  const std::vector<Stage> stages = stages_of(std::move(g));
+  REQUIRE(has_stage(stages, "columns128x16"));
+  for (const Stage& stage : stages) {
+    if (stage.name().find("columns128x16") != std::string::npos)
+      CHECK(stage.source().find("(long long)(row + v) * ") != std::string::npos);
+  }
+  check_compiles(stages);
+}
+
+TEST_CASE("long rows and columns are one launch: the last block of threads brings the results of blocks together") {
+  std::vector<Stage> stages;
+  const auto reduced = [&](DType dtype, int64_t results, int axis) {
+    Graph g;
+    const NodeId x = input(g, axis == 1 ? Shape{2, results * 4096} : Shape{results * 4096, 8}, dtype);
+    for (const Op op : {Op::sum, Op::max}) give(g, reduce(g, op, x, axis, false));
+    if (dtype != DType::bf16) give(g, reduce(g, Op::logsumexp, x, axis, false));  // of 16 bits it is of floats
+    const graph::Plan plan = graph::compile(std::move(g));
+    REQUIRE(plan.kernels.size() == 1);
+    for (const bool wide : {true, false}) {
+      KernelProgram program = generate(plan.kernels[0], plan, wide);
+      INFO(name_of(dtype) << " " << results << " along " << axis);
+      CHECK(program.stages.size() == 1);
+      CHECK(program.arrivals > 0);
+      append(stages, std::move(program.stages));
+    }
+  };
+  for (const int axis : {0, 1}) {
+    for (const int64_t results : {int64_t{5}, int64_t{4096}, int64_t{4097}, int64_t{4096} * 4096 + 1})
+      reduced(DType::f32, results, axis);
+    for (const DType dtype : {DType::bf16, DType::f64}) reduced(dtype, 62'500, axis);
+  }
+  check_compiles(stages);
+}
+
+TEST_CASE(
+    "totals over many rows: one block of threads for as many blocks as it has groups; more are first reduced by "
+    "several") {
+  constexpr int64_t kRows = 4096 * 8;
+  for (const int64_t rows : {kRows, kRows + 1}) {
+    Graph g;
+    const NodeId x = input(g, {rows, 100});
+    give(g, reduce(g, Op::sum, reduce(g, Op::max, x, 1, false), 0, false));
+    const std::vector<Stage> stages = stages_of(std::move(g));
+    INFO(rows);
+    CHECK(has_stage(stages, "partial") == (rows > kRows));
+    CHECK(has_stage(stages, "total"));
+    check_compiles(stages);
+  }
+}
+
+TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are read again, and totals") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    std::vector<Stage> stages;
+    const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {
+      Graph g;
+      give(g, of(g, input(g, shape, dtype)));
+      append(stages, stages_of(std::move(g)));
+    };
+    const auto along = [](int axis) {
+      return [axis](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, x, axis, false); };
+    };
+    reduced({8192, 50257}, along(1));
+    CHECK(stages.size() == 2);  // one each, with and without wide accesses
+    reduced({8192, 8192}, along(1));
+    reduced({20, 50257}, along(1));
+    CHECK(has_stage(stages, "blocks"));
+    reduced({2, 20000000}, along(1));
+    reduced({9000, 160}, along(0));
+    CHECK(has_stage(stages, "columns"));
+    for (const Shape& shape :
+         {Shape{8192, 50000}, Shape{64, 50257}, Shape{64, 8192}}) {  // the slope, with a sum on the side
+      reduced(shape, [&](Graph& g, NodeId x) {
+        const graph::Arg total = spread(g, reduce(g, Op::logsumexp, x, 1), shape),
+                         sum = spread(g, reduce(g, Op::sum, x, 1), shape);
+        return add(g, Op::mul, {read(g, add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), total}))})), sum});
+      });
+    }
+    for (const int64_t rows : {int64_t{5000}, int64_t{5000000}}) {
+      reduced({rows, 16},
+              [](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, reduce(g, Op::sum, x, 1, false), 0, false); });
+    }
+    CHECK(has_stage(stages, "total"));
+    for (const int axis : {0, 1}) {  // with others in the same kernel
+      Graph g;
+      const NodeId x = input(g, {5000, 5000}, dtype);
+      for (const Op op : {Op::logsumexp, Op::sum, Op::max}) give(g, reduce(g, op, x, axis, false));
+      give(g, reduce(g, Op::logsumexp, add(g, Op::neg, {read(g, x)}), axis, false));
+      append(stages, stages_of(std::move(g)));
+    }
+    INFO(name_of(dtype));
+    check_compiles(stages);
+  }
+  Graph g;
+  const NodeId x = input(g, {5000, 8192}, DType::f16);
+  Attrs attrs;
+  attrs.dtype = DType::f32;
+  const NodeId wide = g.add(op_def(Op::cast), {read(g, x)}, attrs, {DType::f32, Shape{5000, 8192}}, Span{}, g.size());
+  give(g, reduce(g, Op::logsumexp, wide, 1, false));
+  check_compiles(stages_of(std::move(g)));
+}
+
+TEST_CASE("reductions of every dtype") {
+  for (DType dtype : kAll) {
+    Graph g;
+    const NodeId x = input(g, {7, 33}, dtype);
+    for (Op op : {Op::sum, Op::prod, Op::max, Op::min, Op::any, Op::all}) {
+      Attrs attrs;
+      attrs.ints = {1};
+      const bool accumulates = op == Op::sum || op == Op::prod, asks = op == Op::any || op == Op::all;
+      const DType to = asks ? DType::boolean : accumulates && !is_float(dtype) ? DType::i64 : dtype;
+      give(g, g.add(op_def(op), {read(g, x)}, attrs, {to, Shape{7}}, Span{}, g.size()));
+    }
+    give(g, place(g, Op::argmax, x, 1));
+    INFO(name_of(dtype));
+    check_compiles(stages_of(std::move(g)));
+  }
+}
+
+TEST_CASE("gathers, negative strides and offsets of a run") {
+  Graph g;
+  SymbolTable symbols;
+  const NodeId x = input(g, {90, 8}), index = input(g, {20}, DType::i64);
+  Attrs attrs;
+  attrs.ints = {0};
+  give(g, g.add(op_def(Op::take), {read(g, x), read(g, index)}, attrs, {DType::f32, Shape{20, 8}}, Span{}, g.size()));
+  graph::Arg flipped = read(g, x), shifted = read(g, x);
+  flipped.layout = slice(flipped.layout, 0, 89, 90, -1);
+  shifted.layout.shape[0] = 10;
+  shifted.layout.offset = Dim(symbols.input(Scalar::of(int64_t{16})));
+  give(g, add(g, Op::exp, {flipped}));
+  give(g, add(g, Op::exp, {shifted}));
+  const std::vector<Stage> stages = stages_of(std::move(g));
+  bool has_symbol = false;
+  for (const Stage& stage : stages) {
+    for (const Argument& argument : stage.arguments) has_symbol |= argument.symbol != nullptr;
+  }
+  CHECK(has_symbol);
+  check_compiles(stages);
+}

@@ -1,0 +1,223 @@
+// Compiling kernels, which needs NVRTC but no GPU.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "backend/cuda/codegen/prelude.h"
+#include "backend/cuda/driver/kernel_cache.h"
+#include "support/gpu.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+
+#define TSL_NEEDS_NVRTC()                               \
+  std::string why;                                      \
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why); \
+  if (!nvrtc) TSL_SKIP(why)
+
+namespace {
+
+/// Uses everything that prelude.cuh has, for an element type.
+std::string helpers_kernel(const std::string& name, const std::string& type, int count) {
+  return fmt::format(R"(
+extern "C" __global__ void {0}({1}* to, const {1}* from, float* wide) {{
+  namespace device = tsl::device;
+  const i64 i = (blockIdx.x * i64(blockDim.x) + threadIdx.x) * {2};
+  device::Pack<{2}, {1}> a = device::load<{2}>(from + i);
+  for (int j = 0; j < {2}; ++j) {{
+    a[j] = s_add(a[j], device::shuffle_down(a[j], 2, 16));
+    a[j] = s_add(device::shuffle_up(a[j], 1), device::shuffle_from(a[j], 0));
+  }}
+  device::store(to + i, a);
+  wide[i] += widen_to<float>(a[0]);
+}}
+)",
+                     name, type, count);
+}
+
+bool is_elf(const Cubin& cubin) {
+  return cubin.size() > 4 && std::memcmp(cubin.data(),
+                                         "\x7f"
+                                         "ELF",
+                                         4) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("the prelude needs no header and has no line that includes one") {
+  const std::string text(prelude());
+  CHECK(text.find("#include") == std::string::npos);
+  CHECK(text.find("#pragma once") == std::string::npos);
+  CHECK(text.find("using namespace tsl::math;") != std::string::npos);
+  CHECK(text.find("s_gelu") != std::string::npos);
+  CHECK(text.find("philox") != std::string::npos);
+}
+
+TEST_CASE("the scalar bodies and the helpers compile for every type of element") {
+  TSL_NEEDS_NVRTC();
+  for (const auto& [arch, portable] : {std::pair("sm_80", false), {"sm_90", false}, {"sm_90", true}}) {
+    INFO(arch);
+    std::vector<KernelSource> sources;
+    for (const auto& [type, count] : {std::pair("bool", 16),
+                                      {"u8", 4},
+                                      {"i8", 2},
+                                      {"i16", 8},
+                                      {"i32", 4},
+                                      {"i64", 2},
+                                      {"f16", 8},
+                                      {"bf16", 2},
+                                      {"f32", 4},
+                                      {"f32", 8},
+                                      {"f64", 2},
+                                      {"f64", 1}}) {
+      const std::string name = fmt::format("k_{}_{}", type, count);
+      sources.push_back({name, helpers_kernel(name, type, count)});
+    }
+    const Cubin cubin = nvrtc->compile(program_of(pointers_to(sources)), arch, kernel_options(portable));
+    CHECK(is_elf(cubin));
+    const std::string text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
+    for (const KernelSource& source : sources) CHECK(text.find(source.name) != std::string::npos);
+  }
+}
+
+std::string prelude_of(std::string_view source) { return prelude_for({&source, 1}); }
+
+TEST_CASE("kernels come after what they use of the prelude") {
+  const std::string all = prelude_of(prelude());
+  CHECK(std::count(all.begin(), all.end(), '{') == std::count(prelude().begin(), prelude().end(), '{'));
+  const std::string few = prelude_of("y[i] = s_add(x[i], y[i]);");
+  CHECK(few.size() < prelude().size() / 8);
+  CHECK(few.find("TSL_SHORT_BINARY(s_add)") != std::string::npos);  // an overload
+  CHECK(few.find("using namespace tsl::math;") != std::string::npos);
+  CHECK(few.find("s_gelu") == std::string::npos);
+  CHECK(few.find("struct Lanes") == std::string::npos);
+  CHECK(prelude_of("s_gelu").find("s_gelu_tanh") == std::string::npos);  // whole names
+  CHECK(prelude_of("kReduceBlock").find("constexpr int kReduceLanes = 128, kReduceBlock") != std::string::npos);
+  CHECK(prelude_of("kIsFloat").find("kIsFloat<double> = true") != std::string::npos);
+  CHECK(prelude_of("native_min").find("native_max") != std::string::npos);  // between the same #if and #endif
+}
+
+TEST_CASE("the prelude's declarations are found by the names they declare") {
+  const std::string text(prelude());
+  const std::regex declaration(
+      "(?:template <.*> )?(?:#define (\\w+)|using (\\w+) =|struct (?:alignas\\(.*\\) )?(\\w+)|"
+      "(?:TSL_FN|TSL_RARE_FN|__device__) [^(]*?(\\w+)\\().*");
+  std::istringstream lines(text);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    line = line.substr(0, line.find(" //"));
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (!std::regex_match(line, match, declaration)) continue;
+    const auto name = std::find_if(match.begin() + 1, match.end(), [](const auto& group) { return group.matched; });
+    INFO(line << " declares " << *name);
+    CHECK(prelude_of(name->str()).find(line) != std::string::npos);
+    ++found;
+  }
+  CHECK(found > 200);
+}
+
+TEST_CASE("whatever a kernel uses of the prelude, it gets what that needs") {
+  std::string why;
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
+  if (!nvrtc) TSL_SKIP(why);
+  std::set<std::string> texts;
+  for (size_t at = 0, end = 0; at < prelude().size(); at = end + 1) {
+    end = std::min(prelude().find_first_of(" \n*&(){}[]<>,;:=+-/.?!", at), prelude().size());
+    texts.insert(prelude_of(prelude().substr(at, end - at)));
+  }
+  CHECK(texts.size() > 200);
+  const KernelSource kernel{"k", "extern \"C\" __global__ void k() {}"};
+  for (const std::string& text : texts) CHECK_NOTHROW(nvrtc->compile({text, {&kernel}}, "sm_90", fast_options(*nvrtc)));
+}
+
+TEST_CASE("a kernel compiles alone, to the same bytes each time") {
+  TSL_NEEDS_NVRTC();
+  const KernelSource kernel{"k_axpy",
+                            "extern \"C\" __global__ void k_axpy(f32* y, const f32* x, f32 a, i64 n) {\n"
+                            "  const i64 i = blockIdx.x * i64(blockDim.x) + threadIdx.x;\n"
+                            "  if (i < n) y[i] = s_add(s_mul(a, x[i]), y[i]);\n}"};
+  const Cubin cubin = compile_only(*nvrtc, kernel, "sm_90");
+  CHECK(is_elf(cubin));
+  CHECK(compile_only(*nvrtc, kernel, "sm_90") == cubin);
+  CHECK(compile_only(*nvrtc, kernel, "sm_80") != cubin);
+  CHECK(nvrtc->version().find('.') != std::string::npos);
+}
+
+TEST_CASE("an error shows the log and the lines it names") {
+  TSL_NEEDS_NVRTC();
+  const KernelSource good{"k_good", "extern \"C\" __global__ void k_good(int* x) { *x = 1; }"};
+  const KernelSource bad{"k_bad", "extern \"C\" __global__ void k_bad(int* x) {\n  *x = no_such_name;\n}"};
+  try {
+    nvrtc->compile(program_of({&good, &bad}), "sm_90");
+    FAIL("it compiled");
+  } catch (const Failure& failure) {
+    CHECK(failure.error().kind == ErrorKind::device);
+    const std::string text = failure.what();
+    INFO(text);
+    CHECK(text.find("internal error: NVRTC") == 0);
+    CHECK(text.find("k_bad(2): error: identifier \"no_such_name\" is undefined") != std::string::npos);
+    CHECK(text.find("k_bad:2:   *x = no_such_name;") != std::string::npos);
+    CHECK(text.find("k_good") == std::string::npos);
+  }
+}
+
+TEST_CASE("logs are annotated with the lines they name, once each") {
+  const KernelSource one{"k_one", "first\nsecond"};
+  const Program program{"zeroth", {&one}};
+  CHECK(annotate_log("", program).empty());
+  CHECK(annotate_log("no place here", program) == "no place here");
+  CHECK(annotate_log(
+            "k_one(2): error: a\nk_one(2): error: b\nprelude(1): warning: c\nk_one(9): d\nother(1): e\nk_one(x): f",
+            program) ==
+        "k_one(2): error: a\nk_one(2): error: b\nprelude(1): warning: c\nk_one(9): d\nother(1): e\nk_one(x): f\n"
+        "k_one:2: second\nprelude:1: zeroth\n");
+}
+
+TEST_CASE("an architecture that NVRTC does not know is refused before compiling") {
+  TSL_NEEDS_NVRTC();
+  const KernelSource kernel{"k", "extern \"C\" __global__ void k() {}"};
+  CHECK_THROWS_WITH(compile_only(*nvrtc, kernel, "sm_20"), Catch::Contains("not for sm_20: install an older one"));
+  CHECK_THROWS_WITH(compile_only(*nvrtc, kernel, "sm_999"), Catch::Contains("not for sm_999: install a newer one"));
+  CHECK_THROWS_AS(compile_only(*nvrtc, kernel, "nonsense"), Failure);
+}
+
+TEST_CASE("contraction is off: a * b + c is two instructions") {
+  TSL_NEEDS_NVRTC();
+  // The constants make a difference between one rounding and two; folded at compile time or not, the result is 0.
+  const KernelSource plain{"k_plain",
+                           "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = a * b + c; }"};
+  const KernelSource fused{"k_plain",
+                           "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = fmaf(a, b, c); }"};
+  CHECK(compile_only(*nvrtc, plain, "sm_90") != compile_only(*nvrtc, fused, "sm_90"));
+  const std::vector<std::string> options = Nvrtc::base_options("13.0");
+  CHECK(std::find(options.begin(), options.end(), "--fmad=false") != options.end());
+  for (const std::string& option : options) CHECK(option.find("fast") == std::string::npos);
+}
+
+TEST_CASE("few kernels share a program, many are spread over threads") {
+  CHECK(unit_count(1, 8) == 1);
+  CHECK(unit_count(11, 8) == 1);
+  CHECK(unit_count(12, 8) == 2);
+  CHECK(unit_count(300, 8) == 8);
+  CHECK(unit_count(300, 1) == 1);
+}
+
+TEST_CASE("NVRTC's version is remembered while its file stays the same") {
+  const Folder folder;
+  const DiskCache disk(folder.path);
+  const std::string library = folder.path + "/libnvrtc.so.13";
+  CHECK(recall_nvrtc_version(disk).empty());
+  remember_nvrtc_version(disk, "13.0", library);  // no such file: of no use, but no harm
+  CHECK(recall_nvrtc_version(disk).empty());
+  std::ofstream(library) << "one";
+  remember_nvrtc_version(disk, "13.0", library);
+  CHECK(recall_nvrtc_version(disk) == "13.0");
+  std::ofstream(library) << "another";
+  CHECK(recall_nvrtc_version(disk).empty());
+  std::filesystem::remove(library);
+  CHECK(recall_nvrtc_version(disk).empty());
+}

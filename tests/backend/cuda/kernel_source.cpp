@@ -1,0 +1,383 @@
+// The source that is generated for kernels. Reading it needs no GPU; where NVRTC is installed, it is compiled, too.
+#include <algorithm>
+#include <set>
+
+#include "backend/cuda/codegen/stage.h"
+#include "graph/plan.h"
+#include "support/build.h"
+#include "support/gpu.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+using namespace tsl::graph;
+
+namespace {
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+bool contains(const std::string& text, const std::string& part) { return count(text, part) > 0; }
+
+/// The stages of all kernels of a plan, after checks that hold for every stage.
+std::vector<Stage> stages_of(const Plan& plan, bool vectors = true) {
+  std::vector<Stage> stages;
+  for (const Kernel& kernel : plan.kernels) {
+    if (kernel.kind == Template::op) continue;
+    for (Stage& stage : generate(kernel, plan, vectors).stages) stages.push_back(std::move(stage));
+  }
+  for (const Stage& stage : stages) {
+    INFO(stage.source());
+    CHECK(contains(stage.source(), "extern \"C\" __global__"));
+    CHECK(count(stage.source(), stage.name() + "(") == 1);
+    CHECK(count(stage.source(), "{") == count(stage.source(), "}"));
+    const std::vector<std::string> parameters = parameters_of(stage.text);
+    CHECK(parameters.size() == stage.arguments.size());
+    for (const std::string& parameter : parameters) {
+      const std::string name = parameter.substr(parameter.rfind(' ') + 1);
+      CHECK(contains(stage.text.body, name));
+    }
+    CHECK(stage.blocks > 0);
+    CHECK(stage.threads_x * stage.threads_y <= 1024);
+  }
+  return stages;
+}
+
+Plan plan_of(Graph graph) { return graph::compile(std::move(graph)); }
+
+/// a * b + c.
+Plan scaled_sum(const Shape& shape, DType dtype = DType::f32) {
+  Graph g;
+  const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
+  give(g, add(g, Op::add, {read(g, add(g, Op::mul, {read(g, a), read(g, b)})), read(g, c)}));
+  return plan_of(std::move(g));
+}
+
+/// (rows' sum of (c - a * a * b)) / 2 + a * b and more, of fast numerics: products that one reads, or two do.
+Plan contracted(const Shape& shape, DType dtype) {
+  Graph g;
+  const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
+  const NodeId squares = add(g, Op::mul, {read(g, a), read(g, a)}),
+               products = add(g, Op::mul, {read(g, squares), read(g, b)});
+  const NodeId rest = add(g, Op::sub, {read(g, c), read(g, products)}), sums = reduce(g, Op::sum, rest, 1);
+  const NodeId quotient = add(g, Op::div, {spread(g, sums, shape), number(2.0)});
+  const NodeId others = add(g, Op::mul, {read(g, a), read(g, b)});
+  give(g, add(g, Op::add, {read(g, quotient), read(g, others)}));
+  const NodeId twice = add(g, Op::mul, {read(g, c), read(g, c)});
+  give(g, add(g, Op::sub, {read(g, twice), read(g, add(g, Op::add, {read(g, twice), read(g, quotient)}))}));
+  return graph::compile(std::move(g), {.fast_numerics = true});
+}
+
+Plan softmax(const Shape& shape) {
+  Graph g;
+  const NodeId x = input(g, shape);
+  const NodeId e =
+      add(g, Op::exp, {read(g, add(g, Op::sub, {read(g, x), spread(g, reduce(g, Op::max, x, 1), shape)}))});
+  give(g, add(g, Op::div, {read(g, e), spread(g, reduce(g, Op::sum, e, 1), shape)}));
+  return plan_of(std::move(g));
+}
+
+/// One reduction of a square, along `axis`.
+Plan reduced(Op op, const Shape& shape, int axis, DType dtype = DType::f32) {
+  Graph g;
+  const NodeId x = input(g, shape, dtype);
+  const NodeId squares = add(g, Op::mul, {read(g, x), read(g, x)});
+  Attrs attrs;
+  attrs.ints = {axis};
+  Shape kept = shape;
+  kept.erase(axis);
+  const DType result = op == Op::argmax || op == Op::argmin ? DType::i64 : dtype;
+  give(g, g.add(op_def(op), {read(g, squares)}, attrs, {result, kept}, Span{}, g.size()));
+  return plan_of(std::move(g));
+}
+
+/// The mean of rows' losses: reductions of reductions.
+Plan loss(const Shape& shape) {
+  Graph g;
+  const NodeId x = input(g, shape);
+  const NodeId rows = reduce(g, Op::sum, add(g, Op::exp, {read(g, x)}), 1, false);
+  give(g, reduce(g, Op::sum, add(g, Op::log, {read(g, rows)}), 0, false));
+  return plan_of(std::move(g));
+}
+
+Plan transposed(const Shape& shape) {
+  Graph g;
+  const NodeId x = input(g, shape), y = input(g, {shape[1], shape[0]});
+  Arg across = read(g, y);
+  across.layout = permute(across.layout, std::vector<int>{1, 0});
+  give(g, add(g, Op::add, {read(g, x), across}));
+  return plan_of(std::move(g));
+}
+
+Plan gathered() {
+  Graph g;
+  const NodeId table = input(g, {10, 4}), index = input(g, {6}, DType::i64);
+  Attrs attrs;
+  attrs.ints = {0};
+  const NodeId rows =
+      g.add(op_def(Op::take), {read(g, table), read(g, index)}, attrs, {DType::f32, {6, 4}}, Span{}, g.size());
+  give(g, add(g, Op::mul, {read(g, rows), number(2.0)}));
+  return plan_of(std::move(g));
+}
+
+Plan random(Op op, int64_t n, DType dtype) {
+  Graph g;
+  const NodeId scale = input(g, {Dim(n)}, dtype);
+  Arg key, counter;
+  key.scalar = Scalar::of(int64_t{7});
+  counter.scalar = Scalar::of(int64_t{100});
+  Attrs attrs;
+  attrs.dims = {Dim(n)};
+  attrs.dtype = dtype;
+  const NodeId noise = g.add(op_def(op), {key, counter}, attrs, {dtype, {Dim(n)}}, Span{}, g.size());
+  give(g, add(g, Op::mul, {read(g, noise), read(g, scale)}));
+  return plan_of(std::move(g));
+}
+
+/// p - 0.1 g of several parameters.
+Plan updates(const std::vector<Shape>& shapes) {
+  Graph g;
+  for (const Shape& shape : shapes) {
+    const NodeId p = input(g, shape), gradient = input(g, shape);
+    give(g, add(g, Op::sub, {read(g, p), read(g, add(g, Op::mul, {read(g, gradient), number(0.1)}))}));
+  }
+  return plan_of(std::move(g));
+}
+
+Plan quotient() {
+  Graph g;
+  const NodeId a = input(g, {100}, DType::i64), b = input(g, {100}, DType::i64);
+  give(g, add(g, Op::floordiv, {read(g, a), read(g, b)}));
+  return plan_of(std::move(g));
+}
+
+}  // namespace
+
+TEST_CASE("kernels that differ in their launch bounds alone have names of their own") {
+  const auto named = [](const char* bounds) {
+    Stage stage;
+    stage.readable = "k_add";
+    stage.text = {"", bounds, "float* b0", ""};
+    return stage.name();
+  };
+  CHECK(named("128") == named("128"));
+  CHECK(named("128") != named("256"));
+  CHECK(named("128") != named("128, 4"));
+}
+
+TEST_CASE("fast numerics: a product that one sum or difference reads is part of it") {
+  const auto all = [](const Plan& plan) {
+    std::string text;
+    for (const Stage& stage : stages_of(plan)) text += stage.source();
+    return text;
+  };
+  const std::string fast = all(contracted({3000, 100}, DType::f32));
+  INFO(fast);
+  CHECK(count(fast, "mul_add(s_neg(") == 1);
+  CHECK(count(fast, "mul_add(") == 2);  // what two read stays a product
+  CHECK(count(all(scaled_sum({1000}, DType::f32)), "mul_add(") == 0);
+}
+
+TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned") {
+  const Plan plan = scaled_sum({1000, 33});
+  const std::vector<Stage> wide = stages_of(plan), narrow = stages_of(plan, false);
+  REQUIRE(wide.size() == 1);
+  REQUIRE(narrow.size() == 1);
+  CHECK(count(wide[0].text.body, "load_wide(") == 3);
+  CHECK(count(wide[0].text.body, "store_wide(") == 1);
+  REQUIRE(wide[0].wide.size() == 4);
+  for (const WideAccess& access : wide[0].wide) CHECK(access.bytes == 16);
+  CHECK(narrow[0].wide.empty());
+  CHECK_FALSE(contains(narrow[0].text.body, "_wide("));
+  CHECK(wide[0].blocks == (33000 / 4 + 127) / 128);
+  CHECK(narrow[0].blocks == (33000 + 127) / 128);
+  const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)),
+                           odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
+  CHECK(contains(halves[0].name(), "x8"));
+  CHECK(contains(odd[0].text.body, "for (Index j = i;"));  // the last 3 of 21003, alone
+  CHECK(few[0].wide.empty());
+}
+
+TEST_CASE("kernels of other sizes share their source") {
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].source() == stages_of(scaled_sum({2000, 66}))[0].source());
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].blocks != stages_of(scaled_sum({2000, 66}))[0].blocks);
+  CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source() ==
+        stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].source() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].source());
+  CHECK(stages_of(scaled_sum({1000, 33}))[0].name() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].name());
+}
+
+TEST_CASE("indices have 64 bits only where elements are that many") {
+  const Stage small = stages_of(scaled_sum({1000}))[0], large = stages_of(scaled_sum({70'000, 70'000}))[0];
+  CHECK(small.text.header.find("typedef int Index;") != std::string::npos);
+  CHECK(large.text.header.find("typedef long long Index;") != std::string::npos);
+}
+
+TEST_CASE("operands that lie across the others go through shared memory") {
+  const std::vector<Stage> stages = stages_of(transposed({100, 70}));
+  REQUIRE(stages.size() == 1);
+  CHECK(contains(stages[0].name(), "tiles"));
+  CHECK(count(stages[0].text.body, "__shared__") == 1);
+  CHECK(stages[0].blocks == 2 * 2);
+  CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].text.body, "__shared__"));  // too thin
+}
+
+TEST_CASE("rows are reduced by a warp each if they are many, and kept in registers if they fit") {
+  CHECK(stages_of(softmax({64, 1000}))[0].blocks == 64);
+  const std::vector<Stage> kept = stages_of(softmax({6400, 1000}));
+  REQUIRE(kept.size() == 1);
+  CHECK(count(kept[0].text.body, "s_exp(") == 1);  // computed once, kept for the division
+  CHECK(kept[0].blocks == 6400 / 4);
+  const std::vector<Stage> again = stages_of(softmax({64, 50000}));
+  REQUIRE(again.size() == 1);
+  CHECK(count(again[0].text.body, "s_exp(") == 4);  // in both passes, for whole turns and the last
+}
+
+TEST_CASE("reductions take the form that suits how their operands lie") {
+  const auto names = [](const Plan& plan) {
+    std::string text;
+    for (const Stage& stage : stages_of(plan)) text += stage.name() + " ";
+    return text;
+  };
+  CHECK(contains(names(reduced(Op::sum, {500, 300}, 0)), "columns"));
+  CHECK(contains(names(reduced(Op::sum, {50'000, 300}, 0)), "columns"));
+  CHECK(contains(names(reduced(Op::sum, {3, 5'000'000}, 1)), "blocks"));
+  CHECK(contains(names(reduced(Op::sum, {3, 5'000'000}, 1)), "blocks_x2"));
+  CHECK_FALSE(contains(names(reduced(Op::sum, {3, 5'000'001}, 1)), "blocks_x2"));
+  CHECK(stages_of(reduced(Op::sum, {3, 1'500'000'000}, 1)).size() == 1);
+  CHECK(stages_of(reduced(Op::max, {5000, 100}, 1)).size() == 1);
+  CHECK(stages_of(reduced(Op::argmax, {3, 50'000}, 1)).size() == 1);
+  CHECK(stages_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros
+}
+
+TEST_CASE("what is between stages is in scratch memory, and results of rows' results come last") {
+  const Plan plan = loss({64, 1000});
+  REQUIRE(plan.kernels.size() == 1);
+  const KernelProgram program = generate(plan.kernels[0], plan, true);
+  CHECK(program.stages.size() > 1);
+  CHECK(program.scratch_bytes >= 64 * 4);
+  const auto scratch_of = [](const Stage& stage) {
+    return std::count_if(stage.arguments.begin(), stage.arguments.end(),
+                         [](const Argument& a) { return a.kind == Argument::Kind::scratch; });
+  };
+  CHECK(scratch_of(program.stages.front()) > 0);
+  CHECK(scratch_of(program.stages.back()) > 0);
+  CHECK(contains(program.stages.back().text.body, "s_add") + contains(program.stages.back().text.body, "Sum") > 0);
+}
+
+TEST_CASE("what can fail is given the cell for errors") {
+  const auto has_cell = [](const Plan& plan) {
+    const std::vector<Stage> stages = stages_of(plan);
+    return std::any_of(stages.begin(), stages.end(), [](const Stage& stage) {
+      return std::any_of(stage.arguments.begin(), stage.arguments.end(),
+                         [](const Argument& a) { return a.kind == Argument::Kind::error; });
+    });
+  };
+  CHECK(has_cell(quotient()));
+  CHECK(has_cell(gathered()));
+  CHECK_FALSE(has_cell(scaled_sum({100})));
+}
+
+TEST_CASE("equal stages are one launch over a table of their arguments") {
+  const Plan plan = updates({{100}, {20, 30}, {5000}});
+  const std::vector<Stage> stages = stages_of(plan, false);
+  REQUIRE(stages.size() == 3);
+  CHECK(stages[0].source() == stages[2].source());
+  const Stage table = make_table({&stages[0], &stages[1], &stages[2]});
+  CHECK(table.readable == stages[0].readable + "_table3");
+  CHECK(table.blocks == stages[0].blocks + stages[1].blocks + stages[2].blocks);
+  CHECK_FALSE(table.table_in_memory);
+  // Its last three say at which block each stage begins.
+  CHECK(table.arguments[table.table_words - 3].value == 0);
+  CHECK(table.arguments[table.table_words - 1].value == stages[0].blocks + stages[1].blocks);
+  CHECK(count(table.source(), "extern \"C\"") == 1);
+}
+
+TEST_CASE("numbers that all entries of a table have in common are parameters of their own") {
+  const Plan plan = updates({{100}, {200}, {300}});
+  std::vector<Stage> stages = stages_of(plan, false);
+  const auto is_number = [](const Argument& a) { return a.kind == Argument::Kind::scalar; };
+  const auto numbers =
+      static_cast<size_t>(std::count_if(stages[0].arguments.begin(), stages[0].arguments.end(), is_number));
+  REQUIRE(numbers > 0);
+  const size_t entry = stages[0].arguments.size() - numbers;
+  const Stage same = make_table({&stages[0], &stages[1], &stages[2]});
+  CHECK(same.table_words == 3 * (entry + 1));
+  CHECK(same.arguments.size() == same.table_words + numbers);
+  const auto own = std::find_if(stages[2].arguments.begin(), stages[2].arguments.end(), is_number);
+  own->scalar = Scalar::of(own->scalar.as_real() + 1);
+  const Stage different = make_table({&stages[0], &stages[1], &stages[2]});
+  CHECK(different.table_words == 3 * (entry + 2));
+  CHECK(different.arguments.size() == different.table_words + numbers - 1);
+  CHECK(same.name() != different.name());
+}
+
+TEST_CASE("a long table lies in memory, and its source is for any number of entries") {
+  const auto table_of = [](size_t count) {
+    std::vector<Stage> stages = stages_of(updates(std::vector<Shape>(count, Shape{100})), false);
+    std::vector<const Stage*> pointers;
+    for (const Stage& stage : stages) pointers.push_back(&stage);
+    return make_table(pointers);
+  };
+  const Stage a = table_of(200), b = table_of(201);
+  REQUIRE(a.table_in_memory);
+  CHECK(a.source() == b.source());
+  CHECK(a.table_words > kMaxTableParameterWords);
+  CHECK(a.arguments.size() - a.table_words < 10);
+  CHECK(a.arguments[a.table_words].kind == Argument::Kind::table);
+  CHECK(a.arguments[a.table_words].scratch == 0);
+  CHECK(a.arguments[a.table_words + 1].scratch == a.table_words - 200);
+  CHECK(b.arguments[b.table_words + 2].value == 201);
+}
+
+TEST_CASE("generated kernels compile") {
+  std::string why;
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
+  std::vector<Plan> plans;
+  for (const DType dtype : {DType::u8, DType::i16, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    plans.push_back(scaled_sum({1000, 33}, dtype));
+    plans.push_back(reduced(Op::sum, {300, 500}, 0, dtype));
+    plans.push_back(reduced(Op::prod, {3, 5'000'000}, 1, dtype));
+    plans.push_back(contracted({3000, 100}, dtype));
+    plans.push_back(contracted({300, 9000}, dtype));
+    plans.push_back(reduced(Op::argmin, {300, 50}, 1, dtype));
+  }
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64}) {
+    plans.push_back(random(Op::random_normal, 1001, dtype));
+    plans.push_back(random(Op::random_uniform, 1001, dtype));
+  }
+  for (const int64_t rows : {int64_t{64}, int64_t{5000}}) {
+    for (const int64_t length : {int64_t{31}, int64_t{1000}, int64_t{4000}, int64_t{10'000}}) {
+      plans.push_back(softmax({rows, length}));
+      plans.push_back(loss({rows, length}));
+      plans.push_back(reduced(Op::max, {rows, length}, 1));
+      plans.push_back(reduced(Op::argmax, {rows, length}, 1));
+      plans.push_back(reduced(Op::min, {rows, length}, 0));
+    }
+  }
+  plans.push_back(transposed({100, 70}));
+  plans.push_back(gathered());
+  plans.push_back(quotient());
+  plans.push_back(updates({{100}, {100}}));
+  std::vector<KernelSource> sources;
+  std::set<std::string> names;
+  for (const Plan& plan : plans) {
+    for (const bool vectors : {true, false}) {
+      std::vector<Stage> stages = stages_of(plan, vectors);
+      if (plan.kernels.size() == 2) stages.push_back(make_table({&stages[0], &stages[1]}));
+      for (Stage& stage : stages) {
+        // Kernels are known by their names: other sources have others.
+        if (names.insert(stage.name()).second) sources.push_back({stage.name(), stage.source()});
+        else
+          CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) {
+            return s.name == stage.name() && s.source == stage.source();
+          }));
+      }
+    }
+  }
+  CHECK(sources.size() > 60);
+  if (!nvrtc) TSL_SKIP(why);
+  CHECK(nvrtc->compile(program_of(pointers_to(sources)), "sm_90").size() > 0);
+}

@@ -1,0 +1,76 @@
+// Graphs of one op with kernels of its own, over operands that lie any way.
+#pragma once
+
+#include "support/build.h"
+
+namespace tsl::graph {
+
+/// A contiguous tensor and the layout it is read through.
+struct Lying {
+  DType dtype = DType::f32;
+  Shape shape;
+  Layout view;
+};
+
+inline Lying plain(const Shape& shape, DType dtype) { return {dtype, shape, Layout::contiguous(shape)}; }
+
+inline Arg read_lying(Graph& graph, const Lying& operand) {
+  Arg arg;
+  arg.node = input(graph, operand.shape, operand.dtype);
+  arg.layout = operand.view;
+  return arg;
+}
+
+inline Graph one_op(Op op, const std::vector<Lying>& operands, const Attrs& attrs, const TensorType& type) {
+  Graph graph;
+  std::vector<Arg> args;
+  for (const Lying& operand : operands) args.push_back(read_lying(graph, operand));
+  give(graph, graph.add(op_def(op), std::move(args), attrs, type, Span{}, 7));
+  return graph;
+}
+
+/// cumsum, cumprod.
+inline Graph scan(Op op, const Lying& x, int axis) {
+  Attrs attrs;
+  attrs.ints = {axis};
+  return one_op(op, {x}, attrs, {is_float(x.dtype) ? x.dtype : DType::i64, x.view.shape});
+}
+
+inline Graph argsort(const Lying& x, int axis, bool descending) {
+  Attrs attrs;
+  attrs.ints = {axis};
+  attrs.flag = descending;
+  return one_op(Op::argsort, {x}, attrs, {DType::i64, x.view.shape});
+}
+
+/// scatter, scatter_add.
+inline Graph scatter(Op op, const Lying& x, const Lying& index, const Lying& updates, int batch) {
+  Attrs attrs;
+  attrs.ints = {batch};
+  return one_op(op, {x, index, updates}, attrs, {x.dtype, x.view.shape});
+}
+
+inline Graph nonzero(const Lying& mask, int64_t count) {
+  Attrs attrs;
+  attrs.dims = {Dim(count)};
+  return one_op(Op::nonzero, {mask}, attrs, {DType::i64, {Dim(count), Dim(mask.view.shape.rank())}});
+}
+
+/// The windows along `axis` of what has `extent` elements there.
+inline Graph fold_windows(const Lying& x, int axis, int64_t extent, int64_t step, int64_t dilation) {
+  Attrs attrs;
+  attrs.ints = {axis, step, dilation};
+  attrs.dims = {Dim(extent)};
+  Shape shape = x.view.shape;
+  shape.erase(shape.rank() - 1);
+  shape[axis] = extent;
+  return one_op(Op::fold_windows, {x}, attrs, {x.dtype, shape});
+}
+
+inline Graph product(const Lying& a, const Lying& b) {
+  Shape shape = a.view.shape;
+  shape[shape.rank() - 1] = b.view.shape[b.view.shape.rank() - 1];
+  return one_op(Op::matmul, {a, b}, {}, {a.dtype, shape});
+}
+
+}  // namespace tsl::graph

@@ -1,0 +1,434 @@
+// Ops with kernels of their own on a GPU: the same bits as the CPU gives, in every dtype, whatever the shape and
+// however operands lie. Needs a GPU.
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "backend/cpu/backend.h"
+#include "backend/cuda/backend.h"
+#include "graph/plan.h"
+#include "op_graphs.h"
+#include "support/gpu.h"
+#include "support/shard.h"
+#include "tensor/elements.h"
+
+using namespace tsl;
+using namespace tsl::graph;
+
+namespace {
+
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+
+enum class Values { few, many, special, infinite };  // small whole numbers; any; and zeros, NaN; and infinities
+
+class Generator {
+ public:
+  explicit Generator(uint32_t seed) : random_(seed) {}
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+
+  Scalar value(DType dtype, Values values) {
+    if (!is_float(dtype)) {
+      const int64_t any = static_cast<int64_t>(random_());
+      return Scalar::of(values == Values::few ? any % 5 : any);
+    }
+    const int64_t kind = below(20);
+    if (values >= Values::special && kind < 4)
+      return Scalar::of(kind == 0 ? NAN : kind == 1 ? -NAN : kind == 2 ? 0.0 : -0.0);
+    if (values == Values::infinite && kind < 6) return Scalar::of(kind == 4 ? INFINITY : -INFINITY);
+    if (values == Values::few) return Scalar::of(static_cast<double>(below(5)) - 2);
+    return Scalar::of(static_cast<double>(below(2'000'001) - 1'000'000) / 300'000);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+class Devices {
+ public:
+  Devices() : host_(2), gpu_(cuda::open_backend(0, host_)) {}
+
+  Tensor tensor(DType dtype, const Shape& shape, const std::function<Scalar(int64_t)>& element) {
+    const int64_t count = element_count(shape).hint(), size = static_cast<int64_t>(size_of(dtype));
+    const Tensor tensor(dtype, Layout::contiguous(shape),
+                        host_.allocator().allocate(static_cast<uint64_t>(count * size)));
+    for (int64_t i = 0; i < count; ++i) store_element(dtype, tensor.data() + i * size, element(i));
+    return tensor;
+  }
+  Tensor random(const Lying& lying, Values values, uint32_t seed) {
+    Generator generator(seed);
+    return tensor(lying.dtype, lying.shape, [&](int64_t) { return generator.value(lying.dtype, values); });
+  }
+  /// The one element that the graph gives, on the CPU.
+  Scalar on_host(const Graph& graph, const std::vector<Tensor>& inputs) {
+    Tensor out;
+    host_.prepare(graph::compile(graph))->run(inputs, {}, {}, {&out, 1});
+    return load_element(out.dtype(), out.data());
+  }
+  Tensor whole(const std::vector<int64_t>& values, const Shape& shape) {
+    return tensor(DType::i64, shape, [&](int64_t i) { return Scalar::of(values[static_cast<size_t>(i)]); });
+  }
+
+  /// Both give the same bits, or the same error; the GPU does time and again, launching kernels one by one, then
+  /// graphs. If the case is one of this shard's.
+  void compare(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Scalar>& symbols = {}) {
+    if (!shard_.takes_next()) return;
+    Tensor expected;
+    const RunError error = host_.prepare(graph::compile(graph))->run(inputs, {}, symbols, {&expected, 1});
+    std::vector<Tensor> there;
+    for (const Tensor& input : inputs) there.push_back(gpu_->to_device(input));
+    const std::unique_ptr<Executable> plan = gpu_->prepare(graph::compile(graph));
+    for (int run = 0; run < 3; ++run) {
+      Tensor got;
+      const RunError failed = plan->run(there, {}, symbols, {&got, 1});
+      REQUIRE(static_cast<bool>(failed) == static_cast<bool>(error));
+      if (error) {
+        CHECK(failed.order == error.order);
+        CHECK(failed.value == error.value);
+      } else {
+        CHECK(first_difference(expected, gpu_->to_host(got)) == -1);
+      }
+    }
+  }
+
+ private:
+  static int64_t first_difference(const Tensor& a, const Tensor& b) {
+    const int64_t count = element_count(a.shape()).hint();
+    const size_t size = size_of(a.dtype());
+    if (count == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(count) * size) == 0) return -1;
+    for (int64_t i = 0; i < count; ++i) {
+      const std::byte *x = a.data() + i * static_cast<int64_t>(size), *y = b.data() + i * static_cast<int64_t>(size);
+      if (std::memcmp(x, y, size) == 0) continue;
+      const Scalar left = load_element(a.dtype(), x), right = load_element(a.dtype(), y);
+      if (is_float(a.dtype()) && left.real != left.real && right.real != right.real) continue;
+      UNSCOPED_INFO("element " << i << ": " << left.as_real() << " on the CPU, " << right.as_real() << " on the GPU");
+      return i;
+    }
+    return -1;
+  }
+
+  Shard shard_;
+  cpu::CpuBackend host_;
+  std::unique_ptr<Backend> gpu_;
+};
+
+/// Other ways to lie: axes turned round, backwards along one of them, every second element.
+std::vector<Lying> ways_to_lie(const Shape& shape, DType dtype) {
+  std::vector<Lying> ways = {plain(shape, dtype)};
+  std::vector<int> order;
+  Shape turned;
+  for (int i = shape.rank(); i-- > 0;) {
+    order.push_back(i);
+    turned.push_back(shape[i]);
+  }
+  if (shape.rank() > 1) {
+    Lying across = plain(turned, dtype);
+    across.view = permute(across.view, order);
+    ways.push_back(across);
+  }
+  const int last = shape.rank() - 1;
+  const int64_t extent = shape[last].hint();
+  if (extent > 1) {
+    Lying backwards = plain(shape, dtype);
+    backwards.view = slice(backwards.view, last, extent - 1, extent, -1);
+    ways.push_back(backwards);
+    Shape doubled = shape;
+    doubled[last] = 2 * extent + 1;
+    Lying sparse = plain(doubled, dtype);
+    sparse.view = slice(sparse.view, last, 1, extent, 2);
+    ways.push_back(sparse);
+  }
+  Lying repeated = plain(Shape{1}, dtype);
+  repeated.view = expand(repeated.view, shape);
+  ways.push_back(repeated);
+  return ways;
+}
+
+/// Rows of x, an index of them by `pick`, and updates.
+struct Scattering {
+  Lying x, index, updates;
+  int batch = 0;
+  std::vector<int64_t> picks;
+};
+
+Scattering scattering(const Shape& x, const Shape& index, DType dtype, int batch,
+                      const std::function<int64_t(int64_t)>& pick) {
+  Scattering out;
+  Shape updates = index;
+  for (int i = batch + 1; i < x.rank(); ++i) updates.push_back(x[i]);
+  out.x = plain(x, dtype);
+  out.index = plain(index, DType::i64);
+  out.updates = plain(updates, dtype);
+  out.batch = batch;
+  for (int64_t i = 0; i < element_count(index).hint(); ++i) out.picks.push_back(pick(i));
+  return out;
+}
+
+void compare_scatter(Devices& devices, const Scattering& s, Op op, Values values) {
+  INFO(op_def(op).name << " " << describe(s.x.dtype, s.x.shape) << " " << to_string(s.index.shape) << " batch "
+                       << s.batch);
+  devices.compare(
+      scatter(op, s.x, s.index, s.updates, s.batch),
+      {devices.random(s.x, values, 1), devices.whole(s.picks, s.index.shape), devices.random(s.updates, values, 2)});
+}
+
+/// Of any sign: both name rows.
+int64_t either(Generator& generator, int64_t extent) { return generator.below(2 * extent) - extent; }
+
+}  // namespace
+
+TEST_CASE("running sums and products have the CPU's bits", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  const Shape shapes[] = {{1},         {31},        {33},          {100},        {1024},    {1025},
+                          {5000},      {3, 1},      {300, 7},      {70, 40},     {9, 1024}, {40, 2000},
+                          {2, 40'000}, {5, 33, 40}, {2, 1500, 33}, {3, 2100, 5}, {0, 4},    {4, 0}};
+  for (const Shape& shape : shapes) {
+    for (const DType dtype : kAll) {
+      for (const Op op : {Op::cumsum, Op::cumprod}) {
+        for (int axis = 0; axis < shape.rank(); ++axis) {
+          INFO(op_def(op).name << " of " << describe(dtype, shape) << " along " << axis);
+          const Lying x = plain(shape, dtype);
+          devices.compare(scan(op, x, axis), {devices.random(x, Values::many, 3)});
+        }
+      }
+    }
+  }
+  for (const DType dtype : {DType::i8, DType::f16, DType::f32, DType::f64}) {
+    for (const Lying& x : ways_to_lie({30, 5, 50}, dtype)) {
+      for (int axis = 0; axis < 3; ++axis) {
+        INFO(describe(dtype, x.shape) << " strides " << to_string(x.view.strides) << " along " << axis);
+        devices.compare(scan(Op::cumsum, x, axis), {devices.random(x, Values::infinite, 4)});
+      }
+    }
+  }
+}
+
+TEST_CASE("sorting is stable whatever the length", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  const Shape shapes[] = {{1},       {300, 2},  {50, 5},   {40, 32},  {9, 33},   {7, 100}, {5, 256},
+                          {3, 1000}, {2, 2048}, {2, 4096}, {2, 4097}, {3, 9000}, {0, 4},   {4, 0}};
+  for (const Shape& shape : shapes) {
+    for (const DType dtype : kAll) {
+      for (const Values values : {Values::few, Values::infinite}) {
+        for (const bool descending : {false, true}) {
+          INFO(describe(dtype, shape) << (descending ? " descending" : ""));
+          const Lying x = plain(shape, dtype);
+          devices.compare(argsort(x, shape.rank() - 1, descending), {devices.random(x, values, 5)});
+        }
+      }
+    }
+  }
+  for (const DType dtype : {DType::boolean, DType::i16, DType::bf16, DType::f64}) {
+    for (const Lying& x : ways_to_lie({30, 5, 50}, dtype)) {
+      for (int axis = 0; axis < 3; ++axis) {
+        INFO(describe(dtype, x.shape) << " strides " << to_string(x.view.strides) << " along " << axis);
+        devices.compare(argsort(x, axis, axis == 1), {devices.random(x, Values::special, 6)});
+      }
+    }
+    const Lying x = plain({5000, 2}, dtype);
+    devices.compare(argsort(x, 0, false), {devices.random(x, Values::special, 7)});
+  }
+}
+
+TEST_CASE("scattering adds and replaces in order of the index", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  Generator generator(8);
+  for (const DType dtype : kAll) {
+    for (const Op op : {Op::scatter, Op::scatter_add}) {
+      for (const int64_t columns : {1, 2, 5, 16, 17, 40, 150}) {
+        for (const int64_t picked : {0, 1, 20, 600, 5000}) {
+          for (const int64_t rows : {1, 3, 700}) {
+            if (picked * columns > 100'000 && rows != 3) continue;
+            const Scattering s = scattering({Dim(rows), Dim(columns)}, {Dim(picked)}, dtype, 0,
+                                            [&](int64_t) { return either(generator, rows); });
+            compare_scatter(devices, s, op, Values::many);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("scattering within batches and to elements and with updates that lie anyhow", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  Generator generator(9);
+  for (const DType dtype : {DType::u8, DType::i32, DType::bf16, DType::f32, DType::f64}) {
+    for (const Op op : {Op::scatter, Op::scatter_add}) {
+      compare_scatter(devices,
+                      scattering({6, 9, 4}, {6, 5, 2}, dtype, 1, [&](int64_t) { return either(generator, 9); }), op,
+                      Values::many);
+      compare_scatter(devices, scattering({40, 50}, {40, 1}, dtype, 1, [&](int64_t) { return either(generator, 50); }),
+                      op, Values::many);
+      compare_scatter(devices,
+                      scattering({4, 3, 10}, {4, 3, 1000}, dtype, 2, [&](int64_t) { return either(generator, 10); }),
+                      op, Values::special);
+      // One row has nearly all of them.
+      const auto mostly_one = [&](int64_t i) { return i % 50 == 0 ? either(generator, 90) : 1; };
+      for (const Shape& x : {Shape{90}, Shape{90, 3}, Shape{90, 33}})
+        compare_scatter(devices, scattering(x, {4500}, dtype, 0, mostly_one), op, Values::many);
+      for (const int64_t picked : {30, 1000}) {
+        Scattering s = scattering({12, 6, 5}, {Dim(picked)}, dtype, 0, [&](int64_t) { return either(generator, 12); });
+        for (const Lying& updates : ways_to_lie({Dim(picked), 6, 5}, dtype)) {
+          s.updates = updates;
+          compare_scatter(devices, s, op, Values::many);
+        }
+        s.index = ways_to_lie({Dim(picked)}, DType::i64)[1];
+        compare_scatter(devices, s, op, Values::many);
+      }
+      // More places than it would pay to have an owner each for.
+      compare_scatter(devices,
+                      scattering({3'000'000}, {2000}, dtype, 0, [&](int64_t) { return either(generator, 3'000'000); }),
+                      op, Values::many);
+    }
+  }
+}
+
+TEST_CASE("an index that names no row fails as it does on the CPU", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  for (const Op op : {Op::scatter, Op::scatter_add}) {
+    for (const int64_t picked : {5, 600, 5000}) {
+      for (const int64_t columns : {0, 1, 40}) {
+        for (const int64_t bad : {10, -11, 1'000'000'007}) {
+          const auto pick = [&](int64_t i) { return i >= picked / 2 && i % 2 == 0 ? bad + i : i % 10; };
+          for (const DType dtype : {DType::i64, DType::f32}) {
+            compare_scatter(devices, scattering({10, Dim(columns)}, {Dim(picked)}, dtype, 0, pick), op, Values::few);
+          }
+        }
+      }
+    }
+    compare_scatter(devices, scattering({0, 4}, {3}, DType::f32, 0, [](int64_t i) { return i; }), op, Values::few);
+  }
+}
+
+TEST_CASE("the indices of what is true come in order", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  for (const Shape& shape :
+       {Shape{1}, Shape{100}, Shape{4096}, Shape{4097}, Shape{30, 40, 5}, Shape{3, 20'000}, Shape{0, 3}}) {
+    for (const int64_t one_of : {1, 2, 50, 1'000'000}) {
+      for (const Lying& mask : element_count(shape).hint() > 0 ? ways_to_lie(shape, DType::boolean)
+                                                               : std::vector<Lying>{plain(shape, DType::boolean)}) {
+        Generator generator(10);
+        const Tensor data = devices.tensor(DType::boolean, mask.shape,
+                                           [&](int64_t) { return Scalar::of(generator.below(one_of) == 0); });
+        // How many there are as the view has them.
+        Graph counting;
+        const Arg read = read_lying(counting, mask);
+        Attrs attrs;
+        for (int i = 0; i < shape.rank(); ++i) attrs.ints.push_back(i);
+        give(counting, counting.add(op_def(Op::sum), {read}, attrs, {DType::i64, Shape()}, Span{}, 0));
+        const int64_t count = devices.on_host(counting, {data}).integer;
+        INFO(to_string(shape) << " strides " << to_string(mask.view.strides) << ": " << count);
+        devices.compare(nonzero(mask, count), {data});
+      }
+    }
+  }
+}
+
+TEST_CASE("windows add up", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  for (const DType dtype : {DType::i8, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    for (const int64_t step : {1, 2, 5}) {
+      for (const int64_t dilation : {1, 3}) {
+        for (const int64_t size : {1, 4}) {
+          for (const int64_t rest : {0, 1}) {
+            const int64_t windows = 7, extent = (windows - 1) * step + (size - 1) * dilation + 1 + rest;
+            if (rest >= step) continue;
+            for (const Lying& x : ways_to_lie({3, Dim(windows), 5, Dim(size)}, dtype)) {
+              INFO(describe(dtype, x.view.shape) << " step " << step << " dilation " << dilation);
+              devices.compare(fold_windows(x, 1, extent, step, dilation), {devices.random(x, Values::special, 11)});
+            }
+            const Lying x = plain({Dim(windows), Dim(size)}, dtype);
+            devices.compare(fold_windows(x, 0, extent, step, dilation), {devices.random(x, Values::many, 12)});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("products of integers wrap around", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  for (const DType dtype : {DType::u8, DType::i8, DType::i16, DType::i32, DType::i64}) {
+    for (const auto& [m, k, n] :
+         {std::array<int64_t, 3>{1, 1, 1}, {64, 16, 64}, {65, 17, 3}, {5, 200, 70}, {3, 0, 4}}) {
+      const Lying a = plain({Dim(m), Dim(k)}, dtype), b = plain({Dim(k), Dim(n)}, dtype);
+      INFO(describe(dtype, a.shape) << " @ " << to_string(b.shape));
+      devices.compare(product(a, b), {devices.random(a, Values::many, 13), devices.random(b, Values::many, 14)});
+    }
+    for (const Lying& a : ways_to_lie({2, 20, 30}, dtype)) {
+      for (const Lying& b : ways_to_lie({2, 30, 10}, dtype)) {
+        devices.compare(product(a, b), {devices.random(a, Values::many, 15), devices.random(b, Values::many, 16)});
+      }
+    }
+  }
+}
+
+TEST_CASE("an offset that a run decides is added to where an operand lies", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  SymbolTable symbols;
+  const Dim offset(symbols.input(Scalar::of(int64_t{0})));
+  const auto shifted = [&](const Shape& shape, DType dtype) {
+    Lying x = plain({Dim(element_count(shape).hint() + 100)}, dtype);
+    x.view = Layout::contiguous(shape);
+    x.view.offset = offset;
+    return x;
+  };
+  for (const int64_t at : {0, 1, 77}) {
+    const std::vector<Scalar> values = {Scalar::of(at)};
+    const Lying x = shifted({20, 50}, DType::f32), index = shifted({700}, DType::i64),
+                updates = shifted({700, 8}, DType::f32);
+    const Tensor data = devices.random(x, Values::many, 17);
+    devices.compare(scan(Op::cumsum, x, 1), {data}, values);
+    devices.compare(scan(Op::cumsum, x, 0), {data}, values);
+    devices.compare(argsort(x, 1, false), {data}, values);
+    devices.compare(fold_windows(x, 0, 69, 1, 1), {data}, values);
+    Generator generator(18);
+    std::vector<int64_t> picks;
+    for (int i = 0; i < 800; ++i) picks.push_back(generator.below(9));
+    devices.compare(scatter(Op::scatter_add, plain({9, 8}, DType::f32), index, updates, 0),
+                    {devices.random(plain({9, 8}, DType::f32), Values::many, 19), devices.whole(picks, {800}),
+                     devices.random(updates, Values::many, 20)},
+                    values);
+  }
+}
+
+TEST_CASE("long rows and many of them", "[cuda][large]") {
+  TSL_NEEDS_GPU();
+  Devices devices;
+  const auto check = [&](Graph graph, const Lying& x, Values values) {
+    INFO(describe(x.dtype, x.shape));
+    devices.compare(graph, {devices.random(x, values, 21)});
+  };
+  for (const DType dtype : {DType::f16, DType::f32, DType::i64}) {
+    for (const Shape& shape : {Shape{3'000'001}, Shape{3, 400'000}, Shape{2100, 1500}, Shape{20'000, 48}}) {
+      const Lying x = plain(shape, dtype);
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        check(scan(Op::cumsum, x, axis), x, Values::many);
+        check(argsort(x, axis, axis == 0), x, Values::special);
+      }
+    }
+    const Lying mask = plain({1'000'003, 3}, DType::boolean);
+    const Tensor all = devices.tensor(DType::boolean, mask.shape, [](int64_t i) { return Scalar::of(i % 3 != 1); });
+    devices.compare(nonzero(mask, 2'000'006), {all});
+    Generator generator(22);
+    for (const int64_t rows : {10, 50'000, 3'000'000}) {
+      const auto pick = [&](int64_t) { return either(generator, rows); };
+      compare_scatter(devices, scattering({Dim(rows)}, {1'000'000}, dtype, 0, pick), Op::scatter_add, Values::many);
+      compare_scatter(devices, scattering({Dim(rows)}, {1'000'000}, dtype, 0, pick), Op::scatter, Values::many);
+      if (rows > 100'000) continue;
+      compare_scatter(devices, scattering({Dim(rows), 100}, {9000}, dtype, 0, pick), Op::scatter_add, Values::many);
+      compare_scatter(devices, scattering({Dim(rows), 6}, {90'000}, dtype, 0, pick), Op::scatter_add, Values::many);
+    }
+  }
+}

@@ -1,0 +1,232 @@
+// The source that is generated for ops with kernels of their own: every family compiles, for every dtype and form. What
+// the kernels compute is tested in op_kernels.cpp.
+#include <future>
+#include <map>
+#include <set>
+
+#include "backend/cuda/codegen/op.h"
+#include "graph/plan.h"
+#include "op_graphs.h"
+#include "support/gpu.h"
+
+using namespace tsl;
+using namespace tsl::cuda;
+using namespace tsl::graph;
+
+namespace {
+
+constexpr DType kAll[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                          DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+/// The program of the graph's one op, after checks that hold for every stage.
+KernelProgram program_of(Graph graph) {
+  const Plan plan = graph::compile(std::move(graph));
+  KernelProgram program;
+  for (const Kernel& kernel : plan.kernels) {
+    if (kernel.kind != Template::op) continue;
+    REQUIRE(has_generated_kernels(kernel, plan));
+    program = generate_op(kernel, plan);
+  }
+  for (const Stage& stage : program.stages) {
+    INFO(stage.source());
+    CHECK(count(stage.source(), "extern \"C\" __global__") == 1);
+    CHECK(count(stage.source(), stage.name() + "(") == 1);
+    const std::vector<std::string> parameters = parameters_of(stage.text);
+    CHECK(parameters.size() == stage.arguments.size());
+    for (const std::string& parameter : parameters)
+      CHECK(count(stage.text.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
+    CHECK((stage.blocks > 0 && stage.blocks <= INT32_MAX));
+    CHECK(stage.threads_x * stage.threads_y <= 1024);
+    for (const Argument& argument : stage.arguments) {
+      if (argument.kind == Argument::Kind::scratch) CHECK(argument.scratch < program.scratch_bytes);
+    }
+  }
+  return program;
+}
+
+std::string names(const KernelProgram& program) {
+  std::string text;
+  for (const Stage& stage : program.stages) text += stage.name().substr(2, stage.name().find("__") - 2) + " ";
+  return text;
+}
+
+/// Different stages, to be compiled together.
+class Corpus {
+ public:
+  void add(Graph graph) {
+    for (Stage& stage : program_of(std::move(graph)).stages) {
+      const auto [at, is_new] = sources_.try_emplace(stage.name(), KernelSource{stage.name(), stage.source()});
+      if (!is_new) CHECK(at->second.source == stage.source());
+    }
+  }
+  void check() const {
+    REQUIRE_FALSE(sources_.empty());
+    std::string why;
+    const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
+    if (!nvrtc) TSL_SKIP(why);
+    std::vector<const KernelSource*> kernels;
+    for (const auto& [name, source] : sources_) kernels.push_back(&source);
+    const cuda::Program program = program_of(std::move(kernels));
+    std::vector<std::future<Cubin>> cubins;
+    const auto start = [&](const char* arch, const std::vector<std::string>& options) {
+      cubins.push_back(std::async(
+          std::launch::async, [&nvrtc, &program, arch, options] { return nvrtc->compile(program, arch, options); }));
+    };
+    start("sm_80", fast_options(*nvrtc));
+    start("sm_90", {});
+    for (std::future<Cubin>& cubin : cubins) CHECK_NOTHROW(cubin.get());
+  }
+
+ private:
+  std::map<std::string, KernelSource> sources_;
+};
+
+Lying transposed(const Shape& shape, DType dtype) {
+  Lying operand = plain(shape, dtype);
+  std::vector<int> order;
+  for (int i = shape.rank(); i-- > 0;) order.push_back(i);
+  operand.view = permute(operand.view, order);
+  return operand;
+}
+
+Graph scatter_rows(Op op, DType dtype, int64_t rows, int64_t columns, int64_t picked) {
+  return scatter(op, plain({Dim(rows), Dim(columns)}, dtype), plain({Dim(picked)}, DType::i64),
+                 plain({Dim(picked), Dim(columns)}, dtype), 0);
+}
+
+}  // namespace
+
+TEST_CASE("scans: short rows, long ones, columns, and rows in chunks") {
+  CHECK(names(program_of(scan(Op::cumsum, plain({5000, 100}, DType::f32), 1))) == "cumsum ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({5000, 3000}, DType::f32), 1))) == "cumsum_rows ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({3, 3000}, DType::f32), 1))) ==
+        "cumsum_totals cumsum_before cumsum_rows ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({3000, 64}, DType::f32), 0))) ==
+        "cumsum_totals cumsum_before cumsum_columns ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({500, 64}, DType::f32), 0))) == "cumsum_columns ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({30'000'000}, DType::f32), 0))) ==
+        "cumsum_totals cumsum_more_totals cumsum_before cumsum_before cumsum_rows ");
+  CHECK(names(program_of(scan(Op::cumprod, plain({0, 4}, DType::f32), 1))).empty());
+  for (const DType dtype : kAll) {
+    Corpus corpus;
+    corpus.add(scan(Op::cumprod, plain({50, 100}, dtype), 1));
+    corpus.add(scan(Op::cumsum, plain({3, 3000}, dtype), 1));
+    corpus.add(scan(Op::cumsum, plain({3000, 64}, dtype), 0));
+    corpus.add(scan(Op::cumsum, transposed({40, 30, 5}, dtype), 2));
+    INFO(name_of(dtype));
+    corpus.check();
+  }
+}
+
+TEST_CASE("sorting: in warps, in blocks, in tiles") {
+  CHECK(names(program_of(argsort(plain({5000, 20}, DType::f32), 1, false))) == "argsort_warps ");
+  CHECK(names(program_of(argsort(plain({5000, 4096}, DType::f32), 1, false))) == "argsort_blocks ");
+  CHECK(names(program_of(argsort(plain({2, 5000}, DType::u8), 1, false))) == "argsort_count argsort_sum argsort_move ");
+  CHECK(program_of(argsort(plain({2, 5000}, DType::f32), 1, false)).stages.size() == 12);
+  CHECK(program_of(argsort(plain({2, 5000}, DType::f64), 1, false)).stages.size() == 24);
+  CHECK(program_of(argsort(plain({2, 0}, DType::f64), 1, false)).stages.empty());
+  // All passes share their kernels.
+  std::set<std::string> sources;
+  for (const Stage& stage : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).stages)
+    sources.insert(stage.source());
+  CHECK(sources.size() == 3);
+  for (const DType dtype : kAll) {
+    Corpus corpus;
+    for (const int64_t length : {1, 7, 32, 33, 200, 1000, 2000, 4096, 5000}) {
+      if (length % 1000 != 0 || dtype == DType::f32)
+        corpus.add(argsort(plain({3, Dim(length)}, dtype), 1, length % 2 == 0));
+    }
+    corpus.add(argsort(transposed({40, 30, 5}, dtype), 2, true));
+    INFO(name_of(dtype));
+    corpus.check();
+  }
+}
+
+TEST_CASE("scattering: few updates, owners, atomics, and sorted updates") {
+  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 1000, 64, 100))) == "scatter_few ");
+  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 1000, 64, 10'000))) ==
+        "scatter_clear scatter_find scatter_write ");
+  CHECK(names(program_of(scatter_rows(Op::scatter, DType::f32, 100'000'000, 1, 1000))) ==
+        "scatter_sort_blocks scatter_write ");
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 100))) == "scatter_add_few ");
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::i64, 1000, 64, 10'000))) == "scatter_add_atomic ");
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 1000, 64, 4000))) ==
+        "scatter_add_sort_blocks scatter_add_wide ");
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 4, 10'000))) ==
+        "scatter_add_sort_count scatter_add_sort_sum scatter_add_sort_move scatter_add_narrow ");
+  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 255, 4, 10'000)).stages.size() == 4);
+  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 256, 4, 10'000)).stages.size() ==
+        7);  // 255 stands for nowhere
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 0, 10))) == "scatter_add_check ");
+  CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 5, 0))).empty());
+  for (const DType dtype : kAll) {
+    Corpus corpus;
+    for (const Op op : {Op::scatter, Op::scatter_add}) {
+      for (const int64_t columns : {1, 3, 16, 17, 70, 300}) {
+        for (const int64_t picked : {10, 1000, 5000}) {
+          if (picked == 1000 || dtype == DType::f32) corpus.add(scatter_rows(op, dtype, 3000, columns, picked));
+        }
+      }
+      corpus.add(
+          scatter(op, plain({6, 9, 4}, dtype), plain({6, 5, 2}, DType::i64), transposed({4, 2, 5, 6}, dtype), 1));
+    }
+    INFO(name_of(dtype));
+    corpus.check();
+  }
+}
+
+TEST_CASE("nonzero, windows' adjoint and products of integers") {
+  CHECK(names(program_of(nonzero(plain({4096}, DType::boolean), 5))) == "nonzero ");
+  CHECK(names(program_of(nonzero(plain({4097}, DType::boolean), 5))) == "nonzero_count nonzero_sum nonzero ");
+  CHECK(names(program_of(nonzero(plain({4097}, DType::boolean), 0))).empty());
+  Corpus corpus;
+  corpus.add(nonzero(plain({3, 4}, DType::boolean), 5));
+  corpus.add(nonzero(transposed({30, 4, 80}, DType::boolean), 5));
+  for (const DType dtype : kAll) {
+    for (const int64_t step : {1, 2}) {
+      for (const int64_t dilation : {1, 3})
+        corpus.add(fold_windows(plain({2, 5, 3, 4}, dtype), 1, 4 * step + 3 * dilation + 1, step, dilation));
+    }
+    if (is_float(dtype)) continue;
+    corpus.add(product(plain({30, 40}, dtype), plain({40, 50}, dtype)));
+    corpus.add(product(transposed({30, 40, 2}, dtype), transposed({50, 30, 2}, dtype)));
+  }
+  corpus.check();
+}
+
+TEST_CASE("indices of ops have 64 bits only where elements are that many") {
+  const Stage small = program_of(scan(Op::cumsum, plain({2000, 3000}, DType::f32), 1)).stages[0];
+  const Stage large = program_of(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1)).stages[0];
+  CHECK(small.text.header.find("typedef int Index") != std::string::npos);
+  CHECK(large.text.header.find("typedef long long Index") != std::string::npos);
+  CHECK(small.source() != large.source());
+  Corpus corpus;
+  corpus.add(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1));
+  corpus.add(scan(Op::cumsum, plain({3000, 2'000'000}, DType::f32), 0));
+  corpus.add(argsort(plain({2'000'000, 3000}, DType::f32), 1, false));
+  corpus.add(argsort(plain({500'000, 6000}, DType::f16), 1, false));
+  corpus.add(scatter_rows(Op::scatter_add, DType::f32, 2'000'000, 3000, 10'000));
+  corpus.add(scatter_rows(Op::scatter_add, DType::f32, 1'000'000'000, 4, 10'000));
+  corpus.add(scatter_rows(Op::scatter, DType::f32, 2'000'000, 3000, 100'000));
+  corpus.add(nonzero(plain({2'000'000, 3000}, DType::boolean), 50));
+  corpus.add(fold_windows(plain({2'000'000, 1000, 3}, DType::f32), 1, 1002, 1, 1));
+  corpus.add(product(plain({100'000, 100}, DType::i32), plain({100, 100'000}, DType::i32)));
+  corpus.check();
+}
+
+TEST_CASE("what no kernel is generated for runs on the host") {
+  const auto is_generated = [](Graph graph) {
+    const Plan plan = graph::compile(std::move(graph));
+    return has_generated_kernels(plan.kernels.back(), plan);
+  };
+  CHECK(is_generated(argsort(plain({2'000'000'000}, DType::u8), 0, false)));
+  CHECK_FALSE(is_generated(argsort(plain({2'200'000'000}, DType::u8), 0, false)));
+  CHECK_FALSE(is_generated(scatter_rows(Op::scatter, DType::u8, 2'200'000'000, 1, 5)));
+  CHECK_FALSE(is_generated(product(plain({3, 4}, DType::f32), plain({4, 5}, DType::f32))));
+}

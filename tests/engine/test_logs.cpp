@@ -1,0 +1,123 @@
+// What --log shows of compiling, and that the documentation shows the same.
+#include <fstream>
+#include <sstream>
+
+#include "support/session.h"
+
+using namespace tsl;
+
+namespace {
+
+/// What a program logs of the topics.
+std::string logged(const std::string& topics, const std::string& program) {
+  EngineOptions options;
+  options.log_topics = topics;
+  Session s(options);
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  s.output(program);
+  return log;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("nothing is logged unless it is asked for", "[logs]") {
+  CHECK(logged("", "@compile\nfn f(x) = x + 1\nprint(f(ones([2])))") == "");
+  CHECK(logged("nonsense", "@compile\nfn f(x) = x + 1\nprint(f(ones([2])))") == "");
+  CHECK(logged("recompiles", "fn f(x) = x + 1\nprint(f(ones([2])))") == "");
+}
+
+TEST_CASE("the dumps in docs/architecture.md are what is logged", "[logs]") {
+  const std::string log = logged("graph,plan", "@compile\nfn f(x) = softmax(x)\nlet y = f(randn([4096, 1024]))");
+  std::ifstream page(std::string(TSL_SOURCE_DIR) + "/docs/architecture.md");
+  std::string line;
+  bool is_code = false;
+  size_t checked = 0;
+  INFO(log);
+  while (std::getline(page, line) && line.find("## The executor") == std::string::npos) {
+    if (line.rfind("```", 0) == 0) is_code = !is_code;
+    const size_t begin = line.find_first_not_of(' ');
+    const bool is_dump = is_code && begin != std::string::npos &&
+                         (line[begin] == '%' || line[begin] == 'r' || line.compare(begin, 5, "store") == 0);
+    if (!is_dump) continue;
+    INFO(line);
+    CHECK(contains(log, line.substr(begin)));
+    ++checked;
+  }
+  CHECK(checked > 10);
+  CHECK(contains(log, "[plan] 1 kernels in 1 launches, 2 buffers, arena 0 bytes"));
+}
+
+TEST_CASE("a graph's nodes, and those without a use, are named with their lines", "[logs]") {
+  const std::string log =
+      logged("graph", "@compile\nfn f(x) {\n  let unused = exp(x)\n  return x * 2.0\n}\nlet y = f(ones([3]))");
+  INFO(log);
+  CHECK(contains(log, "mul(%0, 2) : f32[3]  # test.tsl:4"));
+  CHECK(contains(log, "[graph] eliminated: exp at test.tsl:3: its result is unused"));
+}
+
+TEST_CASE("groups are told with their ops", "[logs]") {
+  const std::string log = logged(
+      "fusion", "@compile\nfn f(x) {\n  let y = x + 1.0\n  return (sum(y * y), x @ x)\n}\nlet y = f(ones([3, 3]))");
+  INFO(log);
+  CHECK(contains(log, "[fusion] "));
+  CHECK(contains(log, "add(test.tsl:3)"));
+  CHECK(contains(log, "  op [3, 3]: matmul(test.tsl:4)"));
+}
+
+TEST_CASE("plans show every kind of instruction", "[logs]") {
+  const std::string gather =
+      logged("plan", "@compile\nfn f(table, i) = table[i] * 2.0\nlet y = f(ones([10, 4]), tensor([1, 2]))");
+  INFO(gather);
+  CHECK(contains(gather, "gather b"));
+  CHECK(contains(gather, "pointwise "));
+  const std::string random = logged("plan", "@compile\nfn f(n) = randn([1000]) * n\nlet y = f(2.5)");
+  INFO(random);
+  CHECK(contains(random, " = random_normal(s"));
+  const std::string table = logged("plan",
+                                   "@compile\nfn f(p, g) = tree_map(fn(p, g) = p - 0.1 * g, p, g)\n"
+                                   "let p = [ones([4]), ones([4]), ones([4])]\nlet q = f(p, p)");
+  INFO(table);
+  CHECK(contains(table, "table of 3: pointwise "));
+}
+
+TEST_CASE("guards and recompilations give their reasons", "[logs]") {
+  const std::string program =
+      "@compile\nfn f(x, n, g) {\n  if n > 2 { return x * n }\n  return g(x)\n}\n"
+      "fn one(x) = x + 1\nfn two(x) = x + 2\n"
+      "let a = f(ones([3]), 1, one)\nlet b = f(ones([3]), 5, one)\nlet c = f(ones([3]), 1, two)\n"
+      "let d = f(ones([3, 1], dtype: f64), 1, one)\nlet e = f(1.5, 1, one)\n";
+  const std::string guards = logged("guards", program);
+  INFO(guards);
+  CHECK(contains(guards, "[guards] f (test.tsl:2)\n  tensor f32[3]\n"));
+  CHECK(contains(guards, "  the same function\n"));
+  CHECK(contains(guards, "branch: s"));
+  const std::string recompiles = logged("recompiles", program);
+  INFO(recompiles);
+  CHECK(contains(recompiles, "[recompiles] f (test.tsl:2): first call\n"));
+  CHECK(contains(recompiles, "[recompiles] f (test.tsl:2): a branch went another way\n"));
+  CHECK(contains(recompiles, "g is another function (two, was one)"));
+  CHECK(contains(recompiles, "x is f64[3, 1], was f32[3]"));
+  CHECK(contains(recompiles, "x is float, was tensor"));
+}
+
+TEST_CASE("what makes a region be interpreted is told", "[logs]") {
+  const std::string log = logged("recompiles", "@compile\nfn f(x) = x.tolist()\nlet y = f(ones([3]))");
+  CHECK(contains(log, "[recompiles] f (test.tsl:2) is interpreted from now on: the host reads a whole tensor\n"));
+}
+
+TEST_CASE("bytecode is shown with its registers, constants, handlers and loops", "[logs]") {
+  const std::string log = logged("bytecode",
+                                 "fn f(n) {\n  var sum = 0.5\n  for i in 0..n { sum += i }\n  try { sum.x = \"text\" } "
+                                 "catch e { return nil }\n  return sum\n}");
+  INFO(log);
+  CHECK(contains(log, "f (test.tsl:1), "));
+  CHECK(contains(log, "(0.5)"));
+  CHECK(contains(log, "(\"text\")"));
+  CHECK(contains(log, "  try "));
+  CHECK(contains(log, "error in r"));
+  CHECK(contains(log, "  loop "));
+  CHECK(contains(log, ", exits"));
+}

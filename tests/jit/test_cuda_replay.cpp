@@ -1,0 +1,231 @@
+// What a replay on a GPU costs: counted, and timed.
+#include <cstdio>
+#include <string>
+
+#include "support/cuda_device.h"
+#include "support/session.h"
+
+using namespace tsl;
+
+namespace {
+
+Session on_gpu() {
+  EngineOptions options;
+  options.device = "cuda";
+  return Session(options);
+}
+
+/// Prints what has been spent since `before`, of what a replay must not spend.
+const char* const kSpent = R"(
+fn spent(before) {
+  let now = counters()
+  for name in ["bytes_to_device", "bytes_to_host", "bytes_on_device", "driver_allocations", "kernels_compiled",
+               "kernels_from_disk", "traces"] {
+    if now[name] != before[name] { print(name, now[name] - before[name]) }
+  }
+}
+)";
+
+}  // namespace
+
+TEST_CASE("1,000 replays with fresh inputs, all outputs kept: nothing copied, allocated or compiled", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(std::string(kSpent) + R"(
+fn expression(a, b, k) = (a * b + k) / (abs(a) + 1.0) - maximum(a, b)
+@compile
+fn compiled(a, b, k) = expression(a, b, k)
+
+let inputs = map(fn(i) = arange(4096) * 0.25 - i, 0..1000)
+for i in 0..5 { compiled(inputs[i], inputs[i + 1], i * 0.5) }
+# Where the outputs will go: memory that was in use before.
+map(fn(i) = zeros([4096]) + i, 0..1010)
+let before = counters()
+let outputs = map(fn(i) = compiled(inputs[i], inputs[999 - i], i * 0.5), 0..1000)
+spent(before)
+print(counters().graph_launches - before.graph_launches, counters().kernels - before.kernels)
+print(all(tensor(map(fn(i) = all(outputs[i] == expression(inputs[i], inputs[999 - i], i * 0.5)).item(), 0..1000))).item())
+)") == "1000 1000\ntrue\n");
+}
+
+TEST_CASE("so do products, with what is fused around them", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(std::string(kSpent) + R"(
+fn layer(x, w, b) = maximum(x @ w + b, 0.0)
+@compile
+fn compiled(x, w, b) = layer(layer(x, w, b), w, b)
+
+let w = reshape(f32(arange(64 * 64) % 7) - 3.0, [64, 64]) / 64.0
+let b = f32(arange(64) % 5) - 2.0
+let inputs = map(fn(i) = reshape(f32(arange(32 * 64) % (i + 2)), [32, 64]), 0..200)
+for i in 0..5 { compiled(inputs[i], w, b) }
+map(fn(i) = zeros([32, 64]) + i, 0..250)
+let before = counters()
+let outputs = map(fn(i) = compiled(inputs[i], w, b), 0..200)
+spent(before)
+print(all(tensor(map(fn(i) = all(outputs[i] == layer(layer(inputs[i], w, b), w, b)).item(), 0..200))).item())
+)") == "true\n");
+}
+
+TEST_CASE("a table of many tensors: only where other memory is written, it is copied anew", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  // 200 tensors of different lengths and so a table too long for a parameter; k changes.
+  CHECK(session.output(std::string(kSpent) + R"(
+fn step(xs, ys, k) = map(fn(pair) = pair[0] * k + pair[1] * 0.5, zip(xs, ys))
+@compile
+fn compiled(xs, ys, k) = step(xs, ys, k)
+@compile(graphs: "off")
+fn launched(xs, ys, k) = step(xs, ys, k)
+fn same(a, b) = all(tensor(map(fn(pair) = all(pair[0] == pair[1]).item(), zip(a, b)))).item()
+
+let first = map(fn(i) = f32(arange(100 + 7 * i) % 13), 0..200)
+let ys = map(fn(i) = f32(arange(100 + 7 * i) % 11), 0..200)
+for f in [compiled, launched] {
+  # In place: the state is nobody else's.
+  var (state, expected) = (map(fn(x) = x + 0.0, first), first)
+  for i in 0..5 {
+    state = f(state, ys, i * 0.25)
+    expected = step(expected, ys, i * 0.25)
+  }
+  let before = counters()
+  for i in 0..20 { state = f(state, ys, i * 0.125) }
+  spent(before)
+  for i in 0..20 { expected = step(expected, ys, i * 0.125) }
+  print(same(state, expected))
+
+  # Outputs that are kept, in other memory each time.
+  let start = counters().bytes_to_device
+  let outputs = map(fn(i) = f(first, ys, i * 0.5), 0..20)
+  let copied = (counters().bytes_to_device - start) / 20
+  print(copied > 200 * 4 * 8, copied < 200 * 8 * 8)
+  print(all(tensor(map(fn(i) = same(outputs[i], step(first, ys, i * 0.5)), 0..20))).item())
+}
+# Slices: others at the next run, and not aligned for wide accesses.
+let long = map(fn(i) = f32(arange(2000) % (i + 3)), 0..200)
+fn parts(offset) = map(fn(x) = x[offset:offset + 1000], long)
+for i in 0..12 {
+  if not same(compiled(parts(i), parts(2 * i), 0.5), step(parts(i), parts(2 * i), 0.5)) { print("slice", i) }
+}
+)") == "true\ntrue true\ntrue\ntrue\ntrue true\ntrue\n");
+}
+
+TEST_CASE("a function's options: numerics and graphs", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(R"(
+fn difference(a, b, c) = a * b - c
+@compile(numerics: "fast")
+fn fast(a, b, c) = difference(a, b, c)
+@compile(graphs: "off")
+fn exact(a, b, c) = difference(a, b, c)
+@compile(numerics: "exact")
+fn inner(a, b, c) = difference(a, b, c)
+@compile(numerics: "fast")
+fn outer(a, b, c) = inner(a, b, c)
+# 1 + 2^-11 is the nearest to (1 + 2^-12)^2, by 2^-24.
+let (a, c) = (tensor([1.0 + 2.0 ** -12]), tensor([1.0 + 2.0 ** -11]))
+for i in 0..5 { print(difference(a, a, c).item(), exact(a, a, c).item(), outer(a, a, c).item(), fast(a, a, c).item() == 2.0 ** -24) }
+let before = counters()
+exact(a, a, c)
+print(counters().graph_launches - before.graph_launches)
+fast(a, a, c)
+print(counters().graph_launches - before.graph_launches)
+)") == "0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0.0 0.0 0.0 true\n0\n1\n");
+}
+
+TEST_CASE("fast numerics: bias and activation are part of a product, one kernel", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  // Op by op, a product, its sum with a bias and what is made of that are rounded one after the other, each by half an
+  // ulp of a number no greater than the magnitude below; as one, once. The sums themselves are exact in f32, in any
+  // order. So 2 ulp are the bound, and as many more are left for two ways to compute gelu_tanh. (That of f32 is no part
+  // of a product.)
+  CHECK(session.output(R"(
+fn plain(a, w, b) = a @ w + b
+fn rectified(a, w, b) = relu(a @ w + b)
+fn smooth(a, w, b) = gelu_tanh(a @ w + b)
+@compile(numerics: "fast")
+fn fast_plain(a, w, b) = plain(a, w, b)
+@compile(numerics: "fast")
+fn fast_rectified(a, w, b) = rectified(a, w, b)
+@compile(numerics: "fast")
+fn fast_smooth(a, w, b) = smooth(a, w, b)
+let pairs = [(plain, fast_plain), (rectified, fast_rectified), (smooth, fast_smooth)]
+
+fn check(name, a, w, b, kernels_of_most, bound) {
+  for (at, (exact, fast)) in enumerate(pairs) {
+    let expected = if at == 2 and a.dtype == f32 { 2 } else { kernels_of_most }
+    for i in 0..3 { fast(a, w, b) }
+    let before = counters().kernels
+    let y = fast(a, w, b)
+    let kernels = counters().kernels - before
+    let magnitude = abs(f32(a)) @ abs(f32(w)) + abs(f32(b)) + 1.0
+    let error = max(abs(f32(y) - f32(exact(a, w, b))) / magnitude).item() / bound
+    if kernels != expected or not (error <= 1.0) { print(name, y.dtype, kernels, error) }
+  }
+}
+fn numbers(shape, step) = reshape((arange(prod(tensor(shape)).item()) * step % 1021 - 510) / 256.0, shape)
+for (cast, epsilon) in [(f16, 2.0 ** -10), (bf16, 2.0 ** -7), (f32, 2.0 ** -23)] {
+  let a = cast(numbers([6, 8], 337))
+  let w = cast(numbers([8, 9], 211))
+  let b = cast(numbers([24], 171))
+  let bound = 4.0 * epsilon
+  check("odd", a, w, b[:9], 1, bound)
+  check("bias not aligned", a, w, b[1:10], 1, bound)
+  check("even", cast(numbers([128, 64], 337)), cast(numbers([64, 256], 211)), cast(numbers([256], 171)), 1, bound)
+  check("turned", cast(numbers([8, 6], 337)).T, cast(numbers([9, 8], 211)).T, b[3:12], 1, bound)
+  check("rows of batches", cast(numbers([3, 6, 8], 337)), w, b[:9], 1, bound)
+  check("batches", cast(numbers([3, 6, 8], 337)), cast(numbers([3, 8, 9], 211)), b[2:11], 1, bound)
+  check("one row", a[:1], w, b[:9], 1, bound)
+  check("one column", a, w[:, :1], b[:1], 1, bound)
+  check("of nothing", a[:, :0], w[:0], b[:9], 2, bound)
+  check("bias down the rows", a, w, reshape(b[:6], [6, 1]), 2, bound)
+}
+# One function, whose bias is aligned in some runs.
+let (a, w, b) = (numbers([6, 8], 337), numbers([8, 9], 211), numbers([24], 171))
+for i in 0..12 {
+  let part = b[i:i + 9]
+  if not all(fast_plain(a, w, part) == plain(a, w, part)).item() { print("offset", i) }
+}
+# A NaN stays one.
+let odd = tensor([0.0, 1.0, -1.0, 1.0, 0.0, 2.0, 3.0, 4.0, -4.0]) / tensor([0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+for (exact, fast) in pairs {
+  let (x, y) = (exact(zeros([6, 8]), w, odd), fast(zeros([6, 8]), w, odd))
+  if not all((abs(x - y) < 1.0e-5) | (x == y) | (isnan(x) & isnan(y))).item() { print("not finite", x[0], y[0]) }
+}
+print("done")
+)") == "done\n");
+}
+
+TEST_CASE("another size takes kernels that are there, in little time", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  // A millisecond is the goal; the machine may be busy with something else.
+  const std::string printed = session.output(R"(
+@compile
+fn compiled(a, b, k) = sum(exp(a * b + k) / (abs(a) + 1.0), axis: -1)
+fn first_call(n) {
+  let (a, b) = (ones([n, 1024]) * 0.5, ones([n, 1024]))
+  let before = counters()
+  let start = clock()
+  compiled(a, b, 0.5)
+  let seconds = clock() - start
+  return (seconds, counters().kernels_compiled - before.kernels_compiled, counters().kernels_from_disk - before.kernels_from_disk)
+}
+first_call(2048)
+first_call(4096)
+for n in [3000, 8192, 5000] { print(first_call(n)) }
+)");
+  double seconds = 0;
+  int compiled = 0, from_disk = 0, read = 0;
+  const char* line = printed.c_str();
+  for (; std::sscanf(line, "(%lf, %d, %d)\n%n", &seconds, &compiled, &from_disk, &read) == 3; line += read) {
+    WARN("a new size took " << seconds * 1e3 << " ms");
+    CHECK(seconds < 5e-3);
+    CHECK(compiled == 0);
+    CHECK(from_disk == 0);
+  }
+  CHECK(read > 0);
+}

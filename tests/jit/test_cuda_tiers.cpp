@@ -1,0 +1,239 @@
+// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for
+// bit. With --portable it does the same as on the CPU, but for what libraries compute.
+#include <algorithm>
+#include <bitset>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catch.h"
+#include "support/corpus.h"
+#include "support/cuda_device.h"
+#include "support/shard.h"
+
+using namespace tsl;
+
+namespace {
+
+// ---- How far a GPU may be from the CPU: of f64 functions, which are CUDA's, of products of floats, which cuBLASLt
+// sums in its own order, and, unless portable, of functions of f32 and shorter floats. Of the numbers printed, or of 1
+// where they are less; all else is exact. ----
+constexpr double kFunctionBound = 16 * 0x1p-52;
+constexpr double kInexactBound = 1e-4;  // of programs that use the results of these any way they like
+constexpr double epsilon_of(std::string_view dtype) {
+  return dtype == "f16" ? 0x1p-10 : dtype == "bf16" ? 0x1p-7 : dtype == "f64" ? 0x1p-52 : 0x1p-23;
+}
+constexpr double product_bound(std::string_view dtype) { return 4 * epsilon_of(dtype); }
+constexpr double native_bound(std::string_view dtype) {
+  return dtype == "f64" ? kFunctionBound : 6 * epsilon_of(dtype);
+}
+
+/// Whether two texts are the same but for numbers that are close.
+bool is_close(const std::string& a, const std::string& b, double bound) {
+  const char *p = a.c_str(), *q = b.c_str();
+  while (*p && *q) {
+    if (*p == *q && !std::isdigit(static_cast<unsigned char>(*p)) && *p != '-') {
+      ++p, ++q;
+      continue;
+    }
+    char *p_end = nullptr, *q_end = nullptr;
+    const double x = std::strtod(p, &p_end), y = std::strtod(q, &q_end);
+    if (p_end == p || q_end == q) return false;
+    const bool are_near = std::abs(x - y) <= bound * std::max({1.0, std::abs(x), std::abs(y)});
+    if (x != y && !(std::isfinite(x) && std::isfinite(y) && are_near)) return false;
+    p = p_end;
+    q = q_end;
+  }
+  return *p == *q;
+}
+
+/// With TSL_TEST_CUDA_GRAPHS=off all kernels are launched one by one, for tools that lose track of those in graphs.
+bool may_use_graphs() {
+  const char* value = std::getenv("TSL_TEST_CUDA_GRAPHS");
+  return !value || std::string_view(value) != "off";
+}
+
+std::string on_gpu(const CorpusProgram& program, Tier tier, bool graphs = true, bool portable = false) {
+  EngineOptions options;
+  options.device = "cuda";
+  options.cuda_graphs = graphs && may_use_graphs();
+  options.portable = portable;
+  options.threads = 1;
+  return outcome(program, tier, options);
+}
+
+std::string on_cpu(const CorpusProgram& program) {
+  EngineOptions options;
+  options.device = "cpu";
+  options.threads = 1;
+  return outcome(program, Tier::eager, options);
+}
+
+/// What a program does interpreted on the GPU is compared with what it does otherwise there, and last with the CPU. A
+/// shard has some of these: under a tool, a program may take too long for all of them.
+struct Otherwise {
+  const char* what;
+  Tier tier;
+  bool graphs;
+};
+constexpr Otherwise kOtherwise[] = {{"compiled on the GPU differs:\n", Tier::everything, true},
+                                    {"@compile on the GPU differs:\n", Tier::annotated, true},
+                                    {"without CUDA graphs it differs:\n", Tier::everything, false}};
+constexpr size_t kWithCpu = std::size(kOtherwise), kComparisons = kWithCpu + 1;
+using Wanted = std::bitset<kComparisons>;
+
+/// How the tiers on the GPU differ from each other; "" if they do not.
+std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager, Wanted wanted) {
+  for (size_t i = 0; i < kWithCpu; ++i) {
+    const auto& [what, tier, graphs] = kOtherwise[i];
+    if (!wanted[i] || (!graphs && !may_use_graphs())) continue;
+    const std::string got = on_gpu(program, tier, graphs);
+    if (got != eager) return what + first_difference(eager, got);
+  }
+  return "";
+}
+
+/// How close the GPU must be to the CPU; 0 for the same bits.
+struct Bounds {
+  double portable = 0;
+  std::optional<double> native;  // none: the programs print what cannot be told from the numbers alone
+};
+
+/// How the program's runs differ; "" where they do not.
+struct Differences {
+  std::string tiers;  // on the GPU
+  std::string cpu;    // from it
+};
+
+Differences differences(const CorpusProgram& program, const Bounds& bounds, Wanted wanted) {
+  const bool is_only_portable = wanted == Wanted(1 << kWithCpu) && !bounds.native;
+  const std::string eager = is_only_portable ? "" : on_gpu(program, Tier::eager);
+  Differences out{difference_of_tiers(program, eager, wanted), ""};
+  if (!wanted[kWithCpu]) return out;
+  const std::string expected = on_cpu(program);
+  const auto compare = [&](const std::string& got, double bound, const char* what) {
+    if (expected == got || (bound > 0 && is_close(expected, got, bound))) return;
+    out.cpu += what + first_difference(expected, got);
+  };
+  compare(on_gpu(program, Tier::eager, true, true), bounds.portable, "the portable GPU differs from the CPU:\n");
+  if (bounds.native) compare(eager, *bounds.native, "the GPU differs from the CPU:\n");
+  return out;
+}
+
+bool never(const CorpusProgram&) { return false; }
+Bounds exactly(const CorpusProgram&) { return {}; }
+
+/// Of the programs that were compared with the CPU, how many went their own way.
+struct Gone {
+  size_t went = 0, of = 0;
+};
+
+/// Neighbours in the matrix have kernels in common, which lie together in the cache.
+constexpr uint64_t kNeighbours = 16;
+
+/// Runs the programs, or this shard's part of them. All differences are failures, but from the CPU of those that
+/// `may_go_its_way`.
+template <class BoundsOf, class May>
+Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& may_go_its_way, uint64_t together = 1) {
+  Shard shard(together * kComparisons, programs.size() * kComparisons);
+  std::vector<Wanted> wanted;
+  std::erase_if(programs, [&](const CorpusProgram&) {
+    Wanted ours;
+    for (size_t i = 0; i < kComparisons; ++i) ours[i] = shard.takes_next();
+    if (ours.any()) wanted.push_back(ours);
+    return ours.none();
+  });
+  const InRepository here;
+  const cuda::Device keeps_the_gpu_open;
+  std::vector<Differences> found(programs.size());
+  in_parallel(programs.size(),
+              [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i]), wanted[i]); });
+  Gone gone;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    std::string problem = found[i].tiers;
+    gone.of += wanted[i][kWithCpu];
+    if (may_go_its_way(programs[i])) gone.went += !found[i].cpu.empty();
+    else problem += found[i].cpu;
+    if (problem.empty()) continue;
+    FAIL_CHECK(programs[i].name << "\n" << problem << (programs[i].path.empty() ? programs[i].code : ""));
+  }
+  return gone;
+}
+
+bool has(const CorpusProgram& program, const char* text) { return program.code.find(text) != std::string::npos; }
+
+bool has_products(const CorpusProgram& program) {
+  for (const char* product : {" @ ", "matmul", "einsum", "nn.", "conv2d", "attention"}) {
+    if (has(program, product)) return true;
+  }
+  return false;
+}
+
+std::string dtype_of(const CorpusProgram& program) { return program.name.substr(program.name.rfind(' ') + 1); }
+
+/// Operands of other dtypes include f64 as well, and their functions' results may be f32.
+Bounds bounds_in_matrix(const CorpusProgram& program) {
+  const std::string dtype = dtype_of(program);
+  if (has_products(program)) return {product_bound(dtype), std::max(product_bound(dtype), native_bound(dtype))};
+  const bool is_own = dtype == "f16" || dtype == "bf16" || dtype == "f32";
+  return {is_own ? 0 : kFunctionBound, native_bound(dtype)};
+}
+
+/// A derivative multiplies several functions and products.
+Bounds bounds_of_derivative(const CorpusProgram& program) {
+  const Bounds bounds = bounds_in_matrix(program);
+  return {4 * bounds.portable, 4 * *bounds.native};
+}
+
+}  // namespace
+
+TEST_CASE("texts are close if their numbers are") {
+  CHECK(is_close("f32 [1.5, -2e-3] x", "f32 [1.5000001, -2e-3] x", 1e-6));
+  CHECK_FALSE(is_close("f32 [1.5]", "f32 [1.51]", 1e-6));
+  CHECK_FALSE(is_close("[1.5]", "[1.5, 2]", 1));
+  CHECK_FALSE(is_close("[nan]", "[1.0]", 1));
+  CHECK(is_close("[nan, inf, -inf]", "[nan, inf, -inf]", 0));
+  CHECK_FALSE(is_close("[inf]", "[-inf]", 1));
+  CHECK_FALSE(is_close("a 1", "b 1", 1));
+}
+
+TEST_CASE("what names no shard is an error, not a shard without cases") {
+  for (const char* text : {"", "1", "/2", "1/", "0/2", "3/2", "1/0", "a/2", "1/2/3", "-1/2", "1 /2", "1/2000000"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(Shard(1, 1, text), std::invalid_argument);
+  }
+}
+
+TEST_CASE("every op runs alike on all tiers of a GPU", "[cuda][matrix]") {
+  TSL_NEEDS_GPU();
+  check_all(corpus_matrix(), bounds_in_matrix, never, kNeighbours);
+}
+
+TEST_CASE("derivatives run alike on all tiers of a GPU", "[cuda][matrix]") {
+  TSL_NEEDS_GPU();
+  check_all(corpus_derivatives(), bounds_of_derivative, never, kNeighbours);
+}
+
+TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
+  TSL_NEEDS_GPU();
+  // Training goes its own way after the first product that differs.
+  check_all(corpus_scripts(), exactly, [](const CorpusProgram& program) {
+    return program.path.rfind("tests/lang/", 0) != 0 && has_products(program);
+  });
+}
+
+TEST_CASE("random programs run alike on all tiers of a GPU", "[cuda][random]") {
+  TSL_NEEDS_GPU();
+  // What differs in the last bits may be rounded, compared or chosen by, and then something else is printed.
+  const auto is_inexact = [](const CorpusProgram& program) { return has_products(program) || has(program, "f64"); };
+  const auto bounds_of = [&](const CorpusProgram& program) {
+    return Bounds{is_inexact(program) ? kInexactBound : 0, {}};
+  };
+  const Gone gone = check_all(corpus_random_programs(), bounds_of, is_inexact);
+  CHECK(gone.went <= (gone.of + 19) / 20);  // rounded up, since a shard has few: two in one of them may be chance
+}

@@ -1,0 +1,403 @@
+// Running out of memory: an error with sizes and the line, wherever it happens; and then everything goes on.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "support/cuda_device.h"
+#include "support/pretend_gpu.h"
+#include "support/session.h"
+
+using namespace tsl;
+
+namespace {
+
+/// C++ has no blocks of so many bytes, or of more.
+std::atomic<size_t> refused_from{SIZE_MAX};
+
+struct Refused {
+  explicit Refused(size_t from) { refused_from = from; }
+  ~Refused() { refused_from = SIZE_MAX; }
+};
+
+}  // namespace
+
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return bytes < refused_from ? std::malloc(bytes > 0 ? bytes : 1) : nullptr;
+}
+void* operator new(size_t bytes) {
+  if (void* block = operator new(bytes, std::nothrow)) return block;
+  throw std::bad_alloc();
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, size_t) noexcept { std::free(block); }
+
+namespace {
+
+constexpr uint64_t kLimit = uint64_t{4} << 20;
+
+Session limited(const std::string& device, bool compile_all = false) {
+  EngineOptions options;
+  options.device = device;
+  options.memory_limit = kLimit;
+  options.threads = 1;
+  options.compile_all = compile_all;
+  return Session(options);
+}
+
+void check_error(Session& session, const std::string& program, uint32_t line) {
+  INFO(program);
+  const Error error = session.error(program);
+  INFO(error.message);
+  CHECK(error.kind == ErrorKind::memory);
+  CHECK(error.message.find("out of memory: ") == 0);
+  CHECK(error.message.find(" asked for, ") != std::string::npos);
+  CHECK(error.message.find("limit 4.0 MiB") != std::string::npos);
+  CHECK(session.line_of(error) == line);
+}
+
+/// What goes on after an error, and counts what tensors hold.
+const std::string kStillWell = "assert(sum(ones([1000])).item() == 1000.0)\n";
+
+void check_eager(const std::string& device) {
+  Session session = limited(device);
+  check_error(session, "let x = ones([1000])\nlet y = x + 1\nlet z = ones([2000, 1000])\n", 3);
+  check_error(session, "let x = ones([1100])\nlet y = reshape(x, [-1, 1])\nlet z = sum(x * y * 2.0)", 3);
+  CHECK(session.output(kStillWell + "try { ones([2000, 1000]) } catch e { print(e.kind) }\n" + kStillWell) ==
+        "memory\n");
+  // 3 MiB four times over, and then of another size: what was freed makes room.
+  CHECK(session.output("for n in [786432, 786432, 786432, 400000, 900000, 786432] { print(sum(ones([n])).item()) }") ==
+        "786432.0\n786432.0\n786432.0\n400000.0\n900000.0\n786432.0\n");
+}
+
+/// Too large while it is traced; and for sizes that come along when it is replayed.
+void check_compiled(const std::string& device) {
+  const std::string outer = "@compile\nfn outer(x) {\n  let y = x + 1\n  return reshape(y, [-1, 1]) * y\n}\n";
+  Session session = limited(device);
+  check_error(session, outer + "let x = ones([2000])\nouter(x)", 4);
+  check_error(session, outer + "let x = ones([30])\nfor i in 0..5 { outer(x) }\nouter(ones([2000]))", 4);
+  check_error(session, outer + "for n in [30, 40, 50, 2000] { outer(ones([n])) }", 4);
+  CHECK(session.output(outer + R"(
+let before = counters().memory
+for n in [3, 4, 2000, 5, 2000, 3] {
+  try { print(sum(outer(ones([n]))).item()) } catch e { print(e.kind) }
+}
+print(counters().memory == before)
+)") == "36.0\n64.0\nmemory\n100.0\nmemory\n36.0\ntrue\n");
+}
+
+/// What a loop's body did before the error is done, and what it was to do after it is not.
+void check_loop(const std::string& device) {
+  for (bool compile_all : {false, true}) {
+    Session session = limited(device, compile_all);
+    CHECK(session.output(R"(
+var (v, w, kept) = (ones([100]), ones([100]), nil)
+try {
+  for n in [10, 10, 10, 2000000, 10] {
+    v = v * 2.0
+    kept = ones([n])
+    w = w * 2.0
+  }
+} catch e { print(e.kind) }
+print(v[0].item(), w[99].item(), kept.shape)
+)") == "memory\n16.0 8.0 (10,)\n");
+  }
+}
+
+/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given, or always.
+class FailingGpu : public PretendGpu {
+ public:
+  FailingGpu(Device device, graph::Backend& host, bool is_final, bool always = false)
+      : PretendGpu(device, host, false), is_final_(is_final), always_(always) {}
+  std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
+    return std::make_unique<Failing>(PretendGpu::prepare(std::move(plan)), is_final_, always_);
+  }
+
+ private:
+  class Failing : public graph::Executable {
+   public:
+    Failing(std::unique_ptr<graph::Executable> plan, bool is_final, bool always)
+        : plan_(std::move(plan)), is_final_(is_final), always_(always) {}
+    graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                        std::span<Tensor> outputs) override {
+      if ((always_ || !donated.empty()) && plan().graph.size() - plan().graph.inputs().size() > 1) {
+        Error error{ErrorKind::memory, "no memory half-way", {}, {}, {}};
+        error.is_final = is_final_;
+        throw Failure(std::move(error));
+      }
+      return plan_->run(inputs, donated, symbols, outputs);
+    }
+    const graph::Plan& plan() const override { return plan_->plan(); }
+
+   private:
+    std::unique_ptr<graph::Executable> plan_;
+    bool is_final_, always_;
+  };
+
+  bool is_final_, always_;
+};
+
+/// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway:
+/// there is room for two tensors, not for three.
+void check_interpreted(const std::string& device) {
+  Session session = limited(device);
+  CHECK(session.output(R"(
+@compile
+fn body(x) {
+  let y = cumsum(x, 0)
+  return cumsum(y, 0)
+}
+var x = ones([393216])
+for i in 0..3 { x = body(x) }
+print(x[2].item())
+)") == "28.0\n");
+  Session all = limited(device, true);
+  CHECK(all.output(R"(
+var x = ones([393216])
+for i in 0..3 {
+  x = cumsum(x, 0)
+  x = cumsum(x, 0)
+}
+print(x[2].item())
+)") == "28.0\n");
+}
+
+}  // namespace
+
+TEST_CASE("out of memory on the CPU: interpreted, traced, replayed") {
+  check_eager("cpu");
+  check_compiled("cpu");
+  check_loop("cpu");
+  check_interpreted("cpu");
+}
+
+TEST_CASE("an op of the CPU that finds no memory for what it needs on the way gives back the rest") {
+  Session session = limited("cpu");
+  CHECK(session.output(R"(
+let x = ones([600, 512])
+let before = counters().memory
+for op in [fn() = cumsum(x, axis: 0), fn() = argsort(x, axis: 0)] {
+  try { op() } catch e { print(e.kind) }
+  print(counters().memory == before)
+}
+print(x.shape)
+)") == "memory\ntrue\nmemory\ntrue\n(600, 512)\n");
+}
+
+TEST_CASE(
+    "memory that an op of the CPU does not find on one of its threads is an error with the line, and everything goes "
+    "on") {
+  EngineOptions options;
+  options.device = "cpu";
+  options.threads = 4;
+  for (const bool compile_all : {false, true}) {
+    options.compile_all = compile_all;
+    Session session(options);
+    const std::string program =
+        "@compile\nfn f(x) {\n  let y = x + 1.0\n  return argsort(y)\n}\nlet x = ones([64, 131072])\n";
+    const std::string use = "print(f(x).shape, argsort(x).shape, sum(x).item())\n";
+    const std::string expected = "(64, 131072) (64, 131072) 8388608.0\n";
+    for (int i = 0; i < 2; ++i) {
+      {
+        const Refused refused(size_t{1} << 20);  // as many bytes as the keys of one row
+        const Error eager = session.error(program + "argsort(x)"), compiled = session.error(program + "f(x)");
+        CHECK(eager.kind == ErrorKind::memory);
+        CHECK(compiled.kind == ErrorKind::memory);
+        CHECK(session.line_of(eager) == 7);
+        CHECK(session.line_of(compiled) == 4);
+        const std::string caught =
+            "var y = x\nfor op in [f, argsort] { try { y = op(x) } catch e { print(e.kind, e.line) } }\n";
+        CHECK(session.output(program + caught + "print(sum(y).item())") == "memory 4\nmemory 8\n8388608.0\n");
+      }
+      CHECK(session.output(program + use) == expected);
+    }
+  }
+}
+
+TEST_CASE("out of memory in a compiled region: interpreted, unless what it was given is lost") {
+  for (const bool is_final : {false, true}) {
+    EngineOptions options;
+    options.device = "cuda";
+    options.open_backend = [=](Device gpu, graph::Backend& host) {
+      return std::make_unique<FailingGpu>(gpu, host, is_final);
+    };
+    Session session(options);
+    const std::string program = R"(
+@compile
+fn f(x) = x * 2.0 + 1.0
+var x = f(ones([2]))
+try { x = f(x) } catch e { print("caught") }
+print(x.tolist())
+)";
+    if (is_final) CHECK(session.error_text(program) == "memory: no memory half-way");
+    else CHECK(session.output(program) == "[7.0, 7.0]\n");
+  }
+}
+
+TEST_CASE("when a trace cannot be computed, variables are what they were before") {
+  for (const std::string tail :
+       {"return total", "return total[0].item() > 0", "return tolist(total)", "error(\"own\")"}) {
+    for (const bool is_loop : {false, true}) {
+      CAPTURE(tail, is_loop);
+      EngineOptions options;
+      options.device = "cuda";
+      options.compile_all = is_loop;
+      options.open_backend = [](Device gpu, graph::Backend& host) {
+        return std::make_unique<FailingGpu>(gpu, host, true, true);
+      };
+      Session session(options);
+      session.engine.run_line("var (total, y) = (ones([2]), ones([2]))");
+      session.engine.run_line(std::string(is_loop ? "" : "@compile\n") +
+                              "fn f(x) {\n  total = total * 2.0 + x\n  y = total\n  " + tail + "\n}");
+      const std::string call = is_loop ? "for i in 0..3 { y = f(ones([2])) }" : "f(ones([2]))";
+      for (int i = 0; i < 2; ++i) {
+        CHECK_THROWS_WITH(session.engine.run_line(call), "no memory half-way");
+        session.printed.clear();
+        session.engine.run_line("print(total.tolist(), y.tolist())");
+        CHECK(session.printed == "[1.0, 1.0] [1.0, 1.0]\n");
+      }
+    }
+  }
+}
+
+TEST_CASE("that there was no memory while a region was traced is no way through it") {
+  class FullGpu : public PretendGpu {
+   public:
+    FullGpu(Device device, graph::Backend& host, int& refusals)
+        : PretendGpu(device, host, false), refusals_(refusals) {}
+    Tensor to_device(const Tensor& tensor) override {
+      if (refusals_ > 0 && refusals_-- > 0) fail(ErrorKind::memory, "full");
+      return PretendGpu::to_device(tensor);
+    }
+
+   private:
+    int& refusals_;
+  };
+  const std::string program = R"(
+var count = zeros([1])
+fn place(x) {
+  var y = x
+  try { y = x.to("cuda") } catch e { print(e.kind) }
+  return y
+}
+fn f(x) {
+  count = count + 1.0
+  print("begins")
+  return place(x * sum(x).item()) + 1.0
+}
+for i in 0..3 { print(f(ones([4])).device, count[0].item()) }
+)";
+  const std::string moved = "begins\ncuda:0 2.0\nbegins\ncuda:0 3.0\n";
+  for (const bool compile_all : {false, true}) {
+    int refusals = compile_all ? 2 : 1;  // the trace, and what is interpreted then
+    EngineOptions options;
+    options.device = "cpu";
+    options.compile_all = compile_all;
+    options.open_backend = [&](Device gpu, graph::Backend& host) {
+      return std::make_unique<FullGpu>(gpu, host, refusals);
+    };
+    Session session(options);
+    CHECK(session.output(program) == "begins\nmemory\ncpu 1.0\n" + moved);
+    CHECK(refusals == 0);
+  }
+}
+
+TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
+  TSL_NEEDS_GPU();
+  check_eager("cuda");
+  check_compiled("cuda");
+  check_loop("cuda");
+  check_interpreted("cuda");
+}
+
+TEST_CASE("regions let go of functions that nobody can call any more, and of what these hold") {
+  Session s;
+  // A local function that captures, one that is handed over, and a pullback: ever new ones.
+  const std::string grown = s.output(R"(
+@compile
+fn apply(f, x) = f(x)
+fn one(n) {
+  let data = ones([n])
+  @compile
+  fn scaled(x) = x * sum(data)
+  let (value, pullback) = vjp(fn(x) = x * x, ones([n]))
+  return (scaled(ones([2])), apply(fn(x) = x + sum(data), ones([2])), apply(pullback, data)[0])
+}
+for i in 0..3 { one(1000) }
+let few = counters().memory
+for i in 0..6 { one(1000) }
+let more = counters().memory
+for i in 0..40 { let data = ones([1000]); apply(fn(x) = x + sum(data), ones([2])) }
+print(more - few, counters().memory <= more)
+)");
+  CHECK(grown == "0 true\n");
+}
+
+TEST_CASE("a region that is demoted on its way lets go of its ways") {
+  Session s;
+  // Each outcome of the read is a way, and all of them hold f.
+  CHECK(s.output(R"(
+@compile
+fn apply(f, x) {
+  let n = int(float(sum(x)))
+  var y = x
+  for i in 0..n { y = f(y) }
+  return y
+}
+fn all_ways() {
+  let data = ones([100000])
+  let f = fn(y) = y + sum(data)
+  for n in 0..40 { apply(f, ones([1]) * n) }
+}
+let before = counters()
+all_ways()
+print(counters().memory - before.memory < 100000, counters().retraces - before.retraces)
+)") == "true 31\n");
+}
+
+TEST_CASE("ways of a loop let go of the variables of calls that are over") {
+  EngineOptions options;
+  options.compile_all = true;
+  Session s(options);
+  // It is interpreted, so that its loop is a region. What a closure captures is another variable in each call.
+  const std::string grown = s.output(R"(
+fn one(n) {
+  var data = ones([n])
+  let scaled = fn(x) = x * sum(data)
+  data.tolist()
+  for i in 0..3 { data = data + i }
+}
+for i in 0..3 { one(1000) }
+let few = counters()
+for i in 0..20 { one(1000) }
+print(counters().retraces > few.retraces, counters().memory <= few.memory)
+)");
+  CHECK(grown == "true true\n");
+}
+
+TEST_CASE("ways that end in an error are ways, too") {
+  Session s;
+  CHECK(s.output(R"(
+@compile
+fn fails(x, n) {
+  let digits = len(f"{n}")
+  if sum(x) > 0.0 { error(f"{n} has {digits} digits") }
+  return digits
+}
+var failed = 0
+for n in 0..100 {
+  try { fails(ones([2]), n) } catch e { failed += 1 }
+}
+print(failed, counters().traces)
+)") == "100 32\n");
+}
+
+TEST_CASE("ever new functions are new ways, although the ways of those that are gone are forgotten") {
+  Session s;
+  CHECK(s.output(R"(
+@compile
+fn apply(f, x) = f(x)
+let before = counters()
+for i in 0..40 { let d = ones([3]); apply(fn(x) = x + sum(d), ones([2])) }
+print(counters().traces - before.traces, counters().retraces - before.retraces)
+)") == "32 31\n");
+}

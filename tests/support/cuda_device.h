@@ -1,0 +1,23 @@
+// Tests that need a GPU, in builds with and without the CUDA backend.
+#pragma once
+
+#ifdef TSL_HAS_CUDA
+
+#include "backend/cuda/driver/device.h"
+#include "support/gpu.h"
+
+#else
+
+#include "catch.h"
+
+#define TSL_NEEDS_GPU()                              \
+  do {                                               \
+    WARN("skipped: this build has no CUDA backend"); \
+    return;                                          \
+  } while (false)
+
+namespace tsl::cuda {
+struct Device {};
+}  // namespace tsl::cuda
+
+#endif

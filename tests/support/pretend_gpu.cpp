@@ -1,0 +1,108 @@
+#include "support/pretend_gpu.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace tsl {
+
+class PretendGpu::Access {
+ public:
+  explicit Access(Memory& memory) : memory_(memory) { memory_.allow(true); }
+  ~Access() { memory_.allow(false); }
+
+ private:
+  Memory& memory_;
+};
+
+class PretendGpu::Executable : public graph::Executable {
+ public:
+  Executable(Memory& memory, std::unique_ptr<graph::Executable> plan) : memory_(memory), plan_(std::move(plan)) {}
+
+  graph::RunError run(graph::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                      std::span<Tensor> outputs) override {
+    const Access access(memory_);
+    return plan_->run(inputs, donated, symbols, outputs);
+  }
+  const graph::Plan& plan() const override { return plan_->plan(); }
+
+ private:
+  Memory& memory_;
+  std::unique_ptr<graph::Executable> plan_;
+};
+
+// ---- Memory ------------------------------------------------------------------------------------------------
+
+PretendGpu::Memory::Memory(Device device, bool guarded)
+    : BlockCache(device, {static_cast<uint64_t>(sysconf(_SC_PAGESIZE))}), is_guarded_(guarded), is_open_(!guarded) {}
+
+PretendGpu::Memory::~Memory() { release_cache(); }
+
+void* PretendGpu::Memory::take_from_system(uint64_t bytes) {
+  void* data = mmap(nullptr, bytes, is_open_ ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return nullptr;
+  blocks_.emplace_back(data, bytes);
+  return data;
+}
+
+void PretendGpu::Memory::give_to_system(void* data, uint64_t bytes) {
+  std::erase(blocks_, std::pair(data, bytes));
+  munmap(data, bytes);
+}
+
+void PretendGpu::Memory::allow(bool access) {
+  if (!is_guarded_) return;
+  is_open_ = access;
+  for (const auto& [data, bytes] : blocks_) mprotect(data, bytes, access ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+// ---- The backend -------------------------------------------------------------------------------------------
+
+PretendGpu::PretendGpu(Device device, graph::Backend& host, bool guarded)
+    : CpuBackend(1), host_(host), memory_(device, guarded) {}
+
+std::unique_ptr<graph::Executable> PretendGpu::prepare(graph::Plan plan) {
+  return std::make_unique<Executable>(memory_, CpuBackend::prepare(std::move(plan)));
+}
+
+Tensor PretendGpu::to_device(const Tensor& tensor) {
+  return tensor.device().is_host() ? copy(tensor, memory_, to_device_) : tensor;
+}
+
+Tensor PretendGpu::to_host(const Tensor& tensor) {
+  return tensor.device().is_host() ? tensor : copy(tensor, host_.allocator(), to_host_);
+}
+
+Tensor PretendGpu::copy(const Tensor& tensor, Allocator& to, uint64_t& counter) {
+  int64_t first = 0, last = 0;  // elements reached, from the tensor's first one
+  bool is_empty = false;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    const int64_t extent = tensor.shape()[axis].hint(), reach = (extent - 1) * tensor.layout().strides[axis].hint();
+    is_empty = is_empty || extent == 0;
+    (reach < 0 ? first : last) += reach;
+  }
+  const auto size = static_cast<int64_t>(size_of(tensor.dtype()));
+  const auto bytes = static_cast<uint64_t>(is_empty ? 0 : (last - first + 1) * size);
+  const Access access(memory_);
+  Ref<Storage> storage = to.allocate(bytes);
+  if (bytes > 0) std::memcpy(storage->data(), tensor.data() + first * size, bytes);
+  counter += bytes;
+  Layout layout = tensor.layout();
+  layout.offset = is_empty ? 0 : -first;
+  return Tensor(tensor.dtype(), layout, std::move(storage));
+}
+
+graph::Counters PretendGpu::counters() const {
+  graph::Counters counters = CpuBackend::counters();
+  const Allocator::Stats memory = memory_.stats();
+  counters.bytes_to_device = to_device_;
+  counters.bytes_to_host = to_host_;
+  counters.memory = memory.live_bytes;
+  counters.memory_peak = memory.peak_bytes;
+  counters.memory_cached = memory.cached_bytes;
+  return counters;
+}
+
+}  // namespace tsl

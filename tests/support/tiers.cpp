@@ -1,0 +1,76 @@
+#include "support/tiers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/engine.h"
+#include "support/session.h"
+
+namespace tsl {
+
+namespace {
+
+// Random loops may print more than anybody wants to compare.
+constexpr size_t kMaxOutput = 1 << 20;
+
+std::string describe_failure(Engine& engine, const Error& error) {
+  const uint32_t line = error.span.valid() ? engine.sources().get(error.span.source).line_of(error.span.begin) : 0;
+  return fmt::format("error[{}] line {}: {}\n", name_of(error.kind), line, error.message);
+}
+
+/// What `run` prints in an engine of these options, then the error it ends in.
+template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions options) {
+  options.compile_annotated = tier != Tier::eager;
+  options.compile_all = tier == Tier::everything;
+  options.seed = 7;
+  Engine engine(on_test_device(std::move(options)));
+  std::string text;
+  engine.output = [&](std::string_view printed) {
+    if (text.size() < kMaxOutput) text += printed;
+  };
+  try {
+    run(engine);
+  } catch (const Failure& failure) {
+    text += describe_failure(engine, failure.error());
+  } catch (const std::exception& exception) { text += fmt::format("exception: {}\n", exception.what()); }
+  return text;
+}
+
+}  // namespace
+
+std::string first_difference(const std::string& a, const std::string& b) {
+  size_t at = 0;
+  while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
+  const size_t begin = a.rfind('\n', at == 0 ? 0 : at - 1);
+  const size_t from = begin == std::string::npos || begin >= at ? 0 : begin + 1;
+  auto line = [&](const std::string& text) {
+    return from <= text.size() ? text.substr(from, std::min<size_t>(text.find('\n', at) - from, 2000)) : std::string();
+  };
+  return fmt::format("  interpreted: {}\n  compiled:    {}\n", line(a), line(b));
+}
+
+std::string outcome(const std::string& program, Tier tier, EngineOptions options) {
+  return outcome_of([&](Engine& engine) { engine.run("program.tsl", program); }, tier, std::move(options));
+}
+
+std::string outcome(const std::string& program, Tier tier, int threads) {
+  EngineOptions options;
+  options.threads = threads;
+  return outcome(program, tier, options);
+}
+
+std::string outcome_of_script(const std::string& path, Tier tier, EngineOptions options) {
+  return outcome_of([&](Engine& engine) { engine.run_file(path); }, tier, std::move(options));
+}
+
+std::string disagreement(const std::string& program, int threads) {
+  const std::string expected = outcome(program, Tier::eager, threads);
+  const std::string annotated = outcome(program, Tier::annotated, threads);
+  if (annotated != expected) return "@compile differs:\n" + first_difference(expected, annotated);
+  const std::string everything = outcome(program, Tier::everything, threads);
+  if (everything != expected) return "--compile differs:\n" + first_difference(expected, everything);
+  return "";
+}
+
+}  // namespace tsl

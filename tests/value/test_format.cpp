@@ -1,0 +1,103 @@
+// Numbers and strings as text.
+#include <cmath>
+
+#include "base/error.h"
+#include "catch.h"
+#include "tensor/elements.h"
+#include "value/format_spec.h"
+#include "value/utf8.h"
+
+using namespace tsl;
+
+namespace {
+
+template <class T> std::string formatted(T value, const char* spec) { return FormatSpec(spec).apply(value); }
+
+template <class Call> bool fails(Call call) {
+  try {
+    call();
+  } catch (const Failure& failure) { return failure.error().kind == ErrorKind::value; }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("floats are shortest and look like floats") {
+  CHECK(float_text(1.0) == "1.0");
+  CHECK(float_text(-0.0) == "-0.0");
+  CHECK(float_text(0.1) == "0.1");
+  CHECK(float_text(1e-5) == "1e-05");
+  CHECK(float_text(1e15) == "1000000000000000.0");
+  CHECK(float_text(1e16) == "1e+16");
+  CHECK(float_text(1.0 / 3) == "0.3333333333333333");
+  CHECK(float_text(NAN) == "nan");
+  CHECK(float_text(-NAN) == "nan");
+  CHECK(float_text(-INFINITY) == "-inf");
+  CHECK(float_text(0.1f, DType::f32) == "0.1");
+  CHECK(float_text(f16_to_float(float_to_f16(0.1f)), DType::f16) == "0.1");
+  CHECK(float_text(bf16_to_float(float_to_bf16(3.14159f)), DType::bf16) == "3.14");
+}
+
+TEST_CASE("format specs") {
+  CHECK(formatted(3.14159, ".2f") == "3.14");
+  CHECK(formatted(3.0, "8") == "     3.0");
+  CHECK(formatted(3.0, "<8") == "3.0     ");
+  CHECK(formatted(-3.0, "08") == "-00003.0");
+  CHECK(formatted(2.5, "+") == "+2.5");
+  CHECK(formatted(1234.5, "e") == "1.234500e+03");
+  CHECK(formatted(int64_t{7}, "3d") == "  7");
+  CHECK(formatted(int64_t{7}, "03") == "007");
+  CHECK(formatted(int64_t{255}, "#x") == "0xff");
+  CHECK(formatted(int64_t{5}, ".2f") == "5.00");
+  CHECK(formatted(std::string_view("ab"), ">5") == "   ab");
+  CHECK(formatted(std::string_view("ab"), "*^6") == "**ab**");
+  CHECK(formatted(std::string_view("abcdef"), ".3") == "abc");
+  CHECK(formatted(true, "") == "true");
+  CHECK(formatted(true, "d") == "1");
+}
+
+TEST_CASE("bad format specs are errors, never more") {
+  for (const char* spec :
+       {"zz", "{", "}", ".", ".f", "5.", "1000000000", ".99999f", "{}", "{:d}", "d5", "  5", "+-", "%", "\xff", "é>"}) {
+    INFO(spec);
+    const bool refused = fails([&] { formatted(1.5, spec); }) && fails([&] { formatted(int64_t{1}, spec); });
+    CHECK((refused || std::string_view(spec) == "é>"));
+  }
+  CHECK(fails([] { formatted(1.5, "d"); }));
+  CHECK(fails([] { formatted(1.5, "s"); }));
+  CHECK(fails([] { formatted(int64_t{1}, ".2d"); }));
+  CHECK(fails([] { formatted(int64_t{-1}, "c"); }));
+  CHECK(fails([] { formatted(std::string_view("x"), "d"); }));
+  CHECK(fails([] { formatted(std::string_view("x"), "+"); }));
+  CHECK(fails([] { formatted(std::string_view("x"), "05"); }));
+  CHECK(formatted(1.5, "é>5") == "éé1.5");
+}
+
+TEST_CASE("every half converts to float and back") {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const float f = f16_to_float(half), b = bf16_to_float(half);
+    if (!std::isnan(f)) REQUIRE(float_to_f16(f) == half);
+    else REQUIRE(std::isnan(f16_to_float(float_to_f16(f))));
+    if (!std::isnan(b)) REQUIRE(float_to_bf16(b) == half);
+    else REQUIRE(std::isnan(bf16_to_float(float_to_bf16(b))));
+  }
+}
+
+TEST_CASE("halves round to nearest, ties to even") {
+  CHECK(float_to_f16(2049.0f) == float_to_f16(2048.0f));  // between 2048 and 2050
+  CHECK(float_to_f16(2051.0f) == float_to_f16(2052.0f));
+  CHECK(float_to_f16(65519.0f) == 0x7bff);
+  CHECK(float_to_f16(65520.0f) == 0x7c00);
+  CHECK(float_to_f16(0x1p-25f) == 0);  // half of the least subnormal: to even
+  CHECK(float_to_f16(0x1.8p-25f) == 1);
+  CHECK(float_to_f16(-0x1p-24f) == 0x8001);
+  CHECK(float_to_bf16(std::nextafter(1.00390625f, 0.0f)) == 0x3f80);
+  CHECK(float_to_bf16(1.00390625f) == 0x3f80);  // a tie
+}
+
+TEST_CASE("strings count in code points") {
+  CHECK(utf8_length("aé€😀") == 4);
+  CHECK(utf8_length("\xff\xc3") == 2);  // broken bytes count as one each
+  CHECK(utf8_offset("aé€", 2) == 3);
+}
