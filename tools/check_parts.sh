@@ -75,26 +75,26 @@ part_asan() {
   cmake --preset asan -DTSL_WERROR=ON
   ninja -C build/asan
   suite asan
-  build/asan/tests/$engine_tests "[matrix]~[cuda]"  # ctest has a third of it
+  build/asan/tests/$heavy_tests "[matrix]~[cuda]"  # ctest has a third of it
 }
 
 # tsan: threads under ThreadSanitizer: the CPU backend's, tensors made and freed in several, two engines in two threads
 part_tsan() {
   # CMake's own flags of RelWithDebInfo take twice as long to compile.
   build tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1" -DTSL_SANITIZE=thread \
-    -- $cpu_tests test_tensor $engine_tests
+    -- $cpu_tests test_tensor $heavy_tests
   export OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1  # its threads are not instrumented
   build/tsan/tests/test_tensor
   build/tsan/tests/$cpu_tests
-  TSL_RANDOM_PROGRAMS=200 build/tsan/tests/$engine_tests "random programs agree on all tiers"  # an engine a thread
+  TSL_RANDOM_PROGRAMS=200 build/tsan/tests/$heavy_tests "random programs agree on all tiers"  # an engine a thread
 }
 
 # fuzz: random programs and calls of other seeds than CI's, ten times as many (to repeat: TSL_RANDOM_FIRST=N)
 part_fuzz() {
-  build release -- $engine_tests
+  build release -- $heavy_tests
   export TSL_RANDOM_FIRST=${TSL_RANDOM_FIRST:-$(random_seed)} TSL_RANDOM_PROGRAMS=${TSL_RANDOM_PROGRAMS:-40000}
   echo "TSL_RANDOM_FIRST=$TSL_RANDOM_FIRST TSL_RANDOM_PROGRAMS=$TSL_RANDOM_PROGRAMS"
-  build/release/tests/$engine_tests "[random]~[cuda]"
+  build/release/tests/$heavy_tests "[random]~[cuda]"
 }
 
 # parser: any text, by libFuzzer under AddressSanitizer, for ten minutes (PARSER_SECONDS)
@@ -165,8 +165,8 @@ part_aarch64() {
 
 # corpus: every kernel of the corpus for both architectures, as TSL compiles them
 part_corpus() {
-  build release -- $engine_tests
-  TSL_CORPUS=all build/release/tests/$engine_tests "every kernel of the corpus*" >build/check/corpus.txt 2>&1 ||
+  build release -- $heavy_tests
+  TSL_CORPUS=all build/release/tests/$heavy_tests "every kernel of the corpus*" >build/check/corpus.txt 2>&1 ||
     { cat build/check/corpus.txt; return 1; }
   cat build/check/corpus.txt
   if grep -q 'skipped: ' build/check/corpus.txt; then return 77; fi
