@@ -3,7 +3,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "syntax/dump.h"
 #include "syntax/parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

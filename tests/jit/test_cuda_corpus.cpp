@@ -5,7 +5,7 @@
 // types in it, and every combination of ops and template. These are compiled for sm_90 as TSL does, and for sm_80 with
 // little optimisation, which takes half the time. So is a sample of the others for both, another one in every run.
 //   TSL_CORPUS_SEED=N            takes the sample of seed N, as a run before has printed it
-//   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 1500)
+//   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 1000)
 //   TSL_CORPUS=all               compiles all of them as TSL does, for both
 //   TSL_CORPUS=none              compiles none, and gives the number that tells whether a change makes other kernels
 //   TSL_TEST_FILL_CACHE=FOLDER   the test "the corpus fills a cache" compiles all of them for $TSL_TEST_FILL_ARCH
