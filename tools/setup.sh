@@ -30,35 +30,43 @@ logged() {
   fi
 }
 
-# Prints the packages that are not there, one a line.
+# missing_packages [PACKAGE...]: prints what a build needs, and which of these packages, are not there, one a line.
 missing_packages() {
   local i
   for i in "${!needed_commands[@]}"; do
     if [[ ${needed_commands[i]} == c++ && -n ${CXX:-} ]]; then continue; fi
     command -v "${needed_commands[i]}" >/dev/null || echo "${command_packages[i]}"
   done
-  for i in "${needed_libraries[@]}"; do
+  for i in "${needed_libraries[@]}" "$@"; do
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$i" 2>/dev/null) == installed ]] || echo "$i"
   done
 }
 
-# Does nothing on systems without apt-get: there, CMake says what it misses.
+# install_missing [PACKAGE...]: installs what a build needs and does not have, and these packages.
 install_missing() {
-  command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || return 0
-  local -a missing as_root=()
-  mapfile -t missing < <(missing_packages)
-  ((${#missing[@]})) || return 0
+  command -v dpkg-query >/dev/null || return 0
+  local -a missing
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+}
+
+# install_packages PACKAGE...: does nothing on systems without apt-get; there, the caller says what it misses.
+install_packages() {
+  command -v apt-get >/dev/null || return 0
+  local -a as_root=()
   if ((EUID != 0)); then
     if ! command -v sudo >/dev/null; then
-      say "please install as root: apt-get install ${missing[*]}"
+      say "please install as root: apt-get install $*"
       return 1
     fi
     as_root=(sudo)
   fi
-  say "installing: ${missing[*]}"
-  logged build/install.log "${as_root[@]}" apt-get update
+  say "installing: $*"
+  mkdir -p build
+  [[ -n $(find /var/lib/apt/lists -name '*_Packages*' -mmin -60 -print -quit 2>/dev/null) ]] ||
+    logged build/install.log "${as_root[@]}" apt-get update
   logged build/install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install --yes --no-install-recommends "${missing[@]}"
+    apt-get install --yes --no-install-recommends "$@"
 }
 
 # build_preset PRESET [cmake --build options...]

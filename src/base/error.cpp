@@ -56,7 +56,7 @@ Excerpt excerpt(std::string_view line, size_t before, size_t width) {
     shown.before = before - first + (first > 0 ? 1 : 0);
     shown.width = before < end ? std::min(width, end - before) : 1;
   }
-  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  const auto is_control = [](char c) { return (static_cast<unsigned char>(c) < ' ') || c == 0x7F; };
   std::replace_if(shown.text.begin(), shown.text.end(), is_control, ' ');  // keeps the caret under the text
   return shown;
 }

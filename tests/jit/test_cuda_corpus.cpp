@@ -1,15 +1,16 @@
 // Every kernel that the tests' programs make is compiled by NVRTC for the architectures we support: no GPU is needed.
 //
-// The corpus makes some 30,000 different kernels. NVRTC takes 11 ms for each as TSL compiles them, and 5 ms with little
-// optimisation: so all are compiled, for both architectures. Most differ in how operands lie, and repeat one another's
-// lines. So kernels are chosen, some 4,600, such that together they have every line that any of them has, with names of
-// the same types in it, and every combination of ops and template. These are compiled as TSL does, too, for sm_90.
-//   TSL_CORPUS=all               compiles all of them as TSL does
+// The corpus makes some 30,000 different kernels. Most differ in how operands lie, and repeat one another's lines. So
+// kernels are chosen, some 4,600, such that together they have every line that any of them has, with names of the same
+// types in it, and every combination of ops and template. These are compiled for sm_90 as TSL does, and for sm_80 with
+// little optimisation, which takes half the time. So is a sample of the others for both, another one in every run.
+//   TSL_CORPUS_SEED=N            takes the sample of seed N, as a run before has printed it
+//   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 1000)
+//   TSL_CORPUS=all               compiles all of them as TSL does, for both
 //   TSL_CORPUS=none              compiles none, and gives the number that tells whether a change makes other kernels
 //   TSL_TEST_FILL_CACHE=FOLDER   the test "the corpus fills a cache" compiles all of them for $TSL_TEST_FILL_ARCH
-//   (default
-//                                sm_90) and keeps them as tsl would with TSL_CACHE_DIR=FOLDER: on a machine with a GPU,
-//                                the tests then find them there
+//                                (default sm_90) and keeps them as tsl would with TSL_CACHE_DIR=FOLDER: on a machine
+//                                with a GPU, the tests then find them there
 #ifdef TSL_HAS_CUDA
 
 #include <algorithm>
@@ -17,7 +18,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -43,6 +46,7 @@ using cuda::KernelSource;
 namespace {
 
 constexpr size_t kKernelsPerProgram = 64;  // beyond, programs cost no less
+constexpr size_t kSample = 1500;           // of the kernels that others stand for: a minute on two cores
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
 /// What the whole corpus makes, on every tier.
@@ -142,6 +146,20 @@ std::vector<const KernelSource*> representatives(const std::vector<KernelSource>
     }
     if (is_new) out.push_back(&kernel);
   }
+  return out;
+}
+
+/// Takes `count` of the kernels that `chosen` lacks. The same seed takes the same.
+std::vector<const KernelSource*> sample_of_others(const std::vector<KernelSource>& kernels,
+                                                  const std::vector<const KernelSource*>& chosen, size_t count,
+                                                  uint64_t seed) {
+  const std::unordered_set<const KernelSource*> taken(chosen.begin(), chosen.end());
+  std::vector<const KernelSource*> others, out;
+  for (const KernelSource& kernel : kernels) {
+    if (taken.count(&kernel) == 0) others.push_back(&kernel);
+  }
+  std::mt19937_64 random(seed);
+  std::sample(others.begin(), others.end(), std::back_inserter(out), count, random);
   return out;
 }
 
@@ -252,6 +270,11 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+uint64_t number_from(const char* name, uint64_t otherwise) {
+  const std::string text = variable(name);
+  return text.empty() ? otherwise : std::stoull(text);
+}
+
 }  // namespace
 
 TEST_CASE("kernels stand for others that differ in numbers alone") {
@@ -269,12 +292,25 @@ TEST_CASE("kernels stand for others that differ in numbers alone") {
   CHECK(names == "k_add__1 k_add__3 k_add__4 k_add_x4__5 k_add__6 ");
 }
 
+TEST_CASE("a sample has other kernels than the chosen ones, the same ones for a seed") {
+  std::vector<KernelSource> kernels;
+  for (int i = 0; i < 100; ++i) kernels.push_back({"k_" + std::to_string(i), ""});
+  const std::vector<const KernelSource*> chosen = {&kernels[3], &kernels[50]};
+  const auto sample = sample_of_others(kernels, chosen, 20, 7);
+  CHECK(sample.size() == 20);
+  CHECK(sample == sample_of_others(kernels, chosen, 20, 7));
+  CHECK(sample != sample_of_others(kernels, chosen, 20, 8));
+  CHECK(sample_of_others(kernels, chosen, 1000, 7).size() == 98);
+}
+
 TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]") {
   std::string why;
   const std::unique_ptr<cuda::Nvrtc> nvrtc = cuda::open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
-  const std::vector<KernelSource> kernels = kernels_of_corpus();
+  std::vector<KernelSource> kernels = kernels_of_corpus();
   CHECK(kernels.size() > 10'000);
+  // They were made in any order. Which ones stand for others, and which ones a seed takes, must not depend on it.
+  std::sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   const std::vector<const KernelSource*> all = cuda::pointers_to(kernels), chosen = representatives(kernels);
   CHECK(chosen.size() > 3'000);
   WARN(kernels.size() << " kernels (" << digest_of(kernels) << "), " << chosen.size() << " stand for the others");
@@ -284,18 +320,22 @@ TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]")
                              const std::vector<std::string>& options) {
     return compile(which, arch, options, [](const auto&, const auto&) {});
   };
-  const bool is_thorough = extent == "all";
-  const std::vector<std::string> options = is_thorough ? std::vector<std::string>() : cuda::fast_options(*nvrtc);
-  for (const char* arch : {"sm_80", "sm_90"}) CHECK(complaints(all, arch, options) == "");
-  if (!is_thorough) CHECK(complaints(chosen, "sm_90", {}) == "");
-}
-
-TEST_CASE("the corpus fills a cache", "[corpus]") {
-  const std::string folder = variable("TSL_TEST_FILL_CACHE"), wanted_arch = variable("TSL_TEST_FILL_ARCH");
-  if (folder.empty()) {
-    WARN("skipped: TSL_TEST_FILL_CACHE names no folder");
+  if (extent == "all") {
+    for (const char* arch : {"sm_80", "sm_90"}) CHECK(complaints(all, arch, {}) == "");
     return;
   }
+  const uint64_t seed = number_from("TSL_CORPUS_SEED", std::random_device()());
+  const auto sample = sample_of_others(kernels, chosen, number_from("TSL_CORPUS_SAMPLE", kSample), seed);
+  WARN("a sample of " << sample.size() << " others; to repeat it: TSL_CORPUS_SEED=" << seed);
+  const std::vector<std::string> fast = cuda::fast_options(*nvrtc);
+  CHECK(complaints(chosen, "sm_90", {}) == "");
+  CHECK(complaints(chosen, "sm_80", fast) == "");
+  for (const char* arch : {"sm_80", "sm_90"}) CHECK(complaints(sample, arch, fast) == "");
+}
+
+TEST_CASE("the corpus fills a cache", "[.fill]") {  // run by its name alone
+  const std::string folder = variable("TSL_TEST_FILL_CACHE"), wanted_arch = variable("TSL_TEST_FILL_ARCH");
+  REQUIRE(folder != "");
   const std::string arch = wanted_arch.empty() ? "sm_90" : wanted_arch;
   const cuda::DiskCache disk(folder);
   const std::vector<KernelSource> kernels = kernels_of_corpus();

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# check_parts.sh PART: one part of tools/check --long. Exit code 77: it cannot be run here, as the last line says.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+# shellcheck source=tools/setup.sh
+source tools/setup.sh
+# shellcheck source=tools/programs.sh
+source tools/programs.sh
+
+# need COMMAND PACKAGE: installs the package if there is no such command.
+need() {
+  command -v "$1" >/dev/null || install_packages "$2"
+}
+
+# build FOLDER CMAKE-OPTIONS... -- TARGETS...: configures build/FOLDER and builds the targets (none: all).
+build() {
+  local folder=build/$1 options=()
+  shift
+  while (($#)) && [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  if (($#)); then shift; fi
+  install_missing
+  cmake -G Ninja -B "$folder" -DTSL_WERROR=ON "${options[@]}"
+  ninja -C "$folder" "$@"
+}
+
+suite() {
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(nproc)" "${@:2}"
+}
+
+random_seed() {
+  echo $((RANDOM * 32768 + RANDOM))
+}
+
+# clang: the suite, built with Clang
+part_clang() {
+  need clang++-14 clang-14
+  build clang -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=Release
+  suite clang --exclude-regex '^cuda_corpus$'
+}
+
+# catch: the test programs, built with the generation of Catch2 that this distribution does not have
+part_catch() {
+  local apt=$root/build/check/catch prefix=$root/build/check/catch/installed
+  if grep -qs '"3\.' /usr/lib/*/cmake/Catch2/*Version.cmake /usr/share/cmake/Catch2/*Version.cmake; then
+    echo "the distribution has Catch2 3; tools/check on Debian 12 tests both"
+    return 77
+  fi
+  mkdir -p "$apt/lists/partial"
+  if [[ ! -d $prefix ]]; then  # the sources of the next Debian, by apt: signed, and of one version for years
+    local keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    echo "deb-src [signed-by=$keys] http://deb.debian.org/debian trixie main" >"$apt/sources.list"
+    local options=(-o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists")
+    if ! { apt-get "${options[@]}" update && (cd "$apt" && apt-get "${options[@]}" source --tar-only catch2); }; then
+      echo "the sources of Catch2 3 cannot be fetched from Debian"
+      return 77
+    fi
+    mkdir -p "$apt/sources"
+    tar -xf "$apt"/catch2_3*.orig.tar.* -C "$apt/sources" --strip-components=1
+    cmake -G Ninja -S "$apt/sources" -B "$apt/build" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_CXX_STANDARD=20 \
+      -DCATCH_INSTALL_DOCS=OFF -DCMAKE_BUILD_TYPE=Release
+    ninja -C "$apt/build" install
+  fi
+  build catch -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
+  grep -q 'Catch2_DIR:PATH=.*check/catch' build/catch/CMakeCache.txt
+  suite catch --exclude-regex '^(cuda_corpus|random_programs|op_matrix|lang/.*|tests/.*|examples/.*)$'
+}
+
+# asan: the whole suite under AddressSanitizer and UndefinedBehaviorSanitizer
+part_asan() {
+  install_missing
+  cmake --preset asan -B build/asan-all -DTSL_WERROR=ON -DTSL_GENERIC_KERNELS=OFF  # CI's have one text of the kernels
+  ninja -C build/asan-all
+  suite asan-all
+  build/asan-all/tests/$heavy_tests "[matrix]~[cuda]"  # ctest has a third of it
+}
+
+# tsan: threads under ThreadSanitizer: the CPU backend's, tensors made and freed in several, two engines in two threads
+part_tsan() {
+  # CMake's own flags of RelWithDebInfo take twice as long to compile.
+  build tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1" -DTSL_SANITIZE=thread \
+    -- $cpu_tests test_tensor $heavy_tests
+  export OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1  # its threads are not instrumented
+  build/tsan/tests/test_tensor
+  build/tsan/tests/$cpu_tests
+  TSL_RANDOM_PROGRAMS=200 build/tsan/tests/$heavy_tests "random programs agree on all tiers"  # an engine a thread
+}
+
+# fuzz: random programs and calls of other seeds than CI's, ten times as many (to repeat: TSL_RANDOM_FIRST=N)
+part_fuzz() {
+  build release -- $heavy_tests
+  export TSL_RANDOM_FIRST=${TSL_RANDOM_FIRST:-$(random_seed)} TSL_RANDOM_PROGRAMS=${TSL_RANDOM_PROGRAMS:-40000}
+  echo "TSL_RANDOM_FIRST=$TSL_RANDOM_FIRST TSL_RANDOM_PROGRAMS=$TSL_RANDOM_PROGRAMS"
+  build/release/tests/$heavy_tests "[random]~[cuda]"
+}
+
+# parser: any text, by libFuzzer under AddressSanitizer, for ten minutes (PARSER_SECONDS)
+part_parser() {
+  need clang++-14 clang-14
+  build fuzz -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTSL_FUZZ=ON \
+    -DCMAKE_CXX_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" -- fuzz_parser
+  local corpus=build/fuzz/corpus
+  mkdir -p $corpus
+  cp tests/lang/*.tsl examples/*.tsl $corpus/
+  (cd build/fuzz && tests/fuzz_parser -seed="$(random_seed)" -max_total_time="${PARSER_SECONDS:-600}" -max_len=4096 -timeout=60 \
+    -rss_limit_mb=6000 -jobs="$(nproc)" -workers="$(nproc)" corpus && tail -n 2 fuzz-0.log)
+}
+
+# allocations: the program, when one of its allocations fails: another one in each of some thousand runs
+part_allocations() {
+  build release -- tsl
+  mkdir -p build/check
+  "${CXX:-c++}" -O1 -shared -fPIC -o build/check/failing_new.so tests/allocations/failing_new.cpp
+  TSL_CACHE_DIR=$root/build/check/cache python3 tests/allocations/run.py build/release/tsl build/check/failing_new.so \
+    tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/symbolic_sizes.tsl tests/tiers/made_in_place.tsl
+}
+
+# mutants: the mistakes of tests/mutants.txt, each of which a test must notice
+part_mutants() {
+  local copy=$root/build/check/mutants file expression tests path failures=0 count=0
+  install_missing
+  rm -rf "$copy/source"
+  git worktree prune
+  git worktree add --force --detach "$copy/source" HEAD
+  cmake -G Ninja -S "$copy/source" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release
+  ninja -C "$copy/build"
+  while IFS=$'\t' read -r file expression tests <&3; do
+    count=$((count + 1))
+    path=$(find "$copy/source/src" -name "$file")
+    [[ -f $path ]] || { echo "mutant of $file: there is no such file, or several: $path"; return 1; }
+    sed -i "$expression" "$path"
+    if git -C "$copy/source" diff --quiet; then
+      echo "mutant of $file changes nothing: $expression"
+      failures=$((failures + 1))
+    elif ! ninja -C "$copy/build" >"$copy/build.log" 2>&1; then
+      tail -n 20 "$copy/build.log"
+      echo "mutant of $file does not compile: $expression"
+      failures=$((failures + 1))
+    elif ctest --test-dir "$copy/build" --no-tests=error --parallel "$(nproc)" --tests-regex "$tests" --stop-on-failure; then
+      echo "mutant of $file: no test notices $expression"
+      failures=$((failures + 1))
+    fi
+    git -C "$copy/source" checkout --quiet .
+  done 3< <(grep -v '^#' tests/mutants.txt | sed 's/ ;; /\t/g')
+  git worktree remove --force "$copy/source"
+  echo "$count mutants, $failures were not noticed"
+  ((count > 0 && failures == 0))
+}
+
+# generic: the suite without the kernels of AVX2 and AVX-512, as on a processor that has neither
+part_generic() {
+  build generic -DCMAKE_BUILD_TYPE=Release -DTSL_GENERIC_KERNELS=ON
+  suite generic --exclude-regex '^(cuda_.*|random_programs)$'
+}
+
+# aarch64: src/ is compiled for another architecture, without its libraries: no code is made
+part_aarch64() {
+  need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+  build release -- tsl
+  python3 tools/cross_check.py build/release/compile_commands.json aarch64-linux-gnu-g++
+}
+
+# corpus: every kernel of the corpus for both architectures, as TSL compiles them
+part_corpus() {
+  build release -- $heavy_tests
+  TSL_CORPUS=all build/release/tests/$heavy_tests "every kernel of the corpus*" >build/check/corpus.txt 2>&1 ||
+    { cat build/check/corpus.txt; return 1; }
+  cat build/check/corpus.txt
+  if grep -q 'skipped: ' build/check/corpus.txt; then return 77; fi
+}
+
+"part_$1"

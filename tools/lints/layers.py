@@ -1,0 +1,129 @@
+"""Checks that src/ is built as cmake/rooms.txt says.
+
+No include points to a room that the including one may not use, no room has more than 40 files, nothing below engine/
+names the class Engine, and every .cpp has a header: of its name, of the class it implements, or of its family.
+"""
+import fnmatch
+import re
+import sys
+from pathlib import Path
+
+MOST_FILES = 40
+CODE = {".cpp", ".h", ".cuh", ".def"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+# Comments, strings and characters: a name in them is no use of what it names. A quote between digits separates them.
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
+
+
+def read_rooms(path):
+    """Gives {room: the rooms it may use, itself included} in the layout's order, and {pattern: header} of families."""
+    rooms, families = {}, {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        left, colon, right = line.partition(":")
+        left = left.split()
+        if not colon or len(left) not in (1, 2) or (len(left) == 2 and left[0] != "family"):
+            sys.exit(f"{path}:{number}: not 'room: rooms' or 'family pattern: header'")
+        if len(left) == 2:
+            families[left[1]] = right.strip()
+            continue
+        unknown = [used for used in right.split() if used not in rooms]
+        if unknown:
+            sys.exit(f"{path}:{number}: {left[0]} uses {unknown[0]}, which is not above it in this table")
+        rooms[left[0]] = {left[0]}.union(*(rooms[used] for used in right.split()))
+    return rooms, families
+
+
+def room_of(name, rooms):
+    """Gives the innermost room of a path relative to src/, or None."""
+    holders = [room for room in rooms if name.startswith(room + "/")]
+    return max(holders, key=len, default=None)
+
+
+def class_name(stem):
+    return "".join(part.capitalize() for part in stem.split("_"))
+
+
+class Checker:
+    def __init__(self, src, rooms, families):
+        self.src, self.rooms, self.families = src, rooms, families
+        self.problems = []
+        self.texts = {
+            str(path.relative_to(src)): path.read_text()
+            for path in sorted(src.rglob("*")) if path.suffix in CODE and path.is_file()
+        }
+        self.headers = {name for name in self.texts if not name.endswith(".cpp")}
+
+    def report(self, name, what, offset=0):
+        line = self.texts[name].count("\n", 0, offset) + 1
+        self.problems.append(f"{self.src.name}/{name}:{line}: {what}")
+
+    def check_includes(self, name, room):
+        for include in INCLUDE.finditer(self.texts[name]):
+            used = room_of(include[1], self.rooms)
+            if used and used not in self.rooms[room]:
+                self.report(name, f"{room} may not use {used}: {include[1]}", include.start())
+
+    def check_engine(self, name, room):
+        order = list(self.rooms)
+        if "engine" not in order or order.index(room) >= order.index("engine"):
+            return
+        code = NOT_CODE.sub(lambda match: " " * len(match[0]) if "\n" not in match[0] else
+                            re.sub(r"[^\n]", " ", match[0]), self.texts[name])
+        for use in re.finditer(r"\bEngine\b", code):
+            self.report(name, "a file below engine/ names Engine", use.start())
+
+    def has_header(self, name, room):
+        path = Path(name)
+        if path.stem == "main" or str(path.with_suffix(".h")) in self.headers:
+            return True
+        parts = path.stem.split("_")
+        if any(str(path.with_name("_".join(parts[:count]) + ".h")) in self.headers for count in range(1, len(parts))):
+            return True
+        for pattern, header in self.families.items():
+            if fnmatch.fnmatch(name, pattern):
+                if header not in self.headers:
+                    self.report(name, f"the header of its family does not exist: {header}")
+                return True
+        declared = re.compile(rf"\b(?:class|struct) {class_name(path.stem)}\b[^;]*{{")
+        return any(declared.search(self.texts[header]) for header in self.headers
+                   if room_of(header, self.rooms) == room)
+
+    def check(self):
+        counts = dict.fromkeys(self.rooms, 0)
+        for name in self.texts:
+            room = room_of(name, self.rooms)
+            if room is None:
+                self.report(name, "is in no room of the table")
+                continue
+            counts[room] += 1
+            self.check_includes(name, room)
+            self.check_engine(name, room)
+            if name.endswith(".cpp") and not self.has_header(name, room):
+                self.report(name, "has no header of its name, class or family")
+        for room, count in counts.items():
+            if not count:
+                self.problems.append(f"{self.src.name}/{room}: a room of the table without files")
+            elif count > MOST_FILES:
+                self.problems.append(f"{self.src.name}/{room}: {count} files, and {MOST_FILES} are the most")
+        for pattern in self.families:
+            if not any(fnmatch.fnmatch(name, pattern) for name in self.texts):
+                self.problems.append(f"a family without files: {pattern}")
+        return self.problems
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    rooms, families = read_rooms(root / "cmake/rooms.txt")
+    checker = Checker(root / "src", rooms, families)
+    if not rooms or not checker.texts:
+        sys.exit("layers: there are no rooms or no sources to check")
+    problems = checker.check()
+    print("\n".join(problems) or f"layers: {len(checker.texts)} files in {len(rooms)} rooms")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()

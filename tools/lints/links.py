@@ -1,0 +1,74 @@
+"""Checks that every relative link of the Markdown files leads to a file, and its anchor to a heading."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
+DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.M)
+HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$", re.M)
+NAMED = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
+
+
+def without_code(text):
+    """Blanks fenced blocks and code spans; lines stay where they are."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match[0])
+    text = re.sub(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?^ {0,3}\1[^\n]*$", blank, text, flags=re.M | re.S)
+    return re.sub(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", blank, text)
+
+
+def anchors(path):
+    """Gives the anchors of a page as GitHub makes them."""
+    text = path.read_text()
+    headings = re.sub(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?^ {0,3}\1[^\n]*$", "", text, flags=re.M | re.S)
+    found = set(NAMED.findall(text))
+    counts = {}
+    for heading in HEADING.findall(headings):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        number = counts.get(anchor, 0)
+        counts[anchor] = number + 1
+        found.add(f"{anchor}-{number}" if number else anchor)
+    return found
+
+
+def problems_of(page, root):
+    text = without_code(page.read_text())
+    links = [*LINK.finditer(text), *DEFINITION.finditer(text)]
+    problems = []
+    count = 0
+    for link in links:
+        if ELSEWHERE.match(link[1]) or link[1].startswith("//"):
+            continue
+        count += 1
+        where = f"{page.relative_to(root)}:{text.count(chr(10), 0, link.start()) + 1}"
+        name, _, anchor = unquote(link[1]).partition("#")
+        target = (root / name.lstrip("/") if name.startswith("/") else page.parent / name) if name else page
+        if not target.exists():
+            problems.append(f"{where}: no such file: {link[1]}")
+        elif root.resolve() not in [target.resolve(), *target.resolve().parents]:
+            problems.append(f"{where}: leads out of the repository: {link[1]}")
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            problems.append(f"{where}: no such heading: {link[1]}")
+    return count, problems
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", "*.md"],
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    pages = [root / name for name in listed if (root / name).exists()]
+    results = [problems_of(page, root) for page in pages]
+    links = sum(count for count, _ in results)
+    problems = [problem for _, found in results for problem in found]
+    if not links:
+        sys.exit("links: there are no links to check")
+    print("\n".join(problems) or f"links: {links} relative links of {len(pages)} pages lead somewhere")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
