@@ -433,7 +433,7 @@ again:
     NEXT(pc + 1);
   }
 
-  CASE(test_given) : JUMP_IF(!is_absent(base[pc->a]));
+  CASE(test_given) : JUMP_IF(!base[pc->a].is(Tag::absent));
   CASE(check_parameter) : SAVE();
   check_parameter(frame->proto->signature, pc->a, base);
   NEXT(pc + 1);
