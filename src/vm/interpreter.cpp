@@ -6,6 +6,7 @@
 #include "value/context.h"
 #include "value/materialize.h"
 #include "value/runtime.h"
+#include "vm/indexing.h"
 #include "vm/instructions.h"
 #include "vm/operators.h"
 
