@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "tensor/op_groups.h"
+
 namespace tsl::cpu {
 
 using graph::Instr;
@@ -30,15 +32,23 @@ Access make_access(const graph::IndexMap& map) {
   return access;
 }
 
-ReduceOp reduce_op(Op op) {
-  switch (op) {
-    case Op::sum: return ReduceOp::sum;
-    case Op::prod: return ReduceOp::prod;
-    case Op::max: return ReduceOp::max;
-    case Op::min: return ReduceOp::min;
-    case Op::logsumexp: return ReduceOp::logsumexp;
-    case Op::any: return ReduceOp::any;
-    default: return ReduceOp::all;
+/// Finds the kernels of a reduction.
+void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
+  const int from = static_cast<int>(instr.operand_dtype);
+  const auto choose = [&](ReduceOp op) {
+    step.reduce = table.reduce[static_cast<int>(op)][from];
+    step.combine = table.reduce[static_cast<int>(op)][static_cast<int>(instr.dtype)];
+  };
+  switch (reduction_op(instr.op)) {
+    case ReductionOp::sum: return choose(ReduceOp::sum);
+    case ReductionOp::prod: return choose(ReduceOp::prod);
+    case ReductionOp::max: return choose(ReduceOp::max);
+    case ReductionOp::min: return choose(ReduceOp::min);
+    case ReductionOp::logsumexp: return choose(ReduceOp::logsumexp);
+    case ReductionOp::any: return choose(ReduceOp::any);
+    case ReductionOp::all: return choose(ReduceOp::all);
+    case ReductionOp::argmax: step.arg = table.argmax[from]; return;
+    case ReductionOp::argmin: step.arg = table.argmin[from]; return;
   }
 }
 
@@ -134,13 +144,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.kind = Step::Kind::reduce;
       step.arity = 1;
       step.operand_size = static_cast<uint32_t>(size_of(instr.operand_dtype));
-      if (instr.op == Op::argmax || instr.op == Op::argmin) {
-        step.arg = (instr.op == Op::argmax ? table_.argmax : table_.argmin)[from];
-      } else {
-        const int op = static_cast<int>(reduce_op(instr.op));
-        step.reduce = table_.reduce[op][from];
-        step.combine = table_.reduce[op][static_cast<int>(instr.dtype)];
-      }
+      choose_kernels(step, table_, instr);
       break;
     case Instr::Kind::gather:
       step.kind = Step::Kind::gather;

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/worker.h"
+#include "tensor/op_groups.h"
 
 namespace tsl::cpu {
 
@@ -40,13 +41,18 @@ const Arithmetic* arithmetic_of(const Step& step) {
 
 std::optional<ChainCode> reduction_of(const Step& step) {
   if (step.dtype != DType::f32 || step.operand_size != sizeof(float)) return std::nullopt;
-  switch (step.op) {
-    case Op::sum: return ChainCode::sum;
-    case Op::prod: return ChainCode::prod;
-    case Op::max: return ChainCode::max;
-    case Op::min: return ChainCode::min;
-    default: return std::nullopt;
+  switch (reduction_op(step.op)) {
+    case ReductionOp::sum: return ChainCode::sum;
+    case ReductionOp::prod: return ChainCode::prod;
+    case ReductionOp::max: return ChainCode::max;
+    case ReductionOp::min: return ChainCode::min;
+    case ReductionOp::logsumexp:
+    case ReductionOp::argmax:
+    case ReductionOp::argmin:
+    case ReductionOp::any:
+    case ReductionOp::all: return std::nullopt;
   }
+  return std::nullopt;
 }
 
 /// Writes the code of a chain. What a step leaves in the accumulator for the next one to take needs no memory, unless
