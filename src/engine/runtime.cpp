@@ -1,11 +1,9 @@
 #include "value/runtime.h"
 
-#include "backend/cpu/backend.h"
-#ifdef TSL_HAS_CUDA
-#include "backend/cuda/backend.h"
-#endif
 #include "autodiff/tape.h"
+#include "backend/cpu/backend.h"
 #include "base/error.h"
+#include "engine/backends.h"
 #include "engine/engine.h"
 #include "exec/eager.h"
 #include "jit/region.h"
@@ -18,28 +16,6 @@ namespace tsl {
 
 namespace {
 
-/// Throws Failure (device) unless the GPU is there. Opens nothing on it.
-void check_present([[maybe_unused]] Device device) {
-#ifdef TSL_HAS_CUDA
-  cuda::check_device(device.ordinal);
-#else
-  fail(ErrorKind::device,
-       "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
-       "run with --device cpu");
-#endif
-}
-
-std::unique_ptr<graph::Backend> open_device(const EngineOptions& options, Device device, graph::Backend& host) {
-  if (options.open_backend) return options.open_backend(device, host);
-#ifdef TSL_HAS_CUDA
-  return cuda::open_backend(device.ordinal, host,
-                            {options.cuda_graphs, options.memory_limit, options.tf32, options.portable});
-#else
-  check_present(device);
-  return nullptr;
-#endif
-}
-
 /// Random numbers are taken in whole blocks of four words; an f64 takes two words.
 constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 
@@ -47,15 +23,17 @@ class EngineRuntime final : public Runtime, private Ops {
  public:
   explicit EngineRuntime(Engine& engine)
       : engine_(engine),
+        backends_(backends()),
         host_(engine.options().threads),
-        devices_(host_, [this](Device device) { return open_device(engine_.options(), device, host_); }),
+        devices_(host_, [this](Device device) { return open_device(device); }),
         eager_(devices_),
         regions_(engine, devices_),
         random_(make_ref<Cell>()) {
     random_->is_set = random_->is_mutable = true;
     const EngineOptions& options = engine.options();
     if (!options.device.empty()) choose_device(parse_device(options.device));
-    if (options.memory_limit > 0 && default_device().is_host()) host_.limit_memory(options.memory_limit);
+    const uint64_t memory_limit = options.backend.memory_limit;
+    if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
     const std::string& topics = options.log_topics;
     compile_log_.sources = &engine.sources();
     compile_log_.graph = logs("graph");
@@ -155,21 +133,29 @@ class EngineRuntime final : public Runtime, private Ops {
   }
 
  private:
+  std::unique_ptr<graph::Backend> open_device(Device device) {
+    const EngineOptions& options = engine_.options();
+    if (options.open_backend) return options.open_backend(device, host_);
+    return backends_.at(device).open(device.ordinal, host_, options.backend);
+  }
   void choose_device(Device device) {
-    if (!device.is_host() && !engine_.options().open_backend) check_present(device);
+    if (!device.is_host() && !engine_.options().open_backend) backends_.at(device).probe(device.ordinal);
     default_ = device;
   }
-  /// The first GPU if there is one, else the CPU.
+  /// Finds the first device of a backend that offers one as the default place; else the CPU.
   Device find_device() {
-    const Device gpu{Device::Kind::cuda, 0};
-    if (engine_.options().open_backend) return gpu;
-    try {
-      check_present(gpu);
-      return gpu;
-    } catch (const Failure& failure) {
-      log("device", fmt::format("[device] tensors are on the CPU: {}\n", failure.what()));
-      return {};
+    for (const exec::BackendRegistry::Row& row : backends_.rows()) {
+      if (!row.entry.is_default_place) continue;
+      const Device device{row.kind, 0};
+      if (engine_.options().open_backend) return device;
+      try {
+        row.entry.probe(device.ordinal);
+        return device;
+      } catch (const Failure& failure) {
+        log("device", fmt::format("[device] tensors are on the CPU: {}\n", failure.what()));
+      }
     }
+    return {};
   }
 
   ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
@@ -215,6 +201,7 @@ class EngineRuntime final : public Runtime, private Ops {
   }
 
   Engine& engine_;
+  const exec::BackendRegistry& backends_;
   cpu::CpuBackend host_;
   trace::Devices devices_;
   std::optional<Device> default_;  // once it is known

@@ -1,11 +1,13 @@
 #include "exec/devices.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tsl::trace {
 
 Devices::~Devices() {
-  for (auto& backend : opened_) {
+  for (auto& [device, backend] : opened_) {
     try {
       if (backend) backend->activate();
     } catch (const Failure&) {
@@ -16,8 +18,10 @@ Devices::~Devices() {
 }
 
 graph::Backend& Devices::activate(Device device) {
-  if (opened_.size() <= device.ordinal) opened_.resize(device.ordinal + size_t{1});
-  std::unique_ptr<graph::Backend>& backend = opened_[device.ordinal];
+  const auto has_device = [&](const Opened& opened) { return opened.device == device; };
+  auto at = std::find_if(opened_.begin(), opened_.end(), has_device);
+  if (at == opened_.end()) at = opened_.insert(at, Opened{device, nullptr});
+  std::unique_ptr<graph::Backend>& backend = at->backend;
   active_ = nullptr;  // in case that opening fails half-way
   if (!backend) backend = open_(device);
   else backend->activate();
@@ -43,8 +47,10 @@ Tensor Devices::move(const Tensor& tensor, Device to) {
 
 graph::Counters Devices::counters(Device device) const {
   if (device.is_host()) return host_.counters();
-  const bool is_open = device.ordinal < opened_.size() && opened_[device.ordinal];
-  return is_open ? opened_[device.ordinal]->counters() : graph::Counters();
+  for (const Opened& opened : opened_) {
+    if (opened.device == device && opened.backend) return opened.backend->counters();
+  }
+  return {};
 }
 
 }  // namespace tsl::trace

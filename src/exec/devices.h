@@ -38,11 +38,16 @@ class Devices {
   graph::Counters counters(Device device) const;
 
  private:
+  struct Opened {
+    Device device;
+    std::unique_ptr<graph::Backend> backend;  // null if opening it failed
+  };
+
   graph::Backend& activate(Device device);
 
   graph::Backend& host_;
   Open open_;
-  std::vector<std::unique_ptr<graph::Backend>> opened_;  // by ordinal; null where it is not open
+  std::vector<Opened> opened_;  // few enough to be looked through
   graph::Backend* active_ = nullptr;
   Device active_device_;
 };

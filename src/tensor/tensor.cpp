@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "tensor/device_names.h"
+
 namespace tsl {
 
 Storage::~Storage() = default;
@@ -90,7 +92,9 @@ Tensor Tensor::with_layout(const Layout& layout) const {
   return view;
 }
 
-std::string to_string(Device device) { return device.is_host() ? "cpu" : fmt::format("cuda:{}", device.ordinal); }
+std::string to_string(Device device) {
+  return device.is_host() ? "cpu" : fmt::format("{}:{}", name_of(device.kind), device.ordinal);
+}
 
 std::string describe(const Tensor& tensor) { return describe(tensor.dtype(), tensor.shape()); }
 

@@ -12,7 +12,7 @@
 namespace tsl {
 
 struct Device {
-  enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;
+  enum class Kind : uint8_t { cpu } kind = Kind::cpu;  // others: device_kind()
   uint8_t ordinal = 0;
   bool is_host() const { return kind == Kind::cpu; }
   friend bool operator==(Device a, Device b) {

@@ -2,8 +2,9 @@
 
 #ifdef TSL_HAS_CUDA
 
-#include "backend/cuda/driver/program.h"
+#include "backend/cuda/codegen/generate.h"
 #include "support/pretend_gpu.h"
+#include "tensor/device_names.h"
 
 namespace tsl {
 
@@ -12,7 +13,7 @@ namespace {
 class ShadowBackend : public PretendGpu {
  public:
   ShadowBackend(graph::Backend& host, KernelCorpus& corpus)
-      : PretendGpu({Device::Kind::cuda, 0}, host, false), corpus_(corpus) {}
+      : PretendGpu(parse_device("cuda"), host, false), corpus_(corpus) {}
 
   std::unique_ptr<graph::Executable> prepare(graph::Plan plan) override {
     corpus_.add(plan);

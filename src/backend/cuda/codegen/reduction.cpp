@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "tensor/op_groups.h"
+
 namespace tsl::cuda {
 
 using graph::Instr;
@@ -14,18 +16,19 @@ using graph::Reg;
 
 namespace {
 
-const char* function_of(Op op) {
+const char* function_of(ReductionOp op) {
   switch (op) {
-    case Op::sum: return "Sum";
-    case Op::prod: return "Prod";
-    case Op::max:
-    case Op::argmax: return "Max";
-    case Op::min:
-    case Op::argmin: return "Min";
-    case Op::logsumexp: return "LogSumExp";
-    case Op::any: return "Any";
-    default: return "All";
+    case ReductionOp::sum: return "Sum";
+    case ReductionOp::prod: return "Prod";
+    case ReductionOp::max:
+    case ReductionOp::argmax: return "Max";
+    case ReductionOp::min:
+    case ReductionOp::argmin: return "Min";
+    case ReductionOp::logsumexp: return "LogSumExp";
+    case ReductionOp::any: return "Any";
+    case ReductionOp::all: return "All";
   }
+  return "";
 }
 
 bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -33,7 +36,7 @@ bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16;
 }  // namespace
 
 Reduction::Reduction(const Instr& instr)
-    : function_(function_of(instr.op)),
+    : function_(function_of(reduction_op(instr.op))),
       greatest_(instr.op == Op::argmax),
       finds_place_(instr.op == Op::argmax || instr.op == Op::argmin),
       holds_block_(instr.op == Op::logsumexp),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "tensor/device_names.h"
 
 namespace tsl::cuda {
 
@@ -170,5 +171,7 @@ void Device::abandon_capture() noexcept {
   driver_->cuStreamEndCapture(stream_, &graph);
   if (graph) driver_->cuGraphDestroy(graph);
 }
+
+tsl::Device name_of(const Device& device) { return {device_kind(kDeviceKind), static_cast<uint8_t>(device.ordinal())}; }
 
 }  // namespace tsl::cuda

@@ -10,6 +10,7 @@
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/memory.h"
 #include "support/gpu.h"
+#include "tensor/device_names.h"
 #include "tensor/elements.h"
 
 using namespace tsl;
@@ -108,7 +109,7 @@ TEST_CASE("device memory is reused at the same address, aligned, and given back 
   Ref<Storage> first = allocator.allocate(1000);
   const CUdeviceptr address = at(first);
   CHECK(address % 512 == 0);
-  CHECK(first->device() == tsl::Device{tsl::Device::Kind::cuda, 0});
+  CHECK(first->device() == parse_device("cuda:0"));
   first = nullptr;
   CHECK(at(allocator.allocate(1000)) == address);
   for (int i = 0; i < 100; ++i) allocator.allocate(1000);

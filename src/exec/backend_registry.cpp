@@ -1,0 +1,19 @@
+#include "exec/backend_registry.h"
+
+#include "base/error.h"
+#include "tensor/device_names.h"
+
+namespace tsl::exec {
+
+BackendRegistry::BackendRegistry(std::vector<BackendEntry> entries) {
+  for (const BackendEntry& entry : entries) rows_.push_back({device_kind(entry.name), entry});
+}
+
+const BackendEntry& BackendRegistry::at(Device device) const {
+  for (const Row& row : rows_) {
+    if (row.kind == device.kind) return row.entry;
+  }
+  fail(ErrorKind::device, "no backend for {}", to_string(device));
+}
+
+}  // namespace tsl::exec
