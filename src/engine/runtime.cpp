@@ -144,6 +144,7 @@ class EngineRuntime final : public Runtime, private Ops {
   }
   /// Finds the first device of a backend that offers one as the default place; else the CPU.
   Device find_device() {
+    std::string reasons;
     for (const exec::BackendRegistry::Row& row : backends_.rows()) {
       if (!row.entry.is_default_place) continue;
       const Device device{row.kind, 0};
@@ -152,9 +153,10 @@ class EngineRuntime final : public Runtime, private Ops {
         row.entry.probe(device.ordinal);
         return device;
       } catch (const Failure& failure) {
-        log("device", fmt::format("[device] tensors are on the CPU: {}\n", failure.what()));
+        reasons += fmt::format("[device] tensors are on the CPU: {}\n", failure.what());
       }
     }
+    log("device", reasons);
     return {};
   }
 
