@@ -39,11 +39,11 @@ size_t EagerExecutor::KeyHash::operator()(const Key& key) const {
 
 void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                              const TensorType& type, Device device) {
-  const uint64_t place = device.is_host() ? 0 : device.ordinal + uint64_t{1};
+  const uint64_t place = static_cast<uint64_t>(device.kind) << 25 | static_cast<uint64_t>(device.ordinal) << 56;
   key_.clear();
   key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(attrs.dtype) << 16 |
                  static_cast<uint64_t>(attrs.flag) << 24 | static_cast<uint64_t>(type.dtype) << 32 |
-                 static_cast<uint64_t>(operands.size()) << 40 | place << 56);
+                 static_cast<uint64_t>(operands.size()) << 40 | place);
   key_.push_back(attrs.ints.size());
   for (int64_t i : attrs.ints) key_.push_back(static_cast<uint64_t>(i));
   append(key_, attrs.dims);

@@ -1,6 +1,7 @@
 #include "tensor/device_names.h"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <mutex>
 #include <vector>
@@ -12,6 +13,8 @@
 namespace tsl {
 
 namespace {
+
+constexpr size_t kMaxKinds = 128;  // keys of plans have 7 bits for a kind
 
 struct Kinds {
   std::mutex mutex;
@@ -43,6 +46,7 @@ Device::Kind device_kind(std::string_view name) {
   std::vector<std::string_view>& names = kinds().names;
   const auto found = std::find(names.begin(), names.end(), name);
   const size_t kind = static_cast<size_t>(found - names.begin());
+  assert(kind < kMaxKinds);
   if (found == names.end()) names.push_back(name);
   return static_cast<Device::Kind>(kind);
 }
