@@ -17,7 +17,7 @@ namespace tsl {
 
 namespace {
 
-bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
+bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::builtin) || v.is(Tag::dtype); }
 
 /// Whether a gradient can flow through a leaf of an argument or a result. Float numbers become tensors.
 bool is_float_tensor(const Value& v) { return v.is(Tag::tensor) && is_float(v.tensor_data()->dtype); }
@@ -58,7 +58,7 @@ class Inputs {
   /// Adds an argument: puts tensors of the tape's own into it, so that only what is computed from this
   /// argument is differentiated, and not what else holds the same tensors.
   void add(Context& context, Tape& tape, Value& argument) {
-    places_.push_back(map_leaves(argument, [](const Value& leaf) {
+    input_masks_.push_back(map_leaves(argument, [](const Value& leaf) {
       return is_float_tensor(leaf) || is_float_number(leaf) ? Value(true) : Value();
     }));
     argument = map_leaves(argument, [&](const Value& leaf) {
@@ -79,15 +79,15 @@ class Inputs {
   std::vector<Value> assemble(std::span<const Tensor> gradients) const {
     std::vector<Value> assembled;
     size_t next = 0;
-    for (const Value& place : places_) {
+    for (const Value& mask : input_masks_) {
       assembled.push_back(
-          map_leaves(place, [&](const Value& leaf) { return leaf.is_nil() ? Value() : Value(gradients[next++]); }));
+          map_leaves(mask, [&](const Value& leaf) { return leaf.is_nil() ? Value() : Value(gradients[next++]); }));
     }
     return assembled;
   }
 
  private:
-  std::vector<Value> places_;  // the arguments' structure: true at the tape's inputs, nil elsewhere
+  std::vector<Value> input_masks_;  // the arguments' structure: true at the tape's inputs, nil elsewhere
   size_t count_ = 0;
 };
 
@@ -204,7 +204,7 @@ Value bind(Context& context, const Builtin& builtin, const char* name, Args args
   // bound.
   const std::vector<int64_t> at = positions(context, args[1]);
   const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
-  Ref<Native> native = make_ref<Native>();
+  Ref<BuiltinFunction> native = make_ref<BuiltinFunction>();
   native->builtin = &builtin;
   native->bound = {args[0], is_one ? Value(at[0]) : make_list({at.begin(), at.end()}),
                    Value(expect_bool(context, args[2], "has_aux"))};
@@ -220,7 +220,7 @@ Value value_and_grad_builtin(Context& context, Args args) {
 
 /// What a pullback keeps, in the guise of a value, so that it can be bound to one. Bound to it in turn are
 /// the function and its arguments; what the function saw besides, such as variables and random numbers, is in the tape.
-struct Recorded : Native {
+struct Recorded : BuiltinFunction {
   Recorded() { has_state = true; }
   Tape tape;
   Inputs inputs;
@@ -317,7 +317,7 @@ Value vjp_builtin(Context& context, Args args) {
     result = context.call(args[0], given);
   }
   recorded->result = map_leaves(result, [](const Value& leaf) { return is_float_tensor(leaf) ? leaf : Value(); });
-  Ref<Native> pullback = make_ref<Native>();
+  Ref<BuiltinFunction> pullback = make_ref<BuiltinFunction>();
   pullback->builtin = &kPullback;
   pullback->bound.push_back(Value(std::move(recorded)));
   return make_tuple({std::move(result), Value(std::move(pullback))});

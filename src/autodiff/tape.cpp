@@ -8,24 +8,24 @@ namespace tsl {
 // ---- Numbers by identity -------------------------------------------------------------------------------
 
 void TensorNumbers::add(const TensorData* tensor, uint32_t number) {
-  if (2 * (count_ + 1) > places_.size()) grow();
+  if (2 * (count_ + 1) > slots_.size()) grow();
   insert(tensor, number);
   ++count_;
 }
 
 void TensorNumbers::insert(const TensorData* tensor, uint32_t number) {
-  size_t at = place_of(tensor);
-  while (places_[at].tensor) at = (at + 1) & (places_.size() - 1);
-  places_[at] = {tensor, number};
+  size_t at = slot_of(tensor);
+  while (slots_[at].tensor) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = {tensor, number};
 }
 
 void TensorNumbers::grow() {
   constexpr int kFirstBits = 6;
-  const int bits = places_.empty() ? kFirstBits : 64 - shift_ + 1;
-  std::vector<Place> old = std::exchange(places_, std::vector<Place>(size_t{1} << bits));
+  const int bits = slots_.empty() ? kFirstBits : 64 - shift_ + 1;
+  std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(size_t{1} << bits));
   shift_ = 64 - bits;
-  for (const Place& place : old) {
-    if (place.tensor) insert(place.tensor, place.number);
+  for (const Slot& slot : old) {
+    if (slot.tensor) insert(slot.tensor, slot.number);
   }
 }
 
@@ -96,7 +96,7 @@ void add_to(Ops& ops, Tensor& sum, Tensor gradient) {
 }  // namespace
 
 /// Puts numbers in the place of symbols whose trace is over.
-void Tape::settle() {
+void Tape::materialize() {
   if (!symbols_ || !symbols_->is_closed()) return;
   for (Operand& operand : operands_) operand.symbol = nullptr;
   for (Call& call : calls_) {
@@ -111,7 +111,7 @@ void Tape::settle() {
 
 std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
                                     After after) {
-  settle();
+  materialize();
   std::vector<Tensor> sums(inputs_.size() + calls_.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const uint32_t node = nodes_.find(results[i].get());

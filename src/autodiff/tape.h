@@ -19,29 +19,29 @@ class TensorNumbers {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   uint32_t find(const TensorData* tensor) const {
-    if (places_.empty()) return kNone;
-    for (size_t at = place_of(tensor);; at = (at + 1) & (places_.size() - 1)) {
-      if (places_[at].tensor == tensor) return places_[at].number;
-      if (!places_[at].tensor) return kNone;
+    if (slots_.empty()) return kNone;
+    for (size_t at = slot_of(tensor);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].tensor == tensor) return slots_[at].number;
+      if (!slots_[at].tensor) return kNone;
     }
   }
   /// The tensor must be new here.
   void add(const TensorData* tensor, uint32_t number);
 
  private:
-  struct Place {
+  struct Slot {
     const TensorData* tensor = nullptr;
     uint32_t number = kNone;
   };
 
-  size_t place_of(const TensorData* tensor) const {
+  size_t slot_of(const TensorData* tensor) const {
     // The multiplication mixes the address into the upper bits, from where the place is taken.
     return (reinterpret_cast<uintptr_t>(tensor) * 0x9e3779b97f4a7c15ull) >> shift_;
   }
   void insert(const TensorData* tensor, uint32_t number);
   void grow();
 
-  std::vector<Place> places_;  // a power of two, at most half of it taken; collisions go to the next place
+  std::vector<Slot> slots_;  // a power of two, at most half of it taken; collisions go to the next place
   size_t count_ = 0;
   int shift_ = 64;
 };
@@ -82,7 +82,7 @@ class Tape final : public OpListener {
 
   void differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch, std::vector<Tensor>& sums);
   void drop_last_call();
-  void settle();
+  void materialize();
 
   // Nodes are numbered: first the inputs, then the results of the calls.
   std::vector<Tensor> inputs_;

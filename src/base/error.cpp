@@ -91,7 +91,7 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
       i += skipped;
     }
     const CallSite& site = error.called_from[i];
-    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", site.function, sources.place(site.span));
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", site.function, sources.location(site.span));
   }
   return text + "\n";
 }

@@ -42,7 +42,7 @@ uint32_t SourceMap::add(std::string name, std::string text) {
   return static_cast<uint32_t>(sources_.size() - 1);
 }
 
-std::string SourceMap::place(Span span) const {
+std::string SourceMap::location(Span span) const {
   const Source& source = get(span.source);
   return fmt::format("{}:{}", source.name(), source.line_of(span.begin));
 }

@@ -54,7 +54,7 @@ class SourceMap {
   uint32_t add(std::string name, std::string text);
   const Source& get(uint32_t id) const { return *sources_[id]; }
   /// "file.tsl:12" for messages and logs.
-  std::string place(Span span) const;
+  std::string location(Span span) const;
 
  private:
   std::vector<std::unique_ptr<Source>> sources_;

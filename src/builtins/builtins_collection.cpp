@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
-bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::native) || v.is(Tag::dtype); }
+bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::builtin) || v.is(Tag::dtype); }
 
 std::vector<Value> items_of(Context& context, const Value& iterable) {
   std::vector<Value> items;
@@ -151,7 +151,7 @@ Value sorted_builtin(Context& context, Args args) {
 }
 
 Value reversed_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::text)) {
+  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
     std::string text;
     for (Value& character : items_of(context, args[0])) text.insert(0, character.as<String>().text);
     return make_string(std::move(text));

@@ -34,7 +34,7 @@ Value tensor_builtin(Context& context, Args args) {
 
 Value to_builtin(Context& context, Args args) {
   if (args[1].is(Tag::dtype)) return convert(context, args[1].dtype(), args[0]);
-  if (!args[1].is(Tag::string) && !args[1].is(Tag::text)) {
+  if (!args[1].is(Tag::string) && !args[1].is(Tag::lazy_string)) {
     fail(ErrorKind::type, "to takes a device, such as \"cuda\", or a dtype, not {}", type_name(args[1]));
   }
   if (args[0].is(Tag::record)) {

@@ -96,7 +96,7 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
 
 // save(path, value) or, as NumPy users write it for pipes, save(value, path).
 Value save_builtin(Context& context, Args args) {
-  const bool path_first = args[0].is(Tag::string) || args[0].is(Tag::text);
+  const bool path_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
   return context.runtime().effect(run_save, {args[path_first ? 0 : 1], args[path_first ? 1 : 0]});
 }
 

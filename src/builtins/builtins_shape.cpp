@@ -150,7 +150,7 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
 }
 
 Value split_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::text)) return split_text(context, args[0], args[1]);
+  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) return split_text(context, args[0], args[1]);
   if (!args[0].is(Tag::tensor)) fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
   return split_tensor(context, args[0].tensor(), args[1], args[2]);
 }

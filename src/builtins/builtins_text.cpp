@@ -67,16 +67,16 @@ Value replace_builtin(Context& context, Args args) {
 
 // join(list, separator), or join(separator, list) as ", ".join(list) calls it.
 Value join_builtin(Context& context, Args args) {
-  const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::text);
+  const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
   const Value& list = args[text_first ? 1 : 0];
   const Value& given = args[text_first ? 0 : 1];
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
-  if (!separator.is(Tag::text)) expect_string(context, separator, "join's separator");
-  Ref<Text> joined = make_ref<Text>();
+  if (!separator.is(Tag::lazy_string)) expect_string(context, separator, "join's separator");
+  Ref<LazyString> joined = make_ref<LazyString>();
   Value item;
   for (int64_t state = 0; iterate(context, list, state, item);) {
     if (!joined->pieces.empty()) joined->pieces.push_back({separator, kStrSpec});
-    if (!item.is(Tag::text)) expect_string(context, item, "join's item");
+    if (!item.is(Tag::lazy_string)) expect_string(context, item, "join's item");
     joined->pieces.push_back({item, kStrSpec});
   }
   const Value text(joined);

@@ -22,16 +22,16 @@ namespace {
 
 // ---- Text ------------------------------------------------------------------------------------------
 
-/// A recipe for the text of a value that is not known yet.
-Value later_text(const Value& value, const char* spec) {
-  Ref<Text> text = make_ref<Text>();
+/// Makes a lazy string of a value that is not known yet.
+Value lazy_string_of(const Value& value, const char* spec) {
+  Ref<LazyString> text = make_ref<LazyString>();
   text->pieces.push_back({value, spec});
   return Value(std::move(text));
 }
 
 Value text_of(Context& context, const Value& value) {
-  if (value.is(Tag::string) || value.is(Tag::text)) return value;
-  return is_known(context, value) ? make_string(to_string(context, value)) : later_text(value, kStrSpec);
+  if (value.is(Tag::string) || value.is(Tag::lazy_string)) return value;
+  return is_known(context, value) ? make_string(to_string(context, value)) : lazy_string_of(value, kStrSpec);
 }
 
 Value print_builtin(Context& context, Args args) {
@@ -43,7 +43,7 @@ Value print_builtin(Context& context, Args args) {
     context.runtime().effect_print(make_string(std::move(line)));
     return Value();
   }
-  Ref<Text> line = make_ref<Text>();
+  Ref<LazyString> line = make_ref<LazyString>();
   for (size_t i = 0; i < args.size(); ++i) {
     if (i > 0) line->pieces.push_back({make_string(" "), ""});
     line->pieces.push_back({args[i], kStrSpec});
@@ -54,7 +54,7 @@ Value print_builtin(Context& context, Args args) {
 
 Value str_builtin(Context& context, Args args) { return text_of(context, args[0]); }
 Value repr_builtin(Context& context, Args args) {
-  return is_known(context, args[0]) ? make_string(to_repr(context, args[0])) : later_text(args[0], kReprSpec);
+  return is_known(context, args[0]) ? make_string(to_repr(context, args[0])) : lazy_string_of(args[0], kReprSpec);
 }
 Value type_builtin(Context&, Args args) { return make_string(type_name(args[0])); }
 
@@ -65,7 +65,7 @@ Value len_builtin(Context& context, Args args) {
     case Tag::tuple: return static_cast<int64_t>(v.as<Tuple>().items.size());
     case Tag::record: return static_cast<int64_t>(v.as<Record>().values.size());
     case Tag::string:
-    case Tag::text: return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
+    case Tag::lazy_string: return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
     case Tag::range: {
       const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
       return from_dim(end < begin ? Dim(0) : end - begin);
@@ -97,7 +97,7 @@ template <class Number> Number parse(const std::string& text, const char* type) 
 }
 
 Value int_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::text))
+  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string))
     return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
@@ -110,7 +110,7 @@ Value int_builtin(Context& context, Args args) {
 }
 
 Value float_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::text))
+  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string))
     return parse<double>(expect_string(context, args[0], "float"), "a float");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make a float of {}", type_name(args[0]));
@@ -216,7 +216,8 @@ std::string with_doc(std::string heading, std::string_view doc) {
 
 std::string help_text(Context& context, const Value& v) {
   switch (v.tag()) {
-    case Tag::native: return with_doc(std::string(v.as<Native>().builtin->signature), v.as<Native>().builtin->doc);
+    case Tag::builtin:
+      return with_doc(std::string(v.as<BuiltinFunction>().builtin->signature), v.as<BuiltinFunction>().builtin->doc);
     case Tag::function: return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
     case Tag::module: {
       std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);

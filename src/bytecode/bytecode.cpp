@@ -63,7 +63,7 @@ std::string describe_loops(const Proto& proto) {
 
 std::string disassemble(const Proto& proto, const SourceMap& sources) {
   std::string text =
-      fmt::format("{} ({}), {} registers\n", proto.display_name(), sources.place(proto.span), proto.register_count);
+      fmt::format("{} ({}), {} registers\n", proto.display_name(), sources.location(proto.span), proto.register_count);
   for (size_t pc = 0; pc < proto.code.size(); ++pc) {
     const Instruction& i = proto.code[pc];
     text += fmt::format("  {:4} {:14}", pc, info(i.op).name);

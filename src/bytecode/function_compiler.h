@@ -32,7 +32,7 @@ class FunctionCompiler {
   using JumpList = std::vector<uint32_t>;
 
   /// Where a variable lives.
-  struct Place {
+  struct VariableSlot {
     RootKind kind = RootKind::reg;
     uint16_t index = 0;
   };
@@ -60,7 +60,7 @@ class FunctionCompiler {
   void prologue();
   ValueType value_type(const ast::Annotation& annotation) const;
   bool is_global(const ast::Variable& v) const;
-  Place place_of(const ast::Variable& v);
+  VariableSlot slot_of(const ast::Variable& v);
   uint16_t global_index(const ast::Variable& v);
   uint16_t capture_index(const ast::Variable& v);
   Reg allocate(Span span);
@@ -125,7 +125,7 @@ class FunctionCompiler {
   void assign_variable(const ast::AssignStmt& s, const ast::NameExpr& target);
   void assign_part(const ast::AssignStmt& s);
   void assign_from(const ast::Expr& target, Reg value);
-  void update_place(Place root, const Path& path, Reg first, Span span);
+  void update_target(VariableSlot root, const Path& path, Reg first, Span span);
   const ast::Variable& target_root(const ast::Expr& target, std::vector<const ast::Expr*>& steps) const;
   Path target_path(const std::vector<const ast::Expr*>& steps);
   void return_value(const ast::Expr* value, Span span);
@@ -144,15 +144,15 @@ class FunctionCompiler {
   const ast::Function& function_;
   FunctionCompiler* enclosing_;
   std::unique_ptr<Proto> proto_;
-  uint32_t next_ = 0;          // the first free register
-  std::vector<bool> bound_;    // registers that hold a variable in scope
-  std::vector<Place> places_;  // of the function's own variables, by index
+  uint32_t next_ = 0;                         // the first free register
+  std::vector<bool> bound_;                   // registers that hold a variable in scope
+  std::vector<VariableSlot> variable_slots_;  // of the function's own variables, by index
   std::vector<LoopContext> loops_;
   std::map<const ast::Variable*, uint16_t> capture_indices_;
   std::map<const ast::Variable*, uint16_t> global_indices_;
   std::map<std::pair<int, uint64_t>, uint32_t> number_constants_;
   std::map<Name, uint32_t> string_constants_;
-  std::map<Name, uint32_t> native_constants_;
+  std::map<Name, uint32_t> builtin_constants_;
   std::map<Name, uint32_t> name_indices_;
 };
 

@@ -38,9 +38,9 @@ void FunctionCompiler::into(const Expr& e, Reg dst) {
 
 bool FunctionCompiler::plain_register(const Expr& e, Reg& reg) {
   if (e.kind != ExprKind::name || !as<NameExpr>(e).variable) return false;
-  const Place place = place_of(*as<NameExpr>(e).variable);
-  reg = place.index;
-  return place.kind == RootKind::reg;
+  const VariableSlot slot = slot_of(*as<NameExpr>(e).variable);
+  reg = slot.index;
+  return slot.kind == RootKind::reg;
 }
 
 /// A register that holds the value: the variable's own, or a temporary.
@@ -64,14 +64,14 @@ FunctionCompiler::Reg FunctionCompiler::early_operand(const Expr& e, std::initia
 }
 
 void FunctionCompiler::load(const Variable& v, Reg dst, Span span) {
-  const Place place = place_of(v);
-  switch (place.kind) {
+  const VariableSlot slot = slot_of(v);
+  switch (slot.kind) {
     case RootKind::reg:
-      if (place.index != dst) emit(Opcode::move, span, dst, place.index);
+      if (slot.index != dst) emit(Opcode::move, span, dst, slot.index);
       return;
-    case RootKind::cell: emit(Opcode::get_cell, span, dst, place.index); return;
-    case RootKind::capture: emit(Opcode::get_capture, span, dst, place.index); return;
-    case RootKind::global: emit(Opcode::get_global, span, dst, place.index); return;
+    case RootKind::cell: emit(Opcode::get_cell, span, dst, slot.index); return;
+    case RootKind::capture: emit(Opcode::get_capture, span, dst, slot.index); return;
+    case RootKind::global: emit(Opcode::get_global, span, dst, slot.index); return;
   }
 }
 
@@ -86,7 +86,7 @@ void FunctionCompiler::name(const NameExpr& e, Reg dst) {
     emit(Opcode::builtin, e.span, dst, name_index(e.name));
     return;
   }
-  const auto [entry, is_new] = native_constants_.try_emplace(e.name, 0);
+  const auto [entry, is_new] = builtin_constants_.try_emplace(e.name, 0);
   if (is_new) entry->second = constant(*native);
   emit_wide(Opcode::constant, e.span, dst, entry->second);
 }

@@ -27,7 +27,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->span = function_.name_span.valid() ? function_.name_span : function_.span;
   proto_->is_module = function_.is_module;
   proto_->is_internal = module_.options.is_internal;
-  places_.resize(function_.variables.size());
+  variable_slots_.resize(function_.variables.size());
   for (const Variable* v : function_.captures) {
     if (!is_global(*v)) capture_index(*v);
   }
@@ -81,8 +81,8 @@ void FunctionCompiler::signature() {
 void FunctionCompiler::prologue() {
   const auto box = [&](const Variable& v) {
     if (!v.is_captured) return;
-    places_[v.index].kind = RootKind::cell;
-    emit(Opcode::box, v.span, places_[v.index].index);
+    variable_slots_[v.index].kind = RootKind::cell;
+    emit(Opcode::box, v.span, variable_slots_[v.index].index);
   };
   const auto box_dims = [&](const Annotation* annotation) {
     if (!annotation) return;
@@ -130,7 +130,7 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
     d.size = dim.size;
     if (dim.variable) {
       d.name = dim.variable->name;
-      d.reg = places_[dim.variable->index].index;
+      d.reg = variable_slots_[dim.variable->index].index;
     }
     type.dims.push_back(d);
   }
@@ -164,16 +164,16 @@ uint16_t FunctionCompiler::capture_index(const Variable& v) {
   const auto [entry, is_new] = capture_indices_.try_emplace(&v, 0);
   if (is_new) {
     entry->second = narrow(proto_->captures.size(), v.span, "captured variables");
-    const Place outside = enclosing_->place_of(v);
+    const VariableSlot outside = enclosing_->slot_of(v);
     proto_->captures.push_back({v.name, outside.kind == RootKind::cell, outside.index});
   }
   return entry->second;
 }
 
-FunctionCompiler::Place FunctionCompiler::place_of(const Variable& v) {
+FunctionCompiler::VariableSlot FunctionCompiler::slot_of(const Variable& v) {
   if (is_global(v)) return {RootKind::global, global_index(v)};
   if (v.owner != &function_) return {RootKind::capture, capture_index(v)};
-  return places_[v.index];
+  return variable_slots_[v.index];
 }
 
 FunctionCompiler::Reg FunctionCompiler::allocate(Span span) {
@@ -186,7 +186,7 @@ FunctionCompiler::Reg FunctionCompiler::allocate(Span span) {
 
 FunctionCompiler::Reg FunctionCompiler::declare_register(const Variable& v, Span span) {
   const Reg reg = allocate(span);
-  places_[v.index] = {RootKind::reg, reg};
+  variable_slots_[v.index] = {RootKind::reg, reg};
   bound_[reg] = true;
   return reg;
 }

@@ -58,7 +58,7 @@ void FunctionCompiler::prepare_cells(const Pattern& pattern) {
 void FunctionCompiler::prepare_cell(const Variable* v) {
   if (!v || !v->is_captured || is_global(*v)) return;
   const Reg reg = declare_register(*v, v->span);
-  places_[v->index].kind = RootKind::cell;
+  variable_slots_[v->index].kind = RootKind::cell;
   emit(Opcode::new_cell, v->span, reg, v->is_mutable);
 }
 
@@ -130,7 +130,7 @@ void FunctionCompiler::declare(const DeclareStmt& s) {
   if (is_register) {
     const Reg reg = allocate(s.span);
     into(*s.value, reg);
-    places_[pattern.variable->index] = {RootKind::reg, reg};
+    variable_slots_[pattern.variable->index] = {RootKind::reg, reg};
     bound_[reg] = true;
     return;
   }
@@ -161,12 +161,12 @@ void FunctionCompiler::bind_pattern(const Pattern& pattern, Reg value) {
 }
 
 void FunctionCompiler::store(const Variable& v, Reg value, Span span) {
-  const Place place = place_of(v);
-  switch (place.kind) {
-    case RootKind::reg: emit(Opcode::move, span, place.index, value); return;
-    case RootKind::cell: emit(Opcode::set_cell, span, place.index, value); return;
-    case RootKind::capture: emit(Opcode::set_capture, span, place.index, value); return;
-    case RootKind::global: emit(Opcode::set_global, span, place.index, value); return;
+  const VariableSlot slot = slot_of(v);
+  switch (slot.kind) {
+    case RootKind::reg: emit(Opcode::move, span, slot.index, value); return;
+    case RootKind::cell: emit(Opcode::set_cell, span, slot.index, value); return;
+    case RootKind::capture: emit(Opcode::set_capture, span, slot.index, value); return;
+    case RootKind::global: emit(Opcode::set_global, span, slot.index, value); return;
   }
 }
 
@@ -186,13 +186,13 @@ void FunctionCompiler::assign_variable(const AssignStmt& s, const NameExpr& targ
     into(*s.value, allocate(s.span));
     return;
   }
-  const Place place = place_of(*target.variable);
-  if (place.kind == RootKind::reg) {
-    if (!s.has_op) return into(*s.value, place.index);
+  const VariableSlot slot = slot_of(*target.variable);
+  if (slot.kind == RootKind::reg) {
+    if (!s.has_op) return into(*s.value, slot.index);
     const bool may_change = contains_statements(*s.value);
-    const Reg old = may_change ? allocate(s.span) : place.index;
+    const Reg old = may_change ? allocate(s.span) : slot.index;
     if (may_change) into(target, old);
-    return operation(s.op, place.index, old, *s.value, s.span);
+    return operation(s.op, slot.index, old, *s.value, s.span);
   }
   const Reg value = allocate(s.span);
   into(*s.value, value);
@@ -200,13 +200,13 @@ void FunctionCompiler::assign_variable(const AssignStmt& s, const NameExpr& targ
   Path path;
   path.has_op = true;
   path.op = s.op;
-  update_place(place, path, value, s.span);
+  update_target(slot, path, value, s.span);
 }
 
 /// target[i].f = value, target[i].f op= value
 void FunctionCompiler::assign_part(const AssignStmt& s) {
   std::vector<const Expr*> steps;
-  const Place root = place_of(target_root(*s.target, steps));
+  const VariableSlot root = slot_of(target_root(*s.target, steps));
   const Expr& only = *steps[0];
   const bool is_simple = steps.size() == 1 && !s.has_op && root.kind == RootKind::reg && only.kind == ExprKind::index &&
                          as<IndexExpr>(only).items.size() == 1 &&
@@ -221,7 +221,7 @@ void FunctionCompiler::assign_part(const AssignStmt& s) {
   path.has_op = s.has_op;
   path.op = s.op;
   into(*s.value, allocate(s.value->span));
-  update_place(root, path, static_cast<Reg>(first), s.span);
+  update_target(root, path, static_cast<Reg>(first), s.span);
 }
 
 /// Assigns the value in a temporary to a target within a tuple.
@@ -240,13 +240,13 @@ void FunctionCompiler::assign_from(const Expr& target, Reg value) {
     return;
   }
   std::vector<const Expr*> steps;
-  const Place root = place_of(target_root(target, steps));
+  const VariableSlot root = slot_of(target_root(target, steps));
   const Path path = target_path(steps);
   emit(Opcode::move, target.span, allocate(target.span), value);
-  update_place(root, path, static_cast<Reg>(first), target.span);
+  update_target(root, path, static_cast<Reg>(first), target.span);
 }
 
-void FunctionCompiler::update_place(Place root, const Path& path, Reg first, Span span) {
+void FunctionCompiler::update_target(VariableSlot root, const Path& path, Reg first, Span span) {
   proto_->paths.push_back(path);
   emit(Opcode::set_path, span, root.index, first, static_cast<uint32_t>(proto_->paths.size() - 1),
        static_cast<uint8_t>(root.kind));
@@ -342,7 +342,7 @@ void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg st
   jump(to_next, head);
   const uint32_t top = here();
   if (s.pattern->variable && s.pattern->variable->is_captured) {
-    places_[s.pattern->variable->index].kind = RootKind::cell;
+    variable_slots_[s.pattern->variable->index].kind = RootKind::cell;
     emit(Opcode::box, s.pattern->span, item);
   }
   if (s.pattern->is_tuple) {
@@ -397,10 +397,10 @@ void FunctionCompiler::try_statement(const TryStmt& s) {
   handler.handler = here();
   handler.reg = error;
   if (s.error) {
-    places_[s.error->index] = {RootKind::reg, error};
+    variable_slots_[s.error->index] = {RootKind::reg, error};
     bound_[error] = true;
     if (s.error->is_captured) {
-      places_[s.error->index].kind = RootKind::cell;
+      variable_slots_[s.error->index].kind = RootKind::cell;
       emit(Opcode::box, s.error->span, error);
     }
   }

@@ -25,7 +25,7 @@ BuiltinTable::BuiltinTable(Interner& names, ModuleLoader& modules) : interner_(n
 
 void BuiltinTable::add_rows(std::span<const Builtin> rows) {
   for (const Builtin& row : rows) {
-    Ref<Native> native = make_ref<Native>();
+    Ref<BuiltinFunction> native = make_ref<BuiltinFunction>();
     native->builtin = &row;
     rows_[interner_.intern(row.name)] = Value(std::move(native));
   }
@@ -86,13 +86,13 @@ const Signature& BuiltinTable::signature(const Builtin& builtin) {
   return signatures_.emplace(&builtin, parse_signature(builtin.signature, interner_)).first->second;
 }
 
-const Signature& BuiltinTable::signature(const Native& native) {
-  const Native* callee = &native;
+const Signature& BuiltinTable::signature(const BuiltinFunction& native) {
+  const BuiltinFunction* callee = &native;
   while (callee->builtin->forwards) {
     const Value& next = callee->bound[0];
     if (next.is(Tag::function)) return next.as<Function>().info->signature;
-    if (!next.is(Tag::native)) break;
-    callee = &next.as<Native>();
+    if (!next.is(Tag::builtin)) break;
+    callee = &next.as<BuiltinFunction>();
   }
   return signature(*callee->builtin);
 }

@@ -25,7 +25,7 @@ class BuiltinTable final : public Builtins {
   const Value* find(Name name) override;
   std::vector<std::string> names() const override;
   const Signature& signature(const Builtin& builtin) override;
-  const Signature& signature(const Native& native) override;
+  const Signature& signature(const BuiltinFunction& native) override;
 
  private:
   void add_rows(std::span<const Builtin> rows);

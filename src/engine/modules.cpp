@@ -96,7 +96,7 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
     tried.push_back("the standard library");
   }
   // Which files there are is nothing that a trace could check again.
-  engine_.runtime().give_up("it looks for a module's file");
+  engine_.runtime().abort_trace("it looks for a module's file");
   if (is_file) {
     const auto folder = folders_.find(importing_source);
     const fs::path base = folder == folders_.end() ? fs::path() : fs::path(folder->second);
@@ -108,7 +108,7 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
     if (at(fs::path(folder) / (is_file ? path : path + ".tsl"), found)) return found;
   }
   std::string list;
-  for (const std::string& place : tried) list += (list.empty() ? "" : ", ") + place;
+  for (const std::string& path : tried) list += (list.empty() ? "" : ", ") + path;
   std::vector<std::string> notes = {"tried " + list};
   if (!is_file) notes.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
   fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(notes));
@@ -158,7 +158,7 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
   if (!chain.empty()) fail(ErrorKind::name, "modules import one another in a circle: {}{}", chain, found.name);
 
   // A module runs once, whatever becomes of a trace. The prelude only declares functions.
-  if (!is_internal) engine_.runtime().give_up("it imports a module");
+  if (!is_internal) engine_.runtime().abort_trace("it imports a module");
   const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});
   const std::unique_ptr<ast::Module> tree = read(found.name, found.text, found.key[0] == '<' ? "" : found.name);

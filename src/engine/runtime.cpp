@@ -16,7 +16,7 @@ namespace {
 /// Random numbers are taken in whole blocks of four words; an f64 takes two words.
 constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 
-/// Sizes computed before a trace was left may still be on their way to an op as symbols: makes them numbers.
+/// Sizes computed before a trace was materialized may still be on their way to an op as symbols: makes them numbers.
 Attrs without_symbols(Attrs attrs) {
   attrs.for_each_size([](Dim& size) { size = size.hint(); });
   attrs.view = tsl::without_symbols(attrs.view);
@@ -127,7 +127,7 @@ void EngineRuntime::effect_print(Value value) {
 }
 
 Value EngineRuntime::effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) {
-  give_up("it touches the world outside");
+  abort_trace("it has a side effect");
   return run(context_, args);
 }
 
@@ -139,8 +139,8 @@ void EngineRuntime::error_caught(ErrorKind kind) {
   if (trace()) trace()->error_caught(kind);
 }
 
-void EngineRuntime::give_up(const std::string& reason) {
-  if (trace()) trace()->give_up(reason);
+void EngineRuntime::abort_trace(const std::string& reason) {
+  if (trace()) trace()->abort(reason);
 }
 
 bool EngineRuntime::logs(std::string_view topic) const {
@@ -161,7 +161,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   if (trace() || listeners().listening()) return CallMode::plain;
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
-  if (regions_.is_demoted(function.as<Function>())) return CallMode::open;
+  if (regions_.has_fallen_back(function.as<Function>())) return CallMode::open;
   return interpreter_.has_stack_for_region() ? CallMode::region : CallMode::plain;
 }
 
@@ -178,14 +178,14 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (trace()) trace()->check_limits();
   // An error that only elements show must be raised here if somebody would catch it here.
   if (trace() && may_fail(op, result.dtype) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
-    give_up("an op in a try may fail on its elements");
+    abort_trace("an op in a try may fail on its elements");
   }
   if (op.op == Op::to_device) return move(operands[0].tensor, attrs);
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
   if (trace()) return trace()->record(op, operands, attrs, result, device);
   const bool may_donate = !listeners().listening();
-  if (!regions_.has_left_trace()) return eager_.run(op, operands, attrs, result, device, may_donate);
+  if (!regions_.has_materialized_trace()) return eager_.run(op, operands, attrs, result, device, may_donate);
   const TensorType type{result.dtype, tsl::without_symbols(result.shape)};
   return eager_.run(op, operands, without_symbols(attrs), type, device, may_donate);
 }
@@ -204,7 +204,7 @@ Device EngineRuntime::device_of(std::span<const Operand> operands) {
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const Tensor& result) {
   if (op.op_class == OpClass::view) {
-    if (regions_.has_left_trace()) result->layout = tsl::without_symbols(result.layout());
+    if (regions_.has_materialized_trace()) result->layout = tsl::without_symbols(result.layout());
     if (trace()) trace()->watch(operands[0].tensor, result);
   }
   if (listeners().listening()) listeners().record(op, operands, attrs, result);

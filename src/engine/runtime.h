@@ -42,7 +42,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   TraceCounts trace_counts() const override { return regions_.counts(); }
   void resume() override { devices_.forget_active(); }
   void enter(Cell& cell) override;
-  void give_up(const std::string& reason) override;
+  void abort_trace(const std::string& reason) override;
   bool logs(std::string_view topic) const override;
   void log(std::string_view topic, const std::string& text) override;
 
@@ -51,13 +51,13 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
   void error_caught(ErrorKind kind) override;
-  void out_of_steps() override { give_up("it runs too long to be traced"); }
+  void out_of_steps() override { abort_trace("it runs too long to be traced"); }
 
  private:
   std::unique_ptr<exec::Backend> open_device(Device device);
   void choose_device(Device device);
   Device find_device();
-  ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
+  TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
   Tracing tracing();
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;

@@ -38,12 +38,12 @@ void append(std::vector<uint64_t>& key, const Attrs& attrs) {
 }
 
 /// Lets go of operands at the end of a scope: also of those that an error for want of memory is about.
-class Emptied {
+class ClearOnExit {
  public:
-  explicit Emptied(std::vector<Tensor>& tensors) : tensors_(tensors) {}
-  ~Emptied() { tensors_.clear(); }
-  Emptied(const Emptied&) = delete;
-  Emptied& operator=(const Emptied&) = delete;
+  explicit ClearOnExit(std::vector<Tensor>& tensors) : tensors_(tensors) {}
+  ~ClearOnExit() { tensors_.clear(); }
+  ClearOnExit(const ClearOnExit&) = delete;
+  ClearOnExit& operator=(const ClearOnExit&) = delete;
 
  private:
   std::vector<Tensor>& tensors_;
@@ -126,10 +126,10 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
     }
     inputs_.push_back(operand.tensor);
   }
-  given_.resize(may_donate ? inputs_.size() : 0, true);
-  const Emptied emptied(inputs_);
+  donated_.resize(may_donate ? inputs_.size() : 0, true);
+  const ClearOnExit clear_on_exit(inputs_);
   Tensor result;
-  const exec::RunError error = found->second.plan->run(inputs_, given_, numbers_, {&result, 1});
+  const exec::RunError error = found->second.plan->run(inputs_, donated_, numbers_, {&result, 1});
   if (error) throw Failure(exec::describe(error, found->second.plan->plan().graph));
   return result;
 }

@@ -17,7 +17,7 @@ class EagerExecutor {
   explicit EagerExecutor(Devices& devices) : devices_(devices) {}
 
   /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds
-  /// may lend their memory to the result. Throws Failure for errors that the elements' values cause.
+  /// may donate their memory to the result. Throws Failure for errors that the elements' values cause.
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
              Device device, bool may_donate);
 
@@ -40,7 +40,7 @@ class EagerExecutor {
   std::unordered_map<Key, Entry, KeyHash> cache_;
   Key key_;                     // reused from call to call
   std::vector<Tensor> inputs_;  // likewise
-  std::vector<char> given_;     // for each of them that it is given up, or empty
+  std::vector<char> donated_;   // for each of them whether it is donated, or empty
   std::vector<Scalar> numbers_;
 };
 

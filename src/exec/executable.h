@@ -48,7 +48,7 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them. `donated` is
-  /// empty, or says of each of the tensors they are picked from whether the caller gives it up: then it may be
+  /// empty, or says of each of the tensors they are picked from whether the caller donates it: then it may be
   /// overwritten and be an output if it is held only there and by the caller, and no other tensor has its storage.
   /// Fills `outputs`. An error leaves the inputs as they were, unless it is a Failure that is final.
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,

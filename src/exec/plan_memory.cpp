@@ -8,14 +8,14 @@
 
 namespace tsl::exec {
 
-void fail_having_written() {
+void fail_after_overwriting() {
   Error error{ErrorKind::memory, "out of memory", {}, {}, {}};
   try {
     throw;
   } catch (const Failure& failure) { error = failure.error(); } catch (const std::bad_alloc&) {
   }
   error.is_final = true;
-  error.notes.push_back("a compiled function had begun to write over what it was given: that is lost");
+  error.notes.push_back("a compiled function had begun to overwrite its donated inputs: their values are lost");
   throw Failure(std::move(error));
 }
 
@@ -37,7 +37,7 @@ PlanMemory::PlanMemory(const graph::Plan& plan, Allocator& allocator) : plan_(pl
       }
     }
   }
-  like_donor_.reserve(plan.outputs.size());
+  same_layout_donors_.reserve(plan.outputs.size());
   for (const graph::PlanOutput& out : plan.outputs) {
     uint32_t like = 0;
     const graph::Buffer& buffer = plan.buffers[out.buffer];
@@ -47,17 +47,17 @@ PlanMemory::PlanMemory(const graph::Plan& plan, Allocator& allocator) : plan_(pl
         if (same(out.layout, plan.graph[plan.graph.inputs()[donors[d]]].input_layout)) like |= 1u << d;
       }
     }
-    like_donor_.push_back(like);
+    same_layout_donors_.push_back(like);
   }
 }
 
-void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
-  const uint64_t moves = moves_;
-  const auto place_inputs = [&](auto&& is_lent) {
+void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
+  const uint64_t epoch = address_epoch_;
+  const auto bind_inputs = [&](auto&& is_donated) {
     for (Input& input : inputs_) {
       const size_t slot = inputs.slot(input.index);
       const Tensor& tensor = inputs.tensors()[slot];
-      const bool is_free = is_lent(slot) && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
+      const bool is_free = is_donated(slot) && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
                            tensor->storage->use_count() == 1;
       put(input.buffer, tensor.data());
       if (input.is_free == is_free) continue;
@@ -65,11 +65,11 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
       is_chosen_ = false;
     }
   };
-  if (donated.empty()) place_inputs([](size_t) { return false; });
-  else place_inputs([lent = donated.data()](size_t slot) { return lent[slot]; });
+  if (donated.empty()) bind_inputs([](size_t) { return false; });
+  else bind_inputs([flags = donated.data()](size_t slot) { return flags[slot]; });
   const bool is_chosen = is_chosen_;
   if (!is_chosen) choose_donors();
-  if (!is_chosen || moves_ != moves) {
+  if (!is_chosen || address_epoch_ != epoch) {
     for (const Output& output : outputs_) {
       if (output.donor >= 0)
         put(output.buffer, inputs[output.donors[static_cast<size_t>(output.donor)]]->storage->data());
@@ -77,7 +77,7 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
   }
   try {
     if (plan_.arena_bytes > 0) arena_ = allocator_.allocate(plan_.arena_bytes);
-    for (uint32_t o : fresh_) {
+    for (uint32_t o : allocated_) {
       outputs_[o].storage = allocator_.allocate(outputs_[o].bytes);
       put(outputs_[o].buffer, outputs_[o].storage->data());
     }
@@ -90,9 +90,9 @@ void PlanMemory::place(Inputs inputs, std::span<const char> donated) {
 
 /// Outputs have their places by now. Without an arena the temporaries that would lie there are empty.
 std::byte* PlanMemory::address_of_temporary(const graph::Buffer& buffer) const {
-  const graph::Buffer& home = plan_.buffers[buffer.home];
-  if (home.kind == graph::Buffer::Kind::output) return addresses_[buffer.home];
-  return arena_ ? static_cast<std::byte*>(arena_->data()) + home.offset : nullptr;
+  const graph::Buffer& target = plan_.buffers[buffer.alias_of];
+  if (target.kind == graph::Buffer::Kind::output) return addresses_[buffer.alias_of];
+  return arena_ ? static_cast<std::byte*>(arena_->data()) + target.offset : nullptr;
 }
 
 /// Each output takes over the first of its donors that is free.
@@ -100,20 +100,20 @@ void PlanMemory::choose_donors() {
   is_chosen_ = false;
   std::vector<char> is_free(plan_.graph.inputs().size());
   for (const Input& input : inputs_) is_free[input.index] = input.is_free;
-  fresh_.clear();
+  allocated_.clear();
   for (uint32_t o = 0; o < outputs_.size(); ++o) {
     Output& output = outputs_[o];
     const auto donor = std::find_if(output.donors.begin(), output.donors.end(), [&](uint32_t i) { return is_free[i]; });
     output.donor = donor == output.donors.end() ? -1 : static_cast<int>(donor - output.donors.begin());
     if (output.donor >= 0) is_free[*donor] = false;
-    else fresh_.push_back(o);
+    else allocated_.push_back(o);
   }
   same_as_.assign(plan_.outputs.size(), -1);
   for (size_t i = 0; i < plan_.outputs.size(); ++i) {
     const graph::Buffer& buffer = plan_.buffers[plan_.outputs[i].buffer];
     if (buffer.kind != graph::Buffer::Kind::output) continue;
     const Output& output = outputs_[buffer.index];
-    if (output.donor < 0 || !(like_donor_[i] >> output.donor & 1)) continue;
+    if (output.donor < 0 || !(same_layout_donors_[i] >> output.donor & 1)) continue;
     same_as_[i] = static_cast<int32_t>(output.donors[static_cast<size_t>(output.donor)]);
   }
   is_chosen_ = true;
@@ -142,7 +142,7 @@ void PlanMemory::make_outputs(Inputs inputs, std::span<const Scalar> symbols, st
 }
 
 void PlanMemory::release() {
-  for (uint32_t o : fresh_) outputs_[o].storage = nullptr;
+  for (uint32_t o : allocated_) outputs_[o].storage = nullptr;
   arena_ = nullptr;
 }
 

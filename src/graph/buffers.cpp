@@ -44,12 +44,12 @@ int64_t last_fallible(const Plan& plan) {
 namespace {
 
 /// Of each buffer: the kernel that uses it in the launch that writes it first, and in the one that reads it last.
-class Users {
+class BufferUsers {
  public:
-  static constexpr uint32_t kNobody = ~0u, kSeveral = ~0u - 1;  // in place of a kernel
+  static constexpr uint32_t kNoKernel = ~0u, kSeveral = ~0u - 1;  // in place of a kernel
 
   /// Finds the buffers' lifetimes on the way.
-  Users(Plan& plan, std::pmr::memory_resource* memory) : users_(plan.buffers.size(), memory) {
+  BufferUsers(Plan& plan, std::pmr::memory_resource* memory) : users_(plan.buffers.size(), memory) {
     for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
       for (uint32_t k : plan.launches[launch]) {
         for (uint32_t b : plan.kernels[k].buffers) add(plan.buffers[b], users_[b], launch, k);
@@ -61,31 +61,31 @@ class Users {
   uint32_t last(uint32_t buffer) const { return users_[buffer].last; }
 
  private:
-  struct OfBuffer {
-    uint32_t first = kNobody, last = kNobody;
+  struct FirstAndLast {
+    uint32_t first = kNoKernel, last = kNoKernel;
   };
 
-  static void add(Buffer& buffer, OfBuffer& users, uint32_t launch, uint32_t kernel) {
+  static void add(Buffer& buffer, FirstAndLast& users, uint32_t launch, uint32_t kernel) {
     const auto joined = [&](uint32_t user) { return user == kernel ? kernel : kSeveral; };
-    const bool is_new = users.first == kNobody;
+    const bool is_new = users.first == kNoKernel;
     if (is_new) buffer.first = launch;
     if (buffer.first == launch) users.first = is_new ? kernel : joined(users.first);
     users.last = is_new || buffer.last != launch ? kernel : joined(users.last);
     buffer.last = launch;
   }
 
-  std::pmr::vector<OfBuffer> users_;
+  std::pmr::vector<FirstAndLast> users_;
 };
 
 /// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b
 /// first.
-bool may_follow(const Plan& plan, const Users& users, uint32_t a, uint32_t b) {
+bool may_follow(const Plan& plan, const BufferUsers& users, uint32_t a, uint32_t b) {
   const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
   if (before.last != after.first) return before.last < after.first;
   const uint32_t reader = users.last(a), writer = users.first(b);
-  if (reader == Users::kNobody) return true;  // an input that nobody reads
+  if (reader == BufferUsers::kNoKernel) return true;  // an input that nobody reads
   // Another kernel of the launch may run at the same time.
-  if (writer == Users::kNobody || writer == Users::kSeveral || reader != writer) return false;
+  if (writer == BufferUsers::kNoKernel || writer == BufferUsers::kSeveral || reader != writer) return false;
   return before.dtype == after.dtype && before.count.hint() == after.count.hint() &&
          may_overwrite(plan.kernels[writer], a, b);
 }
@@ -97,39 +97,39 @@ bool fits_into(const Plan& plan, uint32_t in, uint32_t out) {
          plan.graph[input.node].input_layout.is_contiguous();
 }
 
-void find_donors(Plan& plan, const Users& users, std::pmr::memory_resource* memory) {
+void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource* memory) {
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   const int64_t safe_after = last_fallible(plan);
-  std::pmr::vector<bool> may_give(plan.graph.inputs().size(), true,
-                                  memory);  // an input that is also an output must stay
+  std::pmr::vector<bool> may_donate(plan.graph.inputs().size(), true,
+                                    memory);  // an input that is also an output must stay
   for (const PlanOutput& out : plan.outputs) {
     const Buffer& buffer = plan.buffers[out.buffer];
-    if (buffer.kind == Buffer::Kind::input) may_give[buffer.index] = false;
+    if (buffer.kind == Buffer::Kind::input) may_donate[buffer.index] = false;
     if (buffer.kind == Buffer::Kind::output) plan.donors.resize(std::max<size_t>(plan.donors.size(), buffer.index + 1));
   }
   struct Input {
     uint32_t buffer, free_from;  // the first launch after all that read it
   };
   std::pmr::vector<Input> inputs(memory);
-  inputs.reserve(may_give.size());
+  inputs.reserve(may_donate.size());
   for (uint32_t b = 0; b < plan.buffers.size() && !plan.launches.empty(); ++b) {
     const Buffer& buffer = plan.buffers[b];
-    if (buffer.kind != Buffer::Kind::input || !may_give[buffer.index]) continue;
-    inputs.push_back({b, users.last(b) == Users::kNobody ? 0 : buffer.last + 1});
+    if (buffer.kind != Buffer::Kind::input || !may_donate[buffer.index]) continue;
+    inputs.push_back({b, users.last(b) == BufferUsers::kNoKernel ? 0 : buffer.last + 1});
   }
   for (uint32_t out = 0; out < plan.buffers.size() && !plan.launches.empty(); ++out) {
     const Buffer& output = plan.buffers[out];
     if (output.kind != Buffer::Kind::output || static_cast<int64_t>(output.first) <= safe_after) continue;
     const uint32_t writer = users.first(out);
-    if (writer == Users::kNobody) continue;
+    if (writer == BufferUsers::kNoKernel) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
     // First what the kernel reads itself, if there is but one: updates in place.
     std::span<const uint32_t> own;
-    if (writer != Users::kSeveral) own = plan.kernels[writer].buffers;
+    if (writer != BufferUsers::kSeveral) own = plan.kernels[writer].buffers;
     for (uint32_t in : own) {
       const Buffer& input = plan.buffers[in];
-      if (input.kind != Buffer::Kind::input || !may_give[input.index]) continue;
+      if (input.kind != Buffer::Kind::input || !may_donate[input.index]) continue;
       if (fits_into(plan, in, out) && may_follow(plan, users, in, out)) donors.push_back(input.index);
     }
     std::sort(donors.begin(), donors.end());
@@ -144,14 +144,14 @@ void find_donors(Plan& plan, const Users& users, std::pmr::memory_resource* memo
 
 // An output's address changes from run to run, and what does is told to each kernel that writes there. Smaller
 // temporaries stay in the arena, whose address does not change.
-constexpr uint64_t kWorthAnOutput = uint64_t{1} << 20;
+constexpr uint64_t kMinAliasedOutputBytes = uint64_t{1} << 20;
 
-/// A temporary that is read last by the kernel which writes another buffer first, element by element, lies where that
-/// one will. So an output may be made in the place of what it is made of. An input's place is worth more to it.
-void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memory) {
+/// Aliases a temporary with the buffer its last reader writes, if that kernel is elementwise. An output that can take a
+/// donor's memory is not aliased.
+void alias_temporaries(Plan& plan, const BufferUsers& users, std::pmr::memory_resource* memory) {
   std::pmr::vector<uint32_t> order(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    plan.buffers[b].home = b;
+    plan.buffers[b].alias_of = b;
     if (plan.buffers[b].kind == Buffer::Kind::temporary) order.push_back(b);
   }
   if (order.empty()) return;
@@ -166,30 +166,30 @@ void find_homes(Plan& plan, const Users& users, std::pmr::memory_resource* memor
   for (uint32_t b : order) {
     Buffer& buffer = plan.buffers[b];
     const uint32_t reader = users.last(b);
-    if (reader == Users::kNobody || reader == Users::kSeveral) continue;
+    if (reader == BufferUsers::kNoKernel || reader == BufferUsers::kSeveral) continue;
     const std::vector<uint32_t>& buffers = plan.kernels[reader].buffers;
     const auto next = std::find_if(buffers.end() - plan.kernels[reader].written, buffers.end(), [&](uint32_t out) {
-      const bool is_output = plan.buffers[plan.buffers[out].home].kind == Buffer::Kind::output;
-      if (is_taken[out] || plan.buffers[out].first != buffer.last || (is_output && bytes_of(buffer) < kWorthAnOutput))
+      const bool is_output = plan.buffers[plan.buffers[out].alias_of].kind == Buffer::Kind::output;
+      if (is_taken[out] || plan.buffers[out].first != buffer.last ||
+          (is_output && bytes_of(buffer) < kMinAliasedOutputBytes))
         return false;
       return may_follow(plan, users, b, out);
     });
     if (next == buffers.end()) continue;
     is_taken[*next] = true;
-    buffer.home = plan.buffers[*next].home;
+    buffer.alias_of = plan.buffers[*next].alias_of;
   }
 }
 
-/// Gives every temporary that has no other home a place in one arena: the lowest gap that is free while anything lies
-/// there.
-void place_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
+/// Assigns an arena offset to every temporary that aliases no other buffer: the lowest gap free during its lifetime.
+void allocate_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
   std::pmr::vector<uint32_t> order(memory), first(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    if (plan.buffers[b].kind == Buffer::Kind::temporary && plan.buffers[b].home == b) order.push_back(b);
+    if (plan.buffers[b].kind == Buffer::Kind::temporary && plan.buffers[b].alias_of == b) order.push_back(b);
   }
   if (order.empty()) return;
   for (const Buffer& buffer : plan.buffers) first.push_back(buffer.first);
-  for (const Buffer& buffer : plan.buffers) first[buffer.home] = std::min(first[buffer.home], buffer.first);
+  for (const Buffer& buffer : plan.buffers) first[buffer.alias_of] = std::min(first[buffer.alias_of], buffer.first);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return bytes_of(plan.buffers[x]) > bytes_of(plan.buffers[y]); });
   std::pmr::vector<uint32_t> placed(memory);  // ascending by offset
@@ -215,10 +215,10 @@ void place_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
 }  // namespace
 
 void assign_buffers(Plan& plan, std::pmr::memory_resource* memory) {
-  const Users users(plan, memory);
+  const BufferUsers users(plan, memory);
   find_donors(plan, users, memory);
-  find_homes(plan, users, memory);
-  place_temporaries(plan, memory);
+  alias_temporaries(plan, users, memory);
+  allocate_temporaries(plan, memory);
 }
 
 }  // namespace tsl::graph

@@ -21,8 +21,8 @@ void log_lines(const CompileLog* log, const std::string& text) {
 }
 
 void log_eliminated(const CompileLog& log, const Node& node) {
-  const std::string place = log.sources && node.span.valid() ? log.sources->place(node.span) : "?";
-  log_lines(&log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, place));
+  const std::string location = log.sources && node.span.valid() ? log.sources->location(node.span) : "?";
+  log_lines(&log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, location));
 }
 
 /// The passes from graph to graph.
@@ -34,7 +34,7 @@ Graph rewrite(Graph graph, const PlanOptions& options, const CompileLog* log, Ta
     if (log && log->graph) log_eliminated(*log, node);
   });
   if (checks) verify(graph, "dead code", true);
-  graph = spell_out(std::move(graph));
+  graph = decompose(std::move(graph));
   if (checks) verify(graph, "spell out", true);
   graph = simplify(std::move(graph));
   if (checks) verify(graph, "simplify", true);

@@ -16,7 +16,7 @@ struct CompileLog {
   void* context = nullptr;
 };
 
-/// The passes, in a sentence: dead code → spell out → simplify → absorb epilogues → fuse → lower → plan. `target`, if
+/// The passes, in a sentence: dead code → decompose → simplify → absorb epilogues → fuse → lower → plan. `target`, if
 /// given, is the device that will run the plan, and is asked what it can do beyond what every device can.
 Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr, Target* target = nullptr);
 

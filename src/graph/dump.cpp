@@ -106,7 +106,7 @@ std::string dump(const Graph& graph, NodeId id, const SourceMap* sources) {
   if (!node.is_input && node.op < Op::count_) args += dump_axes(node);
   std::string text =
       fmt::format("  %{} = {}({}) : {}{}", id, dump_op(node), args, name_of(node.dtype), to_string(node.shape));
-  if (sources && node.span.valid()) text += fmt::format("  # {}", sources->place(node.span));
+  if (sources && node.span.valid()) text += fmt::format("  # {}", sources->location(node.span));
   return text;
 }
 
@@ -129,7 +129,7 @@ std::string dump(const Graph& graph, const Fusion& fusion, const SourceMap* sour
     text += fmt::format("  {} {}:", kind, to_string(group.loops));
     for (NodeId id : group.nodes) {
       text += fmt::format(" {}", name_of(graph[id]));
-      if (sources && graph[id].span.valid()) text += fmt::format("({})", sources->place(graph[id].span));
+      if (sources && graph[id].span.valid()) text += fmt::format("({})", sources->location(graph[id].span));
     }
     text += '\n';
   }
@@ -152,10 +152,10 @@ std::string dump(const Plan& plan) {
   std::string text = fmt::format("[plan] {} kernels in {} launches, {} buffers, arena {} bytes\n", plan.kernels.size(),
                                  plan.launches.size(), plan.buffers.size(), plan.arena_bytes);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    if (plan.buffers[b].home != b) text += fmt::format("  b{} lies where b{} will\n", b, plan.buffers[b].home);
+    if (plan.buffers[b].alias_of != b) text += fmt::format("  b{} aliases b{}\n", b, plan.buffers[b].alias_of);
   }
   for (const std::vector<uint32_t>& launch : plan.launches) {
-    const std::string table = launch.size() > 1 ? fmt::format("table of {}: ", launch.size()) : "";
+    const std::string table = launch.size() > 1 ? fmt::format("multi-tensor launch of {}: ", launch.size()) : "";
     const uint32_t first = launch.empty() ? ~0u : launch[0];
     text += fmt::format("  k{} {}{}", first, table, first < plan.kernels.size() ? dump(plan.kernels[first]) : "?\n");
   }

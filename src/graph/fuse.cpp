@@ -92,7 +92,7 @@ class Fuser {
 
   Fusion run() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (!graph_[id].is_input) place(id);
+      if (!graph_[id].is_input) assign_group(id);
     }
     merge_siblings();
     join_rows();
@@ -105,7 +105,7 @@ class Fuser {
   /// `a` is reduced to its rows and `b` reduces those; or one element of `b` goes with the totals of `a`.
   enum class Fit : uint8_t { same, second_on_rows, first_on_rows, second_reduces_rows, second_on_totals };
 
-  void place(NodeId id) {
+  void assign_group(NodeId id) {
     const int own = start_group(id);
     if (groups()[own].is_op) return;
     int joined = own;

@@ -43,10 +43,10 @@ bool same_call(const Node& a, const Node& b) {
 
 }  // namespace
 
-void NodeIndex::grow(size_t places) {
-  const std::vector<Place> before = std::exchange(places_, std::vector<Place>(std::bit_ceil(places)));
-  for (const Place& place : before) {
-    if (place.node != kNoNode) put(place);
+void NodeIndex::grow(size_t slots) {
+  const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(std::bit_ceil(slots)));
+  for (const Slot& slot : before) {
+    if (slot.node != kNoNode) put(slot);
   }
 }
 

@@ -59,14 +59,14 @@ class NodeIndex {
  public:
   /// Makes room for this many.
   void reserve(size_t nodes) {
-    if (2 * nodes > places_.size()) grow(2 * nodes);
+    if (2 * nodes > slots_.size()) grow(2 * nodes);
   }
   /// The node of this hash that `is_equal` says it is, or kNoNode.
   template <class IsEqual> NodeId find(uint64_t hash, IsEqual&& is_equal) const {
-    for (size_t i = hash; !places_.empty(); ++i) {
-      const Place& place = places_[i & (places_.size() - 1)];
-      if (place.node == kNoNode) break;
-      if (place.hash == hash && is_equal(place.node)) return place.node;
+    for (size_t i = hash; !slots_.empty(); ++i) {
+      const Slot& slot = slots_[i & (slots_.size() - 1)];
+      if (slot.node == kNoNode) break;
+      if (slot.hash == hash && is_equal(slot.node)) return slot.node;
     }
     return kNoNode;
   }
@@ -76,18 +76,18 @@ class NodeIndex {
   }
 
  private:
-  struct Place {
+  struct Slot {
     uint64_t hash = 0;
     NodeId node = kNoNode;
   };
-  void put(const Place& place) {
-    size_t i = place.hash;
-    while (places_[i & (places_.size() - 1)].node != kNoNode) ++i;
-    places_[i & (places_.size() - 1)] = place;
+  void put(const Slot& slot) {
+    size_t i = slot.hash;
+    while (slots_[i & (slots_.size() - 1)].node != kNoNode) ++i;
+    slots_[i & (slots_.size() - 1)] = slot;
   }
-  void grow(size_t places);
+  void grow(size_t slots);
 
-  std::vector<Place> places_;  // a power of two, at most half of them taken
+  std::vector<Slot> slots_;  // a power of two, at most half of them taken
   size_t size_ = 0;
 };
 

@@ -10,7 +10,7 @@
 
 namespace tsl::graph {
 
-/// The numerics law: a reduction of more elements than this reduces the results of blocks of so many.
+/// The reduction order: a reduction of more elements than this reduces the results of blocks of so many.
 inline constexpr int64_t kReduceBlock = 4096;
 
 /// How a group is executed.

@@ -127,7 +127,7 @@ int64_t reduced_count(const Node& reduction) {
 
 /// Node `id`, a logsumexp: with the greatest element g of each row, log(sum(exp(x - g))) + g; where g is infinite or
 /// NaN, 0 in its place, since exp() then says so itself.
-void spell_out_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
+void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   const Node& node = graph[id];
   Arg x = node.args[0];
   x.node = copier.renamed(x.node);
@@ -298,7 +298,7 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   return copier.finish();
 }
 
-Graph spell_out(Graph graph) {
+Graph decompose(Graph graph) {
   const auto is_short = [&](NodeId id) {
     const Node& node = graph[id];
     return !node.is_input && node.op == Op::logsumexp && reduced_count(node) <= kReduceBlock;
@@ -308,7 +308,7 @@ Graph spell_out(Graph graph) {
   if (first == graph.size()) return graph;
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (is_short(id)) spell_out_logsumexp(graph, id, copier);
+    if (is_short(id)) decompose_logsumexp(graph, id, copier);
     else copier.keep(id);
   }
   return copier.finish();

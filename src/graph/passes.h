@@ -15,9 +15,9 @@ Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols);
 /// Drops nodes nobody needs. A fallible node stays: its error is an effect. `eliminated` is told of each node dropped.
 Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated = nullptr);
 
-/// A logsumexp over no more than a block of the numerics law becomes the ops that the law makes it of, so that every
-/// template runs it, and it shares what other ops compute of its rows. Extents must be numbers.
-Graph spell_out(Graph graph);
+/// Decomposes each logsumexp over at most one block of the reduction order, so that every template runs it and it
+/// shares the row results of other ops. Extents must be numbers.
+Graph decompose(Graph graph);
 
 /// Exact rewrites only (bit for bit, NaNs and signed zeros included): constants become scalar operands, copies
 /// that change nothing and multiplications or divisions by one go.

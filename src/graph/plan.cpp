@@ -19,7 +19,7 @@ bool needs_success(const Plan& plan, const Kernel& kernel) {
 }
 
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out) {
-  const Buffer &source = plan.buffers[plan.buffers[in].home], &target = plan.buffers[plan.buffers[out].home];
+  const Buffer &source = plan.buffers[plan.buffers[in].alias_of], &target = plan.buffers[plan.buffers[out].alias_of];
   if (&source == &target) return true;
   if (source.kind == Buffer::Kind::temporary && target.kind == Buffer::Kind::temporary) {
     return source.offset < target.offset + bytes_of(target) && target.offset < source.offset + bytes_of(source);

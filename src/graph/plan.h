@@ -19,9 +19,9 @@ struct Buffer {
   uint32_t index = 0;  // of the input or output
   NodeId node = kNoNode;
   DType dtype = DType::f32;
-  Dim count = 0;        // elements
-  uint32_t home = 0;    // the buffer in whose memory it lies: itself, or, of temporaries, what is made in their place
-  uint64_t offset = 0;  // temporaries that are their own home: in the arena, bytes
+  Dim count = 0;                 // elements
+  uint32_t alias_of = 0;         // the buffer whose memory it uses: itself, or a later buffer (temporaries)
+  uint64_t offset = 0;           // temporaries that alias no other buffer: bytes from the arena's start
   uint32_t first = 0, last = 0;  // launches that write it first and read it last
 };
 
@@ -32,7 +32,7 @@ struct PlanOutput {
   DType dtype;
 };
 
-/// What the function that a plan is of asks of it. Backends that cannot do a thing leave it.
+/// Compile options of the traced function. Backends that cannot do a thing leave it.
 struct PlanOptions {
   bool graphs = true;          // a GPU may launch its kernels as a graph
   bool fast_numerics = false;  // values need not round between one op and the next
@@ -43,11 +43,12 @@ struct Plan {
   PlanOptions options;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
-  /// Kernels by launch, in order of execution. A launch of several is a table: one program over many tensors.
+  /// Kernels by launch, in order of execution. A launch of several kernels is a multi-tensor launch: one program over
+  /// many tensors.
   std::vector<std::vector<uint32_t>> launches;
   std::vector<PlanOutput> outputs;
   uint64_t arena_bytes = 0;
-  /// Per output buffer: the inputs whose memory it may take over if the caller gives them up (donation). Such outputs
+  /// Per output buffer: the inputs whose memory it may take over if the caller donates them (donation). Such outputs
   /// are written after all that may fail.
   std::vector<std::vector<uint32_t>> donors;
   bool may_fail = false;  // on elements' values
@@ -57,8 +58,8 @@ struct Plan {
 /// must have left its inputs as they were.
 bool needs_success(const Plan& plan, const Kernel& kernel);
 
-/// Whether `out`, when it is first written, may lie where `in` did: that of a donor, or a temporary before it. If the
-/// kernel that writes it reads `in`, it may be the same place, element by element.
+/// Whether `out`, when it is first written, may use the memory of `in`, a donor or an earlier temporary. The kernel
+/// that writes it may read `in` element by element.
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out);
 
 /// The memory a buffer takes, rounded up to what keeps its neighbours aligned.

@@ -117,7 +117,7 @@ struct BufferSubject {
 
   bool is(Buffer::Kind kind) const { return buffer.kind == kind; }
   bool is_used() const { return !uses.of_buffer[id].empty(); }
-  const Buffer& home() const { return plan.buffers[buffer.home]; }
+  const Buffer& alias_of() const { return plan.buffers[buffer.alias_of]; }
   std::span<const uint32_t> donors() const {
     if (!is(Buffer::Kind::output) || buffer.index >= plan.donors.size()) return {};
     return plan.donors[buffer.index];
@@ -145,16 +145,16 @@ bool lives_as_long_as_it_is_used(const BufferSubject& s) {
   });
 }
 
-bool shares_its_home_in_turn(const BufferSubject& s) {
+bool shares_memory_in_turn(const BufferSubject& s) {
   for (uint32_t other = 0; other < s.id; ++other) {
-    if (s.plan.buffers[other].home != s.buffer.home) continue;
+    if (s.plan.buffers[other].alias_of != s.buffer.alias_of) continue;
     if (!ends_before(s.plan, s.uses, other, s.id) && !ends_before(s.plan, s.uses, s.id, other)) return false;
   }
   return true;
 }
 
-bool lies_in_the_arena(const BufferSubject& s) {
-  return s.buffer.home != s.id || !s.is(Buffer::Kind::temporary) ||
+bool ends_in_arena(const BufferSubject& s) {
+  return s.buffer.alias_of != s.id || !s.is(Buffer::Kind::temporary) ||
          s.buffer.offset + bytes_of(s.buffer) <= s.plan.arena_bytes;
 }
 
@@ -169,7 +169,7 @@ struct ArenaSubject : BufferSubject {
 
 bool overlaps_no_other(const ArenaSubject& s) {
   const auto is_in_arena = [&](uint32_t b) {
-    return s.plan.buffers[b].kind == Buffer::Kind::temporary && s.plan.buffers[b].home == b;
+    return s.plan.buffers[b].kind == Buffer::Kind::temporary && s.plan.buffers[b].alias_of == b;
   };
   if (!is_in_arena(s.id)) return true;
   for (uint32_t b = 0; b < s.id; ++b) {
@@ -199,26 +199,28 @@ bool lists_donors_once(const BufferSubject& s) {
 
 constexpr Rule<BufferSubject> kBufferRules[] = {
     {"A buffer lives as long as kernels use it.", lives_as_long_as_it_is_used},
-    {"A buffer's home is its own home.",
-     [](const BufferSubject& s) { return s.buffer.home < s.plan.buffers.size() && s.home().home == s.buffer.home; }},
-    {"Only a temporary lies in another buffer's memory, which is no input's.",
+    {"A buffer that others alias aliases no other buffer.",
      [](const BufferSubject& s) {
-       return s.buffer.home == s.id || (s.is(Buffer::Kind::temporary) && s.home().kind != Buffer::Kind::input);
+       return s.buffer.alias_of < s.plan.buffers.size() && s.alias_of().alias_of == s.buffer.alias_of;
      }},
-    {"A buffer has the dtype and the number of elements of its home.",
+    {"Only a temporary aliases another buffer, which is no input.",
      [](const BufferSubject& s) {
-       return s.home().dtype == s.buffer.dtype && s.home().count.hint() == s.buffer.count.hint();
+       return s.buffer.alias_of == s.id || (s.is(Buffer::Kind::temporary) && s.alias_of().kind != Buffer::Kind::input);
      }},
-    {"Buffers of one home use it in turn; one kernel may overwrite its operand element by element.",
-     shares_its_home_in_turn},
-    {"An output that may take over an input's memory is no home of temporaries.",
+    {"A buffer has the dtype and the number of elements of the one it aliases.",
      [](const BufferSubject& s) {
-       return s.buffer.home == s.id || s.home().kind != Buffer::Kind::output ||
-              s.home().index >= s.plan.donors.size() || s.plan.donors[s.home().index].empty();
+       return s.alias_of().dtype == s.buffer.dtype && s.alias_of().count.hint() == s.buffer.count.hint();
      }},
-    {"A temporary begins at an aligned place of the arena.",
+    {"Buffers that alias one buffer use it in turn; one kernel may overwrite its operand element by element.",
+     shares_memory_in_turn},
+    {"No temporary aliases an output with donors.",
+     [](const BufferSubject& s) {
+       return s.buffer.alias_of == s.id || s.alias_of().kind != Buffer::Kind::output ||
+              s.alias_of().index >= s.plan.donors.size() || s.plan.donors[s.alias_of().index].empty();
+     }},
+    {"A temporary begins at an aligned offset of the arena.",
      [](const BufferSubject& s) { return s.buffer.offset % kAlignment == 0; }},
-    {"A temporary ends within the arena.", lies_in_the_arena},
+    {"A temporary ends within the arena.", ends_in_arena},
     {"A donor is an input of the plan.",
      [](const BufferSubject& s) {
        return all_donors(s, [&](uint32_t i) { return i < s.plan.graph.inputs().size(); });
@@ -297,7 +299,7 @@ constexpr Rule<PlanSubject> kPlanRules[] = {
 std::vector<Lifetime> lifetimes_of(const Plan& plan) {
   std::vector<Lifetime> lifetimes(plan.buffers.size());
   for (const Buffer& buffer : plan.buffers) {
-    Lifetime& lifetime = lifetimes[buffer.home];
+    Lifetime& lifetime = lifetimes[buffer.alias_of];
     lifetime.first = std::min(lifetime.first, buffer.first);
     lifetime.last = std::max(lifetime.last, buffer.last);
   }

@@ -58,7 +58,7 @@ class JsonWriter {
       case Tag::real:
       case Tag::symbol: return number(pinned(v, "file"));
       case Tag::string:
-      case Tag::text: return to_string(context_, v);
+      case Tag::lazy_string: return to_string(context_, v);
       case Tag::dtype: return std::string(name_of(v.dtype()));
       case Tag::list: return array(v.as<List>().items, depth);
       case Tag::tuple: return array(v.as<Tuple>().items, depth);

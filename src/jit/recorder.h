@@ -18,7 +18,7 @@ struct Run {
   std::vector<Scalar> symbols;  // by symbol id
 };
 
-/// Records one way through a region, segment by segment. Deferred tensors point to it; it must outlive them or
+/// Records one trace path of a region, segment by segment. Deferred tensors point to it; it must outlive them or
 /// release() them. A deferred tensor's `node` is the index of its value here, not of a graph node: the graph is
 /// new in every segment, values stay.
 class Recorder : public Recording {

@@ -15,55 +15,61 @@ namespace tsl {
 
 namespace {
 
-// Ways through one region. More of them mean that its guards do not say what really varies.
-constexpr size_t kMaxWays = 32;
+// Trace paths of one region. More of them mean that its guards do not say what really varies.
+constexpr size_t kMaxTracePaths = 32;
 // Function objects of one declaration that get regions of their own because they captured different variables.
 constexpr size_t kMaxCaptures = 8;
 // Calls and loop iterations that one trace may take.
 constexpr uint64_t kMaxSteps = 100'000;
 
 /// From a segment on, to each end: the region's, or where the code failed.
-size_t count_ways(const jit::Segment& segment) {
+size_t count_paths(const jit::Segment& segment) {
   if (segment.next.empty()) return 1;
-  size_t ways = 0;
-  for (const auto& next : segment.next) ways += count_ways(*next);
-  return ways;
+  size_t paths = 0;
+  for (const auto& next : segment.next) paths += count_paths(*next);
+  return paths;
 }
 
-const SegmentNotes& notes_of(const jit::Segment& segment) { return static_cast<const SegmentNotes&>(*segment.notes); }
+const SegmentInterface& interface_of(const jit::Segment& segment) {
+  return static_cast<const SegmentInterface&>(*segment.interface);
+}
 
 }  // namespace
 
-const std::vector<Fact>* Region::seen_facts(const Root& root) const {
-  for (const Seen& input : seen) {
-    if (input.is_of(root)) return &input.facts;
+const std::vector<InputGuard>* Region::last_guards(const InputSource& source) const {
+  for (const ShapeHistory& input : shape_histories) {
+    if (input.describes(source)) return &input.guards;
   }
   return nullptr;
 }
 
-void Region::note_annotations() {
+void Region::add_annotated_shapes() {
   const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].type || parameters[i].type->dims.size() > kMaxRank) continue;
-    Fact fact;
-    fact.kind = Fact::Kind::tensor;
+    InputGuard guard;
+    guard.kind = InputGuard::Kind::tensor;
     for (const ValueType::Dim& dim : parameters[i].type->dims) {
-      if (dim.name) fact.varying |= static_cast<uint8_t>(1 << fact.layout.rank());
-      fact.layout.shape.push_back(kUnseenExtent);
+      if (dim.name) guard.varying |= static_cast<uint8_t>(1 << guard.layout.rank());
+      guard.layout.shape.push_back(kUnknownExtent);
     }
-    if (fact.varying == 0) continue;
-    seen.push_back({Root::Kind::argument, static_cast<uint32_t>(i), nullptr, {fact}});
+    if (guard.varying == 0) continue;
+    shape_histories.push_back({InputSource::Kind::argument, static_cast<uint32_t>(i), nullptr, {guard}});
   }
 }
 
-void Region::note_facts(const Root& root) {
-  const auto at = std::find_if(seen.begin(), seen.end(), [&](const Seen& input) { return input.is_of(root); });
-  Seen& noted = at != seen.end() ? *at : seen.emplace_back(Seen{root.kind, root.index, root.cell.get(), {}});
-  noted.facts = root.facts;
+void Region::update_history(const InputSource& source) {
+  const auto at = std::find_if(shape_histories.begin(), shape_histories.end(),
+                               [&](const ShapeHistory& input) { return input.describes(source); });
+  ShapeHistory& history =
+      at != shape_histories.end()
+          ? *at
+          : shape_histories.emplace_back(ShapeHistory{source.kind, source.index, source.cell.get(), {}});
+  history.guards = source.guards;
   // The symbols go with their trace, and other values are not to be kept for this.
-  for (Fact& fact : noted.facts) {
-    fact.constant = Value();
-    if (fact.kind == Fact::Kind::tensor) fact.layout = without_symbols(fact.layout);
+  for (InputGuard& guard : history.guards) {
+    guard.constant = Value();
+    if (guard.kind == InputGuard::Kind::tensor) guard.layout = without_symbols(guard.layout);
   }
 }
 
@@ -71,55 +77,56 @@ namespace {
 
 /// How often a tree of segments refers to a variable.
 size_t count_references(const jit::Segment& segment, const Cell& cell) {
-  const auto is_it = [&cell](const Fact& fact) {
-    return fact.constant.is(Tag::cell) && &fact.constant.as<Cell>() == &cell;
+  const auto is_it = [&cell](const InputGuard& guard) {
+    return guard.constant.is(Tag::cell) && &guard.constant.as<Cell>() == &cell;
   };
   size_t count = 0;
-  for (const auto& way : segment.next) {
-    const SegmentNotes& notes = notes_of(*way);
-    for (const Root& root : notes.roots) {
-      if (root.cell.get() == &cell) ++count;
-      count += std::count_if(root.facts.begin(), root.facts.end(), is_it);
+  for (const auto& next : segment.next) {
+    const SegmentInterface& interface = interface_of(*next);
+    for (const InputSource& source : interface.sources) {
+      if (source.cell.get() == &cell) ++count;
+      count += std::count_if(source.guards.begin(), source.guards.end(), is_it);
     }
-    count += std::count_if(notes.cells.begin(), notes.cells.end(),
+    count += std::count_if(interface.cells.begin(), interface.cells.end(),
                            [&](const auto& assigned) { return assigned.first.get() == &cell; });
-    count += count_references(*way, cell);
+    count += count_references(*next, cell);
   }
   return count;
 }
 
-/// Whether a way of the tree depends on a function, or on a variable of a call that is over, which nobody else holds.
-bool is_dead_way(const jit::Segment& way, const jit::Segment& tree) {
-  const auto is_gone = [&tree](const Fact& fact) {
-    if (!fact.constant.is(Tag::cell)) return is_only_here(fact.constant);
-    const Cell& cell = fact.constant.as<Cell>();
+/// Whether a trace path is guarded on a closure, or on a variable of a finished call, that only this cache references.
+bool is_dead_path(const jit::Segment& segment, const jit::Segment& tree) {
+  const auto is_dead = [&tree](const InputGuard& guard) {
+    if (!guard.constant.is(Tag::cell)) return is_only_reference(guard.constant);
+    const Cell& cell = guard.constant.as<Cell>();
     return cell.use_count() == count_references(tree, cell);
   };
-  const std::vector<Root>& roots = notes_of(way).roots;
-  return std::any_of(roots.begin(), roots.end(),
-                     [&](const Root& root) { return std::any_of(root.facts.begin(), root.facts.end(), is_gone); });
+  const std::vector<InputSource>& sources = interface_of(segment).sources;
+  return std::any_of(sources.begin(), sources.end(), [&](const InputSource& source) {
+    return std::any_of(source.guards.begin(), source.guards.end(), is_dead);
+  });
 }
 
-size_t forget_dead(jit::Segment& segment, const jit::Segment& tree) {
-  size_t forgotten = 0;
+size_t evict_dead(jit::Segment& segment, const jit::Segment& tree) {
+  size_t evicted = 0;
   for (size_t i = 0; i < segment.next.size();) {
-    if (is_dead_way(*segment.next[i], tree)) {
-      forgotten += count_ways(*segment.next[i]);
+    if (is_dead_path(*segment.next[i], tree)) {
+      evicted += count_paths(*segment.next[i]);
       segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
     } else {
-      forgotten += forget_dead(*segment.next[i++], tree);
+      evicted += evict_dead(*segment.next[i++], tree);
     }
   }
-  return forgotten;
+  return evicted;
 }
 
 }  // namespace
 
-void Region::forget_dead_ways() { forgotten_ways += forget_dead(root, root); }
+void Region::evict_dead_paths() { evicted_paths += evict_dead(root, root); }
 
-void Region::forget_ways() {
+void Region::evict_all_paths() {
   root.next.clear();
-  seen.clear();
+  shape_histories.clear();
 }
 
 bool Region::is_dead() const {
@@ -130,14 +137,14 @@ bool Region::is_dead() const {
 
 std::string Region::name(Context& context) const {
   const Span span = loop ? loop->span : proto->span;
-  return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), context.sources().place(span));
+  return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), context.sources().location(span));
 }
 
-void Region::demote(Context& context, const std::string& reason) {
-  is_demoted = true;
-  demoted_because = reason;
+void Region::fall_back(Context& context, const std::string& reason) {
+  has_fallen_back = true;
+  fallback_reason = reason;
   context.runtime().log("recompiles",
-                        fmt::format("[recompiles] {} is interpreted from now on: {}\n", name(context), reason));
+                        fmt::format("[recompiles] {} falls back to the interpreter: {}\n", name(context), reason));
 }
 
 Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures) {
@@ -151,46 +158,46 @@ Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vecto
   region->proto = &proto;
   region->loop = loop;
   region->captures = captures;
-  if (!loop) region->note_annotations();
+  if (!loop) region->add_annotated_shapes();
   regions.push_back(std::move(region));
   return *regions.back();
 }
 
-const Value& RegionCache::root_value(const Root& root, const Entry& entry) const {
-  switch (root.kind) {
-    case Root::Kind::argument: return entry.args[root.index];
-    case Root::Kind::reg: return entry.frame->base[root.index];
-    default: return root.cell->value;
+const Value& RegionCache::source_value(const InputSource& source, const Entry& entry) const {
+  switch (source.kind) {
+    case InputSource::Kind::argument: return entry.args[source.index];
+    case InputSource::Kind::reg: return entry.frame->base[source.index];
+    default: return source.cell->value;
   }
 }
 
-bool RegionCache::collect_inputs(const jit::Segment& segment, const Entry& entry) {
-  for (const Root& root : notes_of(segment).roots) {
-    if (root.kind == Root::Kind::constant) {
-      run_.values.push_back(root.constant);
-      given_.push_back(false);
+bool RegionCache::bind_inputs(const jit::Segment& segment, const Entry& entry) {
+  for (const InputSource& source : interface_of(segment).sources) {
+    if (source.kind == InputSource::Kind::constant) {
+      run_.values.push_back(source.constant);
+      donated_.push_back(false);
       continue;
     }
-    if (root.kind == Root::Kind::moved) {
+    if (source.kind == InputSource::Kind::moved) {
       run_.values.emplace_back();  // by move_inputs, once the guards hold
-      given_.push_back(false);
+      donated_.push_back(false);
       continue;
     }
-    if (root.kind == Root::Kind::cell && root.cell->is_set != root.is_set) return false;
-    const bool owned = root.kind == Root::Kind::argument;
-    if (!collect(root_value(root, entry), root.facts.data(), run_, owned, given_)) return false;
+    if (source.kind == InputSource::Kind::cell && source.cell->is_set != source.is_set) return false;
+    const bool may_donate = source.kind == InputSource::Kind::argument;
+    if (!bind_input(source_value(source, entry), source.guards.data(), run_, may_donate, donated_)) return false;
   }
   return true;
 }
 
 bool RegionCache::move_inputs(const jit::Segment& segment) {
-  for (const Root& root : notes_of(segment).roots) {
-    if (root.kind != Root::Kind::moved) continue;
-    const Tensor& base = run_.values[root.index];
-    Layout layout = in_run(root.layout, run_.symbols);
+  for (const InputSource& source : interface_of(segment).sources) {
+    if (source.kind != InputSource::Kind::moved) continue;
+    const Tensor& base = run_.values[source.index];
+    Layout layout = in_run(source.layout, run_.symbols);
     layout.offset = layout.offset + base.layout().offset;
     try {
-      run_.values[root.slot] = tracing_.devices.move(base.with_layout(layout), root.device);
+      run_.values[source.slot] = tracing_.devices.move(base.with_layout(layout), source.device);
     } catch (const Failure&) {
       return false;  // interpreted, the same code will say what is wrong
     }
@@ -202,9 +209,9 @@ jit::Segment* RegionCache::match(jit::Segment& at, const Entry& entry) {
   const size_t values = run_.values.size(), symbols = run_.symbols.size();
   for (const auto& candidate : at.next) {
     run_.symbols.resize(candidate->end_symbol);
-    if (collect_inputs(*candidate, entry) && jit::guards_hold(*candidate, run_)) return candidate.get();
+    if (bind_inputs(*candidate, entry) && jit::guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
-    given_.resize(values);
+    donated_.resize(values);
     run_.symbols.resize(symbols);
   }
   return nullptr;
@@ -215,12 +222,12 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<jit::Se
   jit::Segment* at = &region.root;
   while (jit::Segment* segment = match(*at, entry)) {
     if (!move_inputs(*segment) ||
-        !jit::run_plan(*segment, run_, segment->is_last ? lend(*segment) : std::span<const char>())) {
+        !jit::run_plan(*segment, run_, segment->is_last ? donated_slots(*segment) : std::span<const char>())) {
       failed = true;
       return false;
     }
-    given_.resize(run_.values.size());
-    for (const Value& value : notes_of(*segment).printed) context_.print(instantiate(context_, value, run_));
+    donated_.resize(run_.values.size());
+    for (const Value& value : interface_of(*segment).printed) context_.print(rebuild_output(context_, value, run_));
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
       return true;
@@ -239,46 +246,46 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<jit::Se
 }
 
 /// Which tensors of the run the outputs of the last segment may take the memory of: nobody will read them again.
-std::span<const char> RegionCache::lend(const jit::Segment& segment) {
-  for (uint32_t slot : segment.kept_slots) given_[slot] = false;
-  return given_;
+std::span<const char> RegionCache::donated_slots(const jit::Segment& segment) {
+  for (uint32_t slot : segment.kept_slots) donated_[slot] = false;
+  return donated_;
 }
 
 void RegionCache::put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
-  const SegmentNotes& notes = notes_of(segment);
-  result = instantiate(context_, notes.result, run_);
-  for (const auto& [cell, value] : notes.cells) {
-    cell->value = instantiate(context_, value, run_);
+  const SegmentInterface& interface = interface_of(segment);
+  result = rebuild_output(context_, interface.result, run_);
+  for (const auto& [cell, value] : interface.cells) {
+    cell->value = rebuild_output(context_, value, run_);
     cell->is_set = true;
   }
   std::vector<Value> registers;
-  for (const auto& output : notes.registers) registers.push_back(instantiate(context_, output.second, run_));
+  for (const auto& output : interface.registers) registers.push_back(rebuild_output(context_, output.second, run_));
   for (size_t i = 0; i < registers.size(); ++i) {
-    entry.frame->base[notes.registers[i].first] = std::move(registers[i]);
+    entry.frame->base[interface.registers[i].first] = std::move(registers[i]);
   }
-  exit = notes.exit;
+  exit = interface.exit;
 }
 
 void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
-  given_.clear();
+  donated_.clear();
 }
 
 void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path) {
   if (!context_.runtime().logs("recompiles")) return;
   const jit::Segment& at = path.empty() ? region.root : *path.back();
-  std::string reason = path.empty() ? "first call" : "another outcome of a read";
+  std::string reason = path.empty() ? "first call" : "a host read had another result";
   if (!at.next.empty()) {
-    reason = "a branch went another way";
-    for (const Root& root : notes_of(*at.next.back()).roots) {
-      if (root.kind == Root::Kind::constant || root.kind == Root::Kind::moved) continue;
-      const Fact* fact = root.facts.data();
-      const std::string what = root.kind == Root::Kind::cell ? "a captured variable"
-                               : root.kind == Root::Kind::argument
-                                   ? *region.proto->signature.parameters[root.index].name
+    reason = "another branch was taken";
+    for (const InputSource& source : interface_of(*at.next.back()).sources) {
+      if (source.kind == InputSource::Kind::constant || source.kind == InputSource::Kind::moved) continue;
+      const InputGuard* guard = source.guards.data();
+      const std::string what = source.kind == InputSource::Kind::cell ? "a captured variable"
+                               : source.kind == InputSource::Kind::argument
+                                   ? *region.proto->signature.parameters[source.index].name
                                    : "a variable";
-      const std::string found = difference(root_value(root, entry), fact, what);
+      const std::string found = difference(source_value(source, entry), guard, what);
       if (!found.empty()) {
         reason = found;
         break;
@@ -303,18 +310,18 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   }
   if (failed) return Outcome::failed;
   const char* reason = nullptr;
-  const size_t ways = region.root.next.empty() ? 0 : count_ways(region.root);
-  if (ways + region.forgotten_ways >= kMaxWays) reason = "there are too many ways through it";
+  const size_t paths = region.root.next.empty() ? 0 : count_paths(region.root);
+  if (paths + region.evicted_paths >= kMaxTracePaths) reason = "it has too many trace paths";
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
-    region.demote(context_, reason);
-    if (path.empty()) region.forget_ways();  // else the way so far is gone once more, interpreting
+    region.fall_back(context_, reason);
+    if (path.empty()) region.evict_all_paths();  // else the path so far is replayed, interpreting
     return Outcome::failed;
   }
   ++counts_.traces;
   if (!region.root.next.empty()) ++counts_.retraces;
   log_trace(region, entry, path);
-  region.forget_dead_ways();  // now that the log has said how the present call differs
+  region.evict_dead_paths();  // now that the log has said how the present call differs
   return Outcome::untraced;
 }
 
@@ -326,20 +333,20 @@ bool RegionCache::inputs_fit(const Entry& entry) const {
          std::all_of(entry.loop->live_out.begin(), entry.loop->live_out.end(), register_fits);
 }
 
-bool RegionCache::is_demoted(const Function& function) const {
+bool RegionCache::has_fallen_back(const Function& function) const {
   const auto found = regions_.find(&proto_of(function));
   if (found == regions_.end()) return false;
   for (const auto& region : found->second) {
-    if (region->captures == function.captures) return region->is_demoted;
+    if (region->captures == function.captures) return region->has_fallen_back;
   }
   return false;
 }
 
 namespace {
 
-/// Interprets a region whose trace was unwound. If even that is, on the way that had been gone before, there is not the
+/// Interprets a region whose trace was unwound. If even that is, on the path that was replayed before, there is not the
 /// memory for what there was memory for then.
-template <class Body> auto begin_anew(Body&& body) {
+template <class Body> auto interpret_after_restart(Body&& body) {
   try {
     return body();
   } catch (const RestartTrace&) {
@@ -367,20 +374,20 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
       return trace_function(region, entry, path, AfterReplay::record);
     } catch (const RestartTrace&) {}
   }
-  return begin_anew([&] { return trace_function(region, entry, path, AfterReplay::interpret); });
+  return interpret_after_restart([&] { return trace_function(region, entry, path, AfterReplay::interpret); });
 }
 
 namespace {
 
 /// Makes a trace the current one for as long as it lives; then the one is again that was, which may have ended.
-class Current {
+class CurrentTrace {
  public:
-  Current(ActiveTrace*& slot, ActiveTrace& trace) : slot_(slot), before_(std::exchange(slot, &trace)) {}
-  ~Current() { slot_ = before_; }
+  CurrentTrace(TraceSession*& slot, TraceSession& trace) : slot_(slot), before_(std::exchange(slot, &trace)) {}
+  ~CurrentTrace() { slot_ = before_; }
 
  private:
-  ActiveTrace*& slot_;
-  ActiveTrace* before_;
+  TraceSession*& slot_;
+  TraceSession* before_;
 };
 
 /// Bounds how long the interpreter may run under a trace.
@@ -398,7 +405,7 @@ class StepLimit {
 }  // namespace
 
 /// Runs `body`, which interprets the region and finishes the trace, and sees to the trace if it fails.
-template <class Body> void RegionCache::run_traced(ActiveTrace& trace, Body&& body) {
+template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& body) {
   try {
     try {
       body();
@@ -425,12 +432,12 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
     return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
   std::vector<Value> args(entry.args.begin(), entry.args.end());
-  ActiveTrace trace(tracing_, region, run_, path, after_replay);
-  const Current current(trace_, trace);
+  TraceSession trace(tracing_, region, run_, path, after_replay);
+  const CurrentTrace current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
-    Root root;
-    root.index = static_cast<uint32_t>(i);
-    args[i] = trace.take_input(std::move(root), entry.args[i]);
+    InputSource source;
+    source.index = static_cast<uint32_t>(i);
+    args[i] = trace.take_input(std::move(source), entry.args[i]);
   }
   const StepLimit limit(tracing_.interpreter, kMaxSteps);
   Value result;
@@ -443,7 +450,7 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
 
 std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loop) {
   Region& region = find(*frame.proto, &loop, frame.function().captures);
-  if (region.is_demoted) return std::nullopt;
+  if (region.has_fallen_back) return std::nullopt;
   Entry entry;
   entry.frame = &frame;
   entry.loop = &loop;
@@ -458,27 +465,27 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
     } catch (const RestartTrace&) {}
   }
   if (path.empty()) {
-    clear_run();  // lets go of what the body may give up
+    clear_run();  // releases what the body may donate
     return std::nullopt;
   }
-  return begin_anew([&] { return trace_loop_body(region, entry, path, AfterReplay::interpret); });
+  return interpret_after_restart([&] { return trace_loop_body(region, entry, path, AfterReplay::interpret); });
 }
 
 /// The registers of a loop body while it is traced.
 class RegionCache::BodyRegisters {
  public:
-  BodyRegisters(Frame& frame, const Loop& loop, ActiveTrace& trace)
+  BodyRegisters(Frame& frame, const Loop& loop, TraceSession& trace)
       : frame_(frame), loop_(loop), originals_(frame.base, frame.end()) {
     std::vector<uint16_t> registers = loop.live_in;
-    // What the body may write counts as read, too: on a way that does not write it, it keeps its value.
+    // What the body may write counts as read, too: on a path that does not write it, it keeps its value.
     for (uint16_t r : loop.live_out) {
       if (std::find(registers.begin(), registers.end(), r) == registers.end()) registers.push_back(r);
     }
     for (uint16_t r : registers) {
-      Root root;
-      root.kind = Root::Kind::reg;
-      root.index = r;
-      Saved saved{r, trace.take_input(std::move(root), frame.base[r])};
+      InputSource source;
+      source.kind = InputSource::Kind::reg;
+      source.index = r;
+      Saved saved{r, trace.take_input(std::move(source), frame.base[r])};
       frame.base[r] = saved.abstracted;
       saved_.push_back(std::move(saved));
     }
@@ -519,8 +526,8 @@ class RegionCache::BodyRegisters {
 uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
                                       AfterReplay after_replay) {
   Frame& frame = *entry.frame;
-  ActiveTrace trace(tracing_, region, run_, path, after_replay);
-  const Current current(trace_, trace);
+  TraceSession trace(tracing_, region, run_, path, after_replay);
+  const CurrentTrace current(trace_, trace);
   BodyRegisters registers(frame, *entry.loop, trace);
   const StepLimit limit(tracing_.interpreter, kMaxSteps);
   try {

@@ -1,5 +1,5 @@
-// What tracing leaves behind: a tree of segments. A segment is the part of a region between two reads of the host;
-// the outcomes of the reads, and the facts the code depended on, choose the way through the tree.
+// The result of tracing: a tree of segments. A segment is the part of a region between two host reads; the values read
+// and the guards choose the trace path.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ struct Read {
   uint32_t symbol = 0;  // id it has in the following segments
 };
 
-/// What the owner of the tree keeps with each segment: how inputs are found, effects, the region's results.
-struct Notes {
-  virtual ~Notes() = default;
+/// Data of the tree's owner for each segment: input sources, effects, the region's outputs.
+struct SegmentData {
+  virtual ~SegmentData() = default;
 };
 
 struct Segment {
@@ -34,11 +34,11 @@ struct Segment {
   std::vector<uint32_t> kept_slots;   // inputs that the owner of the tree reads after the plan has run
   std::vector<Read> reads;
   bool is_last = false;  // the region ends here
-  std::unique_ptr<Notes> notes;
+  std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // what may follow; their guards exclude each other
 };
 
-/// Whether the segment's facts hold in this run. Computes its symbols: run.symbols, which is as long as the segment's
+/// Whether the segment's guards hold in this run. Computes its symbols: run.symbols, which is as long as the segment's
 /// end_symbol, already holds its inputs.
 bool guards_hold(const Segment& segment, Run& run);
 

@@ -1,5 +1,5 @@
 // The plans of one segment. A trace is symbolic, a plan is not: for each set of sizes that comes along, the recorded
-// graph is compiled for those sizes, without tracing or interpreting anything. The passes then decide on facts, not on
+// graph is compiled for those sizes, without tracing or interpreting anything. The passes then decide on guards, not on
 // guesses that would need guards of their own, and kernels see the sizes that eager execution would give them.
 #pragma once
 

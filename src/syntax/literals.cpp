@@ -247,12 +247,12 @@ class EscapeReader {
     }
     // A code point of several bytes is shown whole.
     while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80) ++at;
-    fail_at(ErrorKind::syntax, place(begin, at), fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
+    fail_at(ErrorKind::syntax, span_at(begin, at), fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
             {"escapes are \\n \\t \\r \\\\ \\\" \\0 \\xHH \\u{...}"});
   }
 
  private:
-  Span place(size_t begin, size_t end) const {
+  Span span_at(size_t begin, size_t end) const {
     return {span_.source, span_.begin + static_cast<uint32_t>(begin), span_.begin + static_cast<uint32_t>(end)};
   }
 
@@ -260,7 +260,7 @@ class EscapeReader {
     uint32_t value = 0;
     for (size_t i = 0; i < digits; ++i, ++at) {
       if (at >= text_.size() || digit_value(text_[at]) > 15) {
-        fail_at(ErrorKind::syntax, place(begin, at), "expected two hexadecimal digits after '\\x'");
+        fail_at(ErrorKind::syntax, span_at(begin, at), "expected two hexadecimal digits after '\\x'");
       }
       value = value * 16 + static_cast<uint32_t>(digit_value(text_[at]));
     }
@@ -270,7 +270,7 @@ class EscapeReader {
   void read_unicode(size_t begin, size_t& at, std::string& out) const {
     const size_t close = text_.find('}', at);
     if (at >= text_.size() || text_[at] != '{' || close == std::string_view::npos) {
-      fail_at(ErrorKind::syntax, place(begin, at), "expected '\\u{...}' with hexadecimal digits");
+      fail_at(ErrorKind::syntax, span_at(begin, at), "expected '\\u{...}' with hexadecimal digits");
     }
     const std::string_view digits = text_.substr(at + 1, close - at - 1);
     at = close + 1;
@@ -279,7 +279,7 @@ class EscapeReader {
     const bool is_read = result.ec == std::errc() && result.ptr == digits.data() + digits.size();
     const bool is_surrogate = code >= 0xD800 && code < 0xE000;
     if (!is_read || code > 0x10FFFF || is_surrogate) {
-      fail_at(ErrorKind::syntax, place(begin, at), fmt::format("'{}' is no Unicode code point", digits));
+      fail_at(ErrorKind::syntax, span_at(begin, at), fmt::format("'{}' is no Unicode code point", digits));
     }
     append_utf8(out, code);
   }

@@ -93,7 +93,7 @@ void BlockCache::free(Storage* storage) {
 
 void BlockCache::release_cache() {
   if (stats_.cached_bytes == 0) return;
-  settle();
+  synchronize();
   for (Storage*& first : free_) {
     while (Storage* storage = first) {
       first = storage->next_free_;

@@ -44,7 +44,7 @@ class BlockCache : public Allocator {
   virtual void* take_from_system(uint64_t bytes) = 0;
   virtual void give_to_system(void* data, uint64_t bytes) = 0;
   /// Before blocks go back to the system: waits until nothing uses them.
-  virtual void settle() {}
+  virtual void synchronize() {}
   /// A block is handed out; its first `bytes` bytes are what was asked for.
   virtual void on_hand_out(Storage&, uint64_t /*bytes*/) {}
   /// A block waits in the cache from now on.

@@ -75,11 +75,11 @@ Tensor gradient_of_one(VjpCall& call) {
   }
   row[batch] = 1;
   using namespace diff;
-  const Var place = var(call, reshape(ops, ops.call(Op::iota, {zero, one}, count), along_rows));
+  const Var position = var(call, reshape(ops, ops.call(Op::iota, {zero, one}, count), along_rows));
   const Var index = var(call, reshape(ops, call.inputs[1].tensor, per_batch));
   const Var extent(ops, Operand(Scalar::of(x.shape()[batch].hint()), x.shape()[batch].symbol()));
   const Var from_start = where(lt(index, 0), index + extent, index);
-  return where(eq(place, from_start), var(call, reshape(ops, call.grad, row)), 0.0).tensor();
+  return where(eq(position, from_start), var(call, reshape(ops, call.grad, row)), 0.0).tensor();
 }
 
 void vjp_take(VjpCall& call) {

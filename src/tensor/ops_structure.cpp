@@ -52,7 +52,7 @@ void vjp_concat(VjpCall& call) {
 
 /// The sizes, with numbers for symbols of a trace that has ended since they were computed: no tensor has those any
 /// more.
-Shape settled(Shape shape) {
+Shape without_dead_symbols(Shape shape) {
   for (Dim& extent : shape) {
     if (extent.symbol() && extent.symbol()->table->is_closed()) extent = extent.hint();
   }
@@ -66,7 +66,7 @@ Tensor prepare_assign_view(Ops& ops, Op op, Operands operands, const Attrs& attr
     fail(ErrorKind::shape, "cannot assign {} to a part of {} of shape {}", describe(value), describe(x),
          to_string(attrs.view.shape));
   }
-  const Tensor conformed = conform(ops, value, x.dtype(), settled(attrs.view.shape));
+  const Tensor conformed = conform(ops, value, x.dtype(), without_dead_symbols(attrs.view.shape));
   if (conformed == value.tensor) return {};
   return ops.call(op, {x, conformed}, attrs);
 }

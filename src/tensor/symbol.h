@@ -54,7 +54,7 @@ class SymbolTable {
   void close() { is_closed_ = true; }
   bool is_closed() const { return is_closed_; }
 
-  /// Makes the trace depend on the present value of `symbol`; returns that value. What earlier guards settle is
+  /// Makes the trace depend on the present value of `symbol`; returns that value. What earlier guards imply is
   /// not recorded again.
   Scalar pin(const Symbol* symbol, const char* reason);
 

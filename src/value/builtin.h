@@ -18,7 +18,7 @@ struct Signature;
 /// Builtins may move out of `values`.
 struct Args {
   std::span<Value> values;
-  std::span<const Value> bound;  // Native::bound
+  std::span<const Value> bound;  // BuiltinFunction::bound
   Value& operator[](size_t i) const { return values[i]; }
   size_t size() const { return values.size(); }
 };
@@ -52,7 +52,7 @@ class Builtins {
   /// A builtin's signature, parsed when first asked for.
   virtual const Signature& signature(const Builtin& builtin) = 0;
   /// What a call of `native` is bound by: the signature of what it forwards to, if it does.
-  virtual const Signature& signature(const Native& native) = 0;
+  virtual const Signature& signature(const BuiltinFunction& native) = 0;
 };
 
 }  // namespace tsl

@@ -8,10 +8,10 @@
 #include "value/format_spec.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
-#include "value/rebuild.h"
 #include "value/runtime.h"
 #include "value/signature.h"
 #include "value/tensor_display.h"
+#include "value/value_walk.h"
 
 namespace tsl {
 
@@ -46,9 +46,9 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-std::string joined_text(Context& context, const Text& text) {
+std::string join_lazy_string(Context& context, const LazyString& text) {
   std::string result;
-  for (const Text::Piece& piece : text.pieces) result += format_value(context, piece.value, piece.spec);
+  for (const LazyString::Piece& piece : text.pieces) result += format_value(context, piece.value, piece.spec);
   return result;
 }
 
@@ -91,7 +91,7 @@ std::string repr(Context& context, const Value& value, int depth) {
     case Tag::symbol: return number_text(pinned(value, "text"));
     case Tag::dtype: return std::string(name_of(value.dtype()));
     case Tag::string: return quoted(value.as<String>().text);
-    case Tag::text: return quoted(joined_text(context, value.as<Text>()));
+    case Tag::lazy_string: return quoted(join_lazy_string(context, value.as<LazyString>()));
     case Tag::list: return "[" + repr_items(context, value.as<List>().items, depth) + "]";
     case Tag::tuple: {
       const std::vector<Value>& items = value.as<Tuple>().items;
@@ -103,7 +103,7 @@ std::string repr(Context& context, const Value& value, int depth) {
       return number_text(pinned(range.begin, "text")) + ".." + number_text(pinned(range.end, "text"));
     }
     case Tag::function: return fmt::format("<function {}>", value.as<Function>().info->display_name());
-    case Tag::native: return fmt::format("<function {}>", value.as<Native>().builtin->name);
+    case Tag::builtin: return fmt::format("<function {}>", value.as<BuiltinFunction>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
     case Tag::tensor: return display_tensor_inline(context, value.tensor());
     case Tag::absent:
@@ -116,23 +116,23 @@ std::string repr(Context& context, const Value& value, int depth) {
 }  // namespace
 
 const Value* known_string(const Value& text) {
-  const std::vector<Text::Piece>& pieces = text.as<Text>().pieces;
+  const std::vector<LazyString::Piece>& pieces = text.as<LazyString>().pieces;
   return pieces.size() == 1 && pieces[0].value.is(Tag::string) && pieces[0].spec.empty() ? &pieces[0].value : nullptr;
 }
 
 Value joined(Context& context, const Value& text) {
   const Value* known = known_string(text);
-  return known ? *known : make_string(joined_text(context, text.as<Text>()));
+  return known ? *known : make_string(join_lazy_string(context, text.as<LazyString>()));
 }
 
 namespace {
 
 /// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
-Value with_texts_joined(Context& context, const Value& value) {
+Value with_joined_strings(Context& context, const Value& value) {
   Value shown = value;
   if (!context.runtime().is_tracing()) return shown;
-  rebuild(shown, [&](const Value& leaf, Value& text) {
-    if (!leaf.is(Tag::text)) return false;
+  replace_leaves(shown, [&](const Value& leaf, Value& text) {
+    if (!leaf.is(Tag::lazy_string)) return false;
     text = joined(context, leaf);
     return true;
   });
@@ -144,9 +144,9 @@ Value with_texts_joined(Context& context, const Value& value) {
 std::string to_string(Context& context, const Value& value) {
   switch (value.tag()) {
     case Tag::string: return value.as<String>().text;
-    case Tag::text: {
-      const Value shown = with_texts_joined(context, value);
-      return shown.is(Tag::string) ? shown.as<String>().text : joined_text(context, shown.as<Text>());
+    case Tag::lazy_string: {
+      const Value shown = with_joined_strings(context, value);
+      return shown.is(Tag::string) ? shown.as<String>().text : join_lazy_string(context, shown.as<LazyString>());
     }
     case Tag::tensor: return display_tensor(context, value.tensor());
     default: return to_repr(context, value);
@@ -154,7 +154,7 @@ std::string to_string(Context& context, const Value& value) {
 }
 
 std::string to_repr(Context& context, const Value& value) {
-  return repr(context, with_texts_joined(context, value), 0);
+  return repr(context, with_joined_strings(context, value), 0);
 }
 
 std::string format_value(Context& context, const Value& value, const std::string& spec) {
@@ -214,7 +214,7 @@ bool is_known(const Value& value, int depth) {
     case Tag::tuple: return all(value.as<Tuple>().items);
     case Tag::record: return all(value.as<Record>().values);
     case Tag::range: return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
-    case Tag::text: return known_string(value) != nullptr;
+    case Tag::lazy_string: return known_string(value) != nullptr;
     default: return true;
   }
 }

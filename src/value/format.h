@@ -21,8 +21,8 @@ std::string format_value(Context&, const Value& value, const std::string& spec);
 /// Throws what format_value would throw, for a value that is not known yet.
 void check_format(Context&, const Value& value, const std::string& spec);
 
-/// Specs of Text pieces that stand for str(v) and repr(v). (f"{v}" differs from str(v): it shows the one element of a
-/// tensor alone.)
+/// Specs of LazyString pieces that stand for str(v) and repr(v). (f"{v}" differs from str(v): it shows the one element
+/// of a tensor alone.)
 inline constexpr const char* kStrSpec = "!s";
 inline constexpr const char* kReprSpec = "!r";
 

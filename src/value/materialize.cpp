@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "value/format.h"
-#include "value/rebuild.h"
+#include "value/value_walk.h"
 
 namespace tsl {
 
@@ -13,12 +13,12 @@ namespace {
 
 /// Replaces the symbols among the parts of a value, and adds the closures and cells among them to `closures`.
 void materialize_parts(Context& context, Value& value, std::vector<Value>& closures) {
-  rebuild(value, [&](const Value& leaf, Value& now) {
-    if (leaf.is(Tag::text)) {
+  replace_leaves(value, [&](const Value& leaf, Value& now) {
+    if (leaf.is(Tag::lazy_string)) {
       now = joined(context, leaf);
       return true;
     }
-    if (leaf.is(Tag::function) || leaf.is(Tag::native) || leaf.is(Tag::cell)) closures.push_back(leaf);
+    if (leaf.is(Tag::function) || leaf.is(Tag::builtin) || leaf.is(Tag::cell)) closures.push_back(leaf);
     if (!leaf.is(Tag::symbol)) return false;
     now = Value(leaf.symbol()->hint);
     return true;
@@ -36,8 +36,8 @@ void materialize(Context& context, Value& value) {
     const Value closure = std::move(closures.back());
     closures.pop_back();
     if (!closure.unique() && !seen.insert(&closure.as<Object>()).second) continue;
-    if (closure.is(Tag::native)) {
-      for (Value& bound : closure.as<Native>().bound) materialize_parts(context, bound, closures);
+    if (closure.is(Tag::builtin)) {
+      for (Value& bound : closure.as<BuiltinFunction>().bound) materialize_parts(context, bound, closures);
       continue;
     }
     const auto materialize_cell = [&](Cell& cell) {

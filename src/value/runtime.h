@@ -56,7 +56,7 @@ class Runtime {
 
   /// Prints str(value) and a newline: now, or when a compiled region runs.
   virtual void effect_print(Value value) = 0;
-  /// Calls `run`, which touches the world outside (files, clock): now, or in order when a compiled region runs.
+  /// Calls `run`, which has a side effect (files, clock): now, or in order when a compiled region runs.
   virtual Value effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) = 0;
 
   /// Of one device; zeros if it has not been used.
@@ -77,7 +77,7 @@ class Runtime {
   /// To be called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
   /// Ends the trace, if there is one, before something that happens but once.
-  virtual void give_up(const std::string& reason) = 0;
+  virtual void abort_trace(const std::string& reason) = 0;
 
   // Logs (--log).
 

@@ -9,7 +9,7 @@ namespace {
 bool holds_values(const Value& v) {
   constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
   constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) |
-                                bit(Tag::native) | bit(Tag::cell) | bit(Tag::module) | bit(Tag::text);
+                                bit(Tag::builtin) | bit(Tag::cell) | bit(Tag::module) | bit(Tag::lazy_string);
   return (kHolders & bit(v.tag())) != 0;
 }
 
@@ -26,7 +26,7 @@ void move_parts_out(Tag tag, Object* object, std::vector<Value>& pending) {
     case Tag::list: return move_out(static_cast<List*>(object)->items, pending);
     case Tag::tuple: return move_out(static_cast<Tuple*>(object)->items, pending);
     case Tag::record: return move_out(static_cast<Record*>(object)->values, pending);
-    case Tag::native: return move_out(static_cast<Native*>(object)->bound, pending);
+    case Tag::builtin: return move_out(static_cast<BuiltinFunction*>(object)->bound, pending);
     case Tag::function:
       for (Ref<Cell>& cell : static_cast<Function*>(object)->captures) pending.push_back(Value(std::move(cell)));
       static_cast<Function*>(object)->captures.clear();
@@ -40,8 +40,8 @@ void move_parts_out(Tag tag, Object* object, std::vector<Value>& pending) {
       for (auto& entry : static_cast<Module*>(object)->exports) pending.push_back(Value(std::move(entry.second)));
       static_cast<Module*>(object)->exports.clear();
       return;
-    case Tag::text:
-      for (Text::Piece& piece : static_cast<Text*>(object)->pieces) {
+    case Tag::lazy_string:
+      for (LazyString::Piece& piece : static_cast<LazyString*>(object)->pieces) {
         if (holds_values(piece.value)) pending.push_back(std::move(piece.value));
       }
       return;
@@ -98,8 +98,8 @@ Value* Record::find(Name name) {
 }
 
 void Record::set(Name name, Value value) {
-  if (Value* place = find(name)) {
-    *place = std::move(value);
+  if (Value* slot = find(name)) {
+    *slot = std::move(value);
     return;
   }
   if (!keys.unique()) {
@@ -155,13 +155,13 @@ const char* type_name(const Value& value) {
       }
       return "int";
     case Tag::string:
-    case Tag::text: return "str";
+    case Tag::lazy_string: return "str";
     case Tag::list: return "list";
     case Tag::tuple: return "tuple";
     case Tag::record: return "record";
     case Tag::range: return "range";
     case Tag::function:
-    case Tag::native: return "function";
+    case Tag::builtin: return "function";
     case Tag::module: return "module";
     case Tag::tensor:
     case Tag::slot: return "tensor";

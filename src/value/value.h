@@ -34,10 +34,10 @@ enum class Tag : uint8_t {
   record,
   range,
   function,
-  native,
+  builtin,
   module,
   tensor,
-  text,
+  lazy_string,
   cell,
 };
 
@@ -52,7 +52,7 @@ struct Tuple;
 struct Record;
 struct Range;
 struct Function;
-struct Native;
+struct BuiltinFunction;
 struct Module;
 struct TensorValue;
 struct Cell;
@@ -278,8 +278,8 @@ struct Function : Object {
 };
 
 /// A builtin, possibly with values bound to it (grad(f) binds f).
-struct Native : Object {
-  static constexpr Tag kTag = Tag::native;
+struct BuiltinFunction : Object {
+  static constexpr Tag kTag = Tag::builtin;
   const Builtin* builtin = nullptr;
   std::vector<Value> bound;
   bool has_state = false;  // what it does depends on more than these: it is like no other
@@ -293,9 +293,9 @@ struct Module : Object {
   Cell* find(Name name) const;
 };
 
-/// A string that a trace knows only as a recipe: pieces to format and join when a compiled region runs.
-struct Text : Object {
-  static constexpr Tag kTag = Tag::text;
+/// A string whose pieces are formatted and joined when a compiled region runs.
+struct LazyString : Object {
+  static constexpr Tag kTag = Tag::lazy_string;
   struct Piece {
     Value value;       // a string, or anything str() takes, deferred tensors and symbols included
     std::string spec;  // f-string format spec

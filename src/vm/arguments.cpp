@@ -53,13 +53,13 @@ bool expect_bool(Context& context, const Value& v, const char* what) {
 }
 
 const std::string& expect_string(Context& context, const Value& v, const char* what) {
-  if (v.is(Tag::text) && !known_string(v)) {
+  if (v.is(Tag::lazy_string) && !known_string(v)) {
     // Reading a text settles it for good: its pieces become one known string. If reading ends the trace, `v` may be a
     // string by now.
     std::string text = to_string(context, v);
-    if (v.is(Tag::text)) v.as<Text>().pieces = {Text::Piece{make_string(std::move(text)), ""}};
+    if (v.is(Tag::lazy_string)) v.as<LazyString>().pieces = {LazyString::Piece{make_string(std::move(text)), ""}};
   }
-  if (v.is(Tag::text)) return known_string(v)->as<String>().text;  // another reader may hold it already
+  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>().text;  // another reader may hold it already
   if (!v.is(Tag::string)) wrong_type(what, "a str", v);
   return v.as<String>().text;
 }
@@ -150,7 +150,7 @@ DType expect_dtype(Context&, const Value& v, const char* what) {
 }
 
 Device expect_device(Context& context, const Value& v, const char* what) {
-  if (!v.is(Tag::string) && !v.is(Tag::text)) wrong_type(what, "\"cpu\", \"cuda\" or \"cuda:N\"", v);
+  if (!v.is(Tag::string) && !v.is(Tag::lazy_string)) wrong_type(what, "\"cpu\", \"cuda\" or \"cuda:N\"", v);
   return parse_device(expect_string(context, v, what), context.runtime().default_device());
 }
 

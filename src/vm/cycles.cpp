@@ -40,7 +40,7 @@ class ReachableFromClosures {
       case Tag::list:
       case Tag::tuple:
       case Tag::record:
-      case Tag::native:
+      case Tag::builtin:
       case Tag::function:
       case Tag::cell: visit(Node{v.tag(), &v.as<Object>()}); break;
       default: break;  // holds no closures; modules live as long as the engine
@@ -55,7 +55,7 @@ class ReachableFromClosures {
       case Tag::list: return all(static_cast<List*>(node.object)->items);
       case Tag::tuple: return all(static_cast<Tuple*>(node.object)->items);
       case Tag::record: return all(static_cast<Record*>(node.object)->values);
-      case Tag::native: return all(static_cast<Native*>(node.object)->bound);
+      case Tag::builtin: return all(static_cast<BuiltinFunction*>(node.object)->bound);
       case Tag::cell: return each_value(static_cast<Cell*>(node.object)->value, visit);
       case Tag::function:
         for (const Ref<Cell>& cell : static_cast<Function*>(node.object)->captures) visit(Node{Tag::cell, cell.get()});

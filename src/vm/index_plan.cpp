@@ -76,12 +76,12 @@ class Planner {
     for (const IndexItem& item : prepared) {
       const bool picks = item.kind == IndexItem::Kind::value && !item.value.is_nil();
       if (picks && group_done) separated = true;
-      if (picks && !in_group && !group_done) plan_.place = at_;
+      if (picks && !in_group && !group_done) plan_.position = at_;
       if (!picks && in_group) group_done = true;
       in_group = picks;
       add(item);
     }
-    if (separated) plan_.place = 0;  // NumPy: picks apart from each other put their axes first
+    if (separated) plan_.position = 0;  // NumPy: picks apart from each other put their axes first
     return std::move(plan_);
   }
 

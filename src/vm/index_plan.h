@@ -26,8 +26,8 @@ struct IndexPlan {
   std::vector<View> views;
   Layout view;  // of the views over x, laid out contiguously
   std::vector<Pick> picks;
-  int place = 0;  // where the picks' own axes go among the axes that no pick consumes
-  Tensor mask;    // set if the picks are those of one mask alone, which then starts at mask_axis
+  int position = 0;  // where the picks' own axes go among the axes that no pick consumes
+  Tensor mask;       // set if the picks are those of one mask alone, which then starts at mask_axis
   int mask_axis = 0;
 };
 

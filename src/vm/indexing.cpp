@@ -165,7 +165,7 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
       return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
     }
     case Tag::string:
-    case Tag::text: return get_in_string(context, object, only_item(items, object));
+    case Tag::lazy_string: return get_in_string(context, object, only_item(items, object));
     case Tag::range: return get_in_range(context, object, only_item(items, object));
     case Tag::record: {
       const Name key = key_of(context, only_item(items, object));
@@ -304,7 +304,7 @@ bool iterate(Context& context, const Value& iterable, int64_t& state, Value& ite
       return true;
     }
     case Tag::string:
-    case Tag::text: return next_character(expect_string(context, iterable, "str"), state, item);
+    case Tag::lazy_string: return next_character(expect_string(context, iterable, "str"), state, item);
     case Tag::tensor: return next_row(context, iterable.tensor(), state, item);
     default: fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
   }

@@ -26,7 +26,7 @@ struct Gather {
   std::vector<int64_t> order;  // the permutation of the view's axes before joining
   Shape ordered;               // the view's shape in that order
   int index_rank = 0;
-  int place = 0;  // where idx… goes among rest…
+  int position = 0;  // where idx… goes among rest…
 };
 
 Tensor from_end(Ops& ops, const Tensor& index, Dim extent) {
@@ -61,7 +61,7 @@ Gather prepare_gather(Ops& ops, const Tensor& view, const IndexPlan& plan) {
   gather.order = order_with_front(view.rank(), picked);
   const Tensor ordered = picked.size() == 1 && picked[0] == 0 ? view : permute(ops, view, gather.order);
   gather.ordered = ordered.shape();
-  gather.place = plan.place;
+  gather.position = plan.position;
   if (picked.size() == 1) {
     gather.base = ordered;
     gather.index = cast(ops, plan.picks[0].index, DType::i64);
@@ -79,15 +79,15 @@ Gather prepare_gather(Ops& ops, const Tensor& view, const IndexPlan& plan) {
 /// [idx…, rest…] as the language shows it: idx… at its place.
 std::vector<int64_t> placed_order(const Gather& gather, int rank) {
   std::vector<int64_t> order;
-  for (int i = 0; i < gather.place; ++i) order.push_back(gather.index_rank + i);
+  for (int i = 0; i < gather.position; ++i) order.push_back(gather.index_rank + i);
   for (int i = 0; i < gather.index_rank; ++i) order.push_back(i);
-  for (int i = gather.index_rank + gather.place; i < rank; ++i) order.push_back(i);
+  for (int i = gather.index_rank + gather.position; i < rank; ++i) order.push_back(i);
   return order;
 }
 
 Tensor run_gather(Ops& ops, const Gather& gather) {
   const Tensor rows = take(ops, gather.base, gather.index, 0);
-  return gather.place == 0 || gather.index_rank == 0 ? rows : permute(ops, rows, placed_order(gather, rows.rank()));
+  return gather.position == 0 || gather.index_rank == 0 ? rows : permute(ops, rows, placed_order(gather, rows.rank()));
 }
 
 Shape gathered_shape(const Gather& gather) {
@@ -108,7 +108,7 @@ Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
     fitted = select(ops, fitted, 0, int64_t{0});
   if (fitted.rank() == shape.rank() && fitted.shape() == shape) return fitted;
   if (fitted.rank() > shape.rank()) {
-    fail(ErrorKind::shape, "cannot assign {} to a place of shape {}", describe(value), to_string(shape));
+    fail(ErrorKind::shape, "cannot assign {} to a part of shape {}", describe(value), to_string(shape));
   }
   return expand(ops, fitted, shape);
 }

@@ -92,7 +92,7 @@ void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const 
   }
   if (!function->captures.empty()) {
     cycles.track(*function);
-    // A segment computes what is alive as it ends, be it only in a cycle: whoever retraces it must find the same alive.
+    // A segment computes what is alive as it ends, be it only in a cycle: whoever replays it must find the same alive.
     if (cycles.is_due() && !context.runtime().is_tracing()) cycles.collect();
   }
   frame.base[i.a] = Value(std::move(function));
@@ -186,8 +186,8 @@ std::string join_template(Context& context, const Template& parts, const Value* 
   return text;
 }
 
-Value deferred_text(Context& context, const Template& parts, const Value* values) {
-  Ref<Text> text = make_ref<Text>();
+Value lazy_template(Context& context, const Template& parts, const Value* values) {
+  Ref<LazyString> text = make_ref<LazyString>();
   for (const TemplatePart& part : parts) {
     if (part.text) {
       text->pieces.push_back({make_string(*part.text), ""});
@@ -209,7 +209,7 @@ void format(Context& context, Frame& frame, const Instruction& i) {
   for (const TemplatePart& part : parts) {
     if (!part.text) all_known &= is_known(context, values[count++]);
   }
-  Value result = all_known ? make_string(join_template(context, parts, values)) : deferred_text(context, parts, values);
+  Value result = all_known ? make_string(join_template(context, parts, values)) : lazy_template(context, parts, values);
   clear_operands(values, count);
   frame.base[i.a] = std::move(result);
 }
@@ -379,14 +379,14 @@ class PathChange {
   Value* operands_;
 };
 
-/// Applies a change to what `place` holds, which is out of reach meanwhile: a trace that ends on the way replaces
+/// Applies a change to what `target` holds, which is out of reach meanwhile: a trace that ends on the way replaces
 /// containers wherever it finds them, and one that is being written to must stay the same.
-void change_part(Context& context, Value& place, PathChange change) {
+void change_part(Context& context, Value& target, PathChange change) {
   const bool was_tracing = context.runtime().is_tracing();
-  Value object = std::move(place);
+  Value object = std::move(target);
   const auto put_back = [&] {
-    place = std::move(object);
-    if (was_tracing && !context.runtime().is_tracing()) materialize(context, place);
+    target = std::move(object);
+    if (was_tracing && !context.runtime().is_tracing()) materialize(context, target);
   };
   try {
     change.apply(object);

@@ -62,7 +62,7 @@ void box(Runtime& runtime, Value& v) {
 
 }  // namespace
 
-Interpreter::Interpreter(Context& context) : context_(context), native_end_(values_.begin()) {}
+Interpreter::Interpreter(Context& context) : context_(context), builtin_end_(values_.begin()) {}
 
 Interpreter::~Interpreter() = default;
 
@@ -92,7 +92,7 @@ void Interpreter::run(const Run& run) {
 bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction* pc) {
   const bool is_step = pc->op == Opcode::loop_body || (pc->op >= Opcode::call && pc->op <= Opcode::method_named);
   if (is_step && step_limit_ && ++steps_ > step_limit_) out_of_steps();
-  if (!ended_.empty()) settle_registers(run.entry);
+  if (!ended_.empty()) materialize_registers(run.entry);
   if (frame != run.body_frame) return false;
   const uint32_t at = static_cast<uint32_t>(pc - frame->proto->code.data());
   return at < run.begin || at >= run.end || pc->op == Opcode::return_;
@@ -101,12 +101,12 @@ bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction
 bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !context_.runtime().is_tracing(); }
 
 /// What was on its way as a trace ended has come back to the run that begins at the frame `entry`.
-void Interpreter::settle_registers(size_t entry) {
-  if (ended_.back().unsettled > entry && holds_ended_trace()) {
-    ended_.back().unsettled = entry;
+void Interpreter::materialize_registers(size_t entry) {
+  if (ended_.back().pending_run > entry && holds_ended_trace()) {
+    ended_.back().pending_run = entry;
     each_register(entry, [this](Value& value) { materialize(context_, value); });
   }
-  let_go(entry);
+  release_replaced(entry);
 }
 
 // The one function that is longer than it should be: all instructions, a few lines each. What is not for numbers,

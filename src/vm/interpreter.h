@@ -78,11 +78,11 @@ class Interpreter {
   /// Called when a trace has ended that began at the frame at `depth`. Keeps what it has replaced in registers until
   /// the run of that frame comes to its next instruction: the operators and builtins on their way above it may refer to
   /// parts of it.
-  void keep(size_t depth, std::vector<Value> replaced) {
+  void keep_replaced(size_t depth, std::vector<Value> replaced) {
     ended_.push_back({depth, frames_.size(), std::move(replaced)});
   }
   /// Lets go of what is kept for frames from `depth` on.
-  void let_go(size_t depth) {
+  void release_replaced(size_t depth) {
     while (!ended_.empty() && ended_.back().depth >= depth) ended_.pop_back();
   }
 
@@ -111,8 +111,8 @@ class Interpreter {
 
   /// A trace that has ended beneath operators and builtins that are still on their way.
   struct EndedTrace {
-    size_t depth;      // of its region's frame
-    size_t unsettled;  // the runs that have begun below this frame have not come to their next instruction
+    size_t depth;        // of its region's frame
+    size_t pending_run;  // the runs that have begun below this frame have not come to their next instruction
     std::vector<Value> replaced;
   };
 
@@ -125,7 +125,7 @@ class Interpreter {
   /// else sees, refers to the trace's symbols, which go with it: it is settled as it comes back to the stack, in each
   /// of the runs.
   bool holds_ended_trace() const;
-  void settle_registers(size_t entry);
+  void materialize_registers(size_t entry);
   /// Pushes the frame of the function in *slot, whose bound arguments lie above it.
   void enter(Value* slot, uint32_t flags);
 
@@ -142,7 +142,7 @@ class Interpreter {
   /// The same for a method call: the object is the first of `count` values above *slot. `shapes` may be null; it is
   /// the call's shape with and without the object.
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
-  void call_native(Value* slot, size_t count, const CallShape* shape);
+  void call_builtin(Value* slot, size_t count, const CallShape* shape);
 
   // errors.cpp
   void locate(Error& error) const;
@@ -158,7 +158,7 @@ class Interpreter {
   std::vector<std::unique_ptr<Proto>> protos_;
   ValueStack values_;
   FrameStack frames_;
-  Value* native_end_;  // the end of what builtins being run use of the stack
+  Value* builtin_end_;  // the end of what builtins being run use of the stack
   NativeStack native_;
   std::vector<EndedTrace> ended_;  // for frames further and further in
   uint64_t steps_ = 0;

@@ -17,7 +17,8 @@ namespace {
 // Calls through builtins nest on the C++ stack. Threads usually have 8 MiB; half of that leaves room for what
 // runs at the innermost level, in any build.
 constexpr uintptr_t kNativeStackBudget = uintptr_t{4} << 20;
-// What regions, each begun in another whose trace has been left, may add to that. Programs must not be refused for it.
+// What regions, each begun in another whose trace has been materialized, may add to that. Programs must not be refused
+// for it.
 constexpr uintptr_t kRegionStackBudget = uintptr_t{1} << 20;
 
 }  // namespace
@@ -56,12 +57,12 @@ bool Interpreter::has_stack_for_region() const { return native_.of_regions < kRe
 class Interpreter::SlotGuard {
  public:
   SlotGuard(Interpreter& interpreter, Value* begin, Value* end)
-      : interpreter_(interpreter), begin_(begin), end_(end), saved_(interpreter.native_end_) {
-    interpreter_.native_end_ = end;
+      : interpreter_(interpreter), begin_(begin), end_(end), saved_(interpreter.builtin_end_) {
+    interpreter_.builtin_end_ = end;
   }
   ~SlotGuard() {
     for (Value* v = begin_; v < end_; ++v) clear(*v);
-    interpreter_.native_end_ = saved_;
+    interpreter_.builtin_end_ = saved_;
   }
   SlotGuard(const SlotGuard&) = delete;
   SlotGuard& operator=(const SlotGuard&) = delete;
@@ -75,7 +76,7 @@ class Interpreter::SlotGuard {
 
 Value* Interpreter::free_slot() {
   Value* end = frames_.empty() ? values_.begin() : frames_.top()->end();
-  return std::max(end, native_end_);
+  return std::max(end, builtin_end_);
 }
 
 // ---- Into the interpreter ------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape
   if (context_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
   switch (slot->tag()) {
     case Tag::function: return prepare_function(slot, count, shape, flags);
-    case Tag::native: call_native(slot, count, shape); return false;
+    case Tag::builtin: call_builtin(slot, count, shape); return false;
     case Tag::dtype: {
       SlotGuard guard(*this, slot + 1, slot + 1 + count);
       if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
@@ -182,8 +183,8 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   return true;
 }
 
-void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape) {
-  const Native& native = slot->as<Native>();
+void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape) {
+  const BuiltinFunction& native = slot->as<BuiltinFunction>();
   const Signature& signature = context_.builtins().signature(native);
   const size_t parameters = signature.parameters.size();
   Value* args = slot + 1;

@@ -47,7 +47,7 @@ constexpr OperatorInfo kOperators[] = {{BinaryOp::add, "+", ScalarOp::add, Op::a
 const OperatorInfo& info_of(BinaryOp op) { return kOperators[static_cast<size_t>(op)]; }
 
 bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
-bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::text); }
+bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string); }
 
 [[noreturn]] void wrong_operands(BinaryOp op, const Value& a, const Value& b) {
   const char* left = type_name(a);
@@ -96,14 +96,14 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
   return make_string(std::move(result));
 }
 
-Value join_texts(const Value& a, const Value& b) {
+Value join_lazy_strings(const Value& a, const Value& b) {
   if (a.is(Tag::string) && b.is(Tag::string)) return make_string(a.as<String>().text + b.as<String>().text);
-  Ref<Text> joined = make_ref<Text>();
+  Ref<LazyString> joined = make_ref<LazyString>();
   for (const Value* part : {&a, &b}) {
     if (part->is(Tag::string)) {
       joined->pieces.push_back({*part, ""});
     } else {
-      const std::vector<Text::Piece>& pieces = part->as<Text>().pieces;
+      const std::vector<LazyString::Piece>& pieces = part->as<LazyString>().pieces;
       joined->pieces.insert(joined->pieces.end(), pieces.begin(), pieces.end());
     }
   }
@@ -173,7 +173,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
     case Tag::record:
       return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
     case Tag::string:
-    case Tag::text:
+    case Tag::lazy_string:
       if (!is_text(item)) wrong_operands(BinaryOp::in, item, container);
       return expect_string(context, container, "str").find(expect_string(context, item, "str")) != std::string::npos;
     case Tag::range: {
@@ -228,7 +228,7 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   if (op == BinaryOp::ne) return !deep_equal(context, a, b);
   if (is_comparison(op)) return ordered(context, op, a, b);
   if (op == BinaryOp::add) {
-    if (is_text(a) && is_text(b)) return join_texts(a, b);
+    if (is_text(a) && is_text(b)) return join_lazy_strings(a, b);
     if (a.is(Tag::list) && b.is(Tag::list)) return concatenate<List>(a, b);
     if (a.is(Tag::tuple) && b.is(Tag::tuple)) return concatenate<Tuple>(a, b);
   }
@@ -296,10 +296,10 @@ bool deep_equal(Context& context, const Value& a, const Value& b, int depth) {
     case Tag::range:
       return dim_of(a.as<Range>().begin) == dim_of(b.as<Range>().begin) &&
              dim_of(a.as<Range>().end) == dim_of(b.as<Range>().end);
-    case Tag::native:
-      if (identical(a, b) || a.as<Native>().has_state) return identical(a, b);
-      return a.as<Native>().builtin == b.as<Native>().builtin &&
-             equal_items(context, a.as<Native>().bound, b.as<Native>().bound, depth);
+    case Tag::builtin:
+      if (identical(a, b) || a.as<BuiltinFunction>().has_state) return identical(a, b);
+      return a.as<BuiltinFunction>().builtin == b.as<BuiltinFunction>().builtin &&
+             equal_items(context, a.as<BuiltinFunction>().bound, b.as<BuiltinFunction>().bound, depth);
     case Tag::nil: return true;
     default: return identical(a, b);
   }

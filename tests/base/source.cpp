@@ -45,6 +45,6 @@ TEST_CASE("a source map keeps what it was given") {
   const Source* first = &sources.get(a);
   for (int i = 0; i < 100; ++i) sources.add("b.tsl", "x");
   CHECK(&sources.get(a) == first);
-  CHECK(sources.place({a, 2, 3}) == "a.tsl:2");
-  CHECK(sources.place({}) == "<none>:1");
+  CHECK(sources.location({a, 2, 3}) == "a.tsl:2");
+  CHECK(sources.location({}) == "<none>:1");
 }

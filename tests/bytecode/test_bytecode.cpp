@@ -61,14 +61,14 @@ TEST_CASE("a body can be run on its own, in its frame") {
       },
       ""};
   Session s;
-  auto native = make_ref<Native>();
+  auto native = make_ref<BuiltinFunction>();
   native->builtin = &kProbe;
   const auto run = [&](const std::string& rest) {
     const Value f = s.engine.run("test.tsl",
                                  "fn f(probe) { var runs = 0; var left = []; var again = true\n"
                                  "for i in 0..3 { runs += 1; if runs == 1 { left += [probe(true)] } else {" +
                                      rest + "} }\nreturn (runs, left) }\nf");
-    Value args[] = {Value(Ref<Native>(native))};
+    Value args[] = {Value(Ref<BuiltinFunction>(native))};
     return to_repr(s.engine, s.engine.call(f, args));
   };
   CHECK(run("left += [9]") == "(4, [9, 0, 9, 9])");  // the normal end

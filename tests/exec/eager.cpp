@@ -80,7 +80,7 @@ TEST_CASE_METHOD(Fixture, "an offset is no part of a signature", "[exec]") {
   CHECK(host.plans == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "an operand that nobody else holds may lend its memory to the result", "[exec]") {
+TEST_CASE_METHOD(Fixture, "an operand with no other owner may donate its memory to the result", "[exec]") {
   for (const bool may_donate : {false, true}) {
     for (const bool is_held : {false, true}) {
       Tensor x = floats({1, 2});

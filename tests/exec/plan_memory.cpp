@@ -1,4 +1,4 @@
-// Where buffers lie while a plan runs, over runs whose inputs move, stay, and are given up or not.
+// Where buffers lie while a plan runs, over runs whose inputs move, stay, and are donated or not.
 #include <algorithm>
 #include <memory>
 
@@ -76,15 +76,15 @@ TEST_CASE("what a plan keeps of the last run's memory follows its inputs and who
       if (below(3) == 0) others[i] = below(3) == 0 ? inputs[i].with_layout(inputs[i].layout()) : Tensor();
     }
     const float a = *elements(inputs[0]), b = *elements(inputs[1]), c = *elements(inputs[2]);
-    const std::span<const char> lent = below(5) ? std::span<const char>(donated) : std::span<const char>();
-    const auto is_free = [&](size_t i) { return !lent.empty() && donated[i] && inputs[i]->storage->use_count() == 1; };
+    const std::span<const char> flags = below(5) ? std::span<const char>(donated) : std::span<const char>();
+    const auto is_free = [&](size_t i) { return !flags.empty() && donated[i] && inputs[i]->storage->use_count() == 1; };
     const bool may_take[] = {is_free(0), is_free(1), is_free(2)};
 
-    const uint64_t moves = memory.moves();
-    memory.place(inputs, lent);
+    const uint64_t epoch = memory.address_epoch();
+    memory.bind(inputs, flags);
     const std::vector<std::byte*> places(memory.addresses(), memory.addresses() + executable->plan().buffers.size());
-    CHECK((memory.moves() == moves) == (round > 0 && places == before));
-    stayed += memory.moves() == moves;
+    CHECK((memory.address_epoch() == epoch) == (round > 0 && places == before));
+    stayed += memory.address_epoch() == epoch;
     before = places;
     std::vector<Tensor> outputs(2);
     memory.make_outputs(inputs, {}, outputs);
@@ -100,7 +100,7 @@ TEST_CASE("what a plan keeps of the last run's memory follows its inputs and who
     CHECK(outputs[0]->storage != outputs[1]->storage);
 
     outputs.assign(2, Tensor());
-    CHECK(!executable->run(inputs, lent, {}, outputs));
+    CHECK(!executable->run(inputs, flags, {}, outputs));
     CHECK(holds(outputs[0], a + b));
     CHECK(holds(outputs[1], (a + b) * c));
     const float numbers[] = {a, b, c};

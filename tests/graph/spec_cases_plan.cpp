@@ -106,16 +106,17 @@ void add_memory_cases(std::vector<SpecCase>& cases) {
     add_plan_case(cases, rule, make, spoil);
   };
   add_case("A buffer lives as long as kernels use it.", product_plan, [](Plan& p) { p.buffers[kA].last = 0; });
-  add_case("A buffer's home is its own home.", product_plan, [](Plan& p) { p.buffers[kA].home = 99; });
-  add_case("Only a temporary lies in another buffer's memory, which is no input's.", product_plan,
-           [](Plan& p) { p.buffers[kA].home = kX; });
-  add_case("A buffer has the dtype and the number of elements of its home.", column_plan,
-           [](Plan& p) { p.buffers.back().home = static_cast<uint32_t>(p.buffers.size() - 2); });
-  add_case("Buffers of one home use it in turn; one kernel may overwrite its operand element by element.", product_plan,
-           [](Plan& p) { p.buffers[kB].home = kA; });
-  add_case("An output that may take over an input's memory is no home of temporaries.", update_plan,
-           [](Plan& p) { p.buffers.back().home = p.outputs[0].buffer; });
-  add_case("A temporary begins at an aligned place of the arena.", product_plan,
+  add_case("A buffer that others alias aliases no other buffer.", product_plan,
+           [](Plan& p) { p.buffers[kA].alias_of = 99; });
+  add_case("Only a temporary aliases another buffer, which is no input.", product_plan,
+           [](Plan& p) { p.buffers[kA].alias_of = kX; });
+  add_case("A buffer has the dtype and the number of elements of the one it aliases.", column_plan,
+           [](Plan& p) { p.buffers.back().alias_of = static_cast<uint32_t>(p.buffers.size() - 2); });
+  add_case("Buffers that alias one buffer use it in turn; one kernel may overwrite its operand element by element.",
+           product_plan, [](Plan& p) { p.buffers[kB].alias_of = kA; });
+  add_case("No temporary aliases an output with donors.", update_plan,
+           [](Plan& p) { p.buffers.back().alias_of = p.outputs[0].buffer; });
+  add_case("A temporary begins at an aligned offset of the arena.", product_plan,
            [](Plan& p) { p.buffers[kA].offset = 1; });
   add_case("A temporary ends within the arena.", product_plan, [](Plan& p) { p.arena_bytes = 0; });
   add_case("Temporaries that live at the same time do not overlap in the arena.", product_plan,

@@ -27,15 +27,15 @@ NodeId small_product(Graph& g) {
 }
 
 /// How many temporaries lie in memory of outputs.
-size_t lent(const Plan& plan) {
+size_t aliased_temporaries(const Plan& plan) {
   return static_cast<size_t>(std::count_if(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& buffer) {
-    return buffer.kind == Buffer::Kind::temporary && plan.buffers[buffer.home].kind == Buffer::Kind::output;
+    return buffer.kind == Buffer::Kind::temporary && plan.buffers[buffer.alias_of].kind == Buffer::Kind::output;
   }));
 }
 
 }  // namespace
 
-TEST_CASE("an output is made in the place of what it is made of", "[plan]") {
+TEST_CASE("an output aliases the temporary it is computed from", "[plan]") {
   for (const bool by_rows : {false, true}) {
     Graph g;
     const NodeId c = input(g, {512});
@@ -46,7 +46,7 @@ TEST_CASE("an output is made in the place of what it is made of", "[plan]") {
     REQUIRE(plan.kernels.size() == 2);
     CHECK(plan.kernels[1].kind == (by_rows ? Template::row : Template::pointwise));
     CHECK(plan.arena_bytes == 0);
-    CHECK(lent(plan) == 1);
+    CHECK(aliased_temporaries(plan) == 1);
     CHECK(may_share_memory(plan, plan.kernels[0].buffers.back(), plan.outputs[0].buffer));
   }
 }
@@ -60,10 +60,10 @@ TEST_CASE("so is a temporary", "[plan]") {
   const Plan plan = compile(std::move(g));
   CHECK(plan.kernels.size() == 9);
   CHECK(plan.arena_bytes == 2 * kBytes);  // what a product reads, and what it writes
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }
 
-TEST_CASE("what is made in another one's place lies where that one does", "[plan]") {
+TEST_CASE("aliases of one buffer share its memory", "[plan]") {
   Graph g;
   const NodeId e = add(g, Op::exp, {read(g, small_product(g))});
   const NodeId w = input(g, {512, 1});
@@ -72,20 +72,20 @@ TEST_CASE("what is made in another one's place lies where that one does", "[plan
   give(g, add(g, Op::add, {read(g, e), spread(g, column, kSquare)}));
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 4);
-  CHECK(lent(plan) == 2);  // e, and what it is made of
+  CHECK(aliased_temporaries(plan) == 2);  // e, and what it is made of
   CHECK(plan.arena_bytes == 512 * 4);
 }
 
-TEST_CASE("what is read elsewhere than it is written keeps its place", "[plan]") {
+TEST_CASE("a buffer read at other elements is not aliased", "[plan]") {
   Graph g;
   const NodeId y = small_product(g);
   give(g, add(g, Op::add, {read(g, y), turned(g, y)}));
   const Plan plan = compile(std::move(g));
   CHECK(plan.arena_bytes == kBytes);
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }
 
-TEST_CASE("what is read again later keeps its place", "[plan]") {
+TEST_CASE("a buffer that is read again is not aliased", "[plan]") {
   Graph g;
   const NodeId y = small_product(g);
   give(g, add(g, Op::exp, {read(g, y)}));
@@ -93,7 +93,7 @@ TEST_CASE("what is read again later keeps its place", "[plan]") {
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 3);
   CHECK(plan.arena_bytes == kBytes);
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }
 
 TEST_CASE("an output may be read by later launches", "[plan]") {
@@ -107,7 +107,7 @@ TEST_CASE("an output may be read by later launches", "[plan]") {
   CHECK(plan.outputs[0].buffer == plan.outputs[2].buffer);
 }
 
-TEST_CASE("what has fewer elements or other ones keeps its place", "[plan]") {
+TEST_CASE("a buffer of another size or dtype is not aliased", "[plan]") {
   for (const bool other_type : {false, true}) {
     Graph g;
     const NodeId y = small_product(g);
@@ -121,11 +121,11 @@ TEST_CASE("what has fewer elements or other ones keeps its place", "[plan]") {
     }
     const Plan plan = compile(std::move(g));
     CHECK(plan.arena_bytes == kBytes);
-    CHECK(lent(plan) == 0);
+    CHECK(aliased_temporaries(plan) == 0);
   }
 }
 
-TEST_CASE("of two outputs of a kernel, one is made in the place of what both are made of", "[plan]") {
+TEST_CASE("of two outputs of a kernel, one aliases their operand", "[plan]") {
   Graph g;
   const NodeId y = small_product(g);
   give(g, add(g, Op::exp, {read(g, y)}));
@@ -133,20 +133,20 @@ TEST_CASE("of two outputs of a kernel, one is made in the place of what both are
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 2);
   CHECK(plan.arena_bytes == 0);
-  CHECK(lent(plan) == 1);
+  CHECK(aliased_temporaries(plan) == 1);
 }
 
-TEST_CASE("two are not made in one place", "[plan]") {
+TEST_CASE("two buffers do not alias one", "[plan]") {
   Graph g;
   const NodeId a = small_product(g), b = small_product(g);
   give(g, add(g, Op::add, {read(g, a), read(g, b)}));
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 3);
   CHECK(plan.arena_bytes == kBytes);
-  CHECK(lent(plan) == 1);
+  CHECK(aliased_temporaries(plan) == 1);
 }
 
-TEST_CASE("what several kernels of a launch read keeps its place", "[plan]") {
+TEST_CASE("a buffer that several kernels of a launch read is not aliased", "[plan]") {
   Graph g;
   const NodeId y = small_product(g);
   give(g, add(g, Op::exp, {read(g, y)}));
@@ -157,10 +157,10 @@ TEST_CASE("what several kernels of a launch read keeps its place", "[plan]") {
   REQUIRE(plan.launches.size() == 2);
   REQUIRE(plan.launches[1].size() == 2);
   CHECK(plan.arena_bytes == kBytes);
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }
 
-TEST_CASE("each kernel of a table may write in place", "[plan]") {
+TEST_CASE("each kernel of a multi-tensor launch may write in place", "[plan]") {
   Graph g;
   std::vector<NodeId> products;
   for (int64_t n : {512, 520, 528}) {
@@ -218,7 +218,7 @@ TEST_CASE("a part may be written long before the others; what reads the whole co
   CHECK(launches_of(plan.graph.outputs[1].node).front() > launches_of(late).back());
 }
 
-TEST_CASE("an output that may take over an input's memory is no place for temporaries", "[plan]") {
+TEST_CASE("an output with donors is not aliased by temporaries", "[plan]") {
   Graph g;
   const NodeId p = input(g, kSquare);
   give(g, add(g, Op::sub, {read(g, p), read(g, small_product(g))}));
@@ -226,10 +226,10 @@ TEST_CASE("an output that may take over an input's memory is no place for tempor
   REQUIRE(plan.kernels.size() == 2);
   CHECK(plan.donors[0] == std::vector<uint32_t>{0});
   CHECK(plan.arena_bytes == kBytes);
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }
 
-TEST_CASE("parts of an output are not made in each other's place", "[plan]") {
+TEST_CASE("parts of an output do not alias each other", "[plan]") {
   Graph g;
   const NodeId a = small_product(g), b = small_product(g);
   Attrs attrs;
@@ -237,7 +237,7 @@ TEST_CASE("parts of an output are not made in each other's place", "[plan]") {
   give(g, g.add(op_def(Op::concat), {read(g, a), read(g, b)}, attrs, {DType::f32, {1024, 512}}, Span{}, g.size()));
   const Plan plan = compile(std::move(g));
   CHECK(plan.arena_bytes == 2 * kBytes);
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }
 
 TEST_CASE("small temporaries do not lie in outputs, whose addresses change", "[plan]") {
@@ -247,5 +247,5 @@ TEST_CASE("small temporaries do not lie in outputs, whose addresses change", "[p
   give(g, add(g, Op::exp, {read(g, y)}));
   const Plan plan = compile(std::move(g));
   CHECK(plan.arena_bytes == 32 * 32 * 4);
-  CHECK(lent(plan) == 0);
+  CHECK(aliased_temporaries(plan) == 0);
 }

@@ -68,7 +68,7 @@ print(all(tensor(map(fn(i) = all(outputs[i] == layer(layer(inputs[i], w, b), w, 
 )") == "true\n");
 }
 
-TEST_CASE("a table of many tensors: only where other memory is written, it is copied anew", "[cuda]") {
+TEST_CASE("a multi-tensor launch copies its argument table only when addresses change", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();
   // 200 tensors of different lengths and so a table too long for a parameter; k changes.
@@ -102,7 +102,7 @@ for f in [compiled, launched] {
   print(copied > 200 * 4 * 8, copied < 200 * 8 * 8)
   print(all(tensor(map(fn(i) = same(outputs[i], step(first, ys, i * 0.5)), 0..20))).item())
 }
-# Slices: others at the next run, and not aligned for wide accesses.
+# Slices: others at the next run, and not aligned for vectorized accesses.
 let long = map(fn(i) = f32(arange(2000) % (i + 3)), 0..200)
 fn parts(offset) = map(fn(x) = x[offset:offset + 1000], long)
 for i in 0..12 {

@@ -85,10 +85,10 @@ constexpr Otherwise kOtherwise[] = {{"compiled on the GPU differs:\n", Tier::eve
                                     {"@compile on the GPU differs:\n", Tier::annotated, true},
                                     {"without CUDA graphs it differs:\n", Tier::everything, false}};
 constexpr size_t kWithCpu = std::size(kOtherwise), kComparisons = kWithCpu + 1;
-using Wanted = std::bitset<kComparisons>;
+using Comparisons = std::bitset<kComparisons>;
 
 /// How the tiers on the GPU differ from each other; "" if they do not.
-std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager, Wanted wanted) {
+std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager, Comparisons wanted) {
   for (size_t i = 0; i < kWithCpu; ++i) {
     const auto& [what, tier, graphs] = kOtherwise[i];
     if (!wanted[i] || (!graphs && !may_use_graphs())) continue;
@@ -110,8 +110,8 @@ struct Differences {
   std::string cpu;    // from it
 };
 
-Differences differences(const CorpusProgram& program, const Bounds& bounds, Wanted wanted) {
-  const bool is_only_portable = wanted == Wanted(1 << kWithCpu) && !bounds.native;
+Differences differences(const CorpusProgram& program, const Bounds& bounds, Comparisons wanted) {
+  const bool is_only_portable = wanted == Comparisons(1 << kWithCpu) && !bounds.native;
   const std::string eager = is_only_portable ? "" : on_gpu(program, Tier::eager);
   Differences out{difference_of_tiers(program, eager, wanted), ""};
   if (!wanted[kWithCpu]) return out;
@@ -141,9 +141,9 @@ constexpr uint64_t kNeighbours = 16;
 template <class BoundsOf, class May>
 Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& may_go_its_way, uint64_t together = 1) {
   Shard shard(together * kComparisons, programs.size() * kComparisons);
-  std::vector<Wanted> wanted;
+  std::vector<Comparisons> wanted;
   std::erase_if(programs, [&](const CorpusProgram&) {
-    Wanted ours;
+    Comparisons ours;
     for (size_t i = 0; i < kComparisons; ++i) ours[i] = shard.takes_next();
     if (ours.any()) wanted.push_back(ours);
     return ours.none();

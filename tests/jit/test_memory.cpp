@@ -259,7 +259,7 @@ TEST_CASE("when a trace cannot be computed, variables are what they were before"
   }
 }
 
-TEST_CASE("that there was no memory while a region was traced is no way through it") {
+TEST_CASE("running out of memory during a trace records no trace path") {
   class FullGpu : public PretendGpu {
    public:
     FullGpu(Device device, exec::Backend& host, int& refusals) : PretendGpu(device, host, false), refusals_(refusals) {}
@@ -331,9 +331,9 @@ print(more - few, counters().memory <= more)
   CHECK(grown == "0 true\n");
 }
 
-TEST_CASE("a region that is demoted on its way lets go of its ways") {
+TEST_CASE("a region that falls back during a trace evicts its trace paths") {
   Session s;
-  // Each outcome of the read is a way, and all of them hold f.
+  // Each outcome of the read is a trace path, and all of them hold f.
   CHECK(s.output(R"(
 @compile
 fn apply(f, x) {
@@ -353,7 +353,7 @@ print(counters().memory - before.memory < 100000, counters().retraces - before.r
 )") == "true 31\n");
 }
 
-TEST_CASE("ways of a loop let go of the variables of calls that are over") {
+TEST_CASE("trace paths of a loop release the variables of finished calls") {
   EngineOptions options;
   options.compile_all = true;
   Session s(options);
@@ -373,7 +373,7 @@ print(counters().retraces > few.retraces, counters().memory <= few.memory)
   CHECK(grown == "true true\n");
 }
 
-TEST_CASE("ways that end in an error are ways, too") {
+TEST_CASE("trace paths that end in an error count") {
   Session s;
   CHECK(s.output(R"(
 @compile
@@ -390,7 +390,7 @@ print(failed, counters().traces)
 )") == "100 32\n");
 }
 
-TEST_CASE("ever new functions are new ways, although the ways of those that are gone are forgotten") {
+TEST_CASE("each new function is a new trace path, although those of dead functions are evicted") {
   Session s;
   CHECK(s.output(R"(
 @compile

@@ -41,9 +41,9 @@ TEST_CASE("an argument's last use makes the callee its only owner") {
   Session s;
   static constexpr tsl::Builtin kOwned = {"owned", "owned(x)", "",
                                           [](tsl::Context&, tsl::Args args) { return Value(args[0].unique()); }, ""};
-  auto native = tsl::make_ref<tsl::Native>();
+  auto native = tsl::make_ref<tsl::BuiltinFunction>();
   native->builtin = &kOwned;
-  const Value owned{tsl::Ref<tsl::Native>(native)};
+  const Value owned{tsl::Ref<tsl::BuiltinFunction>(native)};
   const auto run = [&](const std::string& body) {
     const Value f = s.engine.run("test.tsl", "fn f(owned) {\n" + body + "\n}\nf");
     Value args[] = {owned};

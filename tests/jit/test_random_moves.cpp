@@ -28,7 +28,8 @@ class MovesGenerator {
     text +=
         "fn show(results) {\n  let (a, rest) = results\n"
         "  print(a.tolist(), a.device, rest.b.tolist(), rest.c[0].device, rest.c[1].tolist())\n}\n";
-    const char* places[2][2] = {{place(), place()}, {place(), place()}};  // so that calls find the ways of earlier ones
+    const char* places[2][2] = {{place(), place()},
+                                {place(), place()}};  // so that calls find the trace paths of earlier ones
     for (int call = 0; call < 8; ++call) {
       const char* const(&at)[2] = places[call % 2];
       text += fmt::format("show(f({}, {}, {}))\n", input(at[0]), input(at[1]), call < 6 ? 1 : pick(3));

@@ -36,7 +36,7 @@ class Training {
   }
 
   const Spent& after(size_t step) const { return steps.at(step - 1); }
-  /// How many traces, and regions given up, the log tells of.
+  /// How many traces and fallbacks the log shows.
   size_t logged() const {
     size_t count = 0;
     for (size_t at = log.find("[recompiles]"); at != std::string::npos; at = log.find("[recompiles]", at + 1)) ++count;

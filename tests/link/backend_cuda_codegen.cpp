@@ -14,5 +14,5 @@ int main() {
   const graph::NodeId y = graph.add(op_def(Op::neg), {arg}, {}, {DType::f32, layout.shape}, {}, 0);
   graph.outputs = {{y, layout}};
   const graph::Plan plan = graph::compile(std::move(graph));
-  return cuda::generate(plan.kernels[0], plan, true).stages.size() == 1 ? 0 : 1;
+  return cuda::generate(plan.kernels[0], plan, true).kernels.size() == 1 ? 0 : 1;
 }

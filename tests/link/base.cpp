@@ -4,5 +4,5 @@
 int main() {
   tsl::SourceMap sources;
   const uint32_t id = sources.add("a.tsl", "x");
-  return sources.place({id, 0, 1}) == "a.tsl:1" ? 0 : 1;
+  return sources.location({id, 0, 1}) == "a.tsl:1" ? 0 : 1;
 }

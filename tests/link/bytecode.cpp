@@ -15,7 +15,7 @@ class NoBuiltins final : public Builtins {
   const Value* find(Name) override { return nullptr; }
   std::vector<std::string> names() const override { return {}; }
   const Signature& signature(const Builtin&) override { return none_; }
-  const Signature& signature(const Native&) override { return none_; }
+  const Signature& signature(const BuiltinFunction&) override { return none_; }
 
  private:
   Signature none_;

@@ -64,7 +64,7 @@ std::vector<MatrixCase> matrix_cases() {
     cases.push_back({Op::concat, returned(fmt::format("concat([a, b, a], axis: {})", axis))});
   }
   const MatrixCase others[] = {
-      // More than a block of the numerics law: rows, few of them, columns, several axes, and with other reductions.
+      // More than a block of the reduction order: rows, few of them, columns, several axes, and with other reductions.
       {Op::logsumexp,
        "let z = tile(a, [1, 1100])\n  return concat([logsumexp(z, axis: -1), reshape(logsumexp(z), 1), sum(z, axis: "
        "-1) - logsumexp(z, axis: -1)])"},

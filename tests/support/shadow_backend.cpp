@@ -28,15 +28,16 @@ class ShadowBackend : public PretendGpu {
 void KernelCorpus::add(const graph::Plan& plan) {
   for (const std::vector<uint32_t>& launch : plan.launches) {
     if (cuda::is_op(plan, launch)) continue;
-    const cuda::LaunchStages wide = cuda::stages_of(plan, launch, true), narrow = cuda::stages_of(plan, launch, false);
+    const cuda::GeneratedKernels vectorized = cuda::generate_launch(plan, launch, true),
+                                 scalar = cuda::generate_launch(plan, launch, false);
     const std::lock_guard lock(mutex_);
-    for (const cuda::Stage& stage : wide.stages) add(stage);
-    for (const cuda::Stage& stage : narrow.stages) add(stage);
+    for (const cuda::CudaKernel& cuda_kernel : vectorized.kernels) add(cuda_kernel);
+    for (const cuda::CudaKernel& cuda_kernel : scalar.kernels) add(cuda_kernel);
   }
 }
 
-void KernelCorpus::add(const cuda::Stage& stage) {
-  if (sources_.insert(stage.source()).second) kernels_.push_back({stage.name(), stage.source()});
+void KernelCorpus::add(const cuda::CudaKernel& cuda_kernel) {
+  if (sources_.insert(cuda_kernel.source()).second) kernels_.push_back({cuda_kernel.name(), cuda_kernel.source()});
 }
 
 std::unique_ptr<exec::Backend> make_shadow_backend(exec::Backend& host, KernelCorpus& corpus) {

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/driver/nvrtc.h"
 #include "exec/backend.h"
 
@@ -18,12 +18,12 @@ namespace tsl {
 /// Different kernels, in the order they were added. Several engines may add to it at once.
 class KernelCorpus {
  public:
-  /// All kernels of the plan, with wide accesses and without.
+  /// All kernels of the plan, with vectorized accesses and without.
   void add(const graph::Plan& plan);
   const std::vector<cuda::KernelSource>& kernels() const { return kernels_; }
 
  private:
-  void add(const cuda::Stage& stage);
+  void add(const cuda::CudaKernel& cuda_kernel);
 
   std::mutex mutex_;
   std::unordered_set<std::string> sources_;  // which have the names in them

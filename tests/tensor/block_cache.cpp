@@ -19,7 +19,7 @@ class FakeAllocator : public BlockCache {
   ~FakeAllocator() override { release_cache(); }
 
   uint64_t taken() const { return taken_; }
-  int settled = 0, handed_out = 0, taken_back = 0;
+  int synchronized = 0, handed_out = 0, taken_back = 0;
 
  protected:
   void* take_from_system(uint64_t bytes) override {
@@ -28,10 +28,10 @@ class FakeAllocator : public BlockCache {
     return reinterpret_cast<void*>(next_ += 4096);
   }
   void give_to_system(void*, uint64_t bytes) override {
-    CHECK(settled > 0);
+    CHECK(synchronized > 0);
     taken_ -= bytes;
   }
-  void settle() override { ++settled; }
+  void synchronize() override { ++synchronized; }
   void on_hand_out(Storage& storage, uint64_t bytes) override {
     CHECK(bytes <= storage.bytes());
     ++handed_out;
@@ -103,7 +103,7 @@ TEST_CASE("when the system has no more, the cache is given back before anyone is
   Ref<Storage> live = allocator.allocate(1024), freed = allocator.allocate(6144);
   freed = nullptr;
   const Ref<Storage> large = allocator.allocate(8192);
-  CHECK(allocator.settled == 1);
+  CHECK(allocator.synchronized == 1);
   CHECK(allocator.stats().cached_bytes == 0);
   CHECK(allocator.taken() == 9216);
   const std::string text = failure_of(allocator, 4096);

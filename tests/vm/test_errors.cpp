@@ -13,9 +13,9 @@ TEST_CASE("an error has a place and the calls that led to it") {
   CHECK(s.line_of(e) == 2);
   REQUIRE(e.called_from.size() == 2);
   CHECK(e.called_from[0].function == "f");
-  CHECK(s.engine.sources().place(e.called_from[0].span) == "test.tsl:4");
+  CHECK(s.engine.sources().location(e.called_from[0].span) == "test.tsl:4");
   CHECK(e.called_from[1].function == "<main>");
-  CHECK(s.engine.sources().place(e.called_from[1].span) == "test.tsl:6");
+  CHECK(s.engine.sources().location(e.called_from[1].span) == "test.tsl:6");
 }
 
 TEST_CASE("words of other languages are told ours") {

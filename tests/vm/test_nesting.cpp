@@ -1,7 +1,7 @@
 // Values nested so deeply that recursion over them would overflow the stack: the same on every tier.
 #include "support/session.h"
 #include "support/tiers.h"
-#include "value/rebuild.h"
+#include "value/value_walk.h"
 
 using namespace tsl;
 
@@ -99,14 +99,14 @@ TEST_CASE("rebuilding replaces leaves, keeps what does not change, and keeps sha
   };
   Value unchanged = make_list({Value(3), make_tuple({Value(4)})});
   const Value before = unchanged;
-  CHECK_FALSE(rebuild(unchanged, one_to_two));
+  CHECK_FALSE(replace_leaves(unchanged, one_to_two));
   CHECK(identical(unchanged, before));
 
   Session s;
   const Value inner = make_tuple({Value(1), Value(5)}), same = make_tuple({Value(6)});
   Value shared = make_list({inner, same, inner, Value(1)});
   const Value old = shared;
-  CHECK(rebuild(shared, one_to_two));
+  CHECK(replace_leaves(shared, one_to_two));
   CHECK(to_repr(s.engine, shared) == "[(2, 5), (6,), (2, 5), 2]");
   CHECK(to_repr(s.engine, old) == "[(1, 5), (6,), (1, 5), 1]");
   const std::vector<Value>& items = shared.as<List>().items;
@@ -114,7 +114,7 @@ TEST_CASE("rebuilding replaces leaves, keeps what does not change, and keeps sha
   CHECK(identical(items[1], same));
 
   Value deep = nested(kDeep, Value(1));
-  CHECK(rebuild(deep, one_to_two));
+  CHECK(replace_leaves(deep, one_to_two));
   CHECK(any_leaf(deep, [](const Value& leaf) { return leaf.is(Tag::integer) && leaf.integer() == 2; }));
   CHECK_FALSE(any_leaf(deep, [](const Value& leaf) { return leaf.is(Tag::integer) && leaf.integer() == 1; }));
 }

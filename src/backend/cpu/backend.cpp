@@ -28,7 +28,7 @@ class CpuExecutable : public exec::Executable {
 
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
-    memory_.place(inputs, donated);
+    memory_.bind(inputs, donated);
     RunState state;
     state.buffers = memory_.addresses();
     state.symbols = symbols.data();
@@ -47,7 +47,7 @@ class CpuExecutable : public exec::Executable {
     } catch (...) {
       const bool is_lost = memory_.has_donors() && !is_op;
       memory_.release();
-      if (is_lost) exec::fail_having_written();
+      if (is_lost) exec::fail_after_overwriting();
       throw;
     }
     memory_.release();

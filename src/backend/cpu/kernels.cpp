@@ -34,7 +34,7 @@ Isa supported_isa() {
 #endif
 }
 
-std::unique_ptr<const KernelTable> make_table([[maybe_unused]] Isa isa) {
+std::unique_ptr<const KernelTable> make_multi_tensor_kernel([[maybe_unused]] Isa isa) {
   auto table = std::make_unique<KernelTable>();
 #if defined(TSL_X86_KERNELS)
   if (isa == Isa::avx512) avx512::fill_table(*table);
@@ -60,16 +60,16 @@ Isa best_isa() {
 const KernelTable& kernels(Isa isa) {
   switch (isa) {
     case Isa::avx512: {
-      static const auto table = make_table(Isa::avx512);
+      static const auto table = make_multi_tensor_kernel(Isa::avx512);
       return *table;
     }
     case Isa::avx2: {
-      static const auto table = make_table(Isa::avx2);
+      static const auto table = make_multi_tensor_kernel(Isa::avx2);
       return *table;
     }
     case Isa::generic: break;
   }
-  static const auto table = make_table(Isa::generic);
+  static const auto table = make_multi_tensor_kernel(Isa::generic);
   return *table;
 }
 

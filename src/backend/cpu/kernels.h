@@ -22,13 +22,13 @@ Isa best_isa();
 using MapKernel = bool (*)(void* out, const void* const* in, size_t n);
 
 // Reductions of contiguous rows. The order of combination is a function of n alone, the same on every
-// instruction set and for both forms (docs/architecture.md, "Numerics law"):
+// instruction set and for both forms (docs/architecture.md, "Numerics"):
 //   f(v[0..n)) for n <= kReduceBlock: kReduceLanes accumulators, lane l taking v[l], v[l+L], v[l+2L], …; then
 //   the lanes fold in halves (lane l takes lane l+width/2, where it exists); lanes beyond n take no part.
 //   For n > kReduceBlock: f over the results of consecutive blocks (the last may be short).
-// logsumexp: with g = max(v), by this law, and shift = g if g is finite, else 0,
+// logsumexp: with g = max(v), in this order, and shift = g if g is finite, else 0,
 //   f(v[0..n)) = log(sum(exp(v - shift))) + shift for n <= kReduceBlock; for more, f over the results of blocks as
-//   above. Its parts are the scalar bodies of the ops: what graph::spell_out makes of short rows is the same.
+//   above. Its parts are the scalar bodies of the ops: what graph::decompose makes of short rows is the same.
 inline constexpr size_t kReduceLanes = 128;
 inline constexpr size_t kReduceBlock = 4096;
 

@@ -109,7 +109,7 @@ void TileProgram::execute_row_step(Worker& worker, const Step& step) const {
   }
 }
 
-/// Reduces the rows' results, by the same law as any row, and does what depends on them.
+/// Reduces the rows' results, in the same order as any row, and does what depends on them.
 void TileProgram::finish_totals(RunState& state) const {
   for_each_tile(state, 1, 0, [&](Worker& worker, int64_t) {
     for (const Step& step : steps_) {
@@ -216,7 +216,7 @@ void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t bloc
   }
 }
 
-/// Reduces the partial results of the worker's rows: the same function over the blocks' results, by the same law.
+/// Reduces the partial results of the worker's rows: the same function over the blocks' results, in the same order.
 void TileProgram::combine(Worker& worker, const Step& step, int64_t blocks) const {
   const std::byte* partials = partials_of(worker, step, blocks);
   std::byte* out = worker.memory + step.slot;

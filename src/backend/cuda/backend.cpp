@@ -2,7 +2,7 @@
 
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
-#include "backend/cuda/driver/product.h"
+#include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
 
 namespace tsl::cuda {
@@ -16,9 +16,9 @@ class CudaBackend : public exec::Backend {
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
   bool has_epilogue(const graph::Node& node) override {
-    const PlanProduct product(node, gpu_.options.tf32);
+    const PlanGemm gemm(node, gpu_.options.tf32);
     gpu_.device.make_current();
-    return product.is_call() && gpu_.matmul().has_epilogue(product.product());
+    return gemm.is_call() && gpu_.matmul().has_epilogue(gemm.gemm());
   }
   Tensor to_device(const Tensor& host) override { return move_to_device(gpu_, host); }
   Tensor to_host(const Tensor& tensor) override { return move_to_host(gpu_, tensor); }

@@ -1,4 +1,4 @@
-// Reductions: the order law of kernels.h, written here once more as plainly as it reads.
+// Reductions: the reduction order of kernels.h, written here once more as plainly as it reads.
 #include "catch.h"
 #include "kernel_fixture.h"
 
@@ -9,15 +9,15 @@ using cpu::ReduceOp;
 
 namespace {
 
-template <class T, class F> T by_law(const std::vector<T>& v, F f) {
+template <class T, class F> T in_order(const std::vector<T>& v, F f) {
   if (v.size() > kReduceBlock) {
     std::vector<T> results;
     for (size_t i = 0; i < v.size(); i += kReduceBlock) {
       const size_t end = std::min(v.size(), i + kReduceBlock);
       results.push_back(
-          by_law(std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end)), f));
+          in_order(std::vector<T>(v.begin() + static_cast<ptrdiff_t>(i), v.begin() + static_cast<ptrdiff_t>(end)), f));
     }
-    return by_law(results, f);
+    return in_order(results, f);
   }
   std::vector<T> lanes(v.begin(), v.begin() + static_cast<ptrdiff_t>(std::min(v.size(), kReduceLanes)));
   for (size_t i = kReduceLanes; i < v.size(); ++i) lanes[i % kReduceLanes] = f(lanes[i % kReduceLanes], v[i]);
@@ -44,7 +44,7 @@ template <class T> T combine(ReduceOp op, T a, T b) {
   }
 }
 
-/// Elements of a dtype as T, and what the law makes of them.
+/// Elements of a dtype as T, and what the reduction order makes of them.
 template <class T> void check_floats(DType dtype, DType accumulator) {
   for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
     const bool accumulates = op == ReduceOp::sum || op == ReduceOp::prod;
@@ -67,7 +67,7 @@ template <class T> void check_floats(DType dtype, DType accumulator) {
           best().cast[index(dtype)][index(accumulator)](&wide, p, 1);
           row.push_back(wide);
         }
-        const T value = by_law(row, [&](T a, T b) { return combine(op, a, b); });
+        const T value = in_order(row, [&](T a, T b) { return combine(op, a, b); });
         const void* p[1] = {&value};
         Bytes narrowed(size_of(result));
         best().cast[index(accumulator)][index(result)](narrowed.data(), p, 1);
@@ -113,14 +113,15 @@ template <class T> T logsumexp_by_law(DType dtype, const std::vector<T>& v) {
     }
     return logsumexp_by_law(dtype, results);
   }
-  const T greatest = by_law(v, [](T a, T b) { return math::s_maximum(a, b); });
+  const T greatest = in_order(v, [](T a, T b) { return math::s_maximum(a, b); });
   const T shift = std::isfinite(greatest) ? greatest : T(0);
   std::vector<T> powers;
   for (T x : v) powers.push_back(mapped(Op::exp, dtype, x - shift));
-  return mapped(Op::log, dtype, by_law(powers, [](T a, T b) { return a + b; })) + shift;
+  return mapped(Op::log, dtype, in_order(powers, [](T a, T b) { return a + b; })) + shift;
 }
 
-/// The results are those of the law, in both forms, on every instruction set; and near what f64 makes of the elements.
+/// The results are those of the reduction order, in both forms, on every instruction set; and near what f64 makes of
+/// the elements.
 template <class T> void check_logsumexp(DType dtype) {
   for (size_t n : lengths()) {
     const size_t rows = 4, stride = rows + 2;  // the last row is special
@@ -158,26 +159,26 @@ template <class T> void check_logsumexp(DType dtype) {
 
 }  // namespace
 
-TEST_CASE("logsumexp follows the law in both forms", "[kernels][reduce]") {
+TEST_CASE("logsumexp follows the reduction order in both forms", "[kernels][reduce]") {
   check_logsumexp<float>(DType::f32);
   check_logsumexp<double>(DType::f64);
 }
 
-TEST_CASE("reductions of floats follow the order law in both forms", "[kernels][reduce]") {
+TEST_CASE("reductions of floats follow the reduction order in both forms", "[kernels][reduce]") {
   check_floats<float>(DType::f32, DType::f32);
   check_floats<double>(DType::f64, DType::f64);
   check_floats<float>(DType::f16, DType::f32);
   check_floats<float>(DType::bf16, DType::f32);
 }
 
-TEST_CASE("more than a block of blocks follows the order law", "[kernels][reduce]") {
+TEST_CASE("more than a block of blocks follows the reduction order", "[kernels][reduce]") {
   const size_t n = kReduceBlock * kReduceBlock + 5000;
   std::vector<float> v(n);
   Random random(3);
   for (float& x : v) x = static_cast<float>(random.unit());
   float got = 0;
   best().reduce[static_cast<int>(ReduceOp::sum)][index(DType::f32)].rows(&got, v.data(), 1, n);
-  CHECK(got == by_law(v, [](float a, float b) { return a + b; }));
+  CHECK(got == in_order(v, [](float a, float b) { return a + b; }));
 }
 
 TEST_CASE("wide columns are the columns of narrow ones", "[kernels][reduce]") {

@@ -1,4 +1,4 @@
-// How floats combine: the order law of kernels.h, in vectors of the machine's width.
+// How floats combine: the reduction order of kernels.h, in vectors of the machine's width.
 #pragma once
 
 #include <utility>
@@ -39,7 +39,7 @@ struct Min {
   template <class T> static T neutral() { return math::infinity<T>(); }
 };
 
-/// kLanes accumulators: of the law's kReduceLanes the first, where a row has no more elements.
+/// kLanes accumulators: of the reduction order's kReduceLanes the first, where a row has no more elements.
 template <class T, size_t kLanes = kReduceLanes> struct Lanes {
   using Vector = typename VectorOf<T>::Type;
   static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kLanes / kWidth;

@@ -112,17 +112,17 @@ template <class Better, class T> void arg_rows_short(void* out, const void* in, 
   for (size_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * n;
     float best = 0;
-    int64_t place = -1;
+    int64_t position = -1;
     for (size_t begin = 0; begin < n; begin += kBuffer) {
       widen(wide, x + begin, least(kBuffer, n - begin));
       int64_t i = arg_row<Better>(wide, least(kBuffer, n - begin));
-      if (place < 0 || wide[i] != wide[i] || Better::beats(wide[i], best)) {
+      if (position < 0 || wide[i] != wide[i] || Better::beats(wide[i], best)) {
         best = wide[i];
-        place = static_cast<int64_t>(begin) + i;
+        position = static_cast<int64_t>(begin) + i;
       }
       if (best != best) break;
     }
-    static_cast<int64_t*>(out)[r] = place;
+    static_cast<int64_t*>(out)[r] = position;
   }
 }
 

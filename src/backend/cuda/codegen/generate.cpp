@@ -8,8 +8,8 @@
 
 #include "backend/cuda/codegen/contract.h"
 #include "backend/cuda/codegen/kernel_templates.h"
+#include "backend/cuda/codegen/multi_tensor.h"
 #include "backend/cuda/codegen/op.h"
-#include "backend/cuda/codegen/table.h"
 
 namespace tsl::cuda {
 
@@ -31,7 +31,7 @@ bool can_scatter(const Node& node) {
   return places < INT32_MAX && element_count(node.args[1].layout.shape).hint() <= kMaxSortLength;
 }
 
-using OpGenerator = KernelProgram (*)(const OpKernel&);
+using OpGenerator = GeneratedKernels (*)(const OpKernel&);
 
 /// Chooses the generator for an op with a kernel of its own; null if there is none.
 OpGenerator generator_of(const Node& node) {
@@ -54,15 +54,15 @@ OpGenerator generator_of(const Node& node) {
   return nullptr;
 }
 
-KernelProgram generate_template(const Kernel& kernel, const Plan& plan, bool wide) {
+GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool vectorized) {
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);
       return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across)
-                                                      : generate_pointwise(kernel, plan, wide);
+                                                      : generate_pointwise(kernel, plan, vectorized);
     }
-    case graph::Template::row: return generate_rows(kernel, plan, wide);
-    case graph::Template::reduce: return generate_reduce(kernel, plan, wide);
+    case graph::Template::row: return generate_rows(kernel, plan, vectorized);
+    case graph::Template::reduce: return generate_reduce(kernel, plan, vectorized);
     case graph::Template::op: return generator_of(plan.graph[kernel.op_node])(OpKernel(kernel, plan));
   }
   return {};
@@ -74,43 +74,43 @@ bool has_generated_kernels(const Kernel& kernel, const Plan& plan) {
   return kernel.kind != graph::Template::op || generator_of(plan.graph[kernel.op_node]);
 }
 
-KernelProgram generate(const Kernel& kernel, const Plan& plan, bool wide) {
-  if (plan.options.fast_numerics) return generate_template(contract(kernel), plan, wide);
-  return generate_template(kernel, plan, wide);
+GeneratedKernels generate(const Kernel& kernel, const Plan& plan, bool vectorized) {
+  if (plan.options.fast_numerics) return generate_template(contract(kernel), plan, vectorized);
+  return generate_template(kernel, plan, vectorized);
 }
 
 // ---- One launch --------------------------------------------------------------------------------------------
 
 namespace {
 
-/// The texts of a stage with and without wide accesses.
+/// The texts of a CUDA kernel with and without vectorized accesses.
 struct Texts {
-  const KernelText *wide, *narrow;
-  bool operator==(const Texts& other) const { return *wide == *other.wide && *narrow == *other.narrow; }
+  const KernelText *vectorized, *narrow;
+  bool operator==(const Texts& other) const { return *vectorized == *other.vectorized && *narrow == *other.narrow; }
 };
 struct TextsHash {
-  size_t operator()(const Texts& texts) const { return KernelTextHash()(*texts.wide); }
+  size_t operator()(const Texts& texts) const { return KernelTextHash()(*texts.vectorized); }
 };
 
-/// Which stages share a table: those whose sources are equal with and without wide accesses.
-std::vector<size_t> find_groups(const std::vector<Stage>& wide, const std::vector<Stage>& narrow) {
+/// Groups the kernels whose sources are equal with and without vectorized accesses: each group is one launch.
+std::vector<size_t> find_groups(const std::vector<CudaKernel>& vectorized, const std::vector<CudaKernel>& scalar) {
   std::unordered_map<Texts, size_t, TextsHash> numbers;
   std::vector<size_t> group;
-  for (size_t i = 0; i < wide.size(); ++i) {
-    group.push_back(numbers.try_emplace({&wide[i].text, &narrow[i].text}, numbers.size()).first->second);
+  for (size_t i = 0; i < vectorized.size(); ++i) {
+    group.push_back(numbers.try_emplace({&vectorized[i].text, &scalar[i].text}, numbers.size()).first->second);
   }
   return group;
 }
 
-std::vector<Stage> tabled(const std::vector<Stage>& stages, const std::vector<size_t>& group) {
-  std::vector<Stage> out;
-  std::vector<std::vector<const Stage*>> groups;
-  for (size_t i = 0; i < stages.size(); ++i) {
+std::vector<CudaKernel> join_groups(const std::vector<CudaKernel>& kernels, const std::vector<size_t>& group) {
+  std::vector<CudaKernel> out;
+  std::vector<std::vector<const CudaKernel*>> groups;
+  for (size_t i = 0; i < kernels.size(); ++i) {
     groups.resize(std::max(groups.size(), group[i] + 1));
-    groups[group[i]].push_back(&stages[i]);
+    groups[group[i]].push_back(&kernels[i]);
   }
-  for (const std::vector<const Stage*>& members : groups)
-    out.push_back(members.size() == 1 ? *members[0] : make_table(members));
+  for (const std::vector<const CudaKernel*>& members : groups)
+    out.push_back(members.size() == 1 ? *members[0] : make_multi_tensor_kernel(members));
   return out;
 }
 
@@ -120,21 +120,21 @@ bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
   return !has_generated_kernels(plan.kernels[launch[0]], plan);
 }
 
-LaunchStages stages_of(const Plan& plan, const std::vector<uint32_t>& launch, bool wide) {
+GeneratedKernels generate_launch(const Plan& plan, const std::vector<uint32_t>& launch, bool vectorized) {
   const Kernel& first = plan.kernels[launch[0]];
-  KernelProgram program = generate(first, plan, wide);
-  LaunchStages out{std::move(program.stages), program.scratch_bytes, program.arrivals};
+  GeneratedKernels out = generate(first, plan, vectorized);
   if (launch.size() == 1) return out;
   // Pointwise ones, which need no memory.
-  const auto add = [&](std::vector<Stage>& stages, KernelProgram more) {
-    std::move(more.stages.begin(), more.stages.end(), std::back_inserter(stages));
+  const auto add = [&](std::vector<CudaKernel>& kernels, GeneratedKernels more) {
+    std::move(more.kernels.begin(), more.kernels.end(), std::back_inserter(kernels));
   };
-  std::vector<Stage> others = generate(first, plan, !wide).stages;
+  std::vector<CudaKernel> others = generate(first, plan, !vectorized).kernels;
   for (uint32_t k : std::span(launch).subspan(1)) {
-    add(out.stages, generate(plan.kernels[k], plan, wide));
-    add(others, generate(plan.kernels[k], plan, !wide));
+    add(out.kernels, generate(plan.kernels[k], plan, vectorized));
+    add(others, generate(plan.kernels[k], plan, !vectorized));
   }
-  out.stages = tabled(out.stages, wide ? find_groups(out.stages, others) : find_groups(others, out.stages));
+  out.kernels =
+      join_groups(out.kernels, vectorized ? find_groups(out.kernels, others) : find_groups(others, out.kernels));
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/cuda_kernel.h"
 #include "graph/plan.h"
 
 namespace tsl::cuda {
@@ -14,22 +14,16 @@ namespace tsl::cuda {
 /// that 32-bit counters cannot hold, which run on the host.
 bool has_generated_kernels(const graph::Kernel& kernel, const graph::Plan& plan);
 
-/// Writes the CUDA kernels for one kernel of the plan, which must have some. `wide`: whether buffers are aligned for
-/// wide accesses.
-KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
+/// Writes the CUDA kernels for one kernel of the plan, which must have some. `vectorized`: whether buffers are aligned
+/// for vectorized accesses.
+GeneratedKernels generate(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
 
-/// What one launch of a plan becomes: kernels that may run in any order.
-struct LaunchStages {
-  std::vector<Stage> stages;
-  uint64_t scratch_bytes = 0;
-  uint64_t arrivals = 0;  // counters, as of KernelProgram
-};
-
-/// Whether the launch is of an op that is not generated, and so has no stages.
+/// Whether the launch is an op without generated kernels.
 bool is_op(const graph::Plan& plan, const std::vector<uint32_t>& launch);
 
-/// The stages of one launch of the plan, which is of kernels that are generated: with wide accesses or, for buffers
-/// that are not aligned for them, without; equally many of both. Those of equal source share tables.
-LaunchStages stages_of(const graph::Plan& plan, const std::vector<uint32_t>& launch, bool wide);
+/// Generates the CUDA kernels of one launch, with vectorized accesses or, for buffers that are not aligned for them,
+/// without; equally many of both. Those of one kernel of the plan run in order; the kernels of a multi-tensor launch
+/// may run in any order, and those of equal source become one.
+GeneratedKernels generate_launch(const graph::Plan& plan, const std::vector<uint32_t>& launch, bool vectorized);
 
 }  // namespace tsl::cuda

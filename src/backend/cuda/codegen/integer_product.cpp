@@ -9,29 +9,29 @@ constexpr int64_t kTile = 64;  // as in integer_product.cuh
 constexpr int kThreads = 256;
 
 /// "{b0 + a_at(batch), down, across}"
-std::string operand(StageWriter& writer, const OpKernel& op, size_t arg, const char* place) {
+std::string operand(KernelWriter& writer, const OpKernel& op, size_t arg, const char* index_function) {
   const Layout& layout = op.layout(arg);
   const int rank = layout.rank();
   const auto times = [&](Dim stride) {
     return stride.hint() < 0 ? "-(long long)" + writer.size(-stride.hint()) : writer.size(stride.hint());
   };
-  return fmt::format("{{{} + {}(batch), {}, {}}}", writer.buffer(op.buffer(arg)), place,
+  return fmt::format("{{{} + {}(batch), {}, {}}}", writer.buffer(op.buffer(arg)), index_function,
                      times(layout.strides[rank - 2]), times(layout.strides[rank - 1]));
 }
 
 }  // namespace
 
-KernelProgram generate_integer_product(const OpKernel& op) {
+GeneratedKernels generate_integer_product(const OpKernel& op) {
   const Shape& shape = op.node.shape;
   const int rank = shape.rank();
   const int64_t m = shape[rank - 2].hint(), n = shape[rank - 1].hint(), k = op.layout(0).shape[rank - 1].hint();
   const int64_t count = element_count(shape).hint();
-  KernelProgram program;
-  if (count == 0) return program;
+  GeneratedKernels generated;
+  if (count == 0) return generated;
   const int64_t down = ceil_div(m, kTile), across = ceil_div(n, kTile), batches = count / (m * n);
-  StageWriter writer = op.writer(integer_product_templates());
-  write_place(writer, "a_at", loops_of(op.layout(0), 0, rank - 2), op.layout(0).offset);
-  write_place(writer, "b_at", loops_of(op.layout(1), 0, rank - 2), op.layout(1).offset);
+  KernelWriter writer = op.writer(integer_product_templates());
+  write_index_function(writer, "a_at", loops_of(op.layout(0), 0, rank - 2), op.layout(0).offset);
+  write_index_function(writer, "b_at", loops_of(op.layout(1), 0, rank - 2), op.layout(1).offset);
   writer.line("const unsigned rest = block_x / {0}, batch = rest / {1};", writer.size(across), writer.size(down));
   const std::string_view type = type_of(op.node.dtype);
   writer.line("const ProductOperand<{}> a = {}, b = {};", type, operand(writer, op, 0, "a_at"),
@@ -39,8 +39,8 @@ KernelProgram generate_integer_product(const OpKernel& op) {
   writer.line("multiply_tiles<{}>(a, b, {} + (long long)batch * {} * {}, {}, {}, {}, rest % {}, block_x % {});", type,
               writer.buffer(op.out()), writer.size(m), writer.size(n), writer.size(m), writer.size(n), writer.size(k),
               writer.size(down), writer.size(across));
-  program.stages.push_back(writer.finish("", batches * down * across, kThreads));
-  return program;
+  generated.kernels.push_back(writer.finish("", batches * down * across, kThreads));
+  return generated;
 }
 
 }  // namespace tsl::cuda

@@ -13,43 +13,43 @@ class NonzeroWriter {
   explicit NonzeroWriter(const OpKernel& op)
       : op_(op), mask_(op.layout(0)), length_(element_count(mask_.shape).hint()), tiles_(ceil_div(length_, kTile)) {}
 
-  KernelProgram write() {
-    KernelProgram program;
-    if (element_count(op_.node.shape).hint() == 0 || length_ == 0) return program;
+  GeneratedKernels write() {
+    GeneratedKernels generated;
+    if (element_count(op_.node.shape).hint() == 0 || length_ == 0) return generated;
     uint64_t counts = 0;
     if (tiles_ > 1) {
-      counts = reserve_bytes(program, tiles_, 8);
-      program.stages.push_back(count_stage(counts));
-      program.stages.push_back(sum_stage(counts, reserve_bytes(program, 1, 8)));
+      counts = reserve_bytes(generated, tiles_, 8);
+      generated.kernels.push_back(count_kernel(counts));
+      generated.kernels.push_back(sum_kernel(counts, reserve_bytes(generated, 1, 8)));
     }
-    program.stages.push_back(put_stage(counts));
-    return program;
+    generated.kernels.push_back(put_kernel(counts));
+    return generated;
   }
 
  private:
-  StageWriter writer() const { return op_.writer(nonzero_templates()); }
+  KernelWriter writer() const { return op_.writer(nonzero_templates()); }
 
-  void write_question(StageWriter& writer) const {
-    write_place(writer, "mask_at", loops_of(mask_, 0, mask_.rank()), mask_.offset);
+  void write_question(KernelWriter& writer) const {
+    write_index_function(writer, "mask_at", loops_of(mask_, 0, mask_.rank()), mask_.offset);
     writer.line("const auto is_true = [&](Index i) {{ return {}[mask_at(i)]; }};", writer.buffer(0));
   }
 
-  Stage count_stage(uint64_t counts) const {
-    StageWriter writer = this->writer();
+  CudaKernel count_kernel(uint64_t counts) const {
+    KernelWriter writer = this->writer();
     write_question(writer);
     writer.line("count_tiles({}, {}, is_true);", writer.size(length_), writer.scratch(counts, "Index"));
     return writer.finish("count", tiles_, kThreads);
   }
 
-  Stage sum_stage(uint64_t counts, uint64_t total) const {
-    StageWriter writer = this->writer();
+  CudaKernel sum_kernel(uint64_t counts, uint64_t total) const {
+    KernelWriter writer = this->writer();
     writer.line("sum_before<Index>({}, {}, {});", writer.size(tiles_), writer.scratch(counts, "Index"),
                 writer.scratch(total, "Index"));
     return writer.finish("sum", 1, kThreads);
   }
 
-  Stage put_stage(uint64_t counts) const {
-    StageWriter writer = this->writer();
+  CudaKernel put_kernel(uint64_t counts) const {
+    KernelWriter writer = this->writer();
     write_question(writer);
     const int rank = mask_.rank();
     writer.open("const auto put = [&](Index place, Index i)");
@@ -71,6 +71,6 @@ class NonzeroWriter {
 
 }  // namespace
 
-KernelProgram generate_nonzero(const OpKernel& op) { return NonzeroWriter(op).write(); }
+GeneratedKernels generate_nonzero(const OpKernel& op) { return NonzeroWriter(op).write(); }
 
 }  // namespace tsl::cuda

@@ -52,9 +52,10 @@ Loops loops_without(const Layout& layout, int axis) {
 
 OpKernel::OpKernel(const Kernel& kernel, const graph::Plan& plan)
     : kernel(kernel), plan(plan), node(plan.graph[kernel.op_node]) {
-  farthest_ = element_count(node.shape).hint();
+  farthest_index_ = element_count(node.shape).hint();
   for (const graph::Arg& arg : node.args) {
-    if (arg.is_tensor()) farthest_ = std::max({farthest_, reach(arg.layout), element_count(arg.layout.shape).hint()});
+    if (arg.is_tensor())
+      farthest_index_ = std::max({farthest_index_, reach(arg.layout), element_count(arg.layout.shape).hint()});
   }
 }
 
@@ -64,20 +65,20 @@ uint32_t OpKernel::buffer(size_t arg) const {
   return position;
 }
 
-StageWriter OpKernel::writer(std::string_view templates, int64_t count) const {
+KernelWriter OpKernel::writer(std::string_view templates, int64_t count) const {
   // A little less than fits: places are rounded up to whole tiles.
-  constexpr int64_t kFarthest = INT32_MAX - (1 << 20);
-  return StageWriter(kernel, plan, std::max(farthest_, count) <= kFarthest, templates);
+  constexpr int64_t kMaxFarthestIndex = INT32_MAX - (1 << 20);
+  return KernelWriter(kernel, plan, std::max(farthest_index_, count) <= kMaxFarthestIndex, templates);
 }
 
-void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim offset) {
+void write_index_function(KernelWriter& writer, const char* name, const Loops& loops, Dim offset) {
   writer.open("const auto {} = [&](Index i) -> long long", name);
   graph::IndexMap map;
   for (int64_t stride : loops.strides) map.strides.push_back(stride);
   map.offset = offset;
   Position at;
   at.index = writer.coordinates("i", loops.extents, "k");
-  writer.line("return {};", writer.place(map, at));
+  writer.line("return {};", writer.index_expr(map, at));
   writer.close(";");
 }
 

@@ -1,6 +1,6 @@
 // Kernels for ops with kernels of their own: scans, sorting, scattering, sums of windows, products of integers. Their
-// device code stands in a .cuh file a family, in front of the kernels that use it; what is generated are the facts it
-// is made for, and how operands lie.
+// device code stands in a .cuh file a family, in front of the kernels that use it; what is generated are the constants
+// it is made for, and how operands lie.
 #pragma once
 
 #include <functional>
@@ -42,16 +42,16 @@ class OpKernel {
   uint32_t buffer(size_t arg) const;
   uint32_t out() const { return static_cast<uint32_t>(kernel.buffers.size()) - 1; }
 
-  /// For a stage that also counts to `count`.
-  StageWriter writer(std::string_view templates, int64_t count = 0) const;
+  /// For a CUDA kernel that also counts to `count`.
+  KernelWriter writer(std::string_view templates, int64_t count = 0) const;
 
  private:
-  int64_t farthest_ = 0;  // place that the op's own operands and result reach
+  int64_t farthest_index_ = 0;  // place that the op's own operands and result reach
 };
 
 /// Writes a function `name`(i): the place of element i, in row-major order over the loops, of an operand whose first
 /// element is at `offset`.
-void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim offset);
+void write_index_function(KernelWriter& writer, const char* name, const Loops& loops, Dim offset);
 
 // ---- Sorting, of rows or of what is scattered ------------------------------------------------------------------
 
@@ -59,24 +59,24 @@ void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim 
 struct SortJob {
   int64_t rows = 1, length = 0;
   int key_bits = 32;  // of a key that count; the others are 0
-  std::string name;   // of the stages
-  /// A stage's writer, with all that the functions below speak of.
-  std::function<StageWriter()> writer;
+  std::string name;   // of the CUDA kernels
+  /// A CUDA kernel's writer, with all that the functions below speak of.
+  std::function<KernelWriter()> writer;
   /// Writes the function key(row, i): Key, the key of element i of a row.
-  std::function<void(StageWriter&)> write_key;
+  std::function<void(KernelWriter&)> write_key;
   /// Writes the function put(row, place, key, i): element i of the row comes at `place`.
-  std::function<void(StageWriter&)> write_put;
+  std::function<void(KernelWriter&)> write_put;
 };
 inline constexpr int64_t kMaxSortLength = INT32_MAX;
-void append_sort(const SortJob& job, KernelProgram& program);
+void append_sort(const SortJob& job, GeneratedKernels& generated);
 
 // ---- The families ----------------------------------------------------------------------------------------------
 
-KernelProgram generate_scan(const OpKernel& op);
-KernelProgram generate_argsort(const OpKernel& op);
-KernelProgram generate_scatter(const OpKernel& op);
-KernelProgram generate_nonzero(const OpKernel& op);
-KernelProgram generate_fold_windows(const OpKernel& op);
-KernelProgram generate_integer_product(const OpKernel& op);
+GeneratedKernels generate_scan(const OpKernel& op);
+GeneratedKernels generate_argsort(const OpKernel& op);
+GeneratedKernels generate_scatter(const OpKernel& op);
+GeneratedKernels generate_nonzero(const OpKernel& op);
+GeneratedKernels generate_fold_windows(const OpKernel& op);
+GeneratedKernels generate_integer_product(const OpKernel& op);
 
 }  // namespace tsl::cuda

@@ -20,18 +20,18 @@ constexpr int64_t kFewElements = 1 << 14;
 
 class PointwiseWriter {
  public:
-  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool wide)
+  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized)
       : kernel_(kernel),
         plan_(plan),
         writer_(kernel, plan),
         extents_(extents_of(kernel.kept)),
         count_(count_of(kernel.kept)) {
-    if (wide) choose_width();
+    if (vectorized) choose_width();
   }
 
-  KernelProgram write() {
-    KernelProgram program;
-    if (count_ == 0) return program;
+  GeneratedKernels write() {
+    GeneratedKernels generated;
+    if (count_ == 0) return generated;
     const std::string& n = writer_.size(count_);
     writer_.put("const Index i = ((Index)block_x * ", kThreads, " + threadIdx.x) * ", width_, ";");
     writer_.put("if (i >= ", n, ") return;");
@@ -47,9 +47,10 @@ class PointwiseWriter {
       body(width_, "i");
     }
     const std::string suffix = width_ > 1 ? text_of("x", width_) : std::string();
-    program.stages.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{kThreads} * width_), kThreads));
-    if (width_ > 1) program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), width_);
-    return program;
+    generated.kernels.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{kThreads} * width_), kThreads));
+    if (width_ > 1)
+      generated.kernels.back().vector_accesses = find_vector_accesses(kernel_, plan_, inner_loop(), width_);
+    return generated;
   }
 
  private:
@@ -66,12 +67,13 @@ class PointwiseWriter {
   void choose_width() {
     int widest = 0;
     for (const Instr& instr : kernel_.program) {
-      if (lies_along(kernel_, instr, inner_loop())) widest = std::max(widest, element_bytes(instr));
+      if (is_contiguous_along(kernel_, instr, inner_loop())) widest = std::max(widest, element_bytes(instr));
     }
     if (widest == 0 || count_ < kFewElements) return;
     width_ = kAccessBytes / widest;
     const bool is_whole = extents_.size() == 1;  // else a row's end comes first
-    while (width_ > 1 && !(allows_wide(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
+    while (width_ > 1 &&
+           !(allows_vectors(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
       width_ /= 2;
   }
 
@@ -94,10 +96,10 @@ class PointwiseWriter {
       }
       return;
     }
-    wide_body(width, at);
+    vector_body(width, at);
   }
 
-  void wide_body(int width, const Position& first) {
+  void vector_body(int width, const Position& first) {
     std::vector<std::string> array_index(kernel_.program.size());
     Position at = first;
     if (!at.index.empty()) at.index.back() = fmt::format("({} + v)", at.index.back());
@@ -115,7 +117,7 @@ class PointwiseWriter {
       if (!defines(instr)) continue;
       if (is_uniform(instr)) writer_.emit(r, first, true);
       else if (instr.kind == Instr::Kind::load && inner_stride(instr) == 1) {
-        writer_.line("load_wide(r{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
+        writer_.line("load_wide(r{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first));
       } else computed.push_back(r);
     }
     if (!computed.empty()) {
@@ -131,7 +133,8 @@ class PointwiseWriter {
 
   void store(const Instr& instr, const Position& first, const Position& at, int width, bool is_array) {
     if (inner_stride(instr) == 1 && is_array) {
-      writer_.line("store_wide({} + {}, r{});", writer_.buffer(instr.buffer), writer_.place(instr.map, first), instr.a);
+      writer_.line("store_wide({} + {}, r{});", writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first),
+                   instr.a);
       return;
     }
     writer_.line("#pragma unroll");
@@ -142,7 +145,7 @@ class PointwiseWriter {
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
-  StageWriter writer_;
+  KernelWriter writer_;
   std::vector<int64_t> extents_;
   int64_t count_;
   int width_ = 1;
@@ -150,8 +153,8 @@ class PointwiseWriter {
 
 }  // namespace
 
-KernelProgram generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool wide) {
-  return PointwiseWriter(kernel, plan, wide).write();
+GeneratedKernels generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
+  return PointwiseWriter(kernel, plan, vectorized).write();
 }
 
 }  // namespace tsl::cuda

@@ -1,7 +1,7 @@
 // Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by some
-// threads a block of the law, over columns by threads that own some each. Results of blocks wait in memory; the last
-// block of threads to come brings them together. The order is that of templates.cuh whatever the form, and whoever is
-// last.
+// threads a block of the reduction order, over columns by threads that own some each. Results of blocks wait in memory;
+// the last block of threads to come brings them together. The order is that of templates.cuh whatever the form, and
+// whoever is last.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -25,22 +25,23 @@ constexpr int64_t kManyRows = 4096, kManyBlocks = 128;
 constexpr int64_t kFullMachine = 2048;
 
 /// How a block of threads takes columns: `across` threads side by side, each with `width` neighbours, and `down`
-/// threads that share the lanes of a block of the law.
+/// threads that share the lanes of a block of the reduction order.
 struct ColumnForm {
   int across = 32, width = 1, down = 32;
   int columns() const { return across * width; }
 };
-constexpr ColumnForm kFewColumns{8, 1, 128}, kWideColumns{32, 4, 16};
+constexpr ColumnForm kFewColumns{8, 1, 128}, kVectorColumns{32, 4, 16};
 /// So many threads that take several columns are to share a multiprocessor, if each needs no more than this in
 /// registers: then what one turn takes is on its way while they work on another.
 constexpr int kResidentThreads = 1024;
 constexpr int64_t kColumnBytes = 256;
 /// How many neighbours of a row a thread takes at a time: 8 bytes of the usual dtypes. Two warps that share a block,
 /// with all of it on its way, are faster than one that takes 16 bytes.
-constexpr int wide_block(size_t element_bytes) { return element_bytes >= 4 ? 2 : 4; }
+constexpr int vector_width(size_t element_bytes) { return element_bytes >= 4 ? 2 : 4; }
 constexpr int64_t kTurns = kReduceBlock / kReduceLanes;
 
-/// Results that wait in the scratch memory, some of each row: of the law's blocks, or of blocks of such results.
+/// Results that wait in the scratch memory, some of each row: of the reduction order's blocks, or of blocks of such
+/// results.
 struct Results {
   int64_t count = 0;         // of a row
   std::vector<uint64_t> at;  // of each reduction
@@ -65,7 +66,7 @@ class ReduceWriter {
         rows_(count_of(kernel.kept)),
         length_(count_of(kernel.reduced)),
         blocks_(ceil_div(length_, kReduceBlock)),
-        holds_(hold_block(kernel, reduces_)) {}
+        is_two_pass_(any_two_pass(kernel, reduces_)) {}
 
   /// Whether neighbouring threads should take neighbouring columns: that is how most operands lie.
   bool prefers_columns() const {
@@ -80,16 +81,16 @@ class ReduceWriter {
     return for_columns > 0;
   }
 
-  /// `wide`: whether neighbours may be read at a time.
-  KernelProgram write(bool columns, bool wide) {
-    if (columns) choose_columns(wide);
-    else if (const int width = wide_block(most_bytes()); wide && may_be_wide(inner_loop(), width))
+  /// `vectorized`: whether neighbours may be read at a time.
+  GeneratedKernels write(bool columns, bool vectorized) {
+    if (columns) choose_columns(vectorized);
+    else if (const int width = vector_width(most_bytes()); vectorized && may_vectorize(inner_loop(), width))
       take_neighbours(inner_loop(), width);
-    totals_ = reserve_totals(kernel_, program_);
+    totals_ = reserve_totals(kernel_, generated_);
     if (!columns || blocks_ > 1) reserve_levels();
-    program_.stages.push_back(columns ? column_stage() : block_stage());
-    append_totals(kernel_, plan_, totals_, program_);
-    return std::move(program_);
+    generated_.kernels.push_back(columns ? column_kernel() : block_kernel());
+    append_totals(kernel_, plan_, totals_, generated_);
+    return std::move(generated_);
   }
 
  private:
@@ -97,7 +98,7 @@ class ReduceWriter {
   /// twice, for the greatest and for the powers.
   enum class Taken : uint8_t { all, greatest, powers };
 
-  bool holds(Reg r) const { return Reduction(kernel_.program[r]).holds_block(); }
+  bool holds(Reg r) const { return Reduction(kernel_.program[r]).is_two_pass(); }
   /// A part of a logsumexp.
   Reduction part(Reg r, Op op) const {
     Instr instr = kernel_.program[r];
@@ -114,9 +115,10 @@ class ReduceWriter {
   // ---- Neighbours ----------------------------------------------------------------------------------------
 
   /// Whether operands along `loop` can be read several at a time: of what is only to be reduced, in several blocks.
-  bool may_be_wide(int loop, int width) const {
+  bool may_vectorize(int loop, int width) const {
     const Dim extent = loop == kept_loop() ? kernel_.kept[loop] : kernel_.reduced[loop - kernel_.kept.rank()];
-    if (holds_ || blocks_ == 1 || extent.hint() % width != 0 || !allows_wide(kernel_, loop, width)) return false;
+    if (is_two_pass_ || blocks_ == 1 || extent.hint() % width != 0 || !allows_vectors(kernel_, loop, width))
+      return false;
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather)))
@@ -125,37 +127,37 @@ class ReduceWriter {
     return true;
   }
   void take_neighbours(int loop, int width) {
-    wide_loop_ = loop;
+    vector_loop_ = loop;
     width_ = width;
   }
   /// Of an element of an operand that lies along the rows.
   size_t most_bytes() const {
     size_t bytes = 0;
     for (const Instr& instr : kernel_.program) {
-      if (instr.level == Level::full && lies_along(kernel_, instr, inner_loop()))
+      if (instr.level == Level::full && is_contiguous_along(kernel_, instr, inner_loop()))
         bytes = std::max<size_t>(bytes, size_of(instr.dtype));
     }
     return bytes;
   }
-  bool is_wide(const Instr& instr) const {
-    return width_ > 1 && instr.level == Level::full && lies_along(kernel_, instr, wide_loop_);
+  bool is_vectorized(const Instr& instr) const {
+    return width_ > 1 && instr.level == Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
   }
 
   /// An element of each of a thread's columns, or as many neighbours of a row.
-  void emit_elements(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
+  void emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
     if (width_ == 1) return emit_element(writer, row, element, taken);
     Position first = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "w");
     std::copy(inner.begin(), inner.end(), first.index.begin() + kernel_.kept.rank());
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (!defines(instr) || !is_wide(instr)) continue;
+      if (!defines(instr) || !is_vectorized(instr)) continue;
       writer.line("{} wide{}[{}];", type_of(instr.dtype), r, width_);
-      writer.line("load_wide(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.place(instr.map, first));
+      writer.line("load_wide(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, first));
     }
     writer.line("#pragma unroll");
     writer.open("for (int v = 0; v < {}; ++v)", width_);
-    if (wide_loop_ == kept_loop()) {
+    if (vector_loop_ == kept_loop()) {
       Position at = row;
       at.index[static_cast<size_t>(kept_loop())] = fmt::format("({} + v)", at.index[static_cast<size_t>(kept_loop())]);
       at.linear = fmt::format("({} + v)", row.linear);
@@ -167,7 +169,7 @@ class ReduceWriter {
   }
 
   /// Full-level instructions at one element; reductions take their values.
-  void emit_element(StageWriter& writer, const Position& row, const std::string& element, Taken taken) {
+  void emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
     Position at = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
     std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
@@ -175,17 +177,17 @@ class ReduceWriter {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
-      if (is_wide(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
+      if (is_vectorized(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
       else writer.emit(r, at, true);
     }
     for (const Instr& instr : kernel_.program) {
       if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
     }
-    const char* const place = width_ > 1 && wide_loop_ != kept_loop() ? "v" : "0";
+    const char* const position = width_ > 1 && vector_loop_ != kept_loop() ? "v" : "0";
     for (Reg r : reduces_) {
       const std::string value = writer.reg(kernel_.program[r].a);
       if (taken == Taken::all || (taken == Taken::powers && !holds(r))) {
-        writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), value, element, "step", place));
+        writer.line("{}", Reduction(kernel_.program[r]).take(accumulator(r), value, element, "step", position));
       } else if (taken == Taken::powers) {
         writer.line(
             "{}",
@@ -196,7 +198,7 @@ class ReduceWriter {
     }
   }
 
-  Position row_position(StageWriter& writer) const {
+  Position row_position(KernelWriter& writer) const {
     Position at;
     at.index = writer.coordinates("row", extents_of(kernel_.kept), "k");
     at.index.resize(static_cast<size_t>(kernel_.kept.rank() + kernel_.reduced.rank()), "0");
@@ -205,7 +207,7 @@ class ReduceWriter {
   }
 
   /// Numbers of the host, and what rows have ready.
-  void emit_before_elements(StageWriter& writer, const Position& row) {
+  void emit_before_elements(KernelWriter& writer, const Position& row) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       const bool is_number = instr.kind == Instr::Kind::scalar && instr.level == Level::full;
@@ -228,17 +230,17 @@ class ReduceWriter {
 
   /// As many threads a block of a row as take all lanes at a time. Of blocks they hold, they take one after the other;
   /// of others, more threads take several at a time.
-  Stage block_stage() {
+  CudaKernel block_kernel() {
     const LaneForm form{static_cast<int>(kReduceLanes) / width_, width_};
     const int64_t results = blocks_a_member(form), members = ceil_div(blocks_, results);
-    const int threads = holds_ ? form.threads : form.threads * static_cast<int>(results);
-    StageWriter writer(kernel_, plan_);
+    const int threads = is_two_pass_ ? form.threads : form.threads * static_cast<int>(results);
+    KernelWriter writer(kernel_, plan_);
     writer.line("const int lane = threadIdx.x % {};", form.threads);
     writer.line("const Index team = block_x / {}, first_row = team, row = team;", writer.size(members));
     writer.line("const Index first_block = block_x % {} * {};", writer.size(members), results);
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
-    if (holds_) {
+    if (is_two_pass_) {
       writer.open("for (int taken = 0; taken < {} && first_block + taken < {}; ++taken)", results,
                   writer.size(blocks_));
     } else {
@@ -251,26 +253,27 @@ class ReduceWriter {
                 writer.size(length_), kReduceBlock);
     emit_row_block(writer, row, form);
     emit_folds(writer, form, threads / form.threads);
-    if (holds_) writer.line("__syncthreads();");
+    if (is_two_pass_) writer.line("__syncthreads();");
     writer.close();
     bring_together(writer, {"1", "threadIdx.x", rows_, threads, results, true});
-    Stage stage = writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, threads);
-    if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
-    return stage;
+    CudaKernel cuda_kernel =
+        writer.finish(width_ > 1 ? fmt::format("blocks_x{}", width_) : "blocks", rows_ * members, threads);
+    if (width_ > 1) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
+    return cuda_kernel;
   }
 
   /// How many blocks of a row a block of threads takes. To be counted takes it a microsecond, which shows where there
   /// are many that do little else; few that do much do not end together.
   int64_t blocks_a_member(LaneForm form) const {
     const int64_t least = kRowThreads / form.threads,
-                  most = holds_ ? 8 : 4;  // no more than 16 blocks: see kMaxSmallIndex
+                  most = is_two_pass_ ? 8 : 4;  // no more than 16 blocks: see kMaxSmallIndex
     const int64_t times = rows_ * blocks_ / (least * kFullMachine);
     return least * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(times, 1, most))));
   }
 
   /// All turns of a thread. A whole block asks of no element whether it is there, so that loads come first: all of
   /// them, if there is nothing to compute.
-  void emit_row_block(StageWriter& writer, const Position& row, LaneForm form) {
+  void emit_row_block(KernelWriter& writer, const Position& row, LaneForm form) {
     const bool only_loads = std::all_of(kernel_.program.begin(), kernel_.program.end(), [](const Instr& instr) {
       return instr.level != Level::full || instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::reduce;
     });
@@ -291,7 +294,7 @@ class ReduceWriter {
   }
 
   /// The results of blocks that `groups` of threads have taken: one reduction after the other, as they share memory.
-  void emit_folds(StageWriter& writer, LaneForm form, int groups) {
+  void emit_folds(KernelWriter& writer, LaneForm form, int groups) {
     FoldMemory memory(writer, form.threads > kWarp ? kMaxPartialBytes * kReduceLanes * groups : 0, "lanes");
     for (size_t j = 0; j < reduces_.size(); ++j) {
       const Reduction reduction(kernel_.program[reduces_[j]]);
@@ -310,18 +313,18 @@ class ReduceWriter {
   int64_t chunks() const { return ceil_div(columns(), form_.columns()); }
   int64_t column_teams() const { return chunks() * (rows_ / columns()); }
 
-  void choose_columns(bool wide) {
+  void choose_columns(bool vectorized) {
     if (column_teams() * blocks_ < kManyBlocks) {
       form_ = kFewColumns;
-    } else if (wide && may_be_wide(kept_loop(), kWideColumns.width)) {
-      form_ = kWideColumns;
+    } else if (vectorized && may_vectorize(kept_loop(), kVectorColumns.width)) {
+      form_ = kVectorColumns;
       take_neighbours(kept_loop(), form_.width);
     }
   }
 
   /// Each thread takes every `down`-th element of a block of its columns.
-  Stage column_stage() {
-    StageWriter writer(kernel_, plan_);
+  CudaKernel column_kernel() {
+    KernelWriter writer(kernel_, plan_);
     if (width_ > 1 && turns_at_once() > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
     writer.line("const int lane = threadIdx.y;");
     writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;",
@@ -354,13 +357,13 @@ class ReduceWriter {
                               form_.across * form_.down});
     }
     const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
-    Stage stage = writer.finish(suffix, column_teams() * blocks_, form_.across, form_.down);
-    if (width_ > 1) stage.wide = wide_accesses(kernel_, plan_, wide_loop_, width_);
-    return stage;
+    CudaKernel cuda_kernel = writer.finish(suffix, column_teams() * blocks_, form_.across, form_.down);
+    if (width_ > 1) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
+    return cuda_kernel;
   }
 
   /// The elements of a block, from `first` to `end`, that thread `lane` of those that share a column takes.
-  void emit_column_block(StageWriter& writer, const Position& row, Taken taken) {
+  void emit_column_block(KernelWriter& writer, const Position& row, Taken taken) {
     writer.line("Index turn = first;");
     writer.line("#pragma unroll {}", turns_at_once());
     writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
@@ -375,12 +378,12 @@ class ReduceWriter {
     const int64_t steps = kReduceLanes / form_.down;
     if (width_ == 1) return 16 / steps;
     size_t bytes = 0;  // that a thread takes in a turn, and accumulates, of each lane and column
-    for (const Instr& instr : kernel_.program) bytes += is_wide(instr) ? size_of(instr.dtype) : 0;
+    for (const Instr& instr : kernel_.program) bytes += is_vectorized(instr) ? size_of(instr.dtype) : 0;
     for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
     return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
   }
 
-  void emit_column_turn(StageWriter& writer, const Position& row, const char* condition, Taken taken) {
+  void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken) {
     writer.line("#pragma unroll");
     writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / form_.down);
     writer.line("const Index e = turn + step * {} + lane;", form_.down);
@@ -393,13 +396,13 @@ class ReduceWriter {
   /// What a column accumulates: of a logsumexp, the sum.
   Reduction own_part(Reg r) const { return holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r]); }
 
-  void declare_columns(StageWriter& writer, const Reduction& reduction, const std::string& name) {
+  void declare_columns(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
     writer.line("{}",
                 reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
   }
 
   /// Where the threads that share columns bring their lanes together, one reduction after the other.
-  void declare_shared_lanes(StageWriter& writer) {
+  void declare_shared_lanes(KernelWriter& writer) {
     size_t bytes = 0;
     for (Reg r : reduces_) bytes = std::max<size_t>(bytes, size_of(Reduction(kernel_.program[r]).partial_dtype()));
     writer.line("__shared__ alignas(8) char shared[{}];",
@@ -407,8 +410,8 @@ class ReduceWriter {
   }
 
   /// What the elements of a block are shifted by for logsumexp.
-  void emit_shifts(StageWriter& writer, const Position& row) {
-    if (!holds_) return;
+  void emit_shifts(KernelWriter& writer, const Position& row) {
+    if (!is_two_pass_) return;
     std::vector<Reg> held;
     std::copy_if(reduces_.begin(), reduces_.end(), std::back_inserter(held), [this](Reg r) { return holds(r); });
     for (Reg r : held) declare_columns(writer, part(r, Op::max), fmt::format("g{}", r));
@@ -424,7 +427,7 @@ class ReduceWriter {
   }
 
   /// The results f_<name> of a thread's columns: in lane 0, and in shared memory.
-  void emit_column_fold(StageWriter& writer, const Reduction& reduction, const std::string& name) {
+  void emit_column_fold(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
     const std::string_view type = type_of(reduction.partial_dtype());
     const std::string own = of_column(name);
     writer.line("const auto lanes_{} = reinterpret_cast<{} (*)[{}]>(shared);", name, type, form_.columns() + 1);
@@ -448,14 +451,14 @@ class ReduceWriter {
     return form_.width > 1 ? fmt::format("threadIdx.x * {} + v", form_.width) : "threadIdx.x";
   }
 
-  template <class Emit> void each_column(StageWriter& writer, Emit emit) {
+  template <class Emit> void each_column(KernelWriter& writer, Emit emit) {
     writer.line("#pragma unroll");
     writer.open("for (int v = 0; v < {}; ++v)", form_.width);
     emit();
     writer.close();
   }
 
-  void emit_column_result(StageWriter& writer, size_t j) {
+  void emit_column_result(KernelWriter& writer, size_t j) {
     const Reg r = reduces_[j];
     const Reduction reduction(kernel_.program[r]);
     const auto folded = [&](const char* column) {
@@ -480,25 +483,25 @@ class ReduceWriter {
       Results& level = levels_.emplace_back();
       level.count = count;
       for (Reg r : reduces_)
-        level.at.push_back(reserve(program_, rows_ * count, Reduction(kernel_.program[r]).partial_dtype()));
+        level.at.push_back(reserve(generated_, rows_ * count, Reduction(kernel_.program[r]).partial_dtype()));
     }
   }
 
   /// The last block of threads to have its results among those of a part (kReduceBlock of a row) makes one result of
   /// the part; that of the last parts' results is the row's, and what depends on it is done.
-  void bring_together(StageWriter& writer, Team team) {
-    std::string place = "first_block";
+  void bring_together(KernelWriter& writer, Team team) {
+    std::string position = "first_block";
     int64_t results = team.results;  // that one arrival stands for
     for (size_t level = 0; level < levels_.size(); ++level) {
       const int64_t count = levels_[level].count, parts = ceil_div(count, kReduceBlock);
       writer.line(
           "const Index part{0} = {1} / {2}, left{0} = {3} - part{0} * {2}, count{0} = left{0} < {2} ? left{0} : {2};",
-          level, place, kReduceBlock, writer.size(count));
+          level, position, kReduceBlock, writer.size(count));
       if (count <= results) {
         writer.line("__syncthreads();");  // the block of threads is the only one
       } else {
         const std::string counters = writer.arrivals(
-            std::exchange(program_.arrivals, program_.arrivals + static_cast<uint64_t>(team.count * parts)));
+            std::exchange(generated_.arrivals, generated_.arrivals + static_cast<uint64_t>(team.count * parts)));
         writer.line("if (!is_last_block({0} + team * {1} + part{2}, (count{2} + {3}) / {4})) return;", counters,
                     writer.size(parts), level, results - 1, results);
       }
@@ -508,12 +511,12 @@ class ReduceWriter {
       }
       const LaneForm form = array_form(kernel_, reduces_, std::min(count, kReduceBlock));
       emit_team_rows(writer, team, team.share_memory || form.threads <= kWarp ? form : LaneForm{}, level);
-      place = fmt::format("part{}", level);
+      position = fmt::format("part{}", level);
       results = 1;
     }
   }
 
-  void emit_team_rows(StageWriter& writer, const Team& team, LaneForm form, size_t level) {
+  void emit_team_rows(KernelWriter& writer, const Team& team, LaneForm form, size_t level) {
     writer.open("for (int own = {} / {}; own < {}; own += {})", team.thread, form.threads, team.rows,
                 team.threads / form.threads);
     writer.line("const int lane = {} % {};", team.thread, form.threads);
@@ -525,7 +528,7 @@ class ReduceWriter {
   }
 
   /// What the results of a part of `row` come to.
-  void emit_result(StageWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory) {
+  void emit_result(KernelWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory) {
     const Instr& instr = kernel_.program[reduces_[j]];
     const Reduction reduction(instr);
     const auto results = [&](size_t l) { return writer.scratch(levels_[l].at[j], reduction.partial_dtype()); };
@@ -541,8 +544,8 @@ class ReduceWriter {
     }
   }
 
-  void emit_ends(StageWriter& writer, const Position& row) {
-    const bool declared = blocks_ == 1;  // by the same stage, before its elements
+  void emit_ends(KernelWriter& writer, const Position& row) {
+    const bool declared = blocks_ == 1;  // by the same CUDA kernel, before its elements
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (instr.level != Level::row || !defines(instr) || instr.kind == Instr::Kind::reduce) continue;
@@ -554,24 +557,24 @@ class ReduceWriter {
   const Kernel& kernel_;
   const graph::Plan& plan_;
   std::vector<Reg> reduces_;
-  KernelProgram program_;
+  GeneratedKernels generated_;
   TotalOperands totals_;
   int64_t rows_, length_, blocks_;
   std::vector<Results> levels_;
-  bool holds_;
+  bool is_two_pass_;
   ColumnForm form_;
-  int wide_loop_ = -1, width_ = 1;
+  int vector_loop_ = -1, width_ = 1;
 };
 
 }  // namespace
 
-KernelProgram generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool wide) {
+GeneratedKernels generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
-  if (rows == 0 || length == 0 || has_place_reduction(kernel)) return generate_rows(kernel, plan, wide);
+  if (rows == 0 || length == 0 || has_arg_reduction(kernel)) return generate_rows(kernel, plan, vectorized);
   ReduceWriter writer(kernel, plan);
-  if (writer.prefers_columns()) return writer.write(true, wide);
-  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, wide);
-  return writer.write(false, wide);
+  if (writer.prefers_columns()) return writer.write(true, vectorized);
+  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, vectorized);
+  return writer.write(false, vectorized);
 }
 
 }  // namespace tsl::cuda

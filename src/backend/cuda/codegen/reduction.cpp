@@ -33,8 +33,8 @@ bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16;
 Reduction::Reduction(const Instr& instr)
     : function_(function_of(instr.op)),
       greatest_(instr.op == Op::argmax),
-      finds_place_(op_def(instr.op).reduce_rule == ReduceRule::place),
-      holds_block_(instr.op == Op::logsumexp),
+      is_arg_reduction_(op_def(instr.op).reduce_rule == ReduceRule::place),
+      is_two_pass_(instr.op == Op::logsumexp),
       of_nothing_(op_def(instr.op).of_nothing.value_or(0)),
       dtype_(instr.dtype) {
   const bool accumulates = op_def(instr.op).reduce_rule == ReduceRule::total;
@@ -44,35 +44,35 @@ Reduction::Reduction(const Instr& instr)
 }
 
 std::string Reduction::declare(const std::string& name, LaneForm form) const {
-  if (finds_place_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
-  if (holds_block_) return fmt::format("HeldBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
+  if (is_arg_reduction_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
+  if (is_two_pass_) return fmt::format("HeldBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
   return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
 }
 
 std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index,
-                            const std::string& step, const std::string& place) const {
-  if (finds_place_)
+                            const std::string& step, const std::string& position) const {
+  if (is_arg_reduction_)
     return fmt::format("take_best<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
-  return fmt::format("{}.take({}, {}, {});", name, step, place, value);
+  return fmt::format("{}.take({}, {}, {});", name, step, position, value);
 }
 
 std::string Reduction::fold(const std::string& name, LaneForm form, const std::string& shared) const {
-  if (!finds_place_) return fmt::format("{}.fold({})", name, shared);
+  if (!is_arg_reduction_) return fmt::format("{}.fold({})", name, shared);
   const std::string at = shared == "nullptr" ? fmt::format("static_cast<Best<{}>*>(nullptr)", type_) : shared;
   return fmt::format("fold_best<{}, {}>({}, {})", greatest_, form.threads, name, at);
 }
 
 std::string Reduction::shared_type() const {
-  return finds_place_ ? fmt::format("Best<{}>", type_) : std::string(type_);
+  return is_arg_reduction_ ? fmt::format("Best<{}>", type_) : std::string(type_);
 }
 int Reduction::shared_count(LaneForm form) const {
-  return finds_place_ ? form.threads / kWarp : form.threads * form.width;
+  return is_arg_reduction_ ? form.threads / kWarp : form.threads * form.width;
 }
 
 int64_t Reduction::shared_bytes(LaneForm form, int groups) const {
   if (form.threads <= kWarp) return 0;
   constexpr int64_t kBestBytes = 16;  // a place (64 bits), and its value
-  const int64_t value = finds_place_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
+  const int64_t value = is_arg_reduction_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
   return ceil_div(value * shared_count(form) * groups, 8) * 8;
 }
 
@@ -88,8 +88,8 @@ std::string Reduction::identity() const { return fmt::format("s_cast<{}>({})", t
 
 std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form,
                                   const std::string& shared) const {
-  if (finds_place_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
-  if (holds_block_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
+  if (is_arg_reduction_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
+  if (is_two_pass_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
   if (form.threads == 1)
     return fmt::format("reduce_few<{}, {}, {}>({}, {})", function_, type_, form.width, address, count);
   if (form.threads > kReduceLanes) {
@@ -101,7 +101,7 @@ std::string Reduction::over_array(const std::string& address, const std::string&
 }
 
 std::string Reduction::over_long_array(const std::string& address, const std::string& count) const {
-  if (holds_block_) return fmt::format("logsumexp_long_array({}, {}, threadIdx.x % {})", address, count, kWarp);
+  if (is_two_pass_) return fmt::format("logsumexp_long_array({}, {}, threadIdx.x % {})", address, count, kWarp);
   return fmt::format("reduce_long_array<{}, {}>({}, {}, threadIdx.x % {})", function_, type_, address, count, kWarp);
 }
 
@@ -129,14 +129,14 @@ std::vector<Reg> reduces(const Kernel& kernel, Level level) {
   return found;
 }
 
-bool has_place_reduction(const Kernel& kernel) {
+bool has_arg_reduction(const Kernel& kernel) {
   return std::any_of(kernel.program.begin(), kernel.program.end(), [](const Instr& instr) {
     return instr.kind == Instr::Kind::reduce && (instr.op == Op::argmax || instr.op == Op::argmin);
   });
 }
 
-bool hold_block(const Kernel& kernel, const std::vector<Reg>& reduces) {
-  return std::any_of(reduces.begin(), reduces.end(), [&](Reg r) { return Reduction(kernel.program[r]).holds_block(); });
+bool any_two_pass(const Kernel& kernel, const std::vector<Reg>& reduces) {
+  return std::any_of(reduces.begin(), reduces.end(), [&](Reg r) { return Reduction(kernel.program[r]).is_two_pass(); });
 }
 
 std::vector<bool> needed_for(const Kernel& kernel, const std::vector<Reg>& targets, const std::vector<bool>& known) {
@@ -151,19 +151,19 @@ std::vector<bool> needed_for(const Kernel& kernel, const std::vector<Reg>& targe
   return needed;
 }
 
-uint64_t reserve(KernelProgram& program, int64_t count, DType dtype) {
-  return reserve_bytes(program, count, static_cast<int64_t>(size_of(dtype)));
+uint64_t reserve(GeneratedKernels& generated, int64_t count, DType dtype) {
+  return reserve_bytes(generated, count, static_cast<int64_t>(size_of(dtype)));
 }
 
-TotalOperands reserve_totals(const Kernel& kernel, KernelProgram& program) {
+TotalOperands reserve_totals(const Kernel& kernel, GeneratedKernels& generated) {
   TotalOperands totals;
   totals.reduces = reduces(kernel, Level::total);
   for (Reg r : totals.reduces)
-    totals.at.push_back(reserve(program, count_of(kernel.kept), kernel.program[r].operand_dtype));
+    totals.at.push_back(reserve(generated, count_of(kernel.kept), kernel.program[r].operand_dtype));
   return totals;
 }
 
-void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row) {
+void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row) {
   writer.open("if (lane == 0)");
   for (const Instr& instr : writer.kernel().program) {
     if (!defines(instr) && instr.level == Level::row) writer.emit_store(instr, at);
@@ -177,10 +177,10 @@ void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Posit
 
 namespace {
 
-/// Whether all of these reduce by the plain law.
+/// Whether all of these reduce by the plain reduction order.
 bool are_plain(const Kernel& kernel, const std::vector<Reg>& which) {
   return std::none_of(which.begin(), which.end(), [&](Reg r) {
-    return Reduction(kernel.program[r]).finds_place() || Reduction(kernel.program[r]).holds_block();
+    return Reduction(kernel.program[r]).is_arg_reduction() || Reduction(kernel.program[r]).is_two_pass();
   });
 }
 
@@ -194,28 +194,28 @@ LaneForm array_form(const Kernel& kernel, const std::vector<Reg>& which, int64_t
   return count <= kReduceBlock ? kBlockForm : kBlocksForm;
 }
 
-FoldMemory array_memory(StageWriter& writer, LaneForm form) {
+FoldMemory array_memory(KernelWriter& writer, LaneForm form) {
   return {writer, form.threads > kWarp ? kMaxPartialBytes * (form.threads + kMaxSharedBlocks) : 0};
 }
 
 std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address,
                        const std::string& count, LaneForm form) {
   const bool is_by_warps =
-      reduction.finds_place() || reduction.holds_block();  // each warp of a block does the whole of these
+      reduction.is_arg_reduction() || reduction.is_two_pass();  // each warp of a block does the whole of these
   return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : memory.take_all(reduction));
 }
 
 namespace {
 
-/// Stages that bring `count` results of each of the reductions over rows' results, at `at` in the scratch memory, down
-/// to as many as array_form() is for. Changes `at` and `count`.
-void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which,
-                           std::vector<uint64_t>& at, int64_t& count, KernelProgram& program) {
+/// CUDA kernels that bring `count` results of each of the reductions over rows' results, at `at` in the scratch memory,
+/// down to as many as array_form() is for. Changes `at` and `count`.
+void append_partial_kernels(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which,
+                            std::vector<uint64_t>& at, int64_t& count, GeneratedKernels& generated) {
   const int64_t most = are_plain(kernel, which) ? kMaxSharedBlocks * kReduceBlock : kReduceBlock;
   bool is_first = true;
   while (count > most) {
     const int64_t blocks = ceil_div(count, kReduceBlock);
-    StageWriter writer(kernel, plan);
+    KernelWriter writer(kernel, plan);
     std::vector<uint64_t> next = at;
     FoldMemory memory = array_memory(writer, kBlockForm);
     writer.line("const int lane = threadIdx.x;");
@@ -224,16 +224,16 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
     for (size_t j = 0; j < which.size(); ++j) {
       const Instr& instr = kernel.program[which[j]];
       const Reduction reduction(instr);
-      if (reduction.finds_place()) continue;  // done by the last stage, over all of them
+      if (reduction.is_arg_reduction()) continue;  // done by the last CUDA kernel, over all of them
       const DType in = is_first ? instr.operand_dtype : reduction.partial_dtype();
-      next[j] = reserve(program, blocks, reduction.partial_dtype());
+      next[j] = reserve(generated, blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
       const std::string value = over_array(memory, reduction, fmt::format("{} + first", from),
                                            fmt::format("(left < {0} ? left : {0})", kReduceBlock), kBlockForm);
       writer.line("const auto p{} = {};", j, value);
       writer.line("if (lane == 0) {}[block_x] = p{};", to, j);
     }
-    program.stages.push_back(writer.finish("partial", blocks, kBlockForm.threads));
+    generated.kernels.push_back(writer.finish("partial", blocks, kBlockForm.threads));
     at = next;
     count = blocks;
     is_first = false;
@@ -242,14 +242,15 @@ void append_partial_stages(const Kernel& kernel, const graph::Plan& plan, const 
 
 }  // namespace
 
-void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals, KernelProgram& program) {
+void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals,
+                   GeneratedKernels& generated) {
   if (totals.reduces.empty()) return;
   const int64_t rows = count_of(kernel.kept);
   std::vector<uint64_t> at = totals.at;
   int64_t count = rows;
-  append_partial_stages(kernel, plan, totals.reduces, at, count, program);
+  append_partial_kernels(kernel, plan, totals.reduces, at, count, generated);
   const LaneForm form = array_form(kernel, totals.reduces, count);
-  StageWriter writer(kernel, plan);
+  KernelWriter writer(kernel, plan);
   writer.line("const int lane = threadIdx.x;");
   FoldMemory memory = array_memory(writer, form);
   Position position;
@@ -264,7 +265,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const size_t j =
         static_cast<size_t>(std::find(totals.reduces.begin(), totals.reduces.end(), r) - totals.reduces.begin());
     const Reduction reduction(instr);
-    const bool from_rows = count == rows || reduction.finds_place();
+    const bool from_rows = count == rows || reduction.is_arg_reduction();
     const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
     const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
     const std::string folded = over_array(memory, reduction, from, writer.size(from_rows ? rows : count), form);
@@ -276,7 +277,7 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     if (!defines(instr) && instr.level == Level::total) writer.emit_store(instr, position);
   }
   writer.close();
-  program.stages.push_back(writer.finish("total", 1, std::max(form.threads, kWarp)));
+  generated.kernels.push_back(writer.finish("total", 1, std::max(form.threads, kWarp)));
 }
 
 }  // namespace tsl::cuda

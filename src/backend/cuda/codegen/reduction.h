@@ -8,19 +8,20 @@
 
 namespace tsl::cuda {
 
-/// As in backend/cpu/kernels.h and templates.cuh: the order law of reductions.
+/// As in backend/cpu/kernels.h and templates.cuh: the reduction order of reductions.
 inline constexpr int64_t kReduceLanes = 128, kReduceBlock = 4096;
 inline constexpr int kWarp = 32;
 inline constexpr int64_t kMaxPartialBytes = 8;  // of a reduction's partial_dtype()
 static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
 
-/// The threads that share the law's lanes, and how many neighbours of them each takes at a time.
+/// The threads that share the reduction order's lanes, and how many neighbours of them each takes at a time.
 struct LaneForm {
   int threads = kWarp, width = 1;
 };
 
-/// For a block of the law: a thread a lane, so that all it reads is on its way at once. For several: groups of these.
+/// For a block of the reduction order: a thread a lane, so that all it reads is on its way at once. For several: groups
+/// of these.
 inline constexpr LaneForm kBlockForm{static_cast<int>(kReduceLanes), 1}, kBlocksForm{1024, 1};
 /// The blocks that kBlocksForm reduces: one a group. More are faster if several multiprocessors reduce them first.
 inline constexpr int kMaxSharedBlocks = kBlocksForm.threads / static_cast<int>(kReduceLanes);
@@ -30,18 +31,18 @@ class Reduction {
  public:
   explicit Reduction(const graph::Instr& instr);
 
-  bool finds_place() const { return finds_place_; }  // argmax, argmin
+  bool is_arg_reduction() const { return is_arg_reduction_; }  // argmax, argmin
   /// logsumexp: needs a block's elements twice, so they stay in registers from take() to fold(). A thread's turns must
   /// then be counted by a loop that is unrolled; a block is done by more threads than a warp, and folding uses `shared`
   /// twice.
-  bool holds_block() const { return holds_block_; }
+  bool is_two_pass() const { return is_two_pass_; }
   DType partial_dtype() const { return partial_dtype_; }  // of a block's result
   /// Declares the accumulators `name` at their neutral element.
   std::string declare(const std::string& name, LaneForm form = {}) const;
-  /// Takes in one value; `index` is its place along the reduced loops, `step` the thread's turn, `place` among
+  /// Takes in one value; `index` is its place along the reduced loops, `step` the thread's turn, `position` among
   /// neighbours.
   std::string take(const std::string& name, const std::string& value, const std::string& index, const std::string& step,
-                   const std::string& place = "0") const;
+                   const std::string& position = "0") const;
   /// The result of the threads' accumulators, in all of them; of partial_dtype() (argmax: the place). `shared`: an
   /// array of shared_count() elements of shared_type(), if there are more threads than a warp.
   std::string fold(const std::string& name, LaneForm form = {}, const std::string& shared = "nullptr") const;
@@ -54,7 +55,7 @@ class Reduction {
   std::string result(const std::string& folded) const;
   /// What a reduction over nothing gives.
   std::string identity() const;
-  /// The law over `count` partial results in memory, as array_form() says; `shared` as in fold().
+  /// The reduction order over `count` partial results in memory, as array_form() says; `shared` as in fold().
   std::string over_array(const std::string& address, const std::string& count, LaneForm form = {},
                          const std::string& shared = "nullptr") const;
   /// Over as many as there are.
@@ -64,8 +65,8 @@ class Reduction {
   const char* function_;   // "Sum", …
   std::string_view type_;  // of accumulators
   bool greatest_ = false;
-  bool finds_place_ = false;
-  bool holds_block_ = false;
+  bool is_arg_reduction_ = false;
+  bool is_two_pass_ = false;
   int64_t of_nothing_;  // the result over no elements
   DType partial_dtype_;
   DType dtype_;
@@ -76,7 +77,7 @@ class Reduction {
 /// taken, or before.
 class FoldMemory {
  public:
-  FoldMemory(StageWriter& writer, int64_t bytes, const char* name = "shared")
+  FoldMemory(KernelWriter& writer, int64_t bytes, const char* name = "shared")
       : writer_(writer), bytes_(bytes), name_(name) {}
   void declare();
   /// The address of `bytes`, for what the reduction shares; "nullptr" of none.
@@ -84,7 +85,7 @@ class FoldMemory {
   std::string take_all(const Reduction& reduction) { return take(reduction, bytes_); }
 
  private:
-  StageWriter& writer_;
+  KernelWriter& writer_;
   int64_t bytes_, at_ = 0;  // in all, and before the next part
   const char* name_;
   bool is_declared_ = false;
@@ -92,9 +93,9 @@ class FoldMemory {
 
 /// Indices of a kernel's reduce instructions of a level.
 std::vector<graph::Reg> reduces(const graph::Kernel& kernel, graph::Level level);
-bool has_place_reduction(const graph::Kernel& kernel);
+bool has_arg_reduction(const graph::Kernel& kernel);
 /// Whether one of these instructions is a reduction that holds a block.
-bool hold_block(const graph::Kernel& kernel, const std::vector<graph::Reg>& reduces);
+bool any_two_pass(const graph::Kernel& kernel, const std::vector<graph::Reg>& reduces);
 
 /// What each register of a kernel is needed for: full-level instructions, backwards from some of them.
 std::vector<bool> needed_for(const graph::Kernel& kernel, const std::vector<graph::Reg>& targets,
@@ -105,24 +106,24 @@ struct TotalOperands {
   std::vector<graph::Reg> reduces;
   std::vector<uint64_t> at;  // in the scratch memory
 };
-TotalOperands reserve_totals(const graph::Kernel& kernel, KernelProgram& program);
+TotalOperands reserve_totals(const graph::Kernel& kernel, GeneratedKernels& generated);
 /// Statements for one row, for lane 0 only: stores at level row, and the operands of totals. `row` is its number.
-void emit_row_ends(StageWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row);
-/// The stages that reduce the rows' results and do what depends on them.
+void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row);
+/// The CUDA kernels that reduce the rows' results and do what depends on them.
 void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals,
-                   KernelProgram& program);
+                   GeneratedKernels& generated);
 
 /// How `count` partial results of each of the reductions `which` are best reduced: by one thread ({1, power of two}), a
 /// warp, kBlockForm, or kBlocksForm.
 LaneForm array_form(const graph::Kernel& kernel, const std::vector<graph::Reg>& which, int64_t count);
 
 /// What over_array() needs for any number of reductions in a form.
-FoldMemory array_memory(StageWriter& writer, LaneForm form);
+FoldMemory array_memory(KernelWriter& writer, LaneForm form);
 /// Reduction::over_array() in memory that all of them share.
 std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address,
                        const std::string& count, LaneForm form);
 
 /// reserve_bytes() for elements of a dtype.
-uint64_t reserve(KernelProgram& program, int64_t count, DType dtype);
+uint64_t reserve(GeneratedKernels& generated, int64_t count, DType dtype);
 
 }  // namespace tsl::cuda

@@ -44,7 +44,7 @@ struct RowForm {
 
 class RowsWriter {
  public:
-  RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool wide)
+  RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized)
       : kernel_(kernel),
         plan_(plan),
         writer_(kernel, plan),
@@ -52,14 +52,14 @@ class RowsWriter {
         length_(count_of(kernel.reduced)),
         blocks_(ceil_div(length_, kReduceBlock)),
         passes_(plan_passes(kernel)) {
-    choose_form(wide ? access_width() : 1);
+    choose_form(vectorized ? access_width() : 1);
   }
 
-  KernelProgram write() {
-    KernelProgram program;
-    const TotalOperands totals = reserve_totals(kernel_, program);
+  GeneratedKernels write() {
+    GeneratedKernels generated;
+    const TotalOperands totals = reserve_totals(kernel_, generated);
     if (rows_ > 0) {
-      reserve_partials(program);
+      reserve_partials(generated);
       // Rows of more than a warp meet at barriers, to which all threads of a block must come.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
@@ -79,18 +79,21 @@ class RowsWriter {
       emit_row_ends(writer_, totals, row_, "row");
       const std::string suffix =
           fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
-      program.stages.push_back(
+      generated.kernels.push_back(
           writer_.finish(suffix, ceil_div(rows_, rows_per_block), form_.threads() * rows_per_block));
       if (form_.lanes.width > 1)
-        program.stages.back().wide = wide_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
+        generated.kernels.back().vector_accesses =
+            find_vector_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
     }
-    append_totals(kernel_, plan_, totals, program);
-    return program;
+    append_totals(kernel_, plan_, totals, generated);
+    return generated;
   }
 
  private:
   int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
-  bool is_wide(const Instr& instr) const { return form_.lanes.width > 1 && lies_along(kernel_, instr, inner_loop()); }
+  bool is_vectorized(const Instr& instr) const {
+    return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
+  }
 
   // ---- The form ----------------------------------------------------------------------------------------
 
@@ -98,12 +101,13 @@ class RowsWriter {
   /// kept.
   int access_width() const {
     const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
-      return lies_along(kernel_, instr, inner_loop()) &&
+      return is_contiguous_along(kernel_, instr, inner_loop()) &&
              size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
     });
     const bool has_room = rows_ >= kFewRows && (passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1));
     return (short_elements || has_room) && length_ % 2 == 0 &&
-                   kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 && allows_wide(kernel_, inner_loop(), 2)
+                   kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 &&
+                   allows_vectors(kernel_, inner_loop(), 2)
                ? 2
                : 1;
   }
@@ -116,7 +120,7 @@ class RowsWriter {
     int64_t words = 0;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.holds_block())
+      if (reduction.is_two_pass())
         words += form_.turns * form_.lanes.width * static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
     }
     return words;
@@ -177,7 +181,7 @@ class RowsWriter {
     if (!has_phases || rows_ < kFewRows || kernel_.kept.rank() != 1 || kernel_.reduced.rank() != 1) return;
     std::vector<const Instr*> rows;
     for (const Instr& instr : kernel_.program) {
-      const bool is_row = instr.kind == Instr::Kind::load && lies_along(kernel_, instr, inner_loop());
+      const bool is_row = instr.kind == Instr::Kind::load && is_contiguous_along(kernel_, instr, inner_loop());
       if (is_row && instr.map.strides[0].hint() >= length_) rows.push_back(&instr);
     }
     if (rows.size() != 1) return;
@@ -186,7 +190,7 @@ class RowsWriter {
     Position at = row_;
     at.index[0] = fmt::format("(row + {})", ahead);
     writer_.line("if (lane == 0 && row + {} < {}) prefetch({} + {}, {} * {});", ahead, writer_.size(rows_),
-                 writer_.buffer(rows[0]->buffer), writer_.place(rows[0]->map, at), writer_.size(length_), element);
+                 writer_.buffer(rows[0]->buffer), writer_.index_expr(rows[0]->map, at), writer_.size(length_), element);
   }
 
   /// What is kept, and numbers of the host.
@@ -234,9 +238,10 @@ class RowsWriter {
     const Position first = position("e");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (!pass.computes[r] || !defines(instr) || !is_wide(instr)) continue;
+      if (!pass.computes[r] || !defines(instr) || !is_vectorized(instr)) continue;
       writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
-      writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.place(instr.map, first));
+      writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer),
+                   writer_.index_expr(instr.map, first));
     }
     writer_.line("#pragma unroll");
     writer_.open("for (int v = 0; v < {}; ++v)", form_.lanes.width);
@@ -258,7 +263,7 @@ class RowsWriter {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr)) continue;
-      if (is_wide(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
+      if (is_vectorized(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
       else writer_.emit(r, at, form_.lanes.width == 1 && !(form_.keeps && passes_.kept[r]));
     }
     for (Reg r : stores(pass))
@@ -275,10 +280,10 @@ class RowsWriter {
     std::vector<Reg> scattered;
     for (Reg r : stores(pass)) {
       const Instr& instr = kernel_.program[r];
-      if (!is_wide(instr)) scattered.push_back(r);
+      if (!is_vectorized(instr)) scattered.push_back(r);
       else
         writer_.line("store_wide({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer),
-                     writer_.place(instr.map, first), r);
+                     writer_.index_expr(instr.map, first), r);
     }
     if (form_.lanes.width == 1) {
       for (Reg r : scattered) writer_.emit_store(kernel_.program[r], first, fmt::format("late{}[turn - batch][0]", r));
@@ -312,7 +317,7 @@ class RowsWriter {
 
   /// A thread's elements among those from `first` to `end`.
   void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
-    if (form_.keeps || hold_block(kernel_, pass.reduces)) return emit_kept_turns(pass, first, end);
+    if (form_.keeps || any_two_pass(kernel_, pass.reduces)) return emit_kept_turns(pass, first, end);
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     const int64_t lane_turns = kReduceLanes / step;  // then the lanes are the first again
     const int64_t turns = stores(pass).empty() ? lane_turns : kTurnsAtOnce;
@@ -386,7 +391,7 @@ class RowsWriter {
 
   /// Whose accumulators are folded together: places are compared over the whole row.
   LaneForm folded_lanes(const Reduction& reduction) const {
-    return reduction.finds_place() && blocks_ > 1 ? LaneForm{form_.threads(), 1} : form_.lanes;
+    return reduction.is_arg_reduction() && blocks_ > 1 ? LaneForm{form_.threads(), 1} : form_.lanes;
   }
   int64_t shared_bytes(const Reduction& reduction) const {
     const LaneForm lanes = folded_lanes(reduction);
@@ -415,11 +420,11 @@ class RowsWriter {
                  length_ == 0 ? reduction.identity() : reduction.result(folded));
   }
 
-  /// A long row: the groups take its blocks in turn; the law over the blocks' results follows.
+  /// A long row: the groups take its blocks in turn; the reduction order over the blocks' results follows.
   void emit_rounds(const Pass& pass) {
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.finds_place())
+      if (reduction.is_arg_reduction())
         writer_.line("{}", reduction.declare(fmt::format("a{}", r), folded_lanes(reduction)));
     }
     if (form_.keeps) writer_.line("#pragma unroll");
@@ -428,12 +433,13 @@ class RowsWriter {
     writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups, form_.lanes.threads);
     writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});",
                  kReduceBlock, writer_.size(length_));
-    std::vector<Reg> by_law;
-    std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(by_law),
-                 [&](Reg r) { return !Reduction(kernel_.program[r]).finds_place(); });
-    for (Reg r : by_law) writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
+    std::vector<Reg> in_lane_order;
+    std::copy_if(pass.reduces.begin(), pass.reduces.end(), std::back_inserter(in_lane_order),
+                 [&](Reg r) { return !Reduction(kernel_.program[r]).is_arg_reduction(); });
+    for (Reg r : in_lane_order)
+      writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
     emit_turns(pass, "first", "end");
-    for (Reg r : by_law) {
+    for (Reg r : in_lane_order) {
       const std::string folded = emit_fold(r, fmt::format("threadIdx.x / {}", form_.lanes.threads));
       writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_),
                    partials(r), folded);
@@ -442,7 +448,7 @@ class RowsWriter {
     writer_.close();
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.finds_place()) finish_reduce(r, emit_fold(r, "0"));
+      if (reduction.is_arg_reduction()) finish_reduce(r, emit_fold(r, "0"));
       else finish_reduce(r, reduction.over_long_array(partials(r), writer_.size(blocks_)));
     }
   }
@@ -450,19 +456,19 @@ class RowsWriter {
   // ---- The results of blocks ---------------------------------------------------------------------------
 
   /// In shared memory if they are few, else in the scratch memory.
-  void reserve_partials(KernelProgram& program) {
+  void reserve_partials(GeneratedKernels& generated) {
     partials_.resize(kernel_.program.size());
     int64_t bytes = 0;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
-      if (blocks_ <= 1 || reduction.finds_place()) continue;
+      if (blocks_ <= 1 || reduction.is_arg_reduction()) continue;
       bytes += kMaxSharedPartials * static_cast<int64_t>(size_of(reduction.partial_dtype()));
       if (blocks_ <= kMaxSharedPartials && bytes <= kSharedPartialBytes) {
         partials_[r] = fmt::format("partial{}", r);
         writer_.line("__shared__ {} partial{}[{}];", type_of(reduction.partial_dtype()), r, kMaxSharedPartials);
       } else {
         const std::string all =
-            writer_.scratch(reserve(program, rows_ * blocks_, reduction.partial_dtype()), reduction.partial_dtype());
+            writer_.scratch(reserve(generated, rows_ * blocks_, reduction.partial_dtype()), reduction.partial_dtype());
         partials_[r] = fmt::format("({} + (long long)row * {})", all, writer_.size(blocks_));
       }
     }
@@ -471,7 +477,7 @@ class RowsWriter {
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
-  StageWriter writer_;
+  KernelWriter writer_;
   int64_t rows_, length_, blocks_;
   RowPasses passes_;
   RowForm form_;
@@ -484,8 +490,8 @@ class RowsWriter {
 
 }  // namespace
 
-KernelProgram generate_rows(const Kernel& kernel, const graph::Plan& plan, bool wide) {
-  return RowsWriter(kernel, plan, wide).write();
+GeneratedKernels generate_rows(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
+  return RowsWriter(kernel, plan, vectorized).write();
 }
 
 }  // namespace tsl::cuda

@@ -25,23 +25,23 @@ class ScanWriter {
     rows_ = count_ == 0 ? 0 : count_ / length_;
   }
 
-  KernelProgram write() {
-    if (rows_ == 0) return std::move(program_);
+  GeneratedKernels write() {
+    if (rows_ == 0) return std::move(generated_);
     if (!across_ && length_ <= kTile) {
-      program_.stages.push_back(short_stage());
-      return std::move(program_);
+      generated_.kernels.push_back(short_kernel());
+      return std::move(generated_);
     }
     const int64_t chunk = chunk_length();
     const int64_t chunks = ceil_div(length_, chunk);
     if (chunks == 1) {
-      program_.stages.push_back(long_stage(kRunning, chunk, chunks, 0));
-      return std::move(program_);
+      generated_.kernels.push_back(long_kernel(kRunning, chunk, chunks, 0));
+      return std::move(generated_);
     }
     const uint64_t totals = reserve(chunks);
-    program_.stages.push_back(long_stage(kTotal, chunk, chunks, totals));
+    generated_.kernels.push_back(long_kernel(kTotal, chunk, chunks, totals));
     scan_totals(chunks, totals);
-    program_.stages.push_back(long_stage(kRunning, chunk, chunks, totals));
-    return std::move(program_);
+    generated_.kernels.push_back(long_kernel(kRunning, chunk, chunks, totals));
+    return std::move(generated_);
   }
 
  private:
@@ -59,7 +59,7 @@ class ScanWriter {
   }
   DType accumulator() const { return accumulator_of(op_.dtype(0)); }
   uint64_t reserve(int64_t chunks) {
-    return reserve_bytes(program_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator())));
+    return reserve_bytes(generated_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator())));
   }
 
   /// Elements a chunk: all of the row where rows are many, else a power of 32.
@@ -76,21 +76,21 @@ class ScanWriter {
     return level;
   }
 
-  void write_places(StageWriter& writer) const {
-    write_place(writer, "row_from", loops_without(op_.layout(0), axis_), op_.layout(0).offset);
-    write_place(writer, "row_to", loops_without(out_, axis_), 0);
+  void write_index_functions(KernelWriter& writer) const {
+    write_index_function(writer, "row_from", loops_without(op_.layout(0), axis_), op_.layout(0).offset);
+    write_index_function(writer, "row_to", loops_without(out_, axis_), 0);
   }
   /// "b0, row_from, step, b1, row_to, step"
-  std::string operands(StageWriter& writer, const std::string& target) const {
+  std::string operands(KernelWriter& writer, const std::string& target) const {
     const int64_t step = op_.layout(0).strides[axis_].hint();
     const std::string from = step < 0 ? "-" + writer.size(-step) : writer.size(step);
     return fmt::format("{}, row_from, {}, {}, row_to, {}", writer.buffer(0), from, target,
                        writer.size(out_.strides[axis_].hint()));
   }
 
-  Stage short_stage() const {
-    StageWriter writer = op_.writer(scan_templates());
-    write_places(writer);
+  CudaKernel short_kernel() const {
+    KernelWriter writer = op_.writer(scan_templates());
+    write_index_functions(writer);
     writer.line("scan_short_rows<{}, {}, kRunning>({}, {}, {});", reduction(), type_of(accumulator()),
                 operands(writer, writer.buffer(op_.out())), writer.size(rows_), writer.size(length_));
     const int64_t warp_rows = 32 / ceil_div(length_, kBlock);
@@ -99,9 +99,9 @@ class ScanWriter {
 
   /// Over the operand: totals of chunks, or the result, with what comes before each chunk at `scratch` if they are
   /// several.
-  Stage long_stage(Mode mode, int64_t chunk, int64_t chunks, uint64_t scratch) const {
-    StageWriter writer = op_.writer(scan_templates());
-    write_places(writer);
+  CudaKernel long_kernel(Mode mode, int64_t chunk, int64_t chunks, uint64_t scratch) const {
+    KernelWriter writer = op_.writer(scan_templates());
+    write_index_functions(writer);
     const std::string_view type = type_of(accumulator());
     const std::string none = fmt::format("(const {}*)nullptr", type),
                       between = chunks > 1 ? writer.scratch(scratch, type) : none;
@@ -121,17 +121,17 @@ class ScanWriter {
   void scan_totals(int64_t length, uint64_t at) {
     const int64_t chunks = rows_ >= kManyWarps ? 1 : ceil_div(length, kTile);
     if (chunks == 1) {
-      program_.stages.push_back(totals_stage(kBefore, length, 1, at, 0));
+      generated_.kernels.push_back(totals_kernel(kBefore, length, 1, at, 0));
       return;
     }
     const uint64_t above = reserve(chunks);
-    program_.stages.push_back(totals_stage(kTotal, length, chunks, at, above));
+    generated_.kernels.push_back(totals_kernel(kTotal, length, chunks, at, above));
     scan_totals(chunks, above);
-    program_.stages.push_back(totals_stage(kBefore, length, chunks, at, above));
+    generated_.kernels.push_back(totals_kernel(kBefore, length, chunks, at, above));
   }
 
-  Stage totals_stage(Mode mode, int64_t length, int64_t chunks, uint64_t at, uint64_t above) const {
-    StageWriter writer = op_.writer(scan_templates(), rows_ * length);
+  CudaKernel totals_kernel(Mode mode, int64_t length, int64_t chunks, uint64_t at, uint64_t above) const {
+    KernelWriter writer = op_.writer(scan_templates(), rows_ * length);
     const std::string_view type = type_of(accumulator());
     const std::string totals = writer.scratch(at, type), n = writer.size(length);
     const std::string none = fmt::format("(const {}*)nullptr", type),
@@ -149,11 +149,11 @@ class ScanWriter {
   Layout out_;
   int64_t length_, count_, rows_ = 0;
   bool across_;  // neighbouring threads have neighbouring rows
-  KernelProgram program_;
+  GeneratedKernels generated_;
 };
 
 }  // namespace
 
-KernelProgram generate_scan(const OpKernel& op) { return ScanWriter(op).write(); }
+GeneratedKernels generate_scan(const OpKernel& op) { return ScanWriter(op).write(); }
 
 }  // namespace tsl::cuda

@@ -10,10 +10,10 @@ namespace tsl::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int64_t kFew = 512;           // updates of a batch, at most, that look at each other …
-constexpr int64_t kFewSteps = 4 << 20;  // … if that takes no more steps of warps than this
-constexpr int64_t kNarrow = 16;         // columns
-constexpr int64_t kWideEach = 4;        // columns a lane
+constexpr int64_t kFew = 512;              // updates of a batch, at most, that look at each other …
+constexpr int64_t kFewSteps = 4 << 20;     // … if that takes no more steps of warps than this
+constexpr int64_t kNarrow = 16;            // columns
+constexpr int64_t kMaxColumnsPerLane = 4;  // columns a lane
 
 bool adds(ScatterOp op) {
   switch (op) {
@@ -36,14 +36,14 @@ class ScatterWriter {
     adds_ = adds(scatter_op(op.node.op));
   }
 
-  KernelProgram write() {
-    if (count_ == 0) return std::move(program_);
-    if (extent_ * columns_ == 0) check_stage();
-    else if (is_few()) few_stage();
-    else if (!adds_ && count_of_rows() <= std::max<int64_t>(16 * count_, 1 << 20)) owner_stages();
-    else if (adds_ && (dtype_ == DType::i32 || dtype_ == DType::i64)) atomic_stage();
-    else sorted_stages();
-    return std::move(program_);
+  GeneratedKernels write() {
+    if (count_ == 0) return std::move(generated_);
+    if (extent_ * columns_ == 0) check_kernel();
+    else if (is_few()) few_kernel();
+    else if (!adds_ && count_of_rows() <= std::max<int64_t>(16 * count_, 1 << 20)) owner_kernels();
+    else if (adds_ && (dtype_ == DType::i32 || dtype_ == DType::i64)) atomic_kernel();
+    else sorted_kernels();
+    return std::move(generated_);
   }
 
  private:
@@ -54,12 +54,12 @@ class ScatterWriter {
     return picked_ <= kFew && warps <= kFewSteps / picked_;
   }
 
-  StageWriter writer() const { return op_.writer(scatter_templates(), std::max(count_ * columns_, count_of_rows())); }
+  KernelWriter writer() const { return op_.writer(scatter_templates(), std::max(count_ * columns_, count_of_rows())); }
 
   /// The function target(u).
-  void write_target(StageWriter& writer) const {
+  void write_target(KernelWriter& writer) const {
     const Layout& layout = op_.layout(1);
-    write_place(writer, "index_at", loops_of(layout, 0, layout.rank()), layout.offset);
+    write_index_function(writer, "index_at", loops_of(layout, 0, layout.rank()), layout.offset);
     writer.open("const auto target = [&](Index u)");
     const std::string first_row =
         batches_ == 1 ? "0" : fmt::format("u / {} * (long long){}", writer.size(picked_), writer.size(extent_));
@@ -70,104 +70,104 @@ class ScatterWriter {
   }
 
   /// The functions update(u) and column(c).
-  void write_updates(StageWriter& writer) const {
+  void write_updates(KernelWriter& writer) const {
     const Layout& layout = op_.layout(2);
     const int split = op_.layout(1).rank();  // an update for each element of the index
-    write_place(writer, "update", loops_of(layout, 0, split), layout.offset);
-    write_place(writer, "column", loops_of(layout, split, layout.rank()), 0);
+    write_index_function(writer, "update", loops_of(layout, 0, split), layout.offset);
+    write_index_function(writer, "column", loops_of(layout, split, layout.rank()), 0);
   }
 
   /// "b2, b1"
-  std::string buffers(StageWriter& writer) const {
+  std::string buffers(KernelWriter& writer) const {
     return fmt::format("{}, {}", writer.buffer(op_.out()), writer.buffer(op_.buffer(2)));
   }
 
-  void add_stage(StageWriter& writer, const char* suffix, int64_t threads) {
-    program_.stages.push_back(writer.finish(suffix, ceil_div(threads, kThreads), kThreads));
+  void add_kernel(KernelWriter& writer, const char* suffix, int64_t threads) {
+    generated_.kernels.push_back(writer.finish(suffix, ceil_div(threads, kThreads), kThreads));
   }
 
-  void check_stage() {
-    StageWriter writer = this->writer();
+  void check_kernel() {
+    KernelWriter writer = this->writer();
     write_target(writer);
     writer.line("const Index u = (Index)block_x * {} + threadIdx.x;", kThreads);
     writer.line("if (u < {}) target(u);", writer.size(count_));
-    add_stage(writer, "check", count_);
+    add_kernel(writer, "check", count_);
   }
 
-  void few_stage() {
-    StageWriter writer = this->writer();
+  void few_kernel() {
+    KernelWriter writer = this->writer();
     write_target(writer);
     write_updates(writer);
     writer.line("scatter_few<{}>({}, {}, {}, {}, target, update, column);", adds_, buffers(writer), writer.size(count_),
                 writer.size(columns_), writer.size(picked_));
-    add_stage(writer, "few", count_ * columns_);
+    add_kernel(writer, "few", count_ * columns_);
   }
 
-  void owner_stages() {
-    const uint64_t owners = reserve_bytes(program_, count_of_rows(), 4);
+  void owner_kernels() {
+    const uint64_t owners = reserve_bytes(generated_, count_of_rows(), 4);
     for (const char* step : {"clear", "find"}) {
-      StageWriter writer = this->writer();
+      KernelWriter writer = this->writer();
       write_target(writer);
       writer.line("{}_owners({}, {}, target);", step, writer.scratch(owners, "int"), writer.size(count_));
-      add_stage(writer, step, count_);
+      add_kernel(writer, step, count_);
     }
-    StageWriter writer = this->writer();
+    KernelWriter writer = this->writer();
     write_target(writer);
     write_updates(writer);
     writer.line("write_owned({}, {}, {}, {}, target, update, column);", buffers(writer), writer.scratch(owners, "int"),
                 writer.size(count_), writer.size(columns_));
-    add_stage(writer, "write", count_ * columns_);
+    add_kernel(writer, "write", count_ * columns_);
   }
 
-  void atomic_stage() {
-    StageWriter writer = this->writer();
+  void atomic_kernel() {
+    KernelWriter writer = this->writer();
     write_target(writer);
     write_updates(writer);
     writer.line("add_atomically({}, {}, {}, target, update, column);", buffers(writer), writer.size(count_),
                 writer.size(columns_));
-    add_stage(writer, "atomic", count_ * columns_);
+    add_kernel(writer, "atomic", count_ * columns_);
   }
 
-  void sorted_stages() {
-    const uint64_t rows = reserve_bytes(program_, count_, 4), order = reserve_bytes(program_, count_, 4);
+  void sorted_kernels() {
+    const uint64_t rows = reserve_bytes(generated_, count_, 4), order = reserve_bytes(generated_, count_, 4);
     SortJob job;
     job.length = count_;
     // All ones stand for updates that go nowhere, so there must be a digit in which they differ.
     for (job.key_bits = 1; count_of_rows() >= int64_t{1} << job.key_bits; ++job.key_bits) {}
     job.name = "sort";
     job.writer = [this] { return writer(); };
-    job.write_key = [this](StageWriter& writer) {
+    job.write_key = [this](KernelWriter& writer) {
       write_target(writer);
       writer.line("const auto key = [&](Index, Index u) {{ return target(u); }};");
     };
-    job.write_put = [&](StageWriter& writer) {
+    job.write_put = [&](KernelWriter& writer) {
       writer.open("const auto put = [&](Index, Index place, Key key, unsigned element)");
       writer.line("{}[place] = key;", writer.scratch(rows, "unsigned"));
       writer.line("{}[place] = element;", writer.scratch(order, "unsigned"));
       writer.close(";");
     };
-    append_sort(job, program_);
+    append_sort(job, generated_);
 
-    StageWriter writer = this->writer();
+    KernelWriter writer = this->writer();
     write_updates(writer);
     writer.line("const SortedUpdates sorted = {{{}, {}, {}}};", writer.scratch(rows, "unsigned"),
                 writer.scratch(order, "unsigned"), writer.size(count_));
     if (adds_) return add_sorted(writer);
     writer.line("write_last({}, sorted, {}, update, column);", buffers(writer), writer.size(columns_));
-    add_stage(writer, "write", count_ * columns_);
+    add_kernel(writer, "write", count_ * columns_);
   }
 
-  void add_sorted(StageWriter& writer) {
+  void add_sorted(KernelWriter& writer) {
     if (columns_ > kNarrow) {
-      const int64_t each = std::min(ceil_div(columns_, 32), kWideEach), parts = ceil_div(columns_, 32 * each);
+      const int64_t each = std::min(ceil_div(columns_, 32), kMaxColumnsPerLane), parts = ceil_div(columns_, 32 * each);
       writer.line("add_wide_rows<{}>({}, sorted, {}, {}, update, column);", each, buffers(writer),
                   writer.size(columns_), writer.size(parts));
-      return add_stage(writer, "wide", count_ * parts * 32);
+      return add_kernel(writer, "wide", count_ * parts * 32);
     }
     int64_t lanes = 1;
     while (lanes < columns_) lanes *= 2;
     writer.line("add_narrow_rows<{}>({}, sorted, {}, update, column);", lanes, buffers(writer), writer.size(columns_));
-    add_stage(writer, "narrow", count_ * lanes);
+    add_kernel(writer, "narrow", count_ * lanes);
   }
 
   const OpKernel& op_;
@@ -175,11 +175,11 @@ class ScatterWriter {
   DType dtype_;
   int64_t batches_ = 1, columns_ = 1, extent_ = 1, count_ = 0, picked_ = 0;
   bool adds_ = false;
-  KernelProgram program_;
+  GeneratedKernels generated_;
 };
 
 }  // namespace
 
-KernelProgram generate_scatter(const OpKernel& op) { return ScatterWriter(op).write(); }
+GeneratedKernels generate_scatter(const OpKernel& op) { return ScatterWriter(op).write(); }
 
 }  // namespace tsl::cuda

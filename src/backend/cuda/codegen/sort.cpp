@@ -20,9 +20,9 @@ int64_t power_of_two(int64_t at_least) {
 
 class SortWriter {
  public:
-  SortWriter(const SortJob& job, KernelProgram& program)
+  SortWriter(const SortJob& job, GeneratedKernels& generated)
       : job_(job),
-        program_(program),
+        generated_(generated),
         key_bytes_(job.key_bits > 32 ? 8 : 4),
         key_type_(key_bytes_ == 8 ? "unsigned long long" : "unsigned") {}
 
@@ -34,50 +34,50 @@ class SortWriter {
   }
 
  private:
-  StageWriter writer() const {
-    StageWriter writer = job_.writer();
+  KernelWriter writer() const {
+    KernelWriter writer = job_.writer();
     writer.line("typedef {} Key;", key_type_);
     return writer;
   }
   std::string name(const char* part) const { return job_.name.empty() ? part : job_.name + "_" + part; }
 
   void in_warps() {
-    StageWriter writer = this->writer();
+    KernelWriter writer = this->writer();
     const int64_t width = power_of_two(job_.length);
     job_.write_key(writer);
     job_.write_put(writer);
     writer.line("sort_in_warp<Key, {}>({}, {}, key, put);", width, writer.size(job_.rows), writer.size(job_.length));
-    program_.stages.push_back(writer.finish(name("warps"), ceil_div(job_.rows, kWarpThreads / width), kWarpThreads));
+    generated_.kernels.push_back(writer.finish(name("warps"), ceil_div(job_.rows, kWarpThreads / width), kWarpThreads));
   }
 
   void in_blocks() {
-    StageWriter writer = this->writer();
+    KernelWriter writer = this->writer();
     const int64_t room = power_of_two(job_.length), threads = std::clamp<int64_t>(room / 4, 32, 512);
     job_.write_key(writer);
     job_.write_put(writer);
     writer.line("sort_in_block<Key, {}, {}>({}, {}, key, put);", threads, room / threads, writer.size(job_.length),
                 job_.key_bits);
-    program_.stages.push_back(writer.finish(name("blocks"), job_.rows, static_cast<int>(threads)));
+    generated_.kernels.push_back(writer.finish(name("blocks"), job_.rows, static_cast<int>(threads)));
   }
 
   void in_tiles() {
     tiles_ = ceil_div(job_.length, kTile);
-    counts_ = reserve_bytes(program_, job_.rows * kDigits * tiles_, 4);
-    totals_ = reserve_bytes(program_, job_.rows * kDigits, 4);
+    counts_ = reserve_bytes(generated_, job_.rows * kDigits * tiles_, 4);
+    totals_ = reserve_bytes(generated_, job_.rows * kDigits, 4);
     passes_ = static_cast<int>(ceil_div(job_.key_bits, kDigitBits));
     for (int i = 0; i < 2 && passes_ > 1; ++i) {
-      keys_[i] = reserve_bytes(program_, job_.rows * job_.length, key_bytes_);
-      elements_[i] = reserve_bytes(program_, job_.rows * job_.length, 4);
+      keys_[i] = reserve_bytes(generated_, job_.rows * job_.length, key_bytes_);
+      elements_[i] = reserve_bytes(generated_, job_.rows * job_.length, 4);
     }
     for (int pass = 0; pass < passes_; ++pass) {
-      count_stage(pass);
-      sum_stage();
-      move_stage(pass);
+      count_kernel(pass);
+      sum_kernel();
+      move_kernel(pass);
     }
   }
 
   /// The passes of a sort share their kernels, which take long to compile: what tells passes apart are arguments.
-  void write_pass(StageWriter& writer, int pass) const {
+  void write_pass(KernelWriter& writer, int pass) const {
     if (passes_ == 1) return writer.line("const SortPass<Key> pass = {{0, true, true}};");
     const int from = (pass + 1) % 2, to = pass % 2;
     const std::string shift = writer.number("shift", pass * kDigitBits);
@@ -87,38 +87,38 @@ class SortWriter {
                 writer.scratch(elements_[to], "unsigned"));
   }
 
-  void count_stage(int pass) {
-    StageWriter writer = this->writer();
+  void count_kernel(int pass) {
+    KernelWriter writer = this->writer();
     write_pass(writer, pass);
     job_.write_key(writer);
     writer.line("count_digits({}, {}, pass, {}, key);", writer.size(job_.length), writer.size(tiles_),
                 writer.scratch(counts_, "unsigned"));
-    program_.stages.push_back(writer.finish(name("count"), job_.rows * tiles_, kTileThreads));
+    generated_.kernels.push_back(writer.finish(name("count"), job_.rows * tiles_, kTileThreads));
   }
 
-  void sum_stage() {
-    StageWriter writer = job_.writer();
+  void sum_kernel() {
+    KernelWriter writer = job_.writer();
     const int64_t rows = job_.rows * kDigits;
     const std::string counts = writer.scratch(counts_, "unsigned"), totals = writer.scratch(totals_, "unsigned");
     const bool are_few = tiles_ <= kFewTiles;
     if (are_few)
       writer.line("sum_few_before<unsigned>({}, {}, {}, {});", writer.size(rows), writer.size(tiles_), counts, totals);
     else writer.line("sum_before<unsigned>({}, {}, {});", writer.size(tiles_), counts, totals);
-    program_.stages.push_back(writer.finish(name("sum"), are_few ? ceil_div(rows, kSumThreads) : rows, kSumThreads));
+    generated_.kernels.push_back(writer.finish(name("sum"), are_few ? ceil_div(rows, kSumThreads) : rows, kSumThreads));
   }
 
-  void move_stage(int pass) {
-    StageWriter writer = this->writer();
+  void move_kernel(int pass) {
+    KernelWriter writer = this->writer();
     write_pass(writer, pass);
     job_.write_key(writer);
     job_.write_put(writer);
     writer.line("move_by_digit({}, {}, pass, {}, {}, key, put);", writer.size(job_.length), writer.size(tiles_),
                 writer.scratch(counts_, "unsigned"), writer.scratch(totals_, "unsigned"));
-    program_.stages.push_back(writer.finish(name("move"), job_.rows * tiles_, kTileThreads));
+    generated_.kernels.push_back(writer.finish(name("move"), job_.rows * tiles_, kTileThreads));
   }
 
   const SortJob& job_;
-  KernelProgram& program_;
+  GeneratedKernels& generated_;
   int64_t key_bytes_;
   const char* key_type_;
   int64_t tiles_ = 0;
@@ -128,22 +128,22 @@ class SortWriter {
 
 }  // namespace
 
-void append_sort(const SortJob& job, KernelProgram& program) { SortWriter(job, program).write(); }
+void append_sort(const SortJob& job, GeneratedKernels& generated) { SortWriter(job, generated).write(); }
 
-KernelProgram generate_argsort(const OpKernel& op) {
+GeneratedKernels generate_argsort(const OpKernel& op) {
   const int axis = static_cast<int>(op.node.attrs.axis);
   const Layout out = Layout::contiguous(op.node.shape);
   const int64_t count = element_count(op.node.shape).hint();
-  KernelProgram program;
-  if (count == 0) return program;
+  GeneratedKernels generated;
+  if (count == 0) return generated;
   SortJob job;
   job.length = op.node.shape[axis].hint();
   job.rows = count / job.length;
   job.key_bits = static_cast<int>(size_of(op.dtype(0))) * 8;
   job.writer = [&] { return op.writer(sort_templates()); };
-  job.write_key = [&](StageWriter& writer) {
+  job.write_key = [&](KernelWriter& writer) {
     const int64_t step = op.layout(0).strides[axis].hint();
-    write_place(writer, "row_from", loops_without(op.layout(0), axis), op.layout(0).offset);
+    write_index_function(writer, "row_from", loops_without(op.layout(0), axis), op.layout(0).offset);
     writer.open("const auto key = [&](Index row, Index i)");
     writer.line("const Key ascending = sort_key<Key>({}[row_from(row) + i * (long long){}{}]);", writer.buffer(0),
                 step < 0 ? "-" : "", writer.size(std::abs(step)));
@@ -151,15 +151,15 @@ KernelProgram generate_argsort(const OpKernel& op) {
     else writer.line("return ascending;");
     writer.close(";");
   };
-  job.write_put = [&](StageWriter& writer) {
-    write_place(writer, "row_to", loops_without(out, axis), 0);
+  job.write_put = [&](KernelWriter& writer) {
+    write_index_function(writer, "row_to", loops_without(out, axis), 0);
     writer.open("const auto put = [&](Index row, Index place, Key, unsigned element)");
     writer.line("{}[row_to(row) + place * (long long){}] = element;", writer.buffer(op.out()),
                 writer.size(out.strides[axis].hint()));
     writer.close(";");
   };
-  append_sort(job, program);
-  return program;
+  append_sort(job, generated);
+  return generated;
 }
 
 }  // namespace tsl::cuda

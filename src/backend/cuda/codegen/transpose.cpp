@@ -26,7 +26,7 @@ class TransposeWriter {
         across_(across),
         inner_(static_cast<int>(extents_.size()) - 1) {}
 
-  KernelProgram write() {
+  GeneratedKernels write() {
     choose_tile();
     const int64_t rows = extents_[static_cast<size_t>(across_)], columns = extents_[static_cast<size_t>(inner_)];
     const int64_t tiles_down = ceil_div(rows, tile_), tiles_along = ceil_div(columns, tile_);
@@ -39,10 +39,10 @@ class TransposeWriter {
     emit_loads();
     emit_exchange();
     emit_results();
-    KernelProgram program;
-    program.stages.push_back(
+    GeneratedKernels generated;
+    generated.kernels.push_back(
         writer_.finish(fmt::format("tiles{}", tile_), tiles_along * tiles_down * others, kThreadsAlong, kThreadsDown));
-    return program;
+    return generated;
   }
 
  private:
@@ -108,7 +108,8 @@ class TransposeWriter {
       open_elements();
       if (is_across(instr)) open_inside("x", "y");
       else open_inside("y", "x");
-      writer_.line("r{}[i] = {}[{}];", r, writer_.buffer(instr.buffer), writer_.place(instr.map, position("d", "c")));
+      writer_.line("r{}[i] = {}[{}];", r, writer_.buffer(instr.buffer),
+                   writer_.index_expr(instr.map, position("d", "c")));
       writer_.close();
       writer_.close();
     }
@@ -148,7 +149,7 @@ class TransposeWriter {
   }
 
   const Kernel& kernel_;
-  StageWriter writer_;
+  KernelWriter writer_;
   std::vector<int64_t> extents_;
   int across_, inner_, tile_ = kSmallTile;
   std::vector<std::string> others_;
@@ -170,7 +171,7 @@ int crossing_loop(const Kernel& kernel) {
   return -1;
 }
 
-KernelProgram generate_transpose(const Kernel& kernel, const graph::Plan& plan, int across) {
+GeneratedKernels generate_transpose(const Kernel& kernel, const graph::Plan& plan, int across) {
   return TransposeWriter(kernel, plan, across).write();
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr int kThreads = 256;
 
 /// Statements for element i of the result: `sum` over positions p in windows w with w * step + p * dilation == at.
-void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
+void write_sum(KernelWriter& writer, const OpKernel& op, int axis) {
   const Layout& in = op.layout(0);
   const int last = in.rank() - 1;
   const int64_t step = op.node.attrs.step, dilation = op.node.attrs.dilation;
@@ -25,7 +25,7 @@ void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
   const auto times = [&](int64_t stride) {
     return stride < 0 ? fmt::format("-{}", writer.size(-stride)) : writer.size(stride);
   };
-  writer.line("const auto* from = {} + ({});", writer.buffer(0), writer.place(map, from));
+  writer.line("const auto* from = {} + ({});", writer.buffer(0), writer.index_expr(map, from));
   writer.line("{} sum = s_cast<{}>(0);", type_of(op.node.dtype), type_of(op.node.dtype));
   writer.line("const Index before = {} - ({} - 1) * {};", at, windows,
               steps);  // where the last window begins, from here
@@ -40,19 +40,19 @@ void write_sum(StageWriter& writer, const OpKernel& op, int axis) {
 
 }  // namespace
 
-KernelProgram generate_fold_windows(const OpKernel& op) {
+GeneratedKernels generate_fold_windows(const OpKernel& op) {
   const int axis = static_cast<int>(op.node.attrs.axis);
   const int64_t count = element_count(op.node.shape).hint();
-  KernelProgram program;
-  if (count == 0) return program;
-  StageWriter writer = op.writer("");
+  GeneratedKernels generated;
+  if (count == 0) return generated;
+  KernelWriter writer = op.writer("");
   writer.line("const Index i = (Index)block_x * {} + threadIdx.x;", kThreads);
   writer.line("if (i >= {}) return;", writer.size(count));
   writer.coordinates("i", extents_of(op.node.shape), "k");
   write_sum(writer, op, axis);
   writer.line("{}[i] = sum;", writer.buffer(op.out()));
-  program.stages.push_back(writer.finish("", ceil_div(count, kThreads), kThreads));
-  return program;
+  generated.kernels.push_back(writer.finish("", ceil_div(count, kThreads), kThreads));
+  return generated;
 }
 
 }  // namespace tsl::cuda

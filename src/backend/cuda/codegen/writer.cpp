@@ -88,22 +88,22 @@ std::vector<Reg> operands(const Instr& instr) {
   return {};
 }
 
-uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes) {
+uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes) {
   constexpr uint64_t kAlignment = 256;
-  const uint64_t at = program.scratch_bytes;
-  program.scratch_bytes += (static_cast<uint64_t>(count * bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  const uint64_t at = generated.scratch_bytes;
+  generated.scratch_bytes += (static_cast<uint64_t>(count * bytes) + kAlignment - 1) / kAlignment * kAlignment;
   return at;
 }
 
-bool lies_along(const Kernel& kernel, const Instr& instr, int loop) {
+bool is_contiguous_along(const Kernel& kernel, const Instr& instr, int loop) {
   if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) return false;
   return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 &&
          loop < kernel.kept.rank() + kernel.reduced.rank();
 }
 
-bool allows_wide(const Kernel& kernel, int loop, int width) {
+bool allows_vectors(const Kernel& kernel, int loop, int width) {
   return std::all_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
-    if (!lies_along(kernel, instr, loop)) return true;
+    if (!is_contiguous_along(kernel, instr, loop)) return true;
     if (!instr.map.offset.symbol() && instr.map.offset.hint() % width != 0) return false;
     for (int k = 0; k < instr.map.strides.rank(); ++k) {
       if (k != loop && instr.map.strides[k].hint() % width != 0) return false;
@@ -112,10 +112,10 @@ bool allows_wide(const Kernel& kernel, int loop, int width) {
   });
 }
 
-std::vector<WideAccess> wide_accesses(const Kernel& kernel, const graph::Plan& plan, int loop, int width) {
-  std::vector<WideAccess> out;
+std::vector<VectorAccess> find_vector_accesses(const Kernel& kernel, const graph::Plan& plan, int loop, int width) {
+  std::vector<VectorAccess> out;
   for (const Instr& instr : kernel.program) {
-    if (!lies_along(kernel, instr, loop)) continue;
+    if (!is_contiguous_along(kernel, instr, loop)) continue;
     const uint32_t buffer = kernel.buffers[instr.buffer];
     const int bytes = static_cast<int>(size_of(plan.buffers[buffer].dtype));
     out.push_back({buffer, bytes * width, bytes, instr.map.offset.symbol()});
@@ -123,13 +123,13 @@ std::vector<WideAccess> wide_accesses(const Kernel& kernel, const graph::Plan& p
   return out;
 }
 
-StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan)
-    : StageWriter(kernel, plan, uses_small_indices(kernel), "") {}
+KernelWriter::KernelWriter(const Kernel& kernel, const graph::Plan& plan)
+    : KernelWriter(kernel, plan, uses_small_indices(kernel), "") {}
 
-StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
+KernelWriter::KernelWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
     : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions), body_(900), parameters_(200) {
   arguments_.reserve(8);  // as many as small kernels have, for which room is made above, too
-  body_.add(kPlaceOfBlock);
+  body_.add(kBlockIndexLine);
   // The device goes on after a failure, until the host hears of it.
   if (graph::needs_success(plan, kernel)) put("if (has_failed(", error_cell(), ")) return;");
 }
@@ -137,16 +137,16 @@ StageWriter::StageWriter(const Kernel& kernel, const graph::Plan& plan, bool is_
 // ---- Parameters ----------------------------------------------------------------------------------------
 
 /// The name of the parameter that stands for this, or a place for it.
-std::string& StageWriter::named(Meaning meaning, int64_t value, int type, std::string_view role) {
+std::string& KernelWriter::named(Meaning meaning, int64_t value, int type, std::string_view role) {
   for (Named& n : named_) {
     if (n.meaning == meaning && n.value == value && n.type == type && n.role == role) return n.name;
   }
   return named_.emplace_back(Named{meaning, value, type, role, {}}).name;
 }
 
-template <class... Type> const std::string& StageWriter::parameter(std::string& name, std::string_view letters,
-                                                                   size_t number, const Argument& argument,
-                                                                   const Type&... type) {
+template <class... Type> const std::string& KernelWriter::parameter(std::string& name, std::string_view letters,
+                                                                    size_t number, const KernelArg& argument,
+                                                                    const Type&... type) {
   char made[40];  // a short word and a number
   name.assign(made, write(write(made, letters), number));
   if (!parameters_.empty()) parameters_.add(", ");
@@ -155,92 +155,92 @@ template <class... Type> const std::string& StageWriter::parameter(std::string& 
   return name;
 }
 
-const std::string& StageWriter::size(int64_t value) {
+const std::string& KernelWriter::size(int64_t value) {
   static const std::string written_out[] = {"0", "1"};
   if (value == 0 || value == 1) return written_out[value];
   std::string& name = named(Meaning::size, value);
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::integer;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::integer;
   argument.value = value;
   return parameter(name, "n", named_.size(), argument, "const Index");
 }
 
-const std::string& StageWriter::number(const char* role, int64_t value) {
+const std::string& KernelWriter::number(const char* role, int64_t value) {
   std::string& name = named(Meaning::number, 0, 0, role);
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::integer;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::integer;
   argument.value = value;
   return parameter(name, role, named_.size(), argument, "const Index");
 }
 
-const std::string& StageWriter::offset(Dim offset) {
+const std::string& KernelWriter::offset(Dim offset) {
   if (!offset.symbol() && offset.hint() == 0) return size(0);
   std::string& name =
       offset.symbol() ? named(Meaning::offset_symbol, offset.symbol()->id) : named(Meaning::offset, offset.hint());
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::integer;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::integer;
   argument.value = offset.hint();
   argument.symbol = offset.symbol();
   return parameter(name, "o", named_.size(), argument, "const long long");
 }
 
-const std::string& StageWriter::buffer(uint32_t kernel_buffer) {
+const std::string& KernelWriter::buffer(uint32_t kernel_buffer) {
   std::string& name = named(Meaning::buffer, kernel_buffer);
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::buffer;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::buffer;
   argument.buffer = kernel_.buffers[kernel_buffer];
   const bool is_written = kernel_buffer >= kernel_.buffers.size() - kernel_.written;
   return parameter(name, "b", kernel_buffer, argument, is_written ? std::string_view() : "const ",
                    type_of(plan_.buffers[argument.buffer].dtype), "*");
 }
 
-const std::string& StageWriter::scratch(uint64_t at, std::string_view type) {
+const std::string& KernelWriter::scratch(uint64_t at, std::string_view type) {
   std::string& name = named(Meaning::scratch, static_cast<int64_t>(at));
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::scratch;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::scratch;
   argument.scratch = at;
   return parameter(name, "t", named_.size(), argument, type, "*");
 }
 
-const std::string& StageWriter::arrivals(uint64_t at) {
+const std::string& KernelWriter::arrivals(uint64_t at) {
   std::string& name = named(Meaning::arrivals, static_cast<int64_t>(at));
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::arrivals;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::arrivals;
   argument.scratch = at;
   return parameter(name, "arrivals", named_.size(), argument, "unsigned*");
 }
 
-const std::string& StageWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
+const std::string& KernelWriter::scalar(Scalar value, const Symbol* symbol, DType dtype) {
   const int type = static_cast<int>(dtype);
   std::string& name =
       symbol ? named(Meaning::scalar_symbol, symbol->id, type)
              : named(Meaning::scalar, static_cast<int64_t>(value.bits()), type + 256 * static_cast<int>(value.type));
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::scalar;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::scalar;
   argument.scalar = value;
   argument.symbol = symbol;
   argument.dtype = dtype;
   return parameter(name, "x", named_.size(), argument, "const ", type_of(dtype));
 }
 
-const std::string& StageWriter::error_cell() {
+const std::string& KernelWriter::error_cell() {
   std::string& name = named(Meaning::error);
   if (!name.empty()) return name;
-  Argument argument;
-  argument.kind = Argument::Kind::error;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::error;
   return parameter(name, "error", named_.size(), argument, "ErrorCell*");
 }
 
 // ---- Places --------------------------------------------------------------------------------------------
 
-std::string StageWriter::place(const graph::IndexMap& map, const Position& at) {
+std::string KernelWriter::index_expr(const graph::IndexMap& map, const Position& at) {
   std::string sum;
   const auto add = [&](const std::string& term) {
     if (sum.empty()) sum = term;
@@ -257,8 +257,8 @@ std::string StageWriter::place(const graph::IndexMap& map, const Position& at) {
   return sum.empty() ? "0" : sum;
 }
 
-std::vector<std::string> StageWriter::coordinates(const std::string& linear, const std::vector<int64_t>& extents,
-                                                  const char* prefix) {
+std::vector<std::string> KernelWriter::coordinates(const std::string& linear, const std::vector<int64_t>& extents,
+                                                   const char* prefix) {
   std::vector<std::string> names;
   names.reserve(extents.size());
   for (size_t i = 0; i < extents.size(); ++i) names.push_back(text_of(std::string_view(prefix), i));
@@ -276,7 +276,7 @@ std::vector<std::string> StageWriter::coordinates(const std::string& linear, con
 
 // ---- Statements ----------------------------------------------------------------------------------------
 
-bool StageWriter::is_called(const Instr& instr) {
+bool KernelWriter::is_called(const Instr& instr) {
   const auto is_same = [&](const Instr& other) {
     return other.kind == Instr::Kind::map && other.op == instr.op && other.operand_dtype == instr.operand_dtype;
   };
@@ -286,12 +286,12 @@ bool StageWriter::is_called(const Instr& instr) {
   return true;
 }
 
-void StageWriter::emit(Reg r, const Position& at, bool declare) {
+void KernelWriter::emit(Reg r, const Position& at, bool declare) {
   const Instr& i = instr(r);
   const std::string_view type = declare ? type_of(i.dtype) : "", gap = declare ? " " : "";
   switch (i.kind) {
     case Instr::Kind::load: {
-      const std::string where = place(i.map, at);
+      const std::string where = index_expr(i.map, at);
       put(type, gap, piece(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }
@@ -321,7 +321,7 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
   }
 }
 
-std::string StageWriter::contracted(const Instr& i) const {
+std::string KernelWriter::contracted(const Instr& i) const {
   const auto negated = [](const std::string& name, bool is_negated) {
     return is_negated ? text_of("s_neg(", name, ")") : name;
   };
@@ -329,19 +329,19 @@ std::string StageWriter::contracted(const Instr& i) const {
                  negated(reg(i.c), i.contraction == Instr::Contraction::difference), ")");
 }
 
-void StageWriter::emit_gather(Reg r, const Position& at, const std::string& target) {
+void KernelWriter::emit_gather(Reg r, const Position& at, const std::string& target) {
   const Instr& i = instr(r);
   const std::string index = fmt::format("index{}", r), extent = size(i.index_extent.hint());
   line("const long long {0} = {1} < 0 ? {1} + {2} : {1};", index, reg(i.a), extent);
   line("const bool found{0} = {1} >= 0 && {1} < {2};", r, index, extent);
   line("if (!found{}) report({}, {}u, {}u, {}, {});", r, error_cell(), plan_.graph[i.node].order, i.node, at.linear,
        reg(i.a));
-  line("{} = found{} ? {}[{} + (Index){} * {}] : nothing<{}>();", target, r, buffer(i.buffer), place(i.map, at), index,
-       size(i.index_stride.hint()), type_of(i.dtype));
+  line("{} = found{} ? {}[{} + (Index){} * {}] : nothing<{}>();", target, r, buffer(i.buffer), index_expr(i.map, at),
+       index, size(i.index_stride.hint()), type_of(i.dtype));
 }
 
-std::string StageWriter::generated(const Instr& i, const Position& at) {
-  const std::string index = place(i.map, at);
+std::string KernelWriter::generated(const Instr& i, const Position& at) {
+  const std::string index = index_expr(i.map, at);
   if (i.op == Op::iota) {
     const DType counts = is_float(i.dtype) ? DType::f64 : DType::i64;
     return fmt::format("iota<{}>({}, {}, {})", type_of(i.dtype), scalar(i.scalar, i.symbol, counts),
@@ -352,15 +352,15 @@ std::string StageWriter::generated(const Instr& i, const Position& at) {
   return fmt::format("{}<{}>({}, {})", op_def(i.op).name, type_of(i.dtype), stream, index);
 }
 
-void StageWriter::emit_store(const Instr& store, const Position& at, const std::string& value) {
-  const std::string where = place(store.map, at);
+void KernelWriter::emit_store(const Instr& store, const Position& at, const std::string& value) {
+  const std::string where = index_expr(store.map, at);
   put(buffer(store.buffer), "[", where, "] = ", value, ";");
 }
 
-// ---- The stage -----------------------------------------------------------------------------------------
+// ---- The CUDA kernel -----------------------------------------------------------------------------------------
 
-std::string StageWriter::header() const {
-  Text text(200 + functions_.size());
+std::string KernelWriter::header() const {
+  TextBuilder text(200 + functions_.size());
   text.add("//");
   for (graph::NodeId id : kernel_.nodes) {
     text.add(std::string_view(id == kernel_.nodes.front() ? " " : ", "), plan_.graph[id].def().name);
@@ -373,23 +373,23 @@ std::string StageWriter::header() const {
   return text.take();
 }
 
-Stage StageWriter::finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y) {
+CudaKernel KernelWriter::finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y) {
   if (blocks > INT32_MAX)
     fail(ErrorKind::limit, "a kernel over {} elements needs more blocks of threads than a GPU takes",
          count_of(kernel_.kept));
-  Stage stage;
+  CudaKernel cuda_kernel;
   const std::string_view name = kernel_.name.empty() ? "copy" : std::string_view(kernel_.name);
-  stage.readable = text_of("k_", name, std::string_view(suffix.empty() ? "" : "_"), suffix);
-  stage.text.header = header();
-  stage.text.bounds =
+  cuda_kernel.readable = text_of("k_", name, std::string_view(suffix.empty() ? "" : "_"), suffix);
+  cuda_kernel.text.header = header();
+  cuda_kernel.text.bounds =
       residents_ > 0 ? text_of(threads_x * threads_y, ", ", residents_) : text_of(threads_x * threads_y);
-  stage.text.parameters = parameters_.take();
-  stage.text.body = body_.take();
-  stage.arguments = std::move(arguments_);
-  stage.blocks = blocks;
-  stage.threads_x = threads_x;
-  stage.threads_y = threads_y;
-  return stage;
+  cuda_kernel.text.parameters = parameters_.take();
+  cuda_kernel.text.body = body_.take();
+  cuda_kernel.arguments = std::move(arguments_);
+  cuda_kernel.blocks = blocks;
+  cuda_kernel.threads_x = threads_x;
+  cuda_kernel.threads_y = threads_y;
+  return cuda_kernel;
 }
 
 }  // namespace tsl::cuda

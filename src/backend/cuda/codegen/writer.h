@@ -1,4 +1,4 @@
-// Writes one stage: its parameters, coordinates, and the statements of the kernel IR's instructions.
+// Writes one CUDA kernel: its parameters, coordinates, and the statements of the kernel IR's instructions.
 #pragma once
 
 #include <deque>
@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "backend/cuda/codegen/stage.h"
-#include "backend/cuda/codegen/text.h"
+#include "backend/cuda/codegen/cuda_kernel.h"
+#include "backend/cuda/codegen/text_builder.h"
 
 namespace tsl::cuda {
 
@@ -26,11 +26,11 @@ struct Position {
   std::string linear = "0";
 };
 
-class StageWriter {
+class KernelWriter {
  public:
-  StageWriter(const graph::Kernel& kernel, const graph::Plan& plan);
+  KernelWriter(const graph::Kernel& kernel, const graph::Plan& plan);
   /// For an op with a kernel of its own: what numbers it needs is told, and which functions stand in front of it.
-  StageWriter(const graph::Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions);
+  KernelWriter(const graph::Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions);
 
   const graph::Kernel& kernel() const { return kernel_; }
   const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
@@ -47,7 +47,7 @@ class StageWriter {
   const std::string& error_cell();
 
   /// Where an access lies: an expression in elements.
-  std::string place(const graph::IndexMap& map, const Position& at);
+  std::string index_expr(const graph::IndexMap& map, const Position& at);
 
   /// One line of the body, indented by the open blocks. open() begins a block, close() ends it.
   template <class... T> void line(fmt::format_string<T...> text, T&&... args) {
@@ -88,8 +88,8 @@ class StageWriter {
   void emit_store(const graph::Instr& store, const Position& at) { emit_store(store, at, reg(store.a)); }
   void emit_store(const graph::Instr& store, const Position& at, const std::string& value);
 
-  /// The stage, to be launched as so many blocks of threads_x * threads_y threads.
-  Stage finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y = 1);
+  /// The CUDA kernel, to be launched as so many blocks of threads_x * threads_y threads.
+  CudaKernel finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y = 1);
 
   /// So few registers a thread that `count` blocks share a multiprocessor.
   void set_residents(int count) { residents_ = count; }
@@ -122,7 +122,7 @@ class StageWriter {
   std::string& named(Meaning meaning, int64_t value = 0, int type = 0, std::string_view role = {});
   /// Adds a parameter named so and gives its name.
   template <class... Type> const std::string& parameter(std::string& name, std::string_view letters, size_t number,
-                                                        const Argument& argument, const Type&... type);
+                                                        const KernelArg& argument, const Type&... type);
   /// What reg() names, as a piece of text.
   struct Register {
     graph::Reg number;
@@ -146,9 +146,9 @@ class StageWriter {
   std::string_view functions_;
   int depth_ = 1;
   int residents_ = 0;
-  Text body_;
-  Text parameters_;
-  std::vector<Argument> arguments_;
+  TextBuilder body_;
+  TextBuilder parameters_;
+  std::vector<KernelArg> arguments_;
   std::deque<Named> named_;  // few enough to be looked through
   std::vector<std::string> array_index_;
   std::set<std::pair<std::string_view, std::string_view>> called_;  // functions and their type
@@ -164,13 +164,14 @@ std::vector<int64_t> extents_of(const Dims& dims);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
-uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
+uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes);
 
 /// Whether a load or store goes along `loop` one element after the other.
-bool lies_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
+bool is_contiguous_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
 /// Whether all accesses along `loop`, from a multiple of `width` on, are aligned for that many elements at a time if
 /// their buffers are; and what to check of the buffers when the plan runs.
-bool allows_wide(const graph::Kernel& kernel, int loop, int width);
-std::vector<WideAccess> wide_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop, int width);
+bool allows_vectors(const graph::Kernel& kernel, int loop, int width);
+std::vector<VectorAccess> find_vector_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop,
+                                               int width);
 
 }  // namespace tsl::cuda

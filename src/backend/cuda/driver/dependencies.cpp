@@ -12,14 +12,14 @@ using graph::Plan;
 namespace {
 
 /// The launches that have used some memory so far: the last one that wrote it, and those that have read it since.
-struct Users {
+struct BufferAccesses {
   std::optional<uint32_t> writer;
   std::vector<uint32_t> readers;
 };
 
 class Finder {
  public:
-  Finder(const Plan& plan, std::span<const LaunchUse> uses) : plan_(plan), uses_(uses), users_(plan.buffers.size()) {
+  Finder(const Plan& plan, std::span<const LaunchUse> uses) : plan_(plan), uses_(uses), accesses_(plan.buffers.size()) {
     for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
       const Buffer& buffer = plan.buffers[b];
       if (buffer.kind == Buffer::Kind::temporary) temporaries_.push_back(b);
@@ -34,7 +34,7 @@ class Finder {
     for (uint32_t k : plan_.launches[launch]) {
       const Kernel& kernel = plan_.kernels[k];
       const size_t first_written = kernel.buffers.size() - kernel.written;
-      for (size_t i = 0; i < first_written; ++i) read(users_[kernel.buffers[i]], launch);
+      for (size_t i = 0; i < first_written; ++i) read(accesses_[kernel.buffers[i]], launch);
       for (size_t i = first_written; i < kernel.buffers.size(); ++i) write(kernel.buffers[i], launch);
     }
     const LaunchUse& use = uses_[launch];
@@ -47,40 +47,40 @@ class Finder {
   }
 
  private:
-  void read(Users& users, uint32_t launch) {
-    if (users.writer) before_.push_back(*users.writer);
-    users.readers.push_back(launch);
+  void read(BufferAccesses& accesses, uint32_t launch) {
+    if (accesses.writer) before_.push_back(*accesses.writer);
+    accesses.readers.push_back(launch);
   }
 
-  void write(Users& users, uint32_t launch) {
-    come_after(users);
-    users.writer = launch;
-    users.readers.clear();
+  void write(BufferAccesses& accesses, uint32_t launch) {
+    come_after(accesses);
+    accesses.writer = launch;
+    accesses.readers.clear();
   }
 
   void write(uint32_t b, uint32_t launch) {
     const Buffer& buffer = plan_.buffers[b];
-    write(users_[b], launch);
+    write(accesses_[b], launch);
     if (buffer.first != launch) return;
     for (uint32_t other : temporaries_) {
       if (other != b && plan_.buffers[other].first <= launch && may_share_memory(plan_, other, b))
-        come_after(users_[other]);
+        come_after(accesses_[other]);
     }
     if (buffer.kind == Buffer::Kind::output && buffer.index < plan_.donors.size()) {
-      for (uint32_t donor : plan_.donors[buffer.index]) come_after(users_[inputs_[donor]]);
+      for (uint32_t donor : plan_.donors[buffer.index]) come_after(accesses_[inputs_[donor]]);
     }
   }
 
-  void come_after(const Users& users) {
-    if (users.writer) before_.push_back(*users.writer);
-    before_.insert(before_.end(), users.readers.begin(), users.readers.end());
+  void come_after(const BufferAccesses& accesses) {
+    if (accesses.writer) before_.push_back(*accesses.writer);
+    before_.insert(before_.end(), accesses.readers.begin(), accesses.readers.end());
   }
 
   const Plan& plan_;
   std::span<const LaunchUse> uses_;
-  std::vector<Users> users_;  // by buffer
-  Users scratch_;
-  std::map<uint32_t, Users> workspaces_;
+  std::vector<BufferAccesses> accesses_;  // by buffer
+  BufferAccesses scratch_;
+  std::map<uint32_t, BufferAccesses> workspaces_;
   std::vector<uint32_t> reporting_;    // launches
   std::vector<uint32_t> temporaries_;  // buffers
   std::vector<uint32_t> inputs_;       // by number of the input: its buffer
@@ -92,7 +92,7 @@ class Ancestors {
  public:
   explicit Ancestors(size_t launches) : words_((launches + 63) / 64) {}
 
-  /// The next launch, which comes after these; drops those that others of them come after.
+  /// Adds a launch. Removes every dependency that another one already implies.
   void add(std::vector<uint32_t>& before) {
     std::sort(before.rbegin(), before.rend());
     before.erase(std::unique(before.begin(), before.end()), before.end());

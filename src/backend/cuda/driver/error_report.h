@@ -7,7 +7,7 @@
 
 namespace tsl::cuda {
 
-/// A cell on the device, in which kernels settle whose failure the program would have met first, and its mirror in the
+/// A cell on the device, in which kernels record whose failure the program would have met first, and its mirror in the
 /// host's memory, which they write after the cell: while nothing fails, looking costs no copy.
 class ErrorReport {
  public:

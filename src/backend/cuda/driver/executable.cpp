@@ -7,9 +7,9 @@
 
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/dependencies.h"
+#include "backend/cuda/driver/graph_launcher.h"
 #include "backend/cuda/driver/op_kernels.h"
-#include "backend/cuda/driver/product.h"
-#include "backend/cuda/driver/sequence.h"
+#include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
 #include "exec/plan_memory.h"
 #include "tensor/elements.h"
@@ -22,28 +22,28 @@ using graph::Plan;
 
 namespace {
 
-/// The arguments of a stage that may be others at the next run. A table has thousands of arguments: most are addresses
-/// or never change, and its entries share the numbers of the host.
-struct Changing {
+/// The arguments of a CUDA kernel that may change between runs. A multi-tensor kernel has thousands of arguments: most
+/// are addresses or constant, and its entries share the numbers of the host.
+struct DynamicArgs {
   struct Address {
     uint32_t word, buffer;
   };
   struct Number {
-    Argument argument;            // not of Kind::buffer
+    KernelArg argument;           // not of Kind::buffer
     std::vector<uint32_t> words;  // that have its value
   };
-  explicit Changing(const Stage& stage);
+  explicit DynamicArgs(const CudaKernel& cuda_kernel);
   std::vector<Address> addresses;
   std::vector<Number> numbers;
 };
 
-Changing::Changing(const Stage& stage) {
-  addresses.reserve(stage.arguments.size());
+DynamicArgs::DynamicArgs(const CudaKernel& cuda_kernel) {
+  addresses.reserve(cuda_kernel.arguments.size());
   constexpr size_t kRecent = 16;  // where an equal number is looked for: in what the last entries of a table have
-  for (uint32_t word = 0; word < stage.arguments.size(); ++word) {
-    const Argument& argument = stage.arguments[word];
-    if (argument.kind == Argument::Kind::buffer) addresses.push_back({word, argument.buffer});
-    if (!argument.symbol && argument.kind != Argument::Kind::scratch) continue;
+  for (uint32_t word = 0; word < cuda_kernel.arguments.size(); ++word) {
+    const KernelArg& argument = cuda_kernel.arguments[word];
+    if (argument.kind == KernelArg::Kind::buffer) addresses.push_back({word, argument.buffer});
+    if (!argument.symbol && argument.kind != KernelArg::Kind::scratch) continue;
     const auto recent = numbers.end() - static_cast<ptrdiff_t>(std::min(numbers.size(), kRecent));
     const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return n.argument == argument; });
     if (at != numbers.end()) at->words.push_back(word);
@@ -51,78 +51,75 @@ Changing::Changing(const Stage& stage) {
   }
 }
 
-/// Stages with their functions.
-struct Ready {
-  std::vector<Stage> stages;
+/// CUDA kernels with their functions.
+struct LoadedKernels {
+  std::vector<CudaKernel> kernels;
   std::vector<CUfunction> functions;
-  std::vector<Changing> changing;
+  std::vector<DynamicArgs> dynamic_args;
   Ref<Storage> arrivals;             // the counters; null: there are none
-  std::vector<Ref<Storage>> tables;  // of the stages; null for one without, or with one that is a parameter
+  std::vector<Ref<Storage>> tables;  // argument tables in device memory; null for a kernel without one
 
-  Ready() = default;
-  Ready(LaunchStages of, Gpu& gpu);
+  LoadedKernels() = default;
+  LoadedKernels(GeneratedKernels of, Gpu& gpu);
 
  private:
-  static void settle(Stage& stage, Argument::Kind kind, const Storage& memory, size_t unit);
+  static void bind_addresses(CudaKernel& cuda_kernel, KernelArg::Kind kind, const Storage& memory, size_t unit);
 };
 
-Ready::Ready(LaunchStages of, Gpu& gpu)
-    : stages(std::move(of.stages)), changing(stages.begin(), stages.end()), tables(stages.size()) {
+LoadedKernels::LoadedKernels(GeneratedKernels of, Gpu& gpu)
+    : kernels(std::move(of.kernels)), dynamic_args(kernels.begin(), kernels.end()), tables(kernels.size()) {
   if (of.arrivals > 0) {
     arrivals = gpu.allocator.allocate(of.arrivals * sizeof(uint32_t));
     gpu.device.fill(address_of(arrivals->data()), 0, of.arrivals * sizeof(uint32_t));
-    for (Stage& stage : stages) settle(stage, Argument::Kind::arrivals, *arrivals, sizeof(uint32_t));
+    for (CudaKernel& cuda_kernel : kernels)
+      bind_addresses(cuda_kernel, KernelArg::Kind::arrivals, *arrivals, sizeof(uint32_t));
   }
-  for (size_t i = 0; i < stages.size(); ++i) {
-    if (!stages[i].table_in_memory) continue;
-    tables[i] = gpu.allocator.allocate(stages[i].table_words * sizeof(uint64_t));
-    settle(stages[i], Argument::Kind::table, *tables[i], sizeof(uint64_t));
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!kernels[i].arg_table_in_memory) continue;
+    tables[i] = gpu.allocator.allocate(kernels[i].arg_table_words * sizeof(uint64_t));
+    bind_addresses(kernels[i], KernelArg::Kind::arg_table, *tables[i], sizeof(uint64_t));
   }
 }
 
-/// Arguments that are addresses in `memory` are numbers from now on.
-void Ready::settle(Stage& stage, Argument::Kind kind, const Storage& memory, size_t unit) {
-  for (Argument& argument : stage.arguments) {
+/// Replaces arguments that are offsets in `memory` by addresses.
+void LoadedKernels::bind_addresses(CudaKernel& cuda_kernel, KernelArg::Kind kind, const Storage& memory, size_t unit) {
+  for (KernelArg& argument : cuda_kernel.arguments) {
     if (argument.kind != kind) continue;
-    argument.kind = Argument::Kind::integer;
+    argument.kind = KernelArg::Kind::integer;
     argument.value = static_cast<int64_t>(address_of(memory.data()) + argument.scratch * unit);
   }
 }
 
-/// One launch of the plan: kernels, or a product.
-struct Unit {
+/// One launch of the plan: kernels, or a matrix product.
+struct LaunchUnit {
   uint32_t launch = 0;
   uint32_t calls = 1;
-  std::optional<PlanProduct> product;
-  Ready wide, narrow;             // narrow: loaded when first needed
-  bool has_offsets = false;       // of a run, which decide about the stages
-  const Ready* chosen = nullptr;  // for the present run
-  const Ready* set = nullptr;     // the one that its calls have been set to
+  std::optional<PlanGemm> gemm;
+  LoadedKernels vectorized, scalar;       // scalar: loaded when first needed
+  bool has_offsets = false;               // whether offsets of a run choose between vectorized and scalar kernels
+  const LoadedKernels* chosen = nullptr;  // for the present run
+  const LoadedKernels* set = nullptr;     // the kernels that its calls are bound to
 };
 
-/// What runs one after another: kernels and products as one sequence, or an op that is neither.
+/// A part of the plan that runs after the one before: kernels and matrix products in one launcher, or one standalone
+/// op.
 struct Step {
   uint32_t op = 0;  // kernel of the plan
   std::vector<size_t> units;
-  std::unique_ptr<KernelSequence> sequence;  // null for an op
+  std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op
 };
 
-class ProductWork : public LibraryWork {
+class GemmWork : public LibraryWork {
  public:
-  ProductWork(Matmul& matmul, const Product& product, uint32_t workspace)
-      : matmul_(matmul), product_(product), workspace_(workspace) {
-    matmul_.take_workspace(product, workspace);
+  GemmWork(Matmul& matmul, const Gemm& gemm, uint32_t workspace) : matmul_(matmul), gemm_(gemm), workspace_(workspace) {
+    matmul_.take_workspace(gemm, workspace);
   }
-  void enqueue(const std::vector<uint64_t>& at) override {
-    matmul_.run(product_, at[0], at[1], at[2], at[3], workspace_);
-  }
-  bool can_record(const std::vector<uint64_t>& at) override {
-    return matmul_.can_record(product_, at[0], at[1], at[2]);
-  }
+  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(gemm_, at[0], at[1], at[2], at[3], workspace_); }
+  bool can_record(const std::vector<uint64_t>& at) override { return matmul_.can_record(gemm_, at[0], at[1], at[2]); }
 
  private:
   Matmul& matmul_;
-  Product product_;
+  Gemm gemm_;
   uint32_t workspace_;
 };
 
@@ -140,14 +137,14 @@ class CudaExecutable : public exec::Executable {
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
-    memory_.place(inputs, donated);
+    memory_.bind(inputs, donated);
     last_began_at_.reset();
     RunError error;
     try {
-      if (set_moves_ != memory_.moves()) check_devices(inputs);
-      for (Unit& unit : units_) choose_stages(unit, symbols);
+      if (bound_epoch_ != memory_.address_epoch()) check_devices(inputs);
+      for (LaunchUnit& unit : units_) choose_kernels(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
-      prepare_sequences(symbols);
+      prepare_launchers(symbols);
       error = run_steps(symbols);
       if (reporting_) error = first_of(error, reported(error));
       if (!error) memory_.make_outputs(inputs, symbols, outputs);
@@ -155,7 +152,7 @@ class CudaExecutable : public exec::Executable {
       if (reporting_) gpu_.errors.forget();
       const bool is_lost = has_written();
       release();
-      if (is_lost) exec::fail_having_written();
+      if (is_lost) exec::fail_after_overwriting();
       throw;
     }
     release();
@@ -163,7 +160,7 @@ class CudaExecutable : public exec::Executable {
   }
 
  private:
-  /// Whether the run may have written over inputs that were given up. Only kernels of the last step do: the plan lets
+  /// Whether the run may have written over donated inputs. Only kernels of the last step do: the plan lets
   /// nothing write over an input before all ops that take memory on their way (Plan::donors).
   bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
   uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
@@ -177,36 +174,38 @@ class CudaExecutable : public exec::Executable {
 
   void add_launch(uint32_t launch) {
     const std::vector<uint32_t>& kernels = plan_.launches[launch];
-    std::optional<PlanProduct> product = product_of(plan_.kernels[kernels[0]]);
-    const bool is_apart = is_op(plan_, kernels) && !product;
-    if (is_apart || steps_.empty() || !steps_.back().sequence) steps_.emplace_back();
+    std::optional<PlanGemm> gemm = gemm_of(plan_.kernels[kernels[0]]);
+    const bool is_standalone = is_op(plan_, kernels) && !gemm;
+    if (is_standalone || steps_.empty() || !steps_.back().launcher) steps_.emplace_back();
     Step& step = steps_.back();
-    if (is_apart) {
+    if (is_standalone) {
       step.op = kernels[0];
       return;
     }
-    if (!step.sequence)
-      step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.cuda_graphs && plan_.options.graphs);
-    std::vector<KernelCall>& calls = step.sequence->calls();
+    if (!step.launcher)
+      step.launcher =
+          std::make_unique<CudaGraphLauncher>(gpu_.device, gpu_.options.cuda_graphs && plan_.options.graphs);
+    std::vector<KernelCall>& calls = step.launcher->calls();
     step.units.push_back(units_.size());
-    if (product) {
-      const uint32_t workspace = products_++ % Matmul::kWorkspaces;
+    if (gemm) {
+      const uint32_t workspace = gemm_count_++ % Matmul::kWorkspaces;
       uses_[launch].workspace = workspace;
       calls.emplace_back();
       calls.back().name = "a product";
-      calls.back().library = std::make_shared<ProductWork>(gpu_.matmul(), product->product(), workspace);
-      units_.push_back({launch, 1, std::move(product), {}, {}});
+      calls.back().library = std::make_shared<GemmWork>(gpu_.matmul(), gemm->gemm(), workspace);
+      units_.push_back({launch, 1, std::move(gemm), {}, {}});
       return;
     }
-    LaunchStages stages = stages_of(plan_, kernels, true);
-    scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
+    GeneratedKernels generated = generate_launch(plan_, kernels, true);
+    scratch_bytes_ = std::max(scratch_bytes_, generated.scratch_bytes);
     uses_[launch] = use_of(kernels);
-    if (uses_[launch].reports) reporting_ = step.sequence.get();
-    const auto count = static_cast<uint32_t>(stages.stages.size());
+    if (uses_[launch].reports) reporting_ = step.launcher.get();
+    const auto count = static_cast<uint32_t>(generated.kernels.size());
     calls.resize(calls.size() + count);
-    Unit& unit = units_.emplace_back(Unit{launch, count, {}, Ready(std::move(stages), gpu_), {}});
-    for (const Stage& stage : unit.wide.stages) {
-      for (const WideAccess& access : stage.wide) unit.has_offsets |= access.offset != nullptr;
+    LaunchUnit& unit =
+        units_.emplace_back(LaunchUnit{launch, count, {}, LoadedKernels(std::move(generated), gpu_), {}});
+    for (const CudaKernel& cuda_kernel : unit.vectorized.kernels) {
+      for (const VectorAccess& access : cuda_kernel.vector_accesses) unit.has_offsets |= access.offset != nullptr;
     }
   }
 
@@ -214,29 +213,29 @@ class CudaExecutable : public exec::Executable {
     LaunchUse use;
     for (uint32_t k : kernels) {
       const Kernel& kernel = plan_.kernels[k];
-      use.scratch |= kernel.kind != graph::Template::pointwise;  // perhaps only where accesses are not wide
+      use.scratch |= kernel.kind != graph::Template::pointwise;  // perhaps only where accesses are not vectorized
       use.needs_success |= graph::needs_success(plan_, kernel);
       for (graph::NodeId id : kernel.nodes) use.reports |= plan_.graph[id].may_fail();
     }
     return use;
   }
 
-  /// Tells the calls of each step what they come after: within a launch, the one before. Launches of nothing have no
-  /// calls, so what comes after one comes after what that does.
+  /// Sets the dependencies of each step's calls: within a launch, on the call before. An empty launch passes its own
+  /// dependencies on.
   void link_calls() {
     const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
     std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // of the step's launches: the calls to come after
     for (const Step& step : steps_) {
       uint32_t call = 0;
       for (size_t u : step.units) {
-        const Unit& unit = units_[u];
+        const LaunchUnit& unit = units_[u];
         std::vector<uint32_t>& after = ends[unit.launch];
         for (uint32_t b : before[unit.launch]) after.insert(after.end(), ends[b].begin(), ends[b].end());
         std::sort(after.begin(), after.end());
         after.erase(std::unique(after.begin(), after.end()), after.end());
-        for (uint32_t stage = 0; stage < unit.calls; ++stage, ++call) {
-          step.sequence->calls()[call].after = std::exchange(after, {call});
-          step.sequence->calls()[call].reports = uses_[unit.launch].reports;
+        for (uint32_t cuda_kernel = 0; cuda_kernel < unit.calls; ++cuda_kernel, ++call) {
+          step.launcher->calls()[call].after = std::exchange(after, {call});
+          step.launcher->calls()[call].reports = uses_[unit.launch].reports;
         }
       }
       for (size_t u : step.units) ends[units_[u].launch].clear();
@@ -244,54 +243,54 @@ class CudaExecutable : public exec::Executable {
   }
 
   /// The product that the kernel is, if its operands can be taken as they lie.
-  std::optional<PlanProduct> product_of(const Kernel& kernel) const {
+  std::optional<PlanGemm> gemm_of(const Kernel& kernel) const {
     if (kernel.kind != graph::Template::op || plan_.graph[kernel.op_node].op != Op::matmul) return {};
     if (!is_float(plan_.graph[kernel.op_node].dtype)) return {};
-    PlanProduct product(plan_, kernel, gpu_.options.tf32);
-    if (!product.is_call()) return {};
-    return product;
+    PlanGemm gemm(plan_, kernel, gpu_.options.tf32);
+    if (!gemm.is_call()) return {};
+    return gemm;
   }
 
-  /// All at once: the cache compiles them side by side.
+  /// Loads all kernels at once: the cache compiles them in parallel.
   void load_all() {
-    std::vector<Stage*> stages;
-    stages.reserve(units_.size());
-    for (Unit& unit : units_) {
-      for (Stage& stage : unit.wide.stages) stages.push_back(&stage);
+    std::vector<CudaKernel*> kernels;
+    kernels.reserve(units_.size());
+    for (LaunchUnit& unit : units_) {
+      for (CudaKernel& cuda_kernel : unit.vectorized.kernels) kernels.push_back(&cuda_kernel);
     }
-    const std::vector<CUfunction> functions = functions_of(stages);
+    const std::vector<CUfunction> functions = functions_of(kernels);
     auto next = functions.begin();
-    for (Unit& unit : units_) {
-      const auto end = next + static_cast<ptrdiff_t>(unit.wide.stages.size());
-      unit.wide.functions.assign(next, end);
+    for (LaunchUnit& unit : units_) {
+      const auto end = next + static_cast<ptrdiff_t>(unit.vectorized.kernels.size());
+      unit.vectorized.functions.assign(next, end);
       next = end;
     }
   }
 
   /// Their texts go: nobody needs them any more.
-  std::vector<CUfunction> functions_of(const std::vector<Stage*>& stages) {
-    std::vector<CUfunction> functions = gpu_.kernels.get_many(stages);
-    for (Stage* stage : stages) stage->text = {};
+  std::vector<CUfunction> functions_of(const std::vector<CudaKernel*>& kernels) {
+    std::vector<CUfunction> functions = gpu_.kernels.get_many(kernels);
+    for (CudaKernel* cuda_kernel : kernels) cuda_kernel->text = {};
     return functions;
   }
 
-  void load_narrow(Unit& unit) {
-    LaunchStages stages = stages_of(plan_, plan_.launches[unit.launch], false);
-    scratch_bytes_ = std::max(scratch_bytes_, stages.scratch_bytes);
-    unit.narrow = Ready(std::move(stages), gpu_);
-    std::vector<Stage*> narrow;
-    for (Stage& stage : unit.narrow.stages) narrow.push_back(&stage);
-    unit.narrow.functions = functions_of(narrow);
+  void load_scalar(LaunchUnit& unit) {
+    GeneratedKernels generated = generate_launch(plan_, plan_.launches[unit.launch], false);
+    scratch_bytes_ = std::max(scratch_bytes_, generated.scratch_bytes);
+    unit.scalar = LoadedKernels(std::move(generated), gpu_);
+    std::vector<CudaKernel*> scalar;
+    for (CudaKernel& cuda_kernel : unit.scalar.kernels) scalar.push_back(&cuda_kernel);
+    unit.scalar.functions = functions_of(scalar);
   }
 
-  void prepare_sequences(std::span<const Scalar> symbols) {
-    has_moved_ = std::exchange(set_moves_, kUnset) != memory_.moves();
+  void prepare_launchers(std::span<const Scalar> symbols) {
+    addresses_changed_ = std::exchange(bound_epoch_, kUnset) != memory_.address_epoch();
     for (Step& step : steps_) {
-      if (!step.sequence) continue;
-      KernelCall* call = step.sequence->calls().data();
+      if (!step.launcher) continue;
+      KernelCall* call = step.launcher->calls().data();
       for (size_t u : step.units) {
-        if (const std::optional<PlanProduct>& product = units_[u].product) {
-          const std::array<uint64_t, 4> at = product->addresses(memory_.addresses(), symbols);
+        if (const std::optional<PlanGemm>& gemm = units_[u].gemm) {
+          const std::array<uint64_t, 4> at = gemm->addresses(memory_.addresses(), symbols);
           call->values.resize(at.size());
           for (uint32_t word = 0; word < at.size(); ++word) call->set(word, at[word]);
           ++call;
@@ -299,9 +298,9 @@ class CudaExecutable : public exec::Executable {
           call = set_calls(call, units_[u], symbols);
         }
       }
-      step.sequence->prepare();
+      step.launcher->prepare();
     }
-    set_moves_ = memory_.moves();
+    bound_epoch_ = memory_.address_epoch();
   }
 
   static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
@@ -316,35 +315,35 @@ class CudaExecutable : public exec::Executable {
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (&step == &steps_.back()) last_began_at_ = launches();
-      if (step.sequence) step.sequence->launch();
+      if (step.launcher) step.launcher->launch();
       else if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
     }
     return {};
   }
 
-  /// The stages for buffers that lie as they do now.
-  void choose_stages(Unit& unit, std::span<const Scalar> symbols) {
-    if (!unit.has_offsets && set_moves_ == memory_.moves()) return;  // the same as in the last run
-    unit.chosen = &unit.wide;
-    for (const Stage& stage : unit.wide.stages) {
-      if (is_aligned(stage, symbols)) continue;
-      if (unit.narrow.functions.empty()) load_narrow(unit);
-      unit.chosen = &unit.narrow;
+  /// Chooses vectorized or scalar kernels by the present alignment of the buffers.
+  void choose_kernels(LaunchUnit& unit, std::span<const Scalar> symbols) {
+    if (!unit.has_offsets && bound_epoch_ == memory_.address_epoch()) return;  // the same as in the last run
+    unit.chosen = &unit.vectorized;
+    for (const CudaKernel& cuda_kernel : unit.vectorized.kernels) {
+      if (is_aligned(cuda_kernel, symbols)) continue;
+      if (unit.scalar.functions.empty()) load_scalar(unit);
+      unit.chosen = &unit.scalar;
       return;
     }
   }
 
-  KernelCall* set_calls(KernelCall* call, Unit& unit, std::span<const Scalar> symbols) {
-    const Ready& ready = *unit.chosen;
+  KernelCall* set_calls(KernelCall* call, LaunchUnit& unit, std::span<const Scalar> symbols) {
+    const LoadedKernels& loaded = *unit.chosen;
     const bool is_other = std::exchange(unit.set, unit.chosen) != unit.chosen;
-    for (size_t i = 0; i < ready.stages.size(); ++i, ++call) {
-      if (is_other) set_call(*call, ready, i, symbols);
-      if (has_moved_) {
-        for (const Changing::Address& at : ready.changing[i].addresses) {
+    for (size_t i = 0; i < loaded.kernels.size(); ++i, ++call) {
+      if (is_other) set_call(*call, loaded, i, symbols);
+      if (addresses_changed_) {
+        for (const DynamicArgs::Address& at : loaded.dynamic_args[i].addresses) {
           call->set(at.word, reinterpret_cast<uint64_t>(memory_.addresses()[at.buffer]));
         }
       }
-      for (const Changing::Number& number : ready.changing[i].numbers) {
+      for (const DynamicArgs::Number& number : loaded.dynamic_args[i].numbers) {
         const uint64_t value = value_of(number.argument, symbols);
         if (call->values[number.words.front()] == value) continue;
         for (uint32_t word : number.words) call->set(word, value);
@@ -353,22 +352,22 @@ class CudaExecutable : public exec::Executable {
     return call;
   }
 
-  void set_call(KernelCall& call, const Ready& ready, size_t i, std::span<const Scalar> symbols) const {
-    const Stage& stage = ready.stages[i];
-    call.name = stage.readable;
-    call.function = ready.functions[i];
-    call.blocks = static_cast<unsigned>(stage.blocks);
-    call.threads[0] = static_cast<unsigned>(stage.threads_x);
-    call.threads[1] = static_cast<unsigned>(stage.threads_y);
-    call.table_words = stage.table_words;
-    call.table = ready.tables[i] ? address_of(ready.tables[i]->data()) : 0;
+  void set_call(KernelCall& call, const LoadedKernels& loaded, size_t i, std::span<const Scalar> symbols) const {
+    const CudaKernel& cuda_kernel = loaded.kernels[i];
+    call.name = cuda_kernel.readable;
+    call.function = loaded.functions[i];
+    call.blocks = static_cast<unsigned>(cuda_kernel.blocks);
+    call.threads[0] = static_cast<unsigned>(cuda_kernel.threads_x);
+    call.threads[1] = static_cast<unsigned>(cuda_kernel.threads_y);
+    call.arg_table_words = cuda_kernel.arg_table_words;
+    call.table = loaded.tables[i] ? address_of(loaded.tables[i]->data()) : 0;
     call.values.clear();
-    for (const Argument& argument : stage.arguments) call.values.push_back(value_of(argument, symbols));
+    for (const KernelArg& argument : cuda_kernel.arguments) call.values.push_back(value_of(argument, symbols));
     call.is_sent = call.is_copied = false;
   }
 
-  bool is_aligned(const Stage& stage, std::span<const Scalar> symbols) const {
-    for (const WideAccess& access : stage.wide) {
+  bool is_aligned(const CudaKernel& cuda_kernel, std::span<const Scalar> symbols) const {
+    for (const VectorAccess& access : cuda_kernel.vector_accesses) {
       uint64_t address = reinterpret_cast<uint64_t>(memory_.addresses()[access.buffer]);
       if (access.offset) address += static_cast<uint64_t>(symbols[access.offset->id].integer * access.element_bytes);
       if (address & static_cast<uint64_t>(access.bytes - 1)) return false;
@@ -376,17 +375,17 @@ class CudaExecutable : public exec::Executable {
     return true;
   }
 
-  uint64_t value_of(const Argument& argument, std::span<const Scalar> symbols) const {
+  uint64_t value_of(const KernelArg& argument, std::span<const Scalar> symbols) const {
     switch (argument.kind) {
-      case Argument::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
-      case Argument::Kind::scratch:
+      case KernelArg::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
+      case KernelArg::Kind::scratch:
         return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
-      case Argument::Kind::error: return gpu_.errors.cell();
-      case Argument::Kind::arrivals:
-      case Argument::Kind::table: return 0;  // an address since the stage is ready
-      case Argument::Kind::integer:
+      case KernelArg::Kind::error: return gpu_.errors.cell();
+      case KernelArg::Kind::arrivals:
+      case KernelArg::Kind::arg_table: return 0;  // replaced by an address when the kernel was loaded
+      case KernelArg::Kind::integer:
         return static_cast<uint64_t>(argument.symbol ? symbols[argument.symbol->id].integer : argument.value);
-      case Argument::Kind::scalar: {
+      case KernelArg::Kind::scalar: {
         const ScalarBits bits =
             to_bits(argument.symbol ? symbols[argument.symbol->id] : argument.scalar, argument.dtype);
         uint64_t value = 0;
@@ -405,17 +404,17 @@ class CudaExecutable : public exec::Executable {
   Gpu& gpu_;
   Plan plan_;
   exec::PlanMemory memory_;
-  std::vector<Unit> units_;
+  std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;  // by launch
-  uint32_t products_ = 0;
+  uint32_t gemm_count_ = 0;
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
   static constexpr uint64_t kUnset = ~uint64_t{0};
-  uint64_t set_moves_ = kUnset;            // memory_.moves() when all calls were set
-  bool has_moved_ = true;                  // since then
-  KernelSequence* reporting_ = nullptr;    // the last one with kernels that may fail
-  std::optional<uint64_t> last_began_at_;  // in launches(): when the present run came to its last step
+  uint64_t bound_epoch_ = kUnset;           // memory_.address_epoch() when all calls were set
+  bool addresses_changed_ = true;           // since then
+  CudaGraphLauncher* reporting_ = nullptr;  // the last one with kernels that may fail
+  std::optional<uint64_t> last_began_at_;   // in launches(): when the present run came to its last step
 };
 
 }  // namespace

@@ -140,7 +140,7 @@ CUfunction KernelCache::get(const std::string& name, const std::string& source) 
 
 std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kernels) {
   prepare_keys();
-  std::vector<Wanted> wanted, missing;
+  std::vector<Request> wanted, missing;
   std::unordered_set<Digest, DigestHash> seen;
   for (const KernelSource& kernel : kernels) {
     wanted.push_back({key_of(*base_, kernel), &kernel});
@@ -148,7 +148,7 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     else if (seen.insert(wanted.back().key).second) missing.push_back(wanted.back());
   }
   if (!missing.empty()) {
-    const auto is_found = [&](const Wanted& each) { return find_on_disk(each); };
+    const auto is_found = [&](const Request& each) { return find_on_disk(each); };
     missing.erase(std::remove_if(missing.begin(), missing.end(), is_found), missing.end());
   }
   if (!missing.empty()) {
@@ -156,25 +156,25 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     compile(missing);
   }
   std::vector<CUfunction> functions;
-  for (const Wanted& each : wanted) functions.push_back(functions_.at(each.key));
+  for (const Request& each : wanted) functions.push_back(functions_.at(each.key));
   return functions;
 }
 
-std::vector<CUfunction> KernelCache::get_many(std::span<Stage* const> stages) {
+std::vector<CUfunction> KernelCache::get_many(std::span<CudaKernel* const> kernels) {
   std::vector<CUfunction> functions;
   std::vector<KernelSource> missing;
-  functions.reserve(stages.size());
-  for (const Stage* stage : stages) {
-    const auto known = stages_.find(stage->text);
-    functions.push_back(known == stages_.end() ? nullptr : known->second);
+  functions.reserve(kernels.size());
+  for (const CudaKernel* cuda_kernel : kernels) {
+    const auto known = functions_by_text_.find(cuda_kernel->text);
+    functions.push_back(known == functions_by_text_.end() ? nullptr : known->second);
     if (functions.back()) ++stats_.from_memory;
-    else missing.push_back({stage->name(), stage->source()});
+    else missing.push_back({cuda_kernel->name(), cuda_kernel->source()});
   }
   if (missing.empty()) return functions;
   const std::vector<CUfunction> found = get_many(missing);
   auto next = found.begin();
-  for (size_t i = 0; i < stages.size(); ++i) {
-    if (!functions[i]) functions[i] = stages_[stages[i]->text] = *next++;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!functions[i]) functions[i] = functions_by_text_[kernels[i]->text] = *next++;
   }
   return functions;
 }
@@ -194,7 +194,7 @@ bool KernelCache::open_nvrtc() {
   version_ = nvrtc_->version();
   base_.reset();
   functions_.clear();
-  stages_.clear();
+  functions_by_text_.clear();
   remember_nvrtc_version(disk_, version_, nvrtc_->path());
   return true;
 }
@@ -202,7 +202,7 @@ bool KernelCache::open_nvrtc() {
 // ---- From disk ----
 
 /// A kernel whose entry the driver does not take is as good as not there: it is compiled again.
-bool KernelCache::find_on_disk(const Wanted& wanted) {
+bool KernelCache::find_on_disk(const Request& wanted) {
   CUmodule module = module_on_disk(wanted);
   CUfunction function = nullptr;
   if (!module) return false;
@@ -213,7 +213,7 @@ bool KernelCache::find_on_disk(const Wanted& wanted) {
   return true;
 }
 
-CUmodule KernelCache::module_on_disk(const Wanted& wanted) {
+CUmodule KernelCache::module_on_disk(const Request& wanted) {
   std::optional<Bytes> entry = disk_.find(wanted.key);
   if (!entry) return nullptr;
   Digest unit = wanted.key;
@@ -232,9 +232,9 @@ CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& res
   CUmodule module = nullptr;
   result = device_.driver().cuModuleLoadData(&module, cubin.data());
   if (result != CUDA_SUCCESS) return nullptr;
-  CUmodule& place = units_[unit];
-  if (place) device_.driver().cuModuleUnload(place);  // it lacked the kernel, so nothing of it is in use
-  return place = module;
+  CUmodule& slot = units_[unit];
+  if (slot) device_.driver().cuModuleUnload(slot);  // it lacked the kernel, so nothing of it is in use
+  return slot = module;
 }
 
 /// A driver may be too old for what NVRTC makes.
@@ -251,20 +251,20 @@ void KernelCache::check_loaded(CUresult result) const {
 // ---- By compiling ----
 
 /// Kernels of equal names go into different programs.
-std::vector<KernelCache::Unit> KernelCache::divide(std::span<const Wanted> wanted) {
+std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Request> wanted) {
   const size_t count = unit_count(wanted.size(), std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<Unit> units(count);
+  std::vector<CompilationUnit> units(count);
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const auto has_name = [&](const Wanted& other) { return other.kernel->name == wanted[i].kernel->name; };
-    Unit& unit = units[i * count / wanted.size()];
+    const auto has_name = [&](const Request& other) { return other.kernel->name == wanted[i].kernel->name; };
+    CompilationUnit& unit = units[i * count / wanted.size()];
     if (std::any_of(unit.begin(), unit.end(), has_name)) units.push_back({wanted[i]});
     else unit.push_back(wanted[i]);
   }
   return units;
 }
 
-void KernelCache::compile(std::span<const Wanted> wanted) {
-  const std::vector<Unit> units = divide(wanted);
+void KernelCache::compile(std::span<const Request> wanted) {
+  const std::vector<CompilationUnit> units = divide(wanted);
   // The first is compiled here. Where no thread can be started, the others are too, when they are asked for.
   std::vector<std::future<Cubin>> others;
   for (size_t i = 1; i < units.size(); ++i) {
@@ -275,20 +275,20 @@ void KernelCache::compile(std::span<const Wanted> wanted) {
   for (size_t i = 1; i < units.size(); ++i) keep_unit(units[i], others[i - 1].get());
 }
 
-Cubin KernelCache::compile_unit(const Unit& unit) const {
+Cubin KernelCache::compile_unit(const CompilationUnit& unit) const {
   std::vector<const KernelSource*> kernels;
-  for (const Wanted& wanted : unit) kernels.push_back(wanted.kernel);
+  for (const Request& wanted : unit) kernels.push_back(wanted.kernel);
   return nvrtc_->compile(program_of(std::move(kernels)), device_.arch(), options_);
 }
 
-void KernelCache::keep_unit(const Unit& unit, Cubin cubin) {
+void KernelCache::keep_unit(const CompilationUnit& unit, Cubin cubin) {
   std::vector<Digest> keys;
-  for (const Wanted& wanted : unit) keys.push_back(wanted.key);
+  for (const Request& wanted : unit) keys.push_back(wanted.key);
   const Digest digest = digest_of_unit(keys);
   CUresult result = CUDA_SUCCESS;
   CUmodule module = load(digest, cubin, result);
   check_loaded(result);
-  for (const Wanted& wanted : unit) {
+  for (const Request& wanted : unit) {
     CUfunction function = nullptr;
     device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),
                   "looking up a kernel");

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/disk_cache.h"
 #include "backend/cuda/driver/nvrtc.h"
@@ -39,8 +39,8 @@ class KernelCache {
 
   CUfunction get(const std::string& name, const std::string& source);
   std::vector<CUfunction> get_many(std::span<const KernelSource> kernels);
-  /// The same of stages, whose names are made if they are new.
-  std::vector<CUfunction> get_many(std::span<Stage* const> stages);
+  /// The same of CUDA kernels, whose names are made if they are new.
+  std::vector<CUfunction> get_many(std::span<CudaKernel* const> kernels);
 
   const KernelCacheStats& stats() const { return stats_; }
 
@@ -53,20 +53,20 @@ class KernelCache {
   Resources resources(CUfunction function) const;
 
  private:
-  struct Wanted {
+  struct Request {
     Digest key;
     const KernelSource* kernel;
   };
-  using Unit = std::vector<Wanted>;  // one program
+  using CompilationUnit = std::vector<Request>;  // one program
 
   void prepare_keys();
   bool open_nvrtc();
-  bool find_on_disk(const Wanted& wanted);
-  CUmodule module_on_disk(const Wanted& wanted);
-  static std::vector<Unit> divide(std::span<const Wanted> wanted);
-  void compile(std::span<const Wanted> wanted);
-  Cubin compile_unit(const Unit& unit) const;
-  void keep_unit(const Unit& unit, Cubin cubin);
+  bool find_on_disk(const Request& wanted);
+  CUmodule module_on_disk(const Request& wanted);
+  static std::vector<CompilationUnit> divide(std::span<const Request> wanted);
+  void compile(std::span<const Request> wanted);
+  Cubin compile_unit(const CompilationUnit& unit) const;
+  void keep_unit(const CompilationUnit& unit, Cubin cubin);
   CUmodule load(const Digest& unit, const Cubin& cubin, CUresult& result);
   void check_loaded(CUresult result) const;
 
@@ -78,8 +78,8 @@ class KernelCache {
   std::optional<Digester> base_;  // all that the keys have in common
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
   std::unordered_map<Digest, CUfunction, DigestHash> functions_;
-  // Those asked for as stages: to compare texts costs less than a digest of one.
-  std::unordered_map<KernelText, CUfunction, KernelTextHash> stages_;
+  // Those asked for as CUDA kernels: to compare texts costs less than a digest of one.
+  std::unordered_map<KernelText, CUfunction, KernelTextHash> functions_by_text_;
   KernelCacheStats stats_;
 };
 

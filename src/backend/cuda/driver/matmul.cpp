@@ -28,11 +28,11 @@ struct Types {
   cudaDataType_t scale;
 };
 
-Types types_of(const Product& product) {
-  switch (product.dtype) {
+Types types_of(const Gemm& gemm) {
+  switch (gemm.dtype) {
     case DType::f16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::bf16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case DType::f32: return {CUDA_R_32F, product.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case DType::f32: return {CUDA_R_32F, gemm.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::f64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
     case DType::boolean:  // products of integers are generated
     case DType::u8:
@@ -41,7 +41,7 @@ Types types_of(const Product& product) {
     case DType::i32:
     case DType::i64: break;
   }
-  fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(product.dtype));
+  fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(gemm.dtype));
 }
 
 /// The activations that cuBLASLt applies; Op::copy is none.
@@ -55,18 +55,17 @@ constexpr Activation kActivations[] = {
     {Op::gelu_tanh, CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
 };
 
-const Activation* activation_of(const Product& product) {
+const Activation* activation_of(const Gemm& gemm) {
   const auto* found = std::find_if(std::begin(kActivations), std::end(kActivations),
-                                   [&](const Activation& a) { return a.op == product.epilogue.activation; });
+                                   [&](const Activation& a) { return a.op == gemm.epilogue.activation; });
   return found == std::end(kActivations) ? nullptr : found;
 }
 
-cublasLtEpilogue_t epilogue_of(const Product& product) {
-  const Activation* const activation = activation_of(product);
+cublasLtEpilogue_t epilogue_of(const Gemm& gemm) {
+  const Activation* const activation = activation_of(gemm);
   if (!activation)
-    fail(ErrorKind::device, "internal error: no epilogue with {} by cuBLASLt",
-         op_def(product.epilogue.activation).name);
-  return product.epilogue.bias ? activation->after_bias : activation->alone;
+    fail(ErrorKind::device, "internal error: no epilogue with {} by cuBLASLt", op_def(gemm.epilogue.activation).name);
+  return gemm.epilogue.bias ? activation->after_bias : activation->alone;
 }
 
 // ---- Problems ----
@@ -78,14 +77,14 @@ uint32_t alignment_of(CUdeviceptr address) {
 
 /// All that the choice of an algorithm depends on.
 struct Key {
-  Product product;
+  Gemm gemm;
   uint32_t alignment[3];
   friend bool operator==(const Key&, const Key&) = default;
 };
 
 struct KeyHash {
   size_t operator()(const Key& key) const {
-    const Product& p = key.product;
+    const Gemm& p = key.gemm;
     uint64_t hash = 0;
     const auto mix = [&](int64_t value) {
       hash = (hash ^ static_cast<uint64_t>(value)) * 0x9e3779b97f4a7c15ull;
@@ -104,26 +103,26 @@ struct KeyHash {
 };
 
 /// Removes differences that do not matter: the steps between rows or matrices of which there is only one.
-Product normalised(Product product) {
+Gemm normalised(Gemm gemm) {
   const auto normalise = [&](MatrixOperand& operand, int64_t rows, int64_t columns) {
     if (operand.transposed) std::swap(rows, columns);
     if (rows == 1) operand.leading = columns;
-    if (product.batch == 1) operand.batch_stride = 0;
+    if (gemm.batch == 1) operand.batch_stride = 0;
   };
-  normalise(product.a, product.m, product.k);
-  normalise(product.b, product.k, product.n);
-  normalise(product.c, product.m, product.n);
-  if (product.dtype != DType::f32) product.tf32 = false;
-  return product;
+  normalise(gemm.a, gemm.m, gemm.k);
+  normalise(gemm.b, gemm.k, gemm.n);
+  normalise(gemm.c, gemm.m, gemm.n);
+  if (gemm.dtype != DType::f32) gemm.tf32 = false;
+  return gemm;
 }
 
 /// The descriptors of a problem and its algorithm. cuBLASLt's matrices are stored by columns, so it is told of
 /// c^T = b^T a^T: memory that holds rows of a holds columns of a^T.
 class Problem {
  public:
-  Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key) : blas_(blas), types_(types_of(key.product)) {
+  Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key) : blas_(blas), types_(types_of(key.gemm)) {
     try {
-      describe(key.product);
+      describe(key.gemm);
       choose(handle, key);
     } catch (...) {
       release();
@@ -153,7 +152,7 @@ class Problem {
   }
 
  private:
-  void describe(const Product& p) {
+  void describe(const Gemm& p) {
     blas_.check(blas_.cublasLtMatmulDescCreate(&operation_, types_.compute, types_.scale), "describing a product");
     set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -295,10 +294,10 @@ struct Matmul::State {
     version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
   }
 
-  Problem& problem(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
-    const Key key{product, {alignment_of(a), alignment_of(b), alignment_of(c)}};
+  Problem& problem(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+    const Key key{gemm, {alignment_of(a), alignment_of(b), alignment_of(c)}};
     Problem& found = problem(key);
-    const Product& p = key.product;
+    const Gemm& p = key.gemm;
     if (!found.has_algorithm()) {
       fail(ErrorKind::device, "cuBLASLt cannot multiply {}x{} by {}x{} matrices of {} ({} of them)", p.m, p.k, p.k, p.n,
            name_of(p.dtype), p.batch);
@@ -306,13 +305,13 @@ struct Matmul::State {
     return found;
   }
   Problem& problem(const Key& key) {
-    std::unique_ptr<Problem>& place = problems[key];
-    if (!place) place = std::make_unique<Problem>(blas, handle.get(), key);
-    return *place;
+    std::unique_ptr<Problem>& slot = problems[key];
+    if (!slot) slot = std::make_unique<Problem>(blas, handle.get(), key);
+    return *slot;
   }
 
   /// A sum of nothing.
-  void zero(const Product& p, CUdeviceptr c) {
+  void zero(const Gemm& p, CUdeviceptr c) {
     const size_t size = size_of(p.dtype), row = static_cast<size_t>(p.n) * size;
     for (int64_t i = 0; i < p.batch; ++i) {
       const CUdeviceptr at = c + static_cast<uint64_t>(i * p.c.batch_stride) * size;
@@ -334,10 +333,10 @@ struct Matmul::State {
 
   /// Where the bias lies, or a copy of it, if it is not aligned as kernels may take for granted: what cuBLASLt is told
   /// of how its operands are aligned does not include the bias.
-  CUdeviceptr aligned_bias(const Product& product, CUdeviceptr bias, uint32_t workspace) {
+  CUdeviceptr aligned_bias(const Gemm& gemm, CUdeviceptr bias, uint32_t workspace) {
     if (alignment_of(bias) == kAlignment) return bias;
     const CUdeviceptr copy = memory_of(biases[workspace], kMostBias);
-    device.copy_on_device(copy, bias, static_cast<uint64_t>(product.n) * size_of(product.dtype));
+    device.copy_on_device(copy, bias, static_cast<uint64_t>(gemm.n) * size_of(gemm.dtype));
     return copy;
   }
 
@@ -357,44 +356,43 @@ Matmul::~Matmul() = default;
 const std::string& Matmul::version() const { return state_->version; }
 
 template <class Visit>
-void Matmul::for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit) {
-  const auto size = static_cast<int64_t>(size_of(product.dtype));
-  for (int64_t first = 0; first < product.batch; first += kMostBatches) {
-    Product part = product;
-    part.batch = std::min(product.batch - first, kMostBatches);
+void Matmul::for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit) {
+  const auto size = static_cast<int64_t>(size_of(gemm.dtype));
+  for (int64_t first = 0; first < gemm.batch; first += kMostBatches) {
+    Gemm part = gemm;
+    part.batch = std::min(gemm.batch - first, kMostBatches);
     const auto offset = [&](const MatrixOperand& operand) {
       return static_cast<CUdeviceptr>(first * operand.batch_stride * size);
     };
-    visit(normalised(part), a + offset(product.a), b + offset(product.b), c + offset(product.c));
+    visit(normalised(part), a + offset(gemm.a), b + offset(gemm.b), c + offset(gemm.c));
   }
 }
 
-void Matmul::run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias,
-                 uint32_t workspace) {
-  if (product.m == 0 || product.n == 0) return;
-  if (product.k == 0) return state_->zero(product, c);
-  bias = product.epilogue.bias ? state_->aligned_bias(product, bias, workspace) : 0;
-  for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
+void Matmul::run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, uint32_t workspace) {
+  if (gemm.m == 0 || gemm.n == 0) return;
+  if (gemm.k == 0) return state_->zero(gemm, c);
+  bias = gemm.epilogue.bias ? state_->aligned_bias(gemm, bias, workspace) : 0;
+  for_each_part(gemm, a, b, c, [&](const Gemm& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
     state_->problem(part, pa, pb, pc)
         .run(state_->handle.get(), pa, pb, pc, bias, state_->workspace(workspace), state_->device.stream());
   });
 }
 
-void Matmul::take_workspace(const Product& product, uint32_t workspace) {
+void Matmul::take_workspace(const Gemm& gemm, uint32_t workspace) {
   state_->workspace(workspace);
-  if (product.epilogue.bias) state_->memory_of(state_->biases[workspace], kMostBias);
+  if (gemm.epilogue.bias) state_->memory_of(state_->biases[workspace], kMostBias);
 }
 
-bool Matmul::has_epilogue(const Product& product) {
-  const auto element = static_cast<uint32_t>(size_of(product.dtype));
-  const int64_t bias = product.epilogue.bias ? product.n * element : 0;
-  if (product.k == 0 || product.batch > kMostBatches || bias > kMostBias) return false;
-  if (!activation_of(product)) return false;
+bool Matmul::has_epilogue(const Gemm& gemm) {
+  const auto element = static_cast<uint32_t>(size_of(gemm.dtype));
+  const int64_t bias = gemm.epilogue.bias ? gemm.n * element : 0;
+  if (gemm.k == 0 || gemm.batch > kMostBatches || bias > kMostBias) return false;
+  if (!activation_of(gemm)) return false;
   // cuBLASLt's is good for 16 bits, and up to 6 ulp of f32 away.
-  if (product.epilogue.activation == Op::gelu_tanh && product.dtype == DType::f32) return false;
+  if (gemm.epilogue.activation == Op::gelu_tanh && gemm.dtype == DType::f32) return false;
   // All ways in which operands may be aligned: there is no other plan to go back to.
   const auto has_algorithm = [&](uint32_t alignment) {
-    return state_->problem({normalised(product), {alignment, alignment, alignment}}).has_algorithm();
+    return state_->problem({normalised(gemm), {alignment, alignment, alignment}}).has_algorithm();
   };
   bool has_all = true;
   for (uint32_t alignment = element; alignment <= kAlignment; alignment *= 2)
@@ -402,10 +400,10 @@ bool Matmul::has_epilogue(const Product& product) {
   return has_all;
 }
 
-bool Matmul::can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+bool Matmul::can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
   bool can = true;
-  if (product.m == 0 || product.n == 0 || product.k == 0) return can;
-  for_each_part(product, a, b, c, [&](const Product& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
+  if (gemm.m == 0 || gemm.n == 0 || gemm.k == 0) return can;
+  for_each_part(gemm, a, b, c, [&](const Gemm& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
     can &= state_->problem(part, pa, pb, pc).has_run();
   });
   return can;

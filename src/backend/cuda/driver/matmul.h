@@ -22,14 +22,14 @@ struct MatrixOperand {
 
 /// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated. What the epilogue says
 /// happens to the sums before they are rounded; its bias, of n elements, is the same for all batches.
-struct Product {
+struct Gemm {
   DType dtype = DType::f32;  // f16, bf16, f32 or f64, of all three
   int64_t m = 0, n = 0, k = 0;
   int64_t batch = 1;
   MatrixOperand a, b, c;
   bool tf32 = false;  // f32: products may be taken of operands rounded to 11 bits
   graph::Epilogue epilogue;
-  friend bool operator==(const Product&, const Product&) = default;
+  friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
 /// Sums in f32 (f64 for f64), on the device's stream. The same problem always takes the same algorithm, so that
@@ -45,15 +45,14 @@ class Matmul {
 
   /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an
   /// epilogue must be one of which has_epilogue() says so; its bias may lie anywhere.
-  void run(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0,
-           uint32_t workspace = 0);
+  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0);
   static constexpr uint32_t kWorkspaces = 2;
   /// Takes the memory that the product needs in a workspace, if run() has not yet.
-  void take_workspace(const Product& product, uint32_t workspace);
+  void take_workspace(const Gemm& gemm, uint32_t workspace);
   /// Whether the product, which has an epilogue, is one call, however its operands are aligned.
-  bool has_epilogue(const Product& product);
+  bool has_epilogue(const Gemm& gemm);
   /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).
-  bool can_record(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+  bool can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
 
   /// "13.0.0"
   const std::string& version() const;
@@ -62,7 +61,7 @@ class Matmul {
   struct State;
 
   template <class Visit>
-  void for_each_part(const Product& product, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit);
+  void for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit);
 
   std::unique_ptr<State> state_;
 };

@@ -32,7 +32,7 @@ void* DeviceAllocator::take_from_system(uint64_t bytes) {
 // Freeing does not fail but after an error that every later call reports as well.
 void DeviceAllocator::give_to_system(void* data, uint64_t) { device_.driver().cuMemFree(address_of(data)); }
 
-void DeviceAllocator::settle() { device_.driver().cuStreamSynchronize(device_.stream()); }
+void DeviceAllocator::synchronize() { device_.driver().cuStreamSynchronize(device_.stream()); }
 
 void DeviceAllocator::on_hand_out([[maybe_unused]] Storage& storage, [[maybe_unused]] uint64_t bytes) {
 #ifdef TSL_POISON

@@ -17,7 +17,7 @@ class DeviceAllocator : public BlockCache {
  protected:
   void* take_from_system(uint64_t bytes) override;
   void give_to_system(void* data, uint64_t bytes) override;
-  void settle() override;
+  void synchronize() override;
   void on_hand_out(Storage& storage, uint64_t bytes) override;
   std::string describe_system() const override;
 

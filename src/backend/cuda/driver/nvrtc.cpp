@@ -31,20 +31,20 @@ std::string_view text_named(std::string_view name, const Program& program) {
 }
 
 /// Compilers start a message with "name(line): ".
-struct Place {
+struct LogPosition {
   std::string_view name;
   size_t line = 0;
 };
 
-Place place_in(std::string_view message) {
+LogPosition position_in(std::string_view message) {
   const size_t open = message.find('('), close = message.find("): ");
   if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2) return {};
-  Place place{message.substr(0, open), 0};
+  LogPosition position{message.substr(0, open), 0};
   for (const char digit : message.substr(open + 1, close - open - 1)) {
-    if (digit < '0' || digit > '9' || place.line > 1'000'000) return {};
-    place.line = place.line * 10 + static_cast<size_t>(digit - '0');
+    if (digit < '0' || digit > '9' || position.line > 1'000'000) return {};
+    position.line = position.line * 10 + static_cast<size_t>(digit - '0');
   }
-  return place;
+  return position;
 }
 
 /// A program in NVRTC, destroyed at the end of a scope.
@@ -85,12 +85,12 @@ std::string annotate_log(const std::string& log, const Program& program) {
   while (!rest.empty() && shown.size() < kMostLines) {
     const std::string_view message = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), message.size() + 1));
-    const Place place = place_in(message);
-    if (place.line == 0) continue;
-    const std::string_view line = line_of(text_named(place.name, program), place.line);
-    if (line.empty() || !shown.emplace(place.name, place.line).second) continue;
+    const LogPosition position = position_in(message);
+    if (position.line == 0) continue;
+    const std::string_view line = line_of(text_named(position.name, program), position.line);
+    if (line.empty() || !shown.emplace(position.name, position.line).second) continue;
     if (shown.size() == 1 && !result.empty() && result.back() != '\n') result += '\n';
-    result += fmt::format("{}:{}: {}\n", place.name, place.line, line);
+    result += fmt::format("{}:{}: {}\n", position.name, position.line, line);
   }
   return result;
 }

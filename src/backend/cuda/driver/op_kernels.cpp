@@ -4,7 +4,7 @@
 
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
-#include "backend/cuda/driver/product.h"
+#include "backend/cuda/driver/plan_gemm.h"
 #include "graph/compile.h"
 
 namespace tsl::cuda {
@@ -57,18 +57,18 @@ Tensor contiguous(const OpCall& call, size_t arg) {
 }
 
 /// Products with operands that must be copied first, or of nothing.
-void run_product(const OpCall& call) {
-  const PlanProduct product(call.plan, call.kernel, call.gpu.options.tf32);
-  assert(!product.product().epilogue.bias);  // what has one is a call
-  if (product.is_empty()) return;
-  std::array<uint64_t, 4> at = product.addresses(call.addresses, call.symbols);
+void run_gemm(const OpCall& call) {
+  const PlanGemm gemm(call.plan, call.kernel, call.gpu.options.tf32);
+  assert(!gemm.gemm().epilogue.bias);  // what has one is a call
+  if (gemm.is_empty()) return;
+  std::array<uint64_t, 4> at = gemm.addresses(call.addresses, call.symbols);
   Tensor copies[2];
   for (size_t arg = 0; arg < 2; ++arg) {
-    if (!product.needs_copy(arg)) continue;
+    if (!gemm.needs_copy(arg)) continue;
     copies[arg] = contiguous(call, arg);
     at[arg] = address_of(copies[arg].data());
   }
-  call.gpu.matmul().run(product.product(), at[0], at[1], at[2]);
+  call.gpu.matmul().run(gemm.gemm(), at[0], at[1], at[2]);
 }
 
 // ---- On the host ---------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ RunError run_op(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::byte* con
                 std::span<const Scalar> symbols) {
   const OpCall call{gpu, plan, kernel, addresses, symbols, plan.graph[kernel.op_node]};
   if (call.node.op == Op::matmul && is_float(call.node.dtype)) {
-    run_product(call);
+    run_gemm(call);
     return {};
   }
   return run_on_host(call);

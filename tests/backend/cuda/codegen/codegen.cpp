@@ -24,42 +24,43 @@ using graph::spread;
 
 namespace {
 
-/// The stages of all kernels of a graph, with and without wide accesses.
-std::vector<Stage> stages_of(Graph graph) {
-  std::vector<Stage> out;
+/// The CUDA kernels of all kernels of a graph, with and without vectorized accesses.
+std::vector<CudaKernel> kernels_of(Graph graph) {
+  std::vector<CudaKernel> out;
   const graph::Plan plan = graph::compile(std::move(graph));
   for (const graph::Kernel& kernel : plan.kernels) {
     if (kernel.kind == graph::Template::op) continue;
     for (bool vectors : {true, false}) {
-      for (Stage& stage : generate(kernel, plan, vectors).stages) out.push_back(std::move(stage));
+      for (CudaKernel& cuda_kernel : generate(kernel, plan, vectors).kernels) out.push_back(std::move(cuda_kernel));
     }
   }
   return out;
 }
 
-bool has_stage(const std::vector<Stage>& stages, const std::string& part) {
-  for (const Stage& stage : stages) {
-    if (stage.name().find(part) != std::string::npos) return true;
+bool has_kernel(const std::vector<CudaKernel>& kernels, const std::string& part) {
+  for (const CudaKernel& cuda_kernel : kernels) {
+    if (cuda_kernel.name().find(part) != std::string::npos) return true;
   }
   return false;
 }
 
-/// Compiles each different stage for sm_80 and, as TSL does, for sm_90.
-void check_compiles(const std::vector<Stage>& stages) {
-  REQUIRE_FALSE(stages.empty());
+/// Compiles each different CUDA kernel for sm_80 and, as TSL does, for sm_90.
+void check_compiles(const std::vector<CudaKernel>& kernels) {
+  REQUIRE_FALSE(kernels.empty());
   std::string why;
   const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc_for_lists(why);
   if (!nvrtc) TSL_SKIP(why);
   std::map<std::string, KernelSource> sources;
-  for (const Stage& stage : stages) sources[stage.name()] = {stage.name(), stage.source()};
-  std::vector<const KernelSource*> kernels;
-  for (const auto& [name, source] : sources) kernels.push_back(&source);
-  const cuda::Program program = program_of(std::move(kernels));
-  CHECK_NOTHROW(nvrtc->compile(program, "sm_80", fast_options(*nvrtc)));
-  CHECK_NOTHROW(nvrtc->compile(program, "sm_90"));
+  for (const CudaKernel& cuda_kernel : kernels)
+    sources[cuda_kernel.name()] = {cuda_kernel.name(), cuda_kernel.source()};
+  std::vector<const KernelSource*> unique;
+  for (const auto& [name, source] : sources) unique.push_back(&source);
+  const cuda::Program generated = program_of(std::move(unique));
+  CHECK_NOTHROW(nvrtc->compile(generated, "sm_80", fast_options(*nvrtc)));
+  CHECK_NOTHROW(nvrtc->compile(generated, "sm_90"));
 }
 
-void append(std::vector<Stage>& to, std::vector<Stage> from) {
+void append(std::vector<CudaKernel>& to, std::vector<CudaKernel> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
@@ -127,12 +128,12 @@ TEST_CASE("every elementwise op has a statement that compiles, for every dtype")
     }
     give(g, g.add(op_def(Op::where), {read(g, c), read(g, a), read(g, b)}, {}, {dtype, g[a].shape}, Span{}, g.size()));
     INFO(name_of(dtype));
-    check_compiles(stages_of(std::move(g)));
+    check_compiles(kernels_of(std::move(g)));
   }
 }
 
 TEST_CASE("sources compile") {
-  std::vector<Stage> stages;
+  std::vector<CudaKernel> kernels;
   for (DType dtype : kAll) {
     Graph g;
     if (dtype != DType::boolean) give(g, source(g, Op::iota, {40}, dtype));
@@ -141,36 +142,36 @@ TEST_CASE("sources compile") {
       give(g, source(g, Op::random_normal, {40}, dtype));
     }
     if (dtype == DType::i64) give(g, source(g, Op::random_bits, {40}, dtype));
-    if (!g.outputs.empty()) append(stages, stages_of(std::move(g)));
+    if (!g.outputs.empty()) append(kernels, kernels_of(std::move(g)));
   }
-  check_compiles(stages);
+  check_compiles(kernels);
 }
 
 TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
-  std::vector<Stage> stages;
+  std::vector<CudaKernel> kernels;
   for (int64_t columns : {1, 16, 1000, 1024, 3000, 8000, 40000, 2000000})
-    append(stages, stages_of(softmax(9, columns)));
-  for (int64_t columns : {16, 1000, 2000, 4096}) append(stages, stages_of(softmax(9000, columns)));
-  for (int64_t columns : {1024, 4096, 9000, 50258}) append(stages, stages_of(softmax(9000, columns, DType::bf16)));
-  append(stages, stages_of(softmax(9, 100, DType::bf16)));
-  append(stages, stages_of(softmax(9, 100, DType::f64)));
-  CHECK(has_stage(stages, "_t32r32__"));   // 1000 elements are at most 32 for each thread of a warp
-  CHECK(has_stage(stages, "_t128r32__"));  // and 4096 for each of 128
-  check_compiles(stages);
+    append(kernels, kernels_of(softmax(9, columns)));
+  for (int64_t columns : {16, 1000, 2000, 4096}) append(kernels, kernels_of(softmax(9000, columns)));
+  for (int64_t columns : {1024, 4096, 9000, 50258}) append(kernels, kernels_of(softmax(9000, columns, DType::bf16)));
+  append(kernels, kernels_of(softmax(9, 100, DType::bf16)));
+  append(kernels, kernels_of(softmax(9, 100, DType::f64)));
+  CHECK(has_kernel(kernels, "_t32r32__"));   // 1000 elements are at most 32 for each thread of a warp
+  CHECK(has_kernel(kernels, "_t128r32__"));  // and 4096 for each of 128
+  check_compiles(kernels);
 }
 
 TEST_CASE("reductions: rows, columns, blocks, places and totals") {
-  std::vector<Stage> stages;
+  std::vector<CudaKernel> kernels;
   const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {
     Graph g;
     give(g, of(g, input(g, shape)));
-    append(stages, stages_of(std::move(g)));
+    append(kernels, kernels_of(std::move(g)));
   };
   reduced({300, 160}, [](Graph& g, NodeId x) { return reduce(g, Op::sum, x, 0, false); });
   reduced({9000, 160}, [](Graph& g, NodeId x) { return reduce(g, Op::max, x, 0, false); });
-  CHECK(has_stage(stages, "columns"));
+  CHECK(has_kernel(kernels, "columns"));
   reduced({3, 900000}, [](Graph& g, NodeId x) { return reduce(g, Op::prod, x, 1, false); });
-  CHECK(has_stage(stages, "blocks"));
+  CHECK(has_kernel(kernels, "blocks"));
   for (int64_t length : {20'000, 200'000, 2'000'000, 20'000'000, 1'500'000'000}) {
     reduced({2, length}, [](Graph& g, NodeId x) { return reduce(g, Op::min, x, 1, false); });
   }
@@ -182,8 +183,8 @@ TEST_CASE("reductions: rows, columns, blocks, places and totals") {
       return reduce(g, Op::sum, add(g, Op::log, {read(g, sums)}), 0, false);
     });
   }
-  CHECK(has_stage(stages, "total"));
-  check_compiles(stages);
+  CHECK(has_kernel(kernels, "total"));
+  check_compiles(kernels);
 }
 
 TEST_CASE("of several columns a thread, each names its own elements in a report") {
@@ -193,17 +194,17 @@ TEST_CASE("of several columns a thread, each names its own elements in a report"
   Attrs attrs;
   attrs.axes = {0};
   give(g, g.add(op_def(Op::sum), {read(g, rest)}, attrs, {DType::i64, Shape{8192}}, Span{}, g.size()));
-  const std::vector<Stage> stages = stages_of(std::move(g));
-  REQUIRE(has_stage(stages, "columns128x16"));
-  for (const Stage& stage : stages) {
-    if (stage.name().find("columns128x16") != std::string::npos)
-      CHECK(stage.source().find("(long long)(row + v) * ") != std::string::npos);
+  const std::vector<CudaKernel> kernels = kernels_of(std::move(g));
+  REQUIRE(has_kernel(kernels, "columns128x16"));
+  for (const CudaKernel& cuda_kernel : kernels) {
+    if (cuda_kernel.name().find("columns128x16") != std::string::npos)
+      CHECK(cuda_kernel.source().find("(long long)(row + v) * ") != std::string::npos);
   }
-  check_compiles(stages);
+  check_compiles(kernels);
 }
 
 TEST_CASE("long rows and columns are one launch: the last block of threads brings the results of blocks together") {
-  std::vector<Stage> stages;
+  std::vector<CudaKernel> kernels;
   const auto reduced = [&](DType dtype, int64_t results, int axis) {
     Graph g;
     const NodeId x = input(g, axis == 1 ? Shape{2, results * 4096} : Shape{results * 4096, 8}, dtype);
@@ -211,12 +212,12 @@ TEST_CASE("long rows and columns are one launch: the last block of threads bring
     if (dtype != DType::bf16) give(g, reduce(g, Op::logsumexp, x, axis, false));  // of 16 bits it is of floats
     const graph::Plan plan = graph::compile(std::move(g));
     REQUIRE(plan.kernels.size() == 1);
-    for (const bool wide : {true, false}) {
-      KernelProgram program = generate(plan.kernels[0], plan, wide);
+    for (const bool vectorized : {true, false}) {
+      GeneratedKernels generated = generate(plan.kernels[0], plan, vectorized);
       INFO(name_of(dtype) << " " << results << " along " << axis);
-      CHECK(program.stages.size() == 1);
-      CHECK(program.arrivals > 0);
-      append(stages, std::move(program.stages));
+      CHECK(generated.kernels.size() == 1);
+      CHECK(generated.arrivals > 0);
+      append(kernels, std::move(generated.kernels));
     }
   };
   for (const int axis : {0, 1}) {
@@ -224,7 +225,7 @@ TEST_CASE("long rows and columns are one launch: the last block of threads bring
       reduced(DType::f32, results, axis);
     for (const DType dtype : {DType::bf16, DType::f64}) reduced(dtype, 62'500, axis);
   }
-  check_compiles(stages);
+  check_compiles(kernels);
 }
 
 TEST_CASE(
@@ -235,33 +236,33 @@ TEST_CASE(
     Graph g;
     const NodeId x = input(g, {rows, 100});
     give(g, reduce(g, Op::sum, reduce(g, Op::max, x, 1, false), 0, false));
-    const std::vector<Stage> stages = stages_of(std::move(g));
+    const std::vector<CudaKernel> kernels = kernels_of(std::move(g));
     INFO(rows);
-    CHECK(has_stage(stages, "partial") == (rows > kRows));
-    CHECK(has_stage(stages, "total"));
-    check_compiles(stages);
+    CHECK(has_kernel(kernels, "partial") == (rows > kRows));
+    CHECK(has_kernel(kernels, "total"));
+    check_compiles(kernels);
   }
 }
 
 TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are read again, and totals") {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    std::vector<Stage> stages;
+    std::vector<CudaKernel> kernels;
     const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {
       Graph g;
       give(g, of(g, input(g, shape, dtype)));
-      append(stages, stages_of(std::move(g)));
+      append(kernels, kernels_of(std::move(g)));
     };
     const auto along = [](int axis) {
       return [axis](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, x, axis, false); };
     };
     reduced({8192, 50257}, along(1));
-    CHECK(stages.size() == 2);  // one each, with and without wide accesses
+    CHECK(kernels.size() == 2);  // one each, with and without vectorized accesses
     reduced({8192, 8192}, along(1));
     reduced({20, 50257}, along(1));
-    CHECK(has_stage(stages, "blocks"));
+    CHECK(has_kernel(kernels, "blocks"));
     reduced({2, 20000000}, along(1));
     reduced({9000, 160}, along(0));
-    CHECK(has_stage(stages, "columns"));
+    CHECK(has_kernel(kernels, "columns"));
     for (const Shape& shape :
          {Shape{8192, 50000}, Shape{64, 50257}, Shape{64, 8192}}) {  // the slope, with a sum on the side
       reduced(shape, [&](Graph& g, NodeId x) {
@@ -274,24 +275,25 @@ TEST_CASE("logsumexp of more than a block: rows, columns, blocks, rows that are 
       reduced({rows, 16},
               [](Graph& g, NodeId x) { return reduce(g, Op::logsumexp, reduce(g, Op::sum, x, 1, false), 0, false); });
     }
-    CHECK(has_stage(stages, "total"));
+    CHECK(has_kernel(kernels, "total"));
     for (const int axis : {0, 1}) {  // with others in the same kernel
       Graph g;
       const NodeId x = input(g, {5000, 5000}, dtype);
       for (const Op op : {Op::logsumexp, Op::sum, Op::max}) give(g, reduce(g, op, x, axis, false));
       give(g, reduce(g, Op::logsumexp, add(g, Op::neg, {read(g, x)}), axis, false));
-      append(stages, stages_of(std::move(g)));
+      append(kernels, kernels_of(std::move(g)));
     }
     INFO(name_of(dtype));
-    check_compiles(stages);
+    check_compiles(kernels);
   }
   Graph g;
   const NodeId x = input(g, {5000, 8192}, DType::f16);
   Attrs attrs;
   attrs.dtype = DType::f32;
-  const NodeId wide = g.add(op_def(Op::cast), {read(g, x)}, attrs, {DType::f32, Shape{5000, 8192}}, Span{}, g.size());
-  give(g, reduce(g, Op::logsumexp, wide, 1, false));
-  check_compiles(stages_of(std::move(g)));
+  const NodeId vectorized =
+      g.add(op_def(Op::cast), {read(g, x)}, attrs, {DType::f32, Shape{5000, 8192}}, Span{}, g.size());
+  give(g, reduce(g, Op::logsumexp, vectorized, 1, false));
+  check_compiles(kernels_of(std::move(g)));
 }
 
 TEST_CASE("reductions of every dtype") {
@@ -307,7 +309,7 @@ TEST_CASE("reductions of every dtype") {
     }
     give(g, place(g, Op::argmax, x, 1));
     INFO(name_of(dtype));
-    check_compiles(stages_of(std::move(g)));
+    check_compiles(kernels_of(std::move(g)));
   }
 }
 
@@ -324,11 +326,11 @@ TEST_CASE("gathers, negative strides and offsets of a run") {
   shifted.layout.offset = Dim(symbols.input(Scalar::of(int64_t{16})));
   give(g, add(g, Op::exp, {flipped}));
   give(g, add(g, Op::exp, {shifted}));
-  const std::vector<Stage> stages = stages_of(std::move(g));
+  const std::vector<CudaKernel> kernels = kernels_of(std::move(g));
   bool has_symbol = false;
-  for (const Stage& stage : stages) {
-    for (const Argument& argument : stage.arguments) has_symbol |= argument.symbol != nullptr;
+  for (const CudaKernel& cuda_kernel : kernels) {
+    for (const KernelArg& argument : cuda_kernel.arguments) has_symbol |= argument.symbol != nullptr;
   }
   CHECK(has_symbol);
-  check_compiles(stages);
+  check_compiles(kernels);
 }

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "backend/cuda/codegen/generate.h"
-#include "backend/cuda/codegen/table.h"
+#include "backend/cuda/codegen/multi_tensor.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
@@ -22,28 +22,28 @@ size_t count(const std::string& text, const std::string& part) {
 
 bool contains(const std::string& text, const std::string& part) { return count(text, part) > 0; }
 
-/// The stages of all kernels of a plan, after checks that hold for every stage.
-std::vector<Stage> stages_of(const Plan& plan, bool vectors = true) {
-  std::vector<Stage> stages;
+/// The CUDA kernels of all kernels of a plan, after checks that hold for every CUDA kernel.
+std::vector<CudaKernel> kernels_of(const Plan& plan, bool vectors = true) {
+  std::vector<CudaKernel> kernels;
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind == Template::op) continue;
-    for (Stage& stage : generate(kernel, plan, vectors).stages) stages.push_back(std::move(stage));
+    for (CudaKernel& cuda_kernel : generate(kernel, plan, vectors).kernels) kernels.push_back(std::move(cuda_kernel));
   }
-  for (const Stage& stage : stages) {
-    INFO(stage.source());
-    CHECK(contains(stage.source(), "extern \"C\" __global__"));
-    CHECK(count(stage.source(), stage.name() + "(") == 1);
-    CHECK(count(stage.source(), "{") == count(stage.source(), "}"));
-    const std::vector<std::string> parameters = parameters_of(stage.text);
-    CHECK(parameters.size() == stage.arguments.size());
+  for (const CudaKernel& cuda_kernel : kernels) {
+    INFO(cuda_kernel.source());
+    CHECK(contains(cuda_kernel.source(), "extern \"C\" __global__"));
+    CHECK(count(cuda_kernel.source(), cuda_kernel.name() + "(") == 1);
+    CHECK(count(cuda_kernel.source(), "{") == count(cuda_kernel.source(), "}"));
+    const std::vector<std::string> parameters = parameters_of(cuda_kernel.text);
+    CHECK(parameters.size() == cuda_kernel.arguments.size());
     for (const std::string& parameter : parameters) {
       const std::string name = parameter.substr(parameter.rfind(' ') + 1);
-      CHECK(contains(stage.text.body, name));
+      CHECK(contains(cuda_kernel.text.body, name));
     }
-    CHECK(stage.blocks > 0);
-    CHECK(stage.threads_x * stage.threads_y <= 1024);
+    CHECK(cuda_kernel.blocks > 0);
+    CHECK(cuda_kernel.threads_x * cuda_kernel.threads_y <= 1024);
   }
-  return stages;
+  return kernels;
 }
 
 Plan plan_of(Graph graph) { return graph::compile(std::move(graph)); }
@@ -162,10 +162,10 @@ Plan quotient() {
 
 TEST_CASE("kernels that differ in their launch bounds alone have names of their own") {
   const auto named = [](const char* bounds) {
-    Stage stage;
-    stage.readable = "k_add";
-    stage.text = {"", bounds, "float* b0", ""};
-    return stage.name();
+    CudaKernel cuda_kernel;
+    cuda_kernel.readable = "k_add";
+    cuda_kernel.text = {"", bounds, "float* b0", ""};
+    return cuda_kernel.name();
   };
   CHECK(named("128") == named("128"));
   CHECK(named("128") != named("256"));
@@ -175,7 +175,7 @@ TEST_CASE("kernels that differ in their launch bounds alone have names of their 
 TEST_CASE("fast numerics: a product that one sum or difference reads is part of it") {
   const auto all = [](const Plan& plan) {
     std::string text;
-    for (const Stage& stage : stages_of(plan)) text += stage.source();
+    for (const CudaKernel& cuda_kernel : kernels_of(plan)) text += cuda_kernel.source();
     return text;
   };
   const std::string fast = all(contracted({3000, 100}, DType::f32));
@@ -187,55 +187,56 @@ TEST_CASE("fast numerics: a product that one sum or difference reads is part of 
 
 TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned") {
   const Plan plan = scaled_sum({1000, 33});
-  const std::vector<Stage> wide = stages_of(plan), narrow = stages_of(plan, false);
-  REQUIRE(wide.size() == 1);
+  const std::vector<CudaKernel> vectorized = kernels_of(plan), narrow = kernels_of(plan, false);
+  REQUIRE(vectorized.size() == 1);
   REQUIRE(narrow.size() == 1);
-  CHECK(count(wide[0].text.body, "load_wide(") == 3);
-  CHECK(count(wide[0].text.body, "store_wide(") == 1);
-  REQUIRE(wide[0].wide.size() == 4);
-  for (const WideAccess& access : wide[0].wide) CHECK(access.bytes == 16);
-  CHECK(narrow[0].wide.empty());
+  CHECK(count(vectorized[0].text.body, "load_wide(") == 3);
+  CHECK(count(vectorized[0].text.body, "store_wide(") == 1);
+  REQUIRE(vectorized[0].vector_accesses.size() == 4);
+  for (const VectorAccess& access : vectorized[0].vector_accesses) CHECK(access.bytes == 16);
+  CHECK(narrow[0].vector_accesses.empty());
   CHECK_FALSE(contains(narrow[0].text.body, "_wide("));
-  CHECK(wide[0].blocks == (33000 / 4 + 127) / 128);
+  CHECK(vectorized[0].blocks == (33000 / 4 + 127) / 128);
   CHECK(narrow[0].blocks == (33000 + 127) / 128);
-  const std::vector<Stage> halves = stages_of(scaled_sum({1000, 32}, DType::f16)),
-                           odd = stages_of(scaled_sum({7001, 3}, DType::f16)), few = stages_of(scaled_sum({7, 32}));
+  const std::vector<CudaKernel> halves = kernels_of(scaled_sum({1000, 32}, DType::f16)),
+                                odd = kernels_of(scaled_sum({7001, 3}, DType::f16)),
+                                few = kernels_of(scaled_sum({7, 32}));
   CHECK(contains(halves[0].name(), "x8"));
   CHECK(contains(odd[0].text.body, "for (Index j = i;"));  // the last 3 of 21003, alone
-  CHECK(few[0].wide.empty());
+  CHECK(few[0].vector_accesses.empty());
 }
 
 TEST_CASE("kernels of other sizes share their source") {
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].source() == stages_of(scaled_sum({2000, 66}))[0].source());
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].blocks != stages_of(scaled_sum({2000, 66}))[0].blocks);
-  CHECK(stages_of(reduced(Op::sum, {5000, 300}, 1))[0].source() ==
-        stages_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].source() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].source());
-  CHECK(stages_of(scaled_sum({1000, 33}))[0].name() != stages_of(scaled_sum({1000, 33}, DType::f64))[0].name());
+  CHECK(kernels_of(scaled_sum({1000, 33}))[0].source() == kernels_of(scaled_sum({2000, 66}))[0].source());
+  CHECK(kernels_of(scaled_sum({1000, 33}))[0].blocks != kernels_of(scaled_sum({2000, 66}))[0].blocks);
+  CHECK(kernels_of(reduced(Op::sum, {5000, 300}, 1))[0].source() ==
+        kernels_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
+  CHECK(kernels_of(scaled_sum({1000, 33}))[0].source() != kernels_of(scaled_sum({1000, 33}, DType::f64))[0].source());
+  CHECK(kernels_of(scaled_sum({1000, 33}))[0].name() != kernels_of(scaled_sum({1000, 33}, DType::f64))[0].name());
 }
 
 TEST_CASE("indices have 64 bits only where elements are that many") {
-  const Stage small = stages_of(scaled_sum({1000}))[0], large = stages_of(scaled_sum({70'000, 70'000}))[0];
+  const CudaKernel small = kernels_of(scaled_sum({1000}))[0], large = kernels_of(scaled_sum({70'000, 70'000}))[0];
   CHECK(small.text.header.find("typedef int Index;") != std::string::npos);
   CHECK(large.text.header.find("typedef long long Index;") != std::string::npos);
 }
 
 TEST_CASE("operands that lie across the others go through shared memory") {
-  const std::vector<Stage> stages = stages_of(transposed({100, 70}));
-  REQUIRE(stages.size() == 1);
-  CHECK(contains(stages[0].name(), "tiles"));
-  CHECK(count(stages[0].text.body, "__shared__") == 1);
-  CHECK(stages[0].blocks == 2 * 2);
-  CHECK_FALSE(contains(stages_of(transposed({100, 4}))[0].text.body, "__shared__"));  // too thin
+  const std::vector<CudaKernel> kernels = kernels_of(transposed({100, 70}));
+  REQUIRE(kernels.size() == 1);
+  CHECK(contains(kernels[0].name(), "tiles"));
+  CHECK(count(kernels[0].text.body, "__shared__") == 1);
+  CHECK(kernels[0].blocks == 2 * 2);
+  CHECK_FALSE(contains(kernels_of(transposed({100, 4}))[0].text.body, "__shared__"));  // too thin
 }
 
 TEST_CASE("rows are reduced by a warp each if they are many, and kept in registers if they fit") {
-  CHECK(stages_of(softmax({64, 1000}))[0].blocks == 64);
-  const std::vector<Stage> kept = stages_of(softmax({6400, 1000}));
+  CHECK(kernels_of(softmax({64, 1000}))[0].blocks == 64);
+  const std::vector<CudaKernel> kept = kernels_of(softmax({6400, 1000}));
   REQUIRE(kept.size() == 1);
   CHECK(count(kept[0].text.body, "s_exp(") == 1);  // computed once, kept for the division
   CHECK(kept[0].blocks == 6400 / 4);
-  const std::vector<Stage> again = stages_of(softmax({64, 50000}));
+  const std::vector<CudaKernel> again = kernels_of(softmax({64, 50000}));
   REQUIRE(again.size() == 1);
   CHECK(count(again[0].text.body, "s_exp(") == 4);  // in both passes, for whole turns and the last
 }
@@ -243,7 +244,7 @@ TEST_CASE("rows are reduced by a warp each if they are many, and kept in registe
 TEST_CASE("reductions take the form that suits how their operands lie") {
   const auto names = [](const Plan& plan) {
     std::string text;
-    for (const Stage& stage : stages_of(plan)) text += stage.name() + " ";
+    for (const CudaKernel& cuda_kernel : kernels_of(plan)) text += cuda_kernel.name() + " ";
     return text;
   };
   CHECK(contains(names(reduced(Op::sum, {500, 300}, 0)), "columns"));
@@ -251,33 +252,34 @@ TEST_CASE("reductions take the form that suits how their operands lie") {
   CHECK(contains(names(reduced(Op::sum, {3, 5'000'000}, 1)), "blocks"));
   CHECK(contains(names(reduced(Op::sum, {3, 5'000'000}, 1)), "blocks_x2"));
   CHECK_FALSE(contains(names(reduced(Op::sum, {3, 5'000'001}, 1)), "blocks_x2"));
-  CHECK(stages_of(reduced(Op::sum, {3, 1'500'000'000}, 1)).size() == 1);
-  CHECK(stages_of(reduced(Op::max, {5000, 100}, 1)).size() == 1);
-  CHECK(stages_of(reduced(Op::argmax, {3, 50'000}, 1)).size() == 1);
-  CHECK(stages_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros
+  CHECK(kernels_of(reduced(Op::sum, {3, 1'500'000'000}, 1)).size() == 1);
+  CHECK(kernels_of(reduced(Op::max, {5000, 100}, 1)).size() == 1);
+  CHECK(kernels_of(reduced(Op::argmax, {3, 50'000}, 1)).size() == 1);
+  CHECK(kernels_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros
 }
 
-TEST_CASE("what is between stages is in scratch memory, and results of rows' results come last") {
+TEST_CASE("what is between kernels is in scratch memory, and results of rows' results come last") {
   const Plan plan = loss({64, 1000});
   REQUIRE(plan.kernels.size() == 1);
-  const KernelProgram program = generate(plan.kernels[0], plan, true);
-  CHECK(program.stages.size() > 1);
-  CHECK(program.scratch_bytes >= 64 * 4);
-  const auto scratch_of = [](const Stage& stage) {
-    return std::count_if(stage.arguments.begin(), stage.arguments.end(),
-                         [](const Argument& a) { return a.kind == Argument::Kind::scratch; });
+  const GeneratedKernels generated = generate(plan.kernels[0], plan, true);
+  CHECK(generated.kernels.size() > 1);
+  CHECK(generated.scratch_bytes >= 64 * 4);
+  const auto scratch_of = [](const CudaKernel& cuda_kernel) {
+    return std::count_if(cuda_kernel.arguments.begin(), cuda_kernel.arguments.end(),
+                         [](const KernelArg& a) { return a.kind == KernelArg::Kind::scratch; });
   };
-  CHECK(scratch_of(program.stages.front()) > 0);
-  CHECK(scratch_of(program.stages.back()) > 0);
-  CHECK(contains(program.stages.back().text.body, "s_add") + contains(program.stages.back().text.body, "Sum") > 0);
+  CHECK(scratch_of(generated.kernels.front()) > 0);
+  CHECK(scratch_of(generated.kernels.back()) > 0);
+  CHECK(contains(generated.kernels.back().text.body, "s_add") + contains(generated.kernels.back().text.body, "Sum") >
+        0);
 }
 
 TEST_CASE("what can fail is given the cell for errors") {
   const auto has_cell = [](const Plan& plan) {
-    const std::vector<Stage> stages = stages_of(plan);
-    return std::any_of(stages.begin(), stages.end(), [](const Stage& stage) {
-      return std::any_of(stage.arguments.begin(), stage.arguments.end(),
-                         [](const Argument& a) { return a.kind == Argument::Kind::error; });
+    const std::vector<CudaKernel> kernels = kernels_of(plan);
+    return std::any_of(kernels.begin(), kernels.end(), [](const CudaKernel& cuda_kernel) {
+      return std::any_of(cuda_kernel.arguments.begin(), cuda_kernel.arguments.end(),
+                         [](const KernelArg& a) { return a.kind == KernelArg::Kind::error; });
     });
   };
   CHECK(has_cell(quotient()));
@@ -285,56 +287,56 @@ TEST_CASE("what can fail is given the cell for errors") {
   CHECK_FALSE(has_cell(scaled_sum({100})));
 }
 
-TEST_CASE("equal stages are one launch over a table of their arguments") {
+TEST_CASE("equal kernels are one multi-tensor launch") {
   const Plan plan = updates({{100}, {20, 30}, {5000}});
-  const std::vector<Stage> stages = stages_of(plan, false);
-  REQUIRE(stages.size() == 3);
-  CHECK(stages[0].source() == stages[2].source());
-  const Stage table = make_table({&stages[0], &stages[1], &stages[2]});
-  CHECK(table.readable == stages[0].readable + "_table3");
-  CHECK(table.blocks == stages[0].blocks + stages[1].blocks + stages[2].blocks);
-  CHECK_FALSE(table.table_in_memory);
-  // Its last three say at which block each stage begins.
-  CHECK(table.arguments[table.table_words - 3].value == 0);
-  CHECK(table.arguments[table.table_words - 1].value == stages[0].blocks + stages[1].blocks);
+  const std::vector<CudaKernel> kernels = kernels_of(plan, false);
+  REQUIRE(kernels.size() == 3);
+  CHECK(kernels[0].source() == kernels[2].source());
+  const CudaKernel table = make_multi_tensor_kernel({&kernels[0], &kernels[1], &kernels[2]});
+  CHECK(table.readable == kernels[0].readable + "_table3");
+  CHECK(table.blocks == kernels[0].blocks + kernels[1].blocks + kernels[2].blocks);
+  CHECK_FALSE(table.arg_table_in_memory);
+  // Its last three say at which block each CUDA kernel begins.
+  CHECK(table.arguments[table.arg_table_words - 3].value == 0);
+  CHECK(table.arguments[table.arg_table_words - 1].value == kernels[0].blocks + kernels[1].blocks);
   CHECK(count(table.source(), "extern \"C\"") == 1);
 }
 
 TEST_CASE("numbers that all entries of a table have in common are parameters of their own") {
   const Plan plan = updates({{100}, {200}, {300}});
-  std::vector<Stage> stages = stages_of(plan, false);
-  const auto is_number = [](const Argument& a) { return a.kind == Argument::Kind::scalar; };
+  std::vector<CudaKernel> kernels = kernels_of(plan, false);
+  const auto is_number = [](const KernelArg& a) { return a.kind == KernelArg::Kind::scalar; };
   const auto numbers =
-      static_cast<size_t>(std::count_if(stages[0].arguments.begin(), stages[0].arguments.end(), is_number));
+      static_cast<size_t>(std::count_if(kernels[0].arguments.begin(), kernels[0].arguments.end(), is_number));
   REQUIRE(numbers > 0);
-  const size_t entry = stages[0].arguments.size() - numbers;
-  const Stage same = make_table({&stages[0], &stages[1], &stages[2]});
-  CHECK(same.table_words == 3 * (entry + 1));
-  CHECK(same.arguments.size() == same.table_words + numbers);
-  const auto own = std::find_if(stages[2].arguments.begin(), stages[2].arguments.end(), is_number);
+  const size_t entry = kernels[0].arguments.size() - numbers;
+  const CudaKernel same = make_multi_tensor_kernel({&kernels[0], &kernels[1], &kernels[2]});
+  CHECK(same.arg_table_words == 3 * (entry + 1));
+  CHECK(same.arguments.size() == same.arg_table_words + numbers);
+  const auto own = std::find_if(kernels[2].arguments.begin(), kernels[2].arguments.end(), is_number);
   own->scalar = Scalar::of(own->scalar.as_real() + 1);
-  const Stage different = make_table({&stages[0], &stages[1], &stages[2]});
-  CHECK(different.table_words == 3 * (entry + 2));
-  CHECK(different.arguments.size() == different.table_words + numbers - 1);
+  const CudaKernel different = make_multi_tensor_kernel({&kernels[0], &kernels[1], &kernels[2]});
+  CHECK(different.arg_table_words == 3 * (entry + 2));
+  CHECK(different.arguments.size() == different.arg_table_words + numbers - 1);
   CHECK(same.name() != different.name());
 }
 
 TEST_CASE("a long table lies in memory, and its source is for any number of entries") {
   const auto table_of = [](size_t count) {
-    std::vector<Stage> stages = stages_of(updates(std::vector<Shape>(count, Shape{100})), false);
-    std::vector<const Stage*> pointers;
-    for (const Stage& stage : stages) pointers.push_back(&stage);
-    return make_table(pointers);
+    std::vector<CudaKernel> kernels = kernels_of(updates(std::vector<Shape>(count, Shape{100})), false);
+    std::vector<const CudaKernel*> pointers;
+    for (const CudaKernel& cuda_kernel : kernels) pointers.push_back(&cuda_kernel);
+    return make_multi_tensor_kernel(pointers);
   };
-  const Stage a = table_of(200), b = table_of(201);
-  REQUIRE(a.table_in_memory);
+  const CudaKernel a = table_of(200), b = table_of(201);
+  REQUIRE(a.arg_table_in_memory);
   CHECK(a.source() == b.source());
-  CHECK(a.table_words > kMaxTableParameterWords);
-  CHECK(a.arguments.size() - a.table_words < 10);
-  CHECK(a.arguments[a.table_words].kind == Argument::Kind::table);
-  CHECK(a.arguments[a.table_words].scratch == 0);
-  CHECK(a.arguments[a.table_words + 1].scratch == a.table_words - 200);
-  CHECK(b.arguments[b.table_words + 2].value == 201);
+  CHECK(a.arg_table_words > kMaxArgTableParameterWords);
+  CHECK(a.arguments.size() - a.arg_table_words < 10);
+  CHECK(a.arguments[a.arg_table_words].kind == KernelArg::Kind::arg_table);
+  CHECK(a.arguments[a.arg_table_words].scratch == 0);
+  CHECK(a.arguments[a.arg_table_words + 1].scratch == a.arg_table_words - 200);
+  CHECK(b.arguments[b.arg_table_words + 2].value == 201);
 }
 
 TEST_CASE("generated kernels compile") {
@@ -370,14 +372,14 @@ TEST_CASE("generated kernels compile") {
   std::set<std::string> names;
   for (const Plan& plan : plans) {
     for (const bool vectors : {true, false}) {
-      std::vector<Stage> stages = stages_of(plan, vectors);
-      if (plan.kernels.size() == 2) stages.push_back(make_table({&stages[0], &stages[1]}));
-      for (Stage& stage : stages) {
+      std::vector<CudaKernel> kernels = kernels_of(plan, vectors);
+      if (plan.kernels.size() == 2) kernels.push_back(make_multi_tensor_kernel({&kernels[0], &kernels[1]}));
+      for (CudaKernel& cuda_kernel : kernels) {
         // Kernels are known by their names: other sources have others.
-        if (names.insert(stage.name()).second) sources.push_back({stage.name(), stage.source()});
+        if (names.insert(cuda_kernel.name()).second) sources.push_back({cuda_kernel.name(), cuda_kernel.source()});
         else
           CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) {
-            return s.name == stage.name() && s.source == stage.source();
+            return s.name == cuda_kernel.name() && s.source == cuda_kernel.source();
           }));
       }
     }

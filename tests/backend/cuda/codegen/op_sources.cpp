@@ -24,45 +24,47 @@ size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// The program of the graph's one op, after checks that hold for every stage.
-KernelProgram program_of(Graph graph) {
+/// The program of the graph's one op, after checks that hold for every CUDA kernel.
+GeneratedKernels program_of(Graph graph) {
   const Plan plan = graph::compile(std::move(graph));
-  KernelProgram program;
+  GeneratedKernels generated;
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind != Template::op) continue;
     REQUIRE(has_generated_kernels(kernel, plan));
-    program = generate(kernel, plan, true);
+    generated = generate(kernel, plan, true);
   }
-  for (const Stage& stage : program.stages) {
-    INFO(stage.source());
-    CHECK(count(stage.source(), "extern \"C\" __global__") == 1);
-    CHECK(count(stage.source(), stage.name() + "(") == 1);
-    const std::vector<std::string> parameters = parameters_of(stage.text);
-    CHECK(parameters.size() == stage.arguments.size());
+  for (const CudaKernel& cuda_kernel : generated.kernels) {
+    INFO(cuda_kernel.source());
+    CHECK(count(cuda_kernel.source(), "extern \"C\" __global__") == 1);
+    CHECK(count(cuda_kernel.source(), cuda_kernel.name() + "(") == 1);
+    const std::vector<std::string> parameters = parameters_of(cuda_kernel.text);
+    CHECK(parameters.size() == cuda_kernel.arguments.size());
     for (const std::string& parameter : parameters)
-      CHECK(count(stage.text.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
-    CHECK((stage.blocks > 0 && stage.blocks <= INT32_MAX));
-    CHECK(stage.threads_x * stage.threads_y <= 1024);
-    for (const Argument& argument : stage.arguments) {
-      if (argument.kind == Argument::Kind::scratch) CHECK(argument.scratch < program.scratch_bytes);
+      CHECK(count(cuda_kernel.text.body, parameter.substr(parameter.rfind(' ') + 1)) > 0);
+    CHECK((cuda_kernel.blocks > 0 && cuda_kernel.blocks <= INT32_MAX));
+    CHECK(cuda_kernel.threads_x * cuda_kernel.threads_y <= 1024);
+    for (const KernelArg& argument : cuda_kernel.arguments) {
+      if (argument.kind == KernelArg::Kind::scratch) CHECK(argument.scratch < generated.scratch_bytes);
     }
   }
-  return program;
+  return generated;
 }
 
-std::string names(const KernelProgram& program) {
+std::string names(const GeneratedKernels& generated) {
   std::string text;
-  for (const Stage& stage : program.stages) text += stage.name().substr(2, stage.name().find("__") - 2) + " ";
+  for (const CudaKernel& cuda_kernel : generated.kernels)
+    text += cuda_kernel.name().substr(2, cuda_kernel.name().find("__") - 2) + " ";
   return text;
 }
 
-/// Different stages, to be compiled together.
+/// Different CUDA kernels, to be compiled together.
 class Corpus {
  public:
   void add(Graph graph) {
-    for (Stage& stage : program_of(std::move(graph)).stages) {
-      const auto [at, is_new] = sources_.try_emplace(stage.name(), KernelSource{stage.name(), stage.source()});
-      if (!is_new) CHECK(at->second.source == stage.source());
+    for (CudaKernel& cuda_kernel : program_of(std::move(graph)).kernels) {
+      const auto [at, is_new] =
+          sources_.try_emplace(cuda_kernel.name(), KernelSource{cuda_kernel.name(), cuda_kernel.source()});
+      if (!is_new) CHECK(at->second.source == cuda_kernel.source());
     }
   }
   void check() const {
@@ -72,11 +74,12 @@ class Corpus {
     if (!nvrtc) TSL_SKIP(why);
     std::vector<const KernelSource*> kernels;
     for (const auto& [name, source] : sources_) kernels.push_back(&source);
-    const cuda::Program program = program_of(std::move(kernels));
+    const cuda::Program generated = program_of(std::move(kernels));
     std::vector<std::future<Cubin>> cubins;
     const auto start = [&](const char* arch, const std::vector<std::string>& options) {
-      cubins.push_back(std::async(
-          std::launch::async, [&nvrtc, &program, arch, options] { return nvrtc->compile(program, arch, options); }));
+      cubins.push_back(std::async(std::launch::async, [&nvrtc, &generated, arch, options] {
+        return nvrtc->compile(generated, arch, options);
+      }));
     };
     start("sm_80", fast_options(*nvrtc));
     start("sm_90", {});
@@ -128,13 +131,13 @@ TEST_CASE("sorting: in warps, in blocks, in tiles") {
   CHECK(names(program_of(argsort(plain({5000, 20}, DType::f32), 1, false))) == "argsort_warps ");
   CHECK(names(program_of(argsort(plain({5000, 4096}, DType::f32), 1, false))) == "argsort_blocks ");
   CHECK(names(program_of(argsort(plain({2, 5000}, DType::u8), 1, false))) == "argsort_count argsort_sum argsort_move ");
-  CHECK(program_of(argsort(plain({2, 5000}, DType::f32), 1, false)).stages.size() == 12);
-  CHECK(program_of(argsort(plain({2, 5000}, DType::f64), 1, false)).stages.size() == 24);
-  CHECK(program_of(argsort(plain({2, 0}, DType::f64), 1, false)).stages.empty());
+  CHECK(program_of(argsort(plain({2, 5000}, DType::f32), 1, false)).kernels.size() == 12);
+  CHECK(program_of(argsort(plain({2, 5000}, DType::f64), 1, false)).kernels.size() == 24);
+  CHECK(program_of(argsort(plain({2, 0}, DType::f64), 1, false)).kernels.empty());
   // All passes share their kernels.
   std::set<std::string> sources;
-  for (const Stage& stage : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).stages)
-    sources.insert(stage.source());
+  for (const CudaKernel& cuda_kernel : program_of(argsort(plain({2, 8 * 4096}, DType::i64), 1, true)).kernels)
+    sources.insert(cuda_kernel.source());
   CHECK(sources.size() == 3);
   for (const DType dtype : kAll) {
     Corpus corpus;
@@ -160,8 +163,8 @@ TEST_CASE("scattering: few updates, owners, atomics, and sorted updates") {
         "scatter_add_sort_blocks scatter_add_wide ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 4, 10'000))) ==
         "scatter_add_sort_count scatter_add_sort_sum scatter_add_sort_move scatter_add_narrow ");
-  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 255, 4, 10'000)).stages.size() == 4);
-  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 256, 4, 10'000)).stages.size() ==
+  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 255, 4, 10'000)).kernels.size() == 4);
+  CHECK(program_of(scatter_rows(Op::scatter_add, DType::f32, 256, 4, 10'000)).kernels.size() ==
         7);  // 255 stands for nowhere
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 0, 10))) == "scatter_add_check ");
   CHECK(names(program_of(scatter_rows(Op::scatter_add, DType::f32, 100, 5, 0))).empty());
@@ -201,8 +204,8 @@ TEST_CASE("nonzero, windows' adjoint and products of integers") {
 }
 
 TEST_CASE("indices of ops have 64 bits only where elements are that many") {
-  const Stage small = program_of(scan(Op::cumsum, plain({2000, 3000}, DType::f32), 1)).stages[0];
-  const Stage large = program_of(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1)).stages[0];
+  const CudaKernel small = program_of(scan(Op::cumsum, plain({2000, 3000}, DType::f32), 1)).kernels[0];
+  const CudaKernel large = program_of(scan(Op::cumsum, plain({2'000'000, 3000}, DType::f32), 1)).kernels[0];
   CHECK(small.text.header.find("typedef int Index") != std::string::npos);
   CHECK(large.text.header.find("typedef long long Index") != std::string::npos);
   CHECK(small.source() != large.source());

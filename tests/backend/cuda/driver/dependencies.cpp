@@ -71,7 +71,7 @@ TEST_CASE("memory that two temporaries share in turn orders those who use them")
   CHECK(dependencies(plan, std::vector<LaunchUse>(6)) == Before{{}, {0}, {1}, {2}, {3}, {4}});
 }
 
-TEST_CASE("what is made in a temporary's place comes after all who read that") {
+TEST_CASE("a buffer that aliases a temporary depends on all its readers") {
   for (const bool is_output : {true, false}) {
     Graph g;
     const NodeId x = input(g, {512, 8}), w = input(g, {8, 512}), u = input(g, {512, 4});

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/sequence.h"
+#include "backend/cuda/driver/graph_launcher.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace tsl::cuda {
 namespace {
 
 std::vector<void*> pointers_to(KernelCall& call) {
-  const size_t words = call.table_words;
+  const size_t words = call.arg_table_words;
   std::vector<void*> pointers;
   pointers.reserve(call.values.size() - words + 1);
   if (words > 0 && !call.table) pointers.push_back(call.values.data());
@@ -32,22 +32,22 @@ CUDA_KERNEL_NODE_PARAMS parameters(const KernelCall& call, std::vector<void*>& p
 
 }  // namespace
 
-KernelSequence::~KernelSequence() {
+CudaGraphLauncher::~CudaGraphLauncher() {
   destroy();
   if (reported_) device_.driver().cuEventDestroy(reported_);
 }
 
-void KernelSequence::wait_for_reports() const {
+void CudaGraphLauncher::wait_for_reports() const {
   if (reported_) device_.check(device_.driver().cuEventSynchronize(reported_), "waiting for the GPU");
 }
 
 /// The calls up to the last one that reports; 0 if none does.
-size_t KernelSequence::end_of_reports() const {
+size_t CudaGraphLauncher::end_of_reports() const {
   const auto last = std::find_if(calls_.rbegin(), calls_.rend(), [](const KernelCall& call) { return call.reports; });
   return static_cast<size_t>(calls_.rend() - last);
 }
 
-void KernelSequence::destroy() {
+void CudaGraphLauncher::destroy() {
   if (executable_) device_.driver().cuGraphExecDestroy(executable_);
   if (graph_) device_.driver().cuGraphDestroy(graph_);
   executable_ = nullptr;
@@ -55,17 +55,17 @@ void KernelSequence::destroy() {
   nodes_.clear();
 }
 
-void KernelSequence::copy_tables() {
+void CudaGraphLauncher::copy_arg_tables() {
   for (KernelCall& call : calls_) {
     if (!call.table || call.is_copied) continue;
-    device_.copy_to_device(call.table, call.values.data(), call.table_words * sizeof(uint64_t));
+    device_.copy_to_device(call.table, call.values.data(), call.arg_table_words * sizeof(uint64_t));
     call.is_copied = true;
   }
 }
 
-void KernelSequence::prepare() {
+void CudaGraphLauncher::prepare() {
   is_current_ = false;
-  copy_tables();
+  copy_arg_tables();
   if (calls_.empty() || !has_run_ || !as_graph_) return;
   for (const KernelCall& call : calls_) {
     if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
@@ -74,7 +74,7 @@ void KernelSequence::prepare() {
   if (executable_) is_current_ = patch();
   if (executable_) return;
   try {
-    is_current_ = instantiate();
+    is_current_ = instantiate_graph();
   } catch (...) {
     destroy();
     throw;
@@ -82,14 +82,14 @@ void KernelSequence::prepare() {
   if (!is_current_) destroy();
 }
 
-void KernelSequence::launch() {
+void CudaGraphLauncher::launch() {
   if (calls_.empty()) return;
   if (!is_current_) return launch_each();
   device_.launch_graph(executable_, calls_.front().name);
   device_.counters().graph_kernels += calls_.size();
 }
 
-void KernelSequence::launch_each() {
+void CudaGraphLauncher::launch_each() {
   const Driver& driver = device_.driver();
   const size_t end = end_of_reports();
   if (end > 0 && !reported_) driver.check(driver.cuEventCreate(&reported_, CU_EVENT_DISABLE_TIMING), "making an event");
@@ -100,7 +100,7 @@ void KernelSequence::launch_each() {
   has_run_ = true;
 }
 
-void KernelSequence::launch(KernelCall& call) {
+void CudaGraphLauncher::launch(KernelCall& call) {
   if (call.library) {
     call.library->enqueue(call.values);
     ++device_.counters().kernel_launches;
@@ -114,7 +114,7 @@ void KernelSequence::launch(KernelCall& call) {
   device_.launch(launch, pointers.data(), call.name);
 }
 
-bool KernelSequence::instantiate() {
+bool CudaGraphLauncher::instantiate_graph() {
   const Driver& driver = device_.driver();
   driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
   for (KernelCall& call : calls_) {
@@ -155,7 +155,7 @@ class Recorded {
 }  // namespace
 
 /// Null if the call could not be recorded.
-CUgraphNode KernelSequence::add_node(KernelCall& call) {
+CUgraphNode CudaGraphLauncher::add_node(KernelCall& call) {
   const Driver& driver = device_.driver();
   std::vector<CUgraphNode> after;
   for (uint32_t before : call.after) after.push_back(nodes_[before]);
@@ -174,7 +174,7 @@ CUgraphNode KernelSequence::add_node(KernelCall& call) {
 }
 
 /// Nothing waits for the event but the host.
-void KernelSequence::add_event() {
+void CudaGraphLauncher::add_event() {
   std::vector<CUgraphNode> after;
   for (size_t i = 0; i < calls_.size(); ++i) {
     if (calls_[i].reports) after.push_back(nodes_[i]);
@@ -184,7 +184,7 @@ void KernelSequence::add_event() {
                 "adding to a graph");
 }
 
-bool KernelSequence::patch() {
+bool CudaGraphLauncher::patch() {
   for (size_t i = 0; i < calls_.size(); ++i) {
     if (!calls_[i].is_sent) calls_[i].is_sent = patch(nodes_[i], calls_[i]);
     if (!calls_[i].is_sent) return false;
@@ -192,7 +192,7 @@ bool KernelSequence::patch() {
   return true;
 }
 
-bool KernelSequence::patch(CUgraphNode node, KernelCall& call) {
+bool CudaGraphLauncher::patch(CUgraphNode node, KernelCall& call) {
   const Driver& driver = device_.driver();
   if (call.library) {
     const Recorded recorded(device_, call);

@@ -1,10 +1,10 @@
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/cuda_kernel.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "backend/cuda/codegen/text.h"
+#include "backend/cuda/codegen/text_builder.h"
 
 namespace tsl::cuda {
 
@@ -20,7 +20,7 @@ constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launc
 
 }  // namespace
 
-std::string Stage::name() const {
+std::string CudaKernel::name() const {
   uint64_t hash = hash_of("(");
   for (const std::string_view part :
        {std::string_view(text.parameters), kBeforeBody, std::string_view(text.body), kAfterBody,
@@ -30,7 +30,7 @@ std::string Stage::name() const {
   return fmt::format("{}__{:04x}", readable, hash & 0xffffffff);
 }
 
-std::string Stage::source() const {
+std::string CudaKernel::source() const {
   return text_of(text.header, kBeforeBounds, text.bounds, kAfterBounds, name(), "(", text.parameters, kBeforeBody,
                  text.body, kAfterBody);
 }

@@ -1,4 +1,4 @@
-#include "jit/region_values.h"
+#include "jit/region_io.h"
 
 #include <algorithm>
 
@@ -6,13 +6,13 @@
 
 #include "bytecode/bytecode.h"
 #include "value/format.h"
-#include "value/rebuild.h"
+#include "value/value_walk.h"
 
 namespace tsl {
 
 namespace {
 
-/// Marks the references to views of slots in frozen values; nothing is ever recorded by it.
+/// Marks the references to views of slots in output templates; nothing is ever recorded by it.
 class SlotMark : public Recording {};
 SlotMark slot_mark;
 
@@ -29,20 +29,20 @@ bool same_constant(const Value& a, const Value& b) {
     return same_constant(a.as<Range>().begin, b.as<Range>().begin) &&
            same_constant(a.as<Range>().end, b.as<Range>().end);
   }
-  if (a.is(Tag::native) && !identical(a, b) && !a.as<Native>().has_state) {
-    const std::vector<Value>& x = a.as<Native>().bound;
-    const std::vector<Value>& y = b.as<Native>().bound;
-    return a.as<Native>().builtin == b.as<Native>().builtin &&
+  if (a.is(Tag::builtin) && !identical(a, b) && !a.as<BuiltinFunction>().has_state) {
+    const std::vector<Value>& x = a.as<BuiltinFunction>().bound;
+    const std::vector<Value>& y = b.as<BuiltinFunction>().bound;
+    return a.as<BuiltinFunction>().builtin == b.as<BuiltinFunction>().builtin &&
            std::equal(x.begin(), x.end(), y.begin(), y.end(), same_constant);
   }
   return identical(a, b);
 }
 
-Fact container(Fact::Kind kind, size_t count) {
-  Fact fact;
-  fact.kind = kind;
-  fact.count = static_cast<uint32_t>(count);
-  return fact;
+InputGuard container(InputGuard::Kind kind, size_t count) {
+  InputGuard guard;
+  guard.kind = kind;
+  guard.count = static_cast<uint32_t>(count);
+  return guard;
 }
 
 /// Whether the axes lie in memory in this order, without gaps or overlaps.
@@ -58,23 +58,23 @@ bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layou
 
 bool may_vary(int64_t extent) { return kMinSymbolicExtent <= extent && extent <= kMaxSymbolicExtent; }
 
-bool fits_varying(const Layout& layout, const Fact& fact) {
+bool fits_varying(const Layout& layout, const InputGuard& guard) {
   for (int i = 0; i < layout.rank(); ++i) {
-    const Dim& extent = fact.layout.shape[i];
+    const Dim& extent = guard.layout.shape[i];
     if (extent.symbol() ? !may_vary(layout.shape[i].hint()) : layout.shape[i].hint() != extent.hint()) return false;
-    if (!fact.is_dense && layout.strides[i].hint() != fact.layout.strides[i].hint()) return false;
+    if (!guard.is_dense && layout.strides[i].hint() != guard.layout.strides[i].hint()) return false;
   }
-  return !fact.is_dense || is_dense_in(fact.order, layout);
+  return !guard.is_dense || is_dense_in(guard.order, layout);
 }
 
-/// Whether a tensor is laid out as the fact says. A symbolic extent may be any that may vary.
-inline bool fits(const Layout& layout, const Fact& fact) {
-  const int rank = fact.layout.rank();
+/// Whether a tensor is laid out as the guard says. A symbolic extent may be any that may vary.
+inline bool fits(const Layout& layout, const InputGuard& guard) {
+  const int rank = guard.layout.rank();
   if (layout.rank() != rank) return false;
-  if (fact.varying != 0) return fits_varying(layout, fact);
-  for (int i = 0; i < rank; ++i) {  // most facts have no symbols, and a replay may compare hundreds
-    if (layout.shape[i].hint() != fact.layout.shape[i].hint() ||
-        layout.strides[i].hint() != fact.layout.strides[i].hint())
+  if (guard.varying != 0) return fits_varying(layout, guard);
+  for (int i = 0; i < rank; ++i) {  // most guards have no symbols, and a replay may compare hundreds
+    if (layout.shape[i].hint() != guard.layout.shape[i].hint() ||
+        layout.strides[i].hint() != guard.layout.strides[i].hint())
       return false;
   }
   return true;
@@ -96,26 +96,26 @@ bool is_empty(const Layout& layout) {
 }
 
 /// The axes of a tensor whose extents vary, given what was known of it before.
-uint8_t find_varying(const Tensor& tensor, const Fact* known) {
-  if (!known || known->kind != Fact::Kind::tensor || known->layout.rank() != tensor.rank()) return 0;
+uint8_t find_varying(const Tensor& tensor, const InputGuard* known) {
+  if (!known || known->kind != InputGuard::Kind::tensor || known->layout.rank() != tensor.rank()) return 0;
   uint8_t varying = known->varying;
   for (int i = 0; i < tensor.rank(); ++i) {
     const int64_t before = known->layout.shape[i].hint();
-    if (before != kUnseenExtent && before != tensor.shape()[i].hint()) varying |= static_cast<uint8_t>(1 << i);
+    if (before != kUnknownExtent && before != tensor.shape()[i].hint()) varying |= static_cast<uint8_t>(1 << i);
   }
   return varying;
 }
 
-Value abstract_number(const Value& value, std::vector<Fact>& facts, jit::Recorder& recorder, jit::Run& run) {
+Value abstract_number(const Value& value, std::vector<InputGuard>& guards, jit::Recorder& recorder, jit::Run& run) {
   const Scalar number = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
   const Symbol* symbol = recorder.symbols().input(number);
   if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
   run.symbols[symbol->id] = number;
-  Fact fact;
-  fact.kind = Fact::Kind::number;
-  fact.type = number.type;
-  fact.symbol = symbol->id;
-  facts.push_back(fact);
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::number;
+  guard.type = number.type;
+  guard.symbol = symbol->id;
+  guards.push_back(guard);
   return Value(symbol);
 }
 
@@ -125,44 +125,44 @@ bool is_symbolic(const Layout& layout) {
 
 /// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
 /// they are.
-void make_symbolic(Fact& fact, const Fact& known, jit::Recorder& recorder, jit::Run& run) {
-  Layout& layout = fact.layout;
+void make_symbolic(InputGuard& guard, const InputGuard& known, jit::Recorder& recorder, jit::Run& run) {
+  Layout& layout = guard.layout;
   for (int i = 0; i < layout.rank(); ++i) {
     const int64_t extent = layout.shape[i].hint();
-    if (!(fact.varying >> i & 1) || !may_vary(extent)) continue;
+    if (!(guard.varying >> i & 1) || !may_vary(extent)) continue;
     const Symbol* symbol = recorder.symbols().size_input(extent);
     if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
     run.symbols[symbol->id] = Scalar::of(extent);
     layout.shape[i] = symbol;
   }
   if (is_symbolic(
-          known.layout)) {  // of the way already gone: its strides, too, are what they were when it was recorded
-    fact.is_dense = known.is_dense;
-    fact.order = known.order;
+          known.layout)) {  // of the path being replayed: its strides, too, are what they were when it was recorded
+    guard.is_dense = known.is_dense;
+    guard.order = known.order;
   } else {
-    fact.is_dense = is_symbolic(layout) && find_order(layout, fact.order);
+    guard.is_dense = is_symbolic(layout) && find_order(layout, guard.order);
   }
   Dim stride = 1;
-  for (int i = layout.rank() - 1; fact.is_dense && i >= 0; --i) {
-    const int axis = fact.order[static_cast<size_t>(i)];
+  for (int i = layout.rank() - 1; guard.is_dense && i >= 0; --i) {
+    const int axis = guard.order[static_cast<size_t>(i)];
     layout.strides[axis] = stride;
     stride = stride * layout.shape[axis];
   }
 }
 
-Value abstract_tensor(const Tensor& tensor, const std::vector<Fact>* known, std::vector<Fact>& facts,
+Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
                       jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
   if (slot == run.values.size()) run.values.push_back(tensor);
-  Fact fact;
-  fact.kind = Fact::Kind::tensor;
-  fact.dtype = tensor.dtype();
-  fact.device = tensor.device();
-  fact.layout = tensor.layout();
-  const Fact* before = known && facts.size() < known->size() ? &(*known)[facts.size()] : nullptr;
-  fact.varying = find_varying(tensor, before);
-  if (fact.varying != 0 && !is_empty(fact.layout)) make_symbolic(fact, *before, recorder, run);
-  facts.push_back(fact);
-  return Value(recorder.input(fact.dtype, fact.layout, slot++, fact.device));
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::tensor;
+  guard.dtype = tensor.dtype();
+  guard.device = tensor.device();
+  guard.layout = tensor.layout();
+  const InputGuard* before = known && guards.size() < known->size() ? &(*known)[guards.size()] : nullptr;
+  guard.varying = find_varying(tensor, before);
+  if (guard.varying != 0 && !is_empty(guard.layout)) make_symbolic(guard, *before, recorder, run);
+  guards.push_back(guard);
+  return Value(recorder.input(guard.dtype, guard.layout, slot++, guard.device));
 }
 
 }  // namespace
@@ -183,19 +183,19 @@ bool can_abstract(const Value& value, int depth, size_t& parts) {
     case Tag::list: return all(value.as<List>().items);
     case Tag::tuple: return all(value.as<Tuple>().items);
     case Tag::record: return all(value.as<Record>().values);
-    case Tag::native: return all(value.as<Native>().bound);
+    case Tag::builtin: return all(value.as<BuiltinFunction>().bound);
     default: return true;
   }
 }
 
 }  // namespace
 
-bool is_only_here(const Value& constant) {
-  if (!constant.is(Tag::function) && !constant.is(Tag::native)) return false;
+bool is_only_reference(const Value& constant) {
+  if (!constant.is(Tag::function) && !constant.is(Tag::builtin)) return false;
   if (!constant.unique()) return false;
   if (constant.is(Tag::function)) return !constant.as<Function>().captures.empty();
-  const Native& native = constant.as<Native>();
-  return native.has_state || std::any_of(native.bound.begin(), native.bound.end(), is_only_here);
+  const BuiltinFunction& native = constant.as<BuiltinFunction>();
+  return native.has_state || std::any_of(native.bound.begin(), native.bound.end(), is_only_reference);
 }
 
 bool can_abstract(const Value& value) {
@@ -203,42 +203,42 @@ bool can_abstract(const Value& value) {
   return can_abstract(value, 0, parts);
 }
 
-Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<Fact>& facts, jit::Recorder& recorder,
-               jit::Run& run, uint32_t& slot) {
+Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
+               jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
     to.reserve(from.size());
-    for (const Value& item : from) to.push_back(abstract(item, known, facts, recorder, run, slot));
+    for (const Value& item : from) to.push_back(abstract(item, known, guards, recorder, run, slot));
   };
   switch (value.tag()) {
     case Tag::integer:
-    case Tag::real: return abstract_number(value, facts, recorder, run);
-    case Tag::tensor: return abstract_tensor(value.tensor(), known, facts, recorder, run, slot);
+    case Tag::real: return abstract_number(value, guards, recorder, run);
+    case Tag::tensor: return abstract_tensor(value.tensor(), known, guards, recorder, run, slot);
     case Tag::list: {
-      facts.push_back(container(Fact::Kind::list, value.as<List>().items.size()));
+      guards.push_back(container(InputGuard::Kind::list, value.as<List>().items.size()));
       Ref<List> list = make_ref<List>();
       items(value.as<List>().items, list->items);
       return Value(std::move(list));
     }
     case Tag::tuple: {
-      facts.push_back(container(Fact::Kind::tuple, value.as<Tuple>().items.size()));
+      guards.push_back(container(InputGuard::Kind::tuple, value.as<Tuple>().items.size()));
       Ref<Tuple> tuple = make_ref<Tuple>();
       items(value.as<Tuple>().items, tuple->items);
       return Value(std::move(tuple));
     }
     case Tag::record: {
       const Record& from = value.as<Record>();
-      Fact fact = container(Fact::Kind::record, from.values.size());
-      fact.keys = from.keys;
-      facts.push_back(fact);
+      InputGuard guard = container(InputGuard::Kind::record, from.values.size());
+      guard.keys = from.keys;
+      guards.push_back(guard);
       Ref<Record> record = make_ref<Record>();
       record->keys = from.keys;
       items(from.values, record->values);
       return Value(std::move(record));
     }
     default: {
-      Fact fact;
-      fact.constant = value;
-      facts.push_back(fact);
+      InputGuard guard;
+      guard.constant = value;
+      guards.push_back(guard);
       return value;
     }
   }
@@ -246,93 +246,94 @@ Value abstract(const Value& value, const std::vector<Fact>* known, std::vector<F
 
 namespace {
 
-void collect_extents(const Layout& layout, const Fact& fact, jit::Run& run) {
+void bind_extents(const Layout& layout, const InputGuard& guard, jit::Run& run) {
   for (int i = 0; i < layout.rank(); ++i) {
-    if (const Symbol* symbol = fact.layout.shape[i].symbol())
+    if (const Symbol* symbol = guard.layout.shape[i].symbol())
       run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
   }
 }
 
-inline bool collect_tensor(const Value& value, const Fact& fact, jit::Run& run) {
+inline bool bind_tensor(const Value& value, const InputGuard& guard, jit::Run& run) {
   if (!value.is(Tag::tensor)) return false;
   TensorData& data = *value.tensor_data();
-  if (data.dtype != fact.dtype || !(data.device == fact.device) || !fits(data.layout, fact)) return false;
-  if (fact.varying != 0) collect_extents(data.layout, fact, run);
+  if (data.dtype != guard.dtype || !(data.device == guard.device) || !fits(data.layout, guard)) return false;
+  if (guard.varying != 0) bind_extents(data.layout, guard, run);
   run.values.emplace_back(Ref<TensorData>(&data));
   return true;
 }
 
-const Fact* collect_items(const std::vector<Value>& values, const Fact& container, jit::Run& run, bool owned,
-                          std::vector<char>& given) {
+const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, jit::Run& run,
+                             bool may_donate, std::vector<char>& donated) {
   if (values.size() != container.count) return nullptr;
-  const Fact* fact = &container + 1;
+  const InputGuard* guard = &container + 1;
   for (const Value& item : values) {
-    if (fact->kind == Fact::Kind::tensor) {  // here, as most parts of what has many are tensors
-      if (!collect_tensor(item, *fact++, run)) return nullptr;
+    if (guard->kind == InputGuard::Kind::tensor) {  // here, as most parts of what has many are tensors
+      if (!bind_tensor(item, *guard++, run)) return nullptr;
     } else {
-      given.resize(run.values.size(), owned);
-      fact = collect(item, fact, run, owned, given);
-      if (!fact) return nullptr;
+      donated.resize(run.values.size(), may_donate);
+      guard = bind_input(item, guard, run, may_donate, donated);
+      if (!guard) return nullptr;
     }
   }
-  given.resize(run.values.size(), owned);
-  return fact;
+  donated.resize(run.values.size(), may_donate);
+  return guard;
 }
 
 }  // namespace
 
-const Fact* collect(const Value& value, const Fact* fact, jit::Run& run, bool owned, std::vector<char>& given) {
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, jit::Run& run, bool may_donate,
+                             std::vector<char>& donated) {
   const auto items = [&](const std::vector<Value>& values) {
-    return collect_items(values, *fact, run, owned && value.unique(), given);
+    return bind_items(values, *guard, run, may_donate && value.unique(), donated);
   };
-  switch (fact->kind) {
-    case Fact::Kind::constant: return same_constant(value, fact->constant) ? fact + 1 : nullptr;
-    case Fact::Kind::number: {
-      if (value.tag() != (fact->type == ScalarType::integer ? Tag::integer : Tag::real)) return nullptr;
-      run.symbols[fact->symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
-      return fact + 1;
+  switch (guard->kind) {
+    case InputGuard::Kind::constant: return same_constant(value, guard->constant) ? guard + 1 : nullptr;
+    case InputGuard::Kind::number: {
+      if (value.tag() != (guard->type == ScalarType::integer ? Tag::integer : Tag::real)) return nullptr;
+      run.symbols[guard->symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
+      return guard + 1;
     }
-    case Fact::Kind::tensor: {
-      if (!collect_tensor(value, *fact, run)) return nullptr;
-      given.push_back(owned);
-      return fact + 1;
+    case InputGuard::Kind::tensor: {
+      if (!bind_tensor(value, *guard, run)) return nullptr;
+      donated.push_back(may_donate);
+      return guard + 1;
     }
-    case Fact::Kind::record: {
+    case InputGuard::Kind::record: {
       if (!value.is(Tag::record)) return nullptr;
       const Record& record = value.as<Record>();
-      return record.keys == fact->keys || record.keys->names == fact->keys->names ? items(record.values) : nullptr;
+      return record.keys == guard->keys || record.keys->names == guard->keys->names ? items(record.values) : nullptr;
     }
-    case Fact::Kind::list: return value.is(Tag::list) ? items(value.as<List>().items) : nullptr;
-    case Fact::Kind::tuple: return value.is(Tag::tuple) ? items(value.as<Tuple>().items) : nullptr;
+    case InputGuard::Kind::list: return value.is(Tag::list) ? items(value.as<List>().items) : nullptr;
+    case InputGuard::Kind::tuple: return value.is(Tag::tuple) ? items(value.as<Tuple>().items) : nullptr;
   }
   return nullptr;
 }
 
-std::string difference(const Value& value, const Fact*& fact, const std::string& what) {
-  const Fact& f = *fact++;
+std::string difference(const Value& value, const InputGuard*& guard, const std::string& what) {
+  const InputGuard& f = *guard++;
   const auto items = [&](const std::vector<Value>& values, const char* kind) -> std::string {
     if (values.size() != f.count) return fmt::format("{} has {} items, had {}", what, values.size(), f.count);
     for (size_t i = 0; i < values.size(); ++i) {
-      const std::string name = f.kind == Fact::Kind::record ? fmt::format("{}.{}", what, *f.keys->names[i])
-                                                            : fmt::format("{}{}[{}]", kind, what, i);
-      std::string found = difference(values[i], fact, name);
+      const std::string name = f.kind == InputGuard::Kind::record ? fmt::format("{}.{}", what, *f.keys->names[i])
+                                                                  : fmt::format("{}{}[{}]", kind, what, i);
+      std::string found = difference(values[i], guard, name);
       if (!found.empty()) return found;
     }
     return "";
   };
   switch (f.kind) {
-    case Fact::Kind::constant: {
+    case InputGuard::Kind::constant: {
       if (same_constant(value, f.constant)) return "";
       if (!value.is(Tag::function) || !f.constant.is(Tag::function))
         return fmt::format("{} is another {}", what, type_name(value));
       return fmt::format("{} is another function ({}, was {})", what, value.as<Function>().info->display_name(),
                          f.constant.as<Function>().info->display_name());
     }
-    case Fact::Kind::number: {
+    case InputGuard::Kind::number: {
       const char* type = f.type == ScalarType::integer ? "int" : "float";
       return std::string(type_name(value)) == type ? "" : fmt::format("{} is {}, was {}", what, type_name(value), type);
     }
-    case Fact::Kind::tensor: {
+    case InputGuard::Kind::tensor: {
       if (!value.is(Tag::tensor)) return fmt::format("{} is {}, was tensor", what, type_name(value));
       const TensorData& data = *value.tensor_data();
       if (!(data.device == f.device))
@@ -342,27 +343,28 @@ std::string difference(const Value& value, const Fact*& fact, const std::string&
       return now == before ? fmt::format("{} has other strides", what)
                            : fmt::format("{} is {}, was {}", what, now, before);
     }
-    case Fact::Kind::record: {
+    case InputGuard::Kind::record: {
       if (!value.is(Tag::record)) return fmt::format("{} is {}, was record", what, type_name(value));
       if (value.as<Record>().keys->names != f.keys->names) return fmt::format("{} has other keys", what);
       return items(value.as<Record>().values, "");
     }
-    case Fact::Kind::list:
+    case InputGuard::Kind::list:
       return value.is(Tag::list) ? items(value.as<List>().items, "")
                                  : fmt::format("{} is {}, was list", what, type_name(value));
-    case Fact::Kind::tuple:
+    case InputGuard::Kind::tuple:
       return value.is(Tag::tuple) ? items(value.as<Tuple>().items, "")
                                   : fmt::format("{} is {}, was tuple", what, type_name(value));
   }
   return "";
 }
 
-Value freeze(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots) {
-  Value frozen = value;
-  rebuild(frozen, [&](const Value& leaf, Value& slot) {
-    if (leaf.is(Tag::text)) {  // a copy: the code may read the text later on, and then it holds this run's string
-      Ref<Text> text = make_ref<Text>();
-      text->pieces = leaf.as<Text>().pieces;
+Value capture_output(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots) {
+  Value captured = value;
+  replace_leaves(captured, [&](const Value& leaf, Value& slot) {
+    if (leaf.is(
+            Tag::lazy_string)) {  // a copy: the code may read the text later on, and then it holds this run's string
+      Ref<LazyString> text = make_ref<LazyString>();
+      text->pieces = leaf.as<LazyString>().pieces;
       slot = Value(std::move(text));
       return true;
     }
@@ -381,19 +383,19 @@ Value freeze(const Value& value, const jit::Recorder& recorder, std::vector<uint
     slot = Value(Tensor(std::move(view)));
     return true;
   });
-  return frozen;
+  return captured;
 }
 
 namespace {
 
 /// A text whose pieces are known now is a string like any other.
-bool join_text(Context& context, const Value& text, Value& string) {
+bool join_lazy_string(Context& context, const Value& text, Value& string) {
   string = joined(context, text);
   return true;
 }
 
 /// What a leaf that is no slot becomes; most leaves are slots.
-bool instantiate_other(Context& context, const Value& leaf, const jit::Run& run, Value& now) {
+bool rebuild_other_leaf(Context& context, const Value& leaf, const jit::Run& run, Value& now) {
   if (leaf.is(Tag::tensor)) {
     const TensorData& view = *leaf.tensor_data();
     if (view.recording != &slot_mark) return false;
@@ -403,7 +405,7 @@ bool instantiate_other(Context& context, const Value& leaf, const jit::Run& run,
     now = Value(base.with_layout(layout));
     return true;
   }
-  if (leaf.is(Tag::text)) return join_text(context, leaf, now);
+  if (leaf.is(Tag::lazy_string)) return join_lazy_string(context, leaf, now);
   if (!leaf.is(Tag::symbol)) return false;
   now = Value(run.symbols[leaf.symbol()->id]);
   return true;
@@ -411,10 +413,10 @@ bool instantiate_other(Context& context, const Value& leaf, const jit::Run& run,
 
 }  // namespace
 
-Value instantiate(Context& context, const Value& frozen, const jit::Run& run) {
-  Value value = frozen;
-  rebuild(value, [&context, &run, values = run.values.data()](const Value& leaf, Value& now) {
-    if (!leaf.is(Tag::slot)) return instantiate_other(context, leaf, run, now);
+Value rebuild_output(Context& context, const Value& captured, const jit::Run& run) {
+  Value value = captured;
+  replace_leaves(value, [&context, &run, values = run.values.data()](const Value& leaf, Value& now) {
+    if (!leaf.is(Tag::slot)) return rebuild_other_leaf(context, leaf, run, now);
     now.become(values[leaf.slot()]);
     return true;
   });

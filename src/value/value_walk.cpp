@@ -1,4 +1,4 @@
-#include "value/rebuild.h"
+#include "value/value_walk.h"
 
 namespace tsl::parts {
 
@@ -7,7 +7,7 @@ size_t count(const Value& v) {
     case Tag::list: return v.as<List>().items.size();
     case Tag::tuple: return v.as<Tuple>().items.size();
     case Tag::record: return v.as<Record>().values.size();
-    case Tag::text: return v.as<Text>().pieces.size();
+    case Tag::lazy_string: return v.as<LazyString>().pieces.size();
     default: return 2;  // a range
   }
 }
@@ -17,7 +17,7 @@ const Value& at(const Value& v, size_t index) {
     case Tag::list: return v.as<List>().items[index];
     case Tag::tuple: return v.as<Tuple>().items[index];
     case Tag::record: return v.as<Record>().values[index];
-    case Tag::text: return v.as<Text>().pieces[index].value;
+    case Tag::lazy_string: return v.as<LazyString>().pieces[index].value;
     default: return index == 0 ? v.as<Range>().begin : v.as<Range>().end;
   }
 }
@@ -41,9 +41,9 @@ Value replaced(const Value& v, std::vector<Value> with) {
       record->values = std::move(with);
       return Value(std::move(record));
     }
-    case Tag::text: {
-      Ref<Text> text = make_ref<Text>();
-      text->pieces = v.as<Text>().pieces;
+    case Tag::lazy_string: {
+      Ref<LazyString> text = make_ref<LazyString>();
+      text->pieces = v.as<LazyString>().pieces;
       for (size_t i = 0; i < with.size(); ++i) text->pieces[i].value = std::move(with[i]);
       return Value(std::move(text));
     }

@@ -1,4 +1,4 @@
-// Walks over values that hold values. Nothing here recurses, because programs nest as deeply as they like.
+// Walks nested values. Nothing here recurses, because programs may nest without limit.
 #pragma once
 
 #include <unordered_map>
@@ -19,7 +19,7 @@ inline bool has_parts(const Value& v) {
     case Tag::list:
     case Tag::tuple:
     case Tag::record:
-    case Tag::text: return true;
+    case Tag::lazy_string: return true;
     case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
     default: return false;
   }
@@ -38,7 +38,7 @@ Value replaced(const Value& v, std::vector<Value> with);
 /// after their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in
 /// which nothing changes stay the same objects, and what is shared is looked at once and stays shared. Returns whether
 /// anything changed.
-template <class Leaf> bool rebuild(Value& value, Leaf&& leaf) {
+template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
   struct Level {
     explicit Level(const Value& from) : from(&from), count(parts::count(from)), items(parts::items(from)) {}
     const Value* from;
@@ -102,7 +102,7 @@ template <class Leaf> bool rebuild(Value& value, Leaf&& leaf) {
     }
     const Value& from = *level.from;
     Value now = level.changed.empty() ? from : parts::replaced(from, std::move(level.changed));
-    if (Value joined; now.is(Tag::text) && leaf(std::as_const(now), joined)) now = std::move(joined);
+    if (Value joined; now.is(Tag::lazy_string) && leaf(std::as_const(now), joined)) now = std::move(joined);
     levels.pop_back();
     if (levels.empty()) {
       value = std::move(now);

@@ -1,4 +1,4 @@
-#include "backend/cuda/codegen/table.h"
+#include "backend/cuda/codegen/multi_tensor.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace tsl::cuda {
 
 namespace {
 
-using Stages = std::vector<const Stage*>;
+using CudaKernels = std::vector<const CudaKernel*>;
 
 /// "const float* b0" -> "b0"
 std::string name_in(const std::string& parameter) { return parameter.substr(parameter.rfind(' ') + 1); }
@@ -21,18 +21,19 @@ std::string field_of(const std::string& parameter) {
          (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
 }
 
-/// Whether all stages have it in common. Extents and strides may be equal by chance, and the source is to be that of
-/// others, too.
-bool is_common(const Stages& stages, size_t i) {
-  const Argument& first = stages.front()->arguments[i];
+/// Whether all kernels share the argument. Extents and strides do not count: they may be equal by chance, and other
+/// launches use the source, too.
+bool is_common(const CudaKernels& kernels, size_t i) {
+  const KernelArg& first = kernels.front()->arguments[i];
   const bool is_number =
-      first.kind == Argument::Kind::scalar || (first.kind == Argument::Kind::integer && first.symbol);
-  if (!is_number && first.kind != Argument::Kind::error) return false;
-  return std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) { return stage->arguments[i] == first; });
+      first.kind == KernelArg::Kind::scalar || (first.kind == KernelArg::Kind::integer && first.symbol);
+  if (!is_number && first.kind != KernelArg::Kind::error) return false;
+  return std::all_of(kernels.begin(), kernels.end(),
+                     [&](const CudaKernel* cuda_kernel) { return cuda_kernel->arguments[i] == first; });
 }
 
-/// The source of a table of `pattern`'s kernel with so many entries; in memory, of any number.
-KernelText text_of_table(const KernelText& pattern, const std::vector<bool>& common, size_t count, bool in_memory) {
+/// The source of a multi-tensor kernel of `pattern` with so many entries; in memory, with any number.
+KernelText multi_tensor_text(const KernelText& pattern, const std::vector<bool>& common, size_t count, bool in_memory) {
   const std::vector<std::string> parameters = parameters_of(pattern);
   std::string fields, locals, numbers;
   for (size_t i = 0; i < common.size(); ++i) {
@@ -69,58 +70,59 @@ KernelText text_of_table(const KernelText& pattern, const std::vector<bool>& com
   const Entry& entry = entries[low];
   const unsigned block_x = blockIdx.x - (unsigned)first[low];
 {}{})",
-                           locals, std::string_view(pattern.body).substr(kPlaceOfBlock.size()));
+                           locals, std::string_view(pattern.body).substr(kBlockIndexLine.size()));
   return text;
 }
 
-Argument place_in_table(size_t word) {
-  Argument place;
-  place.kind = Argument::Kind::table;
-  place.scratch = word;
-  return place;
+KernelArg arg_table_address(size_t word) {
+  KernelArg arg;
+  arg.kind = KernelArg::Kind::arg_table;
+  arg.scratch = word;
+  return arg;
 }
 
-Argument constant(int64_t value) {
-  Argument number;
-  number.kind = Argument::Kind::integer;
+KernelArg constant(int64_t value) {
+  KernelArg number;
+  number.kind = KernelArg::Kind::integer;
   number.value = value;
   return number;
 }
 
 }  // namespace
 
-Stage make_table(const Stages& stages) {
-  Stage table;
-  const Stage& pattern = *stages.front();
+CudaKernel make_multi_tensor_kernel(const CudaKernels& kernels) {
+  CudaKernel table;
+  const CudaKernel& pattern = *kernels.front();
   std::vector<bool> common(pattern.arguments.size());
-  for (size_t i = 0; i < common.size(); ++i) common[i] = is_common(stages, i);
+  for (size_t i = 0; i < common.size(); ++i) common[i] = is_common(kernels, i);
   table.threads_x = pattern.threads_x;
   table.threads_y = pattern.threads_y;
   table.blocks = 0;
-  std::vector<Argument> first;
-  for (const Stage* stage : stages) {
+  std::vector<KernelArg> first;
+  for (const CudaKernel* cuda_kernel : kernels) {
     for (size_t i = 0; i < common.size(); ++i) {
-      if (!common[i]) table.arguments.push_back(stage->arguments[i]);
+      if (!common[i]) table.arguments.push_back(cuda_kernel->arguments[i]);
     }
-    table.wide.insert(table.wide.end(), stage->wide.begin(), stage->wide.end());
+    table.vector_accesses.insert(table.vector_accesses.end(), cuda_kernel->vector_accesses.begin(),
+                                 cuda_kernel->vector_accesses.end());
     first.push_back(constant(table.blocks));
-    table.blocks += stage->blocks;
+    table.blocks += cuda_kernel->blocks;
   }
   const size_t entry_words = table.arguments.size();
   table.arguments.insert(table.arguments.end(), first.begin(), first.end());
-  table.table_words = table.arguments.size();
-  table.table_in_memory = table.table_words > kMaxTableParameterWords;
-  if (table.table_in_memory) {
-    for (const Argument& argument :
-         {place_in_table(0), place_in_table(entry_words), constant(static_cast<int64_t>(stages.size()))})
+  table.arg_table_words = table.arguments.size();
+  table.arg_table_in_memory = table.arg_table_words > kMaxArgTableParameterWords;
+  if (table.arg_table_in_memory) {
+    for (const KernelArg& argument :
+         {arg_table_address(0), arg_table_address(entry_words), constant(static_cast<int64_t>(kernels.size()))})
       table.arguments.push_back(argument);
   }
   for (size_t i = 0; i < common.size(); ++i) {
     if (common[i]) table.arguments.push_back(pattern.arguments[i]);
   }
-  table.text = text_of_table(pattern.text, common, stages.size(), table.table_in_memory);
+  table.text = multi_tensor_text(pattern.text, common, kernels.size(), table.arg_table_in_memory);
   table.readable =
-      fmt::format("{}_table{}", pattern.readable, table.table_in_memory ? "" : std::to_string(stages.size()));
+      fmt::format("{}_table{}", pattern.readable, table.arg_table_in_memory ? "" : std::to_string(kernels.size()));
   return table;
 }
 

@@ -1,12 +1,12 @@
-// One attempt to trace a region: the interpreter runs it, ops are recorded, and what the outside world would see is
-// held back until the segment it belongs to has been computed.
+// One attempt to trace a region: the interpreter runs it, ops are recorded, and effects are deferred until their
+// segment has been computed.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "jit/region_values.h"
+#include "jit/region_io.h"
 #include "jit/segment.h"
 #include "syntax/ast.h"
 #include "value/runtime.h"
@@ -28,7 +28,7 @@ struct Tracing {
 };
 
 /// Where a region finds an input.
-struct Root {
+struct InputSource {
   enum class Kind : uint8_t { argument, reg, cell, constant, moved } kind = Kind::argument;
   uint32_t index = 0;  // argument or register; moved: the slot of the run that it is a copy of
   Ref<Cell> cell;
@@ -37,15 +37,15 @@ struct Root {
   Layout layout;       // moved: of the original, from the slot's element (0, 0, …)
   Device device;       // moved: where to
   uint32_t slot = 0;   // moved: of the copy
-  std::vector<Fact> facts;
+  std::vector<InputGuard> guards;
 };
 
 /// What a segment of a region needs besides its plan.
-struct SegmentNotes : jit::Notes {
-  std::vector<Root> roots;     // inputs first needed in this segment
-  std::vector<Value> printed;  // frozen, in order
+struct SegmentInterface : jit::SegmentData {
+  std::vector<InputSource> sources;  // inputs first needed in this segment
+  std::vector<Value> printed;        // captured, in order
   // The last segment only:
-  Value result;                                       // frozen
+  Value result;                                       // captured
   std::vector<std::pair<Ref<Cell>, Value>> cells;     // assigned captured variables
   std::vector<std::pair<uint16_t, Value>> registers;  // a loop body's variables
   uint32_t exit = 0;                                  // where the frame goes on after a loop body
@@ -77,11 +77,11 @@ enum class AfterReplay : uint8_t { record, interpret };
 
 /// `path` is the known path of this run (its segments' values are in `run`): the trace replays it and then records, or
 /// goes on eagerly. Segments computed on the way are appended to `path`.
-class ActiveTrace {
+class TraceSession {
  public:
-  ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
-              AfterReplay after_replay);
-  ~ActiveTrace();
+  TraceSession(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
+               AfterReplay after_replay);
+  ~TraceSession();
 
   /// Whether ops are deferred: recording is not over.
   bool is_active() const { return state_ < TraceState::materialized; }
@@ -94,7 +94,7 @@ class ActiveTrace {
   /// been since the last cut, is compiled no more freely. `fast_numerics`: what goes where the request leaves that
   /// open.
   void restrict_to(const ast::CompileRequest& request, bool fast_numerics = true);
-  Value take_input(Root root, const Value& value);
+  Value take_input(InputSource source, const Value& value);
   /// Called before a captured variable is used.
   void enter(Cell& cell);
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
@@ -107,22 +107,22 @@ class ActiveTrace {
   void watch(const Tensor& original, const Tensor& view);
   /// A one-element tensor as a number: a symbol, or the number if the trace ended on the way here.
   Value read_number(const Tensor& tensor);
-  /// A tensor with elements. Reading more than a number gives up the trace.
+  /// A tensor with elements. Reading more than a number aborts the trace.
   Tensor read(const Tensor& tensor);
   void print(Value value);
-  /// Gives up, or cuts the segment, if the trace has grown too large.
+  /// Aborts, or cuts the segment, if the trace has grown too large.
   void check_limits();
   /// Ends recording: computes what is pending, and lets the interpreter go on eagerly.
-  void give_up(const std::string& reason);
+  void abort(const std::string& reason);
 
   /// The region has run to its end. The result and the registers become values with elements.
   void commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
   /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of
-  /// want of memory it must not depend at all: that is no way of the program's, and leaves things half done. Then
+  /// want of memory it must not depend at all: that is no outcome of the program, and leaves things half done. Then
   /// RestartTrace is thrown.
   void error_caught(ErrorKind kind);
-  /// The program failed in the region: lets out what came before, and captured variables keep their new values. If
-  /// these cannot be computed, the trace is not materialized.
+  /// The program failed in the region: flushes the effects that came before, and captured variables keep their new
+  /// values. If these cannot be computed, the trace is not materialized.
   void fail();
   bool is_materialized() const { return state_ == TraceState::materialized; }
   /// Puts captured variables back to what they were before, unless the trace is materialized.
@@ -136,22 +136,22 @@ class ActiveTrace {
     bool was_set;
   };
 
-  SegmentNotes& notes() { return *notes_; }
-  const std::vector<Fact>* known_facts(const Root& root) const;
+  SegmentInterface& interface() { return *interface_; }
+  const std::vector<InputGuard>* expected_guards(const InputSource& source) const;
   Tensor deferred(const Tensor& tensor);
   bool escapes(const Value& value) const;
-  bool anything_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
-  /// Ends the segment: computes it, unless it is part of the way already gone.
+  bool any_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
+  /// Ends the segment: computes it, unless it is part of the path being replayed.
   void end_segment(const std::vector<Tensor>& reads, bool is_last);
   std::unique_ptr<jit::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
   void log_guards(const jit::Segment& segment) const;
   void compute(jit::Segment& segment);
-  void let_out(const jit::Segment& segment);
+  void flush_effects(const jit::Segment& segment);
   void begin_segment();
   void flush();
   void stop(TraceState state);
   void materialize();
-  void forget_ways();
+  void evict_all_paths();
 
   const Tracing& tracing_;
   Context& context_;
@@ -166,7 +166,7 @@ class ActiveTrace {
   graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
   std::shared_ptr<SymbolTable> symbols_;
   std::unique_ptr<jit::Recorder> recorder_;
-  std::unique_ptr<SegmentNotes> notes_;
+  std::unique_ptr<SegmentInterface> interface_;
   uint32_t next_slot_ = 0;
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;

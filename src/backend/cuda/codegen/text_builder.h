@@ -31,10 +31,10 @@ inline char* write(char* to, std::integral auto number) {
 }
 
 /// A text that grows at its end.
-class Text {
+class TextBuilder {
  public:
   /// Room for so many characters, without which it would be made step by step.
-  explicit Text(size_t room) : text_(room, '\0') {}
+  explicit TextBuilder(size_t room) : text_(room, '\0') {}
 
   template <class... Pieces> void add(const Pieces&... pieces) {
     const size_t most = size_ + (room_for(pieces) + ...);
@@ -68,7 +68,7 @@ template <class... Pieces> std::string text_of(const Pieces&... pieces) {
     ((end = write(end, pieces)), ...);
     return {text, end};
   }
-  Text text(most);
+  TextBuilder text(most);
   text.add(pieces...);
   return text.take();
 }

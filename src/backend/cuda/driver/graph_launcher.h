@@ -1,26 +1,26 @@
-// Kernels and work of libraries, launched as one CUDA graph: what need not come after each other may run at the same
-// time. A graph launch costs the host less than a kernel launch does, and between runs only what changed is patched:
+// Launches kernels and library work as one CUDA graph: calls that do not depend on each other may run at the same time.
+// A graph launch costs the host less than a kernel launch does, and between runs only what changed is patched:
 // pointers, sizes, numbers.
 //
 //   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
 //
-// The first run does not instantiate, because much of what a program runs, it runs once.
+// The first run makes no graph, because much of what a program runs, it runs once.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/driver/device.h"
 
 namespace tsl::cuda {
 
-/// The work of a library on what values name.
+/// Library work on the operands whose addresses are in `values`.
 class LibraryWork {
  public:
   virtual ~LibraryWork() = default;
-  /// Puts it on the device's stream.
+  /// Enqueues it on the device's stream.
   virtual void enqueue(const std::vector<uint64_t>& values) = 0;
   /// Whether it can be recorded: the library has what it needs.
   virtual bool can_record(const std::vector<uint64_t>& values) = 0;
@@ -32,29 +32,29 @@ struct KernelCall {
   CUfunction function = nullptr;
   unsigned blocks = 1;
   unsigned threads[2] = {1, 1};  // of a block
-  std::vector<uint64_t> values;  // first those of a table, then each parameter in a word of its own
-  size_t table_words = 0;        // of the table
-  CUdeviceptr table = 0;         // where it lies in the device's memory; 0: it is the first parameter
+  std::vector<uint64_t> values;  // first the argument table, then each parameter in a word of its own
+  size_t arg_table_words = 0;    // of the table
+  CUdeviceptr table = 0;         // its address in device memory; 0: it is the first parameter
   bool is_sent = false;  // the instantiated graph has the parameters as they are; whoever changes anything says so here
-  bool is_copied = false;                // the device's memory has the table as it is
+  bool is_copied = false;                // the table in device memory is up to date
   bool reports = false;                  // wait_for_reports() waits for it
-  std::vector<uint32_t> after;           // calls of the sequence, all before this one, that must have run
+  std::vector<uint32_t> after;           // earlier calls of the launcher that this one depends on
   std::shared_ptr<LibraryWork> library;  // null for a kernel
 
   void set(uint32_t word, uint64_t value) {
     if (values[word] == value) return;
     values[word] = value;
-    (table && word < table_words ? is_copied : is_sent) = false;
+    (table && word < arg_table_words ? is_copied : is_sent) = false;
   }
 };
 
-class KernelSequence {
+class CudaGraphLauncher {
  public:
   /// If not `as_graph`, kernels are launched one by one every time.
-  KernelSequence(Device& device, bool as_graph) : device_(device), as_graph_(as_graph) {}
-  ~KernelSequence();
-  KernelSequence(const KernelSequence&) = delete;
-  KernelSequence& operator=(const KernelSequence&) = delete;
+  CudaGraphLauncher(Device& device, bool as_graph) : device_(device), as_graph_(as_graph) {}
+  ~CudaGraphLauncher();
+  CudaGraphLauncher(const CudaGraphLauncher&) = delete;
+  CudaGraphLauncher& operator=(const CudaGraphLauncher&) = delete;
 
   /// The calls, in an order that they can be launched in one by one. Once launched, their number and order stay, and
   /// what is changed of a call must be marked as not sent.
@@ -69,9 +69,9 @@ class KernelSequence {
  private:
   void launch_each();
   void launch(KernelCall& call);
-  void copy_tables();
+  void copy_arg_tables();
   // These say whether all could be recorded; what could not be now may be the next time.
-  bool instantiate();
+  bool instantiate_graph();
   bool patch();
   bool patch(CUgraphNode node, KernelCall& call);
   CUgraphNode add_node(KernelCall& call);

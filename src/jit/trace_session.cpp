@@ -1,4 +1,4 @@
-#include "jit/active_trace.h"
+#include "jit/trace_session.h"
 
 #include <algorithm>
 #include <cassert>
@@ -10,7 +10,7 @@
 #include "value/context.h"
 #include "value/format.h"
 #include "value/materialize.h"
-#include "value/rebuild.h"
+#include "value/value_walk.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -22,13 +22,13 @@ constexpr uint32_t kMaxSegmentNodes = 20'000;
 // Code that asks more questions of its numbers than this is not tensor code; interpreting it is faster.
 constexpr size_t kMaxGuards = 1'000;
 constexpr size_t kMaxSymbols = 20'000;
-// Reads in one way through a region. A loop with more of them gets a region for its body.
+// Host reads on one trace path. A loop with more of them gets a region for its body.
 constexpr size_t kMaxSegments = 128;
 
 }  // namespace
 
-ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
-                         AfterReplay after_replay)
+TraceSession::TraceSession(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
+                           AfterReplay after_replay)
     : tracing_(tracing),
       context_(tracing.context),
       region_(region),
@@ -40,69 +40,69 @@ ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, 
       depth_(tracing.interpreter.depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
       recorder_(std::make_unique<jit::Recorder>(symbols_)),
-      notes_(std::make_unique<SegmentNotes>()) {
+      interface_(std::make_unique<SegmentInterface>()) {
   restrict_to(region.proto->request, tracing.fast_numerics);
   context_.runtime().listeners().trace_begins(symbols_);
   context_.runtime().set_tracing(true);
 }
 
-ActiveTrace::~ActiveTrace() {
+TraceSession::~TraceSession() {
   if (is_active()) stop(TraceState::discarded);
-  tracing_.interpreter.let_go(depth_);
+  tracing_.interpreter.release_replaced(depth_);
 }
 
-/// The facts of the way already gone, so that it is retraced with the same symbols; beyond it, those seen last.
-const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
-  if (state_ != TraceState::replaying) return region_.seen_facts(root);
-  return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
+/// The guards of the path being replayed, so that it is replayed with the same symbols; beyond it, those seen last.
+const std::vector<InputGuard>* TraceSession::expected_guards(const InputSource& source) const {
+  if (state_ != TraceState::replaying) return region_.last_guards(source);
+  return &static_cast<const SegmentInterface&>(*path_[position_]->interface).sources[interface_->sources.size()].guards;
 }
 
-void ActiveTrace::restrict_to(const ast::CompileRequest& request, bool fast_numerics) {
+void TraceSession::restrict_to(const ast::CompileRequest& request, bool fast_numerics) {
   options_.graphs &= request.graphs.value_or(true);
   options_.fast_numerics &= request.fast_numerics.value_or(fast_numerics);
 }
 
-Value ActiveTrace::take_input(Root root, const Value& value) {
-  Value abstracted = abstract(value, known_facts(root), root.facts, *recorder_, run_, next_slot_);
-  if (state_ != TraceState::replaying) region_.note_facts(root);
-  notes().roots.push_back(std::move(root));
+Value TraceSession::take_input(InputSource source, const Value& value) {
+  Value abstracted = abstract(value, expected_guards(source), source.guards, *recorder_, run_, next_slot_);
+  if (state_ != TraceState::replaying) region_.update_history(source);
+  interface().sources.push_back(std::move(source));
   return abstracted;
 }
 
-void ActiveTrace::enter(Cell& cell) {
+void TraceSession::enter(Cell& cell) {
   if (!is_active() || cell.trace == id_) return;
-  if (!can_abstract(cell.value)) return give_up("a captured variable has too many parts");
+  if (!can_abstract(cell.value)) return abort("a captured variable has too many parts");
   cell.trace = id_;
   Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
-  Root root;
-  root.kind = Root::Kind::cell;
-  root.cell = entered.cell;
-  root.is_set = cell.is_set;
-  cell.value = take_input(std::move(root), entered.original);
+  InputSource source;
+  source.kind = InputSource::Kind::cell;
+  source.cell = entered.cell;
+  source.is_set = cell.is_set;
+  cell.value = take_input(std::move(source), entered.original);
   entered.abstracted = cell.value;
   entered_.push_back(std::move(entered));
 }
 
-const Loop* ActiveTrace::loop() const { return region_.loop; }
+const Loop* TraceSession::loop() const { return region_.loop; }
 
 /// The deferred tensor for an operand. A tensor with elements was made on the host from constants while tracing.
-Tensor ActiveTrace::deferred(const Tensor& tensor) {
+Tensor TraceSession::deferred(const Tensor& tensor) {
   if (tensor->recording == recorder_.get()) return tensor;
   for (const auto& [data, stand_in] : constants_) {
     if (data == tensor.get()) return stand_in;
   }
-  Root root;
-  root.kind = Root::Kind::constant;
-  root.constant = tensor;
+  InputSource source;
+  source.kind = InputSource::Kind::constant;
+  source.constant = tensor;
   if (next_slot_ == run_.values.size()) run_.values.push_back(tensor);
   Tensor stand_in = recorder_->input(tensor.dtype(), tensor.layout(), next_slot_++, tensor.device());
-  notes().roots.push_back(std::move(root));
+  interface().sources.push_back(std::move(source));
   constants_.emplace_back(tensor.get(), stand_in);
   return stand_in;
 }
 
-Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                           const TensorType& type, Device device) {
+Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+                            const TensorType& type, Device device) {
   std::vector<Operand> inputs(operands.begin(), operands.end());
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
@@ -112,7 +112,7 @@ Tensor ActiveTrace::record(const OpDef& op, std::span<const Operand> operands, c
 
 /// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the
 /// next run, so it is a view of the deferred one.
-void ActiveTrace::watch(const Tensor& original, const Tensor& view) {
+void TraceSession::watch(const Tensor& original, const Tensor& view) {
   if (!view.deferred()) {
     if (same(view.layout(), without_symbols(view.layout()))) return;
     const Tensor stand_in = deferred(original);
@@ -124,43 +124,43 @@ void ActiveTrace::watch(const Tensor& original, const Tensor& view) {
   recorder_->watch(view);
 }
 
-void ActiveTrace::enter_device(Device device) {
+void TraceSession::enter_device(Device device) {
   if (recorder_->is_empty() || recorder_->device() == device) return;
   end_segment({}, false);
 }
 
 /// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
-Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
+Tensor TraceSession::move(const Tensor& tensor, Device device) {
   if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
   if (!is_active()) return tracing_.devices.move(tensor, device);
   const Tensor original = deferred(tensor);
-  Root root;
-  root.kind = Root::Kind::moved;
-  root.index = static_cast<uint32_t>(recorder_->slot_of(original));
-  root.layout = original.layout();
-  root.device = device;
-  root.slot = next_slot_;
+  InputSource source;
+  source.kind = InputSource::Kind::moved;
+  source.index = static_cast<uint32_t>(recorder_->slot_of(original));
+  source.layout = original.layout();
+  source.device = device;
+  source.slot = next_slot_;
   if (next_slot_ == run_.values.size())
     run_.values.push_back(tracing_.devices.move(recorder_->concrete(original, run_), device));
   ++next_slot_;
-  notes().roots.push_back(std::move(root));
+  interface().sources.push_back(std::move(source));
   return recorder_->input(tensor.dtype(), Layout::contiguous(original.shape()), next_slot_ - 1, device);
 }
 
-void ActiveTrace::check_limits() {
+void TraceSession::check_limits() {
   if (!is_active()) return;
   if (recorder_->node_count() > kMaxSegmentNodes) {
-    end_segment({}, false);  // on the way already gone, too: it was cut here
+    end_segment({}, false);  // on the path being replayed, too: it was cut here
   } else if (state_ == TraceState::replaying) {
     return;
   } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
-    give_up("its way depends on too many numbers");
+    abort("its trace path has too many guards");
   } else if (position_ >= kMaxSegments) {
-    give_up("too many reads on one way through it");
+    abort("too many host reads on one trace path");
   }
 }
 
-Value ActiveTrace::read_number(const Tensor& tensor) {
+Value TraceSession::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
   if (!is_deferred) return Value(jit::element(tracing_.devices, tensor));
   end_segment({tensor}, false);
@@ -174,17 +174,17 @@ Value ActiveTrace::read_number(const Tensor& tensor) {
   return is_active() ? Value(symbol) : Value(number);
 }
 
-Tensor ActiveTrace::read(const Tensor& tensor) {
+Tensor TraceSession::read(const Tensor& tensor) {
   // Elements that are known already must not be read, either: the next run has others.
-  if (tensor->recording == recorder_.get()) give_up("the host reads a whole tensor");
+  if (tensor->recording == recorder_.get()) abort("the host reads a whole tensor");
   return tensor;  // by now it has its elements
 }
 
-/// On the way already gone, too, although it will not be printed: what it holds is alive, as it was the first time.
-void ActiveTrace::print(Value value) { notes().printed.push_back(std::move(value)); }
+/// On the path being replayed, too, although it will not be printed: what it holds is alive, as it was the first time.
+void TraceSession::print(Value value) { interface().printed.push_back(std::move(value)); }
 
-void ActiveTrace::begin_segment() {
-  notes_ = std::make_unique<SegmentNotes>();
+void TraceSession::begin_segment() {
+  interface_ = std::make_unique<SegmentInterface>();
   constants_.clear();
   first_symbol_ = static_cast<uint32_t>(symbols_->size());
   first_guard_ = symbols_->guards().size();
@@ -192,7 +192,7 @@ void ActiveTrace::begin_segment() {
 
 namespace {
 
-/// Whether a trace of the way to `segment` has made the symbols that the segment refers to.
+/// Whether a trace path to `segment` has made the symbols that the segment refers to.
 [[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const jit::Segment& segment) {
   if (symbols.size() != segment.end_symbol) return false;
   const auto id_of = [](const Symbol* symbol) { return symbol ? int64_t{symbol->id} : -1; };
@@ -206,7 +206,7 @@ namespace {
 
 }  // namespace
 
-void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
+void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   if (state_ == TraceState::replaying) {  // computed already: only notes where its values are
     [[maybe_unused]] const jit::Segment& segment = *path_[position_++];
     [[maybe_unused]] const jit::Recorder::Cut cut = recorder_->cut(next_slot_);
@@ -217,7 +217,7 @@ void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
     state_ = TraceState::recording;
     if (after_replay_ == AfterReplay::record) return;
     materialize();
-    if (region_.is_demoted) forget_ways();
+    if (region_.has_fallen_back) evict_all_paths();
     return;
   }
   std::unique_ptr<jit::Segment> segment = build_segment(reads, is_last);
@@ -226,7 +226,7 @@ void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
   compute(*segment);
-  let_out(*segment);  // from here on it is part of the way: nothing must fail before it is noted as that
+  flush_effects(*segment);  // from here on it is part of the path: nothing must fail before it is noted as that
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
   ++position_;
@@ -245,14 +245,15 @@ std::string to_text(const Shape& shape) {
 }  // namespace
 
 /// What the segment will check before it runs again, a line each.
-void ActiveTrace::log_guards(const jit::Segment& segment) const {
+void TraceSession::log_guards(const jit::Segment& segment) const {
   if (!context_.runtime().logs("guards")) return;
   std::string text;
-  for (const Root& root : static_cast<const SegmentNotes&>(*segment.notes).roots) {
-    for (const Fact& fact : root.facts) {
-      if (fact.kind == Fact::Kind::tensor)
-        text += fmt::format("  tensor {}{}\n", name_of(fact.dtype), to_text(fact.layout.shape));
-      else if (fact.kind == Fact::Kind::constant) text += fmt::format("  the same {}\n", type_name(fact.constant));
+  for (const InputSource& source : static_cast<const SegmentInterface&>(*segment.interface).sources) {
+    for (const InputGuard& guard : source.guards) {
+      if (guard.kind == InputGuard::Kind::tensor)
+        text += fmt::format("  tensor {}{}\n", name_of(guard.dtype), to_text(guard.layout.shape));
+      else if (guard.kind == InputGuard::Kind::constant)
+        text += fmt::format("  the same {}\n", type_name(guard.constant));
     }
   }
   for (const SymbolGuard& guard : segment.guards) {
@@ -264,7 +265,7 @@ void ActiveTrace::log_guards(const jit::Segment& segment) const {
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
-std::unique_ptr<jit::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+std::unique_ptr<jit::Segment> TraceSession::build_segment(const std::vector<Tensor>& reads, bool is_last) {
   auto segment = std::make_unique<jit::Segment>();
   state_ = TraceState::cut;
   jit::Recorder::Cut cut = recorder_->cut(next_slot_);
@@ -283,21 +284,21 @@ std::unique_ptr<jit::Segment> ActiveTrace::build_segment(const std::vector<Tenso
     segment->reads.push_back(read);
   }
   std::vector<uint32_t> kept_slots;
-  for (Value& value : notes().printed) value = freeze(value, *recorder_, kept_slots);
+  for (Value& value : interface().printed) value = capture_output(value, *recorder_, kept_slots);
   if (is_last) {
-    SegmentNotes& n = notes();
+    SegmentInterface& n = interface();
     n.exit = exit_;
-    n.result = freeze(*result_, *recorder_, kept_slots);
-    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, freeze(*value, *recorder_, kept_slots));
+    n.result = capture_output(*result_, *recorder_, kept_slots);
+    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, capture_output(*value, *recorder_, kept_slots));
     for (const Entered& e : entered_) {
       if (identical(e.cell->value, e.abstracted) && e.cell->is_set == e.was_set) continue;
-      n.cells.emplace_back(e.cell, freeze(e.cell->value, *recorder_, kept_slots));
+      n.cells.emplace_back(e.cell, capture_output(e.cell->value, *recorder_, kept_slots));
     }
   }
   std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
   segment->kept_slots = std::move(kept_slots);
-  segment->notes =
-      std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
+  segment->interface = std::exchange(
+      interface_, std::make_unique<SegmentInterface>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans = std::make_unique<jit::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
                                                        tracing_.compile_log);
@@ -305,7 +306,7 @@ std::unique_ptr<jit::Segment> ActiveTrace::build_segment(const std::vector<Tenso
   return segment;
 }
 
-void ActiveTrace::compute(jit::Segment& segment) {
+void TraceSession::compute(jit::Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
   if (!jit::run_plan(segment, run_, {})) throw RestartTrace{};
@@ -313,20 +314,20 @@ void ActiveTrace::compute(jit::Segment& segment) {
 }
 
 /// Prints what the segment has to print, once it is computed.
-void ActiveTrace::let_out(const jit::Segment& segment) {
-  for (const Value& value : static_cast<SegmentNotes&>(*segment.notes).printed) {
-    context_.print(instantiate(context_, value, run_));
+void TraceSession::flush_effects(const jit::Segment& segment) {
+  for (const Value& value : static_cast<SegmentInterface&>(*segment.interface).printed) {
+    context_.print(rebuild_output(context_, value, run_));
   }
 }
 
-void ActiveTrace::stop(TraceState state) {
+void TraceSession::stop(TraceState state) {
   state_ = state;
   context_.runtime().listeners().trace_ends();
   context_.runtime().set_tracing(false);
 }
 
 /// Recording is over: everything deferred gets its elements.
-void ActiveTrace::materialize() {
+void TraceSession::materialize() {
   stop(TraceState::materialized);
   symbols_->close();
   recorder_->release(run_);
@@ -341,37 +342,37 @@ void ActiveTrace::materialize() {
     tsl::materialize(context_, value);
     if (!identical(before, value)) replaced.push_back(std::move(before));
   });
-  tracing_.interpreter.keep(depth_, std::move(replaced));
+  tracing_.interpreter.keep_replaced(depth_, std::move(replaced));
   entered_.clear();
 }
 
-void ActiveTrace::give_up(const std::string& reason) {
+void TraceSession::abort(const std::string& reason) {
   if (!is_active()) return;
   flush();
-  region_.demote(context_, reason);
-  forget_ways();
+  region_.fall_back(context_, reason);
+  evict_all_paths();
 }
 
 /// Of a region that is interpreted from now on, this one's own included.
-void ActiveTrace::forget_ways() {
+void TraceSession::evict_all_paths() {
   path_.clear();
-  region_.forget_ways();
+  region_.evict_all_paths();
 }
 
 /// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
-void ActiveTrace::flush() {
+void TraceSession::flush() {
   if (state_ == TraceState::replaying) {  // printed already; its values get slots of their own this time
     next_slot_ = static_cast<uint32_t>(run_.values.size());
-    notes().printed.clear();
+    interface().printed.clear();
   }
   const std::unique_ptr<jit::Segment> segment = build_segment({}, false);
   compute(*segment);
   materialize();
-  let_out(*segment);  // last, since whoever writes may fail
+  flush_effects(*segment);  // last, since whoever writes may fail
 }
 
-void ActiveTrace::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
-  if (is_active() && anything_escapes(result, registers)) give_up("it makes a closure that outlives it");
+void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
+  if (is_active() && any_escapes(result, registers)) abort("it makes a closure that outlives it");
   if (is_active()) {
     result_ = &result;
     registers_ = std::move(registers);
@@ -384,7 +385,7 @@ void ActiveTrace::commit(Value& result, std::vector<std::pair<uint16_t, Value*>>
 }
 
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
-bool ActiveTrace::escapes(const Value& value) const {
+bool TraceSession::escapes(const Value& value) const {
   const auto is_new = [this](const Cell* cell) {
     return cell->trace == id_ &&
            std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
@@ -392,7 +393,7 @@ bool ActiveTrace::escapes(const Value& value) const {
   return any_leaf(value, [&](const Value& leaf) {
     switch (leaf.tag()) {
       case Tag::cell: return is_new(&leaf.as<Cell>());
-      case Tag::native: return !leaf.as<Native>().bound.empty();
+      case Tag::builtin: return !leaf.as<BuiltinFunction>().bound.empty();
       case Tag::function: {
         const Function& function = leaf.as<Function>();
         return std::any_of(function.captures.begin(), function.captures.end(),
@@ -403,8 +404,7 @@ bool ActiveTrace::escapes(const Value& value) const {
   });
 }
 
-bool ActiveTrace::anything_escapes(const Value& result,
-                                   const std::vector<std::pair<uint16_t, Value*>>& registers) const {
+bool TraceSession::any_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const {
   return escapes(result) ||
          std::any_of(registers.begin(), registers.end(), [this](const auto& r) { return escapes(*r.second); }) ||
          std::any_of(entered_.begin(), entered_.end(), [this](const Entered& e) {
@@ -412,18 +412,18 @@ bool ActiveTrace::anything_escapes(const Value& result,
          });
 }
 
-void ActiveTrace::fail() {
+void TraceSession::fail() {
   if (state_ == TraceState::replaying || state_ == TraceState::recording) flush();
 }
 
-void ActiveTrace::error_caught(ErrorKind kind) {
+void TraceSession::error_caught(ErrorKind kind) {
   if (is_active() && kind == ErrorKind::memory) throw RestartTrace{};
   for (uint32_t id = 0; is_active() && id < symbols_->size(); ++id) {
     if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
   }
 }
 
-void ActiveTrace::discard() {
+void TraceSession::discard() {
   if (is_materialized()) return;
   stop(TraceState::discarded);
   symbols_->close();

@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/product.h"
+#include "backend/cuda/driver/plan_gemm.h"
 
 #include <algorithm>
 
@@ -30,39 +30,39 @@ bool as_operand(const Layout& layout, MatrixOperand& operand) {
 
 }  // namespace
 
-PlanProduct::PlanProduct(const graph::Node& node, bool tf32) {
+PlanGemm::PlanGemm(const graph::Node& node, bool tf32) {
   const Shape& shape = node.shape;
   const int rank = shape.rank();
-  product_.dtype = node.dtype;
-  product_.epilogue = node.epilogue;
-  product_.tf32 = tf32 && node.dtype == DType::f32;
-  product_.m = shape[rank - 2].hint();
-  product_.n = shape[rank - 1].hint();
-  product_.k = node.args[0].layout.shape[rank - 1].hint();
-  for (int i = 0; i < rank - 2; ++i) product_.batch *= shape[i].hint();
-  product_.c = {product_.n, false, product_.m * product_.n};
+  gemm_.dtype = node.dtype;
+  gemm_.epilogue = node.epilogue;
+  gemm_.tf32 = tf32 && node.dtype == DType::f32;
+  gemm_.m = shape[rank - 2].hint();
+  gemm_.n = shape[rank - 1].hint();
+  gemm_.k = node.args[0].layout.shape[rank - 1].hint();
+  for (int i = 0; i < rank - 2; ++i) gemm_.batch *= shape[i].hint();
+  gemm_.c = {gemm_.n, false, gemm_.m * gemm_.n};
   for (size_t arg = 0; arg < 2; ++arg) {
     const Layout& layout = node.args[arg].layout;
-    MatrixOperand& operand = arg == 0 ? product_.a : product_.b;
+    MatrixOperand& operand = arg == 0 ? gemm_.a : gemm_.b;
     needs_copy_[arg] = !as_operand(layout, operand);
     if (needs_copy_[arg]) as_operand(Layout::contiguous(layout.shape), operand);
   }
 }
 
-PlanProduct::PlanProduct(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32)
-    : PlanProduct(plan.graph[kernel.op_node], tf32) {
+PlanGemm::PlanGemm(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32)
+    : PlanGemm(plan.graph[kernel.op_node], tf32) {
   const std::vector<graph::Arg>& args = plan.graph[kernel.op_node].args;
-  constexpr size_t kPlaceOf[] = {0, 1, 3};
+  constexpr size_t kOperandOf[] = {0, 1, 3};
   for (size_t arg = 0; arg < args.size(); ++arg)
-    places_[kPlaceOf[arg]] = {kernel.buffers[arg], args[arg].layout.offset};
-  places_[2] = {kernel.buffers.back(), 0};
+    operands_[kOperandOf[arg]] = {kernel.buffers[arg], args[arg].layout.offset};
+  operands_[2] = {kernel.buffers.back(), 0};
 }
 
-std::array<uint64_t, 4> PlanProduct::addresses(std::byte* const* buffers, std::span<const Scalar> symbols) const {
+std::array<uint64_t, 4> PlanGemm::addresses(std::byte* const* buffers, std::span<const Scalar> symbols) const {
   std::array<uint64_t, 4> out{};
-  for (size_t i = 0; i < (product_.epilogue.bias ? 4u : 3u); ++i) {
-    const auto offset = static_cast<uint64_t>(places_[i].offset.in_run(symbols));
-    out[i] = reinterpret_cast<uint64_t>(buffers[places_[i].buffer]) + offset * size_of(product_.dtype);
+  for (size_t i = 0; i < (gemm_.epilogue.bias ? 4u : 3u); ++i) {
+    const auto offset = static_cast<uint64_t>(operands_[i].offset.in_run(symbols));
+    out[i] = reinterpret_cast<uint64_t>(buffers[operands_[i].buffer]) + offset * size_of(gemm_.dtype);
   }
   return out;
 }
