@@ -115,7 +115,7 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
   Inputs inputs;
   for (int64_t position : positions(context, wrt)) {
     const size_t at = static_cast<size_t>(position);
-    if (at >= args.size() || is_absent(args[at])) {
+    if (at >= args.size() || args[at].is(Tag::absent)) {
       fail(ErrorKind::type, "there is no argument {} to differentiate by: the function is given {}", at, args.size());
     }
     const size_t before = inputs.count();

@@ -1,7 +1,7 @@
 // Products of matrices and vectors.
 #include "base/error.h"
 #include "builtins/builtins.h"
-#include "builtins/linear_algebra.h"
+#include "builtins/einsum.h"
 #include "tensor/op.h"
 #include "value/context.h"
 #include "vm/arguments.h"

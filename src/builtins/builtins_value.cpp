@@ -199,8 +199,7 @@ std::string signature_of(Context& context, const Proto& proto) {
     if (!text.empty()) text += ", ";
     text += parameter.name ? *parameter.name : "_";
     if (!parameter.has_default) continue;
-    const bool shown = !parameter.default_value.is(Tag::symbol);  // other functions compute theirs
-    text += shown && !parameter.default_value.is_nil() ? " = " + to_repr(context, parameter.default_value) : " = …";
+    text += parameter.default_value.is_nil() ? " = …" : " = " + to_repr(context, parameter.default_value);
   }
   return proto.display_name() + "(" + text + ")";
 }

@@ -1,6 +1,6 @@
 // einsum: each pair of operands becomes one (batched) matrix product, so that long equations cost what they
 // should.
-#include "builtins/linear_algebra.h"
+#include "builtins/einsum.h"
 
 #include <algorithm>
 #include <string>

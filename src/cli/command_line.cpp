@@ -31,12 +31,17 @@ std::string check_topics(const std::string& list) {
   return "";
 }
 
-/// What is wrong with a number of threads, or "". (CLI11's own checks print the limits of a double.)
-std::string check_threads(const std::string& number) {
+bool is_number(const std::string& text) {
   constexpr size_t kMaxDigits = 4;
-  const bool is_count =
-      !number.empty() && number.size() <= kMaxDigits && number.find_first_not_of("0123456789") == std::string::npos;
-  return is_count ? "" : "'" + number + "' is not a number of threads, from 0 to 9999";
+  return !text.empty() && text.size() <= kMaxDigits && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// What is wrong with a number, or "". (CLI11's own checks print the limits of a double.)
+std::string check_number(const std::string& text) {
+  return is_number(text) ? "" : "'" + text + "' is not a number from 0 to 9999";
+}
+std::string check_threads(const std::string& text) {
+  return is_number(text) ? "" : "'" + text + "' is not a number of threads, from 0 to 9999";
 }
 
 /// A seed is what seed(n) takes: an int.
@@ -67,6 +72,24 @@ void add_choice(CLI::App& app, const char* name, std::vector<std::string> words,
       ->check(CLI::IsMember(std::move(words)).description(""));
 }
 
+/// Adds one option of the table, in the form that its field's type asks for.
+void add_backend_option(CLI::App& app, const exec::BackendOption& option, exec::BackendOptions& options) {
+  if (const auto* size = std::get_if<uint64_t exec::BackendOptions::*>(&option.field)) {
+    uint64_t& value = options.**size;
+    app.add_option_function<std::string>(
+           option.name, [&value](const std::string& text) { value = *parse_bytes(text); }, option.text)
+        ->type_name("SIZE")
+        ->check(check_size);
+  } else if (const auto* number = std::get_if<int exec::BackendOptions::*>(&option.field)) {
+    app.add_option(option.name, options.**number, option.text)->type_name("N")->check(check_number);
+  } else if (bool& flag = options.*std::get<bool exec::BackendOptions::*>(option.field); flag) {
+    add_choice(app, option.name, {"on", "off"}, option.text,
+               [&flag](const std::string& choice) { flag = choice == "on"; });
+  } else {
+    app.add_flag(option.name, flag, option.text);
+  }
+}
+
 void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt after the script");
@@ -78,19 +101,11 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_option("--device", command.engine.device,
                  "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
-  const auto set_limit = [&](const std::string& size) { command.engine.memory_limit = *parse_bytes(size); };
-  app.add_option_function<std::string>("--memory-limit", set_limit,
-                                       "The most memory that tensors may take: 512M, 1.5GiB, …")
-      ->type_name("SIZE")
-      ->check(check_size);
-  add_choice(app, "--cuda-graphs", {"on", "off"}, "Launch kernels as CUDA graphs, or one by one",
-             [&](const std::string& choice) { command.engine.cuda_graphs = choice == "on"; });
+  for (const exec::BackendOption& option : exec::kBackendOptions)
+    add_backend_option(app, option, command.engine.backend);
   add_choice(app, "--numerics", {"exact", "fast"},
              "Compiled code gives eager execution's bits, or may round less often",
              [&](const std::string& choice) { command.engine.fast_numerics = choice == "fast"; });
-  app.add_flag("--tf32", command.engine.tf32, "Products of f32 on a GPU may round their operands to 11 bits");
-  app.add_flag("--portable", command.engine.portable,
-               "Functions of f32, f16 and bf16 on a GPU give the CPU's bits, and take longer");
   const auto set_seed = [&](const std::string& number) {
     command.engine.seed = static_cast<uint64_t>(*parse_seed(number));
   };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/backend_options.h"
 #include "tensor/tensor.h"
 #include "value/context.h"
 #include "value/value.h"
@@ -22,15 +23,12 @@ struct EngineOptions {
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
   uint64_t seed = 0;
-  int threads = 0;             // 0: one per core
-  std::string device;          // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
-  bool show_device = true;     // in displays of tensors that are not in host memory; tests print the same everywhere
-  bool cuda_graphs = true;     // launch kernels as CUDA graphs (--cuda-graphs off: one by one)
-  bool fast_numerics = false;  // what is compiled need not round between ops (--numerics fast)
-  bool tf32 = false;           // products of f32 on a GPU may round their operands to 11 bits (--tf32)
-  bool portable = false;       // functions on a GPU give the CPU's bits (--portable)
-  uint64_t memory_limit = 0;   // the most bytes that tensors and the cache may take on the device; 0: all it has
-  /// If set, opens every device but the CPU, in place of CUDA; ops may run on the host's backend. For tests.
+  int threads = 0;               // 0: one per core
+  std::string device;            // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
+  bool show_device = true;       // in displays of tensors that are not in host memory; tests print the same everywhere
+  bool fast_numerics = false;    // what is compiled need not round between ops (--numerics fast)
+  exec::BackendOptions backend;  // of every device that the engine opens
+  /// If set, opens every device but the CPU, in place of the backends; ops may run on the host's backend. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
   std::vector<std::string> script_args;
 };

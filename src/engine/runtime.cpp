@@ -2,10 +2,8 @@
 
 #include <utility>
 
-#ifdef TSL_HAS_CUDA
-#include "backend/cuda/backend.h"
-#endif
 #include "base/error.h"
+#include "engine/backends.h"
 #include "engine/engine.h"
 #include "tensor/device_names.h"
 #include "value/numbers.h"
@@ -14,28 +12,6 @@
 namespace tsl {
 
 namespace {
-
-/// Throws Failure (device) unless the GPU is there. Opens nothing on it.
-void check_present([[maybe_unused]] Device device) {
-#ifdef TSL_HAS_CUDA
-  cuda::check_device(device.ordinal);
-#else
-  fail(ErrorKind::device,
-       "this build has no CUDA backend: the CUDA Toolkit's headers were not found when it was built; "
-       "run with --device cpu");
-#endif
-}
-
-std::unique_ptr<exec::Backend> open_device(const EngineOptions& options, Device device, exec::Backend& host) {
-  if (options.open_backend) return options.open_backend(device, host);
-#ifdef TSL_HAS_CUDA
-  return cuda::open_backend(device.ordinal, host,
-                            {options.cuda_graphs, options.memory_limit, options.tf32, options.portable});
-#else
-  check_present(device);
-  return nullptr;
-#endif
-}
 
 /// Random numbers are taken in whole blocks of four words; an f64 takes two words.
 constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
@@ -53,14 +29,16 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
     : context_(context),
       interpreter_(interpreter),
       options_(options),
+      backends_(backends()),
       host_(options.threads),
-      devices_(host_, [this](Device device) { return open_device(options_, device, host_); }),
+      devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
       regions_(tracing()),
       random_(make_ref<Cell>()) {
   random_->is_set = random_->is_mutable = true;
   if (!options.device.empty()) choose_device(parse_device(options.device));
-  if (options.memory_limit > 0 && default_device().is_host()) host_.limit_memory(options.memory_limit);
+  const uint64_t memory_limit = options.backend.memory_limit;
+  if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
 }
 
 /// Also sets up what compiling reports.
@@ -82,22 +60,32 @@ Device EngineRuntime::default_device() {
   return *default_;
 }
 
+std::unique_ptr<exec::Backend> EngineRuntime::open_device(Device device) {
+  if (options_.open_backend) return options_.open_backend(device, host_);
+  return backends_.at(device).open(device.ordinal, host_, options_.backend);
+}
+
 void EngineRuntime::choose_device(Device device) {
-  if (!device.is_host() && !options_.open_backend) check_present(device);
+  if (!device.is_host() && !options_.open_backend) backends_.at(device).probe(device.ordinal);
   default_ = device;
 }
 
-/// The first GPU if there is one, else the CPU.
+/// Finds the first device of a backend that offers one as the default place; else the CPU.
 Device EngineRuntime::find_device() {
-  const Device gpu = Device::of("cuda");
-  if (options_.open_backend) return gpu;
-  try {
-    check_present(gpu);
-    return gpu;
-  } catch (const Failure& failure) {
-    log("device", fmt::format("[device] tensors are on the CPU: {}\n", failure.what()));
-    return {};
+  std::string reasons;
+  for (const exec::BackendRegistry::Row& row : backends_.rows()) {
+    if (!row.entry.is_default_place) continue;
+    const Device device{row.backend, 0};
+    if (options_.open_backend) return device;
+    try {
+      row.entry.probe(device.ordinal);
+      return device;
+    } catch (const Failure& failure) {
+      reasons += fmt::format("[device] tensors are on the CPU: {}\n", failure.what());
+    }
   }
+  log("device", reasons);
+  return {};
 }
 
 // ---- Tensors and numbers on the host -----------------------------------------------------------------------------

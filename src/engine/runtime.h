@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/cpu/backend.h"
+#include "exec/backend_registry.h"
 #include "exec/devices.h"
 #include "exec/eager.h"
 #include "jit/region.h"
@@ -53,6 +54,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void out_of_steps() override { give_up("it runs too long to be traced"); }
 
  private:
+  std::unique_ptr<exec::Backend> open_device(Device device);
   void choose_device(Device device);
   Device find_device();
   ActiveTrace* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
@@ -66,6 +68,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Context& context_;
   Interpreter& interpreter_;
   const EngineOptions& options_;
+  const exec::BackendRegistry& backends_;
   cpu::CpuBackend host_;
   exec::Devices devices_;
   std::optional<Device> default_;  // once it is known

@@ -1,5 +1,7 @@
 #include "exec/devices.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tsl::exec {

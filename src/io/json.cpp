@@ -9,7 +9,6 @@
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
-#include "vm/arguments.h"
 
 namespace tsl {
 

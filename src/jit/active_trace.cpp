@@ -28,13 +28,14 @@ constexpr size_t kMaxSegments = 128;
 }  // namespace
 
 ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
-                         bool interpret)
+                         AfterReplay after_replay)
     : tracing_(tracing),
       context_(tracing.context),
       region_(region),
       run_(run),
       path_(path),
-      interpret_(interpret),
+      after_replay_(after_replay),
+      state_(path.empty() ? TraceState::recording : TraceState::replaying),
       id_(context_.runtime().next_trace_id()),
       depth_(tracing.interpreter.depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
@@ -46,13 +47,13 @@ ActiveTrace::ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, 
 }
 
 ActiveTrace::~ActiveTrace() {
-  stop();
+  if (is_active()) stop(TraceState::discarded);
   tracing_.interpreter.let_go(depth_);
 }
 
 /// The facts of the way already gone, so that it is retraced with the same symbols; beyond it, those seen last.
 const std::vector<Fact>* ActiveTrace::known_facts(const Root& root) const {
-  if (position_ == path_.size()) return region_.seen_facts(root);
+  if (state_ != TraceState::replaying) return region_.seen_facts(root);
   return &static_cast<const SegmentNotes&>(*path_[position_]->notes).roots[notes_->roots.size()].facts;
 }
 
@@ -63,13 +64,13 @@ void ActiveTrace::restrict_to(const ast::CompileRequest& request, bool fast_nume
 
 Value ActiveTrace::take_input(Root root, const Value& value) {
   Value abstracted = abstract(value, known_facts(root), root.facts, *recorder_, run_, next_slot_);
-  if (position_ == path_.size()) region_.note_facts(root);
+  if (state_ != TraceState::replaying) region_.note_facts(root);
   notes().roots.push_back(std::move(root));
   return abstracted;
 }
 
 void ActiveTrace::enter(Cell& cell) {
-  if (!recording_ || cell.trace == id_) return;
+  if (!is_active() || cell.trace == id_) return;
   if (!can_abstract(cell.value)) return give_up("a captured variable has too many parts");
   cell.trace = id_;
   Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
@@ -131,7 +132,7 @@ void ActiveTrace::enter_device(Device device) {
 /// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
 Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
   if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
-  if (!recording_) return tracing_.devices.move(tensor, device);
+  if (!is_active()) return tracing_.devices.move(tensor, device);
   const Tensor original = deferred(tensor);
   Root root;
   root.kind = Root::Kind::moved;
@@ -147,10 +148,10 @@ Tensor ActiveTrace::move(const Tensor& tensor, Device device) {
 }
 
 void ActiveTrace::check_limits() {
-  if (!recording_) return;
+  if (!is_active()) return;
   if (recorder_->node_count() > kMaxSegmentNodes) {
     end_segment({}, false);  // on the way already gone, too: it was cut here
-  } else if (position_ < path_.size()) {
+  } else if (state_ == TraceState::replaying) {
     return;
   } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
     give_up("its way depends on too many numbers");
@@ -163,14 +164,14 @@ Value ActiveTrace::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
   if (!is_deferred) return Value(jit::element(tracing_.devices, tensor));
   end_segment({tensor}, false);
-  const Scalar number = jit::element(tracing_.devices, recording_ ? recorder_->concrete(tensor, run_) : tensor);
-  if (!recording_) return Value(number);
+  const Scalar number = jit::element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
+  if (!is_active()) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   run_.symbols[symbol->id] = number;
   path_[position_ - 1]->reads[0].symbol = symbol->id;
   check_limits();
-  return recording_ ? Value(symbol) : Value(number);
+  return is_active() ? Value(symbol) : Value(number);
 }
 
 Tensor ActiveTrace::read(const Tensor& tensor) {
@@ -206,14 +207,16 @@ namespace {
 }  // namespace
 
 void ActiveTrace::end_segment(const std::vector<Tensor>& reads, bool is_last) {
-  if (position_ < path_.size()) {  // computed already: only take note of where its values are
+  if (state_ == TraceState::replaying) {  // computed already: only notes where its values are
     [[maybe_unused]] const jit::Segment& segment = *path_[position_++];
     [[maybe_unused]] const jit::Recorder::Cut cut = recorder_->cut(next_slot_);
     assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
     next_slot_ += static_cast<uint32_t>(cut.values.size());
     begin_segment();
-    if (position_ < path_.size() || !interpret_) return;
-    leave();
+    if (position_ < path_.size()) return;
+    state_ = TraceState::recording;
+    if (after_replay_ == AfterReplay::record) return;
+    materialize();
     if (region_.is_demoted) forget_ways();
     return;
   }
@@ -263,7 +266,7 @@ void ActiveTrace::log_guards(const jit::Segment& segment) const {
 
 std::unique_ptr<jit::Segment> ActiveTrace::build_segment(const std::vector<Tensor>& reads, bool is_last) {
   auto segment = std::make_unique<jit::Segment>();
-  lacks_values_ = true;
+  state_ = TraceState::cut;
   jit::Recorder::Cut cut = recorder_->cut(next_slot_);
   segment->symbols = symbols_;
   segment->first_symbol = first_symbol_;
@@ -297,7 +300,7 @@ std::unique_ptr<jit::Segment> ActiveTrace::build_segment(const std::vector<Tenso
       std::exchange(notes_, std::make_unique<SegmentNotes>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans = std::make_unique<jit::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
-                                                         tracing_.compile_log);
+                                                       tracing_.compile_log);
   }
   return segment;
 }
@@ -306,7 +309,7 @@ void ActiveTrace::compute(jit::Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
   if (!jit::run_plan(segment, run_, {})) throw RestartTrace{};
-  lacks_values_ = false;
+  state_ = TraceState::recording;
 }
 
 /// Prints what the segment has to print, once it is computed.
@@ -316,36 +319,35 @@ void ActiveTrace::let_out(const jit::Segment& segment) {
   }
 }
 
-void ActiveTrace::stop() {
-  recording_ = false;
+void ActiveTrace::stop(TraceState state) {
+  state_ = state;
   context_.runtime().listeners().trace_ends();
   context_.runtime().set_tracing(false);
 }
 
 /// Recording is over: everything deferred gets its elements.
-void ActiveTrace::leave() {
-  stop();
+void ActiveTrace::materialize() {
+  stop(TraceState::materialized);
   symbols_->close();
   recorder_->release(run_);
   for (Entered& e : entered_) {
     const bool written = !identical(e.cell->value, e.abstracted) || e.cell->is_set != e.was_set;
     if (!written) e.cell->value = e.original;
-    else materialize(context_, e.cell->value);
+    else tsl::materialize(context_, e.cell->value);
   }
   std::vector<Value> replaced;
   tracing_.interpreter.each_register(depth_, [&](Value& value) {
     Value before = value;
-    materialize(context_, value);
+    tsl::materialize(context_, value);
     if (!identical(before, value)) replaced.push_back(std::move(before));
   });
   tracing_.interpreter.keep(depth_, std::move(replaced));
   entered_.clear();
-  has_left_ = true;
 }
 
 void ActiveTrace::give_up(const std::string& reason) {
-  if (!recording_) return;
-  end_recording();
+  if (!is_active()) return;
+  flush();
   region_.demote(context_, reason);
   forget_ways();
 }
@@ -357,28 +359,28 @@ void ActiveTrace::forget_ways() {
 }
 
 /// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
-void ActiveTrace::end_recording() {
-  if (position_ < path_.size()) {  // printed already; its values get slots of their own this time
+void ActiveTrace::flush() {
+  if (state_ == TraceState::replaying) {  // printed already; its values get slots of their own this time
     next_slot_ = static_cast<uint32_t>(run_.values.size());
     notes().printed.clear();
   }
   const std::unique_ptr<jit::Segment> segment = build_segment({}, false);
   compute(*segment);
-  leave();
+  materialize();
   let_out(*segment);  // last, since whoever writes may fail
 }
 
-void ActiveTrace::finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
-  if (recording_ && anything_escapes(result, registers)) give_up("it makes a closure that outlives it");
-  if (recording_) {
+void ActiveTrace::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
+  if (is_active() && anything_escapes(result, registers)) give_up("it makes a closure that outlives it");
+  if (is_active()) {
     result_ = &result;
     registers_ = std::move(registers);
     exit_ = exit;
     end_segment({}, true);
-    leave();
+    materialize();
   }
-  materialize(context_, result);
-  for (auto& [reg, value] : registers_) materialize(context_, *value);
+  tsl::materialize(context_, result);
+  for (auto& [reg, value] : registers_) tsl::materialize(context_, *value);
 }
 
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
@@ -411,19 +413,19 @@ bool ActiveTrace::anything_escapes(const Value& result,
 }
 
 void ActiveTrace::fail() {
-  if (recording_ && !lacks_values_) end_recording();
+  if (state_ == TraceState::replaying || state_ == TraceState::recording) flush();
 }
 
 void ActiveTrace::error_caught(ErrorKind kind) {
-  if (recording_ && kind == ErrorKind::memory) throw RestartTrace{};
-  for (uint32_t id = 0; recording_ && id < symbols_->size(); ++id) {
+  if (is_active() && kind == ErrorKind::memory) throw RestartTrace{};
+  for (uint32_t id = 0; is_active() && id < symbols_->size(); ++id) {
     if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
   }
 }
 
-void ActiveTrace::roll_back() {
-  if (has_left_) return;
-  stop();
+void ActiveTrace::discard() {
+  if (is_materialized()) return;
+  stop(TraceState::discarded);
   symbols_->close();
   for (Entered& e : entered_) {
     e.cell->value = e.original;

@@ -55,16 +55,36 @@ struct SegmentNotes : jit::Notes {
 /// interpreted again from its start. Not an error of the program.
 struct RestartTrace {};
 
-/// `path` is the way already gone in this run (its segments' values are in `run`): the trace retraces it without
-/// computing or printing anything again, and then records on, or, if `interpret` is set, goes on eagerly. Segments
-/// computed on the way are appended to `path`.
+/// Where a trace stands, and the calls that take it on:
+///
+///     replaying ──end of the known path──▶ recording ──a segment is cut──▶ cut ──compute──▶ recording
+///     replaying, recording ──commit, abort, fail──▶ materialized
+///     any state before ──discard──▶ discarded
+///
+/// An example: a call of `step` follows two known segments and then takes a new branch. The trace starts in `replaying`
+/// with these two in its path; ops give back what they computed. After the second it is `recording`: ops become nodes.
+/// At the end of `step`, commit() cuts the last segment (`cut`), computes it (`recording`), and materializes.
+enum class TraceState : uint8_t {
+  replaying,     // follows the known path: nothing is computed or printed again
+  recording,     // ops become nodes of the present segment
+  cut,           // a segment was cut and is not computed yet: of its values there are only the slots
+  materialized,  // recording is over, and everything deferred has its elements
+  discarded,     // recording is over, and captured variables are what they were before
+};
+
+/// What a trace does at the end of the known path.
+enum class AfterReplay : uint8_t { record, interpret };
+
+/// `path` is the known path of this run (its segments' values are in `run`): the trace replays it and then records, or
+/// goes on eagerly. Segments computed on the way are appended to `path`.
 class ActiveTrace {
  public:
   ActiveTrace(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
-              bool interpret);
+              AfterReplay after_replay);
   ~ActiveTrace();
 
-  bool is_recording() const { return recording_; }
+  /// Whether ops are deferred: recording is not over.
+  bool is_active() const { return state_ < TraceState::materialized; }
   uint32_t id() const { return id_; }
   /// The frames outside the region (for a loop body, whose frame is shared, one less).
   size_t depth() const { return depth_; }
@@ -96,18 +116,17 @@ class ActiveTrace {
   void give_up(const std::string& reason);
 
   /// The region has run to its end. The result and the registers become values with elements.
-  void finish(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
+  void commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
   /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of
   /// want of memory it must not depend at all: that is no way of the program's, and leaves things half done. Then
   /// RestartTrace is thrown.
   void error_caught(ErrorKind kind);
   /// The program failed in the region: lets out what came before, and captured variables keep their new values. If
-  /// these cannot be computed, the trace is not left.
+  /// these cannot be computed, the trace is not materialized.
   void fail();
-  /// Whether recording has ended, and everything deferred has its elements.
-  bool has_left() const { return has_left_; }
-  /// Puts captured variables back to what they were before, unless the trace has been left.
-  void roll_back();
+  bool is_materialized() const { return state_ == TraceState::materialized; }
+  /// Puts captured variables back to what they were before, unless the trace is materialized.
+  void discard();
 
  private:
   struct Entered {
@@ -129,9 +148,9 @@ class ActiveTrace {
   void compute(jit::Segment& segment);
   void let_out(const jit::Segment& segment);
   void begin_segment();
-  void end_recording();
-  void stop();
-  void leave();
+  void flush();
+  void stop(TraceState state);
+  void materialize();
   void forget_ways();
 
   const Tracing& tracing_;
@@ -139,11 +158,9 @@ class ActiveTrace {
   Region& region_;
   jit::Run& run_;
   std::vector<jit::Segment*>& path_;
-  size_t position_ = 0;  // segments of the path retraced
-  bool interpret_;
-  bool recording_ = true;
-  bool lacks_values_ = false;  // a segment has been cut and not computed: of its values there are only the slots
-  bool has_left_ = false;
+  size_t position_ = 0;  // segments of the path replayed
+  const AfterReplay after_replay_;
+  TraceState state_;
   uint32_t id_;
   size_t depth_;
   graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
@@ -155,7 +172,7 @@ class ActiveTrace {
   size_t first_guard_ = 0;
   std::vector<Entered> entered_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
-  // Set by finish() for the last segment:
+  // Set by commit() for the last segment:
   Value* result_ = nullptr;
   std::vector<std::pair<uint16_t, Value*>> registers_;
   uint32_t exit_ = 0;

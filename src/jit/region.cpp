@@ -364,10 +364,10 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
   if (outcome == Outcome::done) return result;
   if (outcome == Outcome::untraced) {
     try {
-      return trace_function(region, entry, path, false);
+      return trace_function(region, entry, path, AfterReplay::record);
     } catch (const RestartTrace&) {}
   }
-  return begin_anew([&] { return trace_function(region, entry, path, true); });
+  return begin_anew([&] { return trace_function(region, entry, path, AfterReplay::interpret); });
 }
 
 namespace {
@@ -407,10 +407,10 @@ template <class Body> void RegionCache::run_traced(ActiveTrace& trace, Body&& bo
       throw;
     }
   } catch (const RestartTrace&) {
-    trace.roll_back();
+    trace.discard();
     throw;
   } catch (...) {
-    trace.roll_back();
+    trace.discard();
     clear_run();
     throw;
   }
@@ -418,14 +418,14 @@ template <class Body> void RegionCache::run_traced(ActiveTrace& trace, Body&& bo
 }
 
 Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
-                                  bool interpret) {
-  if (interpret &&
+                                  AfterReplay after_replay) {
+  if (after_replay == AfterReplay::interpret &&
       path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
     clear_run();
     return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
   std::vector<Value> args(entry.args.begin(), entry.args.end());
-  ActiveTrace trace(tracing_, region, run_, path, interpret);
+  ActiveTrace trace(tracing_, region, run_, path, after_replay);
   const Current current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
     Root root;
@@ -436,7 +436,7 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
   Value result;
   run_traced(trace, [&] {
     result = tracing_.interpreter.call_bound(*entry.function, args);
-    trace.finish(result, {}, 0);
+    trace.commit(result, {}, 0);
   });
   return result;
 }
@@ -454,14 +454,14 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   if (outcome == Outcome::done) return exit;
   if (outcome == Outcome::untraced) {
     try {
-      return trace_loop_body(region, entry, path, false);
+      return trace_loop_body(region, entry, path, AfterReplay::record);
     } catch (const RestartTrace&) {}
   }
   if (path.empty()) {
     clear_run();  // lets go of what the body may give up
     return std::nullopt;
   }
-  return begin_anew([&] { return trace_loop_body(region, entry, path, true); });
+  return begin_anew([&] { return trace_loop_body(region, entry, path, AfterReplay::interpret); });
 }
 
 /// The registers of a loop body while it is traced.
@@ -517,9 +517,9 @@ class RegionCache::BodyRegisters {
 };
 
 uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
-                                      bool interpret) {
+                                      AfterReplay after_replay) {
   Frame& frame = *entry.frame;
-  ActiveTrace trace(tracing_, region, run_, path, interpret);
+  ActiveTrace trace(tracing_, region, run_, path, after_replay);
   const Current current(trace_, trace);
   BodyRegisters registers(frame, *entry.loop, trace);
   const StepLimit limit(tracing_.interpreter, kMaxSteps);
@@ -528,12 +528,12 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
     run_traced(trace, [&] {
       exit = tracing_.interpreter.run_body(frame, *entry.loop);
       Value nothing;
-      trace.finish(nothing, registers.written(), exit);
+      trace.commit(nothing, registers.written(), exit);
     });
     registers.restore(context_);
     return exit;
   } catch (...) {
-    if (trace.has_left()) registers.restore(context_);
+    if (trace.is_materialized()) registers.restore(context_);
     else registers.roll_back();
     throw;
   }

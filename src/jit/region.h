@@ -60,9 +60,9 @@ class RegionCache {
   explicit RegionCache(const Tracing& tracing) : tracing_(tracing), context_(tracing.context) {}
 
   /// The trace being recorded, or null.
-  ActiveTrace* trace() const { return trace_ && trace_->is_recording() ? trace_ : nullptr; }
+  ActiveTrace* trace() const { return trace_ && trace_->is_active() ? trace_ : nullptr; }
   /// Whether a region is running whose trace has been left: what was recorded is computed, its symbols are numbers.
-  bool has_left_trace() const { return trace_ && !trace_->is_recording(); }
+  bool has_left_trace() const { return trace_ && !trace_->is_active(); }
   const TraceCounts& counts() const { return counts_; }
 
   /// Whether this function is interpreted although it could be a region.
@@ -95,8 +95,9 @@ class RegionCache {
   std::span<const char> lend(const jit::Segment& segment);
   void put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   const Value& root_value(const Root& root, const Entry& entry) const;
-  Value trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool interpret);
-  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool interpret);
+  Value trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, AfterReplay after_replay);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+                           AfterReplay after_replay);
   template <class Body> void run_traced(ActiveTrace& trace, Body&& body);
   void log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path);
   void clear_run();

@@ -404,7 +404,7 @@ bool instantiate_other(Context& context, const Value& leaf, const jit::Run& run,
     return true;
   }
   if (leaf.is(Tag::text)) return join_text(context, leaf, now);
-  if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
+  if (!leaf.is(Tag::symbol)) return false;
   now = Value(run.symbols[leaf.symbol()->id]);
   return true;
 }

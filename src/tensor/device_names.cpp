@@ -1,22 +1,46 @@
 #include "tensor/device_names.h"
 
 #include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 
 namespace tsl {
 
-Device parse_device(std::string_view name, Device cuda) {
-  constexpr std::string_view kPrefix = "cuda:";
-  if (name == "cpu") return {};
-  if (name == "cuda") return cuda.is_host() ? Device::of("cuda") : cuda;
-  if (name.starts_with(kPrefix)) {
-    uint8_t ordinal = 0;
-    const char* last = name.data() + name.size();
-    const auto [end, status] = std::from_chars(name.data() + kPrefix.size(), last, ordinal);
-    if (status == std::errc() && end == last) return Device::of("cuda", ordinal);
+namespace {
+
+/// "cpu, cuda or cuda:N"
+std::string describe_names() {
+  std::string text(backend_name(0));
+  const int count = backend_count();
+  for (int i = 1; i < count; ++i)
+    text += fmt::format(", {0}{1}{0}:N", backend_name(static_cast<uint8_t>(i)), i + 1 < count ? ", " : " or ");
+  return text;
+}
+
+/// The number of a backend that is named already; 0 for the host and any other name.
+uint8_t find_backend(std::string_view name) {
+  for (int i = backend_count() - 1; i > 0; --i) {
+    if (backend_name(static_cast<uint8_t>(i)) == name) return static_cast<uint8_t>(i);
   }
-  fail(ErrorKind::device, "unknown device '{}': cpu, cuda or cuda:N", name);
+  return 0;
+}
+
+}  // namespace
+
+Device parse_device(std::string_view name, Device preferred) {
+  if (name == backend_name(0)) return {};
+  const size_t colon = name.find(':');
+  Device device{find_backend(name.substr(0, colon)), 0};
+  if (!device.is_host()) {
+    if (colon == std::string_view::npos) return preferred.backend == device.backend ? preferred : device;
+    const char* const last = name.data() + name.size();
+    const auto [end, status] = std::from_chars(name.data() + colon + 1, last, device.ordinal);
+    if (status == std::errc() && end == last) return device;
+  }
+  fail(ErrorKind::device, "unknown device '{}': {}", name, describe_names());
 }
 
 }  // namespace tsl

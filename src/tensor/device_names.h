@@ -7,7 +7,8 @@
 
 namespace tsl {
 
-/// "cpu", "cuda:1", or "cuda": the GPU `cuda`. Throws Failure (device) for any other name.
-Device parse_device(std::string_view name, Device cuda = Device::of("cuda"));
+/// Parses "cpu", "cuda:1", or "cuda": `preferred` if that is of this backend, else cuda:0. Knows the backends that
+/// backend_number() has numbered. Throws Failure (device) for any other name.
+Device parse_device(std::string_view name, Device preferred = {});
 
 }  // namespace tsl

@@ -123,6 +123,12 @@ uint8_t backend_number(std::string_view name) {
   return static_cast<uint8_t>(found - all.names.begin());
 }
 
+int backend_count() {
+  BackendNames& all = backend_names();
+  const std::lock_guard lock(all.mutex);
+  return static_cast<int>(all.count);
+}
+
 std::string_view backend_name(uint8_t number) { return backend_names().names[number]; }
 
 std::string to_string(Device device) {

@@ -15,6 +15,8 @@ namespace tsl {
 /// The number of a backend's name: the same for the same name, in the order in which names are first asked for. The
 /// host's, "cpu", is 0. May be called from any thread; throws Failure (limit) for more names than a byte counts.
 uint8_t backend_number(std::string_view name);
+/// How many backends have a number.
+int backend_count();
 std::string_view backend_name(uint8_t number);
 
 struct Device {

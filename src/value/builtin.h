@@ -31,7 +31,7 @@ struct Builtin {
   Value (*function)(Context&, Args);
   std::string_view family;  // "reduce", "host", …: a heading of the reference
   /// Calls bound[0] with the arguments it is given: they are bound by the signature of that callable, and those it
-  /// has defaults for may be absent() (signature.h).
+  /// has defaults for may be Value::absent() (signature.h).
   bool forwards = false;
 };
 

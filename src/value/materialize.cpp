@@ -19,7 +19,7 @@ void materialize_parts(Context& context, Value& value, std::vector<Value>& closu
       return true;
     }
     if (leaf.is(Tag::function) || leaf.is(Tag::native) || leaf.is(Tag::cell)) closures.push_back(leaf);
-    if (!leaf.is(Tag::symbol) || !leaf.symbol()) return false;
+    if (!leaf.is(Tag::symbol)) return false;
     now = Value(leaf.symbol()->hint);
     return true;
   });

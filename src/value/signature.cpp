@@ -122,10 +122,10 @@ void place_named(const Signature& signature, Value* slots, const CallShape& shap
   }
   std::move(slots + shape.positional, slots + shape.positional + count, values);
   const size_t parameters = signature.parameters.size();
-  for (size_t i = shape.positional; i < parameters; ++i) slots[i] = absent();
+  for (size_t i = shape.positional; i < parameters; ++i) slots[i] = Value::absent();
   for (size_t i = 0; i < count; ++i) {
     const size_t at = parameter_named(signature, shape.names[i]);
-    if (at < shape.positional || !is_absent(slots[at])) {
+    if (at < shape.positional || !slots[at].is(Tag::absent)) {
       fail(ErrorKind::type, "{} is given '{}' twice", signature.function, *shape.names[i]);
     }
     slots[at] = std::move(values[i]);
@@ -157,10 +157,10 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
     }
     place_named(signature, slots, *shape);
   } else {
-    for (size_t i = given; i < parameters; ++i) slots[i] = absent();
+    for (size_t i = given; i < parameters; ++i) slots[i] = Value::absent();
   }
   for (size_t i = positional; i < parameters; ++i) {
-    if (is_absent(slots[i]) && !signature.parameters[i].has_default) {
+    if (slots[i].is(Tag::absent) && !signature.parameters[i].has_default) {
       fail(ErrorKind::type, "{} is missing its argument '{}'", signature.function, *signature.parameters[i].name);
     }
   }

@@ -62,10 +62,6 @@ struct FunctionInfo {
   std::string display_name() const;
 };
 
-/// Stands in a parameter's register for an argument that was not given, or a dimension not bound yet.
-inline Value absent() { return Value(static_cast<const Symbol*>(nullptr)); }
-inline bool is_absent(const Value& v) { return v.is(Tag::symbol) && v.symbol() == nullptr; }
-
 /// Parses a builtin's signature: "sum(x, axis = nil, keepdims = false)", "print(...values)".
 Signature parse_signature(std::string_view text, Interner& names);
 

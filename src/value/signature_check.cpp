@@ -102,7 +102,7 @@ void check_dims(const Subject& subject, const ValueType& type, const Value& valu
     if (dim.size >= 0 && !(shape[i] == Dim(dim.size))) wrong_type(subject, type, value, ErrorKind::shape);
     if (!dim.name) continue;
     Value& bound = variable_at(subject.frame[dim.reg]);
-    if (is_absent(bound)) {
+    if (bound.is(Tag::absent)) {
       bound = from_dim(shape[i]);
       continue;
     }
@@ -135,9 +135,9 @@ void check_parameter(const Signature& signature, size_t index, Value* frame) {
 }
 
 void check_parameters(const Signature& signature, Value* frame) {
-  for (uint16_t reg : signature.dim_registers) frame[reg] = absent();
+  for (uint16_t reg : signature.dim_registers) frame[reg] = Value::absent();
   for (size_t i = 0; i < signature.parameters.size(); ++i) {
-    if (!is_absent(frame[i])) check_parameter(signature, i, frame);
+    if (!frame[i].is(Tag::absent)) check_parameter(signature, i, frame);
   }
 }
 

@@ -141,7 +141,8 @@ Value make_record(std::vector<std::pair<Name, Value>> entries) {
 
 const char* type_name(const Value& value) {
   switch (value.tag()) {
-    case Tag::nil: return "nil";
+    case Tag::nil:
+    case Tag::absent: return "nil";
     case Tag::boolean: return "bool";
     case Tag::integer: return "int";
     case Tag::real: return "float";

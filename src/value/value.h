@@ -24,6 +24,7 @@ enum class Tag : uint8_t {
   integer,
   real,
   dtype,   // immediate
+  absent,  // immediate: in a parameter's register, an argument not given; a dimension not bound yet
   symbol,  // immediate: a host number known to a trace by its symbol (looks like its hint)
   slot,    // immediate: a tensor of a region's run, in what the region keeps of its results
   // counted from here on
@@ -70,6 +71,11 @@ class Value {
   Value(DType v) : tag_(Tag::dtype) { payload_.integer = static_cast<int64_t>(v); }
   Value(const Symbol* s) : tag_(Tag::symbol) { payload_.symbol = s; }
   Value(Scalar s);
+  static Value absent() {
+    Value v(int64_t{0});
+    v.tag_ = Tag::absent;
+    return v;
+  }
   static Value of_slot(uint32_t slot) {
     Value v(static_cast<int64_t>(slot));
     v.tag_ = Tag::slot;

@@ -1,4 +1,6 @@
 // x[…] on any value: the dispatch, and everything that is not a tensor.
+#include "vm/indexing.h"
+
 #include "base/error.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
@@ -6,6 +8,7 @@
 #include "value/runtime.h"
 #include "value/utf8.h"
 #include "vm/arguments.h"
+#include "vm/indexing.h"
 #include "vm/indexing_tensor.h"
 #include "vm/operators.h"
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "vm/indexing.h"
 #include "vm/operators.h"
 
 namespace tsl {

@@ -7,6 +7,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/indexing.h"
 #include "vm/operators.h"
 
 namespace tsl {

@@ -11,7 +11,7 @@ namespace tsl {
 
 class Context;
 
-/// Lets go of what is counted, and of symbols, which the end of a trace would look for in registers.
+/// Empties a register that holds something counted, or a symbol, which the end of a trace would look for.
 inline void clear(Value& v) {
   if (v.tag() >= Tag::symbol) v = Value();
 }

@@ -6,6 +6,7 @@
 #include "value/context.h"
 #include "value/materialize.h"
 #include "value/runtime.h"
+#include "vm/indexing.h"
 #include "vm/instructions.h"
 #include "vm/operators.h"
 
@@ -433,7 +434,7 @@ again:
     NEXT(pc + 1);
   }
 
-  CASE(test_given) : JUMP_IF(!is_absent(base[pc->a]));
+  CASE(test_given) : JUMP_IF(!base[pc->a].is(Tag::absent));
   CASE(check_parameter) : SAVE();
   check_parameter(frame->proto->signature, pc->a, base);
   NEXT(pc + 1);

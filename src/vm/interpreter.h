@@ -7,8 +7,8 @@
 // For the compiler
 //  - Before a frame is pushed for a function that has @compile, or for any function called from an `open` frame,
 //    RegionHooks::call_mode(function) is asked; if it says `region`, RegionHooks::call_region(function, arguments)
-//    gives the result instead. Arguments are bound and checked: one per parameter, absent() where a default will be
-//    computed.
+//    gives the result instead. Arguments are bound and checked: one per parameter, Value::absent() where a default will
+//    be computed.
 //  - At `loop_body` in an open frame, RegionHooks::run_loop_body(frame, loop) may run the body by other means and say
 //    at which pc of the frame to go on; without an answer the body is interpreted.
 //  - A module's top level is open under --compile; call_bound() makes an open frame on request. No other frame is.

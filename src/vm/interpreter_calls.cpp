@@ -191,7 +191,7 @@ void Interpreter::call_native(Value* slot, size_t count, const CallShape* shape)
   SlotGuard guard(*this, args, args + std::max(count, parameters));
   const size_t bound = bind_arguments(signature, args, count, shape);
   for (size_t i = 0; i < parameters && !native.builtin->forwards; ++i) {
-    if (is_absent(args[i])) args[i] = signature.parameters[i].default_value;
+    if (args[i].is(Tag::absent)) args[i] = signature.parameters[i].default_value;
   }
   // What the builtin makes of numbers and lists goes where its first tensor is.
   const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });

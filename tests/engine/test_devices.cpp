@@ -2,6 +2,7 @@
 #include <string>
 
 #include "catch.h"
+#include "engine/backends.h"
 #include "support/cuda_device.h"
 #include "support/pretend_gpu.h"
 #include "support/session.h"
@@ -37,6 +38,15 @@ void check(const std::string& device, const std::string& program, const std::str
 /// Checks it wherever tensors are made by default.
 void check(const std::string& program, const std::string& expected) {
   for (const char* device : {"cpu", "cuda", "cuda:1"}) check(device, program, expected);
+}
+
+/// "cpu, cuda or cuda:N", and those of other backends that this build has.
+std::string names_of_devices() {
+  const auto rows = backends().rows();
+  std::string names = "cpu";
+  for (const auto& row : rows)
+    names += fmt::format(", {0}{1}{0}:N", row.entry.name, &row == &rows.back() ? " or " : ", ");
+  return names;
 }
 
 }  // namespace
@@ -453,23 +463,24 @@ TEST_CASE("devices that are not there", "[devices]") {
     try { zeros([2], device: f32) } catch e { print(e.kind, e.message) }
     print(sum(x).item(), sum(x.to("cuda")).item())
   )",
-        R"(device there is no GPU 2
+        fmt::format(R"(device there is no GPU 2
 device there is no GPU 2
 device there is no GPU 2
-device unknown device 'gpu': cpu, cuda or cuda:N
-device unknown device 'cuda:': cpu, cuda or cuda:N
-device unknown device 'cuda:x': cpu, cuda or cuda:N
-device unknown device 'cuda:-1': cpu, cuda or cuda:N
-device unknown device 'cuda:1 ': cpu, cuda or cuda:N
-device unknown device 'cuda:300': cpu, cuda or cuda:N
-device unknown device '': cpu, cuda or cuda:N
+device unknown device 'gpu': {0}
+device unknown device 'cuda:': {0}
+device unknown device 'cuda:x': {0}
+device unknown device 'cuda:-1': {0}
+device unknown device 'cuda:1 ': {0}
+device unknown device 'cuda:300': {0}
+device unknown device '': {0}
 type to takes a device, such as "cuda", or a dtype, not nil
 type the device must be "cpu", "cuda" or "cuda:N", not dtype
 2.0 2.0
-)");
+)",
+                    names_of_devices()));
   EngineOptions options;
   options.device = "gpu";
-  CHECK_THROWS_WITH(Engine(options), "unknown device 'gpu': cpu, cuda or cuda:N");
+  CHECK_THROWS_WITH(Engine(options), "unknown device 'gpu': " + names_of_devices());
 }
 
 TEST_CASE("a GPU is opened when a tensor first goes there", "[devices]") {

@@ -69,7 +69,7 @@ class Recorded : public exec::Backend {
   bool has_peers_;
 };
 
-const Device kFirst = Device::of("cuda", 0), kSecond = Device::of("cuda", 1);
+const Device kFirst = Device::of("first", 0), kSecond = Device::of("first", 1);
 
 struct Fixture {
   std::string journal;

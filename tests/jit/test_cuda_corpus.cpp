@@ -340,7 +340,7 @@ TEST_CASE("the corpus fills a cache", "[.fill]") {  // run by its name alone
   const cuda::DiskCache disk(folder);
   const std::vector<KernelSource> kernels = kernels_of_corpus();
   for (const bool portable : {false, true}) {
-    const std::vector<std::string> options = cuda::kernel_options(portable);
+    const std::vector<std::string> options = cuda::kernel_options({.portable = portable});
     const cuda::Digester keys = cuda::keys_for(arch, cuda::Nvrtc().version(), options);
     const auto keep = [&](const cuda::Program& program, cuda::Cubin cubin) {
       std::vector<cuda::Digest> digests;

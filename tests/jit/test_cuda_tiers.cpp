@@ -61,8 +61,8 @@ bool may_use_graphs() {
 std::string on_gpu(const CorpusProgram& program, Tier tier, bool graphs = true, bool portable = false) {
   EngineOptions options;
   options.device = "cuda";
-  options.cuda_graphs = graphs && may_use_graphs();
-  options.portable = portable;
+  options.backend.cuda_graphs = graphs && may_use_graphs();
+  options.backend.portable = portable;
   options.threads = 1;
   return outcome(program, tier, options);
 }

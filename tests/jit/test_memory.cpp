@@ -38,7 +38,7 @@ constexpr uint64_t kLimit = uint64_t{4} << 20;
 Session limited(const std::string& device, bool compile_all = false) {
   EngineOptions options;
   options.device = device;
-  options.memory_limit = kLimit;
+  options.backend.memory_limit = kLimit;
   options.threads = 1;
   options.compile_all = compile_all;
   return Session(options);

@@ -67,11 +67,10 @@ const KernelTable& kernels(Isa isa) {
       static const auto table = make_table(Isa::avx2);
       return *table;
     }
-    default: {
-      static const auto table = make_table(Isa::generic);
-      return *table;
-    }
+    case Isa::generic: break;
   }
+  static const auto table = make_table(Isa::generic);
+  return *table;
 }
 
 }  // namespace tsl::cpu

@@ -1,10 +1,11 @@
-// Matrix products through BLAS.
+#include "backend/cpu/matmul.h"
+
 #include <cblas.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/op_kernels.h"
+#include "backend/cpu/fill.h"
 
 namespace tsl::cpu {
 

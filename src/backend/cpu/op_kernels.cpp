@@ -5,7 +5,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "backend/cpu/fill.h"
+#include "backend/cpu/matmul.h"
 #include "backend/cpu/ranges.h"
+#include "tensor/op_groups.h"
 
 namespace tsl::cpu {
 
@@ -88,18 +91,36 @@ std::byte* OpRun::temporary(uint64_t bytes) {
 
 void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state) {
   OpRun run(backend, plan, kernel, state);
-  switch (run.node.op) {
-    case Op::cumsum:
-    case Op::cumprod: run_scan(run); break;
-    case Op::argsort: run_argsort(run); break;
-    case Op::scatter:
-    case Op::scatter_add: run_scatter(run); break;
-    case Op::nonzero: run_nonzero(run); break;
-    case Op::fold_windows: run_fold_windows(run); break;
-    case Op::matmul: run_matmul(run); break;
-    default: fail(ErrorKind::device, "the CPU has no kernel for {}", run.node.def().name);
+  switch (run.node.def().op_class) {
+    case OpClass::scan: return run_scan(run);
+    case OpClass::sort: return run_argsort(run);
+    case OpClass::scatter: return run_scatter(run);
+    case OpClass::nonzero: return run_nonzero(run);
+    case OpClass::fold: return run_fold_windows(run);
+    case OpClass::matmul: return run_matmul(run);
+    case OpClass::elementwise:  // the others are fused or change no memory
+    case OpClass::source:
+    case OpClass::view:
+    case OpClass::reduction:
+    case OpClass::take:
+    case OpClass::concat:
+    case OpClass::assign:
+    case OpClass::transfer: break;
   }
+  fail(ErrorKind::device, "the CPU has no kernel for {}", run.node.def().name);
 }
+
+namespace {
+
+const ScanKernel* kernels_of(const KernelTable& table, ScanOp op) {
+  switch (op) {
+    case ScanOp::cumsum: return table.cumsum;
+    case ScanOp::cumprod: return table.cumprod;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 void run_scan(OpRun& run) {
   const int axis = static_cast<int>(run.node.attrs.axis);
@@ -110,7 +131,7 @@ void run_scan(OpRun& run) {
   const std::byte* in = run.in_order(0, rows);
   const size_t in_size = size_of(run.dtype(0)), out_size = size_of(run.node.dtype);
   const KernelTable& table = run.backend.table();
-  const auto scan = (run.node.op == Op::cumsum ? table.cumsum : table.cumprod)[static_cast<int>(run.dtype(0))];
+  const ScanKernel scan = kernels_of(table, scan_op(run.node.op))[static_cast<int>(run.dtype(0))];
   std::byte* out = axis + 1 == rows.rank() ? run.out : run.temporary(static_cast<uint64_t>(count) * out_size);
   run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
     scan(out + row * length * out_size, in + row * length * in_size, static_cast<size_t>(length));
@@ -185,6 +206,7 @@ void run_scatter(OpRun& run) {
   const std::byte* updates = run.in_order(2);
   const size_t size = size_of(run.node.dtype), row_bytes = size * static_cast<size_t>(rest);
   const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][static_cast<int>(run.node.dtype)];
+  const ScatterOp op = scatter_op(run.node.op);
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t i = 0; i < picked; ++i) {
       const int64_t position = b * picked + i;
@@ -197,8 +219,10 @@ void run_scatter(OpRun& run) {
       const std::byte* from = updates + position * row_bytes;
       const void* in[2] = {to, from};
       if (rest == 0) continue;  // rows without elements may have no memory
-      if (run.node.op == Op::scatter) std::memcpy(to, from, row_bytes);
-      else add(to, in, static_cast<size_t>(rest));
+      switch (op) {
+        case ScatterOp::scatter: std::memcpy(to, from, row_bytes); break;
+        case ScatterOp::scatter_add: add(to, in, static_cast<size_t>(rest)); break;
+      }
     }
   }
 }

@@ -45,6 +45,5 @@ void run_argsort(OpRun& run);
 void run_scatter(OpRun& run);
 void run_nonzero(OpRun& run);
 void run_fold_windows(OpRun& run);
-void run_matmul(OpRun& run);
 
 }  // namespace tsl::cpu

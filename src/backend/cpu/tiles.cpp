@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <stdexcept>
 
 namespace tsl::cpu {
 
@@ -31,15 +30,20 @@ Access make_access(const graph::IndexMap& map) {
   return access;
 }
 
-/// The row of the kernel table for an op that is not argmax or argmin.
-ReduceOp reduce_op(Op op) {
+/// Finds the kernels of a reduction.
+void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
+  const int from = static_cast<int>(instr.operand_dtype);
+  const auto choose = [&](ReduceOp op) {
+    step.reduce = table.reduce[static_cast<int>(op)][from];
+    step.combine = table.reduce[static_cast<int>(op)][static_cast<int>(instr.dtype)];
+  };
 #define TSL_REDUCTION(name, ...) \
-  if (op == Op::name) return ReduceOp::name;
-#define TSL_ARG_REDUCTION(...)
+  if (instr.op == Op::name) return choose(ReduceOp::name);
+#define TSL_ARG_REDUCTION(name, ...) \
+  if (instr.op == Op::name) step.arg = table.name[from];
 #include "tensor/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
-  throw std::logic_error("no kernel reduces by this op");
 }
 
 }  // namespace
@@ -134,13 +138,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.kind = Step::Kind::reduce;
       step.arity = 1;
       step.operand_size = static_cast<uint32_t>(size_of(instr.operand_dtype));
-      if (instr.op == Op::argmax || instr.op == Op::argmin) {
-        step.arg = (instr.op == Op::argmax ? table_.argmax : table_.argmin)[from];
-      } else {
-        const int op = static_cast<int>(reduce_op(instr.op));
-        step.reduce = table_.reduce[op][from];
-        step.combine = table_.reduce[op][static_cast<int>(instr.dtype)];
-      }
+      choose_kernels(step, table_, instr);
       break;
     case Instr::Kind::gather:
       step.kind = Step::Kind::gather;

@@ -5,46 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "backend/cpu/kernels.h"
-#include "backend/cpu/threads.h"
+#include "backend/cpu/run_state.h"
 #include "exec/executable.h"
 
 namespace tsl::cpu {
-
-/// Scratch memory of one worker; grows to the largest request and stays.
-class Scratch {
- public:
-  std::byte* reserve(size_t bytes);
-
- private:
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
-  std::unique_ptr<std::byte, Free> data_;
-  size_t size_ = 0;
-};
-
-/// What a running plan shares between its kernels.
-struct RunState {
-  std::byte* const* buffers = nullptr;  // by plan buffer: address of element 0
-  const Scalar* symbols = nullptr;      // by symbol id
-  ThreadPool* pool = nullptr;
-  std::vector<Scratch>* scratch = nullptr;  // one a worker
-  Scratch* shared = nullptr;                // partial results of reductions
-  std::byte* shared_memory = nullptr;       // … as reserved by the running kernel
-  exec::RunError error;                     // the earliest failure in program order
-  std::mutex error_mutex;
-
-  /// Keeps the error that the program would have met first: by node, then by element.
-  void report(uint32_t order, graph::NodeId node, int64_t element, int64_t value);
-
- private:
-  int64_t error_element_ = 0;
-};
 
 /// Where a tile lies: some loops of a kernel in an order of iteration, the others fixed.
 struct Walk {
@@ -118,10 +85,6 @@ struct Chain {
   int32_t slot = -1;          // memory for where the operands are, in whole strips and in a last one that is padded
 };
 
-void fill(void* out, const void* value, size_t size, int64_t count);
-/// What a reduction over nothing gives.
-void fill_identity(void* out, Op op, DType dtype, int64_t count);
-
 /// Below this many element-operations a second thread costs more than it brings.
 inline constexpr int64_t kParallelWork = 64 * 1024;
 
@@ -149,7 +112,7 @@ class TileProgram {
   bool prefers_columns() const;
   bool reads_only_columns() const;
 
-  // chains.cpp
+  // tiles_chains.cpp
   void form_chains();
   bool may_join(const Step& step) const;
   bool lies_in_rows(const Step& load) const;
@@ -172,7 +135,7 @@ class TileProgram {
   template <class Body>
   void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
 
-  // steps.cpp: one step on one tile
+  // tiles_steps.cpp: one step on one tile
   void execute(Worker& worker, const Step& step) const;
   std::byte* result(Worker& worker, const Step& step) const;
   void execute_load(Worker& worker, const Step& step) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/worker.h"
 
@@ -17,27 +18,6 @@ constexpr int64_t kItemsPerThread = 8;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
-
-std::byte* Scratch::reserve(size_t bytes) {
-  if (bytes > size_) {
-    size_ = std::max(bytes, size_ * 2);
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (size_ + 63) / 64 * 64)));
-    if (!data_) {
-      size_ = 0;
-      fail(ErrorKind::memory, "out of memory: {} bytes of working space", bytes);
-    }
-  }
-  return data_.get();
-}
-
-void Scratch::Free::operator()(std::byte* p) const { std::free(p); }
-
-void RunState::report(uint32_t order, graph::NodeId node, int64_t element, int64_t value) {
-  std::lock_guard lock(error_mutex);
-  if (error && (error.order < order || (error.order == order && error_element_ <= element))) return;
-  error = {order, node, value};
-  error_element_ = element;
-}
 
 Walk TileProgram::full_walk() const {
   Walk walk;

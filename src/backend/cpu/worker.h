@@ -1,4 +1,4 @@
-// What one thread has in hand while it runs a tile. Only for tiles_run.cpp and steps.cpp.
+// What one thread has in hand while it runs a tile. Only for tiles_*.cpp.
 #pragma once
 
 #include "backend/cpu/tiles.h"

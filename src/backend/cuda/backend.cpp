@@ -1,6 +1,7 @@
 #include "backend/cuda/backend.h"
 
 #include "backend/cuda/driver/executable.h"
+#include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/product.h"
 #include "base/error.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 class CudaBackend : public exec::Backend {
  public:
-  CudaBackend(int ordinal, exec::Backend& host, const BackendOptions& options) : gpu_(ordinal, host, options) {}
+  CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {}
 
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
@@ -51,6 +52,10 @@ class CudaBackend : public exec::Backend {
 
 }  // namespace
 
+exec::BackendEntry backend_entry() {
+  return {.name = kBackendName, .is_default_place = true, .probe = check_device, .open = open_backend};
+}
+
 void check_device(int ordinal) {
   const std::shared_ptr<const Driver> driver = Driver::open();
   properties_of(*driver, find_device(*driver, ordinal));
@@ -63,7 +68,7 @@ std::string why_no_device() {
   } catch (const Failure& failure) { return failure.what(); }
 }
 
-std::unique_ptr<exec::Backend> open_backend(int ordinal, exec::Backend& host, const BackendOptions& options) {
+std::unique_ptr<exec::Backend> open_backend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) {
   return std::make_unique<CudaBackend>(ordinal, host, options);
 }
 

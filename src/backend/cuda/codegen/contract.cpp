@@ -1,4 +1,5 @@
-// Fast numerics: a product and the sum that reads it become one instruction, which does not round the product.
+#include "backend/cuda/codegen/contract.h"
+
 #include <algorithm>
 
 #include "backend/cuda/codegen/writer.h"

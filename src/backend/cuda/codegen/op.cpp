@@ -81,39 +81,4 @@ void write_place(StageWriter& writer, const char* name, const Loops& loops, Dim 
   writer.close(";");
 }
 
-bool has_generated_kernels(const Kernel& kernel, const graph::Plan& plan) {
-  if (kernel.kind != graph::Template::op) return false;
-  const Node& node = plan.graph[kernel.op_node];
-  switch (node.op) {
-    case Op::cumsum:
-    case Op::cumprod:
-    case Op::nonzero:
-    case Op::fold_windows: return true;
-    case Op::argsort: return node.shape[static_cast<int>(node.attrs.axis)].hint() <= kMaxSortLength;
-    case Op::scatter:
-    case Op::scatter_add: {
-      // Rows that can be named, and updates, are counted in 32 bits.
-      int64_t places = 1;
-      for (int i = 0; i <= static_cast<int>(node.attrs.batch); ++i) places *= node.shape[i].hint();
-      return places < INT32_MAX && element_count(node.args[1].layout.shape).hint() <= kMaxSortLength;
-    }
-    case Op::matmul: return !is_float(node.dtype);
-    default: return false;
-  }
-}
-
-KernelProgram generate_op(const Kernel& kernel, const graph::Plan& plan) {
-  const OpKernel op(kernel, plan);
-  switch (op.node.op) {
-    case Op::cumsum:
-    case Op::cumprod: return generate_scan(op);
-    case Op::argsort: return generate_argsort(op);
-    case Op::scatter:
-    case Op::scatter_add: return generate_scatter(op);
-    case Op::nonzero: return generate_nonzero(op);
-    case Op::fold_windows: return generate_fold_windows(op);
-    default: return generate_integer_product(op);
-  }
-}
-
 }  // namespace tsl::cuda

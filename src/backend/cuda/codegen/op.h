@@ -10,13 +10,6 @@
 
 namespace tsl::cuda {
 
-/// Whether generate_op() makes kernels for it; what it makes none for are products of floats, which a library computes,
-/// and sizes beyond its kernels' numbers, with which ops run on the host.
-bool has_generated_kernels(const graph::Kernel& kernel, const graph::Plan& plan);
-
-/// CUDA for one kernel of Template::op.
-KernelProgram generate_op(const graph::Kernel& kernel, const graph::Plan& plan);
-
 // ---- What the families share -----------------------------------------------------------------------------------
 
 /// What the .cuh files hold, as text; each with all that it needs.

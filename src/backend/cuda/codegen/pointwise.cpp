@@ -2,6 +2,7 @@
 // layouts allow. All loads of a thread come before its first store.
 #include <algorithm>
 
+#include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/writer.h"
 
 namespace tsl::cuda {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/reduction.h"
 
 namespace tsl::cuda {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/row_passes.h"
 
 namespace tsl::cuda {

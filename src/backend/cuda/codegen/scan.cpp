@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/cuda/codegen/op.h"
+#include "tensor/op_groups.h"
 
 namespace tsl::cuda {
 
@@ -49,7 +50,13 @@ class ScanWriter {
     return mode == kRunning ? "kRunning" : mode == kBefore ? "kBefore" : "kTotal";
   }
 
-  const char* reduction() const { return op_.node.op == Op::cumsum ? "Sum" : "Prod"; }
+  const char* reduction() const {
+    switch (scan_op(op_.node.op)) {
+      case ScanOp::cumsum: return "Sum";
+      case ScanOp::cumprod: return "Prod";
+    }
+    return "";
+  }
   DType accumulator() const { return accumulator_of(op_.dtype(0)); }
   uint64_t reserve(int64_t chunks) {
     return reserve_bytes(program_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator())));

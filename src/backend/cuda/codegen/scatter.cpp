@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cuda/codegen/op.h"
+#include "tensor/op_groups.h"
 
 namespace tsl::cuda {
 
@@ -14,6 +15,14 @@ constexpr int64_t kFewSteps = 4 << 20;  // … if that takes no more steps of wa
 constexpr int64_t kNarrow = 16;         // columns
 constexpr int64_t kWideEach = 4;        // columns a lane
 
+bool adds(ScatterOp op) {
+  switch (op) {
+    case ScatterOp::scatter: return false;
+    case ScatterOp::scatter_add: return true;
+  }
+  return false;
+}
+
 class ScatterWriter {
  public:
   explicit ScatterWriter(const OpKernel& op)
@@ -24,7 +33,7 @@ class ScatterWriter {
     extent_ = shape[batch_].hint();
     count_ = element_count(op.layout(1).shape).hint();
     picked_ = batches_ > 0 ? count_ / batches_ : 0;
-    adds_ = op.node.op == Op::scatter_add;
+    adds_ = adds(scatter_op(op.node.op));
   }
 
   KernelProgram write() {

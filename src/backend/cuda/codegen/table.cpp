@@ -1,5 +1,4 @@
-// Tables: one launch for many tensors. Its source grows with the parameters of one, not with their number.
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/table.h"
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 // sides are read and written along the memory. All loads of a thread come before it waits for the others.
 #include <algorithm>
 
+#include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/writer.h"
 
 namespace tsl::cuda {

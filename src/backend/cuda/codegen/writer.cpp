@@ -39,11 +39,6 @@ bool uses_small_indices(const Kernel& kernel) {
   });
 }
 
-uint64_t hash_of(std::string_view text, uint64_t h = 0xcbf29ce484222325ull) {
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
-  return h;
-}
-
 }  // namespace
 
 std::string_view type_of(DType dtype) {
@@ -86,8 +81,11 @@ std::vector<Reg> operands(const Instr& instr) {
     case Instr::Kind::reduce:
     case Instr::Kind::gather:
     case Instr::Kind::store: return {instr.a};
-    default: return {};
+    case Instr::Kind::load:
+    case Instr::Kind::scalar:
+    case Instr::Kind::generate: return {};
   }
+  return {};
 }
 
 uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes) {
@@ -318,7 +316,8 @@ void StageWriter::emit(Reg r, const Position& at, bool declare) {
     }
     case Instr::Kind::gather: emit_gather(r, at, text_of(type, gap, reg(r))); break;
     case Instr::Kind::generate: put(type, gap, piece(r), " = ", generated(i, at), ";"); break;
-    default: break;
+    case Instr::Kind::reduce:  // written by the templates
+    case Instr::Kind::store: break;
   }
 }
 
@@ -350,8 +349,7 @@ std::string StageWriter::generated(const Instr& i, const Position& at) {
   }
   const std::string stream =
       fmt::format("{}, {}", scalar(i.scalar, i.symbol, DType::i64), scalar(i.scalar2, i.symbol2, DType::i64));
-  const char* kind = i.op == Op::random_bits ? "bits" : i.op == Op::random_uniform ? "uniform" : "normal";
-  return fmt::format("random_{}<{}>({}, {})", kind, type_of(i.dtype), stream, index);
+  return fmt::format("{}<{}>({}, {})", op_def(i.op).name, type_of(i.dtype), stream, index);
 }
 
 void StageWriter::emit_store(const Instr& store, const Position& at, const std::string& value) {
@@ -392,53 +390,6 @@ Stage StageWriter::finish(std::string_view suffix, int64_t blocks, int threads_x
   stage.threads_x = threads_x;
   stage.threads_y = threads_y;
   return stage;
-}
-
-namespace {
-
-constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launch_bounds__(", kAfterBounds = ") ",
-                           kBeforeBody = ") {\n", kAfterBody = "}\n";
-
-}  // namespace
-
-std::string Stage::name() const {
-  uint64_t hash = hash_of("(");
-  for (const std::string_view part :
-       {std::string_view(text.parameters), kBeforeBody, std::string_view(text.body), kAfterBody,
-        std::string_view(text.header), kBeforeBounds, std::string_view(text.bounds), kAfterBounds}) {
-    hash = hash_of(part, hash);
-  }
-  return fmt::format("{}__{:04x}", readable, hash & 0xffffffff);
-}
-
-std::string Stage::source() const {
-  return text_of(text.header, kBeforeBounds, text.bounds, kAfterBounds, name(), "(", text.parameters, kBeforeBody,
-                 text.body, kAfterBody);
-}
-
-std::vector<std::string> parameters_of(const KernelText& text) {
-  constexpr std::string_view kBetween = ", ";
-  std::vector<std::string> parameters;
-  for (size_t begin = 0, end; begin < text.parameters.size(); begin = end + kBetween.size()) {
-    end = std::min(text.parameters.find(kBetween, begin), text.parameters.size());
-    parameters.push_back(text.parameters.substr(begin, end - begin));
-  }
-  return parameters;
-}
-
-KernelProgram generate(const Kernel& given, const graph::Plan& plan, bool wide) {
-  std::optional<Kernel> contracted;
-  if (plan.options.fast_numerics) contracted = contract(given);
-  const Kernel& kernel = contracted ? *contracted : given;
-  switch (kernel.kind) {
-    case graph::Template::pointwise: {
-      const int across = crossing_loop(kernel);
-      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across)
-                                                      : generate_pointwise(kernel, plan, wide);
-    }
-    case graph::Template::row: return generate_rows(kernel, plan, wide);
-    default: return generate_reduce(kernel, plan, wide);
-  }
 }
 
 }  // namespace tsl::cuda

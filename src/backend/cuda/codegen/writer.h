@@ -165,9 +165,6 @@ inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
 uint64_t reserve_bytes(KernelProgram& program, int64_t count, int64_t bytes);
-/// The kernel with each product of floats that only one sum or difference reads made part of it
-/// (PlanOptions::fast_numerics).
-graph::Kernel contract(graph::Kernel kernel);
 
 /// Whether a load or store goes along `loop` one element after the other.
 bool lies_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
@@ -175,15 +172,5 @@ bool lies_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop
 /// their buffers are; and what to check of the buffers when the plan runs.
 bool allows_wide(const graph::Kernel& kernel, int loop, int width);
 std::vector<WideAccess> wide_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop, int width);
-
-/// The loop along which operands of a pointwise kernel lie that do not lie along the innermost one; -1: there are none.
-int crossing_loop(const graph::Kernel& kernel);
-
-// The templates.
-KernelProgram generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
-/// `across`: the loop along which some operands lie, as crossing_loop() says.
-KernelProgram generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
-KernelProgram generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
-KernelProgram generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
 
 }  // namespace tsl::cuda

@@ -1,4 +1,4 @@
-// cuBLASLt, opened at run time. Only matmul.cpp includes this.
+// cuBLASLt, opened at run time.
 #pragma once
 
 #include <cublasLt.h>

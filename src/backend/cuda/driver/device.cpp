@@ -171,4 +171,9 @@ void Device::abandon_capture() noexcept {
   if (graph) driver_->cuGraphDestroy(graph);
 }
 
+tsl::Device name_of(const Device& device) {
+  static const uint8_t backend = backend_number(kBackendName);
+  return {backend, static_cast<uint8_t>(device.ordinal())};
+}
+
 }  // namespace tsl::cuda

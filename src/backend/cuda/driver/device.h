@@ -9,6 +9,7 @@
 
 #include "backend/cuda/driver/driver.h"
 #include "backend/cuda/driver/staging.h"
+#include "tensor/tensor.h"
 
 namespace tsl::cuda {
 
@@ -35,6 +36,9 @@ struct Properties {
 CUdevice find_device(const Driver& driver, int ordinal);
 /// Fails (device) if the GPU is too old for TSL.
 Properties properties_of(const Driver& driver, CUdevice device);
+
+/// What tensors call this backend.
+inline constexpr std::string_view kBackendName = "cuda";
 
 struct Launch {
   CUfunction function = nullptr;
@@ -116,5 +120,8 @@ class Device {
   std::vector<CUcontext> peers_;      // whose memory this device has been allowed to access
   std::unique_ptr<Staging> staging_;  // made by the first copy
 };
+
+/// The device as tensors name it.
+tsl::Device name_of(const Device& device);
 
 }  // namespace tsl::cuda

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "backend/cuda/codegen/op.h"
+#include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/dependencies.h"
+#include "backend/cuda/driver/op_kernels.h"
 #include "backend/cuda/driver/product.h"
-#include "backend/cuda/driver/program.h"
 #include "backend/cuda/driver/sequence.h"
 #include "base/error.h"
 #include "exec/plan_memory.h"
@@ -170,7 +170,7 @@ class CudaExecutable : public exec::Executable {
 
   void check_devices(const exec::Inputs& inputs) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].device().backend == kBackend) continue;
+      if (!inputs[i].device().is_host()) continue;
       fail(ErrorKind::device, "an op on a GPU was given {}, which is in host memory", describe(inputs[i]));
     }
   }
@@ -186,7 +186,7 @@ class CudaExecutable : public exec::Executable {
       return;
     }
     if (!step.sequence)
-      step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.graphs && plan_.options.graphs);
+      step.sequence = std::make_unique<KernelSequence>(gpu_.device, gpu_.options.cuda_graphs && plan_.options.graphs);
     std::vector<KernelCall>& calls = step.sequence->calls();
     step.units.push_back(units_.size());
     if (product) {
@@ -419,21 +419,6 @@ class CudaExecutable : public exec::Executable {
 };
 
 }  // namespace
-
-Gpu::Gpu(int ordinal, exec::Backend& host, const BackendOptions& options)
-    : host(host),
-      options(options),
-      device(ordinal),
-      allocator(device, options.memory_limit),
-      kernels(device, DiskCache(default_cache_folder()), kernel_options(options.portable)),
-      errors(device, allocator) {}
-
-Gpu::~Gpu() { device.driver().cuStreamSynchronize(device.stream()); }  // errors have been reported where they happened
-
-Matmul& Gpu::matmul() {
-  if (!matmul_) matmul_ = std::make_unique<Matmul>(device, allocator);
-  return *matmul_;
-}
 
 std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan) {
   gpu.device.make_current();

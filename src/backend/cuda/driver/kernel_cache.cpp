@@ -87,9 +87,10 @@ void remember_nvrtc_version(const DiskCache& disk, const std::string& version, c
   disk.store(key_of_version(), std::as_bytes(std::span(text.data(), text.size())));
 }
 
-std::vector<std::string> kernel_options(bool portable) {
-  if (portable) return {"--define-macro=TSL_PORTABLE"};
-  return {};
+std::vector<std::string> kernel_options(const exec::BackendOptions& options) {
+  std::vector<std::string> out;
+  if (options.portable) out.push_back("--define-macro=TSL_PORTABLE");
+  return out;
 }
 
 Digester keys_for(const std::string& arch, const std::string& nvrtc_version, std::span<const std::string> options) {

@@ -12,6 +12,7 @@
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/disk_cache.h"
 #include "backend/cuda/driver/nvrtc.h"
+#include "exec/backend_options.h"
 
 namespace tsl::cuda {
 
@@ -82,8 +83,8 @@ class KernelCache {
   KernelCacheStats stats_;
 };
 
-/// NVRTC's options for kernels whose functions give the CPU's bits, or for all others.
-std::vector<std::string> kernel_options(bool portable);
+/// The backend's options as NVRTC takes them.
+std::vector<std::string> kernel_options(const exec::BackendOptions& options);
 
 /// Into how many programs a number of kernels goes.
 size_t unit_count(size_t kernels, size_t threads);

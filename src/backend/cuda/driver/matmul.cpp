@@ -34,17 +34,39 @@ Types types_of(const Product& product) {
     case DType::bf16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::f32: return {CUDA_R_32F, product.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::f64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
-    default: fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(product.dtype));
+    case DType::boolean:  // products of integers are generated
+    case DType::u8:
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::i64: break;
   }
+  fail(ErrorKind::device, "internal error: no matrix product of {} by cuBLASLt", name_of(product.dtype));
+}
+
+/// The activations that cuBLASLt applies; Op::copy is none.
+struct Activation {
+  Op op;
+  cublasLtEpilogue_t alone, after_bias;
+};
+constexpr Activation kActivations[] = {
+    {Op::copy, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
+    {Op::relu, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
+    {Op::gelu_tanh, CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
+};
+
+const Activation* activation_of(const Product& product) {
+  const auto* found = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                   [&](const Activation& a) { return a.op == product.epilogue.activation; });
+  return found == std::end(kActivations) ? nullptr : found;
 }
 
 cublasLtEpilogue_t epilogue_of(const Product& product) {
-  const bool bias = product.epilogue.bias;
-  switch (product.epilogue.activation) {
-    case Op::relu: return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case Op::gelu_tanh: return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    default: return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-  }
+  const Activation* const activation = activation_of(product);
+  if (!activation)
+    fail(ErrorKind::device, "internal error: no epilogue with {} by cuBLASLt",
+         op_def(product.epilogue.activation).name);
+  return product.epilogue.bias ? activation->after_bias : activation->alone;
 }
 
 // ---- Problems ----
@@ -217,23 +239,6 @@ class Problem {
 
 }  // namespace
 
-// ---- The library ----
-
-Blas::Blas()
-    : library_({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
-               "cuBLASLt, the matrix library of CUDA, was not found (libcublasLt.so.13 or .12): install it (Debian "
-               "package libcublas, or the CUDA Toolkit), set CUDA_HOME, or run with --device cpu") {
-#define TSL_RESOLVE(name) this->name = reinterpret_cast<decltype(&::name)>(library_.function(#name));
-  TSL_BLAS_FUNCTIONS(TSL_RESOLVE)
-#undef TSL_RESOLVE
-}
-
-void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {
-  const char* text = cublasLtGetStatusString(status);
-  const ErrorKind kind = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorKind::memory : ErrorKind::device;
-  fail(kind, "cuBLASLt failed {}: {}", doing, text ? text : "unknown status");
-}
-
 // ---- Handles ----
 
 namespace {
@@ -384,6 +389,7 @@ bool Matmul::has_epilogue(const Product& product) {
   const auto element = static_cast<uint32_t>(size_of(product.dtype));
   const int64_t bias = product.epilogue.bias ? product.n * element : 0;
   if (product.k == 0 || product.batch > kMostBatches || bias > kMostBias) return false;
+  if (!activation_of(product)) return false;
   // cuBLASLt's is good for 16 bits, and up to 6 ulp of f32 away.
   if (product.epilogue.activation == Op::gelu_tanh && product.dtype == DType::f32) return false;
   // All ways in which operands may be aligned: there is no other plan to go back to.

@@ -10,8 +10,6 @@ namespace {
 // are finer.
 constexpr SizeClasses kClasses{512, uint64_t{1} << 20};
 
-tsl::Device name_of(const Device& device) { return {kBackend, static_cast<uint8_t>(device.ordinal())}; }
-
 }  // namespace
 
 DeviceAllocator::DeviceAllocator(Device& device, uint64_t limit)

@@ -6,9 +6,6 @@
 
 namespace tsl::cuda {
 
-/// Device::backend of all GPUs.
-inline const uint8_t kBackend = backend_number("cuda");
-
 /// Blocks are 512-byte aligned and keep their addresses. All work is on the device's one stream, so a freed block may
 /// be handed out again at once: its next user runs after its last one.
 class DeviceAllocator : public BlockCache {

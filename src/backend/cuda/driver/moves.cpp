@@ -1,7 +1,6 @@
-// Tensors that go from one device to another.
-#include <utility>
+#include "backend/cuda/driver/moves.h"
 
-#include "backend/cuda/driver/executable.h"
+#include <utility>
 
 namespace tsl::cuda {
 
@@ -33,14 +32,14 @@ template <class Copy> Tensor copy_of(const Tensor& tensor, Allocator& to, Copy&&
 }  // namespace
 
 Tensor move_to_device(Gpu& gpu, const Tensor& host) {
-  if (host.device().backend == kBackend) return host;
+  if (!host.device().is_host()) return host;
   return copy_of(host, gpu.allocator, [&](void* to, const std::byte* from, uint64_t bytes) {
     gpu.device.copy_to_device(address_of(to), from, bytes);
   });
 }
 
 Tensor move_to_host(Gpu& gpu, const Tensor& tensor) {
-  if (tensor.device().backend != kBackend) return tensor;
+  if (tensor.device().is_host()) return tensor;
   return copy_of(tensor, gpu.host.allocator(), [&](void* to, const std::byte* from, uint64_t bytes) {
     gpu.device.copy_to_host(to, address_of(from), bytes);
   });

@@ -1,8 +1,9 @@
-// Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the
-// host, between copies (argsort of, and scatter into, more than 2^31 elements).
+#include "backend/cuda/driver/op_kernels.h"
+
 #include <cassert>
 
 #include "backend/cuda/driver/executable.h"
+#include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/product.h"
 #include "graph/compile.h"
 
@@ -14,8 +15,6 @@ using graph::Node;
 using graph::Plan;
 
 namespace {
-
-tsl::Device device_of(const Gpu& gpu) { return {kBackend, static_cast<uint8_t>(gpu.device.ordinal())}; }
 
 /// One call of such an op: its operands in memory.
 struct OpCall {
@@ -50,7 +49,8 @@ Tensor contiguous(const OpCall& call, size_t arg) {
   from.layout.offset = 0;
   const graph::NodeId copy = graph.add(op_def(Op::copy), {from}, {}, {call.dtype(arg), layout.shape}, {}, 0);
   graph.outputs.push_back({copy, Layout::contiguous(layout.shape)});
-  const Tensor in(call.dtype(arg), layout, Ref<Storage>(new Storage(nullptr, call.base(arg), 0, device_of(call.gpu))));
+  const Tensor in(call.dtype(arg), layout,
+                  Ref<Storage>(new Storage(nullptr, call.base(arg), 0, name_of(call.gpu.device))));
   Tensor out;
   prepare_plan(call.gpu, graph::compile(std::move(graph)))->run({&in, 1}, {}, {}, {&out, 1});
   return out;
@@ -84,7 +84,7 @@ RunError run_on_host(const OpCall& call) {
     if (arg.is_tensor()) {
       const Layout layout = call.layout(i);
       const Tensor on_device(call.dtype(i), layout,
-                             Ref<Storage>(new Storage(nullptr, call.base(i), 0, device_of(call.gpu))));
+                             Ref<Storage>(new Storage(nullptr, call.base(i), 0, name_of(call.gpu.device))));
       inputs.push_back(move_to_host(call.gpu, on_device));
       arg.node = graph.add_input(call.dtype(i), layout);
       arg.layout = layout;

@@ -8,8 +8,8 @@
 
 #include "backend/cpu/backend.h"
 #include "backend/cuda/backend.h"
+#include "backend/cuda/op_graphs.h"
 #include "graph/compile.h"
-#include "op_graphs.h"
 #include "support/gpu.h"
 #include "support/shard.h"
 #include "tensor/elements.h"

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/generate.h"
+#include "backend/cuda/codegen/table.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"

@@ -1,36 +1,14 @@
 // Single steps on one tile.
-#include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/worker.h"
+#include "tensor/op_groups.h"
 
 namespace tsl::cpu {
 
 using graph::Level;
-
-namespace {
-
-template <class T> void fill_with(void* out, const void* value, int64_t count) {
-  T v;
-  std::memcpy(&v, value, sizeof v);
-  std::fill_n(static_cast<T*>(out), count, v);
-}
-
-}  // namespace
-
-void fill(void* out, const void* value, size_t size, int64_t count) {
-  switch (size) {
-    case 1: fill_with<uint8_t>(out, value, count); break;
-    case 2: fill_with<uint16_t>(out, value, count); break;
-    case 4: fill_with<uint32_t>(out, value, count); break;
-    default: fill_with<uint64_t>(out, value, count); break;
-  }
-}
-
-void fill_identity(void* out, Op op, DType dtype, int64_t count) {
-  fill(out, to_bits(Scalar::of(op_def(op).of_nothing.value_or(0)), dtype).bytes, size_of(dtype), count);
-}
 
 void TileProgram::execute(Worker& worker, const Step& step) const {
   switch (step.kind) {
@@ -159,11 +137,12 @@ void TileProgram::execute_generate(Worker& worker, const Step& step) const {
     const uint64_t from = static_cast<uint64_t>(first);
     const size_t n = static_cast<size_t>(count);
     const uint64_t key = static_cast<uint64_t>(a.as_integer()), counter = static_cast<uint64_t>(b.as_integer());
-    switch (step.op) {
-      case Op::iota: table_.iota[dtype](to, a, b, from, n); break;
-      case Op::random_bits: table_.random_bits(to, key, counter, from, n); break;
-      case Op::random_uniform: table_.random_uniform[dtype](to, key, counter, from, n); break;
-      default: table_.random_normal[dtype](to, key, counter, from, n); break;
+    switch (source_op(step.op)) {
+      case SourceOp::fill: break;  // is Kind::scalar
+      case SourceOp::iota: table_.iota[dtype](to, a, b, from, n); break;
+      case SourceOp::random_bits: table_.random_bits(to, key, counter, from, n); break;
+      case SourceOp::random_uniform: table_.random_uniform[dtype](to, key, counter, from, n); break;
+      case SourceOp::random_normal: table_.random_normal[dtype](to, key, counter, from, n); break;
     }
   };
   // The map gives the linear index of each position.

@@ -38,15 +38,16 @@ const Arithmetic* arithmetic_of(const Step& step) {
   return found == std::end(kArithmetic) ? nullptr : found;
 }
 
+/// The reductions that an accumulator can do; others are calls.
+constexpr std::pair<Op, ChainCode> kReductions[] = {
+    {Op::sum, ChainCode::sum}, {Op::prod, ChainCode::prod}, {Op::max, ChainCode::max}, {Op::min, ChainCode::min}};
+
 std::optional<ChainCode> reduction_of(const Step& step) {
   if (step.dtype != DType::f32 || step.operand_size != sizeof(float)) return std::nullopt;
-  switch (step.op) {
-    case Op::sum: return ChainCode::sum;
-    case Op::prod: return ChainCode::prod;
-    case Op::max: return ChainCode::max;
-    case Op::min: return ChainCode::min;
-    default: return std::nullopt;
+  for (const auto& [op, code] : kReductions) {
+    if (op == step.op) return code;
   }
+  return std::nullopt;
 }
 
 /// Writes the code of a chain. What a step leaves in the accumulator for the next one to take needs no memory, unless

@@ -76,7 +76,7 @@ TEST_CASE("the scalar bodies and the helpers compile for every type of element")
       const std::string name = fmt::format("k_{}_{}", type, count);
       sources.push_back({name, helpers_kernel(name, type, count)});
     }
-    const Cubin cubin = nvrtc->compile(program_of(pointers_to(sources)), arch, kernel_options(portable));
+    const Cubin cubin = nvrtc->compile(program_of(pointers_to(sources)), arch, kernel_options({.portable = portable}));
     CHECK(is_elf(cubin));
     const std::string text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
     for (const KernelSource& source : sources) CHECK(text.find(source.name) != std::string::npos);

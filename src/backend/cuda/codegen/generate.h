@@ -1,4 +1,5 @@
-// From a plan to CUDA: the stages of its launches. Needs no device, so that tests see what would run on one.
+// From the kernels of a plan to CUDA: the one place that chooses a generator for each kernel. Needs no device, so that
+// tests see what would run on one.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,14 @@
 #include "graph/plan.h"
 
 namespace tsl::cuda {
+
+/// Whether generate() writes kernels for it: for all but products of floats, which a library computes, and ops of sizes
+/// that 32-bit counters cannot hold, which run on the host.
+bool has_generated_kernels(const graph::Kernel& kernel, const graph::Plan& plan);
+
+/// Writes the CUDA kernels for one kernel of the plan, which must have some. `wide`: whether buffers are aligned for
+/// wide accesses.
+KernelProgram generate(const graph::Kernel& kernel, const graph::Plan& plan, bool wide);
 
 /// What one launch of a plan becomes: kernels that may run in any order.
 struct LaunchStages {

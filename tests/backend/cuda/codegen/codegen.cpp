@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "backend/cuda/codegen/stage.h"
+#include "backend/cuda/codegen/generate.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"

@@ -127,7 +127,7 @@ TEST_CASE("functions are within their bounds for all floats", "[cuda]") {
   const Folder folder;
   Gpu gpu;
   const bool portable = GENERATE(false, true);
-  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(portable));
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options({.portable = portable}));
   for (const Function& function : kFunctions) {
     const uint64_t found = result_of(gpu, cache, accuracy_kernel(function, portable ? -126 : kLeastExponent), 4096);
     const uint32_t bits[] = {static_cast<uint32_t>(found >> 32), static_cast<uint32_t>(found)};
@@ -143,7 +143,7 @@ TEST_CASE("f16 and bf16 add as f32 does", "[cuda]") {
   TSL_NEEDS_GPU();
   const Folder folder;
   Gpu gpu;
-  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(false));
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options({}));
   for (const char* type : {"f16", "bf16"}) {
     INFO(type);
     CHECK(result_of(gpu, cache, pairs_kernel(type, "add", "+"), 65536) == 0);
@@ -155,7 +155,7 @@ TEST_CASE("gelu of f16 and bf16 is the nearest", "[cuda]") {
   TSL_NEEDS_GPU();
   const Folder folder;
   Gpu gpu;
-  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(false));
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options({}));
   CHECK(result_of(gpu, cache, nearest_kernel("bf16", "0x1p-126"), 256) == 0);
   CHECK(result_of(gpu, cache, nearest_kernel("f16", "0x1p-14"), 256) < 200);
 }
@@ -166,7 +166,7 @@ TEST_CASE("portable functions give the CPU's bits", "[cuda]") {
   const Folder folder;
   Gpu gpu;
   DeviceAllocator allocator(gpu);
-  KernelCache cache(gpu, DiskCache(folder.path), kernel_options(true));
+  KernelCache cache(gpu, DiskCache(folder.path), kernel_options({.portable = true}));
   const Ref<Storage> memory = allocator.allocate(kCount * sizeof(float));
   for (const Function& function : kFunctions) {
     const KernelSource kernel = values_kernel(function);

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "backend/cuda/codegen/op.h"
+#include "backend/cuda/codegen/generate.h"
+#include "backend/cuda/op_graphs.h"
 #include "graph/compile.h"
-#include "op_graphs.h"
 #include "support/gpu.h"
 
 using namespace tsl;
@@ -31,7 +31,7 @@ KernelProgram program_of(Graph graph) {
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind != Template::op) continue;
     REQUIRE(has_generated_kernels(kernel, plan));
-    program = generate_op(kernel, plan);
+    program = generate(kernel, plan, true);
   }
   for (const Stage& stage : program.stages) {
     INFO(stage.source());

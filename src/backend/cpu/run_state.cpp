@@ -1,0 +1,31 @@
+#include "backend/cpu/run_state.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace tsl::cpu {
+
+std::byte* Scratch::reserve(size_t bytes) {
+  if (bytes > size_) {
+    size_ = std::max(bytes, size_ * 2);
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (size_ + 63) / 64 * 64)));
+    if (!data_) {
+      size_ = 0;
+      fail(ErrorKind::memory, "out of memory: {} bytes of working space", bytes);
+    }
+  }
+  return data_.get();
+}
+
+void Scratch::Free::operator()(std::byte* p) const { std::free(p); }
+
+void RunState::report(uint32_t order, graph::NodeId node, int64_t element, int64_t value) {
+  std::lock_guard lock(error_mutex);
+  if (error && (error.order < order || (error.order == order && error_element_ <= element))) return;
+  error = {order, node, value};
+  error_element_ = element;
+}
+
+}  // namespace tsl::cpu

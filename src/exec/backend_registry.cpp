@@ -1,0 +1,18 @@
+#include "exec/backend_registry.h"
+
+#include "base/error.h"
+
+namespace tsl::exec {
+
+BackendRegistry::BackendRegistry(std::vector<BackendEntry> entries) {
+  for (const BackendEntry& entry : entries) rows_.push_back({backend_number(entry.name), entry});
+}
+
+const BackendEntry& BackendRegistry::at(Device device) const {
+  for (const Row& row : rows_) {
+    if (row.backend == device.backend) return row.entry;
+  }
+  fail(ErrorKind::device, "no backend for {}", to_string(device));
+}
+
+}  // namespace tsl::exec
