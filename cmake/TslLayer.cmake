@@ -1,7 +1,7 @@
 # How a layer of src/ becomes a library, and how its tests are built.
 
 # Flags every target of the project shares. Contraction is off everywhere: a*b+c must round twice
-# wherever it is evaluated (the numerics law in docs/architecture.md).
+# wherever it is evaluated ("Numerics" in docs/architecture.md).
 add_library(tsl_flags INTERFACE)
 # A switch that forgets a value of an enum is an error in every build.
 target_compile_options(tsl_flags INTERFACE -Wall -Wextra -Werror=switch -ffp-contract=off)

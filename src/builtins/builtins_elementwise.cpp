@@ -104,7 +104,7 @@ constexpr Builtin kRows[] = {
 #define TSL_BINARY(name, rule, fallible, doc, da, db) \
   {#name, #name "(a, b)", doc, binary_builtin<Op::name, ScalarOp::name>, "elementwise"},
 #define TSL_TERNARY(...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

@@ -156,7 +156,7 @@ constexpr Builtin kRows[] = {
   {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
 #define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
   {#name, signature, doc, builtin##_builtin<Op::name>, "reduce"},
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
     {"cumsum", "cumsum(x, axis = nil)", "the running sum along an axis; nil: over all elements in order",

@@ -42,7 +42,7 @@ Tensor as_gradient(const VjpCall& call, size_t i, const Var& value);
   inline Var name(const Var& a, const Var& b) { return call(Op::name, {a, b}); }
 #define TSL_TERNARY(name, ...) \
   inline Var name(const Var& a, const Var& b, const Var& c) { return call(Op::name, {a, b, c}); }
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tensor/scalar_math.h"
+#include "tensor/bodies/scalar_math.h"
 
 namespace tsl {
 

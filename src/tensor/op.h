@@ -21,7 +21,7 @@ enum class Op : uint16_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
 #define TSL_TERNARY(name, ...) name,
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
@@ -46,7 +46,7 @@ enum class Op : uint16_t {
 // reductions over axes; keepdims keeps them with extent 1
 #define TSL_REDUCTION(name, ...) name,
 #define TSL_ARG_REDUCTION(name, ...) name,
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
   // along axis

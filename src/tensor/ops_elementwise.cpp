@@ -41,7 +41,7 @@ using namespace diff;
     static auto d1(TSL_D g, TSL_D a, TSL_D b, TSL_D c, TSL_D y) { return db; } \
     static auto d2(TSL_D g, TSL_D a, TSL_D b, TSL_D c, TSL_D y) { return dc; } \
   };
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
@@ -152,7 +152,7 @@ void add_elementwise(Table& table) {
 #define TSL_TERNARY(name, rule, fallible, doc, da, db, dc)                                           \
   table.add(row(Op::name, std::nullopt, #name, #name "(a, b, c)", doc, DTypeRule::rule, 3, fallible, \
                 infer_elementwise<DTypeRule::rule>, derivatives::ternary<derivatives::D_##name>()));
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

@@ -138,7 +138,7 @@ void add_reductions(Table& table) {
   table.add(row(Op::name, #name, ReduceRule::rule, step, of_nothing, signature, doc, infer_reduction<Op::name>, vjp));
 #define TSL_ARG_REDUCTION(name, combiner, builtin, signature, doc) \
   TSL_REDUCTION(name, combiner, place, none, none, builtin, signature, doc, nullptr)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
 }

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "tensor/scalar_bodies.h"
+#include "tensor/bodies/scalar_bodies.h"
 
 namespace tsl {
 
@@ -22,7 +22,7 @@ constexpr std::array<Row, kScalarOpCount> kRows = {{
 #define TSL_UNARY(name, rule, ...) {#name, 1, DTypeRule::rule},
 #define TSL_BINARY(name, rule, ...) {#name, 2, DTypeRule::rule},
 #define TSL_TERNARY(...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
@@ -145,7 +145,7 @@ Scalar apply(ScalarOp op, Scalar a, Scalar b) {
   case ScalarOp::name:                        \
     return binary<ScalarOp::name, fallible>(a, b, [](auto x, auto y) { return math::s_##name(x, y); });
 #define TSL_TERNARY(...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

@@ -64,7 +64,7 @@ enum class ScalarOp : uint8_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
 #define TSL_TERNARY(...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

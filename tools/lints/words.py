@@ -47,7 +47,7 @@ def read_glossary(path):
             word = cells[0].strip("`").removesuffix("()")
             if len(cells) != 4 or cells[2] not in KINDS or not word:
                 sys.exit(f"{path}:{number}: not 'retired | now | identifier or phrase | meaning'")
-            if cells[2] == "identifier" and not re.fullmatch(r"[\w.:]+", word):
+            if cells[2] == "identifier" and not re.fullmatch(r"[\w.:<>]+( [\w.:<>]+)?", word):
                 sys.exit(f"{path}:{number}: not an identifier: {word}")
             words[cells[2]].append(word)
     return words["identifier"], words["phrase"]

@@ -36,7 +36,7 @@ inline constexpr size_t kReduceBlock = 4096;
 enum class ReduceOp : uint8_t {
 #define TSL_REDUCTION(name, ...) name,
 #define TSL_ARG_REDUCTION(...)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
   count_

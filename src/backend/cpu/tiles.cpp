@@ -41,7 +41,7 @@ void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
   if (instr.op == Op::name) return choose(ReduceOp::name);
 #define TSL_ARG_REDUCTION(name, ...) \
   if (instr.op == Op::name) step.arg = table.name[from];
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backend/cpu/kernels.h"
+#include "tensor/bodies/scalar_bodies.h"
 #include "tensor/elements.h"
-#include "tensor/scalar_bodies.h"
 
 namespace kernel_test {
 
@@ -115,7 +115,7 @@ inline const std::vector<Row>& rows() {
 #define TSL_UNARY(name, rule, fallible, ...) {Op::name, #name, DTypeRule::rule, fallible, 1},
 #define TSL_BINARY(name, rule, fallible, ...) {Op::name, #name, DTypeRule::rule, fallible, 2},
 #define TSL_TERNARY(name, rule, fallible, ...) {Op::name, #name, DTypeRule::rule, fallible, 3},
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

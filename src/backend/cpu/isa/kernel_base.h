@@ -5,7 +5,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "tensor/scalar_bodies.h"
+#include "tensor/bodies/scalar_bodies.h"
 
 #if defined(__clang__)
 #define TSL_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")

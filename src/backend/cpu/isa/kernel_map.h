@@ -18,7 +18,7 @@ namespace {
     template <class T> static auto apply(T a, T b) { return math::s_##name(a, b); } \
   };
 #define TSL_TERNARY(name, ...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY

@@ -25,7 +25,7 @@ void add_binary_kernels(KernelTable& table) {
 #define TSL_UNARY(...)
 #define TSL_BINARY(name, rule, ...) add_map_kernels<Fn_##name, DTypeRule::rule, 2>(table);
 #define TSL_TERNARY(...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
   for_each_dtype([&](auto dtype) {
     MapKernel& kernel = table.map[static_cast<int>(Op::where)][index_of(dtype.value)];
     constexpr size_t size = sizeof(Element<dtype.value>);

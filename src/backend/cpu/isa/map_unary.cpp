@@ -51,7 +51,7 @@ void add_unary_kernels(KernelTable& table) {
 #define TSL_UNARY(name, rule, ...) add_map_kernels<Fn_##name, DTypeRule::rule, 1>(table);
 #define TSL_BINARY(...)
 #define TSL_TERNARY(...)
-#include "tensor/elementwise.def"
+#include "tensor/bodies/elementwise.def"
 }
 
 }  // namespace tsl::cpu::TSL_ISA

@@ -150,7 +150,7 @@ template <class R, ReduceRule kRule, DType kDType> void add_exact([[maybe_unused
 // The combiners of rows that have no kernels here.
 #define TSL_REDUCTION(name, combiner, ...) struct combiner;
 #define TSL_ARG_REDUCTION(...)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
 
@@ -163,7 +163,7 @@ void add_exact_kernels(KernelTable& table) {
 #define TSL_REDUCTION(name, combiner, rule, ...) \
   add_exact<combiner, ReduceRule::rule, dtype.value>(table.reduce[static_cast<int>(ReduceOp::name)][index]);
 #define TSL_ARG_REDUCTION(...)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
     add_arg<T>(table, dtype.value);

@@ -173,7 +173,7 @@ template <class R, ReduceRule kRule> void add_op([[maybe_unused]] ReduceKernels*
 // The combiners of rows whose floats are not folded one by one.
 #define TSL_REDUCTION(name, combiner, ...) struct combiner;
 #define TSL_ARG_REDUCTION(...)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
 
@@ -183,7 +183,7 @@ void add_reduce_kernels(KernelTable& table) {
 #define TSL_REDUCTION(name, combiner, rule, ...) \
   add_op<combiner, ReduceRule::rule>(table.reduce[static_cast<int>(ReduceOp::name)]);
 #define TSL_ARG_REDUCTION(...)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
   ReduceKernels* logsumexp = table.reduce[static_cast<int>(ReduceOp::logsumexp)];

@@ -20,7 +20,7 @@ const char* function_of(Op op) {
 #define TSL_REDUCTION(name, combiner, ...) \
   if (op == Op::name) return #combiner;
 #define TSL_ARG_REDUCTION(name, combiner, ...) TSL_REDUCTION(name, combiner)
-#include "tensor/reductions.def"
+#include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
   throw std::logic_error("not a reduction");

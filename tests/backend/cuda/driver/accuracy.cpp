@@ -8,7 +8,7 @@
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/memory.h"
 #include "support/gpu.h"
-#include "tensor/scalar_functions.h"
+#include "tensor/bodies/scalar_functions.h"
 
 using namespace tsl;
 using namespace tsl::cuda;

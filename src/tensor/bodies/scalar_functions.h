@@ -13,7 +13,7 @@
 // exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
 #pragma once
 
-#include "tensor/scalar_math.h"
+#include "tensor/bodies/scalar_math.h"
 
 namespace tsl::math {
 

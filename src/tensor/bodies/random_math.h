@@ -8,7 +8,7 @@
 // Normal numbers come in pairs: elements 2j and 2j + 1 share what uniform numbers 2j and 2j + 1 would take.
 #pragma once
 
-#include "tensor/scalar_functions.h"
+#include "tensor/bodies/scalar_functions.h"
 
 namespace tsl::math {
 

@@ -1,0 +1,8 @@
+// Includes the scalar bodies, each file after those it uses.
+#pragma once
+
+#include "tensor/bodies/scalar_math.h"
+
+#include "tensor/bodies/scalar_functions.h"
+
+#include "tensor/bodies/random_math.h"
