@@ -117,7 +117,8 @@ class PointwiseWriter {
       if (!defines(instr)) continue;
       if (is_uniform(instr)) writer_.emit(r, first, true);
       else if (instr.kind == Instr::Kind::load && inner_stride(instr) == 1) {
-        writer_.line("load_wide(r{}, {} + {});", r, writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first));
+        writer_.line("load_vector(r{}, {} + {});", r, writer_.buffer(instr.buffer),
+                     writer_.index_expr(instr.map, first));
       } else computed.push_back(r);
     }
     if (!computed.empty()) {
@@ -133,7 +134,7 @@ class PointwiseWriter {
 
   void store(const Instr& instr, const Position& first, const Position& at, int width, bool is_array) {
     if (inner_stride(instr) == 1 && is_array) {
-      writer_.line("store_wide({} + {}, r{});", writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first),
+      writer_.line("store_vector({} + {}, r{});", writer_.buffer(instr.buffer), writer_.index_expr(instr.map, first),
                    instr.a);
       return;
     }

@@ -153,7 +153,7 @@ class ReduceWriter {
       const Instr& instr = kernel_.program[r];
       if (!defines(instr) || !is_vectorized(instr)) continue;
       writer.line("{} wide{}[{}];", type_of(instr.dtype), r, width_);
-      writer.line("load_wide(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, first));
+      writer.line("load_vector(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, first));
     }
     writer.line("#pragma unroll");
     writer.open("for (int v = 0; v < {}; ++v)", width_);

@@ -45,7 +45,7 @@ Reduction::Reduction(const Instr& instr)
 
 std::string Reduction::declare(const std::string& name, LaneForm form) const {
   if (is_arg_reduction_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
-  if (is_two_pass_) return fmt::format("HeldBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
+  if (is_two_pass_) return fmt::format("TwoPassBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
   return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
 }
 

@@ -240,7 +240,7 @@ class RowsWriter {
       const Instr& instr = kernel_.program[r];
       if (!pass.computes[r] || !defines(instr) || !is_vectorized(instr)) continue;
       writer_.line("{} wide{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
-      writer_.line("load_wide(wide{}, {} + {});", r, writer_.buffer(instr.buffer),
+      writer_.line("load_vector(wide{}, {} + {});", r, writer_.buffer(instr.buffer),
                    writer_.index_expr(instr.map, first));
     }
     writer_.line("#pragma unroll");
@@ -282,7 +282,7 @@ class RowsWriter {
       const Instr& instr = kernel_.program[r];
       if (!is_vectorized(instr)) scattered.push_back(r);
       else
-        writer_.line("store_wide({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer),
+        writer_.line("store_vector({} + {}, late{}[turn - batch]);", writer_.buffer(instr.buffer),
                      writer_.index_expr(instr.map, first), r);
     }
     if (form_.lanes.width == 1) {

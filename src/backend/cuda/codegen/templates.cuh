@@ -81,15 +81,15 @@ template <class T> __device__ __forceinline__ T mul_add(T a, T b, T c) {
   else return fused(a, b, c);
 }
 
-// ---- Wide accesses ---------------------------------------------------------------------------------------------
+// ---- Vectorized accesses ---------------------------------------------------------------------------------------
 
 /// `from` is a multiple of the array's size.
-template <class T, int N> __device__ __forceinline__ void load_wide(T (&to)[N], const T* from) {
+template <class T, int N> __device__ __forceinline__ void load_vector(T (&to)[N], const T* from) {
   const tsl::device::Pack<N, T> pack = tsl::device::load<N>(from);
 #pragma unroll
   for (int i = 0; i < N; ++i) to[i] = pack[i];
 }
-template <class T, int N> __device__ __forceinline__ void store_wide(T* to, const T (&from)[N]) {
+template <class T, int N> __device__ __forceinline__ void store_vector(T* to, const T (&from)[N]) {
   tsl::device::Pack<N, T> pack;
 #pragma unroll
   for (int i = 0; i < N; ++i) pack[i] = from[i];
@@ -138,8 +138,8 @@ template <class T> __device__ __forceinline__ T random_normal(long long key, lon
 // ---- Reductions ------------------------------------------------------------------------------------------------
 //
 // The order is that of the CPU (backend/cpu/kernels.h), so that the devices agree bit for bit: of at most 4096
-// elements, lane l takes elements l, l + 128, …, and the 128 lanes fold in halves; of more, the law applies to the
-// results of blocks of 4096. Each reduction's neutral element on the right changes no value, so it stands for lanes
+// elements, lane l takes elements l, l + 128, …, and the 128 lanes fold in halves; of more, the same order applies to
+// the results of blocks of 4096. Each reduction's neutral element on the right changes no value, so it stands for lanes
 // that take no part.
 
 constexpr int kReduceLanes = 128, kReduceBlock = 4096, kWarpThreads = 32;
@@ -251,8 +251,8 @@ template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
   }
 };
 
-/// logsumexp, whose law is that of its parts. A NaN need not win among the elements that shift is the greatest of, nor
-/// does it matter which 0 does: the sum comes out the same.
+/// logsumexp, whose order is that of its parts. A NaN need not win among the elements that shift is the greatest of,
+/// nor does it matter which 0 does: the sum comes out the same.
 struct Greatest {
   template <class A> static __device__ __forceinline__ A neutral() { return -infinity<A>(); }
   template <class A> static __device__ __forceinline__ A combine(A a, A b) {
@@ -266,11 +266,11 @@ template <class A> __device__ __forceinline__ A shifted_log(A sum, A shift) { re
 
 /// The elements of one thread among kThreads that take a block of a row for logsumexp. What stands for elements that
 /// are not there has an exponential of 0.
-template <class A, int kThreads, int kWidth> struct HeldBlock {
+template <class A, int kThreads, int kWidth> struct TwoPassBlock {
   static constexpr int kTurns = kReduceBlock / (kThreads * kWidth);
   A held[kTurns * kWidth];
 
-  __device__ __forceinline__ HeldBlock() {
+  __device__ __forceinline__ TwoPassBlock() {
 #pragma unroll
     for (int i = 0; i < kTurns * kWidth; ++i) held[i] = -infinity<A>();
   }
@@ -326,7 +326,8 @@ __device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
   return tsl::device::shuffle_from(best.index, 0);
 }
 
-/// The law over value(0), …, value(count - 1), count <= kReduceBlock, by kThreads threads; `shared` as in Lanes.
+/// The reduction order over value(0), …, value(count - 1), count <= kReduceBlock, by kThreads threads; `shared` as in
+/// Lanes.
 template <class R, class A, int kThreads, class Value>
 __device__ __forceinline__ A reduce_values(Value value, long long count, int thread, A* shared) {
   constexpr int kSteps = kReduceLanes / kThreads;
@@ -389,7 +390,7 @@ __device__ __forceinline__ A reduce_blocks(const T* values, long long count, A* 
   __syncthreads();
   return reduce_array<R, A>(results, blocks, threadIdx.x % kWarpThreads);
 }
-/// The law over block_value(0), …, block_value(blocks - 1), each of which all of the warp computes.
+/// The reduction order over block_value(0), …, block_value(blocks - 1), each of which all of the warp computes.
 template <class R, class A, class Value>
 __device__ __forceinline__ A reduce_block_values(Value block_value, long long blocks) {
   const int lane = threadIdx.x % kWarpThreads;

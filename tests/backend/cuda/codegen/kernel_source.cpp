@@ -190,12 +190,12 @@ TEST_CASE("pointwise kernels access 16 bytes at a time where buffers are aligned
   const std::vector<CudaKernel> vectorized = kernels_of(plan), narrow = kernels_of(plan, false);
   REQUIRE(vectorized.size() == 1);
   REQUIRE(narrow.size() == 1);
-  CHECK(count(vectorized[0].text.body, "load_wide(") == 3);
-  CHECK(count(vectorized[0].text.body, "store_wide(") == 1);
+  CHECK(count(vectorized[0].text.body, "load_vector(") == 3);
+  CHECK(count(vectorized[0].text.body, "store_vector(") == 1);
   REQUIRE(vectorized[0].vector_accesses.size() == 4);
   for (const VectorAccess& access : vectorized[0].vector_accesses) CHECK(access.bytes == 16);
   CHECK(narrow[0].vector_accesses.empty());
-  CHECK_FALSE(contains(narrow[0].text.body, "_wide("));
+  CHECK_FALSE(contains(narrow[0].text.body, "_vector("));
   CHECK(vectorized[0].blocks == (33000 / 4 + 127) / 128);
   CHECK(narrow[0].blocks == (33000 + 127) / 128);
   const std::vector<CudaKernel> halves = kernels_of(scaled_sum({1000, 32}, DType::f16)),
