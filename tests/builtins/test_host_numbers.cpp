@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "catch.h"
-#include "support/cuda_device.h"
 #include "engine/engine.h"
-#include "value/runtime.h"
+#include "support/cuda_device.h"
 #include "tensor/elements.h"
 #include "tensor/op.h"
+#include "value/runtime.h"
 
 using namespace tsl;
 

@@ -1,6 +1,6 @@
 // Values, signatures and their text stand on the tensor room alone.
-#include "value/signature.h"
 #include "value/value.h"
+#include "value/signature.h"
 
 using namespace tsl;
 

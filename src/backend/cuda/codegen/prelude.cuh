@@ -1,5 +1,5 @@
-// What every kernel may use besides the scalar bodies (tensor/bodies/scalar_math.h and the files after it), which stand in
-// front of this text: names of the element types and, in namespace tsl::device, wide memory accesses and exchange
+// What every kernel may use besides the scalar bodies (tensor/bodies/scalar_math.h and the files after it), which stand
+// in front of this text: names of the element types and, in namespace tsl::device, wide memory accesses and exchange
 // between the threads of a warp. Without any #include, since a header would take longer to compile than the kernel.
 
 using namespace tsl::math;
