@@ -20,7 +20,7 @@ endif()
 if(TSL_SANITIZE)
   set(sanitizers $<IF:$<STREQUAL:${TSL_SANITIZE},thread>,thread,address$<COMMA>undefined>)
   target_compile_options(tsl_flags INTERFACE -fsanitize=${sanitizers} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  if(NOT TSL_SANITIZE STREQUAL "thread")
+  if(NOT TSL_SANITIZE STREQUAL "thread" AND NOT TSL_ALL_CHECKS)
     # What AddressSanitizer sees as well. These three, and its checks in place of calls, take a fifth of the build's time.
     target_compile_options(tsl_flags INTERFACE -fno-sanitize=null,object-size,vptr
                            $<$<CXX_COMPILER_ID:GNU>:SHELL:--param asan-instrumentation-with-call-threshold=0>)

@@ -72,7 +72,7 @@ part_catch() {
 # asan: the whole suite under AddressSanitizer and UndefinedBehaviorSanitizer
 part_asan() {
   install_missing
-  cmake --preset asan -B build/asan-all -DTSL_WERROR=ON -DTSL_GENERIC_KERNELS=OFF  # CI's have one text of the kernels
+  cmake --preset asan -B build/asan-all -DTSL_WERROR=ON -DTSL_GENERIC_KERNELS=OFF -DTSL_ALL_CHECKS=ON  # CI has fewer of both
   ninja -C build/asan-all
   suite asan-all
   build/asan-all/tests/$heavy_tests "[matrix]~[cuda]"  # ctest has a third of it
