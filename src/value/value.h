@@ -165,6 +165,13 @@ class Value {
     return Tensor(Ref<TensorData>::adopt(payload_.tensor));
   }
 
+  /// Takes over an object and a count of it, as take_object() gives them.
+  static Value adopt(Tag tag, Object* object) {
+    Value v;
+    v.tag_ = tag;
+    v.payload_.object = object;
+    return v;
+  }
   /// Likewise an object, with the count that this held.
   Object* take_object() {
     tag_ = Tag::nil;
@@ -258,11 +265,12 @@ struct Function : Object {
   // Closures with captures are in a ring, so that cycles through them can be found (cycles.h).
   Function* previous = nullptr;
   Function* next = nullptr;
-  ~Function() override {
-    if (next) {
-      previous->next = next;
-      next->previous = previous;
-    }
+  ~Function() override { leave_ring(); }
+  void leave_ring() {
+    if (!next) return;
+    previous->next = next;
+    next->previous = previous;
+    next = previous = nullptr;
   }
 };
 

@@ -91,6 +91,25 @@ TEST_CASE("closures in closures that outlive a trace", "[nesting]") {
       "2.5 2.0\n");
 }
 
+TEST_CASE("containers and closures that share parts, nested in turn, are freed", "[nesting]") {
+  const Value leaf = make_string("leaf");
+  Value value = leaf;
+  for (int i = 0; i < kDeep; ++i) {
+    Ref<Cell> cell = make_ref<Cell>();
+    cell->value = make_list({Value(i), value, make_list({}), leaf});
+    Ref<Function> function = make_ref<Function>();
+    function->captures = {cell, cell};
+    Ref<BuiltinFunction> bound = make_ref<BuiltinFunction>();
+    bound->bound = {Value(function), value};
+    value = make_tuple({Value(bound), Value(function), Value(cell)});
+  }
+  Value kept = value.as<Tuple>().items[2].as<Cell>().value;
+  value = Value();
+  CHECK(kept.unique());
+  kept = Value();
+  CHECK(leaf.unique());
+}
+
 TEST_CASE("rebuilding replaces leaves, keeps what does not change, and keeps sharing", "[nesting]") {
   const auto one_to_two = [](const Value& leaf, Value& with) {
     if (!leaf.is(Tag::integer) || leaf.integer() != 1) return false;
