@@ -4,8 +4,8 @@ namespace tsl {
 
 namespace {
 
-// Values that may hold many others are taken apart with a list of work, because recursion as deep as the
-// nesting (a long linked chain) would overflow the stack.
+// Values with many parts are destroyed with a work list, because recursion over deep nesting (a long linked chain)
+// would overflow the stack.
 bool holds_values(const Value& v) {
   constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
   constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) |
@@ -15,12 +15,12 @@ bool holds_values(const Value& v) {
 
 void move_out(std::vector<Value>& items, std::vector<Value>& pending) {
   for (Value& item : items) {
-    if (item.is(Tag::tensor)) item.take_tensor();  // goes here, as what holds many values mostly holds tensors
+    if (item.is(Tag::tensor)) item.take_tensor();  // released here: most large containers hold tensors
     else if (holds_values(item)) pending.push_back(std::move(item));
   }
 }
 
-/// Moves the values inside a container that is about to go to `pending`, unless they hold none themselves.
+/// Moves the parts of a container that is about to be destroyed to `pending`, except parts that have no parts.
 void move_parts_out(Tag tag, Object* object, std::vector<Value>& pending) {
   switch (tag) {
     case Tag::list: return move_out(static_cast<List*>(object)->items, pending);
