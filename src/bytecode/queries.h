@@ -1,4 +1,4 @@
-// Questions about trees.
+// Queries about trees.
 #pragma once
 
 #include "syntax/ast.h"
