@@ -362,7 +362,7 @@ struct Module {
   Function* main = nullptr;
 };
 
-/// Casts by kind, unchecked in release builds.
+/// Casts to the class of a kind. The caller has tested the kind.
 template <class T> const T& as(const Expr& e) { return static_cast<const T&>(e); }
 template <class T> const T& as(const Stmt& s) { return static_cast<const T&>(s); }
 

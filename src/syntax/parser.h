@@ -1,8 +1,8 @@
 // Turns source text into a resolved tree. Only this folder uses ANTLR:
-//   TokenSource  settles newlines, braces and f-strings between the generated lexer and parser
-//   ErrorStrategy  says what is wrong in words
-//   TreeBuilder  turns ANTLR's tree into ours
-//   Resolver  binds names
+//   TokenSource    processes newlines, braces and f-strings between the generated lexer and parser
+//   ErrorStrategy  formulates error messages
+//   TreeBuilder    converts ANTLR's tree to the abstract syntax tree
+//   Resolver       binds names
 // One thread per Interner may use it; ANTLR locks the prediction tables that its parsers share.
 #pragma once
 

@@ -33,7 +33,7 @@ class TokenSource final : public antlr4::TokenSource {
 
   std::unique_ptr<antlr4::Token> nextToken() override;
 
-  /// The error that the ERROR token stands for.
+  /// Returns the error that the ERROR token represents.
   const std::optional<Error>& error() const { return error_; }
   /// Returns the `##` lines at the top of the file, unless they belong to its first function.
   const std::string& module_doc() const { return module_doc_; }
