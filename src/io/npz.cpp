@@ -10,7 +10,7 @@ namespace tsl {
 
 namespace {
 
-// DEFLATE cannot shrink data further than this, so an entry that claims more is a lie (or a bomb).
+// DEFLATE cannot shrink data further than this, so an entry that claims more is invalid (or a zip bomb).
 constexpr uint64_t kMaxDeflateRatio = 1032;
 constexpr std::string_view kSuffix = ".npy";
 
