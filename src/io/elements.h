@@ -32,7 +32,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// Returns the elements of a contiguous tensor in host memory as bytes.
+/// Returns the bytes that the elements of a contiguous tensor take.
 uint64_t byte_count(const Tensor& tensor);
 
 }  // namespace tsl
