@@ -14,7 +14,7 @@ Tensor read_npy(ByteReader& reader, Allocator& allocator);
 Tensor load_npy(const std::string& path, Allocator& allocator);
 void save_npy(const std::string& path, const Tensor& tensor);
 
-/// The arrays of an archive by name, stored or compressed.
+/// Reads the arrays of an archive by name, stored or compressed.
 std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator);
 void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors);
 

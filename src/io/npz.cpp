@@ -50,7 +50,7 @@ class EntryReader : public ByteReader {
     left_ -= count;
   }
 
-  /// Reads what is left, because the checksum is only compared at the end.
+  /// Reads the rest of the entry, because the checksum is only compared at its end.
   void finish() {
     char rest[4096];
     for (;;) {

@@ -169,7 +169,7 @@ class Rows {
     return text + "]";
   }
 
-  // Rows go on new lines, blocks of rows have empty lines between them.
+  // Starts a new line for each row, with empty lines between blocks of rows.
   std::string separator(int axis) const {
     if (one_line_) return " ";
     const auto depth = static_cast<size_t>(shape_.rank() - axis - 1);

@@ -57,7 +57,7 @@ void destroy(Tag tag, Object* object) {
     Value value = std::move(pending.back());
     pending.pop_back();
     if (!holds_values(value) || !value.unique()) continue;
-    // Nothing nested is left in it when it goes.
+    // The object contains no other values when it is deleted.
     tag = value.tag();
     object = value.take_object();
     move_parts_out(tag, object, pending);

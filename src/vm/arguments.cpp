@@ -1,4 +1,4 @@
-// Reading the arguments of builtins.
+// Reads the arguments of builtins.
 #include <algorithm>
 #include <cmath>
 

@@ -25,7 +25,7 @@ namespace {
 
 bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
 
-// Host ints wrap around.
+// Arithmetic on host ints, which wrap around.
 int64_t wrap_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }

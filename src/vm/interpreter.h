@@ -137,7 +137,7 @@ class Interpreter {
   /// Returns the lowest unused slot of the stack.
   Value* free_slot();
 
-  // calls.cpp
+  // interpreter_calls.cpp
   /// Calls *slot with the `count` values above it. Pushes a frame for a TSL function and returns true; any other callee
   /// runs at once and leaves its result in *slot.
   bool prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags);
@@ -147,7 +147,7 @@ class Interpreter {
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);
 
-  // errors.cpp
+  // interpreter_unwind.cpp
   void locate(Error& error) const;
   bool unwind(const Run& run, const Failure& failure);
   Value error_record(const Error& error) const;

@@ -53,18 +53,18 @@ struct ReduceKernels {
 /// Computes argmax or argmin of contiguous rows. `out` is i64: the first of equal elements; the first NaN wins.
 using ArgKernel = void (*)(void* out, const void* in, size_t rows, size_t n);
 
-/// Running sums or products of a row of n; the accumulator is as for sum, rounded at each store. `out` has in's dtype
-/// if that is a float, else i64. The order, too, is a function of n alone:
-///   Blocks of kScanBlock elements are scanned one element after the other, within each block. Blocks are grouped by
-///   kScanBlock, those groups again, and so on; totals of the members of a group are scanned in the same way. Element i
-///   is (… (T2 + T1) + own), own being what its block has up to i, T1 what its group of blocks has before the block, T2
-///   what the group of groups has before that group, and so on. What has nothing before it adds nothing.
+/// Computes running sums or products of a row of n; the accumulator is as for sum, rounded at each store. `out` has
+/// in's dtype if that is a float, else i64. The order is a function of n alone, too:
+///   Each block of kScanBlock elements is scanned element by element. Blocks are grouped by kScanBlock, those groups
+///   again, and so on; the totals of a group's members are scanned in the same way. Element i is (… (T2 + T1) + own),
+///   where own is the running total within its block, T1 that of the blocks before in its group, T2 that of the groups
+///   before in its group of groups, and so on. Parts with nothing before them are left out.
 inline constexpr size_t kScanBlock = 32;
 using ScanKernel = void (*)(void* out, const void* in, size_t n);
 
-/// Elements [first, first + n) of the stream (key, counter): element i is made of word i%4 of Philox block
-/// counter + i/4; of f64, of words 2i and 2i + 1 of the stream, so that a block makes two elements (random_math.h).
-/// `out` is i64 (random_bits) or a float dtype.
+/// Computes elements [first, first + n) of the random stream (key, counter): element i uses word i%4 of Philox block
+/// counter + i/4; f64 uses words 2i and 2i + 1 of the stream, so that a block makes two elements (random_math.h). `out`
+/// is i64 (random_bits) or a float dtype.
 using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
 
 /// The elements of a strip: one for each lane of a reduction.

@@ -1,4 +1,4 @@
-// Casts between any two dtypes.
+// Casts between all dtypes.
 #include "backend/cpu/isa/kernel_base.h"
 
 #if defined(__F16C__)

@@ -493,7 +493,7 @@ class ReduceWriter {
   /// it to one result, level by level; at the last level it emits the row's results and what depends on them.
   void bring_together(KernelWriter& writer, Team team) {
     std::string position = "first_block";
-    int64_t results = team.results;  // partial results that one arrival stands for
+    int64_t results = team.results;  // partial results per arrival
     for (size_t level = 0; level < levels_.size(); ++level) {
       const int64_t count = levels_[level].count, parts = ceil_div(count, kReduceBlock);
       writer.line(

@@ -100,7 +100,7 @@ class KernelWriter {
   bool is_small() const { return is_small_; }
 
  private:
-  /// What a parameter stands for.
+  /// The meaning of a parameter.
   enum class Meaning : uint8_t {
     size,
     number,
