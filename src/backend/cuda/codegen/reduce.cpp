@@ -19,8 +19,8 @@ using graph::Reg;
 
 namespace {
 
-// With this many rows, one warp per row keeps the GPU busy; with this many blocks of threads, so does one block for
-// each column tile.
+// With kManyRows rows, a warp per row keeps the GPU busy; with kManyBlocks blocks of threads, every multiprocessor has
+// one.
 constexpr int64_t kManyRows = 4096, kManyBlocks = 128;
 /// About how many blocks of threads run at the same time.
 constexpr int64_t kFullMachine = 2048;
