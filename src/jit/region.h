@@ -15,12 +15,16 @@ namespace tsl {
 
 class Context;
 
+}  // namespace tsl
+
+namespace tsl::jit {
+
 /// A function (with its captured variables) or a loop body, with all its trace paths.
 struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  jit::Segment root;             // empty; its `next` are the first segments of all trace paths
+  Segment root;                  // empty; its `next` are the first segments of the trace paths
   bool has_fallen_back = false;  // interpreted from now on; its own calls and loops become regions
   std::string fallback_reason;
 
@@ -83,32 +87,31 @@ class RegionCache {
 
   /// Replays segments with the values at hand; `path` receives them. If it does not finish, the rest of the region is
   /// untraced or must be interpreted.
-  Outcome advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, Value& result, uint32_t& exit);
+  Outcome advance(Region& region, const Entry& entry, std::vector<Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
-  bool replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed, Value& result,
+  bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
-  jit::Segment* match(jit::Segment& at, const Entry& entry);
-  bool bind_inputs(const jit::Segment& segment, const Entry& entry);
+  Segment* match(Segment& at, const Entry& entry);
+  bool bind_inputs(const Segment& segment, const Entry& entry);
   /// Makes the copies to other devices that the segment starts with. Returns false if there is no memory for one.
-  bool move_inputs(const jit::Segment& segment);
-  std::span<const char> donated_slots(const jit::Segment& segment);
-  void put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
+  bool move_inputs(const Segment& segment);
+  std::span<const char> donated_slots(const Segment& segment);
+  void put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   const Value& source_value(const InputSource& source, const Entry& entry) const;
-  Value trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, AfterReplay after_replay);
-  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
-                           AfterReplay after_replay);
+  Value trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   template <class Body> void run_traced(TraceSession& trace, Body&& body);
-  void log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path);
+  void log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void clear_run();
 
   const Tracing tracing_;
   Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  jit::Run run_;               // of the running region; kept for its capacity
+  Run run_;                    // of the running region; kept for its capacity
   std::vector<char> donated_;  // per slot: the caller donates the tensor, and nothing else references it
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };
 
-}  // namespace tsl
+}  // namespace tsl::jit

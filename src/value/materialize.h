@@ -7,6 +7,12 @@ namespace tsl {
 
 class Context;
 
+/// A captured variable that was made while a region was traced: its value may hold symbols until it is materialized.
+struct TracedCell final : Cell {
+  uint32_t trace;  // 0 once it is materialized
+  explicit TracedCell(uint32_t trace) : trace(trace) {}
+};
+
 /// Replaces symbols everywhere in `value`, captured variables included, by their numbers. Containers without symbols
 /// remain the same objects. Lazy strings whose pieces are known become strings.
 void materialize(Context& context, Value& value);

@@ -10,6 +10,7 @@
 #include "tensor/counters.h"
 #include "tensor/op.h"
 #include "tensor/op_listeners.h"
+#include "value/materialize.h"
 #include "value/value.h"
 
 namespace tsl {
@@ -72,8 +73,11 @@ class Runtime {
 
   bool is_tracing() const { return is_tracing_; }
   void set_tracing(bool on) { is_tracing_ = on; }
-  /// Returns the id of the current trace; 0 if there is none. Cells made during a trace store its id.
-  uint32_t trace_id() const { return is_tracing_ ? last_trace_id_ : 0; }
+  /// Makes a captured variable. The trace being recorded, if there is one, recognises it as its own.
+  Ref<Cell> make_cell() const {
+    if (is_tracing_) return Ref<Cell>(new TracedCell(last_trace_id_));
+    return make_ref<Cell>();
+  }
   uint32_t next_trace_id() { return ++last_trace_id_; }
   /// Called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;

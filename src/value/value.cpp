@@ -163,8 +163,7 @@ const char* type_name(const Value& value) {
     case Tag::function:
     case Tag::builtin: return "function";
     case Tag::module: return "module";
-    case Tag::tensor:
-    case Tag::slot: return "tensor";
+    case Tag::tensor: return "tensor";
     case Tag::cell: return "cell";
   }
   return "nil";

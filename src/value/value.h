@@ -26,7 +26,6 @@ enum class Tag : uint8_t {
   dtype,   // immediate
   absent,  // immediate: in a parameter's register, an argument that was not given; a dimension that is not bound yet
   symbol,  // immediate: a host number of a trace, whose value is only known as a hint
-  slot,    // immediate: in an output template, a tensor of the run
   // The tags from here on have counted payloads.
   string,
   list,
@@ -74,11 +73,6 @@ class Value {
   static Value absent() {
     Value v(int64_t{0});
     v.tag_ = Tag::absent;
-    return v;
-  }
-  static Value of_slot(uint32_t slot) {
-    Value v(static_cast<int64_t>(slot));
-    v.tag_ = Tag::slot;
     return v;
   }
   /// A tensor's payload is the TensorData itself, without an Object.
@@ -155,10 +149,6 @@ class Value {
   Tensor tensor() const {
     expect(Tag::tensor);
     return Tensor(Ref<TensorData>(payload_.tensor));
-  }
-  uint32_t slot() const {
-    expect(Tag::slot);
-    return static_cast<uint32_t>(payload_.integer);
   }
   TensorData* tensor_data() const {
     expect(Tag::tensor);
@@ -258,7 +248,6 @@ struct Cell : Object {
   Value value;
   bool is_set = false;      // using a module-level name before its declaration has run is an error
   bool is_mutable = false;  // `let` and `fn` cells never change after they are set, so they need no guards
-  uint32_t trace = 0;       // id of the trace that made it or has entered it
 };
 
 /// A function of the language, with the cells it captured.
