@@ -1,4 +1,4 @@
-// Every elementwise op as a builtin, on tensors, host numbers, and lists of either.
+// Defines every elementwise op as a builtin, on tensors, host numbers, and lists of either.
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
@@ -23,7 +23,7 @@ Value same_kind(const Value& like, std::vector<Value> items) {
   fail(ErrorKind::type, "{} takes tensors, numbers and lists of them, not {}", op_def(op).name, type_name(x));
 }
 
-// Deep enough for any data, and far from the end of the stack.
+// More than any data needs, and far from exhausting the stack.
 constexpr int kMaxNesting = 1000;
 
 void check_depth(int depth) {
@@ -59,7 +59,7 @@ Value apply_binary(Context& context, Op op, ScalarOp scalar, const Value& a, con
   }
   for (const Value* x : {&a, &b})
     if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
-  if (op == Op::pow) return binary(context, ast::BinaryOp::pow, a, b);  // knows which exponents are special
+  if (op == Op::pow) return binary(context, ast::BinaryOp::pow, a, b);  // handles special exponents
   if (a.is(Tag::tensor) || b.is(Tag::tensor)) return context.ops().call(op, {as_operand(a), as_operand(b)});
   return apply_scalar(scalar, a, b);
 }
@@ -81,7 +81,7 @@ Value where_builtin(Context& context, Args args) {
   return context.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
 
-/// x, or the bound where it is beyond it. The gradient at the bound is that of x, while maximum and minimum share it.
+/// Limits x to a bound. The gradient at the bound is that of x, while maximum and minimum would share it.
 Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
   const Value result = apply_binary(context, op, op_def(op).scalar.value(), x, bound);
   if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;

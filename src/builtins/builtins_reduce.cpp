@@ -1,4 +1,4 @@
-// Reductions and running sums, over axes of tensors and over host numbers.
+// Defines reductions and running sums, over axes of tensors and over host numbers.
 #include <optional>
 
 #include "base/error.h"
@@ -23,9 +23,8 @@ std::vector<Value> items_of(Context& context, const Value& sequence) {
   return items;
 }
 
-/// The items to fold one by one, if that is what a reduction of these arguments means: those of a flat list
-/// of numbers or tensors, or for max and min the arguments themselves. Else the argument is taken as a
-/// tensor.
+/// Returns the items that a reduction folds one by one: those of a flat list of numbers or tensors, or for max and min
+/// the arguments. Returns nothing if the argument must be a tensor.
 std::optional<std::vector<Value>> items_to_fold(Context& context, Args args) {
   const auto is_item = [](const Value& v) { return is_host_number(v) || v.is(Tag::tensor); };
   if (is_sequence(args[0]) && args[1].is_nil()) {
@@ -68,7 +67,7 @@ Value fold(Context& context, Op op, const std::vector<Value>& items) {
     fail(ErrorKind::value, "{} of an empty list", op_def(op).name);
   }
   Value result = items[0];
-  // A sum of bools counts them, also when there is one.
+  // A sum of bools counts them, also if there is only one.
   if (is_host_number(result) && scalar_of(result).type == ScalarType::boolean && (op == Op::sum || op == Op::prod)) {
     result = apply_scalar(ScalarOp::to_integer, result);
   }
@@ -100,7 +99,7 @@ template <Op kOp> Value logic_builtin(Context& context, Args args) {
   return kOp == Op::all;
 }
 
-// Without an axis the index counts through all elements.
+// Without an axis, the index counts all elements.
 Value arg_tensor(Context& context, Op op, Args args) {
   Tensor x = to_tensor(context, args[0], op_def(op).name.data());
   const bool keep = expect_bool(context, args[2], "keepdims");
@@ -143,7 +142,7 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
     }
   }
   Tensor x = to_tensor(context, args[0], op_def(kOp).name.data());
-  if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // NumPy: over all elements in order
+  if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // as in NumPy: over all elements in order
   const int axis =
       args[1].is_nil() ? 0 : normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(kOp).name.data());
   return context.ops().call(kOp, {x}, {.axis = axis});

@@ -1,4 +1,4 @@
-// Builtins on values of any kind: print, len, conversions, help.
+// Defines builtins on any values: print, len, conversions, help.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -101,7 +101,7 @@ Value int_builtin(Context& context, Args args) {
     return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
-  if (scalar_of(number).type == ScalarType::real) {  // NaN is no int either
+  if (scalar_of(number).type == ScalarType::real) {  // also rejects NaN
     const Value is_in_range =
         apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
     if (!truth(context, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(context, number));
@@ -128,7 +128,8 @@ Value tolist_builtin(Context& context, Args args) {
 
 // ---- Errors, time, randomness ----------------------------------------------------------------------
 
-/// Of the kinds, those that say what is wrong with a value: the others are the machine's, or of the program's text.
+/// Reads the kind of an error, of those that a program may raise: the others describe the machine or the program's
+/// text.
 ErrorKind expect_kind(Context& context, const Value& value) {
   const std::string& name = expect_string(context, value, "the kind of an error");
   for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
@@ -234,7 +235,7 @@ std::string help_text(Context& context, const Value& v) {
   }
 }
 
-/// Names in alphabetical order, in lines that fit a terminal.
+/// Lists names in alphabetical order, in lines that fit a terminal.
 std::string list_names(std::vector<std::string> names) {
   constexpr size_t kMaxLine = 100;
   std::sort(names.begin(), names.end());

@@ -1,4 +1,4 @@
-// Functions: signatures, where variables live, and the building blocks of code.
+// Compiles functions: signatures, the storage of variables, and the building blocks of code.
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
 #include "value/builtin.h"
@@ -77,7 +77,7 @@ void FunctionCompiler::signature() {
   proto_->tests_arguments |= !signature.dim_registers.empty();  // they must start out unbound
 }
 
-/// What runs before the body: captured parameters move to cells, defaults are computed and checked.
+/// Emits the code before the body: moves captured parameters to cells, computes and checks defaults.
 void FunctionCompiler::prologue() {
   const auto box = [&](const Variable& v) {
     if (!v.is_captured) return;
@@ -139,7 +139,7 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
 
 // ---- Variables -----------------------------------------------------------------------------------------
 
-/// A module's top level runs once, so its variables can be cells known to the code itself.
+/// Whether the variable's cell is known at compile time: a module's top level runs only once.
 bool FunctionCompiler::is_global(const Variable& v) const {
   if (module_.cells.count(&v)) return true;
   return v.is_exported && (v.is_captured || module_.options.export_cells);

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Far beyond any data file, and far from the end of the stack.
+// More than any data file needs, and far from exhausting the stack.
 constexpr int kMaxDepth = 200;
 
 Value value_of(Context& context, const Json& json) {

@@ -16,7 +16,7 @@ bool same_constant(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
   if (a.is(Tag::string)) return a.as<String>().text == b.as<String>().text;
   if (a.is(Tag::function)) {
-    // Functions that capture nothing differ only in their code.
+    // Functions without captures differ only in their code.
     const Function& f = a.as<Function>();
     const Function& g = b.as<Function>();
     return &f == &g || (f.info == g.info && f.captures.empty() && g.captures.empty());
@@ -41,7 +41,7 @@ InputGuard container(InputGuard::Kind kind, size_t count) {
   return guard;
 }
 
-/// Whether the axes lie in memory in this order, without gaps or overlaps.
+/// Whether the layout has these axes in decreasing order of strides, without gaps or overlaps.
 bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layout) {
   int64_t stride = 1;
   for (int i = layout.rank() - 1; i >= 0; --i) {
@@ -63,12 +63,12 @@ bool fits_varying(const Layout& layout, const InputGuard& guard) {
   return !guard.is_dense || is_dense_in(guard.order, layout);
 }
 
-/// Whether a tensor is laid out as the guard says. A symbolic extent may be any that may vary.
+/// Whether a tensor's layout matches the guard. A symbolic extent matches any that may vary.
 inline bool fits(const Layout& layout, const InputGuard& guard) {
   const int rank = guard.layout.rank();
   if (layout.rank() != rank) return false;
   if (guard.varying != 0) return fits_varying(layout, guard);
-  for (int i = 0; i < rank; ++i) {  // most guards have no symbols, and a replay may compare hundreds
+  for (int i = 0; i < rank; ++i) {  // a fast loop, since most guards have no symbols and a replay may compare hundreds
     if (layout.shape[i].hint() != guard.layout.shape[i].hint() ||
         layout.strides[i].hint() != guard.layout.strides[i].hint())
       return false;
@@ -76,7 +76,7 @@ inline bool fits(const Layout& layout, const InputGuard& guard) {
   return true;
 }
 
-/// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
+/// Finds the axes in the order of their strides; returns false if there are gaps or overlaps.
 bool find_order(const Layout& layout, std::array<uint8_t, kMaxRank>& order) {
   const int rank = layout.rank();
   for (int i = 0; i < rank; ++i) order[static_cast<size_t>(i)] = static_cast<uint8_t>(i);
@@ -91,7 +91,7 @@ bool is_empty(const Layout& layout) {
   return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.hint() == 0; });
 }
 
-/// The axes of a tensor whose extents vary, given what was known of it before.
+/// Returns the axes of a tensor whose extents vary, given what is known about it.
 uint8_t find_varying(const Tensor& tensor, const InputGuard* known) {
   if (!known || known->kind != InputGuard::Kind::tensor || known->layout.rank() != tensor.rank()) return 0;
   uint8_t varying = known->varying;
@@ -119,8 +119,8 @@ bool is_symbolic(const Layout& layout) {
   return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.symbol() != nullptr; });
 }
 
-/// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
-/// they are.
+/// Replaces varying extents by symbols and all strides by expressions; if the tensor has gaps, its strides stay
+/// numbers.
 void make_symbolic(InputGuard& guard, const InputGuard& known, Recorder& recorder, Run& run) {
   Layout& layout = guard.layout;
   for (int i = 0; i < layout.rank(); ++i) {
@@ -131,8 +131,7 @@ void make_symbolic(InputGuard& guard, const InputGuard& known, Recorder& recorde
     run.symbols[symbol->id] = Scalar::of(extent);
     layout.shape[i] = symbol;
   }
-  if (is_symbolic(
-          known.layout)) {  // of the path being replayed: its strides, too, are what they were when it was recorded
+  if (is_symbolic(known.layout)) {  // on the path being replayed, strides must be as they were when it was recorded
     guard.is_dense = known.is_dense;
     guard.order = known.order;
   } else {
@@ -165,7 +164,8 @@ Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known
 
 namespace {
 
-// Far beyond any parameters; what is larger is not tensor code. Taking apart recurses, and sees shared parts each time.
+// Far more than any parameters have; larger values are not tensor code. The conversion recurses, and visits shared
+// parts each time.
 constexpr int kMaxDepth = 100;
 constexpr size_t kMaxParts = 100'000;
 
@@ -263,7 +263,7 @@ const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard&
   if (values.size() != container.count) return nullptr;
   const InputGuard* guard = &container + 1;
   for (const Value& item : values) {
-    if (guard->kind == InputGuard::Kind::tensor) {  // here, as most parts of what has many are tensors
+    if (guard->kind == InputGuard::Kind::tensor) {  // tested first, since large values contain mostly tensors
       if (!bind_tensor(item, *guard++, run)) return nullptr;
     } else {
       donated.resize(run.values.size(), may_donate);

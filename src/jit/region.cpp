@@ -15,14 +15,14 @@ namespace tsl::jit {
 
 namespace {
 
-// Trace paths of one region. More of them mean that its guards do not say what really varies.
+// The most trace paths of a region. If there are more, guards do not describe what really varies.
 constexpr size_t kMaxTracePaths = 32;
-// Function objects of one declaration that get regions of their own because they captured different variables.
+// The most regions for function objects of one declaration that captured different variables.
 constexpr size_t kMaxCaptures = 8;
-// Calls and loop iterations that one trace may take.
+// The most calls and loop iterations in one trace.
 constexpr uint64_t kMaxSteps = 100'000;
 
-/// From a segment on, to each end: the region's, or where the code failed.
+/// Counts the paths from a segment to ends: of the region, or at an error.
 size_t count_paths(const Segment& segment) {
   if (segment.next.empty()) return 1;
   size_t paths = 0;
@@ -66,7 +66,7 @@ void Region::update_history(const InputSource& source) {
           ? *at
           : shape_histories.emplace_back(ShapeHistory{source.kind, source.index, source.cell.get(), {}});
   history.guards = source.guards;
-  // The symbols go with their trace, and other values are not to be kept for this.
+  // Drops values: symbols are invalid after their trace, and the history must not keep other values alive.
   for (InputGuard& guard : history.guards) {
     guard.constant = Value();
     if (guard.kind == InputGuard::Kind::tensor) guard.layout = without_symbols(guard.layout);
@@ -75,7 +75,7 @@ void Region::update_history(const InputSource& source) {
 
 namespace {
 
-/// How often a tree of segments refers to a variable.
+/// Counts the references to a variable in a tree of segments.
 size_t count_references(const Segment& segment, const Cell& cell) {
   const auto is_it = [&cell](const InputGuard& guard) {
     return guard.constant.is(Tag::cell) && &guard.constant.as<Cell>() == &cell;
@@ -94,7 +94,7 @@ size_t count_references(const Segment& segment, const Cell& cell) {
   return count;
 }
 
-/// Whether a trace path is guarded on a closure, or on a variable of a finished call, that only this cache references.
+/// Whether a path is guarded on a closure, or on a variable of a finished call, that only this cache references.
 bool is_dead_path(const Segment& segment, const Segment& tree) {
   const auto is_dead = [&tree](const InputGuard& guard) {
     if (!guard.constant.is(Tag::cell)) return is_only_reference(guard.constant);
@@ -179,7 +179,7 @@ bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
       continue;
     }
     if (source.kind == InputSource::Kind::moved) {
-      run_.values.emplace_back();  // by move_inputs, once the guards hold
+      run_.values.emplace_back();  // filled by move_inputs, once the guards hold
       donated_.push_back(false);
       continue;
     }
@@ -199,7 +199,7 @@ bool RegionCache::move_inputs(const Segment& segment) {
     try {
       run_.values[source.slot] = tracing_.devices.move(base.with_layout(layout), source.device);
     } catch (const Failure&) {
-      return false;  // interpreted, the same code will say what is wrong
+      return false;  // interpreting the same code raises the error
     }
   }
   return true;
@@ -246,7 +246,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
   return false;
 }
 
-/// Which tensors of the run the outputs of the last segment may take the memory of: nobody will read them again.
+/// Returns the slots whose memory the last segment's outputs may reuse, because nothing reads them afterwards.
 std::span<const char> RegionCache::donated_slots(const Segment& segment) {
   for (uint32_t slot : segment.kept_slots) donated_[slot] = false;
   return donated_;
@@ -316,13 +316,13 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.fall_back(context_, reason);
-    if (path.empty()) region.evict_all_paths();  // else the path so far is replayed, interpreting
+    if (path.empty()) region.evict_all_paths();  // otherwise the path so far is replayed, then interpreted
     return Outcome::failed;
   }
   ++counts_.traces;
   if (!region.root.next.empty()) ++counts_.retraces;
   log_trace(region, entry, path);
-  region.evict_dead_paths();  // now that the log has said how the present call differs
+  region.evict_dead_paths();  // only after the log has described how this call differs
   return Outcome::untraced;
 }
 
@@ -345,14 +345,14 @@ bool RegionCache::has_fallen_back(const Function& function) const {
 
 namespace {
 
-/// Interprets a region whose trace was unwound. If even that is, on the path that was replayed before, there is not the
-/// memory for what there was memory for then.
+/// Interprets a region whose trace was unwound. If memory runs out again while the known path is replayed, the error is
+/// final.
 template <class Body> auto interpret_after_restart(Body&& body) {
   try {
     return body();
   } catch (const RestartTrace&) {
     Error error{ErrorKind::memory, "out of memory, twice in a compiled function", {}, {}, {}};
-    error.is_final = true;  // what it printed cannot be taken back, so it cannot begin once more
+    error.is_final = true;  // its prints cannot be undone, so it cannot start again
     throw Failure(std::move(error));
   }
 }
@@ -380,7 +380,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
 
 namespace {
 
-/// Makes a trace the current one for as long as it lives; then the one is again that was, which may have ended.
+/// Makes a trace the current one during a scope. Afterwards the previous trace, which may have ended, is current again.
 class CurrentTrace {
  public:
   CurrentTrace(TraceSession*& slot, TraceSession& trace) : slot_(slot), before_(std::exchange(slot, &trace)) {}
@@ -391,7 +391,7 @@ class CurrentTrace {
   TraceSession* before_;
 };
 
-/// Bounds how long the interpreter may run under a trace.
+/// Limits the steps of the interpreter under a trace.
 class StepLimit {
  public:
   StepLimit(Interpreter& interpreter, uint64_t limit) : interpreter_(interpreter) {
@@ -405,7 +405,7 @@ class StepLimit {
 
 }  // namespace
 
-/// Runs `body`, which interprets the region and finishes the trace, and sees to the trace if it fails.
+/// Runs `body`, which interprets the region and commits the trace; ends the trace if it fails.
 template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& body) {
   try {
     try {
@@ -428,7 +428,7 @@ template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& b
 Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                   AfterReplay after_replay) {
   if (after_replay == AfterReplay::interpret &&
-      path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
+      path.empty()) {  // no other references to the arguments may remain: memory is short
     clear_run();
     return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
@@ -466,19 +466,19 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
     } catch (const RestartTrace&) {}
   }
   if (path.empty()) {
-    clear_run();  // releases what the body may donate
+    clear_run();  // releases the tensors that the body may donate
     return std::nullopt;
   }
   return interpret_after_restart([&] { return trace_loop_body(region, entry, path, AfterReplay::interpret); });
 }
 
-/// The registers of a loop body while it is traced.
+/// The registers of a traced loop body.
 class RegionCache::BodyRegisters {
  public:
   BodyRegisters(Frame& frame, const Loop& loop, TraceSession& trace)
       : frame_(frame), loop_(loop), originals_(frame.base, frame.end()) {
     std::vector<uint16_t> registers = loop.live_in;
-    // What the body may write counts as read, too: on a path that does not write it, it keeps its value.
+    // Registers that the body may write count as inputs, too: on paths that do not write them, they keep their values.
     for (uint16_t r : loop.live_out) {
       if (std::find(registers.begin(), registers.end(), r) == registers.end()) registers.push_back(r);
     }
@@ -492,7 +492,7 @@ class RegionCache::BodyRegisters {
     }
   }
 
-  /// The registers that the body has written and that are read after it.
+  /// Returns the registers that the body has written and that are read after it.
   std::vector<std::pair<uint16_t, Value*>> written() const {
     std::vector<std::pair<uint16_t, Value*>> out;
     for (const Saved& s : saved_) {
@@ -502,15 +502,15 @@ class RegionCache::BodyRegisters {
     return out;
   }
 
-  /// Gives registers that still hold what the trace put there their own values again.
+  /// Restores the registers that still have the values from the start of the trace, and materializes the others.
   void restore(Context& context) {
     for (Saved& s : saved_) {
       if (identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = originals_[s.reg];
       else materialize(context, frame_.base[s.reg]);
     }
   }
-  /// Gives all registers their own values again, those nobody will read, too: they must not hold symbols of a trace
-  /// that is gone when a later one ends.
+  /// Restores all registers, including those that are not read again: they must not contain symbols of a discarded
+  /// trace when a later trace ends.
   void roll_back() { std::move(originals_.begin(), originals_.end(), frame_.base); }
 
  private:
@@ -520,7 +520,7 @@ class RegionCache::BodyRegisters {
   };
   Frame& frame_;
   const Loop& loop_;
-  std::vector<Value> originals_;  // of all the frame's registers
+  std::vector<Value> originals_;  // of all registers of the frame
   std::vector<Saved> saved_;
 };
 

@@ -19,7 +19,7 @@ class Context;
 
 namespace tsl::jit {
 
-/// A function (with what it captured), or a loop body, and all its trace paths.
+/// A function (with its captured variables) or a loop body, with all its trace paths.
 struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
@@ -28,8 +28,8 @@ struct Region {
   bool has_fallen_back = false;  // interpreted from now on; its own calls and loops become regions
   std::string fallback_reason;
 
-  size_t evicted_paths = 0;  // that no later call can match
-  /// The guards last recorded for an input. Owns nothing: at worst it describes a variable that is dead.
+  size_t evicted_paths = 0;  // trace paths that no later call could match
+  /// The guards last recorded for an input. References nothing: it may describe a variable that no longer exists.
   struct ShapeHistory {
     InputSource::Kind kind = InputSource::Kind::argument;
     uint32_t index = 0;
@@ -42,16 +42,17 @@ struct Region {
   };
   std::vector<ShapeHistory> shape_histories;
 
-  /// The guards last recorded for an input, or null.
+  /// Returns the guards last recorded for an input, or null.
   const std::vector<InputGuard>* last_guards(const InputSource& source) const;
   void update_history(const InputSource& source);
-  /// Marks named dimensions as varying: their sizes are symbols from the start.
+  /// Marks named dimensions as varying: their sizes are symbols in the first trace already.
   void add_annotated_shapes();
   /// Evicts traces guarded on a closure that only this cache references: no later call can match them.
   void evict_dead_paths();
-  /// Evicts all trace paths, and what was found in inputs.
+  /// Evicts all trace paths and all shape histories.
   void evict_all_paths();
-  /// Whether only this region references one of the captured variables: the function is dead.
+  /// Whether this region has the only reference to one of the captured variables, so that the function no longer
+  /// exists.
   bool is_dead() const;
   std::string name(Context&) const;  // "step (digits.tsl:31)"
   void fall_back(Context&, const std::string& reason);
@@ -62,20 +63,19 @@ class RegionCache {
  public:
   explicit RegionCache(const Tracing& tracing) : tracing_(tracing), context_(tracing.context) {}
 
-  /// The trace being recorded, or null.
+  /// Returns the trace that is being recorded, or null.
   TraceSession* trace() const { return trace_ && trace_->is_active() ? trace_ : nullptr; }
-  /// Whether a region is running whose trace has been materialized: what was recorded is computed, its symbols are
-  /// numbers.
+  /// Whether the running region's trace has been materialized: its tensors have elements and its symbols are numbers.
   bool has_materialized_trace() const { return trace_ && !trace_->is_active(); }
   const TraceCounts& counts() const { return counts_; }
 
-  /// Whether this function is interpreted although it could be a region.
+  /// Whether this function could be a region but is interpreted.
   bool has_fallen_back(const Function& function) const;
   Value call(const Value& function, std::span<Value> args);
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
 
  private:
-  struct Entry {  // where the inputs of this run are, and where its outputs go
+  struct Entry {  // the inputs of this run, and the destination of its outputs
     const Value* function = nullptr;
     std::span<Value> args;
     Frame* frame = nullptr;
@@ -85,8 +85,8 @@ class RegionCache {
   enum class Outcome : uint8_t { done, untraced, failed };
   class BodyRegisters;
 
-  /// Follows the tree with the values at hand; `path` is the path replayed. Not done: an untraced path is ahead, or the
-  /// region has to be interpreted from there.
+  /// Replays segments with the values at hand; `path` receives them. If it does not finish, the rest of the region is
+  /// untraced or must be interpreted.
   Outcome advance(Region& region, const Entry& entry, std::vector<Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
@@ -94,7 +94,7 @@ class RegionCache {
               uint32_t& exit);
   Segment* match(Segment& at, const Entry& entry);
   bool bind_inputs(const Segment& segment, const Entry& entry);
-  /// Makes the copies that the segment begins with. False if there is no memory for one.
+  /// Makes the copies to other devices that the segment starts with. Returns false if there is no memory for one.
   bool move_inputs(const Segment& segment);
   std::span<const char> donated_slots(const Segment& segment);
   void put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
@@ -108,8 +108,8 @@ class RegionCache {
   const Tracing tracing_;
   Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  Run run_;                    // of the region being run; kept for its capacity
-  std::vector<char> donated_;  // per slot: the caller donates the tensor, unless somebody else holds it
+  Run run_;                    // of the running region; kept for its capacity
+  std::vector<char> donated_;  // per slot: the caller donates the tensor, and nothing else references it
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };

@@ -17,12 +17,12 @@ namespace tsl::jit {
 
 namespace {
 
-// A segment with more ops is cut, so that compiling stays linear in time and memory.
+// The most nodes of a segment, so that compile time and memory stay linear.
 constexpr uint32_t kMaxSegmentNodes = 20'000;
-// Code that asks more questions of its numbers than this is not tensor code; interpreting it is faster.
+// The most guards: code with more decisions on numbers is not tensor code, and interpreting it is faster.
 constexpr size_t kMaxGuards = 1'000;
 constexpr size_t kMaxSymbols = 20'000;
-// Host reads on one trace path. A loop with more of them gets a region for its body.
+// The most host reads on one trace path. A loop with more of them has a region for its body.
 constexpr size_t kMaxSegments = 128;
 
 }  // namespace
@@ -51,7 +51,8 @@ TraceSession::~TraceSession() {
   tracing_.interpreter.release_replaced(depth_);
 }
 
-/// The guards of the path being replayed, so that it is replayed with the same symbols; beyond it, those seen last.
+/// Returns the guards of the path being replayed, so that the replay makes the same symbols; after it, the guards seen
+/// last.
 const std::vector<InputGuard>* TraceSession::expected_guards(const InputSource& source) const {
   if (state_ != TraceState::replaying) return region_.last_guards(source);
   return &static_cast<const SegmentInterface&>(*path_[position_]->interface).sources[interface_->sources.size()].guards;
@@ -85,7 +86,7 @@ void TraceSession::enter(Cell& cell) {
 
 const Loop* TraceSession::loop() const { return region_.loop; }
 
-/// The deferred tensor for an operand. A tensor with elements was made on the host from constants while tracing.
+/// Returns the deferred tensor for an operand. A tensor with elements was made from constants during the trace.
 Tensor TraceSession::deferred(const Tensor& tensor) {
   if (tensor->recording == recorder_.get()) return tensor;
   for (const auto& [data, stand_in] : constants_) {
@@ -110,8 +111,8 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
   return recorder_->record(op, inputs, attrs, type, tracing_.interpreter.location(), device);
 }
 
-/// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the
-/// next run, so it is a view of the deferred one.
+/// Makes a view depend on symbols: a tensor with elements has a numeric layout, but a view of it that depends on
+/// symbols selects other elements in the next run. So it becomes a view of the deferred tensor.
 void TraceSession::watch(const Tensor& original, const Tensor& view) {
   if (!view.deferred()) {
     if (same(view.layout(), without_symbols(view.layout()))) return;
@@ -129,7 +130,8 @@ void TraceSession::enter_device(Device device) {
   end_segment({}, false);
 }
 
-/// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
+/// Copies a tensor to another device. The copy is an input of the next segment, so the original must be computed
+/// before.
 Tensor TraceSession::move(const Tensor& tensor, Device device) {
   if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
   if (!is_active()) return tracing_.devices.move(tensor, device);
@@ -150,7 +152,7 @@ Tensor TraceSession::move(const Tensor& tensor, Device device) {
 void TraceSession::check_limits() {
   if (!is_active()) return;
   if (recorder_->node_count() > kMaxSegmentNodes) {
-    end_segment({}, false);  // on the path being replayed, too: it was cut here
+    end_segment({}, false);  // during a replay as well: the recorded path was cut here
   } else if (state_ == TraceState::replaying) {
     return;
   } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
@@ -175,12 +177,13 @@ Value TraceSession::read_number(const Tensor& tensor) {
 }
 
 Tensor TraceSession::read(const Tensor& tensor) {
-  // Elements that are known already must not be read, either: the next run has others.
+  // Known elements of a deferred tensor must not be read either: the next run has others.
   if (tensor->recording == recorder_.get()) abort("the host reads a whole tensor");
-  return tensor;  // by now it has its elements
+  return tensor;  // it has elements now
 }
 
-/// On the path being replayed, too, although it will not be printed: what it holds is alive, as it was the first time.
+/// Defers a print. A replay also stores the value, without printing it, so that the same tensors are alive as in the
+/// first run.
 void TraceSession::print(Value value) { printed_.push_back(std::move(value)); }
 
 void TraceSession::begin_segment() {
@@ -208,7 +211,7 @@ namespace {
 }  // namespace
 
 void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
-  if (state_ == TraceState::replaying) {  // computed already: only notes where its values are
+  if (state_ == TraceState::replaying) {  // computed already: only assigns slots to its values
     [[maybe_unused]] const Segment& segment = *path_[position_++];
     [[maybe_unused]] const Recorder::Cut cut = recorder_->cut(next_slot_);
     assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
@@ -227,7 +230,7 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
   compute(*segment);
-  flush_effects(*segment);  // from here on it is part of the path: nothing must fail before it is noted as that
+  flush_effects(*segment);  // nothing may fail between this and adding the segment to the path
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
   ++position_;
@@ -236,7 +239,7 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
 
 namespace {
 
-/// "[s3, 784]"
+/// Formats a shape: "[s3, 784]".
 std::string to_text(const Shape& shape) {
   std::vector<std::string> extents;
   for (Dim d : shape) extents.push_back(d.symbol() ? fmt::format("s{}", d.symbol()->id) : std::to_string(d.hint()));
@@ -245,7 +248,7 @@ std::string to_text(const Shape& shape) {
 
 }  // namespace
 
-/// What the segment will check before it runs again, a line each.
+/// Logs the guards that are checked before the segment runs again, one per line.
 void TraceSession::log_guards(const Segment& segment) const {
   if (!context_.runtime().logs("guards")) return;
   std::string text;
@@ -299,8 +302,8 @@ std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& 
   }
   std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
   segment->kept_slots = std::move(kept_slots);
-  segment->interface = std::exchange(
-      interface_, std::make_unique<SegmentInterface>());  // performing the segment may fail, and be taken note of
+  // The new interface must exist first: if performing the segment fails, later inputs are added to it.
+  segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans = std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
                                                   tracing_.compile_log);
@@ -315,7 +318,7 @@ void TraceSession::compute(Segment& segment) {
   state_ = TraceState::recording;
 }
 
-/// Prints what the segment has to print, once it is computed.
+/// Prints the deferred output of a segment, after it has been computed.
 void TraceSession::flush_effects(const Segment& segment) {
   for (const OutputTemplate& printed : static_cast<SegmentInterface&>(*segment.interface).printed) {
     context_.print(printed.rebuild(context_, run_));
@@ -328,7 +331,7 @@ void TraceSession::stop(TraceState state) {
   context_.runtime().set_tracing(false);
 }
 
-/// Recording is over: everything deferred gets its elements.
+/// Ends recording: all deferred tensors get their elements.
 void TraceSession::materialize() {
   stop(TraceState::materialized);
   symbols_->close();
@@ -355,22 +358,22 @@ void TraceSession::abort(const std::string& reason) {
   evict_all_paths();
 }
 
-/// Of a region that is interpreted from now on, this one's own included.
+/// Evicts all trace paths, including this one; for a region that falls back.
 void TraceSession::evict_all_paths() {
   path_.clear();
   region_.evict_all_paths();
 }
 
-/// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
+/// Computes the pending ops and prints deferred output. The result is not added to the tree.
 void TraceSession::flush() {
-  if (state_ == TraceState::replaying) {  // printed already; its values get slots of their own this time
+  if (state_ == TraceState::replaying) {  // printed already; its values get new slots
     next_slot_ = static_cast<uint32_t>(run_.values.size());
     printed_.clear();
   }
   const std::unique_ptr<Segment> segment = build_segment({}, false);
   compute(*segment);
   materialize();
-  flush_effects(*segment);  // last, since whoever writes may fail
+  flush_effects(*segment);  // last, since it may fail
 }
 
 void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
@@ -392,7 +395,7 @@ bool TraceSession::has_made(const Cell& cell) const {
   return traced && traced->trace == id_;
 }
 
-/// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
+/// Whether `value` contains variables or bound values that this trace made, which a plan could not make again.
 bool TraceSession::escapes(const Value& value) const {
   return any_leaf(value, [&](const Value& leaf) {
     switch (leaf.tag()) {

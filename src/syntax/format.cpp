@@ -1,4 +1,4 @@
-// The tree as text.
+// Formats the tree.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,8 +12,8 @@ using namespace ast;
 
 namespace {
 
-/// How tightly an expression binds, loosest first. An operand that binds looser than its place demands is
-/// put in parentheses.
+/// The binding strength of expressions, weakest first. An operand that binds more weakly than its context requires gets
+/// parentheses.
 enum class Level : int {
   open,  // lambdas and `if`: bare only where nothing can follow
   pipe,
@@ -138,7 +138,7 @@ std::string literal_text(const Expr& e) {
   return "nil";
 }
 
-/// Appends to `out_`; a block's statements stand on lines of their own, two spaces further in.
+/// Appends to `out_`. Statements of a block are on lines of their own, indented by two spaces.
 class Formatter {
  public:
   std::string run(const Module& module);
@@ -167,7 +167,7 @@ class Formatter {
   void fstring(const FStringExpr& fstring);
   void arguments(List<Argument> args);
   void list(std::string_view open, List<Expr*> items, std::string_view close);
-  /// A new line, but a space in the braces of an f-string, which may not span lines.
+  /// Starts a new line, or adds a space within the braces of an f-string, which cannot span lines.
   void line() { out_ += in_hole_ ? " " : "\n" + std::string(static_cast<size_t>(indent_) * 2, ' '); }
   static Level level_of(const Expr& e);
 
@@ -476,7 +476,7 @@ void Formatter::binary(const BinaryExpr& binary) {
   expression(*binary.right, is_power ? op.level : tighter(op.level));
 }
 
-/// `x |> f(a)`, or `x |> (f(a))` where what f(a) returns is called.
+/// Formats `x |> f(a)`, or `x |> (f(a))` where the result of f(a) is called.
 void Formatter::pipe(const CallExpr& call) {
   expression(*call.args[0].value, Level::pipe);
   out_ += " |> ";

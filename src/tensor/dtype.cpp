@@ -21,9 +21,9 @@ std::optional<DType> dtype_named(std::string_view name) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
-  // Neither of the half types holds the other's values.
+  // Neither 16-bit float type contains the other's values.
   if ((a == DType::f16 && b == DType::bf16) || (a == DType::bf16 && b == DType::f16)) return DType::f32;
-  // u8 beside a signed type: the smallest signed type that holds both.
+  // u8 and a signed type: the smallest signed type that contains both.
   if ((a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8)) return DType::i16;
   return a > b ? a : b;
 }

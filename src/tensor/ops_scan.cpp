@@ -1,4 +1,4 @@
-// Ops that run along one axis: running sums and products, and sorting.
+// Defines ops along one axis: running sums and products, and sorting.
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -14,7 +14,7 @@ TensorType infer_argsort(Operands operands, const Attrs&) { return {DType::i64, 
 
 Tensor cumulate(VjpCall& call, Op op, const Tensor& x) { return call.ops.call(op, {x}, {.axis = call.attrs.axis}); }
 
-// Sums from each element to the end.
+// Returns the sums from each element to the end.
 Tensor sum_to_end(VjpCall& call, const Tensor& x) {
   const int64_t axis = call.attrs.axis;
   return flip(call.ops, cumulate(call, Op::cumsum, flip(call.ops, x, axis)), axis);
@@ -22,8 +22,8 @@ Tensor sum_to_end(VjpCall& call, const Tensor& x) {
 
 void vjp_cumsum(VjpCall& call) { call.grads[0] = sum_to_end(call, call.grad); }
 
-// Element i reaches outputs k >= i, each by y[k] / x[i]. At the first zero that quotient is the product
-// without it; behind the first zero every output holds that zero, so nothing flows.
+// The derivative of output y[k], k >= i, by element i is y[k] / x[i]. At the first zero it is the product without that
+// zero; after the first zero every output contains the zero, so the gradient is 0.
 void vjp_cumprod(VjpCall& call) {
   using namespace diff;
   const Var x = var(call, call.inputs[0].tensor), g = var(call, call.grad), y = var(call, call.output);

@@ -14,7 +14,7 @@ DType default_dtype(ScalarType type) {
   return type == ScalarType::integer ? DType::i64 : DType::boolean;
 }
 
-// Of the arithmetic ops only these mean something on truth values: or, and, and the lesser and greater.
+// Whether an arithmetic op is defined on bools: add is `or`, mul is `and`, and minimum and maximum are defined.
 bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum; }
 
 [[noreturn]] void fail_operands(const OpDef& op, std::span<const Operand> operands, std::string_view wanted) {

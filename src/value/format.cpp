@@ -17,7 +17,7 @@ namespace tsl {
 
 namespace {
 
-// A value nested deeper is shown as "…": no one reads it, and it must not exhaust the stack.
+// Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
 constexpr int kMaxDepth = 100;
 
 std::string number_text(Scalar value) {
@@ -126,7 +126,8 @@ Value joined(Context& context, const Value& text) {
 
 namespace {
 
-/// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
+/// Formats the lazy strings inside a value during a trace. They may be nested to any depth, so the innermost come
+/// first, without recursion.
 Value with_joined_strings(Context& context, const Value& value) {
   Value shown = value;
   if (!context.runtime().is_tracing()) return shown;
@@ -186,11 +187,11 @@ std::string format_value(Context& context, const Value& value, const std::string
 void check_format(Context& context, const Value& value, const std::string& spec) {
   if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
   if (FormatSpec(spec).is_particular()) {
-    format_value(context, value, spec);  // the trace depends on the number
+    format_value(context, value, spec);  // makes the trace depend on the number
   } else if (is_host_number(value)) {
     format_value(context, Value(scalar_of(value)), spec);
   } else if (!value.is(Tag::tensor)) {
-    format_value(context, make_string(""), spec);  // as text, whatever it is
+    format_value(context, make_string(""), spec);  // formats it as a string in any case
   } else if (element_count(value.tensor().shape()) == Dim(1)) {
     const DType dtype = value.tensor().dtype();
     format_value(context, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);

@@ -6,7 +6,7 @@ namespace tsl {
 
 namespace {
 
-/// The objects that closures can reach, with how many references to each come from among them.
+/// The objects that closures can reach, each with the number of references that these objects hold to it.
 class ReachableFromClosures {
  public:
   explicit ReachableFromClosures(Function& ring) {
@@ -43,7 +43,7 @@ class ReachableFromClosures {
       case Tag::builtin:
       case Tag::function:
       case Tag::cell: visit(Node{v.tag(), &v.as<Object>()}); break;
-      default: break;  // holds no closures; modules live as long as the engine
+      default: break;  // cannot contain closures; modules live as long as the engine
     }
   }
 
@@ -64,7 +64,7 @@ class ReachableFromClosures {
     }
   }
 
-  /// What is referred to from elsewhere is live, and so is all it reaches.
+  /// Marks objects with references from elsewhere as live, and everything that they reach.
   void mark_live() {
     std::vector<Node> work;
     const auto mark = [&](Node node) {
@@ -85,7 +85,7 @@ class ReachableFromClosures {
   std::unordered_map<Object*, State> index_;
 };
 
-/// Taking their captures away leaves nothing that holds them.
+/// Frees the closures by clearing their captures, which breaks their cycles.
 void dissolve(const std::vector<Ref<Function>>& closures) {
   std::vector<Ref<Cell>> cells;
   for (const Ref<Function>& f : closures) {
@@ -100,7 +100,7 @@ CycleCollector::~CycleCollector() {
   std::vector<Ref<Function>> closures;
   for (Function* f = ring_.next; f != &ring_; f = f->next) closures.emplace_back(f);
   dissolve(closures);
-  for (const Ref<Function>& f : closures) {  // whoever still holds one must not find the ring gone
+  for (const Ref<Function>& f : closures) {  // unlinks closures that are still referenced
     if (f->next) {
       f->previous->next = f->next;
       f->next->previous = f->previous;

@@ -1,4 +1,4 @@
-// x[…] on any value: the dispatch, and everything that is not a tensor.
+// Dispatches x[…] by the type of x, and implements it for everything but tensors.
 #include "vm/indexing.h"
 
 #include "base/error.h"
@@ -30,7 +30,7 @@ int64_t position(Context& context, const Value& index, size_t length, const Valu
   return at;
 }
 
-/// The elements that a slice of a host sequence means: start, start+step, …
+/// The elements of a host sequence that a slice selects: start, start+step, …
 struct Positions {
   int64_t start, count, step;
 };
@@ -109,7 +109,7 @@ Name key_of(Context& context, const IndexItem& item) {
   return context.names().intern(expect_string(context, item.value, "a record's key"));
 }
 
-/// The payload of `object`, to be changed: copied first if others share it.
+/// Returns the payload of `object` for a change, after copying it if it is shared.
 template <class T> T& make_unique(Value& object) {
   if (!object.unique()) object = Value(make_ref<T>(object.as<T>()));
   return object.as<T>();

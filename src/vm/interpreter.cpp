@@ -10,7 +10,7 @@
 #include "vm/instructions.h"
 #include "vm/operators.h"
 
-// Jumping from each instruction straight to the next lets the processor predict them one by one.
+// Each instruction jumps directly to the next one, so that the processor predicts the jumps separately.
 #if defined(__GNUC__)
 #define TSL_COMPUTED_GOTO 1
 #else
@@ -25,7 +25,7 @@ namespace {
 
 bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
 
-// Host ints wrap around.
+// Arithmetic on host ints, which wrap around.
 int64_t wrap_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -80,7 +80,7 @@ void Interpreter::run(const Run& run) {
       Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});
       locate(failure.error());
       if (!unwind(run, failure)) throw failure;
-    } catch (...) {  // not an error of the program: no handler sees it
+    } catch (...) {  // not a failure of the program, so no handler catches it
       drop_frames(run);
       throw;
     }
@@ -98,7 +98,8 @@ bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction
 
 bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !context_.runtime().is_tracing(); }
 
-/// What was on its way as a trace ended has come back to the run that begins at the frame `entry`.
+/// Materializes the values that pending operators and builtins have returned to the run that begins at the frame
+/// `entry`.
 void Interpreter::materialize_registers(size_t entry) {
   if (ended_.back().pending_run > entry && holds_ended_trace()) {
     ended_.back().pending_run = entry;
@@ -107,11 +108,11 @@ void Interpreter::materialize_registers(size_t entry) {
   release_replaced(entry);
 }
 
-// The one function that is longer than it should be: all instructions, a few lines each. What is not for numbers,
-// or not small, is in instructions.cpp and calls.cpp.
+// This function is longer than others: it contains all instructions, a few lines each. What is not for numbers, or is
+// long, is in instructions.cpp and interpreter_calls.cpp.
 //
-// SAVE() makes the pc visible to whoever may throw, look at the frame or run code. LOAD() continues in the
-// innermost frame. NEXT(pc) goes on there.
+// SAVE() stores the pc in the frame for code that may throw, read the frame or run code. LOAD() continues in the
+// innermost frame. NEXT(pc) dispatches the instruction at pc.
 void Interpreter::dispatch(const Run& run) {
   Frame* frame;
   const Instruction* pc;
@@ -154,7 +155,7 @@ void Interpreter::dispatch(const Run& run) {
 watch:
   SAVE();
   if (stops_at(run, frame, pc)) return;
-  if (!run.body_frame && !step_limit_) table = direct;  // counting has ended
+  if (!run.body_frame && !step_limit_) table = direct;  // nothing counts steps any more
   goto* direct[static_cast<uint8_t>(pc->op)];
 #else
 #define CASE(name) case Opcode::name
@@ -393,7 +394,7 @@ again:
     NEXT(pc);
   }
   CASE(return_) : {
-    base[-1] = std::move(base[pc->a]);  // lets go of the function, which nothing below needs
+    base[-1] = std::move(base[pc->a]);  // releases the function, which is not needed any more
     for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) clear(*v);
     const bool ends_run = frame->flags & Frame::kEntry;
     frames_.pop();
@@ -406,7 +407,7 @@ again:
   start_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(next_range) : {
-    Value* state = base + pc->a;  // the next number, and how many are left
+    Value* state = base + pc->a;  // the next number, and the number of remaining ones
     const int64_t left = state[1].integer();
     if (left == 0) NEXT(pc + 2);
     const int64_t number = state[0].integer();

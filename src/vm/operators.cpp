@@ -24,7 +24,7 @@ struct OperatorInfo {
   Op tensor;
 };
 
-// `@` and `in` have no scalar form; they are handled before the table is read.
+// `@` and `in` have no scalar op; they are handled before the table is used.
 constexpr OperatorInfo kOperators[] = {{BinaryOp::add, "+", ScalarOp::add, Op::add},
                                        {BinaryOp::sub, "-", ScalarOp::sub, Op::sub},
                                        {BinaryOp::mul, "*", ScalarOp::mul, Op::mul},
@@ -63,12 +63,12 @@ bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string
   fail(ErrorKind::type, "'{}' does not take {} and {}", info_of(op).symbol, left, right);
 }
 
-// Deep enough for any data, and far from the end of the stack.
+// More than any data needs, and far from exhausting the stack.
 constexpr int kMaxNesting = 1000;
 
 // ---- Sequences and text ----------------------------------------------------------------------------
 
-// Long enough for any program; a slip such as "-" * 10 ** 12 is an error rather than the end of the machine.
+// Enough for any program; a mistake such as "-" * 10 ** 12 must be an error and not exhaust memory.
 constexpr int64_t kMaxRepeated = int64_t{1} << 28;
 
 int64_t repetitions(const Value& count, size_t length) {
@@ -121,7 +121,7 @@ template <class Sequence> Value concatenate(const Value& a, const Value& b) {
 
 bool is_repeatable(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v); }
 
-/// -1, 0 or 1, lexicographically. False if the two cannot be ordered.
+/// Orders two values lexicographically: -1, 0 or 1. Returns false if they cannot be ordered.
 bool compare(Context& context, const Value& a, const Value& b, int& order, int depth = 0);
 
 bool compare_items(Context& context, const std::vector<Value>& a, const std::vector<Value>& b, int& order, int depth) {
@@ -199,7 +199,7 @@ Operand tensor_operand(const Value& v) { return v.is(Tag::tensor) ? Operand(v.te
 Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   if (op == BinaryOp::matmul && !(a.is(Tag::tensor) && b.is(Tag::tensor))) wrong_operands(op, a, b);
   if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
-    // An exponent shapes the code: x ** 2 is a product, so a trace depends on its value.
+    // The exponent selects the op: x ** 2 is a product. So a trace pins its value.
     const Scalar exponent = pinned(b, "exponent");
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
       const Tensor base = a.tensor();
