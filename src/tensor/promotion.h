@@ -7,6 +7,9 @@
 
 namespace tsl {
 
+/// The dtype of a tensor made of a host number, if no other is asked for.
+DType default_dtype(ScalarType type);
+
 /// The dtype that `operands` promote to. Host numbers are weak: they change the outcome only if they are of a
 /// higher class (bool < int < float) than every tensor, and then to that class's default, i64 or f32.
 DType promote_operands(std::span<const Operand> operands);
