@@ -89,6 +89,7 @@ class FunctionCompiler {
   void name(const ast::NameExpr& e, Reg dst);
   void typed(const ast::TypedExpr& e, Reg dst);
   void unary(const ast::UnaryExpr& e, Reg dst);
+  void negation(const ast::Expr& operand, Reg dst, Span span);
   void binary(const ast::BinaryExpr& e, Reg dst);
   void operation(ast::BinaryOp op, Reg dst, Reg left, const ast::Expr& right, Span span);
   bool number_constant(const ast::Expr& e, uint32_t& index);

@@ -61,7 +61,7 @@ void binary_operation(Context& context, Frame& frame, const Instruction& i, Bina
 }
 
 void negate(Context& context, Frame& frame, const Instruction& i) {
-  Value result = unary(context, ast::UnaryOp::negate, frame.base[i.b]);
+  Value result = negated(context, frame.base[i.b]);
   if (i.kills_b()) clear(frame.base[i.b]);
   frame.base[i.a] = std::move(result);
 }

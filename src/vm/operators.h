@@ -13,7 +13,7 @@ namespace tsl {
 class Context;
 
 Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b);
-Value unary(Context&, ast::UnaryOp op, const Value& a);
+Value negated(Context&, const Value& a);
 /// `==` of the language gives an elementwise tensor for tensors; this compares deeply and gives one bool.
 bool deep_equal(Context&, const Value& a, const Value& b);
 
