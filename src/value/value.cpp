@@ -7,10 +7,28 @@ namespace {
 // Values that may hold many others are taken apart with a list of work, because recursion as deep as the
 // nesting (a long linked chain) would overflow the stack.
 bool holds_values(const Value& v) {
-  constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
-  constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) |
-                                bit(Tag::builtin) | bit(Tag::cell) | bit(Tag::module) | bit(Tag::lazy_string);
-  return (kHolders & bit(v.tag())) != 0;
+  switch (v.tag()) {
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::cell:
+    case Tag::module:
+    case Tag::lazy_string: return true;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::slot:
+    case Tag::string:
+    case Tag::range:
+    case Tag::tensor: return false;
+  }
+  return false;
 }
 
 void move_out(std::vector<Value>& items, std::vector<Value>& pending) {
@@ -45,7 +63,17 @@ void move_parts_out(Tag tag, Object* object, std::vector<Value>& pending) {
         if (holds_values(piece.value)) pending.push_back(std::move(piece.value));
       }
       return;
-    default: return;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::slot:
+    case Tag::string:
+    case Tag::range:
+    case Tag::tensor: return;
   }
 }
 

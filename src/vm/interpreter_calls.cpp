@@ -150,18 +150,17 @@ Value convert(Context& context, DType dtype, std::span<Value> args) {
 
 bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
   if (context_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
-  switch (slot->tag()) {
-    case Tag::function: return prepare_function(slot, count, shape, flags);
-    case Tag::builtin: call_builtin(slot, count, shape); return false;
-    case Tag::dtype: {
-      SlotGuard guard(*this, slot + 1, slot + 1 + count);
-      if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
-      Value result = convert(context_, slot->dtype(), {slot + 1, count});
-      *slot = std::move(result);
-      return false;
-    }
-    default: fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  if (slot->is(Tag::function)) return prepare_function(slot, count, shape, flags);
+  if (slot->is(Tag::builtin)) {
+    call_builtin(slot, count, shape);
+    return false;
   }
+  if (!slot->is(Tag::dtype)) fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  SlotGuard guard(*this, slot + 1, slot + 1 + count);
+  if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
+  Value result = convert(context_, slot->dtype(), {slot + 1, count});
+  *slot = std::move(result);
+  return false;
 }
 
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
