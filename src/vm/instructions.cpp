@@ -10,7 +10,7 @@
 #include "vm/indexing.h"
 #include "vm/operators.h"
 
-namespace tsl {
+namespace tsl::vm {
 
 using ast::BinaryOp;
 
@@ -465,4 +465,4 @@ void not_set(Name name) {
   fail(ErrorKind::name, "'{}' is used before its declaration has run", *name);
 }
 
-}  // namespace tsl
+}  // namespace tsl::vm

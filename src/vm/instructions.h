@@ -8,8 +8,10 @@
 #include "vm/stack.h"
 
 namespace tsl {
-
 class Context;
+}
+
+namespace tsl::vm {
 
 /// Empties a register that holds something counted, or a symbol, which the end of a trace would look for.
 inline void clear(Value& v) {
@@ -57,4 +59,4 @@ inline Value& content(Runtime& runtime, Cell& cell, Name name) {
   return cell.value;
 }
 
-}  // namespace tsl
+}  // namespace tsl::vm

@@ -61,7 +61,7 @@ class Interpreter::SlotGuard {
     interpreter_.builtin_end_ = end;
   }
   ~SlotGuard() {
-    for (Value* v = begin_; v < end_; ++v) clear(*v);
+    for (Value* v = begin_; v < end_; ++v) vm::clear(*v);
     interpreter_.builtin_end_ = saved_;
   }
   SlotGuard(const SlotGuard&) = delete;
@@ -206,7 +206,8 @@ namespace {
 /// What x.name calls when x is a record or a module with such a member.
 const Value* member(Context& context, const Value& object, Name name) {
   if (object.is(Tag::record)) return object.as<Record>().find(name);
-  if (object.is(Tag::module) && object.as<Module>().find(name)) return &member_of(context, object.as<Module>(), name);
+  if (object.is(Tag::module) && object.as<Module>().find(name))
+    return &vm::member_of(context, object.as<Module>(), name);
   return nullptr;
 }
 
@@ -218,7 +219,7 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
     {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
 
 [[noreturn]] void no_method(Context& context, const Value& object, Name name) {
-  if (object.is(Tag::module)) member_of(context, object.as<Module>(), name);  // says what it has
+  if (object.is(Tag::module)) vm::member_of(context, object.as<Module>(), name);  // says what it has
   std::vector<std::string> notes;
   const std::string near = nearest_name(*name, context.builtins().names());
   const auto foreign =
