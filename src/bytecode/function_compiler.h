@@ -1,13 +1,13 @@
 // Compiling one function. Shared by compile_*.cpp; not for use elsewhere.
 #pragma once
 
-#include <cstring>
 #include <map>
 #include <vector>
 
 #include "base/error.h"
 #include "bytecode/bytecode.h"
 #include "bytecode/compiler.h"
+#include "syntax/fail_at.h"
 
 namespace tsl {
 
@@ -17,8 +17,6 @@ struct ModuleCompilation {
   const CompileOptions& options;
   VariableCells& cells;
 };
-
-[[noreturn]] void fail_at(ErrorKind kind, Span span, std::string message);
 
 /// Registers are a stack: a scope's variables, then temporaries. Every instruction writes its result as the last
 /// thing it does, so an expression may be compiled straight into a variable that it reads.

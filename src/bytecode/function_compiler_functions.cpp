@@ -16,10 +16,6 @@ constexpr const char* kRegisters = "variables, or parts of one expression,";
 
 }  // namespace
 
-void fail_at(ErrorKind kind, Span span, std::string message) {
-  throw Failure(Error{kind, std::move(message), span, {}, {}});
-}
-
 FunctionCompiler::FunctionCompiler(ModuleCompilation& module, const ast::Function& function,
                                    FunctionCompiler* enclosing)
     : module_(module), function_(function), enclosing_(enclosing), proto_(std::make_unique<Proto>()) {}
