@@ -42,7 +42,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
 }
 
 /// Also sets up what compiling reports.
-Tracing EngineRuntime::tracing() {
+jit::Tracing EngineRuntime::tracing() {
   compile_log_.sources = &context_.sources();
   compile_log_.graph = logs("graph");
   compile_log_.fusion = logs("fusion");

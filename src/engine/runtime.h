@@ -57,8 +57,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::unique_ptr<exec::Backend> open_device(Device device);
   void choose_device(Device device);
   Device find_device();
-  TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
-  Tracing tracing();
+  jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
+  jit::Tracing tracing();
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
@@ -74,7 +74,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::optional<Device> default_;  // once it is known
   exec::EagerExecutor eager_;
   graph::CompileLog compile_log_;
-  RegionCache regions_;
+  jit::RegionCache regions_;
   Ref<Cell> random_;
 };
 

@@ -74,7 +74,6 @@ class JsonWriter {
         return object;
       }
       case Tag::absent:
-      case Tag::slot:
       case Tag::range:
       case Tag::function:
       case Tag::builtin:

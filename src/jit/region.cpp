@@ -11,7 +11,7 @@
 #include "value/signature.h"
 #include "vm/interpreter.h"
 
-namespace tsl {
+namespace tsl::jit {
 
 namespace {
 
@@ -23,14 +23,14 @@ constexpr size_t kMaxCaptures = 8;
 constexpr uint64_t kMaxSteps = 100'000;
 
 /// From a segment on, to each end: the region's, or where the code failed.
-size_t count_paths(const jit::Segment& segment) {
+size_t count_paths(const Segment& segment) {
   if (segment.next.empty()) return 1;
   size_t paths = 0;
   for (const auto& next : segment.next) paths += count_paths(*next);
   return paths;
 }
 
-const SegmentInterface& interface_of(const jit::Segment& segment) {
+const SegmentInterface& interface_of(const Segment& segment) {
   return static_cast<const SegmentInterface&>(*segment.interface);
 }
 
@@ -76,7 +76,7 @@ void Region::update_history(const InputSource& source) {
 namespace {
 
 /// How often a tree of segments refers to a variable.
-size_t count_references(const jit::Segment& segment, const Cell& cell) {
+size_t count_references(const Segment& segment, const Cell& cell) {
   const auto is_it = [&cell](const InputGuard& guard) {
     return guard.constant.is(Tag::cell) && &guard.constant.as<Cell>() == &cell;
   };
@@ -95,7 +95,7 @@ size_t count_references(const jit::Segment& segment, const Cell& cell) {
 }
 
 /// Whether a trace path is guarded on a closure, or on a variable of a finished call, that only this cache references.
-bool is_dead_path(const jit::Segment& segment, const jit::Segment& tree) {
+bool is_dead_path(const Segment& segment, const Segment& tree) {
   const auto is_dead = [&tree](const InputGuard& guard) {
     if (!guard.constant.is(Tag::cell)) return is_only_reference(guard.constant);
     const Cell& cell = guard.constant.as<Cell>();
@@ -107,7 +107,7 @@ bool is_dead_path(const jit::Segment& segment, const jit::Segment& tree) {
   });
 }
 
-size_t evict_dead(jit::Segment& segment, const jit::Segment& tree) {
+size_t evict_dead(Segment& segment, const Segment& tree) {
   size_t evicted = 0;
   for (size_t i = 0; i < segment.next.size();) {
     if (is_dead_path(*segment.next[i], tree)) {
@@ -174,7 +174,7 @@ const Value* RegionCache::source_value(const InputSource& source, const Entry& e
   return nullptr;
 }
 
-bool RegionCache::bind_inputs(const jit::Segment& segment, const Entry& entry) {
+bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
   for (const InputSource& source : interface_of(segment).sources) {
     if (source.kind == InputSource::Kind::constant) {
       run_.values.push_back(source.constant);
@@ -193,7 +193,7 @@ bool RegionCache::bind_inputs(const jit::Segment& segment, const Entry& entry) {
   return true;
 }
 
-bool RegionCache::move_inputs(const jit::Segment& segment) {
+bool RegionCache::move_inputs(const Segment& segment) {
   for (const InputSource& source : interface_of(segment).sources) {
     if (source.kind != InputSource::Kind::moved) continue;
     const Tensor& base = run_.values[source.index];
@@ -208,11 +208,11 @@ bool RegionCache::move_inputs(const jit::Segment& segment) {
   return true;
 }
 
-jit::Segment* RegionCache::match(jit::Segment& at, const Entry& entry) {
+Segment* RegionCache::match(Segment& at, const Entry& entry) {
   const size_t values = run_.values.size(), symbols = run_.symbols.size();
   for (const auto& candidate : at.next) {
     run_.symbols.resize(candidate->end_symbol);
-    if (bind_inputs(*candidate, entry) && jit::guards_hold(*candidate, run_)) return candidate.get();
+    if (bind_inputs(*candidate, entry) && guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
     donated_.resize(values);
     run_.symbols.resize(symbols);
@@ -220,28 +220,29 @@ jit::Segment* RegionCache::match(jit::Segment& at, const Entry& entry) {
   return nullptr;
 }
 
-bool RegionCache::replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed,
-                         Value& result, uint32_t& exit) {
-  jit::Segment* at = &region.root;
-  while (jit::Segment* segment = match(*at, entry)) {
+bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
+                         uint32_t& exit) {
+  Segment* at = &region.root;
+  while (Segment* segment = match(*at, entry)) {
     if (!move_inputs(*segment) ||
-        !jit::run_plan(*segment, run_, segment->is_last ? donated_slots(*segment) : std::span<const char>())) {
+        !run_plan(*segment, run_, segment->is_last ? donated_slots(*segment) : std::span<const char>())) {
       failed = true;
       return false;
     }
     donated_.resize(run_.values.size());
-    for (const Value& value : interface_of(*segment).printed) context_.print(rebuild_output(context_, value, run_));
+    for (const OutputTemplate& printed : interface_of(*segment).printed)
+      context_.print(printed.rebuild(context_, run_));
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
       return true;
     }
     path.push_back(segment);
-    for (const jit::Read& read : segment->reads) {
+    for (const Read& read : segment->reads) {
       const Tensor& base = run_.values[read.slot];
       Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = jit::element(tracing_.devices, base.with_layout(layout));
+      run_.symbols[read.symbol] = element(tracing_.devices, base.with_layout(layout));
     }
     at = segment;
   }
@@ -249,20 +250,20 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<jit::Se
 }
 
 /// Which tensors of the run the outputs of the last segment may take the memory of: nobody will read them again.
-std::span<const char> RegionCache::donated_slots(const jit::Segment& segment) {
+std::span<const char> RegionCache::donated_slots(const Segment& segment) {
   for (uint32_t slot : segment.kept_slots) donated_[slot] = false;
   return donated_;
 }
 
-void RegionCache::put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
+void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentInterface& interface = interface_of(segment);
-  result = rebuild_output(context_, interface.result, run_);
+  result = interface.result.rebuild(context_, run_);
   for (const auto& [cell, value] : interface.cells) {
-    cell->value = rebuild_output(context_, value, run_);
+    cell->value = value.rebuild(context_, run_);
     cell->is_set = true;
   }
   std::vector<Value> registers;
-  for (const auto& output : interface.registers) registers.push_back(rebuild_output(context_, output.second, run_));
+  for (const auto& output : interface.registers) registers.push_back(output.second.rebuild(context_, run_));
   for (size_t i = 0; i < registers.size(); ++i) {
     entry.frame->base[interface.registers[i].first] = std::move(registers[i]);
   }
@@ -275,9 +276,9 @@ void RegionCache::clear_run() {
   donated_.clear();
 }
 
-void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path) {
+void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path) {
   if (!context_.runtime().logs("recompiles")) return;
-  const jit::Segment& at = path.empty() ? region.root : *path.back();
+  const Segment& at = path.empty() ? region.root : *path.back();
   std::string reason = path.empty() ? "first call" : "a host read had another result";
   if (!at.next.empty()) {
     reason = "another branch was taken";
@@ -299,7 +300,7 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
   context_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(context_), reason));
 }
 
-RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                           Value& result, uint32_t& exit) {
   clear_run();
   bool failed = false;
@@ -370,7 +371,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
   entry.args = args;
   Value result;
   uint32_t exit = 0;
-  std::vector<jit::Segment*> path;
+  std::vector<Segment*> path;
   const Outcome outcome = advance(region, entry, path, result, exit);
   if (outcome == Outcome::done) return result;
   if (outcome == Outcome::untraced) {
@@ -428,7 +429,7 @@ template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& b
   clear_run();
 }
 
-Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                   AfterReplay after_replay) {
   if (after_replay == AfterReplay::interpret &&
       path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
@@ -460,7 +461,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   entry.loop = &loop;
   Value unused;
   uint32_t exit = 0;
-  std::vector<jit::Segment*> path;
+  std::vector<Segment*> path;
   const Outcome outcome = advance(region, entry, path, unused, exit);
   if (outcome == Outcome::done) return exit;
   if (outcome == Outcome::untraced) {
@@ -527,7 +528,7 @@ class RegionCache::BodyRegisters {
   std::vector<Saved> saved_;
 };
 
-uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                       AfterReplay after_replay) {
   Frame& frame = *entry.frame;
   TraceSession trace(tracing_, region, run_, path, after_replay);
@@ -550,4 +551,4 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
   }
 }
 
-}  // namespace tsl
+}  // namespace tsl::jit

@@ -15,12 +15,16 @@ namespace tsl {
 
 class Context;
 
+}  // namespace tsl
+
+namespace tsl::jit {
+
 /// A function (with what it captured), or a loop body, and all its trace paths.
 struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  jit::Segment root;             // empty; its `next` are the first segments of the trace paths
+  Segment root;                  // empty; its `next` are the first segments of the trace paths
   bool has_fallen_back = false;  // interpreted from now on; its own calls and loops become regions
   std::string fallback_reason;
 
@@ -83,33 +87,32 @@ class RegionCache {
 
   /// Follows the tree with the values at hand; `path` is the path replayed. Not done: an untraced path is ahead, or the
   /// region has to be interpreted from there.
-  Outcome advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, Value& result, uint32_t& exit);
+  Outcome advance(Region& region, const Entry& entry, std::vector<Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
-  bool replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed, Value& result,
+  bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
-  jit::Segment* match(jit::Segment& at, const Entry& entry);
-  bool bind_inputs(const jit::Segment& segment, const Entry& entry);
+  Segment* match(Segment& at, const Entry& entry);
+  bool bind_inputs(const Segment& segment, const Entry& entry);
   /// Makes the copies that the segment begins with. False if there is no memory for one.
-  bool move_inputs(const jit::Segment& segment);
-  std::span<const char> donated_slots(const jit::Segment& segment);
-  void put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
+  bool move_inputs(const Segment& segment);
+  std::span<const char> donated_slots(const Segment& segment);
+  void put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   /// The value that an input has now, or null for constants and copies, which have no guards.
   const Value* source_value(const InputSource& source, const Entry& entry) const;
-  Value trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, AfterReplay after_replay);
-  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
-                           AfterReplay after_replay);
+  Value trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   template <class Body> void run_traced(TraceSession& trace, Body&& body);
-  void log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path);
+  void log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void clear_run();
 
   const Tracing tracing_;
   Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  jit::Run run_;               // of the region being run; kept for its capacity
+  Run run_;                    // of the region being run; kept for its capacity
   std::vector<char> donated_;  // per slot: the caller donates the tensor, unless somebody else holds it
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };
 
-}  // namespace tsl
+}  // namespace tsl::jit

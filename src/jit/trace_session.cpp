@@ -13,7 +13,7 @@
 #include "value/value_walk.h"
 #include "vm/interpreter.h"
 
-namespace tsl {
+namespace tsl::jit {
 
 namespace {
 
@@ -27,7 +27,7 @@ constexpr size_t kMaxSegments = 128;
 
 }  // namespace
 
-TraceSession::TraceSession(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
+TraceSession::TraceSession(const Tracing& tracing, Region& region, Run& run, std::vector<Segment*>& path,
                            AfterReplay after_replay)
     : tracing_(tracing),
       context_(tracing.context),
@@ -39,7 +39,7 @@ TraceSession::TraceSession(const Tracing& tracing, Region& region, jit::Run& run
       id_(context_.runtime().next_trace_id()),
       depth_(tracing.interpreter.depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
-      recorder_(std::make_unique<jit::Recorder>(symbols_)),
+      recorder_(std::make_unique<Recorder>(symbols_)),
       interface_(std::make_unique<SegmentInterface>()) {
   restrict_to(region.proto->request, tracing.fast_numerics);
   context_.runtime().listeners().trace_begins(symbols_);
@@ -70,9 +70,9 @@ Value TraceSession::take_input(InputSource source, const Value& value) {
 }
 
 void TraceSession::enter(Cell& cell) {
-  if (!is_active() || cell.trace == id_) return;
+  if (!is_active() || has_made(cell) || entered_cells_.contains(&cell)) return;
   if (!can_abstract(cell.value)) return abort("a captured variable has too many parts");
-  cell.trace = id_;
+  entered_cells_.insert(&cell);
   Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
   InputSource source;
   source.kind = InputSource::Kind::cell;
@@ -162,9 +162,9 @@ void TraceSession::check_limits() {
 
 Value TraceSession::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
-  if (!is_deferred) return Value(jit::element(tracing_.devices, tensor));
+  if (!is_deferred) return Value(element(tracing_.devices, tensor));
   end_segment({tensor}, false);
-  const Scalar number = jit::element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
+  const Scalar number = element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
   if (!is_active()) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
@@ -181,10 +181,11 @@ Tensor TraceSession::read(const Tensor& tensor) {
 }
 
 /// On the path being replayed, too, although it will not be printed: what it holds is alive, as it was the first time.
-void TraceSession::print(Value value) { interface().printed.push_back(std::move(value)); }
+void TraceSession::print(Value value) { printed_.push_back(std::move(value)); }
 
 void TraceSession::begin_segment() {
   interface_ = std::make_unique<SegmentInterface>();
+  printed_.clear();
   constants_.clear();
   first_symbol_ = static_cast<uint32_t>(symbols_->size());
   first_guard_ = symbols_->guards().size();
@@ -193,7 +194,7 @@ void TraceSession::begin_segment() {
 namespace {
 
 /// Whether a trace path to `segment` has made the symbols that the segment refers to.
-[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const jit::Segment& segment) {
+[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const Segment& segment) {
   if (symbols.size() != segment.end_symbol) return false;
   const auto id_of = [](const Symbol* symbol) { return symbol ? int64_t{symbol->id} : -1; };
   for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) {
@@ -208,8 +209,8 @@ namespace {
 
 void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   if (state_ == TraceState::replaying) {  // computed already: only notes where its values are
-    [[maybe_unused]] const jit::Segment& segment = *path_[position_++];
-    [[maybe_unused]] const jit::Recorder::Cut cut = recorder_->cut(next_slot_);
+    [[maybe_unused]] const Segment& segment = *path_[position_++];
+    [[maybe_unused]] const Recorder::Cut cut = recorder_->cut(next_slot_);
     assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
     next_slot_ += static_cast<uint32_t>(cut.values.size());
     begin_segment();
@@ -220,9 +221,9 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
     if (region_.has_fallen_back) evict_all_paths();
     return;
   }
-  std::unique_ptr<jit::Segment> segment = build_segment(reads, is_last);
+  std::unique_ptr<Segment> segment = build_segment(reads, is_last);
   log_guards(*segment);
-  jit::Segment& parent = path_.empty() ? region_.root : *path_.back();
+  Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
   compute(*segment);
@@ -245,7 +246,7 @@ std::string to_text(const Shape& shape) {
 }  // namespace
 
 /// What the segment will check before it runs again, a line each.
-void TraceSession::log_guards(const jit::Segment& segment) const {
+void TraceSession::log_guards(const Segment& segment) const {
   if (!context_.runtime().logs("guards")) return;
   std::string text;
   for (const InputSource& source : static_cast<const SegmentInterface&>(*segment.interface).sources) {
@@ -265,10 +266,10 @@ void TraceSession::log_guards(const jit::Segment& segment) const {
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
-std::unique_ptr<jit::Segment> TraceSession::build_segment(const std::vector<Tensor>& reads, bool is_last) {
-  auto segment = std::make_unique<jit::Segment>();
+std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+  auto segment = std::make_unique<Segment>();
   state_ = TraceState::cut;
-  jit::Recorder::Cut cut = recorder_->cut(next_slot_);
+  Recorder::Cut cut = recorder_->cut(next_slot_);
   segment->symbols = symbols_;
   segment->first_symbol = first_symbol_;
   segment->end_symbol = static_cast<uint32_t>(symbols_->size());
@@ -278,21 +279,22 @@ std::unique_ptr<jit::Segment> TraceSession::build_segment(const std::vector<Tens
   segment->is_last = is_last;
   next_slot_ += static_cast<uint32_t>(cut.values.size());
   for (const Tensor& tensor : reads) {
-    jit::Read read;
+    Read read;
     read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
     read.layout = tensor.layout();
     segment->reads.push_back(read);
   }
   std::vector<uint32_t> kept_slots;
-  for (Value& value : interface().printed) value = capture_output(value, *recorder_, kept_slots);
+  const auto capture = [&](const Value& value) { return OutputTemplate::capture(value, *recorder_, kept_slots); };
+  SegmentInterface& n = interface();
+  for (const Value& value : std::exchange(printed_, {})) n.printed.push_back(capture(value));
   if (is_last) {
-    SegmentInterface& n = interface();
     n.exit = exit_;
-    n.result = capture_output(*result_, *recorder_, kept_slots);
-    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, capture_output(*value, *recorder_, kept_slots));
+    n.result = capture(*result_);
+    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, capture(*value));
     for (const Entered& e : entered_) {
       if (identical(e.cell->value, e.abstracted) && e.cell->is_set == e.was_set) continue;
-      n.cells.emplace_back(e.cell, capture_output(e.cell->value, *recorder_, kept_slots));
+      n.cells.emplace_back(e.cell, capture(e.cell->value));
     }
   }
   std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
@@ -300,23 +302,23 @@ std::unique_ptr<jit::Segment> TraceSession::build_segment(const std::vector<Tens
   segment->interface = std::exchange(
       interface_, std::make_unique<SegmentInterface>());  // performing the segment may fail, and be taken note of
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<jit::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
-                                                       tracing_.compile_log);
+    segment->plans = std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
+                                                  tracing_.compile_log);
   }
   return segment;
 }
 
-void TraceSession::compute(jit::Segment& segment) {
+void TraceSession::compute(Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (!jit::run_plan(segment, run_, {})) throw RestartTrace{};
+  if (!run_plan(segment, run_, {})) throw RestartTrace{};
   state_ = TraceState::recording;
 }
 
 /// Prints what the segment has to print, once it is computed.
-void TraceSession::flush_effects(const jit::Segment& segment) {
-  for (const Value& value : static_cast<SegmentInterface&>(*segment.interface).printed) {
-    context_.print(rebuild_output(context_, value, run_));
+void TraceSession::flush_effects(const Segment& segment) {
+  for (const OutputTemplate& printed : static_cast<SegmentInterface&>(*segment.interface).printed) {
+    context_.print(printed.rebuild(context_, run_));
   }
 }
 
@@ -363,9 +365,9 @@ void TraceSession::evict_all_paths() {
 void TraceSession::flush() {
   if (state_ == TraceState::replaying) {  // printed already; its values get slots of their own this time
     next_slot_ = static_cast<uint32_t>(run_.values.size());
-    interface().printed.clear();
+    printed_.clear();
   }
-  const std::unique_ptr<jit::Segment> segment = build_segment({}, false);
+  const std::unique_ptr<Segment> segment = build_segment({}, false);
   compute(*segment);
   materialize();
   flush_effects(*segment);  // last, since whoever writes may fail
@@ -384,20 +386,22 @@ void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>
   for (auto& [reg, value] : registers_) tsl::materialize(context_, *value);
 }
 
+/// Whether the code that is traced has made this variable.
+bool TraceSession::has_made(const Cell& cell) const {
+  const TracedCell* traced = dynamic_cast<const TracedCell*>(&cell);
+  return traced && traced->trace == id_;
+}
+
 /// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
 bool TraceSession::escapes(const Value& value) const {
-  const auto is_new = [this](const Cell* cell) {
-    return cell->trace == id_ &&
-           std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
-  };
   return any_leaf(value, [&](const Value& leaf) {
     switch (leaf.tag()) {
-      case Tag::cell: return is_new(&leaf.as<Cell>());
+      case Tag::cell: return has_made(leaf.as<Cell>());
       case Tag::builtin: return !leaf.as<BuiltinFunction>().bound.empty();
       case Tag::function: {
         const Function& function = leaf.as<Function>();
         return std::any_of(function.captures.begin(), function.captures.end(),
-                           [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
+                           [&](const Ref<Cell>& cell) { return has_made(*cell); });
       }
       default: return false;
     }
@@ -434,4 +438,4 @@ void TraceSession::discard() {
   entered_.clear();
 }
 
-}  // namespace tsl
+}  // namespace tsl::jit

@@ -4,9 +4,12 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include "jit/region_io.h"
+#include "jit/input_guards.h"
+#include "jit/output_template.h"
 #include "jit/segment.h"
 #include "syntax/ast.h"
 #include "value/runtime.h"
@@ -16,6 +19,11 @@ namespace tsl {
 class Context;
 class Interpreter;
 struct Loop;
+
+}  // namespace tsl
+
+namespace tsl::jit {
+
 struct Region;
 
 /// What all traces of an engine share.
@@ -41,14 +49,14 @@ struct InputSource {
 };
 
 /// What a segment of a region needs besides its plan.
-struct SegmentInterface : jit::SegmentData {
-  std::vector<InputSource> sources;  // inputs first needed in this segment
-  std::vector<Value> printed;        // captured, in order
+struct SegmentInterface : SegmentData {
+  std::vector<InputSource> sources;     // inputs first needed in this segment
+  std::vector<OutputTemplate> printed;  // in order
   // The last segment only:
-  Value result;                                       // captured
-  std::vector<std::pair<Ref<Cell>, Value>> cells;     // assigned captured variables
-  std::vector<std::pair<uint16_t, Value>> registers;  // a loop body's variables
-  uint32_t exit = 0;                                  // where the frame goes on after a loop body
+  OutputTemplate result;
+  std::vector<std::pair<Ref<Cell>, OutputTemplate>> cells;     // assigned captured variables
+  std::vector<std::pair<uint16_t, OutputTemplate>> registers;  // a loop body's variables
+  uint32_t exit = 0;                                           // where the frame goes on after a loop body
 };
 
 /// Thrown to unwind a trace whose segment failed when it was computed, or that found no memory; the region is then
@@ -79,8 +87,7 @@ enum class AfterReplay : uint8_t { record, interpret };
 /// goes on eagerly. Segments computed on the way are appended to `path`.
 class TraceSession {
  public:
-  TraceSession(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
-               AfterReplay after_replay);
+  TraceSession(const Tracing& tracing, Region& region, Run& run, std::vector<Segment*>& path, AfterReplay after_replay);
   ~TraceSession();
 
   /// Whether ops are deferred: recording is not over.
@@ -139,14 +146,15 @@ class TraceSession {
   SegmentInterface& interface() { return *interface_; }
   const std::vector<InputGuard>* expected_guards(const InputSource& source) const;
   Tensor deferred(const Tensor& tensor);
+  bool has_made(const Cell& cell) const;
   bool escapes(const Value& value) const;
   bool any_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
   /// Ends the segment: computes it, unless it is part of the path being replayed.
   void end_segment(const std::vector<Tensor>& reads, bool is_last);
-  std::unique_ptr<jit::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
-  void log_guards(const jit::Segment& segment) const;
-  void compute(jit::Segment& segment);
-  void flush_effects(const jit::Segment& segment);
+  std::unique_ptr<Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
+  void log_guards(const Segment& segment) const;
+  void compute(Segment& segment);
+  void flush_effects(const Segment& segment);
   void begin_segment();
   void flush();
   void stop(TraceState state);
@@ -156,8 +164,8 @@ class TraceSession {
   const Tracing& tracing_;
   Context& context_;
   Region& region_;
-  jit::Run& run_;
-  std::vector<jit::Segment*>& path_;
+  Run& run_;
+  std::vector<Segment*>& path_;
   size_t position_ = 0;  // segments of the path replayed
   const AfterReplay after_replay_;
   TraceState state_;
@@ -165,12 +173,14 @@ class TraceSession {
   size_t depth_;
   graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
   std::shared_ptr<SymbolTable> symbols_;
-  std::unique_ptr<jit::Recorder> recorder_;
+  std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<SegmentInterface> interface_;
   uint32_t next_slot_ = 0;
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
+  std::vector<Value> printed_;  // in this segment
   std::vector<Entered> entered_;
+  std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
   // Set by commit() for the last segment:
   Value* result_ = nullptr;
@@ -178,4 +188,4 @@ class TraceSession {
   uint32_t exit_ = 0;
 };
 
-}  // namespace tsl
+}  // namespace tsl::jit

@@ -106,8 +106,7 @@ std::string repr(Context& context, const Value& value, int depth) {
     case Tag::builtin: return fmt::format("<function {}>", value.as<BuiltinFunction>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
     case Tag::tensor: return display_tensor_inline(context, value.tensor());
-    case Tag::absent:
-    case Tag::slot: break;  // of what a region keeps, which is not shown
+    case Tag::absent: break;
     case Tag::cell: return repr(context, value.as<Cell>().value, depth + 1);
   }
   return "";
@@ -217,7 +216,6 @@ bool is_known(const Value& value, int depth) {
     case Tag::real:
     case Tag::dtype:
     case Tag::absent:
-    case Tag::slot:
     case Tag::string:
     case Tag::function:
     case Tag::builtin:

@@ -41,7 +41,8 @@ void materialize(Context& context, Value& value) {
       continue;
     }
     const auto materialize_cell = [&](Cell& cell) {
-      if (std::exchange(cell.trace, 0) != 0) materialize_parts(context, cell.value, closures);
+      TracedCell* traced = dynamic_cast<TracedCell*>(&cell);
+      if (traced && std::exchange(traced->trace, 0) != 0) materialize_parts(context, cell.value, closures);
     };
     if (closure.is(Tag::cell)) {
       materialize_cell(closure.as<Cell>());

@@ -9,6 +9,7 @@
 #include "tensor/counters.h"
 #include "tensor/op.h"
 #include "tensor/op_listeners.h"
+#include "value/materialize.h"
 #include "value/value.h"
 
 namespace tsl {
@@ -71,8 +72,11 @@ class Runtime {
 
   bool is_tracing() const { return is_tracing_; }
   void set_tracing(bool on) { is_tracing_ = on; }
-  /// Of the present trace; 0 if there is none. Cells made in a trace carry its id.
-  uint32_t trace_id() const { return is_tracing_ ? last_trace_id_ : 0; }
+  /// Makes a captured variable. The trace being recorded, if there is one, recognises it as its own.
+  Ref<Cell> make_cell() const {
+    if (is_tracing_) return Ref<Cell>(new TracedCell(last_trace_id_));
+    return make_ref<Cell>();
+  }
   uint32_t next_trace_id() { return ++last_trace_id_; }
   /// To be called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;

@@ -23,7 +23,6 @@ bool holds_values(const Value& v) {
     case Tag::dtype:
     case Tag::absent:
     case Tag::symbol:
-    case Tag::slot:
     case Tag::string:
     case Tag::range:
     case Tag::tensor: return false;
@@ -70,7 +69,6 @@ void move_parts_out(Tag tag, Object* object, std::vector<Value>& pending) {
     case Tag::dtype:
     case Tag::absent:
     case Tag::symbol:
-    case Tag::slot:
     case Tag::string:
     case Tag::range:
     case Tag::tensor: return;
@@ -191,8 +189,7 @@ const char* type_name(const Value& value) {
     case Tag::function:
     case Tag::builtin: return "function";
     case Tag::module: return "module";
-    case Tag::tensor:
-    case Tag::slot: return "tensor";
+    case Tag::tensor: return "tensor";
     case Tag::cell: return "cell";
   }
   return "nil";

@@ -26,7 +26,6 @@ enum class Tag : uint8_t {
   dtype,   // immediate
   absent,  // immediate: in a parameter's register, an argument not given; a dimension not bound yet
   symbol,  // immediate: a host number known to a trace by its symbol (looks like its hint)
-  slot,    // immediate: a tensor of a region's run, in what the region keeps of its results
   // counted from here on
   string,
   list,
@@ -74,11 +73,6 @@ class Value {
   static Value absent() {
     Value v(int64_t{0});
     v.tag_ = Tag::absent;
-    return v;
-  }
-  static Value of_slot(uint32_t slot) {
-    Value v(static_cast<int64_t>(slot));
-    v.tag_ = Tag::slot;
     return v;
   }
   /// Tensors hold no Object of their own: the payload is the TensorData itself.
@@ -155,10 +149,6 @@ class Value {
   Tensor tensor() const {
     expect(Tag::tensor);
     return Tensor(Ref<TensorData>(payload_.tensor));
-  }
-  uint32_t slot() const {
-    expect(Tag::slot);
-    return static_cast<uint32_t>(payload_.integer);
   }
   TensorData* tensor_data() const {
     expect(Tag::tensor);
@@ -258,7 +248,6 @@ struct Cell : Object {
   Value value;
   bool is_set = false;      // a module-level name used before its declaration has run is an error
   bool is_mutable = false;  // `let` and `fn` cells never change once set: they need no guards
-  uint32_t trace = 0;       // the trace that made it or has entered it
 };
 
 /// A function of the language, with the cells it captured.

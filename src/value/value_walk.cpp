@@ -25,7 +25,6 @@ template <class... Visits> decltype(auto) visit_parts(const Value& v, Visits... 
     case Tag::dtype:
     case Tag::absent:
     case Tag::symbol:
-    case Tag::slot:
     case Tag::string:
     case Tag::function:
     case Tag::builtin:

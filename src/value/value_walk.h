@@ -28,7 +28,6 @@ inline bool has_parts(const Value& v) {
     case Tag::dtype:
     case Tag::absent:
     case Tag::symbol:
-    case Tag::slot:
     case Tag::string:
     case Tag::function:
     case Tag::builtin:

@@ -50,7 +50,6 @@ class ReachableFromClosures {
       case Tag::dtype:
       case Tag::absent:
       case Tag::symbol:
-      case Tag::slot:
       case Tag::string:
       case Tag::range:
       case Tag::module:
@@ -79,7 +78,6 @@ class ReachableFromClosures {
       case Tag::dtype:
       case Tag::absent:
       case Tag::symbol:
-      case Tag::slot:
       case Tag::string:
       case Tag::range:
       case Tag::module:

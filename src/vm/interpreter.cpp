@@ -46,15 +46,13 @@ void fill(Runtime& runtime, Cell& cell, Value& from, bool moves) {
 }
 
 Value new_cell(Runtime& runtime, bool is_mutable) {
-  Ref<Cell> cell = make_ref<Cell>();
-  cell->trace = runtime.trace_id();
+  Ref<Cell> cell = runtime.make_cell();
   cell->is_mutable = is_mutable;
   return Value(std::move(cell));
 }
 
 void box(Runtime& runtime, Value& v) {
-  Ref<Cell> cell = make_ref<Cell>();
-  cell->trace = runtime.trace_id();
+  Ref<Cell> cell = runtime.make_cell();
   cell->value = std::move(v);
   cell->is_set = true;
   v = Value(std::move(cell));

@@ -301,7 +301,6 @@ bool deep_equal(Context& context, const Value& a, const Value& b, int depth) {
     case Tag::dtype:
     case Tag::absent:
     case Tag::symbol:
-    case Tag::slot:
     case Tag::string:
     case Tag::function:
     case Tag::module:

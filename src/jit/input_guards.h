@@ -1,5 +1,4 @@
-// Inputs and outputs of a compiled region: takes inputs apart, checks them, and rebuilds outputs from the results of a
-// run.
+// Inputs of a compiled region: takes them apart for a trace, guards them, and binds them in later runs.
 #pragma once
 
 #include <array>
@@ -9,9 +8,7 @@
 #include "jit/recorder.h"
 #include "value/value.h"
 
-namespace tsl {
-
-class Context;
+namespace tsl::jit {
 
 /// A property of an input that a region depends on, in depth-first order. Tensors and numbers are inputs of the
 /// compiled code; everything else must be unchanged.
@@ -41,12 +38,12 @@ bool can_abstract(const Value& value);
 /// run holds already, from an earlier attempt, is kept). Extents that `known` guards of the same input (or null) say
 /// vary, or that differ from those, become symbols.
 Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               jit::Recorder& recorder, jit::Run& run, uint32_t& slot);
+               Recorder& recorder, Run& run, uint32_t& slot);
 
 /// Checks a value against its guards, which begin at `guard`, appends its tensors to the run, and sets the symbols of
 /// its numbers and extents, for which there is room. Returns the next guard, or null if one fails. `may_donate`: the
 /// caller donates the value; `donated` gets, per tensor, whether all that contains it has one owner.
-const InputGuard* bind_input(const Value& value, const InputGuard* guard, jit::Run& run, bool may_donate,
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate,
                              std::vector<char>& donated);
 
 /// Whether a guard holds the only reference to a function: no later call can match it.
@@ -55,10 +52,4 @@ bool is_only_reference(const Value& constant);
 /// Describes the first difference between a value and its guards, or "".
 std::string difference(const Value& value, const InputGuard*& guard, const std::string& what);
 
-/// Captures a value as an output template: deferred tensors become references to their slots, which are appended to
-/// `slots`.
-Value capture_output(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots);
-/// Rebuilds the value from a template, with the tensors and numbers of this run.
-Value rebuild_output(Context& context, const Value& captured, const jit::Run& run);
-
-}  // namespace tsl
+}  // namespace tsl::jit

@@ -1,4 +1,4 @@
-#include "jit/region_io.h"
+#include "jit/input_guards.h"
 
 #include <algorithm>
 
@@ -8,13 +8,9 @@
 #include "value/format.h"
 #include "value/value_walk.h"
 
-namespace tsl {
+namespace tsl::jit {
 
 namespace {
-
-/// Marks the references to views of slots in output templates; nothing is ever recorded by it.
-class SlotMark : public Recording {};
-SlotMark slot_mark;
 
 bool same_constant(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
@@ -106,7 +102,7 @@ uint8_t find_varying(const Tensor& tensor, const InputGuard* known) {
   return varying;
 }
 
-Value abstract_number(const Value& value, std::vector<InputGuard>& guards, jit::Recorder& recorder, jit::Run& run) {
+Value abstract_number(const Value& value, std::vector<InputGuard>& guards, Recorder& recorder, Run& run) {
   const Scalar number = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
   const Symbol* symbol = recorder.symbols().input(number);
   if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
@@ -125,7 +121,7 @@ bool is_symbolic(const Layout& layout) {
 
 /// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
 /// they are.
-void make_symbolic(InputGuard& guard, const InputGuard& known, jit::Recorder& recorder, jit::Run& run) {
+void make_symbolic(InputGuard& guard, const InputGuard& known, Recorder& recorder, Run& run) {
   Layout& layout = guard.layout;
   for (int i = 0; i < layout.rank(); ++i) {
     const int64_t extent = layout.shape[i].hint();
@@ -151,7 +147,7 @@ void make_symbolic(InputGuard& guard, const InputGuard& known, jit::Recorder& re
 }
 
 Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-                      jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
+                      Recorder& recorder, Run& run, uint32_t& slot) {
   if (slot == run.values.size()) run.values.push_back(tensor);
   InputGuard guard;
   guard.kind = InputGuard::Kind::tensor;
@@ -201,7 +197,7 @@ bool can_abstract(const Value& value) {
 }
 
 Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
+               Recorder& recorder, Run& run, uint32_t& slot) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
     to.reserve(from.size());
     for (const Value& item : from) to.push_back(abstract(item, known, guards, recorder, run, slot));
@@ -237,7 +233,6 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
     case Tag::dtype:
     case Tag::absent:
     case Tag::symbol:
-    case Tag::slot:
     case Tag::string:
     case Tag::range:
     case Tag::function:
@@ -254,14 +249,14 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
 
 namespace {
 
-void bind_extents(const Layout& layout, const InputGuard& guard, jit::Run& run) {
+void bind_extents(const Layout& layout, const InputGuard& guard, Run& run) {
   for (int i = 0; i < layout.rank(); ++i) {
     if (const Symbol* symbol = guard.layout.shape[i].symbol())
       run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
   }
 }
 
-inline bool bind_tensor(const Value& value, const InputGuard& guard, jit::Run& run) {
+inline bool bind_tensor(const Value& value, const InputGuard& guard, Run& run) {
   if (!value.is(Tag::tensor)) return false;
   TensorData& data = *value.tensor_data();
   if (data.dtype != guard.dtype || !(data.device == guard.device) || !fits(data.layout, guard)) return false;
@@ -270,8 +265,8 @@ inline bool bind_tensor(const Value& value, const InputGuard& guard, jit::Run& r
   return true;
 }
 
-const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, jit::Run& run,
-                             bool may_donate, std::vector<char>& donated) {
+const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, Run& run, bool may_donate,
+                             std::vector<char>& donated) {
   if (values.size() != container.count) return nullptr;
   const InputGuard* guard = &container + 1;
   for (const Value& item : values) {
@@ -289,7 +284,7 @@ const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard&
 
 }  // namespace
 
-const InputGuard* bind_input(const Value& value, const InputGuard* guard, jit::Run& run, bool may_donate,
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate,
                              std::vector<char>& donated) {
   const auto items = [&](const std::vector<Value>& values) {
     return bind_items(values, *guard, run, may_donate && value.unique(), donated);
@@ -366,69 +361,4 @@ std::string difference(const Value& value, const InputGuard*& guard, const std::
   return "";
 }
 
-Value capture_output(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots) {
-  Value captured = value;
-  replace_leaves(captured, [&](const Value& leaf, Value& slot) {
-    if (leaf.is(
-            Tag::lazy_string)) {  // a copy: the code may read the text later on, and then it holds this run's string
-      Ref<LazyString> text = make_ref<LazyString>();
-      text->pieces = leaf.as<LazyString>().pieces;
-      slot = Value(std::move(text));
-      return true;
-    }
-    if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
-    const Tensor tensor = leaf.tensor();
-    slots.push_back(static_cast<uint32_t>(recorder.slot_of(tensor)));
-    if (recorder.is_whole(tensor)) {
-      slot = Value::of_slot(slots.back());
-      return true;
-    }
-    Ref<TensorData> view(TensorData::make());
-    view->dtype = tensor.dtype();
-    view->layout = tensor.layout();
-    view->recording = &slot_mark;
-    view->node = slots.back();
-    slot = Value(Tensor(std::move(view)));
-    return true;
-  });
-  return captured;
-}
-
-namespace {
-
-/// A text whose pieces are known now is a string like any other.
-bool join_lazy_string(Context& context, const Value& text, Value& string) {
-  string = joined(context, text);
-  return true;
-}
-
-/// What a leaf that is no slot becomes; most leaves are slots.
-bool rebuild_other_leaf(Context& context, const Value& leaf, const jit::Run& run, Value& now) {
-  if (leaf.is(Tag::tensor)) {
-    const TensorData& view = *leaf.tensor_data();
-    if (view.recording != &slot_mark) return false;
-    const Tensor& base = run.values[view.node];
-    Layout layout = in_run(view.layout, run.symbols);
-    layout.offset = layout.offset + base.layout().offset;
-    now = Value(base.with_layout(layout));
-    return true;
-  }
-  if (leaf.is(Tag::lazy_string)) return join_lazy_string(context, leaf, now);
-  if (!leaf.is(Tag::symbol)) return false;
-  now = Value(run.symbols[leaf.symbol()->id]);
-  return true;
-}
-
-}  // namespace
-
-Value rebuild_output(Context& context, const Value& captured, const jit::Run& run) {
-  Value value = captured;
-  replace_leaves(value, [&context, &run, values = run.values.data()](const Value& leaf, Value& now) {
-    if (!leaf.is(Tag::slot)) return rebuild_other_leaf(context, leaf, run, now);
-    now.become(values[leaf.slot()]);
-    return true;
-  });
-  return value;
-}
-
-}  // namespace tsl
+}  // namespace tsl::jit
