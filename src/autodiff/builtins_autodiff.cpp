@@ -37,17 +37,13 @@ template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int dept
     for (const Value& item : from) to.push_back(map_leaves(item, leaf, depth + 1));
     return to;
   };
-  switch (value.tag()) {
-    case Tag::list: return make_list(map_all(value.as<List>().items));
-    case Tag::tuple: return make_tuple(map_all(value.as<Tuple>().items));
-    case Tag::record: {
-      Ref<Record> record = make_ref<Record>();
-      record->keys = value.as<Record>().keys;
-      record->values = map_all(value.as<Record>().values);
-      return Value(std::move(record));
-    }
-    default: return leaf(value);
-  }
+  if (value.is(Tag::list)) return make_list(map_all(value.as<List>().items));
+  if (value.is(Tag::tuple)) return make_tuple(map_all(value.as<Tuple>().items));
+  if (!value.is(Tag::record)) return leaf(value);
+  Ref<Record> record = make_ref<Record>();
+  record->keys = value.as<Record>().keys;
+  record->values = map_all(value.as<Record>().values);
+  return Value(std::move(record));
 }
 
 // ---- Inputs --------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 #include "base/error.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -9,9 +8,21 @@
 namespace tsl {
 
 std::string_view name_of(ErrorKind kind) {
-  static constexpr std::array<std::string_view, 12> names = {
-      "syntax", "name", "type", "shape", "index", "value", "io", "memory", "device", "limit", "interrupt", "user"};
-  return names[static_cast<size_t>(kind)];
+  switch (kind) {
+    case ErrorKind::syntax: return "syntax";
+    case ErrorKind::name: return "name";
+    case ErrorKind::type: return "type";
+    case ErrorKind::shape: return "shape";
+    case ErrorKind::index: return "index";
+    case ErrorKind::value: return "value";
+    case ErrorKind::io: return "io";
+    case ErrorKind::memory: return "memory";
+    case ErrorKind::device: return "device";
+    case ErrorKind::limit: return "limit";
+    case ErrorKind::interrupt: return "interrupt";
+    case ErrorKind::user: return "user";
+  }
+  return "";
 }
 
 void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes) {

@@ -190,12 +190,9 @@ class TreeMap {
 
   Value run(const std::vector<Value>& nodes, int depth) {
     if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
-    switch (nodes[0].tag()) {
-      case Tag::list: return make_list(map_items<List>(nodes, depth));
-      case Tag::tuple: return make_tuple(map_items<Tuple>(nodes, depth));
-      case Tag::record: return map_record(nodes, depth);
-      default: break;
-    }
+    if (nodes[0].is(Tag::list)) return make_list(map_items<List>(nodes, depth));
+    if (nodes[0].is(Tag::tuple)) return make_tuple(map_items<Tuple>(nodes, depth));
+    if (nodes[0].is(Tag::record)) return map_record(nodes, depth);
     std::vector<Value> leaves = nodes;
     return context_.call(function_, leaves);
   }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "builtins/builtins.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
@@ -64,8 +65,7 @@ Value full_builtin(Context& context, Args args) {
     return expand(context.ops(), typed, shape);
   }
   if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
-  const ScalarType type = scalar_of(args[1]).type;
-  DType dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
+  DType dtype = default_dtype(scalar_of(args[1]).type);
   if (!args[2].is_nil()) dtype = expect_dtype(context, args[2], "the dtype");
   return fill(context.ops(), shape, dtype, operand_of(args[1]));
 }

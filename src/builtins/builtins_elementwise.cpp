@@ -81,11 +81,11 @@ Value where_builtin(Context& context, Args args) {
   return context.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
 
-/// Limits x to a bound. The gradient at the bound is that of x, while maximum and minimum would share it.
-Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
+/// Limits x to a bound: op of both where x is not `within`. The gradient at the bound is that of x, while maximum and
+/// minimum would share it.
+Value bounded(Context& context, Op op, Op within, const Value& x, const Value& bound) {
   const Value result = apply_binary(context, op, op_def(op).scalar.value(), x, bound);
   if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;
-  const Op within = op == Op::maximum ? Op::ge : Op::le;
   const Tensor is_within = context.ops().call(within, {x.tensor(), as_operand(bound)});
   return context.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
 }
@@ -93,8 +93,8 @@ Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
 Value clamp_builtin(Context& context, Args args) {
   Value x = args[0];
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
-  if (!args[1].is_nil()) x = bounded(context, Op::maximum, x, args[1]);
-  if (!args[2].is_nil()) x = bounded(context, Op::minimum, x, args[2]);
+  if (!args[1].is_nil()) x = bounded(context, Op::maximum, Op::ge, x, args[1]);
+  if (!args[2].is_nil()) x = bounded(context, Op::minimum, Op::le, x, args[2]);
   return x;
 }
 

@@ -60,21 +60,18 @@ Value type_builtin(Context&, Args args) { return make_string(type_name(args[0]))
 
 Value len_builtin(Context& context, Args args) {
   const Value& v = args[0];
-  switch (v.tag()) {
-    case Tag::list: return static_cast<int64_t>(v.as<List>().items.size());
-    case Tag::tuple: return static_cast<int64_t>(v.as<Tuple>().items.size());
-    case Tag::record: return static_cast<int64_t>(v.as<Record>().values.size());
-    case Tag::string:
-    case Tag::lazy_string: return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
-    case Tag::range: {
-      const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
-      return from_dim(end < begin ? Dim(0) : end - begin);
-    }
-    case Tag::tensor:
-      if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
-      return from_dim(v.tensor().shape()[0]);
-    default: fail(ErrorKind::type, "{} has no length", type_name(v));
+  if (v.is(Tag::list)) return static_cast<int64_t>(v.as<List>().items.size());
+  if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
+  if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
+  if (v.is(Tag::string) || v.is(Tag::lazy_string))
+    return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
+  if (v.is(Tag::range)) {
+    const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
+    return from_dim(end < begin ? Dim(0) : end - begin);
   }
+  if (!v.is(Tag::tensor)) fail(ErrorKind::type, "{} has no length", type_name(v));
+  if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
+  return from_dim(v.tensor().shape()[0]);
 }
 
 // ---- Conversions -----------------------------------------------------------------------------------
@@ -215,24 +212,27 @@ std::string with_doc(std::string heading, std::string_view doc) {
   return heading;
 }
 
-std::string help_text(Context& context, const Value& v) {
-  switch (v.tag()) {
-    case Tag::builtin:
-      return with_doc(std::string(v.as<BuiltinFunction>().builtin->signature), v.as<BuiltinFunction>().builtin->doc);
-    case Tag::function: return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
-    case Tag::module: {
-      std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);
-      for (const auto& [name, cell] : v.as<Module>().exports) {
-        if (context.runtime().is_tracing()) context.runtime().enter(*cell);
-        const bool is_function = cell->is_set && cell->value.is(Tag::function);
-        text += "\n  " + (is_function ? signature_of(context, proto_of(cell->value.as<Function>())) : *name);
-      }
-      return text;
-    }
-    case Tag::dtype:
-      return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
-    default: return fmt::format("{}: {}", type_name(v), to_repr(context, v));
+std::string module_help(Context& context, const Module& module) {
+  std::string text = with_doc("module " + module.name, module.doc);
+  for (const auto& [name, cell] : module.exports) {
+    if (context.runtime().is_tracing()) context.runtime().enter(*cell);
+    const bool is_function = cell->is_set && cell->value.is(Tag::function);
+    text += "\n  " + (is_function ? signature_of(context, proto_of(cell->value.as<Function>())) : *name);
   }
+  return text;
+}
+
+std::string help_text(Context& context, const Value& v) {
+  if (v.is(Tag::builtin)) {
+    const Builtin& builtin = *v.as<BuiltinFunction>().builtin;
+    return with_doc(std::string(builtin.signature), builtin.doc);
+  }
+  if (v.is(Tag::function))
+    return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
+  if (v.is(Tag::module)) return module_help(context, v.as<Module>());
+  if (v.is(Tag::dtype))
+    return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
+  return fmt::format("{}: {}", type_name(v), to_repr(context, v));
 }
 
 /// Lists names in alphabetical order, in lines that fit a terminal.

@@ -1,13 +1,13 @@
 // Compiles one function. Internal to function_compiler_*.cpp.
 #pragma once
 
-#include <cstring>
 #include <map>
 #include <vector>
 
 #include "base/error.h"
 #include "bytecode/bytecode.h"
 #include "bytecode/compiler.h"
+#include "syntax/fail_at.h"
 
 namespace tsl {
 
@@ -17,8 +17,6 @@ struct ModuleCompilation {
   const CompileOptions& options;
   VariableCells& cells;
 };
-
-[[noreturn]] void fail_at(ErrorKind kind, Span span, std::string message);
 
 /// Registers are a stack: a scope's variables, then temporaries. Every instruction writes its result last, so an
 /// expression can be compiled directly into a variable that it reads.
@@ -89,6 +87,7 @@ class FunctionCompiler {
   void name(const ast::NameExpr& e, Reg dst);
   void typed(const ast::TypedExpr& e, Reg dst);
   void unary(const ast::UnaryExpr& e, Reg dst);
+  void negation(const ast::Expr& operand, Reg dst, Span span);
   void binary(const ast::BinaryExpr& e, Reg dst);
   void operation(ast::BinaryOp op, Reg dst, Reg left, const ast::Expr& right, Span span);
   bool number_constant(const ast::Expr& e, uint32_t& index);

@@ -101,14 +101,19 @@ void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
 // ---- Operators -----------------------------------------------------------------------------------------
 
 void FunctionCompiler::unary(const UnaryExpr& e, Reg dst) {
-  if (e.op == UnaryOp::logical_not) return truth_value(e, dst);
-  if (e.operand->kind == ExprKind::integer) {
-    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(*e.operand).value))), dst,
-                         e.span);
+  switch (e.op) {
+    case UnaryOp::negate: return negation(*e.operand, dst, e.span);
+    case UnaryOp::logical_not: return truth_value(e, dst);
   }
-  if (e.operand->kind == ExprKind::real) return load_constant(Value(-as<RealExpr>(*e.operand).value), dst, e.span);
+}
+
+void FunctionCompiler::negation(const Expr& operand, Reg dst, Span span) {
+  if (operand.kind == ExprKind::integer) {
+    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(operand).value))), dst, span);
+  }
+  if (operand.kind == ExprKind::real) return load_constant(Value(-as<RealExpr>(operand).value), dst, span);
   Scope scope(*this);
-  emit(Opcode::negate, e.span, dst, operand(*e.operand));
+  emit(Opcode::negate, span, dst, this->operand(operand));
 }
 
 void FunctionCompiler::binary(const BinaryExpr& e, Reg dst) {
@@ -128,8 +133,20 @@ Opcode opcode_of(BinaryOp op) {
     case BinaryOp::div: return Opcode::div;
     case BinaryOp::floordiv: return Opcode::floordiv;
     case BinaryOp::mod: return Opcode::mod;
-    default: return Opcode::binary;
+    case BinaryOp::pow:
+    case BinaryOp::matmul:
+    case BinaryOp::eq:
+    case BinaryOp::ne:
+    case BinaryOp::lt:
+    case BinaryOp::le:
+    case BinaryOp::gt:
+    case BinaryOp::ge:
+    case BinaryOp::in:
+    case BinaryOp::bit_or:
+    case BinaryOp::bit_xor:
+    case BinaryOp::bit_and: break;
   }
+  return Opcode::binary;
 }
 
 Opcode shifted(Opcode op, Opcode from, Opcode to) {
@@ -231,9 +248,11 @@ IndexShape FunctionCompiler::index_shape(const IndexExpr& e) {
   for (const ast::IndexItem& item : e.items) {
     IndexShape::Item part;
     using Kind = ast::IndexItem::Kind;
-    part.kind = item.kind == Kind::value   ? IndexShape::Item::Kind::value
-                : item.kind == Kind::slice ? IndexShape::Item::Kind::slice
-                                           : IndexShape::Item::Kind::ellipsis;
+    switch (item.kind) {
+      case Kind::value: part.kind = IndexShape::Item::Kind::value; break;
+      case Kind::slice: part.kind = IndexShape::Item::Kind::slice; break;
+      case Kind::ellipsis: part.kind = IndexShape::Item::Kind::ellipsis; break;
+    }
     part.has_start = item.start != nullptr;
     part.has_stop = item.stop != nullptr;
     part.has_step = item.step != nullptr;

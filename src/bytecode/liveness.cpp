@@ -27,46 +27,54 @@ class RegisterSet {
   std::vector<uint64_t> words_;
 };
 
-/// Calls read(first, count) and write(first, count) for registers that an instruction accesses besides its operands.
+/// The instructions that access registers besides their operands.
+enum class RangedOpcode : uint8_t {
+#define TSL_OPCODE(name, roles, text)
+#define TSL_RANGED(name, roles, text) name = static_cast<uint8_t>(Opcode::name),
+#include "bytecode/opcodes.def"
+#undef TSL_OPCODE
+};
+
+/// Calls read(first, count) and write(first, count) for registers that a ranged instruction accesses besides its
+/// operands.
 template <class Read, class Write> void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write write) {
-  switch (i.op) {
-    case Opcode::list:
-    case Opcode::tuple: return read(i.b, i.c);
-    case Opcode::record: return read(i.b, static_cast<uint16_t>(proto.record_shapes[i.c]->names.size()));
-    case Opcode::format: {
+  switch (static_cast<RangedOpcode>(i.op)) {
+    case RangedOpcode::list:
+    case RangedOpcode::tuple: return read(i.b, i.c);
+    case RangedOpcode::record: return read(i.b, static_cast<uint16_t>(proto.record_shapes[i.c]->names.size()));
+    case RangedOpcode::format: {
       const Template& parts = proto.templates[i.c];
       return read(
           i.b, static_cast<uint16_t>(std::count_if(parts.begin(), parts.end(), [](const auto& p) { return !p.text; })));
     }
-    case Opcode::unpack: return write(i.a, i.c);
-    case Opcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));
-    case Opcode::set_path: {
+    case RangedOpcode::unpack: return write(i.a, i.c);
+    case RangedOpcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));
+    case RangedOpcode::set_path: {
       read(i.b, static_cast<uint16_t>(proto.paths[i.c].operand_count + 1));
       const auto root = static_cast<RootKind>(i.extra());
       if (root == RootKind::reg || root == RootKind::cell) read(i.a, 1);
       if (root == RootKind::reg) write(i.a, 1);
       return;
     }
-    case Opcode::call:
-    case Opcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
-    case Opcode::call_named:
-    case Opcode::method_named:
+    case RangedOpcode::call:
+    case RangedOpcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
+    case RangedOpcode::call_named:
+    case RangedOpcode::method_named:
       read(i.a, static_cast<uint16_t>(1 + proto.call_shapes[i.b].count()));
       return write(i.a, 1);
-    case Opcode::closure:
+    case RangedOpcode::closure:
       for (const CaptureSource& source : proto.functions[i.wide()]->captures) {
         if (source.from_register) read(source.index, 1);
       }
       return;
-    case Opcode::start_range:
-    case Opcode::start_each:
-    case Opcode::next_range:
-    case Opcode::next_each: read(i.a, 2); return write(i.a, 2);
-    case Opcode::check_parameter: read(i.a, 1); [[fallthrough]];
-    case Opcode::check_result:
+    case RangedOpcode::start_range:
+    case RangedOpcode::start_each:
+    case RangedOpcode::next_range:
+    case RangedOpcode::next_each: read(i.a, 2); return write(i.a, 2);
+    case RangedOpcode::check_parameter: read(i.a, 1); [[fallthrough]];
+    case RangedOpcode::check_result:
       for (uint16_t reg : proto.signature.dim_registers) read(reg, 1);
       return;
-    default: return;
   }
 }
 

@@ -65,7 +65,9 @@ void run_main(const Command& command, Engine& engine) {
       else engine.run(name, text);
       return;
     }
-    default: return;
+    case Command::Kind::prompt:
+    case Command::Kind::test:
+    case Command::Kind::cache: return;
   }
 }
 
@@ -84,11 +86,8 @@ bool flush_output() {
 int report(const Error& error, Engine& engine, bool color) {
   std::fflush(stdout);
   std::cerr << render(error, engine.sources(), color) << std::flush;
-  switch (error.kind) {
-    case ErrorKind::syntax: return kExitSyntax;
-    case ErrorKind::interrupt: return kExitInterrupted;
-    default: return kExitFailed;
-  }
+  if (error.kind == ErrorKind::syntax) return kExitSyntax;
+  return error.kind == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
 }
 
 namespace {

@@ -175,13 +175,10 @@ bool can_abstract(const Value& value, int depth, size_t& parts) {
     return std::all_of(items.begin(), items.end(),
                        [&](const Value& item) { return can_abstract(item, depth + 1, parts); });
   };
-  switch (value.tag()) {
-    case Tag::list: return all(value.as<List>().items);
-    case Tag::tuple: return all(value.as<Tuple>().items);
-    case Tag::record: return all(value.as<Record>().values);
-    case Tag::builtin: return all(value.as<BuiltinFunction>().bound);
-    default: return true;
-  }
+  if (value.is(Tag::list)) return all(value.as<List>().items);
+  if (value.is(Tag::tuple)) return all(value.as<Tuple>().items);
+  if (value.is(Tag::record)) return all(value.as<Record>().values);
+  return !value.is(Tag::builtin) || all(value.as<BuiltinFunction>().bound);
 }
 
 }  // namespace
@@ -231,13 +228,23 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
       items(from.values, record->values);
       return Value(std::move(record));
     }
-    default: {
-      InputGuard guard;
-      guard.constant = value;
-      guards.push_back(guard);
-      return value;
-    }
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::range:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::lazy_string:
+    case Tag::cell: break;
   }
+  InputGuard guard;
+  guard.constant = value;
+  guards.push_back(guard);
+  return value;
 }
 
 namespace {

@@ -163,12 +163,15 @@ Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vecto
   return *regions.back();
 }
 
-const Value& RegionCache::source_value(const InputSource& source, const Entry& entry) const {
+const Value* RegionCache::source_value(const InputSource& source, const Entry& entry) const {
   switch (source.kind) {
-    case InputSource::Kind::argument: return entry.args[source.index];
-    case InputSource::Kind::reg: return entry.frame->base[source.index];
-    default: return source.cell->value;
+    case InputSource::Kind::argument: return &entry.args[source.index];
+    case InputSource::Kind::reg: return &entry.frame->base[source.index];
+    case InputSource::Kind::cell: return &source.cell->value;
+    case InputSource::Kind::constant:
+    case InputSource::Kind::moved: break;
   }
+  return nullptr;
 }
 
 bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
@@ -185,7 +188,7 @@ bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
     }
     if (source.kind == InputSource::Kind::cell && source.cell->is_set != source.is_set) return false;
     const bool may_donate = source.kind == InputSource::Kind::argument;
-    if (!bind_input(source_value(source, entry), source.guards.data(), run_, may_donate, donated_)) return false;
+    if (!bind_input(*source_value(source, entry), source.guards.data(), run_, may_donate, donated_)) return false;
   }
   return true;
 }
@@ -280,13 +283,14 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
   if (!at.next.empty()) {
     reason = "another branch was taken";
     for (const InputSource& source : interface_of(*at.next.back()).sources) {
-      if (source.kind == InputSource::Kind::constant || source.kind == InputSource::Kind::moved) continue;
+      const Value* value = source_value(source, entry);
+      if (!value) continue;
       const InputGuard* guard = source.guards.data();
       const std::string what = source.kind == InputSource::Kind::cell ? "a captured variable"
                                : source.kind == InputSource::Kind::argument
                                    ? *region.proto->signature.parameters[source.index].name
                                    : "a variable";
-      const std::string found = difference(source_value(source, entry), guard, what);
+      const std::string found = difference(*value, guard, what);
       if (!found.empty()) {
         reason = found;
         break;

@@ -98,7 +98,8 @@ class RegionCache {
   bool move_inputs(const Segment& segment);
   std::span<const char> donated_slots(const Segment& segment);
   void put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
-  const Value& source_value(const InputSource& source, const Entry& entry) const;
+  /// The value that an input has now, or null for constants and copies, which have no guards.
+  const Value* source_value(const InputSource& source, const Entry& entry) const;
   Value trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   template <class Body> void run_traced(TraceSession& trace, Body&& body);

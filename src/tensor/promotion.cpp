@@ -9,11 +9,6 @@ ScalarType class_of(DType dtype) {
   return is_integer(dtype) ? ScalarType::integer : ScalarType::boolean;
 }
 
-DType default_dtype(ScalarType type) {
-  if (type == ScalarType::real) return DType::f32;
-  return type == ScalarType::integer ? DType::i64 : DType::boolean;
-}
-
 // Whether an arithmetic op is defined on bools: add is `or`, mul is `and`, and minimum and maximum are defined.
 bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum; }
 
@@ -24,6 +19,15 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
 }
 
 }  // namespace
+
+DType default_dtype(ScalarType type) {
+  switch (type) {
+    case ScalarType::boolean: return DType::boolean;
+    case ScalarType::integer: return DType::i64;
+    case ScalarType::real: return DType::f32;
+  }
+  __builtin_unreachable();
+}
 
 DType promote_operands(std::span<const Operand> operands) {
   bool any_tensor = false;

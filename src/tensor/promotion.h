@@ -7,6 +7,9 @@
 
 namespace tsl {
 
+/// Returns the dtype of a tensor made of a host number without a dtype.
+DType default_dtype(ScalarType type);
+
 /// Returns the dtype that `operands` promote to. Host numbers are weak: they matter only if their class (bool < int <
 /// float) is higher than that of every tensor, and then count as i64 or f32.
 DType promote_operands(std::span<const Operand> operands);

@@ -142,15 +142,11 @@ Value with_joined_strings(Context& context, const Value& value) {
 }  // namespace
 
 std::string to_string(Context& context, const Value& value) {
-  switch (value.tag()) {
-    case Tag::string: return value.as<String>().text;
-    case Tag::lazy_string: {
-      const Value shown = with_joined_strings(context, value);
-      return shown.is(Tag::string) ? shown.as<String>().text : join_lazy_string(context, shown.as<LazyString>());
-    }
-    case Tag::tensor: return display_tensor(context, value.tensor());
-    default: return to_repr(context, value);
-  }
+  if (value.is(Tag::string)) return value.as<String>().text;
+  if (value.is(Tag::tensor)) return display_tensor(context, value.tensor());
+  if (!value.is(Tag::lazy_string)) return to_repr(context, value);
+  const Value shown = with_joined_strings(context, value);
+  return shown.is(Tag::string) ? shown.as<String>().text : join_lazy_string(context, shown.as<LazyString>());
 }
 
 std::string to_repr(Context& context, const Value& value) {
@@ -215,8 +211,19 @@ bool is_known(const Value& value, int depth) {
     case Tag::record: return all(value.as<Record>().values);
     case Tag::range: return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
     case Tag::lazy_string: return known_string(value) != nullptr;
-    default: return true;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::string:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::cell: return true;
   }
+  return true;
 }
 
 }  // namespace

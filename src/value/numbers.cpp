@@ -1,14 +1,15 @@
 #include "value/numbers.h"
 
+#include <cassert>
+
 namespace tsl {
 
 Scalar scalar_of(const Value& number) {
-  switch (number.tag()) {
-    case Tag::boolean: return Scalar::of(number.boolean());
-    case Tag::integer: return Scalar::of(number.integer());
-    case Tag::real: return Scalar::of(number.real());
-    default: return number.symbol()->hint;
-  }
+  if (number.is(Tag::integer)) return Scalar::of(number.integer());
+  if (number.is(Tag::real)) return Scalar::of(number.real());
+  if (number.is(Tag::boolean)) return Scalar::of(number.boolean());
+  assert(number.is(Tag::symbol));
+  return number.symbol()->hint;
 }
 
 namespace {

@@ -5,10 +5,27 @@ namespace tsl {
 namespace {
 
 bool holds_values(const Value& v) {
-  constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
-  constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) |
-                                bit(Tag::builtin) | bit(Tag::cell) | bit(Tag::module) | bit(Tag::lazy_string);
-  return (kHolders & bit(v.tag())) != 0;
+  switch (v.tag()) {
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::cell:
+    case Tag::module:
+    case Tag::lazy_string: return true;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::range:
+    case Tag::tensor: return false;
+  }
+  return false;
 }
 
 /// Frees an object and all that only it holds. Recursion as deep as the nesting (a long linked chain) would overflow

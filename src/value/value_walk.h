@@ -21,8 +21,21 @@ inline bool has_parts(const Value& v) {
     case Tag::record:
     case Tag::lazy_string: return true;
     case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
-    default: return false;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::tensor:
+    case Tag::cell: return false;
   }
+  return false;
 }
 
 size_t count(const Value& v);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "tensor/device_names.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -101,11 +102,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   if (v.is(Tag::tensor)) return v.tensor();
   if (is_host_number(v)) {
     Attrs attrs;
-    const ScalarType type = scalar_of(v).type;
-    attrs.dtype = numbers                       ? *numbers
-                  : type == ScalarType::boolean ? DType::boolean
-                  : type == ScalarType::integer ? DType::i64
-                                                : DType::f32;
+    attrs.dtype = numbers ? *numbers : default_dtype(scalar_of(v).type);
     return context.ops().call(Op::fill, {operand_of(v)}, attrs);
   }
   if (v.is(Tag::range)) {

@@ -43,7 +43,18 @@ class ReachableFromClosures {
       case Tag::builtin:
       case Tag::function:
       case Tag::cell: visit(Node{v.tag(), &v.as<Object>()}); break;
-      default: break;  // cannot contain closures; modules live as long as the engine
+      case Tag::nil:
+      case Tag::boolean:
+      case Tag::integer:
+      case Tag::real:
+      case Tag::dtype:
+      case Tag::absent:
+      case Tag::symbol:
+      case Tag::string:
+      case Tag::range:
+      case Tag::module:
+      case Tag::tensor:
+      case Tag::lazy_string: break;  // no closures; modules live as long as the engine
     }
   }
 
@@ -60,7 +71,18 @@ class ReachableFromClosures {
       case Tag::function:
         for (const Ref<Cell>& cell : static_cast<Function*>(node.object)->captures) visit(Node{Tag::cell, cell.get()});
         return;
-      default: return;
+      case Tag::nil:
+      case Tag::boolean:
+      case Tag::integer:
+      case Tag::real:
+      case Tag::dtype:
+      case Tag::absent:
+      case Tag::symbol:
+      case Tag::string:
+      case Tag::range:
+      case Tag::module:
+      case Tag::tensor:
+      case Tag::lazy_string: return;
     }
   }
 

@@ -10,7 +10,7 @@
 #include "vm/indexing.h"
 #include "vm/operators.h"
 
-namespace tsl {
+namespace tsl::vm {
 
 using ast::BinaryOp;
 
@@ -61,7 +61,7 @@ void binary_operation(Context& context, Frame& frame, const Instruction& i, Bina
 }
 
 void negate(Context& context, Frame& frame, const Instruction& i) {
-  Value result = unary(context, ast::UnaryOp::negate, frame.base[i.b]);
+  Value result = negated(context, frame.base[i.b]);
   if (i.kills_b()) clear(frame.base[i.b]);
   frame.base[i.a] = std::move(result);
 }
@@ -466,4 +466,4 @@ void not_set(Name name) {
   fail(ErrorKind::name, "'{}' is used before its declaration has run", *name);
 }
 
-}  // namespace tsl
+}  // namespace tsl::vm

@@ -8,8 +8,10 @@
 #include "vm/stack.h"
 
 namespace tsl {
-
 class Context;
+}
+
+namespace tsl::vm {
 
 /// Clears a register that holds a counted reference or a symbol: the end of a trace visits both.
 inline void clear(Value& v) {
@@ -57,4 +59,4 @@ inline Value& content(Runtime& runtime, Cell& cell, Name name) {
   return cell.value;
 }
 
-}  // namespace tsl
+}  // namespace tsl::vm

@@ -183,12 +183,12 @@ again:
   CASE(constant) : base[pc->a] = constants[pc->wide()];
   NEXT(pc + 1);
   CASE(typed) : SAVE();
-  make_typed(context_, *frame, *pc);
+  vm::make_typed(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(builtin) : SAVE();
   base[pc->a] = *context_.builtins().find(frame->proto->names[pc->b]);
   NEXT(pc + 1);
-  CASE(drop) : if (pc->kills_a()) clear(base[pc->a]);
+  CASE(drop) : if (pc->kills_a()) vm::clear(base[pc->a]);
   NEXT(pc + 1);
 
   CASE(new_cell) : base[pc->a] = new_cell(context_.runtime(), pc->b != 0);
@@ -196,34 +196,34 @@ again:
   CASE(box) : box(context_.runtime(), base[pc->a]);
   NEXT(pc + 1);
   CASE(get_cell) : SAVE();
-  base[pc->a] = content(context_.runtime(), base[pc->b].as<Cell>(), nullptr);
+  base[pc->a] = vm::content(context_.runtime(), base[pc->b].as<Cell>(), nullptr);
   NEXT(pc + 1);
   CASE(set_cell) : fill(context_.runtime(), base[pc->a].as<Cell>(), base[pc->b], pc->kills_b());
   NEXT(pc + 1);
   CASE(get_capture) : SAVE();
-  base[pc->a] = content(context_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
+  base[pc->a] = vm::content(context_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
   NEXT(pc + 1);
   CASE(set_capture) : fill(context_.runtime(), *frame->function().captures[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
   CASE(get_global) : SAVE();
-  base[pc->a] = content(context_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
+  base[pc->a] = vm::content(context_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
   NEXT(pc + 1);
   CASE(set_global) : fill(context_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
-  CASE(closure) : make_closure(context_, cycles_, *frame, *pc);
+  CASE(closure) : vm::make_closure(context_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
-#define ARITHMETIC(name, right, on_integers, on_reals)              \
-  CASE(name) : {                                                    \
-    const Value& b = base[pc->b];                                   \
-    const Value& c = right[pc->c];                                  \
-    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);  \
-    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);   \
-    else {                                                          \
-      SAVE();                                                       \
-      binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c); \
-    }                                                               \
-    NEXT(pc + 1);                                                   \
+#define ARITHMETIC(name, right, on_integers, on_reals)                  \
+  CASE(name) : {                                                        \
+    const Value& b = base[pc->b];                                       \
+    const Value& c = right[pc->c];                                      \
+    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);      \
+    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);       \
+    else {                                                              \
+      SAVE();                                                           \
+      vm::binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c); \
+    }                                                                   \
+    NEXT(pc + 1);                                                       \
   }
 #define TSL_OP add
   ARITHMETIC(add, base, wrap_add(b.integer(), c.integer()), b.real() + c.real())
@@ -250,7 +250,7 @@ again:
     if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a].become(function(b.integer(), c.integer())); \
     else {                                                                                                   \
       SAVE();                                                                                                \
-      binary_operation(context_, *frame, *pc, BinaryOp::op, c);                                              \
+      vm::binary_operation(context_, *frame, *pc, BinaryOp::op, c);                                          \
     }                                                                                                        \
     NEXT(pc + 1);                                                                                            \
   }
@@ -261,7 +261,7 @@ again:
 #undef DIVISION
 
   CASE(binary) : SAVE();
-  binary_operation(context_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
+  vm::binary_operation(context_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
   NEXT(pc + 1);
   CASE(negate) : {
     const Value& b = base[pc->b];
@@ -269,7 +269,7 @@ again:
     else if (b.is(Tag::real)) base[pc->a].become(-b.real());
     else {
       SAVE();
-      negate(context_, *frame, *pc);
+      vm::negate(context_, *frame, *pc);
     }
     NEXT(pc + 1);
   }
@@ -280,7 +280,7 @@ again:
     if (a.is(Tag::boolean)) is_true = a.boolean();
     else {
       SAVE();
-      is_true = test(context_, *frame, *pc);
+      is_true = vm::test(context_, *frame, *pc);
     }
     JUMP_IF(is_true == (pc->extra() != 0));
   }
@@ -293,7 +293,7 @@ again:
     else if (both(Tag::real, a, b)) is_true = a.real() symbol b.real();     \
     else {                                                                  \
       SAVE();                                                               \
-      is_true = compare(context_, *frame, *pc, BinaryOp::op, b);            \
+      is_true = vm::compare(context_, *frame, *pc, BinaryOp::op, b);        \
     }                                                                       \
     JUMP_IF(is_true == (pc->extra() != 0));                                 \
   }
@@ -312,47 +312,47 @@ again:
 #undef COMPARISON
   CASE(jump) : NEXT(code + pc->wide());
 
-  CASE(list) : make_list(*frame, *pc);
+  CASE(list) : vm::make_list(*frame, *pc);
   NEXT(pc + 1);
-  CASE(tuple) : make_tuple(*frame, *pc);
+  CASE(tuple) : vm::make_tuple(*frame, *pc);
   NEXT(pc + 1);
-  CASE(record) : make_record(*frame, *pc);
+  CASE(record) : vm::make_record(*frame, *pc);
   NEXT(pc + 1);
-  CASE(put_field) : put_field(*frame, *pc);
+  CASE(put_field) : vm::put_field(*frame, *pc);
   NEXT(pc + 1);
   CASE(spread) : SAVE();
-  spread(*frame, *pc);
+  vm::spread(*frame, *pc);
   NEXT(pc + 1);
   CASE(range) : SAVE();
-  make_range(context_, *frame, *pc);
+  vm::make_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(unpack) : SAVE();
-  unpack(*frame, *pc);
+  vm::unpack(*frame, *pc);
   NEXT(pc + 1);
   CASE(format) : SAVE();
-  format(context_, *frame, *pc);
+  vm::format(context_, *frame, *pc);
   NEXT(pc + 1);
 
   CASE(get_index) : SAVE();
-  get_index(context_, *frame, *pc, base[pc->c]);
+  vm::get_index(context_, *frame, *pc, base[pc->c]);
   NEXT(pc + 1);
   CASE(get_index_k) : SAVE();
-  get_index(context_, *frame, *pc, constants[pc->c]);
+  vm::get_index(context_, *frame, *pc, constants[pc->c]);
   NEXT(pc + 1);
   CASE(get_items) : SAVE();
-  get_items(context_, *frame, *pc);
+  vm::get_items(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(get_field) : SAVE();
-  get_field(context_, *frame, *pc);
+  vm::get_field(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(get_member) : SAVE();
-  get_member(context_, *frame, *pc);
+  vm::get_member(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(set_index) : SAVE();
-  set_index(context_, *frame, *pc);
+  vm::set_index(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(set_path) : SAVE();
-  set_path(context_, *frame, *pc);
+  vm::set_path(context_, *frame, *pc);
   NEXT(pc + 1);
 
   CASE(call) : {
@@ -395,7 +395,7 @@ again:
   }
   CASE(return_) : {
     base[-1] = std::move(base[pc->a]);  // releases the function, which is not needed any more
-    for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) clear(*v);
+    for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) vm::clear(*v);
     const bool ends_run = frame->flags & Frame::kEntry;
     frames_.pop();
     if (ends_run) return;
@@ -404,7 +404,7 @@ again:
   }
 
   CASE(start_range) : SAVE();
-  start_range(context_, *frame, *pc);
+  vm::start_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(next_range) : {
     Value* state = base + pc->a;  // the next number, and the number of remaining ones
@@ -419,7 +419,7 @@ again:
   CASE(start_each) : base[pc->a + 1] = Value(int64_t{0});
   NEXT(pc + 1);
   CASE(next_each) : SAVE();
-  JUMP_IF(next_each(context_, *frame, *pc));
+  JUMP_IF(vm::next_each(context_, *frame, *pc));
   CASE(loop_body) : {
     if (interrupt.load(std::memory_order_relaxed)) {
       SAVE();

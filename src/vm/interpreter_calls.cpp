@@ -61,7 +61,7 @@ class Interpreter::SlotGuard {
     interpreter_.builtin_end_ = end;
   }
   ~SlotGuard() {
-    for (Value* v = begin_; v < end_; ++v) clear(*v);
+    for (Value* v = begin_; v < end_; ++v) vm::clear(*v);
     interpreter_.builtin_end_ = saved_;
   }
   SlotGuard(const SlotGuard&) = delete;
@@ -150,18 +150,17 @@ Value convert(Context& context, DType dtype, std::span<Value> args) {
 
 bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
   if (context_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
-  switch (slot->tag()) {
-    case Tag::function: return prepare_function(slot, count, shape, flags);
-    case Tag::builtin: call_builtin(slot, count, shape); return false;
-    case Tag::dtype: {
-      SlotGuard guard(*this, slot + 1, slot + 1 + count);
-      if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
-      Value result = convert(context_, slot->dtype(), {slot + 1, count});
-      *slot = std::move(result);
-      return false;
-    }
-    default: fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  if (slot->is(Tag::function)) return prepare_function(slot, count, shape, flags);
+  if (slot->is(Tag::builtin)) {
+    call_builtin(slot, count, shape);
+    return false;
   }
+  if (!slot->is(Tag::dtype)) fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  SlotGuard guard(*this, slot + 1, slot + 1 + count);
+  if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
+  Value result = convert(context_, slot->dtype(), {slot + 1, count});
+  *slot = std::move(result);
+  return false;
 }
 
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
@@ -207,7 +206,8 @@ namespace {
 /// Returns what x.name refers to if x is a record or a module with such a member.
 const Value* member(Context& context, const Value& object, Name name) {
   if (object.is(Tag::record)) return object.as<Record>().find(name);
-  if (object.is(Tag::module) && object.as<Module>().find(name)) return &member_of(context, object.as<Module>(), name);
+  if (object.is(Tag::module) && object.as<Module>().find(name))
+    return &vm::member_of(context, object.as<Module>(), name);
   return nullptr;
 }
 
@@ -219,7 +219,7 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
     {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
 
 [[noreturn]] void no_method(Context& context, const Value& object, Name name) {
-  if (object.is(Tag::module)) member_of(context, object.as<Module>(), name);  // the error lists the members
+  if (object.is(Tag::module)) vm::member_of(context, object.as<Module>(), name);  // the error lists the members
   std::vector<std::string> notes;
   const std::string near = nearest_name(*name, context.builtins().names());
   const auto foreign =

@@ -55,7 +55,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
       return true;
     }
     if (is_body) return false;
-    for (Value* v = frame.base - 1; v < frame.end(); ++v) clear(*v);
+    for (Value* v = frame.base - 1; v < frame.end(); ++v) vm::clear(*v);
     frames_.pop();
     if (frames_.size() == run.entry) return false;
   }
@@ -64,7 +64,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
 void Interpreter::drop_frames(const Run& run) {
   while (frames_.size() > run.entry && frames_.top() != run.body_frame) {
     Frame& frame = *frames_.top();
-    for (Value* v = frame.base - 1; v < frame.end(); ++v) clear(*v);
+    for (Value* v = frame.base - 1; v < frame.end(); ++v) vm::clear(*v);
     frames_.pop();
   }
 }

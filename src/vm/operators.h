@@ -13,7 +13,7 @@ namespace tsl {
 class Context;
 
 Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b);
-Value unary(Context&, ast::UnaryOp op, const Value& a);
+Value negated(Context&, const Value& a);
 /// Compares values deeply and returns one bool; `==` of the language is elementwise for tensors.
 bool deep_equal(Context&, const Value& a, const Value& b);
 

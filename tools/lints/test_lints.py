@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import layers
 import links
+import switches
 import words
 
 GLOSSARY = """# Glossary
@@ -118,6 +119,41 @@ src/vm: 41 files, and 40 are the most
     def test_fails_for_a_room_without_files(self):
         self.write("cmake/rooms.txt", "base:\nvm: base\nengine: vm\nattic:\n")
         self.assertIn("src/attic: a room of the table without files", self.run_lint(layers)[0])
+
+
+class Switches(Case):
+    def test_passes(self):
+        self.write("src/a.cpp", """
+            switch (c) { case 'x': { break; } case '\\'': case 10: break; default: break; }  // default: case Tag::x:
+            switch (tag) { case Tag::nil: switch (n) { case 1: return; default: return; } case Tag::list: return; }
+            const char* text = "switch (tag) { case Tag::nil: default: return; }";
+            Value() = default;
+            """)
+        self.write("src/syntax/b.h", "switch (f(type)) { case Outer::Parser::LET: return 1; default: return 2; }")
+        self.assertEqual(self.run_lint(switches), ("switches: 4 switches in 2 files\n", False))
+
+    def test_finds_defaults_over_enums(self):
+        self.write("src/a.cpp", """switch (v.tag()) {
+              case Tag::nil: switch (n) { case 1: return; } return;
+              default: return;
+            }
+            switch (int n = f(g()); n) { case (ast::Op::add): { return; } default : return; }
+            switch (mode) {
+            #define MODE(name) case k##name: return;
+              case kFirst:
+                switch (kind) { case Kind::one: default: return; }
+              default: return; }
+            """)
+        self.write("src/vm/b.h", "switch (f(type)) { case Parser::LET: return 1; default: return 2; }")
+        out, failed = self.run_lint(switches)
+        self.assertTrue(failed)
+        self.assertEqual([line.split(": list")[0] for line in out.splitlines()], [
+            "src/a.cpp:3: a default over Tag", "src/a.cpp:5: a default over Op", "src/a.cpp:9: a default over Kind",
+            "src/a.cpp:10: a default over k##name", "src/vm/b.h:1: a default over Parser"])
+
+    def test_fails_without_switches(self):
+        self.write("src/a.cpp", "int x;\n")
+        self.assertIn("no switches", self.run_lint(switches)[0])
 
 
 if __name__ == "__main__":
