@@ -398,16 +398,12 @@ bool TraceSession::has_made(const Cell& cell) const {
 /// Whether `value` contains variables or bound values that this trace made, which a plan could not make again.
 bool TraceSession::escapes(const Value& value) const {
   return any_leaf(value, [&](const Value& leaf) {
-    switch (leaf.tag()) {
-      case Tag::cell: return has_made(leaf.as<Cell>());
-      case Tag::builtin: return !leaf.as<BuiltinFunction>().bound.empty();
-      case Tag::function: {
-        const Function& function = leaf.as<Function>();
-        return std::any_of(function.captures.begin(), function.captures.end(),
-                           [&](const Ref<Cell>& cell) { return has_made(*cell); });
-      }
-      default: return false;
-    }
+    if (leaf.is(Tag::cell)) return has_made(leaf.as<Cell>());
+    if (leaf.is(Tag::builtin)) return !leaf.as<BuiltinFunction>().bound.empty();
+    if (!leaf.is(Tag::function)) return false;
+    const Function& function = leaf.as<Function>();
+    return std::any_of(function.captures.begin(), function.captures.end(),
+                       [&](const Ref<Cell>& cell) { return has_made(*cell); });
   });
 }
 
