@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import layers
 import links
+import mutants
 import recipes
 import words
 
@@ -183,6 +184,28 @@ class Recipes(Case):
         self.assertEqual(self.run_lint(recipes), (
             "tests/recipes/other.patch: tools/lints/recipes.py has no limit for it\n"
             "tests/recipes/room.patch: does not exist\n", True))
+
+
+class Mutants(Case):
+    def test_finds_those_that_cannot_be_made(self):
+        self.write("src/a.cpp", "int x = 1;\n")
+        self.write("src/vm/b.cpp", "int y = 1;\n")
+        self.write("src/jit/b.cpp", "int y = 1;\n")
+        self.write("tests/mutants.txt", "# FILE\na.cpp ;; s/1/2/ ;; vm\na.cpp ;; s/z/2/ ;; vm\nb.cpp ;; s/1/2/ ;; vm\na.cpp ;; s/1/2/\n")
+        out, failed = self.run_lint(mutants)
+        self.assertTrue(failed)
+        self.assertEqual(out.splitlines(), [
+            "tests/mutants.txt:3: changes nothing of src/a.cpp: s/z/2/",
+            "tests/mutants.txt:4: 2 files in src/ are named b.cpp", "tests/mutants.txt:5: not FILE ;; EXPRESSION ;; TESTS"])
+
+    def test_passes(self):
+        self.write("src/a.cpp", "int x = 1;\n")
+        self.write("tests/mutants.txt", "a.cpp ;; s/1/2/ ;; vm\n")
+        self.assertEqual(self.run_lint(mutants), ("mutants: 1 change a file each\n", False))
+
+    def test_fails_without_mutants(self):
+        self.write("tests/mutants.txt", "# none\n")
+        self.assertIn("none to check", self.run_lint(mutants)[0])
 
 
 if __name__ == "__main__":
