@@ -27,6 +27,13 @@ class RegisterSet {
   std::vector<uint64_t> words_;
 };
 
+/// Calls read(register, 1) for each name in an annotation: its check compares or binds the dimensions named so far.
+template <class Read> void visit_dims(const ValueType& type, Read read) {
+  for (const ValueType::Dim& dim : type.dims) {
+    if (dim.name) read(dim.reg, 1);
+  }
+}
+
 /// Calls read(first, count) and write(first, count) for the registers that an instruction touches beyond the
 /// roles of its operands.
 template <class Read, class Write> void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write write) {
@@ -63,10 +70,13 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
     case Opcode::start_each:
     case Opcode::next_range:
     case Opcode::next_each: read(i.a, 2); return write(i.a, 2);
-    case Opcode::check_parameter: read(i.a, 1); [[fallthrough]];
-    case Opcode::check_result:
-      for (uint16_t reg : proto.signature.dim_registers) read(reg, 1);
+    case Opcode::check_parameter:
+      visit_dims(*proto.signature.parameters[i.a].type, read);
+      for (uint16_t p = 0; p <= i.a; ++p) {
+        if (proto.signature.parameters[p].type) read(p, 1);  // an error names the parameter that bound a dimension
+      }
       return;
+    case Opcode::check_result: return visit_dims(*proto.signature.result, read);
     default: return;
   }
 }
