@@ -1,5 +1,4 @@
 // Builtins on values of any kind: print, len, conversions, help.
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -234,10 +233,9 @@ std::string help_text(Context& context, const Value& v) {
   }
 }
 
-/// Names in alphabetical order, in lines that fit a terminal.
-std::string list_names(std::vector<std::string> names) {
+/// Breaks names into lines that fit a terminal.
+std::string list_names(const std::vector<std::string>& names) {
   constexpr size_t kMaxLine = 100;
-  std::sort(names.begin(), names.end());
   std::string text;
   size_t line = kMaxLine;
   for (const std::string& name : names) {

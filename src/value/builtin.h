@@ -47,6 +47,7 @@ class Builtins {
   virtual bool contains(Name name) const = 0;
   /// Any builtin; loads its part of the prelude if need be. Null if there is none.
   virtual const Value* find(Name name) = 0;
+  /// All of them, in alphabetical order.
   virtual std::vector<std::string> names() const = 0;
 
   /// A builtin's signature, parsed when first asked for.
