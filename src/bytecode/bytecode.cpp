@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
+
 namespace tsl {
 
 const OpcodeInfo& info(Opcode op) {
@@ -19,7 +21,7 @@ std::string describe(const Value& constant) {
   switch (constant.tag()) {
     case Tag::boolean: return constant.boolean() ? "true" : "false";
     case Tag::integer: return fmt::format("{}", constant.integer());
-    case Tag::real: return fmt::format("{}", constant.real());
+    case Tag::real: return number_text(constant.real());
     case Tag::string: return fmt::format("\"{}\"", constant.as<String>().text);
     default: return type_name(constant);
   }
