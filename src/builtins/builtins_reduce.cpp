@@ -1,4 +1,5 @@
 // Reductions and running sums, over axes of tensors and over host numbers.
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -23,26 +24,38 @@ std::vector<Value> items_of(Context& context, const Value& sequence) {
   return items;
 }
 
-/// The items to fold one by one, if that is what a reduction of these arguments means: those of a flat list
-/// of numbers or tensors, or for max and min the arguments themselves. Else the argument is taken as a
-/// tensor.
+bool is_operand(const Value& v) { return is_host_number(v) || v.is(Tag::tensor); }
+
+/// Whether max or min is given its operands one by one, by position: numbers, or tensors, as in max(1, x).
+bool has_several_operands(Args args) {
+  if (args.positional < 2) return false;
+  return is_host_number(args[0]) || (args[0].is(Tag::tensor) && (args.positional > 3 || args[1].is(Tag::tensor)));
+}
+
+/// keepdims is no part of a reduction of items, which have no axes.
+void expect_no_keepdims(Context& context, Op op, Args args) {
+  if (!expect_bool(context, args[2], "keepdims")) return;
+  fail(ErrorKind::type, "{}: keepdims needs a tensor or an axis", op_def(op).name);
+}
+
+std::vector<Value> several_operands(Context& context, Op op, Args args) {
+  const std::string_view name = op_def(op).name;
+  if (args.positional == 2) expect_no_keepdims(context, op, args);
+  std::vector<Value> operands(args.values.begin(), args.values.begin() + static_cast<ptrdiff_t>(args.positional));
+  for (const Value& operand : operands) {
+    if (!is_operand(operand)) fail(ErrorKind::type, "{} of several operands takes no {}", name, type_name(operand));
+  }
+  return operands;
+}
+
+/// The items to fold one by one, if that is what a reduction of these arguments means: those of a flat list of
+/// numbers or tensors, or a number. Else the argument is taken as a tensor.
 std::optional<std::vector<Value>> items_to_fold(Context& context, Args args) {
-  const auto is_item = [](const Value& v) { return is_host_number(v) || v.is(Tag::tensor); };
-  if (is_sequence(args[0]) && args[1].is_nil()) {
-    std::vector<Value> items = items_of(context, args[0]);
-    for (const Value& item : items)
-      if (!is_item(item)) return std::nullopt;
-    return items;
-  }
-  const bool several = is_host_number(args[0]) || (is_item(args[0]) && (args.size() > 3 || args[1].is(Tag::tensor)));
-  if (!several) return std::nullopt;
-  std::vector<Value> items = {args[0]};
-  if (is_item(args[1])) items.push_back(args[1]);
-  for (size_t i = 2; i < args.size(); ++i) {
-    if (i == 2 && is_host_bool(args[2])) continue;  // keepdims
-    if (!is_item(args[i])) fail(ErrorKind::type, "cannot reduce {} together with numbers", type_name(args[i]));
-    items.push_back(args[i]);
-  }
+  if (!args[1].is_nil()) return std::nullopt;
+  if (is_host_number(args[0])) return std::vector<Value>{args[0]};
+  if (!is_sequence(args[0])) return std::nullopt;
+  std::vector<Value> items = items_of(context, args[0]);
+  if (!std::all_of(items.begin(), items.end(), is_operand)) return std::nullopt;
   return items;
 }
 
@@ -85,16 +98,25 @@ Value reduce_tensor(Context& context, Op op, Args args) {
 }
 
 template <Op kOp> Value items_builtin(Context& context, Args args) {
-  if (auto items = items_to_fold(context, args)) return fold(context, kOp, *items);
+  if ((kOp == Op::max || kOp == Op::min) && has_several_operands(args)) {
+    return fold(context, kOp, several_operands(context, kOp, args));
+  }
+  if (auto items = items_to_fold(context, args)) {
+    expect_no_keepdims(context, kOp, args);
+    return fold(context, kOp, *items);
+  }
   return reduce_tensor(context, kOp, args);
 }
 
 template <Op kOp> Value logic_builtin(Context& context, Args args) {
   if (args[0].is(Tag::tensor) || !args[1].is_nil()) return reduce_tensor(context, kOp, args);
-  if (is_host_number(args[0])) return truth(context, args[0]);
-  if (!is_sequence(args[0])) return reduce_tensor(context, kOp, args);
-  for (const Value& item : items_of(context, args[0])) {
-    if (item.is(Tag::list) || item.is(Tag::tuple)) return reduce_tensor(context, kOp, args);
+  if (!is_host_number(args[0]) && !is_sequence(args[0])) return reduce_tensor(context, kOp, args);
+  const std::vector<Value> items = is_sequence(args[0]) ? items_of(context, args[0]) : std::vector<Value>{args[0]};
+  const bool is_nested =
+      std::any_of(items.begin(), items.end(), [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); });
+  if (is_nested) return reduce_tensor(context, kOp, args);
+  expect_no_keepdims(context, kOp, args);
+  for (const Value& item : items) {
     if (truth(context, item) == (kOp == Op::any)) return kOp == Op::any;
   }
   return kOp == Op::all;
@@ -106,7 +128,7 @@ Value arg_tensor(Context& context, Op op, Args args) {
   const bool keep = expect_bool(context, args[2], "keepdims");
   Attrs attrs;
   if (!args[1].is_nil()) {
-    attrs.axes = {normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(op).name.data())};
+    attrs.axes = {expect_axis(context, args[1], x.rank(), op_def(op).name.data())};
     attrs.keepdims = keep;
     return context.ops().call(op, {x}, attrs);
   }
@@ -121,11 +143,12 @@ Value arg_tensor(Context& context, Op op, Args args) {
 template <Op kOp> Value place_builtin(Context& context, Args args) {
   if (!is_sequence(args[0]) || !args[1].is_nil()) return arg_tensor(context, kOp, args);
   const std::vector<Value> items = items_of(context, args[0]);
+  if (!std::all_of(items.begin(), items.end(), is_host_number)) return arg_tensor(context, kOp, args);
+  expect_no_keepdims(context, kOp, args);
   if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
   const auto better = kOp == Op::argmax ? ast::BinaryOp::gt : ast::BinaryOp::lt;
   size_t best = 0;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (!is_host_number(items[i])) return arg_tensor(context, kOp, args);
     if (i > 0 && truth(context, binary(context, better, items[i], items[best]))) best = i;
   }
   return static_cast<int64_t>(best);
@@ -144,8 +167,7 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
   }
   Tensor x = to_tensor(context, args[0], op_def(kOp).name.data());
   if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // NumPy: over all elements in order
-  const int axis =
-      args[1].is_nil() ? 0 : normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(kOp).name.data());
+  const int axis = args[1].is_nil() ? 0 : expect_axis(context, args[1], x.rank(), op_def(kOp).name.data());
   return context.ops().call(kOp, {x}, {.axis = axis});
 }
 

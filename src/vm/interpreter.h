@@ -46,7 +46,7 @@ class Interpreter {
   /// Runs a module's top level, in an open frame if asked for, and gives its value.
   Value run_module(const Proto& proto, bool open);
   /// Calls anything callable; moves the arguments out of `args`.
-  Value call(const Value& callee, std::span<Value> args);
+  Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr);
 
   // ---- For the compiler ----------------------------------------------------------------------------------
 
