@@ -167,12 +167,12 @@ struct OpDef {
   std::string_view signature;  // "exp(x)": as a user would call it; "" for ops only the system uses
   std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
-  DTypeRule dtype_rule = DTypeRule::same;            // elementwise only
-  std::optional<ScalarOp> scalar = std::nullopt;     // the same op on host numbers
-  ReduceRule reduce_rule = ReduceRule::same;         // reductions only
-  std::optional<Op> step = std::nullopt;             // the elementwise op that a reduction repeats
-  std::optional<int64_t> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
-  int arity = 1;                                     // operands; -1 for any number
+  DTypeRule dtype_rule = DTypeRule::same;           // elementwise only
+  std::optional<ScalarOp> scalar = std::nullopt;    // the same op on host numbers
+  ReduceRule reduce_rule = ReduceRule::same;        // reductions only
+  std::optional<Op> step = std::nullopt;            // the elementwise op that a reduction repeats
+  std::optional<double> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
+  int arity = 1;                                    // operands; -1 for any number
   bool repeats = false;   // a view that may show elements several times: more of them than there are
   bool fallible = false;  // may fail on the elements' values (an index out of range, integer division by zero)
   /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
