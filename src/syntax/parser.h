@@ -41,6 +41,9 @@ void resolve(ast::Module& module, const ResolveOptions& options);
 /// incomplete.
 bool is_incomplete(const std::string& text);
 
+/// Where the comments of a source are. After what is no token at all, every '#' counts as the start of one.
+std::vector<Span> find_comments(const Source& source);
+
 /// The tree as text in one canonical form; parse(format(m)) gives the same tree. Comments are not in the tree
 /// and are lost, `##` documentation is kept; `fn f() { return x }` becomes `fn f() = x`. Lines are not
 /// wrapped.

@@ -36,6 +36,8 @@ class TokenSource final : public antlr4::TokenSource {
 
   /// The error that the ERROR token stands for.
   const std::optional<Error>& error() const { return error_; }
+  /// The comments passed so far.
+  const std::vector<Span>& comments() const { return comments_; }
   /// The `##` lines at the top of the file, where they do not belong to its first function.
   const std::string& module_doc() const { return module_doc_; }
   /// The `##` lines right before the token at a byte offset, or "".
@@ -85,6 +87,7 @@ class TokenSource final : public antlr4::TokenSource {
   TokenPtr pending_;  // the token after an END
   std::optional<Error> error_;
 
+  std::vector<Span> comments_;
   std::vector<std::string> doc_lines_;  // not yet attached
   int newlines_after_doc_ = 0;
   bool seen_token_ = false;
