@@ -365,8 +365,8 @@ TEST_CASE("reductions and statistics take axes as an int, a list or an integer t
     CAPTURE(name);
     const auto by = [&](const std::string& axis) { return s.eval(x + "repr(" + name + "(x, axis: " + axis + "))"); };
     CHECK(by("tensor([0, 2])") == by("[0, 2]"));
-    CHECK(s.error_text(x + name + "(x, axis: tensor([[1]]))").find("type: axis must be") == 0);
-    CHECK(s.error_text(x + name + "(x, axis: tensor(1.0))").find("type: axis must be an int") == 0);
+    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor([[1]])))").find("type: axis must be") == 0);
+    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor(1.0)))").find("type: axis must be an int") == 0);
   }
   CHECK(s.eval("sum(ones([2, 3]), axis: tensor(1)).tolist()") == "[3.0, 3.0]");
   CHECK(s.eval("max(ones([2]), tensor(2.0)).tolist()") == "[2.0, 2.0]");  // by position: another operand
