@@ -259,9 +259,9 @@ void TraceSession::log_guards(const jit::Segment& segment) const {
   }
   for (const SymbolGuard& guard : segment.guards) {
     const Scalar value = guard.condition->hint;
-    text += fmt::format(
-        "  {}: s{} is {}\n", guard.reason, guard.condition->id,
-        value.type == ScalarType::real ? number_text(value.real) : fmt::format("{}", value.as_integer()));
+    text +=
+        fmt::format("  {}: s{} is {}\n", guard.reason, guard.condition->id,
+                    value.type == ScalarType::real ? number_text(value.real) : fmt::format("{}", value.as_integer()));
   }
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
