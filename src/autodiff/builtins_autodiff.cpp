@@ -155,6 +155,23 @@ struct Differentiated {
   Value gradient;  // with respect to one argument, or a tuple
 };
 
+/// Calls the function with its bound arguments: those given by name keep their names, so that they mean the same.
+Value call_as_given(Context& context, const Value& function, Args args) {
+  const bool is_builtin = function.is(Tag::builtin);
+  if (!is_builtin || args.positional >= args.size()) return context.call(function, args.values);
+  const Signature& signature = context.builtins().signature(function.as<BuiltinFunction>());
+  CallShape shape;
+  shape.positional = static_cast<uint16_t>(args.positional);
+  size_t count = args.positional;
+  for (size_t i = args.positional; i < args.size(); ++i) {
+    if (args[i].is(Tag::absent)) continue;
+    shape.names.push_back(signature.parameters[i].name);
+    if (i != count) args[count] = std::move(args[i]);
+    ++count;
+  }
+  return context.call(function, args.values.first(count), &shape);
+}
+
 Differentiated differentiate(Context& context, Args args) {
   const Value& wrt = args.bound[kWrt];
   Tape tape;
@@ -162,7 +179,7 @@ Differentiated differentiate(Context& context, Args args) {
   Differentiated done;
   {
     OpListeners::Listening listening(context.runtime().listeners(), tape);
-    done.result = context.call(args.bound[kFunction], args.values);
+    done.result = call_as_given(context, args.bound[kFunction], args);
   }
   const Tensor loss = loss_of(done.result, args.bound[kHasAux].boolean());
   const Placement placement(context.ops(), loss.device());

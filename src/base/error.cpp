@@ -136,7 +136,8 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
         row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
       }
     }
-    if (row.back() < best_distance) {
+    const bool is_first_of_equals = row.back() == best_distance && !best.empty() && candidate < best;
+    if (row.back() < best_distance || is_first_of_equals) {
       best_distance = row.back();
       best = candidate;
     }

@@ -62,7 +62,8 @@ template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_stri
 ///     called from f (file.tsl:13), <main> (file.tsl:21)
 std::string render(const Error& error, const SourceMap& sources, bool color = false);
 
-/// Returns the candidate nearest to `word` by edit distance, or "" if none is near enough to suggest.
+/// Returns the candidate nearest to `word` by edit distance, of equals the first in the alphabet, or "" if none is near
+/// enough to suggest.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace tsl

@@ -43,6 +43,7 @@ Value as_int(Context& context, const Value& v, const char* what) {
 
 Value range_builtin(Context& context, Args args) {
   const bool has_stop = !args[1].is_nil();
+  if (!has_stop && args.positional == 0) fail(ErrorKind::type, "range with a start by name needs a stop");
   const Value start = has_stop ? as_int(context, args[0], "range's start") : Value(0);
   const Value stop = as_int(context, args[has_stop ? 1 : 0], "range's stop");
   const int64_t step = expect_int(context, args[2], "range's step");

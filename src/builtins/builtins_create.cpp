@@ -102,6 +102,7 @@ Dim integer_count(const Value& start, const Value& stop, const Value& step) {
 Value arange_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[4]));
   const bool has_stop = !args[1].is_nil();
+  if (!has_stop && args.positional == 0) fail(ErrorKind::type, "arange with a start by name needs a stop");
   const Value start = has_stop ? number_argument(context, args[0]) : Value(0);
   const Value stop = number_argument(context, has_stop ? args[1] : args[0]);
   const Value step = number_argument(context, args[2]);
@@ -146,6 +147,7 @@ Value random_bits_builtin(Context& context, Args args) {
 Value randint_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[4]));
   const bool has_low = !args[2].is_nil();
+  if (!has_low && args.positional < 2) fail(ErrorKind::type, "randint with low or high by name needs a shape");
   const int64_t low = has_low ? expect_int(context, args[0], "randint's low") : 0;
   const int64_t high = expect_int(context, args[has_low ? 1 : 0], "randint's high");
   const Shape shape = expect_shape(context, args[has_low ? 2 : 1], "randint's shape");

@@ -11,10 +11,6 @@ namespace tsl {
 
 namespace {
 
-int expect_axis(Context& context, const Value& v, int rank, const char* op) {
-  return normalize_axis(expect_int(context, v, "axis"), rank, op);
-}
-
 /// Reads an index tensor: integers, or an empty list.
 Tensor expect_index(Context& context, const Value& v, const char* what) {
   const Tensor index = to_tensor(context, v, what);

@@ -1,4 +1,5 @@
 // Defines reductions and running sums, over axes of tensors and over host numbers.
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -23,25 +24,38 @@ std::vector<Value> items_of(Context& context, const Value& sequence) {
   return items;
 }
 
-/// Returns the items that a reduction folds one by one: those of a flat list of numbers or tensors, or for max and min
-/// the arguments. Returns nothing if the argument must be a tensor.
+bool is_operand(const Value& v) { return is_host_number(v) || v.is(Tag::tensor); }
+
+/// Whether max or min has several operands, given by position: numbers, or tensors, as in max(1, x).
+bool has_several_operands(Args args) {
+  if (args.positional < 2) return false;
+  return is_host_number(args[0]) || (args[0].is(Tag::tensor) && (args.positional > 3 || args[1].is(Tag::tensor)));
+}
+
+/// Refuses keepdims for a reduction of items, which have no axes.
+void expect_no_keepdims(Context& context, Op op, Args args) {
+  if (!expect_bool(context, args[2], "keepdims")) return;
+  fail(ErrorKind::type, "{}: keepdims needs a tensor or an axis", op_def(op).name);
+}
+
+std::vector<Value> several_operands(Context& context, Op op, Args args) {
+  const std::string_view name = op_def(op).name;
+  if (args.positional == 2) expect_no_keepdims(context, op, args);
+  std::vector<Value> operands(args.values.begin(), args.values.begin() + static_cast<ptrdiff_t>(args.positional));
+  for (const Value& operand : operands) {
+    if (!is_operand(operand)) fail(ErrorKind::type, "{} of several operands takes no {}", name, type_name(operand));
+  }
+  return operands;
+}
+
+/// Returns the items that a reduction folds one by one: those of a flat list of numbers or tensors, or a number.
+/// Returns nothing if the argument must be a tensor.
 std::optional<std::vector<Value>> items_to_fold(Context& context, Args args) {
-  const auto is_item = [](const Value& v) { return is_host_number(v) || v.is(Tag::tensor); };
-  if (is_sequence(args[0]) && args[1].is_nil()) {
-    std::vector<Value> items = items_of(context, args[0]);
-    for (const Value& item : items)
-      if (!is_item(item)) return std::nullopt;
-    return items;
-  }
-  const bool several = is_host_number(args[0]) || (is_item(args[0]) && (args.size() > 3 || args[1].is(Tag::tensor)));
-  if (!several) return std::nullopt;
-  std::vector<Value> items = {args[0]};
-  if (is_item(args[1])) items.push_back(args[1]);
-  for (size_t i = 2; i < args.size(); ++i) {
-    if (i == 2 && is_host_bool(args[2])) continue;  // keepdims
-    if (!is_item(args[i])) fail(ErrorKind::type, "cannot reduce {} together with numbers", type_name(args[i]));
-    items.push_back(args[i]);
-  }
+  if (!args[1].is_nil()) return std::nullopt;
+  if (is_host_number(args[0])) return std::vector<Value>{args[0]};
+  if (!is_sequence(args[0])) return std::nullopt;
+  std::vector<Value> items = items_of(context, args[0]);
+  if (!std::all_of(items.begin(), items.end(), is_operand)) return std::nullopt;
   return items;
 }
 
@@ -56,7 +70,7 @@ Value fold(Context& context, Op op, const std::vector<Value>& items) {
   const OpDef& reduction = op_def(op);
   if (items.empty()) {
     if (!reduction.of_nothing) fail(ErrorKind::value, "{} of an empty list", reduction.name);
-    return Value(*reduction.of_nothing);
+    return Value(static_cast<int64_t>(*reduction.of_nothing));
   }
   Value result = items[0];
   // A sum of bools counts them, also if there is only one.
@@ -76,17 +90,26 @@ Value reduce_tensor(Context& context, Op op, Args args) {
 }
 
 template <Op kOp> Value items_builtin(Context& context, Args args) {
-  if (auto items = items_to_fold(context, args)) return fold(context, kOp, *items);
+  if ((kOp == Op::max || kOp == Op::min) && has_several_operands(args)) {
+    return fold(context, kOp, several_operands(context, kOp, args));
+  }
+  if (auto items = items_to_fold(context, args)) {
+    expect_no_keepdims(context, kOp, args);
+    return fold(context, kOp, *items);
+  }
   return reduce_tensor(context, kOp, args);
 }
 
 template <Op kOp> Value logic_builtin(Context& context, Args args) {
   static_assert(kOp == Op::any || kOp == Op::all, "says what the new op gives of host values");
   if (args[0].is(Tag::tensor) || !args[1].is_nil()) return reduce_tensor(context, kOp, args);
-  if (is_host_number(args[0])) return truth(context, args[0]);
-  if (!is_sequence(args[0])) return reduce_tensor(context, kOp, args);
-  for (const Value& item : items_of(context, args[0])) {
-    if (item.is(Tag::list) || item.is(Tag::tuple)) return reduce_tensor(context, kOp, args);
+  if (!is_host_number(args[0]) && !is_sequence(args[0])) return reduce_tensor(context, kOp, args);
+  const std::vector<Value> items = is_sequence(args[0]) ? items_of(context, args[0]) : std::vector<Value>{args[0]};
+  const bool is_nested =
+      std::any_of(items.begin(), items.end(), [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); });
+  if (is_nested) return reduce_tensor(context, kOp, args);
+  expect_no_keepdims(context, kOp, args);
+  for (const Value& item : items) {
     if (truth(context, item) == (kOp == Op::any)) return kOp == Op::any;
   }
   return kOp == Op::all;
@@ -98,7 +121,7 @@ Value arg_tensor(Context& context, Op op, Args args) {
   const bool keep = expect_bool(context, args[2], "keepdims");
   Attrs attrs;
   if (!args[1].is_nil()) {
-    attrs.axes = {normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(op).name.data())};
+    attrs.axes = {expect_axis(context, args[1], x.rank(), op_def(op).name.data())};
     attrs.keepdims = keep;
     return context.ops().call(op, {x}, attrs);
   }
@@ -113,12 +136,13 @@ Value arg_tensor(Context& context, Op op, Args args) {
 template <Op kOp> Value place_builtin(Context& context, Args args) {
   if (!is_sequence(args[0]) || !args[1].is_nil()) return arg_tensor(context, kOp, args);
   const std::vector<Value> items = items_of(context, args[0]);
+  if (!std::all_of(items.begin(), items.end(), is_host_number)) return arg_tensor(context, kOp, args);
+  expect_no_keepdims(context, kOp, args);
   if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
   static_assert(kOp == Op::argmax || kOp == Op::argmin, "says which item the new op finds");
   const auto better = kOp == Op::argmax ? ast::BinaryOp::gt : ast::BinaryOp::lt;
   size_t best = 0;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (!is_host_number(items[i])) return arg_tensor(context, kOp, args);
     if (i > 0 && truth(context, binary(context, better, items[i], items[best]))) best = i;
   }
   return static_cast<int64_t>(best);
@@ -138,8 +162,7 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
   }
   Tensor x = to_tensor(context, args[0], op_def(kOp).name.data());
   if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // as in NumPy: over all elements in order
-  const int axis =
-      args[1].is_nil() ? 0 : normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(kOp).name.data());
+  const int axis = args[1].is_nil() ? 0 : expect_axis(context, args[1], x.rank(), op_def(kOp).name.data());
   return context.ops().call(kOp, {x}, {.axis = axis});
 }
 

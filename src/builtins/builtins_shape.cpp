@@ -17,27 +17,26 @@ const std::vector<Value>* sequence_items(const Value& v) {
   return nullptr;
 }
 
-// Returns the values from args[1] on, given as f(x, [2, 3]) or f(x, 2, 3).
-std::vector<Value> spread(Args args) {
-  if (const std::vector<Value>* items = sequence_items(args[1]); items && args.size() == 2) return *items;
+// Returns the values from args[1] on, given as f(x, [2, 3]), f(x, tensor([2, 3])) or f(x, 2, 3).
+std::vector<Value> spread(Context& context, Args args) {
+  if (args.size() == 2) {
+    if (auto items = sequence_items(context, args[1])) return *std::move(items);
+  }
   return {args.values.begin() + 1, args.values.end()};
 }
 
 std::vector<int64_t> spread_ints(Context& context, Args args, const char* what) {
   std::vector<int64_t> ints;
-  for (const Value& v : spread(args)) ints.push_back(expect_int(context, v, what));
+  for (const Value& v : spread(context, args)) ints.push_back(expect_int(context, v, what));
   return ints;
 }
 
 // Reads extents that may be -1; symbols remain symbols.
 Shape spread_extents(Context& context, Args args, const char* what) {
   Shape shape;
-  for (const Value& v : spread(args)) shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(context, v, what)));
+  for (const Value& v : spread(context, args))
+    shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(context, v, what)));
   return shape;
-}
-
-int expect_axis(Context& context, const Value& v, int rank, const char* op) {
-  return normalize_axis(expect_int(context, v, "axis"), rank, op);
 }
 
 Value reshape_builtin(Context& context, Args args) {
@@ -126,7 +125,7 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
   const int axis = expect_axis(context, along, x.rank(), "split");
   const int64_t extent = x.shape()[axis].pin();
   std::vector<int64_t> sizes;
-  if (const std::vector<Value>* items = sequence_items(by)) {
+  if (const auto items = sequence_items(context, by)) {
     int64_t total = 0;
     for (const Value& item : *items) {
       sizes.push_back(expect_int(context, item, "split's size"));
@@ -191,7 +190,7 @@ int64_t expect_margin(Context& context, const Value& v) {
 // starts at the last axis.
 std::vector<Margins> expect_margins(Context& context, const Value& v, int rank) {
   std::vector<Margins> margins(static_cast<size_t>(rank));
-  const std::vector<Value>* items = sequence_items(v);
+  const auto items = sequence_items(context, v);
   if (!items) {
     const int64_t width = expect_margin(context, v);
     std::fill(margins.begin(), margins.end(), Margins{width, width});

@@ -1,5 +1,4 @@
 // Defines builtins on any values: print, len, conversions, help.
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -235,10 +234,9 @@ std::string help_text(Context& context, const Value& v) {
   return fmt::format("{}: {}", type_name(v), to_repr(context, v));
 }
 
-/// Lists names in alphabetical order, in lines that fit a terminal.
-std::string list_names(std::vector<std::string> names) {
+/// Breaks names into lines that fit a terminal.
+std::string list_names(const std::vector<std::string>& names) {
   constexpr size_t kMaxLine = 100;
-  std::sort(names.begin(), names.end());
   std::string text;
   size_t line = kMaxLine;
   for (const std::string& name : names) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
+
 namespace tsl {
 
 const OpcodeInfo& info(Opcode op) {
@@ -18,7 +20,7 @@ namespace {
 std::string describe(const Value& constant) {
   if (constant.is(Tag::boolean)) return constant.boolean() ? "true" : "false";
   if (constant.is(Tag::integer)) return fmt::format("{}", constant.integer());
-  if (constant.is(Tag::real)) return fmt::format("{}", constant.real());
+  if (constant.is(Tag::real)) return number_text(constant.real());
   if (constant.is(Tag::string)) return fmt::format("\"{}\"", constant.as<String>().text);
   return type_name(constant);
 }

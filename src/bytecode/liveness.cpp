@@ -27,6 +27,13 @@ class RegisterSet {
   std::vector<uint64_t> words_;
 };
 
+/// Calls read(register, 1) for each name in an annotation: its check compares or binds the dimensions named so far.
+template <class Read> void visit_dims(const ValueType& type, Read read) {
+  for (const ValueType::Dim& dim : type.dims) {
+    if (dim.name) read(dim.reg, 1);
+  }
+}
+
 /// The instructions that access registers besides their operands.
 enum class RangedOpcode : uint8_t {
 #define TSL_OPCODE(name, roles, text)
@@ -71,10 +78,13 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
     case RangedOpcode::start_each:
     case RangedOpcode::next_range:
     case RangedOpcode::next_each: read(i.a, 2); return write(i.a, 2);
-    case RangedOpcode::check_parameter: read(i.a, 1); [[fallthrough]];
-    case RangedOpcode::check_result:
-      for (uint16_t reg : proto.signature.dim_registers) read(reg, 1);
+    case RangedOpcode::check_parameter:
+      visit_dims(*proto.signature.parameters[i.a].type, read);
+      for (uint16_t p = 0; p <= i.a; ++p) {
+        if (proto.signature.parameters[p].type) read(p, 1);  // an error names the parameter that bound a dimension
+      }
       return;
+    case RangedOpcode::check_result: return visit_dims(*proto.signature.result, read);
   }
 }
 

@@ -92,7 +92,7 @@ void add_backend_option(CLI::App& app, const exec::BackendOption& option, exec::
 
 void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
-  app.add_flag("-i", command.interactive, "A prompt after the script");
+  app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
   app.add_flag("--compile", command.engine.compile_all, "Compile outermost calls and top-level loops too");
   app.add_flag_callback(
@@ -142,7 +142,7 @@ void add_cache(CLI::App& app, Command& command) {
 }
 
 constexpr const char* kFooter = R"(tsl SCRIPT [ARGS]   runs a script; - is standard input
-tsl                 starts a prompt
+tsl                 starts a prompt; runs standard input if that is no terminal
 tsl test PATH...    runs the scripts under PATH and compares what they print with their "# expect:" comments
 tsl cache           shows the GPU kernels kept on disk; `tsl cache clear`, `tsl cache cap SIZE`
 

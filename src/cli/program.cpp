@@ -99,6 +99,9 @@ int run_command(int argc, char** argv) {
   if (command.kind == Command::Kind::cache) return run_cache(command.cache);
   if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
 
+  const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
+  if (is_piped) command.kind = Command::Kind::input;  // tsl < script
+
   const bool color = wants_color(command.color);
   std::unique_ptr<Engine> opened;
   try {

@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "engine/modules.h"
 #include "graph/spec.h"
+#include "syntax/parser.h"
 
 namespace tsl {
 
@@ -16,10 +17,21 @@ namespace {
 
 /// The output and the error that the comments of a script specify.
 struct Expectations {
+  struct ExpectedError {
+    std::string message;
+    uint32_t line = 0;
+  };
   std::vector<std::string> output;
-  std::optional<std::string> error;
-  uint32_t error_line = 0;
+  std::vector<ExpectedError> errors;
 };
+
+/// One way to run a script.
+struct Tier {
+  const char* name;
+  bool compile_annotated, compile_all;
+};
+constexpr Tier kTiers[] = {
+    {"with --no-compile", false, false}, {"by default", true, false}, {"with --compile", true, true}};
 
 constexpr const char* kSpaces = " \r";  // a carriage return is the end of a line on some systems
 
@@ -35,22 +47,21 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Returns the rest of `line` after `mark`, if it contains the mark.
-std::optional<std::string> after(const std::string& line, const std::string& mark) {
-  const size_t at = line.rfind(mark);
+/// Returns the rest of `comment` after `mark`, if it contains the mark.
+std::optional<std::string> after(const std::string& comment, const std::string& mark) {
+  const size_t at = comment.rfind(mark);
   if (at == std::string::npos) return std::nullopt;
-  return trimmed(line.substr(at + mark.size()));
+  return trimmed(comment.substr(at + mark.size()));
 }
 
 Expectations read_expectations(const std::string& text) {
   Expectations expected;
-  uint32_t number = 0;
-  for (const std::string& line : lines_of(text)) {
-    ++number;
-    if (auto message = after(line, "# expect error:")) {
-      expected.error = std::move(message);
-      expected.error_line = number;
-    } else if (auto output = after(line, "# expect:")) {
+  const Source source("", text);
+  for (const Span& span : find_comments(source)) {
+    const std::string comment(source.text().substr(span.begin, span.end - span.begin));
+    if (auto message = after(comment, "# expect error:")) {
+      expected.errors.push_back({std::move(*message), source.line_of(span.begin)});
+    } else if (auto output = after(comment, "# expect:")) {
       expected.output.push_back(std::move(*output));
     }
   }
@@ -67,20 +78,39 @@ std::string describe_difference(const std::vector<std::string>& expected, const 
   return "";
 }
 
-std::string describe_error(const Expectations& expected, const std::optional<Error>& error, Engine& engine) {
-  if (!error) return expected.error ? fmt::format("    expected the error: {}\n", *expected.error) : "";
-  if (!expected.error) return "    " + render(*error, engine.sources());
-  const uint32_t line = error->span.valid() ? engine.sources().get(error->span.source).line_of(error->span.begin) : 0;
-  if (error->message == *expected.error && line == expected.error_line) return "";
-  return fmt::format("    expected the error on line {}: {}\n    raised on line {}: {}\n", expected.error_line,
-                     *expected.error, line, error->message);
+/// Returns the innermost line of the script at which the error was raised or which led to it; 0 if there is none.
+uint32_t line_in_script(const Error& error, const fs::path& path, const SourceMap& sources) {
+  const auto line_of = [&](const Span& span) -> uint32_t {
+    if (!span.valid()) return 0;
+    const Source& source = sources.get(span.source);
+    return source.name() == path.string() ? source.line_of(span.begin) : 0;
+  };
+  uint32_t line = line_of(error.span);
+  for (size_t i = 0; i < error.called_from.size() && line == 0; ++i) line = line_of(error.called_from[i].span);
+  return line;
+}
+
+std::string describe_error(const Expectations& expected, const std::optional<Error>& error, const fs::path& path,
+                           Engine& engine) {
+  if (expected.errors.size() > 1) {
+    return fmt::format("    a script ends with its first error, but one is expected on line {} and one on line {}\n",
+                       expected.errors[0].line, expected.errors[1].line);
+  }
+  if (expected.errors.empty()) return error ? "    " + render(*error, engine.sources()) : "";
+  const Expectations::ExpectedError& wanted = expected.errors[0];
+  if (!error) return fmt::format("    expected the error: {}\n", wanted.message);
+  if (error->message == wanted.message && line_in_script(*error, path, engine.sources()) == wanted.line) return "";
+  const std::string place = error->span.valid() ? engine.sources().location(error->span) : "no line";
+  return fmt::format("    expected the error on line {}: {}\n    raised at {}: {}\n", wanted.line, wanted.message,
+                     place, error->message);
 }
 
 /// Runs a script on one tier. Returns a description of what is wrong, or "".
-std::string run_test(const fs::path& path, const std::string& text, const EngineOptions& given, bool compile_all) {
+std::string run_test(const fs::path& path, const std::string& text, const EngineOptions& given, const Tier& tier) {
   const Expectations expected = read_expectations(text);
   EngineOptions options = given;
-  options.compile_all = compile_all;
+  options.compile_annotated = tier.compile_annotated;
+  options.compile_all = tier.compile_all;
   options.show_device = false;  // what is expected is the same on every device
   Engine engine(options);
   std::string output;
@@ -91,7 +121,7 @@ std::string run_test(const fs::path& path, const std::string& text, const Engine
   } catch (const Failure& failure) { error = failure.error(); }
   std::vector<std::string> printed = lines_of(output);
   for (std::string& line : printed) line = trimmed(line);  // comments cannot end in spaces either
-  return describe_difference(expected.output, printed) + describe_error(expected, error, engine);
+  return describe_difference(expected.output, printed) + describe_error(expected, error, path, engine);
 }
 
 std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
@@ -131,9 +161,9 @@ int run_tests(const std::vector<std::string>& paths, const EngineOptions& option
     std::string problems;
     try {
       const std::string text = ModuleLoader::read_file(script.string());
-      for (bool compile_all : {false, true}) {
-        const std::string problem = run_test(script, text, options, compile_all);
-        if (!problem.empty()) problems += fmt::format("  {}:\n{}", compile_all ? "compiled" : "eager", problem);
+      for (const Tier& tier : kTiers) {
+        const std::string problem = run_test(script, text, options, tier);
+        if (!problem.empty()) problems += fmt::format("  {}:\n{}", tier.name, problem);
       }
     } catch (const Failure& failure) { problems = fmt::format("  {}\n", failure.error().message); }
     if (problems.empty()) {

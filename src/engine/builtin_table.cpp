@@ -1,5 +1,7 @@
 #include "engine/builtin_table.h"
 
+#include <algorithm>
+
 #include "autodiff/builtins_autodiff.h"
 #include "base/error.h"
 #include "builtins/builtins.h"
@@ -77,6 +79,7 @@ std::vector<std::string> BuiltinTable::names() const {
   for (const auto& entry : prelude_) {
     if (!values_.count(entry.first)) names.push_back(*entry.first);
   }
+  std::sort(names.begin(), names.end());  // a hash table's order must not reach users
   return names;
 }
 

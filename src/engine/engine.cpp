@@ -86,9 +86,9 @@ Value Engine::run_file(const std::string& path) {
 
 void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
 
-Value Engine::call(const Value& callee, std::span<Value> args) {
+Value Engine::call(const Value& callee, std::span<Value> args, const CallShape* shape) {
   if (is_writing_ || interpreter_->depth() == 0) enter();  // else a builtin calls back
-  return interpreter_->call(callee, args);
+  return interpreter_->call(callee, args, shape);
 }
 
 Value Engine::import(Name path, bool is_file, uint32_t importing_source) {

@@ -51,7 +51,7 @@ class Engine final : public Context {
   Value run_file(const std::string& path);
   /// Parses and resolves a file without running it.
   void check_file(const std::string& path);
-  Value call(const Value& callee, std::span<Value> args) override;
+  Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
   const EngineOptions& options() const { return options_; }

@@ -7,7 +7,7 @@ namespace tsl {
 
 Value Prompt::run(std::string text, const std::string& path) {
   std::vector<ast::Variable*> predeclared;
-  for (const auto& entry : visible_) predeclared.push_back(entry.second);
+  for (const auto& entry : visible_) predeclared.push_back(entry.second);  // the resolver looks them up, in no order
   const std::string name = path.empty() ? fmt::format("<prompt {}>", entries_.size() + 1) : path;
   entries_.push_back(engine_.modules().read(name, std::move(text), path, predeclared));
   const ast::Module& entry = *entries_.back();

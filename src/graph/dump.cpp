@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
+
 namespace tsl::graph {
 
 namespace {
@@ -25,7 +27,7 @@ std::string dump_map(const IndexMap& map) { return fmt::format("{} + {}", to_str
 
 std::string dump_scalar(Scalar scalar, const Symbol* symbol) {
   if (symbol) return fmt::format("s{}", symbol->id);
-  return scalar.type == ScalarType::real ? fmt::format("{}", scalar.real) : fmt::format("{}", scalar.as_integer());
+  return scalar.type == ScalarType::real ? number_text(scalar.real) : fmt::format("{}", scalar.as_integer());
 }
 
 std::string dump_instr(const Kernel& kernel, const Instr& instr) {
@@ -100,7 +102,7 @@ std::string dump(const Graph& graph, NodeId id, const SourceMap* sources) {
     if (!args.empty()) args += ", ";
     if (arg.is_tensor()) args += dump_read(graph, arg.node, arg.layout);
     else if (arg.symbol) args += fmt::format("s{}", arg.symbol->id);
-    else if (arg.scalar.type == ScalarType::real) args += fmt::format("{}", arg.scalar.real);
+    else if (arg.scalar.type == ScalarType::real) args += number_text(arg.scalar.real);
     else args += fmt::format("{}", arg.scalar.as_integer());
   }
   if (!node.is_input && node.op < Op::count_) args += dump_axes(node);

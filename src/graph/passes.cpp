@@ -127,7 +127,7 @@ int64_t reduced_count(const Node& reduction) {
 }
 
 /// Decomposes node `id`, a logsumexp: with the maximum g of each row, log(sum(exp(x - g))) + g. An infinite or NaN g is
-/// replaced by 0, since exp() then gives the right result by itself.
+/// replaced by 0, since exp() then gives the right result by itself. Over no elements: log(sum(exp(x))).
 void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   const Node& node = graph[id];
   Arg x = node.args[0];
@@ -153,6 +153,11 @@ void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   const auto map_rows = [&](Op op, std::vector<Arg> args, DType dtype) {
     return copier.add(id, op, std::move(args), {}, {dtype, node.shape});
   };
+  if (reduced_count(node) == 0) {  // no element is the greatest: the logarithm of 0
+    const NodeId power = copier.add(id, Op::exp, {x}, {}, {node.dtype, shape});
+    const NodeId total = reduce(Op::sum, all_of(power, shape));
+    return copier.replace(id, map_rows(Op::log, {row(total)}, node.dtype));
+  }
   Arg zero;
   zero.scalar = Scalar::of(0.0);
   const NodeId greatest = reduce(Op::max, x);

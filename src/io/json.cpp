@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/number_text.h"
 #include "io/bytes.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -93,7 +94,7 @@ class JsonWriter {
   Json number(Scalar value) const {
     if (value.type == ScalarType::boolean) return value.boolean;
     if (value.type == ScalarType::integer) return value.integer;
-    if (!std::isfinite(value.real)) fail_to_save(path_, fmt::format("JSON has no {}", value.real));
+    if (!std::isfinite(value.real)) fail_to_save(path_, "JSON has no " + number_text(value.real));
     return value.real;
   }
 

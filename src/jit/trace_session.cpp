@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
 #include "jit/region.h"
 #include "value/context.h"
 #include "value/format.h"
@@ -262,9 +263,9 @@ void TraceSession::log_guards(const Segment& segment) const {
   }
   for (const SymbolGuard& guard : segment.guards) {
     const Scalar value = guard.condition->hint;
-    text += fmt::format(
-        "  {}: s{} is {}\n", guard.reason, guard.condition->id,
-        value.type == ScalarType::real ? fmt::format("{}", value.real) : fmt::format("{}", value.as_integer()));
+    text +=
+        fmt::format("  {}: s{} is {}\n", guard.reason, guard.condition->id,
+                    value.type == ScalarType::real ? number_text(value.real) : fmt::format("{}", value.as_integer()));
   }
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }

@@ -1,5 +1,6 @@
 #include "syntax/parser.h"
 
+#include <algorithm>
 #include <new>
 
 #include "TslParser.h"
@@ -63,6 +64,25 @@ std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Intern
   module->main = TreeBuilder(run.tokens(), source.text(), names, *module).build(tree);
   module->doc = run.tokens().module_doc();
   return module;
+}
+
+std::vector<Span> find_comments(const Source& source) {
+  const std::string_view text = source.text();
+  std::vector<Span> comments;
+  uint32_t at = 0;  // what follows is searched without a lexer
+  if (find_invalid_utf8(text) == std::string_view::npos) {
+    TokenSource tokens(source, 0);
+    while (tokens.nextToken()->getType() != antlr4::Token::EOF) {}
+    comments = tokens.comments();
+    at = static_cast<uint32_t>(text.size());
+    if (tokens.error()) at = tokens.error()->span.begin;
+  }
+  while ((at = static_cast<uint32_t>(std::min(text.find('#', at), text.size()))) < text.size()) {
+    const auto end = static_cast<uint32_t>(std::min(text.find('\n', at), text.size()));
+    comments.push_back({0, at, end});
+    at = end;
+  }
+  return comments;
 }
 
 bool is_incomplete(const std::string& text) {

@@ -39,6 +39,9 @@ void resolve(ast::Module& module, const ResolveOptions& options);
 /// a `catch`… A string cannot continue on the next line, so an unterminated one is an error.
 bool is_incomplete(const std::string& text);
 
+/// Returns the comments of a source. After an invalid token, every '#' counts as the start of one.
+std::vector<Span> find_comments(const Source& source);
+
 /// Formats the tree as canonical text; parse(format(m)) gives the same tree. Comments are lost, since the tree does not
 /// contain them; `##` documentation is kept. `fn f() { return x }` becomes `fn f() = x`. Lines are not wrapped.
 std::string format(const ast::Module& module);

@@ -1,5 +1,4 @@
 // Binds names to variables.
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -172,7 +171,6 @@ std::string Resolver::suggestion(Name name) const {
   if (options_.builtin_names) {
     for (std::string& builtin : options_.builtin_names()) candidates.push_back(std::move(builtin));
   }
-  std::sort(candidates.begin(), candidates.end());  // makes the order independent of hash tables
   return nearest_name(*name, candidates);
 }
 

@@ -132,8 +132,14 @@ std::unique_ptr<Token> TokenSource::read_significant() {
         if (!is_semicolon_) separator_ = span_of(*token);
         is_semicolon_ = true;
         break;
-      case Tokens::DOC_COMMENT: note_doc(*token); break;
-      case Tokens::COMMENT: newlines_after_doc_ = 0; break;
+      case Tokens::DOC_COMMENT:
+        comments_.push_back(span_of(*token));
+        note_doc(*token);
+        break;
+      case Tokens::COMMENT:
+        comments_.push_back(span_of(*token));
+        newlines_after_doc_ = 0;
+        break;
       case Tokens::UNTERMINATED_STRING:
       case Tokens::UNEXPECTED: return fail_lexically(*token);
       case Token::EOF:

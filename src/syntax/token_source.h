@@ -35,6 +35,8 @@ class TokenSource final : public antlr4::TokenSource {
 
   /// Returns the error that the ERROR token represents.
   const std::optional<Error>& error() const { return error_; }
+  /// Returns the comments read so far.
+  const std::vector<Span>& comments() const { return comments_; }
   /// Returns the `##` lines at the top of the file, unless they belong to its first function.
   const std::string& module_doc() const { return module_doc_; }
   /// Returns the `##` lines directly before the token at a byte offset, or "".
@@ -84,6 +86,7 @@ class TokenSource final : public antlr4::TokenSource {
   TokenPtr pending_;  // the token after an END
   std::optional<Error> error_;
 
+  std::vector<Span> comments_;
   std::vector<std::string> doc_lines_;  // not yet attached
   int newlines_after_doc_ = 0;
   bool seen_token_ = false;

@@ -167,13 +167,13 @@ struct OpDef {
   std::string_view signature;  // "exp(x)": as a user would call it; "" for internal ops
   std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
-  DTypeRule dtype_rule = DTypeRule::same;            // elementwise only
-  std::optional<ScalarOp> scalar = std::nullopt;     // the same op for host numbers
-  ReduceRule reduce_rule = ReduceRule::same;         // reductions only
-  std::optional<Op> step = std::nullopt;             // the elementwise op that a reduction repeats
-  std::optional<int64_t> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
-  int arity = 1;                                     // operands; -1 for any number
-  bool repeats = false;                              // a view that may have more elements than its operand
+  DTypeRule dtype_rule = DTypeRule::same;           // elementwise only
+  std::optional<ScalarOp> scalar = std::nullopt;    // the same op for host numbers
+  ReduceRule reduce_rule = ReduceRule::same;        // reductions only
+  std::optional<Op> step = std::nullopt;            // the elementwise op that a reduction repeats
+  std::optional<double> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
+  int arity = 1;                                    // operands; -1 for any number
+  bool repeats = false;                             // a view that may have more elements than its operand
   bool fallible = false;  // may fail depending on elements' values (an index out of range, integer division by zero)
   /// Normalises a call to the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
   /// …): makes the normalised call and returns its result, or null if the call is normalised already. Null for ops

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/number_text.h"
 #include "tensor/limits.h"
 #include "tensor/op.h"
 #include "tensor/promotion.h"
@@ -163,7 +164,7 @@ std::string describe(const Operand& operand) {
     case ScalarType::integer: return fmt::format("int {}", operand.scalar.integer);
     case ScalarType::real: break;
   }
-  return fmt::format("float {}", operand.scalar.real);
+  return "float " + number_text(operand.scalar.real);
 }
 
 Tensor cast(Ops& ops, const Tensor& x, DType dtype) {

@@ -1,4 +1,6 @@
 // Defines reductions over axes.
+#include <limits>
+
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -113,9 +115,10 @@ void vjp_logsumexp(VjpCall& call) {
 }
 
 constexpr std::nullopt_t none = std::nullopt;
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 constexpr OpDef row(Op op, std::string_view name, ReduceRule rule, std::optional<Op> step,
-                    std::optional<int64_t> of_nothing, std::string_view signature, std::string_view doc,
+                    std::optional<double> of_nothing, std::string_view signature, std::string_view doc,
                     TensorType (*infer)(Operands, const Attrs&), void (*vjp)(VjpCall&)) {
   return {.op = op,
           .name = name,

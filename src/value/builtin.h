@@ -18,6 +18,7 @@ struct Signature;
 struct Args {
   std::span<Value> values;
   std::span<const Value> bound;  // BuiltinFunction::bound
+  size_t positional;             // how many were given without a name; what follows in `values` has one or is a default
   Value& operator[](size_t i) const { return values[i]; }
   size_t size() const { return values.size(); }
 };
@@ -47,6 +48,7 @@ class Builtins {
   virtual bool contains(Name name) const = 0;
   /// Returns any builtin, after loading its part of the prelude if necessary; null if there is none.
   virtual const Value* find(Name name) = 0;
+  /// All of them, in alphabetical order.
   virtual std::vector<std::string> names() const = 0;
 
   /// Returns a builtin's signature, which is parsed at the first request.

@@ -18,6 +18,7 @@ namespace tsl {
 
 class Builtins;
 class Runtime;
+struct CallShape;
 
 class Context {
  public:
@@ -33,8 +34,9 @@ class Context {
   Interner& names() { return names_; }
   SourceMap& sources() { return sources_; }
 
-  /// Calls any callable value and moves the arguments out of `args`. Throws what the callee throws.
-  virtual Value call(const Value& callee, std::span<Value> args) = 0;
+  /// Calls any callable value and moves the arguments out of `args`; `shape` names the last of them, if given. Throws
+  /// what the callee throws.
+  virtual Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) = 0;
   /// Returns the module for `import path` in a source; runs it at the first import. Throws Failure (io, name).
   virtual Value import(Name path, bool is_file, uint32_t importing_source) = 0;
 

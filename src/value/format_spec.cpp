@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/number_text.h"
 #include "tensor/elements.h"
 #include "value/utf8.h"
 
@@ -21,16 +22,12 @@ std::string with_point(std::string digits) {
 
 }  // namespace
 
-std::string float_text(double value) {
-  if (std::isnan(value)) return "nan";
-  return with_point(fmt::format("{}", value));
-}
+std::string float_text(double value) { return with_point(number_text(value)); }
 
 std::string float_text(double value, DType dtype) {
-  if (std::isnan(value)) return "nan";
+  if (dtype == DType::f64 || !std::isfinite(value)) return float_text(value);
   const auto narrow = static_cast<float>(value);
   if (dtype == DType::f32) return with_point(fmt::format("{}", narrow));
-  if (dtype == DType::f64 || !std::isfinite(value)) return float_text(value);
   const bool is_half = dtype == DType::f16;
   auto bits = [&](float x) { return is_half ? float_to_f16(x) : float_to_bf16(x); };
   for (int digits = 1; digits < 8; ++digits) {  // the first text that reads back as the same 16-bit float
@@ -100,7 +97,7 @@ std::string FormatSpec::apply(double value) const {
   if (empty()) return float_text(value);
   if (type_is("bBcdoxXs")) unsuitable("a float");
   if (type_ != 0 || precision_ >= 0 || !std::isfinite(value)) {
-    return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
+    return fmt::format(fmt::runtime("{:" + text_ + "}"), without_nan_sign(value));
   }
   // A spec with only a width: the shortest text, which must still look like a float.
   std::string digits = float_text(std::fabs(value));

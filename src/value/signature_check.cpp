@@ -62,7 +62,8 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
   return nullptr;
 }
 
-/// Fails because two extents differ: names the parameter that bound the dimension, with both types as a note.
+/// Fails because two extents differ: names the parameter that bound the dimension. A note shows both types, unless the
+/// body has run, since it may have released the parameters.
 [[noreturn]] void wrong_dim(const Subject& subject, Name name, Dim bound, Dim found, const Value& value) {
   const Signature& signature = subject.signature;
   const std::string own = subject.is_result() ? "the result" : *signature.parameters[subject.index].name;
@@ -74,15 +75,20 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
     int axis = 0;
     if (!type || !dim_named(*type, name, axis)) continue;
     const Value& other = variable_at(subject.frame[i]);
-    if (!other.is(Tag::tensor) || axis >= other.tensor().rank()) continue;
+    if (other.is(Tag::absent)) continue;  // its default comes later
     if (i == subject.index) {
       fail(ErrorKind::shape, "dimension '{}' of {} is both {} and {} in {}", *name, signature.function, bound.hint(),
            found.hint(), quoted);
     }
+    const std::string& origin = *signature.parameters[i].name;
+    std::vector<std::string> notes;
+    if (!subject.is_result()) {
+      notes.push_back(fmt::format("{}: {}   {}: {}", origin, describe(other), own, describe(value)));
+    }
     fail_with(ErrorKind::shape,
               fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function,
-                          bound.hint(), *signature.parameters[i].name, found.hint(), quoted),
-              {fmt::format("{}: {}   {}: {}", *signature.parameters[i].name, describe(other), own, describe(value))});
+                          bound.hint(), origin, found.hint(), quoted),
+              std::move(notes));
   }
   fail(ErrorKind::shape, "dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(),
        found.hint(), quoted);

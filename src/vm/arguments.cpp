@@ -151,6 +151,13 @@ Device expect_device(Context& context, const Value& v, const char* what) {
   return parse_device(expect_string(context, v, what), context.runtime().default_device());
 }
 
+std::optional<std::vector<Value>> sequence_items(Context& context, const Value& v) {
+  if (const std::vector<Value>* items = sequence_items(v)) return *items;
+  if (!v.is(Tag::tensor) || v.tensor().rank() != 1) return std::nullopt;
+  const Value items = to_nested_lists(context, v.tensor());
+  return items.as<List>().items;
+}
+
 Shape expect_shape(Context& context, const Value& v, const char* what) {
   Shape shape;
   auto add = [&](const Value& item) {
@@ -160,15 +167,14 @@ Shape expect_shape(Context& context, const Value& v, const char* what) {
     if (dim < Dim(0)) fail(ErrorKind::shape, "an extent cannot be negative: {}", dim.hint());
     shape.push_back(dim);
   };
-  if (const std::vector<Value>* items = sequence_items(v)) {
-    for (const Value& item : *items) add(item);
-  } else if (v.is(Tag::tensor) && v.tensor().rank() == 1) {
-    const Value items_of_tensor = to_nested_lists(context, v.tensor());
-    for (const Value& item : *sequence_items(items_of_tensor)) add(item);
-  } else {
-    add(v);
-  }
+  if (const auto items = sequence_items(context, v)) std::for_each(items->begin(), items->end(), add);
+  else add(v);
   return shape;
+}
+
+int expect_axis(Context& context, const Value& v, int rank, const char* what) {
+  if (v.is(Tag::tensor) && v.tensor().rank() > 1) wrong_type("axis", "an int", v);
+  return normalize_axis(expect_int(context, v, "axis"), rank, what);
 }
 
 std::vector<int64_t> expect_axes(Context& context, const Value& v, int rank, const char* what) {
@@ -177,10 +183,10 @@ std::vector<int64_t> expect_axes(Context& context, const Value& v, int rank, con
     for (int i = 0; i < rank; ++i) axes.push_back(i);
     return axes;
   }
-  if (const std::vector<Value>* items = sequence_items(v)) {
-    for (const Value& item : *items) axes.push_back(normalize_axis(expect_int(context, item, "axis"), rank, what));
+  if (const auto items = sequence_items(context, v)) {
+    for (const Value& item : *items) axes.push_back(expect_axis(context, item, rank, what));
   } else {
-    axes.push_back(normalize_axis(expect_int(context, v, "axis"), rank, what));
+    axes.push_back(expect_axis(context, v, rank, what));
   }
   std::sort(axes.begin(), axes.end());
   if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,14 @@ Value convert(Context&, DType dtype, const Value& v);
 DType expect_dtype(Context&, const Value&, const char* what);
 /// Reads a device: "cpu", "cuda" (of several GPUs, the one on which tensors are made by default) or "cuda:N".
 Device expect_device(Context&, const Value&, const char* what);
-Shape expect_shape(Context&, const Value&, const char* what);  // an int, or a list or tuple of ints (symbols stay)
-/// Reads axes: nil for all axes, an int, or a list of ints. The result is normalised, sorted and unique.
+/// Reads an int, a list or a tuple of ints, or an integer tensor of at most one dimension. Symbols stay.
+Shape expect_shape(Context&, const Value&, const char* what);
+/// Returns the items of a list, a tuple or a tensor of one dimension; nothing for other values.
+std::optional<std::vector<Value>> sequence_items(Context&, const Value& v);
+/// Reads an axis, an int or an integer tensor of one element and at most one dimension; normalised.
+int expect_axis(Context&, const Value&, int rank, const char* what);
+/// Reads axes: nil for all axes, an int, a list of ints, or an integer tensor of at most one dimension. The result is
+/// normalised, sorted and unique.
 std::vector<int64_t> expect_axes(Context&, const Value&, int rank, const char* what);
 
 }  // namespace tsl

@@ -47,8 +47,8 @@ class Interpreter {
 
   /// Runs a module's top level, in an open frame if `open`, and returns its value.
   Value run_module(const Proto& proto, bool open);
-  /// Calls any callable value; moves the arguments out of `args`.
-  Value call(const Value& callee, std::span<Value> args);
+  /// Calls any callable value; moves the arguments out of `args`. `shape` names the last of them, if given.
+  Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr);
 
   // ---- For the tracer ------------------------------------------------------------------------------------
 

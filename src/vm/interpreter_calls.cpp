@@ -94,7 +94,7 @@ Value Interpreter::run_module(const Proto& proto, bool open) {
   return std::move(*slot);
 }
 
-Value Interpreter::call(const Value& callee, std::span<Value> args) {
+Value Interpreter::call(const Value& callee, std::span<Value> args, const CallShape* shape) {
   NativeDepth depth(*this);
   const Placement placement(context_.ops(), std::nullopt);  // the placement of the calling builtin must not apply
   Value* slot = free_slot();
@@ -104,7 +104,7 @@ Value Interpreter::call(const Value& callee, std::span<Value> args) {
   std::move(args.begin(), args.end(), slot + 1);
   if (holds_ended_trace())
     std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { materialize(context_, value); });
-  if (prepare_call(slot, args.size(), nullptr, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
+  if (prepare_call(slot, args.size(), shape, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
 
@@ -197,7 +197,8 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
   const Placement placement(context_.ops(),
                             tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
-  Value result = native.builtin->function(context_, Args{{args, bound}, native.bound});
+  Value result =
+      native.builtin->function(context_, Args{{args, bound}, native.bound, shape ? shape->positional : count});
   *slot = std::move(result);
 }
 

@@ -1,5 +1,7 @@
 #include "base/error.h"
 
+#include <algorithm>
+
 #include "catch.h"
 
 using namespace tsl;
@@ -123,4 +125,13 @@ TEST_CASE("the nearest name is near") {
   CHECK(nearest_name("summ", names) == "sum");
   CHECK(nearest_name("transpose", names).empty());
   CHECK(nearest_name("q", {}).empty());
+}
+
+TEST_CASE("of equally near names the first in the alphabet is suggested, in whatever order they come") {
+  std::vector<std::string> names = {"atb", "lt", "to"};
+  do {
+    CHECK(nearest_name("t", names) == "lt");
+    CHECK(nearest_name("at", names) == "atb");
+    CHECK(nearest_name("bt", names) == "lt");
+  } while (std::next_permutation(names.begin(), names.end()));
 }

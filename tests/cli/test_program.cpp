@@ -5,6 +5,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -37,7 +38,10 @@ Outcome run(std::vector<std::string> args, const std::string& input = "", const 
                                      std::cerr.rdbuf(err.rdbuf())};
   std::cin.clear();
   std::fflush(stdout);
-  const int saved = dup(STDOUT_FILENO);
+  const int saved = dup(STDOUT_FILENO), saved_input = dup(STDIN_FILENO);
+  const int no_terminal = open("/dev/null", O_RDONLY);
+  dup2(no_terminal, STDIN_FILENO);
+  close(no_terminal);
   std::FILE* caught = output ? std::fopen(output, "w+") : std::tmpfile();
   dup2(fileno(caught), STDOUT_FILENO);
   const int code = run_program(static_cast<int>(argv.size()), argv.data());
@@ -45,6 +49,8 @@ Outcome run(std::vector<std::string> args, const std::string& input = "", const 
   std::clearerr(stdout);
   dup2(saved, STDOUT_FILENO);
   close(saved);
+  dup2(saved_input, STDIN_FILENO);
+  close(saved_input);
   std::cin.rdbuf(streams[0]);
   std::cout.rdbuf(streams[1]);
   std::cerr.rdbuf(streams[2]);
@@ -85,6 +91,17 @@ TEST_CASE("exit codes") {
   CHECK(run({"test"}).code == 2);
   CHECK(run({"-e", "let = 1"}).code == 65);
   CHECK(run({"--device", "cuda", "-e", "1"}).err.find("error[device]") == 0);
+}
+
+TEST_CASE("standard input that is no terminal is a script") {
+  CHECK(run({}, "print(3)\n4").out == "3\n");  // no values are shown
+  const Outcome failed = run({}, "print(1)\nerror(\"oh\")\nprint(2)\n");
+  CHECK(failed.code == 1);
+  CHECK(failed.out == "1\n");
+  CHECK(failed.err.find("error[user]: oh\n  --> <stdin>:2:1") == 0);
+  CHECK(run({}, "let = 1").code == 65);
+  CHECK(run({"--check"}, "print(nosuch)").code == 1);
+  CHECK(run({}, "").code == 0);
 }
 
 TEST_CASE("a source that does not end is an error") {
@@ -160,7 +177,7 @@ TEST_CASE("what is saved to standard output stands between what is printed") {
 
 TEST_CASE("a prompt shows values and survives errors") {
   const Outcome session =
-      run({}, "var x = [1,\n2]\nx\n\"text\"\nerror(\"oops\")\nx[0] = 5\nx\nprint(x)\nnil\n1 +* 2\nx + [3]");
+      run({"-i"}, "var x = [1,\n2]\nx\n\"text\"\nerror(\"oops\")\nx[0] = 5\nx\nprint(x)\nnil\n1 +* 2\nx + [3]");
   CHECK(session.out == "[1, 2]\n\"text\"\n[5, 2]\n[5, 2]\n[5, 2, 3]\n");
   CHECK(session.err.find("oops") != std::string::npos);
   CHECK(session.code == 0);
@@ -178,7 +195,7 @@ TEST_CASE("SIGINT ends a script with 130") {
   CHECK(outcome.err.find("error[interrupt]") == 0);
 }
 
-TEST_CASE("tsl test compares output and errors on both tiers") {
+TEST_CASE("tsl test compares output and errors on every tier") {
   const std::string good = script("good.tsl", "print(1)  # expect: 1\nerror(\"e\")  # expect error: e\n");
   CHECK(run({"test", good}).out == "1 passed, 0 failed\n");
   CHECK(run({"test", good}).code == 0);
@@ -193,6 +210,43 @@ TEST_CASE("tsl test compares output and errors on both tiers") {
   CHECK(fails("let x = 1  # expect error: e\n"));
   CHECK(fails("\nerror(\"e\")\n# expect error: e\n"));
   CHECK(fails("error(\"other\")  # expect error: e\n"));
+}
+
+TEST_CASE("tsl test runs a script without compiling anything, by default and with everything compiled") {
+  const std::string traces =
+      "@compile fn f(x) = x + 1.0\nfn g(x) = f(x)\nf(ones([2]))\n"
+      "print(counters().traces)  # expect: 9\n";
+  const Outcome outcome = run({"test", script("tiers.tsl", traces)});
+  for (const char* tier : {"  with --no-compile:\n", "  by default:\n", "  with --compile:\n"})
+    CHECK(outcome.out.find(tier) != std::string::npos);
+  CHECK(outcome.out.find("printed:  0") != std::string::npos);
+  CHECK(outcome.out.find("printed:  1") != std::string::npos);
+}
+
+TEST_CASE("an expected error is raised in the script, or by a call in it, on the line that expects it") {
+  const auto outcome = [](const std::string& text) { return run({"test", script("main.tsl", text)}).out; };
+  script("failing.tsl", "\n\nerror(\"e\")\n");
+  script("late.tsl", "fn fails() {\n  error(\"e\")\n}\n");
+  CHECK(outcome("import \"failing.tsl\" as m  # expect error: e\n") == "1 passed, 0 failed\n");
+  CHECK(outcome("import \"failing.tsl\" as m\n\n# expect error: e\n").find("failing.tsl:3") != std::string::npos);
+  CHECK(outcome("import \"late.tsl\" as m\n\nm.fails()  # expect error: e\n") == "1 passed, 0 failed\n");
+  CHECK(outcome("import \"late.tsl\" as m  # expect error: e\nm.fails()\n").find("0 passed") != std::string::npos);
+}
+
+TEST_CASE("of two expected errors both count, so the script cannot pass") {
+  const Outcome outcome = run({"test", script("two.tsl", "error(\"a\")  # expect error: a\n\n# expect error: a\n")});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("one is expected on line 1 and one on line 3") != std::string::npos);
+}
+
+TEST_CASE("expectations are comments, not text in strings") {
+  const auto passes = [](const std::string& text) { return run({"test", script("text.tsl", text)}).code == 0; };
+  CHECK(passes("let x = \"# expect: 2\"\nprint(1)  # expect: 1\n"));
+  CHECK(passes("let x = f\"{1}# expect error: e\"\n"));
+  CHECK_FALSE(passes("print(\"a  # expect: a\")\n"));
+  CHECK(passes("print(1)  ## expect: 1\n# and # expect: 2\nprint(2)\n"));
+  CHECK(passes("let x = 1 $  # expect error: unexpected character '$'\n"));  // after which there are no tokens
+  CHECK(passes("let x = 1  # expect error: unexpected character '$'\n") == false);
 }
 
 TEST_CASE("tsl test takes lines that end as on Windows") {
@@ -233,7 +287,7 @@ TEST_CASE("a limit on memory is an error with sizes and the line, and the sessio
   CHECK(failed.err.find("error[memory]: out of memory: 3.8 MiB asked for") == 0);
   CHECK(failed.err.find("limit 1.0 MiB") != std::string::npos);
   CHECK(failed.err.find("<command line>:2:9") != std::string::npos);
-  CHECK(run({"--memory-limit", "1M"}, "let y = ones([1000000])\nsum(ones([100])).item()\n").out == "100.0\n");
+  CHECK(run({"--memory-limit", "1M", "-i"}, "let y = ones([1000000])\nsum(ones([100])).item()\n").out == "100.0\n");
   CHECK(run({"--memory-limit", "1M", "--log", "device", "-e", "print(1)"}).out ==
         "1\n");  // logs before there is any program
   CHECK(run({"--memory-limit", "8M", "-e", "print(sum(ones([1000000])).item())"}).out == "1000000.0\n");

@@ -8,7 +8,7 @@ namespace {
 
 class BareContext final : public Context {
  public:
-  Value call(const Value& callee, std::span<Value>) override { return callee; }
+  Value call(const Value& callee, std::span<Value>, const CallShape*) override { return callee; }
   Value import(Name, bool, uint32_t) override { return {}; }
   void print(const Value&) override {}
   void write_log(std::string_view) override {}

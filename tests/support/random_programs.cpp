@@ -81,6 +81,10 @@ class Generator {
     return p.type.kind == Kind::tensor ? fmt::format("{}: {}{}", p.name, p.type.dtype, to_text(p.type.shape)) : p.name;
   }
 
+  static bool is_dim(const Routine& routine, const std::string& name) {
+    return std::find(routine.dims.begin(), routine.dims.end(), name) != routine.dims.end();
+  }
+
   Statement function() {
     scope() = globals_;
     Routine routine;
@@ -92,10 +96,14 @@ class Generator {
         {fresh("x"), {Kind::tensor, random_.chance(70) ? "f32" : expressions_.any_dtype(), routine.dims}});
     for (int n = random_.below(4); n > 0; --n) routine.parameters.push_back({fresh("x"), parameter_type(routine.dims)});
     routine.result = result_type(routine);
+    // A dimension may be a parameter, too.
+    for (const std::string& dim : routine.dims) {
+      if (random_.chance(20)) routine.parameters.push_back({dim, {Kind::integer, "", {}}});
+    }
     std::vector<std::string> parameters;
+    for (const Parameter& p : routine.parameters) parameters.push_back(annotated(p));
     for (const Parameter& p : routine.parameters) {
-      parameters.push_back(annotated(p));
-      declare(p.name, p.type, false);
+      if (!is_dim(routine, p.name)) declare(p.name, p.type, false);
     }
     for (const std::string& dim : routine.dims) declare(dim, {Kind::integer, "", {}}, false);
     result_ = &routine.result;
@@ -103,8 +111,11 @@ class Generator {
     body.emplace_back(fmt::format("return {}", expressions_.of(routine.result, 2)));
     result_ = nullptr;
     scope() = globals_;
-    const std::string head =
-        fmt::format("{}fn {}({})", random_.chance(80) ? "@compile\n" : "", routine.name, fmt::join(parameters, ", "));
+    const bool names_result = routine.result.kind == Kind::tensor && random_.chance(50);
+    const std::string returns =
+        names_result ? fmt::format(" -> {}{}", routine.result.dtype, to_text(routine.result.shape)) : "";
+    const std::string head = fmt::format("{}fn {}({}){}", random_.chance(80) ? "@compile\n" : "", routine.name,
+                                         fmt::join(parameters, ", "), returns);
     routines_.push_back(routine);
     return branch(head, std::move(body));
   }
@@ -267,6 +278,10 @@ class Generator {
     };
     std::vector<std::string> args;
     for (const Parameter& p : routine.parameters) {
+      if (is_dim(routine, p.name)) {
+        args.push_back(sizes[p.name == routine.dims[0] ? 0 : 1]);
+        continue;
+      }
       std::string arg = expressions_.of(concrete(p.type), 1);
       if (p.type.kind == Kind::tensor && p.type.shape.size() == 2 && random_.chance(15))
         arg = fmt::format("({} + 0).T.T[::-1]", arg);
@@ -512,6 +527,10 @@ class Generator {
     out.emplace_back(fmt::format("var {} = {}", x, expressions_.of(concrete, 1)));
     std::string call = fmt::format("{} = {}({}", x, routine.name, x);
     for (size_t i = 1; i < routine.parameters.size(); ++i) {
+      if (const std::string& name = routine.parameters[i].name; is_dim(routine, name)) {
+        call += ", " + routine.sizes[name == routine.dims[0] ? 0 : 1];
+        continue;
+      }
       Typed argument = routine.parameters[i].type;
       for (std::string& extent : argument.shape) {
         for (size_t d = 0; d < 2; ++d) extent = extent == routine.dims[d] ? routine.sizes[d] : extent;

@@ -118,8 +118,11 @@ Scalars reduce(const OpDef& def, const Tensor& x, const Attrs& attrs) {
     take_in(results[static_cast<size_t>(to)], def, in[i++]);
   });
   Scalars out;
-  for (const std::optional<Scalar>& result : results)
-    out.push_back(result ? *result : Scalar::of(def.of_nothing.value()));
+  const auto of_nothing = [&] {
+    const double value = def.of_nothing.value();
+    return std::isinf(value) ? Scalar::of(value) : Scalar::of(static_cast<int64_t>(value));
+  };
+  for (const std::optional<Scalar>& result : results) out.push_back(result ? *result : of_nothing());
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/number_text.h"
 #include "catch.h"
 #include "tensor/elements.h"
 #include "value/format_spec.h"
@@ -54,6 +55,16 @@ TEST_CASE("format specs") {
   CHECK(formatted(std::string_view("abcdef"), ".3") == "abc");
   CHECK(formatted(true, "") == "true");
   CHECK(formatted(true, "d") == "1");
+}
+
+TEST_CASE("a NaN has no sign in text, whatever its bits") {
+  for (const double nan : {std::copysign(NAN, 1.0), std::copysign(NAN, -1.0)}) {
+    CHECK(float_text(nan) == "nan");
+    CHECK(float_text(nan, DType::f32) == "nan");
+    CHECK(formatted(nan, ".2f") == "nan");
+    CHECK(formatted(nan, "+.1e") == "+nan");
+    CHECK(number_text(nan) == "nan");
+  }
 }
 
 TEST_CASE("bad format specs are errors, never more") {

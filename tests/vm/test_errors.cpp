@@ -27,6 +27,7 @@ TEST_CASE("words of other languages are told ours") {
   CHECK(note("var l = [1]\nl.append(2)") == "l += [v] appends");
   CHECK(note("ones([2, 3]).view(6)") == "did you mean 'reshape'?");
   CHECK(note("ones([2, 3]).reshap(6)") == "did you mean 'reshape'?");
+  CHECK(note("ones([2, 3]).t()") == "did you mean 'gt'?");
   CHECK(note("print(ones(2, 3))") == "a shape is one argument, such as [2, 3]");
   CHECK(note("nn.relu(1)") == "it is a module: import nn");
 }

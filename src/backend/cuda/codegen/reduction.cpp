@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -84,7 +85,10 @@ std::string Reduction::result(const std::string& folded) const {
   return is_short(dtype_) ? fmt::format("s_cast<{}>({})", type_of(dtype_), folded) : folded;
 }
 
-std::string Reduction::identity() const { return fmt::format("s_cast<{}>({})", type_of(dtype_), of_nothing_); }
+std::string Reduction::identity() const {
+  const std::string value = std::isinf(of_nothing_) ? "-infinity<float>()" : fmt::format("{}", of_nothing_);
+  return fmt::format("s_cast<{}>({})", type_of(dtype_), value);
+}
 
 std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form,
                                   const std::string& shared) const {

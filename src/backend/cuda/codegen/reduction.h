@@ -69,7 +69,7 @@ class Reduction {
   bool greatest_ = false;
   bool is_arg_reduction_ = false;
   bool is_two_pass_ = false;
-  int64_t of_nothing_;  // the result over no elements
+  double of_nothing_;  // the result over no elements
   DType partial_dtype_;
   DType dtype_;
 };

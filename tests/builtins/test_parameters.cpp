@@ -1,0 +1,395 @@
+// Each parameter of each builtin and of each function of nn and optim, given values of every kind.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "support/session.h"
+#include "value/builtin.h"
+#include "value/signature.h"
+
+using namespace tsl;
+
+namespace {
+
+/// Functions whose result does not depend on their arguments alone, and those that need more arguments than have a
+/// name.
+const std::set<std::string> kOthers = {"args", "assert",     "clock",  "counters", "error",
+                                       "help", "load",       "print",  "save",     "read_text",
+                                       "seed", "write_text", "einsum", "vjp",      "nn.batches"};
+
+/// An argument that fits a parameter, by "function.parameter", else by "parameter".
+const std::map<std::string, std::string> kFitting = {
+    {"x", "reshape(arange(6) * 1.0, [2, 3])"},
+    {"a", "tensor([1, 2, 3])"},
+    {"b", "tensor([3, 1, 2])"},
+    {"axis", "1"},
+    {"axis0", "0"},
+    {"axis1", "1"},
+    {"keepdims", "false"},
+    {"dtype", "f32"},
+    {"device", "nil"},
+    {"shape", "[2, 3]"},
+    {"value", "1.5"},
+    {"start", "0"},
+    {"stop", "4"},
+    {"step", "1"},
+    {"n", "3"},
+    {"m", "2"},
+    {"num", "4"},
+    {"f", "fn(v) = v * 2"},
+    {"wrt", "0"},
+    {"has_aux", "false"},
+    {"index", "tensor([1, 0])"},
+    {"k", "1"},
+    {"weight", "ones([3])"},
+    {"bias", "ones([3])"},
+    {"eps", "1e-5"},
+    {"size", "2"},
+    {"dilation", "1"},
+    {"text", "\"a b a\""},
+    {"suffix", "\"a\""},
+    {"prefix", "\"a\""},
+    {"separator", "\"-\""},
+    {"chars", "\"a\""},
+    {"old", "\"a\""},
+    {"new", "\"c\""},
+    {"strings", "[\"a\", \"b\"]"},
+    {"record", "{a: 1, b: 2}"},
+    {"key", "\"a\""},
+    {"tensors", "[ones([2, 3]), zeros([2, 3])]"},
+    {"descending", "false"},
+    {"largest", "true"},
+    {"correction", "1"},
+    {"ord", "2"},
+    {"low", "0"},
+    {"high", "9"},
+    {"p", "0.5"},
+    {"order", "[1, 0]"},
+    {"equation", "\"ij->ji\""},
+    {"data", "[1, 2]"},
+    {"target", "f64"},
+    {"tree", "{a: ones([2]), b: [zeros([3])]}"},
+    {"condition", "tensor([true, false, true])"},
+    {"src", "1.0"},
+    {"num_classes", "7"},
+    {"by", "1"},
+    {"reps", "2"},
+    {"shift", "1"},
+    {"end", "-1"},
+    {"pad", "1"},
+    {"min", "1.0"},
+    {"max", "2.0"},
+    {"stride", "1"},
+    {"padding", "0"},
+    {"kernel_size", "2"},
+    {"count_include_pad", "true"},
+    {"groups", "1"},
+    {"query", "ones([2, 4])"},
+    {"scale", "0.5"},
+    {"logits", "reshape(arange(6) * 1.0, [2, 3])"},
+    {"labels", "tensor([1, 0])"},
+    {"reduction", "\"mean\""},
+    {"label_smoothing", "0.0"},
+    {"ignore_index", "nil"},
+    {"attn_mask", "nil"},
+    {"is_causal", "false"},
+    {"training", "true"},
+    {"slope", "0.1"},
+    {"alpha", "1.0"},
+    {"heads", "1"},
+    {"causal", "false"},
+    {"d", "2"},
+    {"targets", "ones([2, 3])"},
+    {"gain", "1.0"},
+    {"mean", "zeros([3])"},
+    {"var", "ones([3])"},
+    {"w", "ones([3, 2])"},
+    {"g", "ones([2])"},
+    {"max_norm", "1.0"},
+    {"limit", "1.0"},
+    {"opt", "optim.adam_init(ones([2]))"},
+    {"lr", "0.1"},
+    {"momentum", "0.0"},
+    {"nesterov", "false"},
+    {"weight_decay", "0.0"},
+    {"beta1", "0.9"},
+    {"beta2", "0.99"},
+    {"warmup", "2"},
+    {"total", "9"},
+    {"every", "2"},
+    {"factor", "0.5"},
+    {"min_lr", "0.0"},
+    {"reverse", "false"},
+    {"logical_not.x", "tensor([true, false])"},
+    {"bit_not.x", "arange(3)"},
+    {"int.x", "2"},
+    {"float.x", "2"},
+    {"bool.x", "true"},
+    {"item.x", "tensor(2)"},
+    {"matmul.a", "ones([2, 2])"},
+    {"matmul.b", "ones([2, 2])"},
+    {"reduce.f", "fn(v, w) = v + w"},
+    {"reduce.x", "[1, 2]"},
+    {"map.x", "[1, 2]"},
+    {"filter.f", "fn(v) = v > 1"},
+    {"filter.x", "[1, 2]"},
+    {"sorted.x", "[2, 1]"},
+    {"sorted.key", "nil"},
+    {"take.axis", "0"},
+    {"scatter_add.index", "tensor([[0], [1]])"},
+    {"gather.index", "tensor([[0], [1]])"},
+    {"squeeze.x", "ones([2, 1])"},
+    {"one_hot.x", "tensor([0, 1])"},
+    {"embedding.x", "tensor([0, 1])"},
+    {"nn.embedding.x", "tensor([0, 1])"},
+    {"nn.one_hot.x", "tensor([0, 1])"},
+    {"embedding.weight", "ones([3, 2])"},
+    {"nn.embedding.weight", "ones([3, 2])"},
+    {"expand.x", "ones([1, 3])"},
+    {"reshape.shape", "[3, 2]"},
+    {"linspace.start", "0.0"},
+    {"linspace.stop", "1.0"},
+    {"enumerate.start", "1"},
+    {"f.value_and_grad", "sum"},
+    {"grad.f", "sum"},
+    {"value_and_grad.f", "sum"},
+    {"tree_map.f", "fn(v) = v"},
+    {"flatten.start", "0"},
+    {"range.start", "1"},
+    {"randint.shape", "[2]"},
+    {"bernoulli.shape", "[2]"},
+    {"eye.n", "2"},
+    {"pad.value", "0"},
+    {"one_hot.dtype", "i64"},
+    {"key.key", "key"},
+    {"value.query", "ones([2, 4])"},
+    {"attention.key", "ones([2, 4])"},
+    {"attention.value", "ones([2, 4])"},
+    {"nn.attention.key", "ones([2, 4])"},
+    {"nn.attention.value", "ones([2, 4])"},
+    {"conv2d.x", "ones([1, 1, 4, 4])"},
+    {"conv2d.weight", "ones([1, 1, 2, 2])"},
+    {"conv2d.bias", "ones([1])"},
+    {"nn.conv2d.x", "ones([1, 1, 4, 4])"},
+    {"nn.conv2d.weight", "ones([1, 1, 2, 2])"},
+    {"nn.conv2d.bias", "ones([1])"},
+    {"max_pool2d.x", "ones([1, 1, 4, 4])"},
+    {"nn.max_pool2d.x", "ones([1, 1, 4, 4])"},
+    {"avg_pool2d.x", "ones([1, 1, 4, 4])"},
+    {"nn.avg_pool2d.x", "ones([1, 1, 4, 4])"},
+    {"nn.linear.b", "ones([2])"},
+    {"nn.mse.a", "ones([2])"},
+    {"nn.mse.b", "zeros([2])"},
+    {"nn.l1.a", "ones([2])"},
+    {"nn.l1.b", "zeros([2])"},
+    {"nn.multi_head_attention.p", "nn.multi_head_attention_init(2)"},
+    {"nn.multi_head_attention.x", "ones([1, 3, 2])"},
+    {"nn.dropout.p", "0.5"},
+    {"optim.sgd_init.p", "ones([2])"},
+    {"optim.adam_init.p", "ones([2])"},
+    {"optim.adamw_init.p", "ones([2])"},
+    {"optim.sgd.p", "ones([2])"},
+    {"optim.adam.p", "ones([2])"},
+    {"optim.adamw.p", "ones([2])"},
+    {"optim.sgd.opt", "optim.sgd_init(ones([2]))"},
+    {"optim.adamw.opt", "optim.adamw_init(ones([2]))"},
+};
+
+/// Values of each kind.
+const char* const kValues[] = {"nil",
+                               "true",
+                               "1",
+                               "-1",
+                               "1.5",
+                               "\"a\"",
+                               "[]",
+                               "[0]",
+                               "[0, 1]",
+                               "(1, 0)",
+                               "{a: 1}",
+                               "f32",
+                               "fn(v) = v",
+                               "0..2",
+                               "tensor(1)",
+                               "tensor([0])",
+                               "tensor([0, 1])",
+                               "tensor([[1]])",
+                               "tensor(1.5)",
+                               "tensor(true)"};
+/// Integers as a tensor, and the ints and lists that it may stand for.
+const std::pair<const char*, std::vector<const char*>> kSame[] = {
+    {"tensor(1)", {"1"}},          {"tensor(1, dtype: i32)", {"1"}}, {"tensor(-1)", {"-1"}},
+    {"tensor([0])", {"[0]", "0"}}, {"tensor([0, 1])", {"[0, 1]"}},   {"tensor([1, 0])", {"(1, 0)"}},
+};
+
+/// Parameters that hold axes, shapes or counts: a tensor is as good as the ints in it, or refused.
+const std::set<std::string> kCounts = {"axis", "axis0", "axis1",  "shape",    "order",       "reps",        "shift",
+                                       "by",   "size",  "step",   "dilation", "k",           "num_classes", "n",
+                                       "m",    "num",   "stride", "padding",  "kernel_size", "groups",      "start",
+                                       "end",  "pad",   "wrt",    "heads"};
+
+/// Parameters of such a name that are numbers to compute with, and whose tensors give tensors.
+const std::set<std::string> kNumbers = {"linspace.start", "nn.fans.shape", "optim.linear_warmup.step",
+                                        "optim.cosine.step", "optim.step_decay.step"};
+
+struct Callee {
+  std::string name;
+  const Signature* signature;
+};
+
+/// All functions whose parameters have names.
+std::vector<Callee> functions(Session& s) {
+  std::vector<Callee> found;
+  const auto add = [&](const std::string& name, const Value& value) {
+    if (kOthers.count(name)) return;
+    if (value.is(Tag::function)) found.push_back({name, &value.as<Function>().info->signature});
+    if (value.is(Tag::builtin)) found.push_back({name, &s.engine.builtins().signature(value.as<BuiltinFunction>())});
+  };
+  for (const std::string& name : s.engine.builtins().names())
+    add(name, *s.engine.builtins().find(s.engine.names().intern(name)));
+  for (const char* module : {"nn", "optim"}) {
+    const Value value = s.engine.run("modules.tsl", std::string("import ") + module + "\n" + module);
+    for (const auto& [name, cell] : value.as<Module>().exports) {
+      if ((*name)[0] != '_') add(std::string(module) + "." + *name, cell->value);
+    }
+  }
+  return found;
+}
+
+const std::string* fitting(const Callee& callee, const ParameterInfo& parameter) {
+  for (const std::string& key : {callee.name + "." + *parameter.name, *parameter.name}) {
+    const auto found = kFitting.find(key);
+    if (found != kFitting.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+/// What a call gives, or "" if it raises an error. An error that is not the program's fails the test.
+std::string outcome(Session& s, const std::string& call) {
+  INFO(call);
+  try {
+    s.printed.clear();
+    const std::string value = s.eval("import nn\nimport optim\nseed(1)\nrepr(" + call + ")");
+    return s.printed + value;
+  } catch (const Failure& failure) {
+    CHECK(failure.error().message.find("internal error") == std::string::npos);
+    return "";
+  }
+}
+
+/// The call with `value` for parameter `at`. Those before it are given in the same way, and later ones that are
+/// required by name.
+std::string call_with(const Callee& callee, size_t at, const std::string& value, bool by_name) {
+  const std::vector<ParameterInfo>& parameters = callee.signature->parameters;
+  std::string arguments;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (i > at && parameters[i].has_default) continue;
+    const std::string& argument = i == at ? value : *fitting(callee, parameters[i]);
+    if (!arguments.empty()) arguments += ", ";
+    if (by_name || i > at) arguments += *parameters[i].name + ": ";
+    arguments += argument;
+  }
+  return callee.name + "(" + arguments + ")";
+}
+
+}  // namespace
+
+TEST_CASE("a fitting argument is known for each parameter of each function, and fits") {
+  Session s;
+  for (const Callee& callee : functions(s)) {
+    const auto& parameters = callee.signature->parameters;
+    for (const ParameterInfo& parameter : parameters) {
+      INFO(callee.name << ": " << *parameter.name);
+      REQUIRE(fitting(callee, parameter));
+    }
+    if (parameters.empty()) continue;
+    const std::string call = call_with(callee, parameters.size() - 1, *fitting(callee, parameters.back()), false);
+    INFO(call);
+    CHECK_FALSE(outcome(s, call).empty());
+  }
+}
+
+TEST_CASE("an argument given by name means what it means by position, or is refused") {
+  Session s;
+  for (const Callee& callee : functions(s)) {
+    const auto& parameters = callee.signature->parameters;
+    for (size_t at = 0; at < parameters.size(); ++at) {
+      for (const char* value : kValues) {
+        const std::string named = call_with(callee, at, value, true);
+        const std::string positional = call_with(callee, at, value, false);
+        // The second operand by position; the axis by name.
+        const bool is_operand = (callee.name == "max" || callee.name == "min") && *parameters[at].name == "axis" &&
+                                std::string_view(value).substr(0, 6) == "tensor";
+        const std::string result = outcome(s, named);
+        if (is_operand || result.empty()) continue;
+        INFO(named << " gives " << result);
+        CHECK(result == outcome(s, positional));
+      }
+    }
+  }
+}
+
+TEST_CASE("axes, shapes and counts given as tensors mean the ints in them, or are refused") {
+  Session s;
+  for (const Callee& callee : functions(s)) {
+    const auto& parameters = callee.signature->parameters;
+    for (size_t at = 0; at < parameters.size(); ++at) {
+      const std::string key = callee.name + "." + *parameters[at].name;
+      if (!kCounts.count(*parameters[at].name) || kNumbers.count(key)) continue;
+      for (const auto& [tensor, ints] : kSame) {
+        const std::string call = call_with(callee, at, tensor, true), result = outcome(s, call);
+        if (result.empty()) continue;
+        INFO(call << " gives " << result);
+        CHECK(std::any_of(ints.begin(), ints.end(),
+                          [&](const char* value) { return result == outcome(s, call_with(callee, at, value, true)); }));
+      }
+      const bool is_axis = parameters[at].name->substr(0, 4) == "axis" && callee.name != "nn.flatten";
+      INFO(key);
+      if (is_axis) CHECK(outcome(s, call_with(callee, at, "tensor([[1]])", true)).empty());
+    }
+  }
+}
+
+TEST_CASE("reductions and statistics take axes as an int, a list or an integer tensor") {
+  Session s;
+  const std::string x = "import nn\nlet x = reshape(arange(24) * 1.0, [2, 3, 4])\n";
+  for (const char* name : {"sum", "prod", "max", "min", "mean", "var", "std", "norm", "logsumexp", "softmax",
+                           "log_softmax", "layer_norm", "rms_norm", "argmax", "argmin", "cumsum", "cumprod", "sort"}) {
+    CAPTURE(name);
+    const auto by = [&](const std::string& axis) { return s.eval(x + "repr(" + name + "(x, axis: " + axis + "))"); };
+    CHECK(by("tensor(1)") == by("1"));
+    CHECK(by("tensor([-1])") == by("-1"));
+  }
+  for (const char* name : {"sum", "prod", "max", "min", "mean", "var", "std", "norm", "logsumexp", "softmax", "any"}) {
+    CAPTURE(name);
+    const auto by = [&](const std::string& axis) { return s.eval(x + "repr(" + name + "(x, axis: " + axis + "))"); };
+    CHECK(by("tensor([0, 2])") == by("[0, 2]"));
+    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor([[1]])))").find("type: axis must be") == 0);
+    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor(1.0)))").find("type: axis must be an int") == 0);
+  }
+  CHECK(s.eval("sum(ones([2, 3]), axis: tensor(1)).tolist()") == "[3.0, 3.0]");
+  CHECK(s.eval("max(ones([2]), tensor(2.0)).tolist()") == "[2.0, 2.0]");  // by position: another operand
+  CHECK(s.eval("grad(max)(tensor([1.0, 3.0]), axis: tensor(0)).tolist()") == "[0.0, 1.0]");
+  CHECK(s.eval("value_and_grad(fn(v, axis) = max(v, axis: axis))(tensor([1.0, 3.0]), axis: tensor(0))[1].tolist()") ==
+        "[0.0, 1.0]");
+  for (const char* call : {"max(3, \"a\")", "max(3, [5])", "max(3, nil)", "sum(3, 4)", "sum(3, axis: 4)",
+                           "prod(ones([2]), tensor(0.5))", "max(3, axis: 0)", "sum([1, 2], keepdims: true)",
+                           "arange(start: 5)", "range(start: 5)", "randint(low: 5, high: [2])"}) {
+    CAPTURE(call);
+    CHECK_FALSE(s.error_text(call).empty());
+  }
+}
+
+TEST_CASE("shapes are ints, lists or integer tensors") {
+  Session s;
+  for (const char* call : {"zeros(S)", "ones(S)", "full(S, 1)", "reshape(arange(6), S)", "expand(arange(3), S)",
+                           "permute(ones([3, 1, 2]), S2)", "tile(arange(2), S)", "split(arange(5), S)[1]",
+                           "squeeze(ones([1, 1, 3]), S3)", "roll(reshape(arange(6), 2, 3), S, axis: S3)"}) {
+    const auto with = [&](const char* a, const char* b, const char* c) {
+      return s.eval(std::string("let (S, S2, S3) = (") + a + ", " + b + ", " + c + ")\nrepr(" + call + ")");
+    };
+    CAPTURE(call);
+    CHECK(with("tensor([2, 3])", "tensor([2, 0, 1])", "tensor([0, 1])") == with("[2, 3]", "[2, 0, 1]", "[0, 1]"));
+  }
+}
