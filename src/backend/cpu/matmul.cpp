@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "backend/cpu/fill.h"
+#include "exec/address_check.h"
 
 namespace tsl::cpu {
 
@@ -36,6 +38,17 @@ std::vector<int64_t> batch_offsets(const Layout& layout) {
   return offsets;
 }
 
+/// Checks that BLAS reads no element that the operand's layout does not reach.
+Matrix checked(Matrix matrix, const Layout& layout) {
+  const int rank = layout.rank();
+  int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
+  if (!exec::checks_addresses() || rows * columns * static_cast<int64_t>(matrix.batch.size()) == 0) return matrix;
+  if (matrix.transposed) std::swap(rows, columns);
+  const auto [first, last] = std::minmax_element(matrix.batch.begin(), matrix.batch.end());
+  exec::check_library_operand(layout, {*first, *last + (rows - 1) * matrix.stride + columns - 1});
+  return matrix;
+}
+
 /// Which operand layouts go to BLAS as they are depends on the layout alone, so that eager and compiled agree.
 Matrix matrix_of(OpRun& run, int arg, bool in_place) {
   const Layout& layout = run.layout(arg);
@@ -43,10 +56,10 @@ Matrix matrix_of(OpRun& run, int arg, bool in_place) {
   const int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
   const int64_t down = layout.strides[rank - 2].hint(), across = layout.strides[rank - 1].hint();
   if (in_place && (across == 1 || columns == 1) && down >= std::max<int64_t>(columns, 1)) {
-    return {run.data(arg), false, down, batch_offsets(layout)};
+    return checked({run.data(arg), false, down, batch_offsets(layout)}, layout);
   }
   if (in_place && (down == 1 || rows == 1) && across >= std::max<int64_t>(rows, 1)) {
-    return {run.data(arg), true, across, batch_offsets(layout)};
+    return checked({run.data(arg), true, across, batch_offsets(layout)}, layout);
   }
   return {run.in_order(arg), false, std::max<int64_t>(columns, 1), batch_offsets(Layout::contiguous(layout.shape))};
 }

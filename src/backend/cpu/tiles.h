@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -78,7 +79,7 @@ struct Chain {
     int32_t slot = -1;       // memory of kMaxInHand; of elements and rows: where a row's last, short strip is padded
     bool is_result = false;  // the chain writes it
   };
-  static constexpr int64_t kUneven = -1;
+  static constexpr int64_t kUneven = std::numeric_limits<int64_t>::min();  // no step between rows
   std::vector<ChainInstr> code;
   std::vector<Operand> operands;
   std::vector<Step> results;  // of its steps, those whose results live on

@@ -11,6 +11,7 @@
 #include "backend/cuda/driver/op_kernels.h"
 #include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
+#include "exec/address_check.h"
 #include "exec/plan_memory.h"
 #include "tensor/elements.h"
 
@@ -137,6 +138,7 @@ class CudaExecutable : public exec::Executable {
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
+    if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
     memory_.bind(inputs, donated);
     last_began_at_.reset();
     RunError error;

@@ -1,6 +1,10 @@
 #include "backend/cuda/driver/plan_gemm.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "exec/address_check.h"
 
 namespace tsl::cuda {
 
@@ -18,14 +22,24 @@ bool as_operand(const Layout& layout, MatrixOperand& operand) {
   } else {
     return false;
   }
-  int64_t expected = -1;  // batches must be equally far apart
+  std::optional<int64_t> expected;  // batches must be equally far apart
   for (int i = rank - 3; i >= 0; --i) {
     if (layout.shape[i].hint() == 1) continue;
-    if (expected < 0) operand.batch_stride = expected = layout.strides[i].hint();
-    if (layout.strides[i].hint() != expected) return false;
-    expected *= layout.shape[i].hint();
+    if (!expected) operand.batch_stride = layout.strides[i].hint();
+    else if (layout.strides[i].hint() != *expected) return false;
+    expected = layout.strides[i].hint() * layout.shape[i].hint();
   }
   return operand.batch_stride >= 0;
+}
+
+/// The elements that cuBLASLt accesses of an operand.
+graph::Reach reach_of(const MatrixOperand& operand, int64_t rows, int64_t columns, int64_t batch) {
+  if (operand.transposed) std::swap(rows, columns);
+  graph::Reach reach;
+  reach.add(batch, operand.batch_stride);
+  reach.add(rows, operand.leading);
+  reach.add(columns, 1);
+  return reach;
 }
 
 }  // namespace
@@ -46,6 +60,10 @@ PlanGemm::PlanGemm(const graph::Node& node, bool tf32) {
     MatrixOperand& operand = arg == 0 ? gemm_.a : gemm_.b;
     needs_copy_[arg] = !as_operand(layout, operand);
     if (needs_copy_[arg]) as_operand(Layout::contiguous(layout.shape), operand);
+    else if (exec::checks_addresses() && !is_empty() && gemm_.k > 0) {
+      const int64_t rows = arg == 0 ? gemm_.m : gemm_.k, columns = arg == 0 ? gemm_.k : gemm_.n;
+      exec::check_library_operand(layout, reach_of(operand, rows, columns, gemm_.batch));
+    }
   }
 }
 
