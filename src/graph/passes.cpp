@@ -67,8 +67,8 @@ bool reads_all_in_order(const Graph& graph, const Arg& arg) {
 
 bool is_one(const Arg& arg) { return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0; }
 
-/// The operand that `node` merely repeats, or kNoNode. An input is none: what repeats it lies elsewhere, aligned as
-/// results are, which products may depend on, and does not keep all of the memory that the input is a view of.
+/// The operand that `node` merely repeats, or kNoNode. An input is none: what repeats it has memory of its own,
+/// and does not keep all of the memory that the input is a view of.
 NodeId repeated_operand(const Graph& graph, const Node& node) {
   if (node.is_input) return kNoNode;
   auto repeats = [&](const Arg& arg) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/driver/device.h"
 #include "graph/graph.h"
@@ -32,8 +33,12 @@ struct Gemm {
   friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
-/// Sums in f32 (f64 for f64), on the device's stream. The same problem always takes the same algorithm, so that
-/// its result has the same bits; pointers count only by whether they are aligned to 16 bytes (or how much less).
+/// Copies of operands that are not aligned to 16 bytes. A recorded product uses them as long as its graph exists.
+using GemmCopies = std::vector<Ref<Storage>>;
+
+/// Sums in f32 (f64 for f64), on the device's stream. The algorithm, and so each bit of the result, depends on dtype,
+/// extents, which operands are transposed, and the epilogue. It does not depend on addresses and strides: operands that
+/// are not aligned are copied, and the algorithm is that of matrices without gaps.
 /// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
 class Matmul {
  public:
@@ -45,14 +50,16 @@ class Matmul {
 
   /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an
   /// epilogue must be one of which has_epilogue() says so; its bias may lie anywhere.
-  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0);
+  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0,
+           GemmCopies* copies = nullptr);
   static constexpr uint32_t kWorkspaces = 2;
   /// Takes the memory that the product needs in a workspace, if run() has not yet.
   void take_workspace(const Gemm& gemm, uint32_t workspace);
-  /// Whether the product, which has an epilogue, is one call, however its operands are aligned.
+  /// Whether the product, which has an epilogue, is one call.
   bool has_epilogue(const Gemm& gemm);
-  /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).
-  bool can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+  /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must). Takes the memory
+  /// of the copies that the recorded product makes.
+  bool can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, GemmCopies& copies);
 
   /// "13.0.0"
   const std::string& version() const;
@@ -60,8 +67,8 @@ class Matmul {
  private:
   struct State;
 
-  template <class Visit>
-  void for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit);
+  template <class Visit> void for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+                                            GemmCopies& copies, bool is_now, Visit&& visit);
 
   std::unique_ptr<State> state_;
 };

@@ -5,6 +5,7 @@
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
+#include "exec/matrix_layout.h"
 #include "graph/compile.h"
 
 namespace tsl::cuda {
@@ -39,9 +40,9 @@ struct OpCall {
 
 // ---- Products ------------------------------------------------------------------------------------------
 
-/// A copy of operand `arg` in row-major order, by a plan of one op.
+/// A copy of operand `arg` without gaps, its matrices in order of rows or of columns as they are, by a plan of one op.
 Tensor contiguous(const OpCall& call, size_t arg) {
-  const Layout layout = call.layout(arg);
+  const Layout layout = exec::matrix_layout(call.layout(arg)).ordered;
   graph::Graph graph;
   graph::Arg from;
   from.node = graph.add_input(call.dtype(arg), layout);

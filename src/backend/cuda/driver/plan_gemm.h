@@ -20,8 +20,9 @@ class PlanGemm {
   bool is_call() const { return !is_empty() && !needs_copy(0) && !needs_copy(1); }
   /// There is nothing to compute.
   bool is_empty() const { return gemm_.m * gemm_.n * gemm_.batch == 0; }
-  /// Operand 0 or 1 lies in no way that cuBLASLt can take: a row-major copy must be made. This depends on the layout
-  /// alone, so that eager and compiled agree.
+  /// Operand 0 or 1 lies in no way that cuBLASLt can take, or not as it would take a dense copy: a copy without gaps
+  /// must be made, in the same order of rows or columns. This depends on the layout alone, so that eager and compiled
+  /// agree.
   bool needs_copy(size_t operand) const { return needs_copy_[operand]; }
   const Gemm& gemm() const { return gemm_; }
 
