@@ -130,7 +130,8 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
     for (const Value& item : *items) {
       sizes.push_back(expect_int(context, item, "split's size"));
       if (sizes.back() < 0) fail(ErrorKind::value, "split: a size cannot be negative: {}", sizes.back());
-      if (__builtin_add_overflow(total, sizes.back(), &total)) total = -1;
+      if (__builtin_add_overflow(total, sizes.back(), &total))
+        fail(ErrorKind::shape, "split: the sizes add up to more than {}, the extent of axis {}", extent, axis);
     }
     if (total != extent)
       fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent, axis);

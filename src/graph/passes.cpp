@@ -67,9 +67,8 @@ bool reads_all_in_order(const Graph& graph, const Arg& arg) {
 
 bool is_one(const Arg& arg) { return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0; }
 
-/// Returns the operand that `node` only repeats, or kNoNode. An input does not qualify: a copy of it is aligned as
-/// results are, which matrix products may depend on, and does not keep a larger tensor alive that the input is a view
-/// of.
+/// Returns the operand that `node` only repeats, or kNoNode. An input does not qualify: its copy has memory of its own
+/// and does not keep a larger tensor alive that the input is a view of.
 NodeId repeated_operand(const Graph& graph, const Node& node) {
   if (node.is_input) return kNoNode;
   auto repeats = [&](const Arg& arg) {

@@ -19,11 +19,10 @@ Reach memory_of(const Node& node) {
 }
 
 bool fits(const Layout& layout, const Reach& memory) {
-  if (is_empty(layout.shape)) return true;
-  Reach reach;
-  for (int i = 0; i < layout.rank(); ++i) reach.add(layout.shape[i].hint(), layout.strides[i].hint());
-  if (layout.offset.symbol()) return reach.last - reach.first <= memory.last - memory.first;
-  return memory.holds(reach, layout.offset.hint());
+  const std::optional<Reach> reach = reach_of(layout);
+  if (!reach) return true;
+  if (layout.offset.symbol()) return reach->last - reach->first <= memory.last - memory.first;
+  return memory.holds(*reach, layout.offset.hint());
 }
 
 }  // namespace spec

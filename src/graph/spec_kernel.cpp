@@ -213,15 +213,6 @@ bool keeps_rows_if_it_reads_them(const InstrSubject& s) {
   return all_operands(s, [&](Reg reg, int) { return s.kernel.program[reg].level == Level::full; });
 }
 
-/// Visits the extents and strides of the loops in which the instruction runs.
-template <class Visit> void for_each_loop(const InstrSubject& s, Visit&& visit) {
-  const Dims &kept = s.kernel.kept, &reduced = s.kernel.reduced, &strides = s.instr.map.strides;
-  for (int i = 0; i < kept.rank() && s.instr.level != Level::total; ++i) visit(kept[i].hint(), strides[i].hint());
-  for (int i = 0; i < reduced.rank() && s.instr.level == Level::full; ++i) {
-    visit(reduced[i].hint(), strides[kept.rank() + i].hint());
-  }
-}
-
 bool has_strides_of_its_level(const InstrSubject& s) {
   if (!s.has_map()) return true;
   const Dims& strides = s.instr.map.strides;
@@ -232,27 +223,18 @@ bool has_strides_of_its_level(const InstrSubject& s) {
 
 bool stays_in_its_buffer(const InstrSubject& s) {
   if (!s.has_buffer()) return true;
-  Reach reach;
-  bool runs = true;
-  for_each_loop(s, [&](int64_t extent, int64_t stride) {
-    runs &= extent > 0;
-    reach.add(extent, stride);
-  });
-  if (s.is(Kind::gather)) {
-    runs &= s.instr.index_extent.hint() > 0;
-    reach.add(s.instr.index_extent.hint(), s.instr.index_stride.hint());
-  }
-  if (!runs) return true;
+  const std::optional<Reach> reach = reach_of(s.kernel, s.instr);
+  if (!reach) return true;
   const Reach memory = memory_of(s.plan.graph[s.buffer().node]);
-  if (s.instr.map.offset.symbol()) return reach.last - reach.first <= memory.last - memory.first;
-  return memory.holds(reach, s.instr.map.offset.hint());
+  if (s.instr.map.offset.symbol()) return reach->last - reach->first <= memory.last - memory.first;
+  return memory.holds(*reach, s.instr.map.offset.hint());
 }
 
 bool stores_no_element_twice(const InstrSubject& s) {
   if (!s.is(Kind::store)) return true;
   std::vector<std::pair<int64_t, int64_t>> loops;  // stride, extent
   bool runs = true;
-  for_each_loop(s, [&](int64_t extent, int64_t stride) {
+  for_each_loop(s.kernel, s.instr, [&](int64_t extent, int64_t stride) {
     runs &= extent > 0;
     loops.emplace_back(std::abs(stride), extent);
   });
@@ -392,7 +374,7 @@ std::vector<int64_t> stored_elements(const Plan& plan) {
     for (const Instr& instr : kernel.program) {
       if (instr.kind != Kind::store) continue;
       int64_t count = 1;
-      for_each_loop({{plan, kernel}, 0, instr}, [&](int64_t extent, int64_t) { count *= extent; });
+      for_each_loop(kernel, instr, [&](int64_t extent, int64_t) { count *= extent; });
       stored[kernel.buffers[instr.buffer]] += count;
     }
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "graph/reach.h"
 #include "graph/spec.h"
 
 namespace tsl::graph::spec {
@@ -28,16 +29,6 @@ template <class Subject> void add_sentences(std::span<const Rule<Subject>> rules
 void add_graph_sentences(std::vector<const char*>& sentences);
 void add_kernel_sentences(std::vector<const char*>& sentences);
 void add_plan_sentences(std::vector<const char*>& sentences);
-
-/// The first and last element that a loop nest accesses, relative to its offset.
-struct Reach {
-  int64_t first = 0, last = 0;
-  void add(int64_t extent, int64_t stride) { (stride < 0 ? first : last) += (extent - 1) * stride; }
-  /// Whether this range contains `other` moved by `offset`.
-  bool holds(const Reach& other, int64_t offset) const {
-    return other.first + offset >= first && other.last + offset <= last;
-  }
-};
 
 /// Whether the symbol belongs to a table; true if there is none.
 inline bool is_known(const Symbol* symbol) {

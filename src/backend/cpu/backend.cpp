@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backend/cpu/op_kernels.h"
+#include "exec/address_check.h"
 #include "exec/plan_memory.h"
 
 namespace tsl::cpu {
@@ -28,6 +29,7 @@ class CpuExecutable : public exec::Executable {
 
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
+    if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
     memory_.bind(inputs, donated);
     RunState state;
     state.buffers = memory_.addresses();

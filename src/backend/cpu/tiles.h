@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -78,7 +79,7 @@ struct Chain {
     int32_t slot = -1;       // memory for kMaxInHand elements; for elements and rows: a padded copy of the last strip
     bool is_result = false;  // written by the chain
   };
-  static constexpr int64_t kUneven = -1;
+  static constexpr int64_t kUneven = std::numeric_limits<int64_t>::min();  // no step between rows
   std::vector<ChainInstr> code;
   std::vector<Operand> operands;
   std::vector<Step> results;  // steps of the chain whose results are used later

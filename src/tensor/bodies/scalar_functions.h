@@ -109,7 +109,7 @@ TSL_FN ExpF exp_f(float x, int scale = 0) {
   float part;  // (n - scale) / 252 + 1/2; 0 of NaN, which comes through by f
   asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(x), "f"(0x1.77313cp-8f), "f"(0.5f - scale / 252.0f));
   const float shifted = fused_down(part, 252.0f, 0x1.8p23f + 1), n = shifted - (0x1.8p23f + (127 - scale));
-  return {native_exp2(fused(x, 0x1.4ae0c0p-26f, fused(x, 0x1.715476p0f, -n))), as_float(bits_of(shifted) << 23)};
+  return {native_exp2(fused(x, kOpaqueLog2ERest, fused(x, 0x1.715476p0f, -n))), as_float(bits_of(shifted) << 23)};
 }
 /// weight * e^x
 TSL_FN float times(ExpF e, float weight) { return weight * e.root * e.power; }
@@ -132,28 +132,28 @@ TSL_FN ExpF exp_f(float x) {
 TSL_FN float times(ExpF e, float weight) { return fused(weight * e.r, e.slope, weight) * e.power * e.rest; }
 #endif
 TSL_FN float s_exp(float x) { return times(exp_f(x), 1.0f); }
-TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(x); }
+TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(opaque(x)); }
 TSL_SHORT_UNARY(s_exp)
 
 TSL_FN float s_expm1(float x) {
   double y = expm1_core(clamp(static_cast<double>(x), -40.0, 90.0));
   return copy_sign(static_cast<float>(y), x);
 }
-TSL_FN double s_expm1(double x) { return TSL_LIBM(expm1)(x); }
+TSL_FN double s_expm1(double x) { return TSL_LIBM(expm1)(opaque(x)); }
 TSL_SHORT_UNARY(s_expm1)
 
 TSL_FN float s_sinh(float x) {
   double y = expm1_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
   return copy_sign(static_cast<float>(0.5 * (y + y / (y + 1))), x);
 }
-TSL_FN double s_sinh(double x) { return TSL_LIBM(sinh)(x); }
+TSL_FN double s_sinh(double x) { return TSL_LIBM(sinh)(opaque(x)); }
 TSL_SHORT_UNARY(s_sinh)
 
 TSL_FN float s_cosh(float x) {
   double y = exp_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
   return static_cast<float>(0.5 * (y + 1 / y));
 }
-TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(x); }
+TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(opaque(x)); }
 TSL_SHORT_UNARY(s_cosh)
 
 #if defined(TSL_NATIVE)
@@ -165,7 +165,7 @@ TSL_FN float s_tanh(float x) {
   p = fused(p, z, 0x1.10cef6p-3f);
   p = fused(p, z, -0x1.555452p-2f);
   const float near = fused(p * z, x, x);
-  const float far = fused(-2.0f, native_reciprocal(native_exp2(magnitude(x) * 0x1.715476p1f) + 1.0f), 1.0f);
+  const float far = fused(-2.0f, native_reciprocal(native_exp2(magnitude(x) * kOpaqueTwoLog2E) + 1.0f), 1.0f);
   return copy_sign(select(magnitude(x) < 0.55f, near, far), x);
 }
 
@@ -203,12 +203,12 @@ TSL_FN float sigmoid_times(float x, float weight) {
   return quotient(select(x < 0, times(e, weight), weight), 1.0f, times(e, 1.0f));
 }
 #endif
-TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(x); }
+TSL_FN double s_tanh(double x) { return TSL_LIBM(tanh)(opaque(x)); }
 TSL_SHORT_UNARY(s_tanh)
 
 TSL_FN float s_sigmoid(float x) { return sigmoid_times(x, 1.0f); }
 TSL_FN double s_sigmoid(double x) {
-  double e = TSL_LIBM(exp)(-magnitude(x));
+  double e = TSL_LIBM(exp)(opaque(-magnitude(x)));
   return select(x < 0, e, select(x != x, x, 1.0)) / (1 + e);
 }
 TSL_SHORT_UNARY(s_sigmoid)
@@ -227,7 +227,7 @@ TSL_FN float s_softplus(float x) {
   return static_cast<float>(select(x > 0, wide + y, select(x != x, wide, y)));
 }
 TSL_FN double s_softplus(double x) {
-  return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(-magnitude(x)));
+  return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(opaque(-magnitude(x))));
 }
 TSL_SHORT_UNARY(s_softplus)
 
@@ -256,7 +256,7 @@ TSL_FN float s_log(float x) {
   y = select(x == 0, -infinity<float>(), y);
   return select((x < 0) | (x != x), not_a_number<float>(), y);
 }
-TSL_FN double s_log(double x) { return TSL_LIBM(log)(x); }
+TSL_FN double s_log(double x) { return TSL_LIBM(log)(opaque(x)); }
 TSL_SHORT_UNARY(s_log)
 
 TSL_FN float s_log1p(float x) {
@@ -266,7 +266,7 @@ TSL_FN float s_log1p(float x) {
   y = select((x < -1) | (x != x), not_a_number<double>(), y);
   return select(x == 0, x, static_cast<float>(y));
 }
-TSL_FN double s_log1p(double x) { return TSL_LIBM(log1p)(x); }
+TSL_FN double s_log1p(double x) { return TSL_LIBM(log1p)(opaque(x)); }
 TSL_SHORT_UNARY(s_log1p)
 
 #if defined(__CUDACC__)
@@ -297,7 +297,7 @@ TSL_FN float s_pow(float a, float b) {
   y = select((a < 0) & (size < infinity<float>()) & !is_whole, not_a_number<float>(), y);
   return select((b == 0) | (a == 1) | ((a == -1) & (magnitude(b) == infinity<float>())), 1.0f, y);
 }
-TSL_FN double s_pow(double a, double b) { return TSL_LIBM(pow)(a, b); }
+TSL_FN double s_pow(double a, double b) { return TSL_LIBM(pow)(opaque(a), opaque(b)); }
 template <class I> TSL_FN I s_pow(I a, I b) {
   if (b < 0) {
     if (a == 1) return 1;
@@ -407,9 +407,9 @@ TSL_FN float s_sin(float x) { return is_near_angle(x) ? select(x == 0, x, sin_ne
 TSL_FN float s_cos(float x) { return is_near_angle(x) ? sin_near(x, 1) : sin_far(x, 1); }
 TSL_FN Angle reduce_any_angle(float x) { return is_small_angle(x) ? reduce_angle(x) : reduce_large_angle(x); }
 TSL_FN float s_tan(float x) { return select(x == 0, x, tan_of(reduce_any_angle(x))); }
-TSL_FN double s_sin(double x) { return TSL_LIBM(sin)(x); }
-TSL_FN double s_cos(double x) { return TSL_LIBM(cos)(x); }
-TSL_FN double s_tan(double x) { return TSL_LIBM(tan)(x); }
+TSL_FN double s_sin(double x) { return TSL_LIBM(sin)(opaque(x)); }
+TSL_FN double s_cos(double x) { return TSL_LIBM(cos)(opaque(x)); }
+TSL_FN double s_tan(double x) { return TSL_LIBM(tan)(opaque(x)); }
 TSL_SHORT_UNARY(s_sin)
 TSL_SHORT_UNARY(s_cos)
 TSL_SHORT_UNARY(s_tan)
@@ -446,10 +446,10 @@ TSL_FN float s_atan2(float y, float x) { return static_cast<float>(atan2_core(y,
 TSL_FN float s_atan(float x) { return static_cast<float>(atan2_core(x, 1.0)); }
 TSL_FN float s_asin(float x) { return static_cast<float>(atan2_core(x, cofactor(x))); }
 TSL_FN float s_acos(float x) { return static_cast<float>(atan2_core(cofactor(x), x)); }
-TSL_FN double s_atan2(double y, double x) { return TSL_LIBM(atan2)(y, x); }
-TSL_FN double s_atan(double x) { return TSL_LIBM(atan)(x); }
-TSL_FN double s_asin(double x) { return TSL_LIBM(asin)(x); }
-TSL_FN double s_acos(double x) { return TSL_LIBM(acos)(x); }
+TSL_FN double s_atan2(double y, double x) { return TSL_LIBM(atan2)(opaque(y), opaque(x)); }
+TSL_FN double s_atan(double x) { return TSL_LIBM(atan)(opaque(x)); }
+TSL_FN double s_asin(double x) { return TSL_LIBM(asin)(opaque(x)); }
+TSL_FN double s_acos(double x) { return TSL_LIBM(acos)(opaque(x)); }
 TSL_SHORT_BINARY(s_atan2)
 TSL_SHORT_UNARY(s_atan)
 TSL_SHORT_UNARY(s_asin)
@@ -500,7 +500,7 @@ TSL_FN float s_erf(float x) {
   float far = fused(-power_of_two(e.n), fused(fused(e.q, e.r, 1.0f), e.r, 1.0f), 1.0f);
   return select(magnitude(x) < 0.9375f, near, copy_sign(far, x));
 }
-TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(x); }
+TSL_FN double s_erf(double x) { return TSL_LIBM(erf)(opaque(x)); }
 TSL_SHORT_UNARY(s_erf)
 
 /// R of gelu: 1/2 + p(v), p(v) being less than 1/2 - q; its last coefficient is `constant` (see there).
@@ -524,12 +524,12 @@ TSL_FN float gelu_ratio(float v, float constant) {
 TSL_FN float s_gelu(float x) {
 #if defined(TSL_NATIVE)
   const float t = native_min(magnitude(x), 14.5f);  // where the result is 0 or x
-  const float q = t * native_reciprocal(t + 1.75f);
+  const float q = t * native_reciprocal(t + kOpaqueGeluOffset);
   const float square = t * t, square_low = fused(t, t, -square);
   const float shifted = native_max(fused(square, -0x1.715476p-1f, 0x1.8p23f + 127), 0x1.8p23f + 1),
               n = shifted - (0x1.8p23f + 127);
   const float f =
-      fused(square_low, -0x1.715476p-1f, fused(square, -0x1.4ae0c0p-27f, fused(square, -0x1.715476p-1f, -n)));
+      fused(square_low, -0x1.715476p-1f, fused(square, -kOpaqueHalfLog2ERest, fused(square, -0x1.715476p-1f, -n)));
   const float tail = q * gelu_ratio(0.5f - q, 0x1.4bef66p-1f) * native_exp2(f);
   return fused(-tail, as_float(bits_of(shifted) << 23), native_max(x, -0.0f));
 #else
@@ -549,8 +549,8 @@ TSL_FN float s_gelu(float x) {
 TSL_FN double s_gelu(double x) {
   double t = clamp(x, -40.0, infinity<double>());
   Pair z = product({-clamp(t, -40.0, 40.0), 0}, {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55});  // sqrt(1/2)
-  double slope = -1.1283791670955126 * TSL_LIBM(exp)(-z.high * z.high);
-  return 0.5 * t * (TSL_LIBM(erfc)(z.high) + slope * z.low);
+  double slope = -1.1283791670955126 * TSL_LIBM(exp)(opaque(-z.high * z.high));
+  return 0.5 * t * (TSL_LIBM(erfc)(opaque(z.high)) + slope * z.low);
 }
 #if defined(TSL_NATIVE)
 /// The same for elements of at most 11 bits, whose squares are exact, with a shorter p (error 2^-17.2) and an exponent
@@ -558,7 +558,7 @@ TSL_FN double s_gelu(double x) {
 /// but one.
 template <int E> TSL_FN Short<E> s_gelu(Short<E> element) {
   const float x = widen(element), t = native_min(magnitude(x), 14.5f);
-  const float q = t * native_reciprocal(t + 1.75f), v = 0.5f - q;
+  const float q = t * native_reciprocal(t + kOpaqueGeluOffset), v = 0.5f - q;
   float p = -0x1.5b8344p-3f;
   p = fused(p, v, 0x1.0a707cp-3f);
   p = fused(p, v, 0x1.451d9cp-3f);
@@ -566,7 +566,7 @@ template <int E> TSL_FN Short<E> s_gelu(Short<E> element) {
   p = fused(p, v, -0x1.30df50p-4f);
   p = fused(p, v, 0x1.12466ap-1f);
   p = fused(p, v, 0x1.4beeeep-1f);
-  return narrow<Short<E>>(fused(-(q * p), native_exp2(t * t * -0x1.715476p-1f), native_max(x, -0.0f)));
+  return narrow<Short<E>>(fused(-(q * p), native_exp2(t * t * -kOpaqueHalfLog2E), native_max(x, -0.0f)));
 }
 #else
 TSL_SHORT_UNARY(s_gelu)
@@ -583,7 +583,7 @@ TSL_FN double s_gelu_tanh(double x) {
   double t = clamp(x, -30.0, 30.0);
   Pair cubic = product(product({t, 0}, {t, 0}), {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c70p-61});
   Pair u2 = product({t, 0}, sum({0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54}, cubic));
-  double e = TSL_LIBM(exp)(-magnitude(u2.high));
+  double e = TSL_LIBM(exp)(opaque(-magnitude(u2.high)));
   e = e - e * (u2.low * copy_sign(1.0, u2.high));
   return clamp(x, -30.0, infinity<double>()) * select(x < 0, e, 1.0) / (1 + e);
 }

@@ -59,6 +59,21 @@ TSL_FN double as_double(DoubleWord bits) { return TSL_BIT_CAST(double, bits); }
 /// c ? a : b with both sides already computed, so that it compiles to a blend.
 template <class T> TSL_FN T select(bool c, T a, T b) { return c ? a : b; }
 
+#if defined(__CUDACC__)
+// A compiler computes a function of a number that it knows with arithmetic of its own, which differs in the last bits
+// from the GPU's estimates and from CUDA's library. It knows no number that comes from memory, so constants that the
+// arguments pass through are there: reading them costs no instruction (f64: two).
+__constant__ float kOpaqueLog2ERest = 0x1.4ae0c0p-26f;  // 1 / log(2), less its upper bits
+__constant__ float kOpaqueTwoLog2E = 0x1.715476p1f;
+__constant__ float kOpaqueHalfLog2E = 0x1.715476p-1f;
+__constant__ float kOpaqueHalfLog2ERest = 0x1.4ae0c0p-27f;
+__constant__ float kOpaqueGeluOffset = 1.75f;
+__constant__ DoubleWord kOpaqueNoBits = 0;
+TSL_FN double opaque(double x) { return as_double(bits_of(x) | kOpaqueNoBits); }
+#else
+TSL_FN double opaque(double x) { return x; }
+#endif
+
 /// a * b + c, rounded once: where a body asks for it in so many words. Every machine gives the same bits, those without
 /// the instruction slowly.
 TSL_FN float fused(float a, float b, float c) { return TSL_LIBM(fmaf)(a, b, c); }

@@ -15,6 +15,7 @@ namespace tsl::cuda {
   X(cublasLtGetVersion)                   \
   X(cublasLtGetStatusString)              \
   X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoCheck)              \
   X(cublasLtMatmulAlgoGetHeuristic)       \
   X(cublasLtMatmulDescCreate)             \
   X(cublasLtMatmulDescDestroy)            \

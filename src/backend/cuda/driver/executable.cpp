@@ -11,6 +11,7 @@
 #include "backend/cuda/driver/op_kernels.h"
 #include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
+#include "exec/address_check.h"
 #include "exec/plan_memory.h"
 #include "tensor/elements.h"
 
@@ -114,13 +115,18 @@ class GemmWork : public LibraryWork {
   GemmWork(Matmul& matmul, const Gemm& gemm, uint32_t workspace) : matmul_(matmul), gemm_(gemm), workspace_(workspace) {
     matmul_.take_workspace(gemm, workspace);
   }
-  void enqueue(const std::vector<uint64_t>& at) override { matmul_.run(gemm_, at[0], at[1], at[2], at[3], workspace_); }
-  bool can_record(const std::vector<uint64_t>& at) override { return matmul_.can_record(gemm_, at[0], at[1], at[2]); }
+  void enqueue(const std::vector<uint64_t>& at) override {
+    matmul_.run(gemm_, at[0], at[1], at[2], at[3], workspace_, &copies_);
+  }
+  bool can_record(const std::vector<uint64_t>& at) override {
+    return matmul_.can_record(gemm_, at[0], at[1], at[2], copies_);
+  }
 
  private:
   Matmul& matmul_;
   Gemm gemm_;
   uint32_t workspace_;
+  GemmCopies copies_;
 };
 
 class CudaExecutable : public exec::Executable {
@@ -137,6 +143,7 @@ class CudaExecutable : public exec::Executable {
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
+    if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
     memory_.bind(inputs, donated);
     last_began_at_.reset();
     RunError error;
@@ -356,6 +363,9 @@ class CudaExecutable : public exec::Executable {
     const CudaKernel& cuda_kernel = loaded.kernels[i];
     call.name = cuda_kernel.readable;
     call.function = loaded.functions[i];
+    if (cuda_kernel.blocks > INT32_MAX)
+      fail(ErrorKind::limit, "{} needs {} blocks of threads, and a GPU launches at most 2^31 - 1", cuda_kernel.readable,
+           cuda_kernel.blocks);
     call.blocks = static_cast<unsigned>(cuda_kernel.blocks);
     call.threads[0] = static_cast<unsigned>(cuda_kernel.threads_x);
     call.threads[1] = static_cast<unsigned>(cuda_kernel.threads_y);

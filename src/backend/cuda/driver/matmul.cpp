@@ -17,6 +17,8 @@ namespace {
 constexpr uint64_t kWorkspace = uint64_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr int kCandidates = 8;                       // algorithms to request; the first one that runs is used
 constexpr int64_t kMostBatches = 65535;              // per call: some kernels use the batch as a grid's z
+constexpr int64_t kMostRows = int64_t{1} << 30;      // in one call
+constexpr int64_t kMostExtent = INT32_MAX;           // of sums and rows of the result: kernels count in 32 bits
 constexpr uint32_t kAlignment = 16;                  // no kernel requires more
 constexpr int64_t kMostBias = int64_t{1} << 20;      // bytes; bounds the buffer for an aligned copy
 
@@ -75,10 +77,11 @@ uint32_t alignment_of(CUdeviceptr address) {
   return address == 0 ? kAlignment : static_cast<uint32_t>(std::min<uint64_t>(lowest, kAlignment));
 }
 
-/// Everything that the choice of an algorithm depends on.
+/// A product as cuBLASLt computes it. Its algorithm depends only on dense(gemm) and on the alignment of c, which is
+/// always the same in plans.
 struct Key {
   Gemm gemm;
-  uint32_t alignment[3];
+  uint32_t c_alignment;
   friend bool operator==(const Key&, const Key&) = default;
 };
 
@@ -97,7 +100,7 @@ struct KeyHash {
       mix(operand.transposed);
       mix(operand.batch_stride);
     }
-    for (const uint32_t alignment : key.alignment) mix(alignment);
+    mix(key.c_alignment);
     return static_cast<size_t>(hash);
   }
 };
@@ -116,14 +119,28 @@ Gemm normalised(Gemm gemm) {
   return gemm;
 }
 
+/// Returns the same product, of matrices without gaps.
+Gemm dense(Gemm gemm) {
+  const auto close_gaps = [&](MatrixOperand& operand, int64_t rows, int64_t columns) {
+    operand.leading = operand.transposed ? rows : columns;
+    operand.batch_stride = gemm.batch == 1 ? 0 : rows * columns;
+  };
+  close_gaps(gemm.a, gemm.m, gemm.k);
+  close_gaps(gemm.b, gemm.k, gemm.n);
+  close_gaps(gemm.c, gemm.m, gemm.n);
+  return gemm;
+}
+
 /// The descriptors of a problem, and its algorithm. cuBLASLt's matrices are column-major, so it computes c^T = b^T a^T:
 /// memory that holds the rows of a holds the columns of a^T.
 class Problem {
  public:
-  Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key) : blas_(blas), types_(types_of(key.gemm)) {
+  /// `plain` is the problem of dense(key.gemm), whose algorithm this takes; null if this is the dense problem.
+  Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key, const Problem* plain)
+      : blas_(blas), types_(types_of(key.gemm)) {
     try {
       describe(key.gemm);
-      choose(handle, key);
+      if (!plain || !take_algorithm(handle, *plain)) choose(handle, key);
     } catch (...) {
       release();
       throw;
@@ -188,6 +205,17 @@ class Problem {
     return layout;
   }
 
+  /// Whether the algorithm of another problem computes this one.
+  bool take_algorithm(cublasLtHandle_t handle, const Problem& other) {
+    cublasLtMatmulHeuristicResult_t result = {};
+    has_algorithm_ = other.has_algorithm_ &&
+                     blas_.cublasLtMatmulAlgoCheck(handle, operation_, b_, a_, c_, c_, &other.algorithm_, &result) ==
+                         CUBLAS_STATUS_SUCCESS &&
+                     result.workspaceSize <= kWorkspace;
+    if (has_algorithm_) algorithm_ = other.algorithm_;
+    return has_algorithm_;
+  }
+
   /// Chooses the algorithm, a function of the problem, the library and the device. Split sums are allowed only with
   /// partial sums in the accumulator's type, added in a fixed order.
   void choose(cublasLtHandle_t handle, const Key& key) {
@@ -202,10 +230,10 @@ class Problem {
     };
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspace});
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment[1]);
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment[0]);
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment[2]);
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment[2]);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, kAlignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, kAlignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.c_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.c_alignment);
     if (status == CUBLAS_STATUS_SUCCESS) {
       status = blas_.cublasLtMatmulAlgoGetHeuristic(handle, operation_, b_, a_, c_, c_, preference, kCandidates, found,
                                                     &count);
@@ -294,8 +322,8 @@ struct Matmul::State {
     version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
   }
 
-  Problem& problem(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
-    const Key key{gemm, {alignment_of(a), alignment_of(b), alignment_of(c)}};
+  Problem& problem(const Gemm& gemm, CUdeviceptr c) {
+    const Key key{gemm, alignment_of(c)};
     Problem& found = problem(key);
     const Gemm& p = key.gemm;
     if (!found.has_algorithm()) {
@@ -306,7 +334,9 @@ struct Matmul::State {
   }
   Problem& problem(const Key& key) {
     std::unique_ptr<Problem>& slot = problems[key];
-    if (!slot) slot = std::make_unique<Problem>(blas, handle.get(), key);
+    if (slot) return *slot;
+    const Key plain{dense(key.gemm), key.c_alignment};
+    slot = std::make_unique<Problem>(blas, handle.get(), key, plain == key ? nullptr : &problem(plain));
     return *slot;
   }
 
@@ -329,6 +359,23 @@ struct Matmul::State {
   CUdeviceptr memory_of(Ref<Storage>& storage, uint64_t bytes) {
     if (!storage) storage = allocator.allocate(bytes);
     return address_of(storage->data());
+  }
+
+  /// Returns the operand's address or, if it is not aligned, that of a copy: algorithms are chosen for aligned
+  /// operands. The copy is made on the stream if `is_now`.
+  CUdeviceptr aligned_operand(const Gemm& gemm, const MatrixOperand& operand, int64_t rows, int64_t columns,
+                              CUdeviceptr at, Ref<Storage>& copy, bool is_now) {
+    if (alignment_of(at) == kAlignment) {
+      copy = nullptr;
+      return at;
+    }
+    if (operand.transposed) std::swap(rows, columns);
+    const int64_t count = (gemm.batch - 1) * operand.batch_stride + (rows - 1) * operand.leading + columns;
+    const uint64_t bytes = static_cast<uint64_t>(count) * size_of(gemm.dtype);
+    if (!copy || copy->bytes() < bytes) copy = allocator.allocate(bytes);
+    const CUdeviceptr to = address_of(copy->data());
+    if (is_now) device.copy_on_device(to, at, bytes);
+    return to;
   }
 
   /// Returns the bias's address or, if it is not aligned, that of a copy: kernels assume an aligned bias, since the
@@ -355,27 +402,47 @@ Matmul::~Matmul() = default;
 
 const std::string& Matmul::version() const { return state_->version; }
 
-template <class Visit>
-void Matmul::for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit) {
+template <class Visit> void Matmul::for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+                                                  GemmCopies& copies, bool is_now, Visit&& visit) {
+  if (gemm.k > kMostExtent || gemm.n > kMostExtent) {
+    fail(ErrorKind::limit,
+         "matmul: {}x{} by {}x{} matrices have a dimension beyond 2^31 - 1, the most that cuBLASLt takes", gemm.m,
+         gemm.k, gemm.k, gemm.n);
+  }
   const auto size = static_cast<int64_t>(size_of(gemm.dtype));
-  for (int64_t first = 0; first < gemm.batch; first += kMostBatches) {
-    Gemm part = gemm;
-    part.batch = std::min(gemm.batch - first, kMostBatches);
-    const auto offset = [&](const MatrixOperand& operand) {
-      return static_cast<CUdeviceptr>(first * operand.batch_stride * size);
-    };
-    visit(normalised(part), a + offset(gemm.a), b + offset(gemm.b), c + offset(gemm.c));
+  size_t count = 0;  // of the operands so far
+  for (int64_t row = 0; row < gemm.m; row += kMostRows) {
+    for (int64_t first = 0; first < gemm.batch; first += kMostBatches) {
+      Gemm part = gemm;
+      part.m = std::min(gemm.m - row, kMostRows);
+      part.batch = std::min(gemm.batch - first, kMostBatches);
+      const auto offset = [&](const MatrixOperand& operand, int64_t from_row) {
+        const int64_t step = operand.transposed ? 1 : operand.leading;
+        return static_cast<CUdeviceptr>((first * operand.batch_stride + from_row * step) * size);
+      };
+      part = normalised(part);
+      if (copies.size() < count + 2) copies.resize(count + 2);
+      const CUdeviceptr from_a =
+          state_->aligned_operand(part, part.a, part.m, part.k, a + offset(gemm.a, row), copies[count], is_now);
+      const CUdeviceptr from_b =
+          state_->aligned_operand(part, part.b, part.k, part.n, b + offset(gemm.b, 0), copies[count + 1], is_now);
+      visit(part, from_a, from_b, c + offset(gemm.c, row));
+      count += 2;
+    }
   }
 }
 
-void Matmul::run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, uint32_t workspace) {
+void Matmul::run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias, uint32_t workspace,
+                 GemmCopies* copies) {
   if (gemm.m == 0 || gemm.n == 0) return;
   if (gemm.k == 0) return state_->zero(gemm, c);
   bias = gemm.epilogue.bias ? state_->aligned_bias(gemm, bias, workspace) : 0;
-  for_each_part(gemm, a, b, c, [&](const Gemm& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
-    state_->problem(part, pa, pb, pc)
-        .run(state_->handle.get(), pa, pb, pc, bias, state_->workspace(workspace), state_->device.stream());
-  });
+  GemmCopies own;  // the stream's next user of their memory comes after the product
+  for_each_part(gemm, a, b, c, copies ? *copies : own, true,
+                [&](const Gemm& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
+                  state_->problem(part, pc).run(state_->handle.get(), pa, pb, pc, bias, state_->workspace(workspace),
+                                                state_->device.stream());
+                });
 }
 
 void Matmul::take_workspace(const Gemm& gemm, uint32_t workspace) {
@@ -384,27 +451,20 @@ void Matmul::take_workspace(const Gemm& gemm, uint32_t workspace) {
 }
 
 bool Matmul::has_epilogue(const Gemm& gemm) {
-  const auto element = static_cast<uint32_t>(size_of(gemm.dtype));
-  const int64_t bias = gemm.epilogue.bias ? gemm.n * element : 0;
-  if (gemm.k == 0 || gemm.batch > kMostBatches || bias > kMostBias) return false;
+  const int64_t bias = gemm.epilogue.bias ? gemm.n * static_cast<int64_t>(size_of(gemm.dtype)) : 0;
+  if (gemm.k == 0 || gemm.k > kMostExtent || gemm.m > kMostRows || gemm.batch > kMostBatches || bias > kMostBias)
+    return false;
   if (!activation_of(gemm)) return false;
   // cuBLASLt's gelu_tanh is accurate to 16 bits, and up to 6 ulp off for f32.
   if (gemm.epilogue.activation == Op::gelu_tanh && gemm.dtype == DType::f32) return false;
-  // Checks all alignments of operands, since there is no fallback when the plan runs.
-  const auto has_algorithm = [&](uint32_t alignment) {
-    return state_->problem({normalised(gemm), {alignment, alignment, alignment}}).has_algorithm();
-  };
-  bool has_all = true;
-  for (uint32_t alignment = element; alignment <= kAlignment; alignment *= 2)
-    has_all = has_all && has_algorithm(alignment);
-  return has_all;
+  return state_->problem({normalised(gemm), kAlignment}).has_algorithm();
 }
 
-bool Matmul::can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c) {
+bool Matmul::can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, GemmCopies& copies) {
   bool can = true;
   if (gemm.m == 0 || gemm.n == 0 || gemm.k == 0) return can;
-  for_each_part(gemm, a, b, c, [&](const Gemm& part, CUdeviceptr pa, CUdeviceptr pb, CUdeviceptr pc) {
-    can &= state_->problem(part, pa, pb, pc).has_run();
+  for_each_part(gemm, a, b, c, copies, false, [&](const Gemm& part, CUdeviceptr, CUdeviceptr, CUdeviceptr pc) {
+    can &= state_->problem(part, pc).has_run();
   });
   return can;
 }

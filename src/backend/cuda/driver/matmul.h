@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/driver/device.h"
 #include "graph/graph.h"
@@ -32,9 +33,13 @@ struct Gemm {
   friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
-/// Multiplies matrices on the device's stream, with sums in f32 (f64 for f64). The same problem always uses the same
-/// algorithm and so gives the same bits; a pointer affects the choice only by its alignment, up to 16 bytes. What a
-/// problem needs is kept after its first run: run each problem once before capturing it.
+/// Copies of operands that are not aligned to 16 bytes. A recorded product uses them as long as its graph exists.
+using GemmCopies = std::vector<Ref<Storage>>;
+
+/// Multiplies matrices on the device's stream, with sums in f32 (f64 for f64). The algorithm, and so each bit of the
+/// result, depends on dtype, extents, which operands are transposed, and the epilogue. It does not depend on addresses
+/// and strides: operands that are not aligned are copied, and the algorithm is that of matrices without gaps.
+/// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
 class Matmul {
  public:
   /// Opens cuBLASLt. Fails (device) if it is not installed. Workspaces are allocated from `allocator` and kept.
@@ -45,15 +50,16 @@ class Matmul {
 
   /// Runs a product. Products that may run at the same time need different workspaces, of kWorkspaces. has_epilogue()
   /// must hold for a product with an epilogue; its bias may have any alignment.
-  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0);
+  void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0,
+           GemmCopies* copies = nullptr);
   static constexpr uint32_t kWorkspaces = 2;
   /// Allocates the memory that the product needs in a workspace, unless run() already has.
   void take_workspace(const Gemm& gemm, uint32_t workspace);
-  /// Whether cuBLASLt can compute the product with its epilogue in one call, however the operands are aligned.
+  /// Whether cuBLASLt can compute the product with its epilogue in one call.
   bool has_epilogue(const Gemm& gemm);
   /// Whether this problem has run before, so that recording it loads nothing. (Loading during a recording fails in
-  /// cuBLASLt.)
-  bool can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
+  /// cuBLASLt.) Allocates the copies that the recorded product makes.
+  bool can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, GemmCopies& copies);
 
   /// Returns the version of cuBLASLt: "13.0.0".
   const std::string& version() const;
@@ -61,8 +67,8 @@ class Matmul {
  private:
   struct State;
 
-  template <class Visit>
-  void for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, Visit&& visit);
+  template <class Visit> void for_each_part(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+                                            GemmCopies& copies, bool is_now, Visit&& visit);
 
   std::unique_ptr<State> state_;
 };

@@ -5,6 +5,7 @@
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
+#include "exec/matrix_layout.h"
 #include "graph/compile.h"
 
 namespace tsl::cuda {
@@ -39,9 +40,9 @@ struct OpCall {
 
 // ---- Products ------------------------------------------------------------------------------------------
 
-/// Copies operand `arg` into row-major order, with a plan of one op.
+/// Copies operand `arg` without gaps, with a plan of one op. Its matrices keep their order, of rows or of columns.
 Tensor contiguous(const OpCall& call, size_t arg) {
-  const Layout layout = call.layout(arg);
+  const Layout layout = exec::matrix_layout(call.layout(arg)).ordered;
   graph::Graph graph;
   graph::Arg from;
   from.node = graph.add_input(call.dtype(arg), layout);

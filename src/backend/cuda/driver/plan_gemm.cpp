@@ -1,31 +1,50 @@
 #include "backend/cuda/driver/plan_gemm.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "exec/address_check.h"
+#include "exec/matrix_layout.h"
 
 namespace tsl::cuda {
 
 namespace {
 
-/// Describes a matrix (the last two axes) for cuBLASLt. Returns false if it must be copied first.
-bool as_operand(const Layout& layout, MatrixOperand& operand) {
-  const int rank = layout.rank();
-  const int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
-  const int64_t down = layout.strides[rank - 2].hint(), across = layout.strides[rank - 1].hint();
-  if ((across == 1 || columns == 1) && down >= std::max<int64_t>(columns, 1)) {
-    operand = {down, false, 0};
-  } else if ((down == 1 || rows == 1) && across >= std::max<int64_t>(rows, 1)) {
-    operand = {across, true, 0};
-  } else {
-    return false;
+/// Whether elements `stride` apart are aligned at least as well as those `dense` apart, up to 16 bytes.
+bool is_aligned_like(int64_t stride, int64_t dense, DType dtype) {
+  const auto size = static_cast<int64_t>(size_of(dtype));
+  const auto misalignment = [&](int64_t step, int64_t bytes) { return step * size % bytes; };
+  for (int64_t bytes = 2; bytes <= 16; bytes *= 2) {
+    if (misalignment(stride, bytes) != 0 && misalignment(dense, bytes) == 0) return false;
   }
-  int64_t expected = -1;  // the batches' strides must be uniform
+  return true;
+}
+
+/// Describes a matrix (the last two axes) for cuBLASLt. Returns false if it must be copied first.
+bool as_operand(const Layout& layout, const exec::MatrixLayout& matrix, DType dtype, MatrixOperand& operand) {
+  const int rank = layout.rank();
+  const int64_t count = matrix.ordered.shape[rank - 2].hint(), length = matrix.ordered.shape[rank - 1].hint();
+  operand = {matrix.stride, matrix.in_columns, 0};
+  if (matrix.needs_copy || !is_aligned_like(matrix.stride, length, dtype)) return false;
+  std::optional<int64_t> expected;  // the batches' strides must be uniform
   for (int i = rank - 3; i >= 0; --i) {
     if (layout.shape[i].hint() == 1) continue;
-    if (expected < 0) operand.batch_stride = expected = layout.strides[i].hint();
-    if (layout.strides[i].hint() != expected) return false;
-    expected *= layout.shape[i].hint();
+    if (!expected) operand.batch_stride = layout.strides[i].hint();
+    else if (layout.strides[i].hint() != *expected) return false;
+    expected = layout.strides[i].hint() * layout.shape[i].hint();
   }
-  return operand.batch_stride >= 0;
+  return operand.batch_stride >= 0 && is_aligned_like(operand.batch_stride, count * length, dtype);
+}
+
+/// Returns the elements of an operand that cuBLASLt accesses.
+graph::Reach reach_of(const MatrixOperand& operand, int64_t rows, int64_t columns, int64_t batch) {
+  if (operand.transposed) std::swap(rows, columns);
+  graph::Reach reach;
+  reach.add(batch, operand.batch_stride);
+  reach.add(rows, operand.leading);
+  reach.add(columns, 1);
+  return reach;
 }
 
 }  // namespace
@@ -44,8 +63,15 @@ PlanGemm::PlanGemm(const graph::Node& node, bool tf32) {
   for (size_t arg = 0; arg < 2; ++arg) {
     const Layout& layout = node.args[arg].layout;
     MatrixOperand& operand = arg == 0 ? gemm_.a : gemm_.b;
-    needs_copy_[arg] = !as_operand(layout, operand);
-    if (needs_copy_[arg]) as_operand(Layout::contiguous(layout.shape), operand);
+    const exec::MatrixLayout matrix = exec::matrix_layout(layout);
+    needs_copy_[arg] = !as_operand(layout, matrix, gemm_.dtype, operand);
+    if (needs_copy_[arg]) {
+      const int64_t length = matrix.ordered.shape[layout.rank() - 1].hint();
+      operand = {length, matrix.in_columns, length * matrix.ordered.shape[layout.rank() - 2].hint()};
+    } else if (exec::checks_addresses() && !is_empty() && gemm_.k > 0) {
+      const int64_t rows = arg == 0 ? gemm_.m : gemm_.k, columns = arg == 0 ? gemm_.k : gemm_.n;
+      exec::check_library_operand(layout, reach_of(operand, rows, columns, gemm_.batch));
+    }
   }
 }
 

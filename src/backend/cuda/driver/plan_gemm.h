@@ -20,8 +20,9 @@ class PlanGemm {
   bool is_call() const { return !is_empty() && !needs_copy(0) && !needs_copy(1); }
   /// Whether the result has no elements.
   bool is_empty() const { return gemm_.m * gemm_.n * gemm_.batch == 0; }
-  /// Whether cuBLASLt does not support the layout of operand 0 or 1, so that a row-major copy is needed. Depends on the
-  /// layout alone, so eager and compiled runs agree.
+  /// Whether cuBLASLt does not support the layout of operand 0 or 1, or not like that of a dense copy, so that a copy
+  /// without gaps is needed, in the same order of rows or columns. Depends on the layout alone, so eager and compiled
+  /// runs agree.
   bool needs_copy(size_t operand) const { return needs_copy_[operand]; }
   const Gemm& gemm() const { return gemm_; }
 

@@ -1,4 +1,6 @@
 // Tests compiling kernels, which needs NVRTC but no GPU.
+#include <elf.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -220,4 +222,65 @@ TEST_CASE("NVRTC's version is remembered while its file stays the same") {
   CHECK(recall_nvrtc_version(disk).empty());
   std::filesystem::remove(library);
   CHECK(recall_nvrtc_version(disk).empty());
+}
+
+namespace {
+
+/// The instructions of a kernel of a cubin for sm_90: 16 bytes each.
+std::vector<uint64_t> code_of(const Cubin& cubin, const std::string& kernel) {
+  const auto at = [&]<class T>(uint64_t offset, T) {
+    T value;
+    std::memcpy(&value, cubin.data() + offset, sizeof value);
+    return value;
+  };
+  const auto header = at(0, Elf64_Ehdr());
+  const auto section = [&](uint64_t i) { return at(header.e_shoff + i * header.e_shentsize, Elf64_Shdr()); };
+  const uint64_t names = section(header.e_shstrndx).sh_offset;
+  std::vector<uint64_t> code;
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr text = section(i);
+    if (reinterpret_cast<const char*>(cubin.data()) + names + text.sh_name != ".text." + kernel) continue;
+    for (uint64_t b = 0; b < text.sh_size; b += 16) code.push_back(at(text.sh_offset + b, uint64_t()));
+  }
+  return code;
+}
+
+/// Estimates of 1/x, 2^x and the like: MUFU, of a register, a constant or an immediate.
+int64_t count_estimates(const std::vector<uint64_t>& code) {
+  return std::count_if(code.begin(), code.end(), [](uint64_t instruction) { return (instruction & 0x1ff) == 0x108; });
+}
+
+}  // namespace
+
+TEST_CASE("the compiler computes no estimate and no library function of a constant") {
+  TSL_NEEDS_NVRTC();
+  // From memory, of a literal, and of a number that the compiler finds to be 1.
+  const std::pair<const char*, const char*> arguments[] = {
+      {"memory", "from[0]"}, {"literal", "1.25"}, {"one", "i[0] == i[0]"}};
+  std::vector<std::pair<std::string, std::string>> functions;
+  for (const char* name : {"exp", "sigmoid", "silu", "tanh", "gelu"}) functions.emplace_back(name, "f32");
+  for (const char* name :
+       {"exp", "expm1", "sinh", "cosh", "tanh", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "erf"})
+    functions.emplace_back(name, "f64");
+  std::vector<KernelSource> sources;
+  for (const auto& [function, type] : functions) {
+    for (const auto& [kind, argument] : arguments) {
+      const std::string name = fmt::format("k_{}_{}_{}", function, type, kind);
+      sources.push_back({name, fmt::format("extern \"C\" __global__ void {0}({1}* to, const {1}* from, const int* i) "
+                                           "{{ to[0] = s_{2}({1}({3})); }}\n",
+                                           name, type, function, argument)});
+    }
+  }
+  const Cubin cubin = nvrtc->compile(program_of(pointers_to(sources)), "sm_90", kernel_options({}));
+  for (const auto& [function, type] : functions) {
+    const std::vector<uint64_t> memory = code_of(cubin, fmt::format("k_{}_{}_memory", function, type));
+    if (type == "f32") CHECK(count_estimates(memory) > 0);
+    for (const char* kind : {"literal", "one"}) {
+      CAPTURE(function, type, kind);
+      const std::vector<uint64_t> constant = code_of(cubin, fmt::format("k_{}_{}_{}", function, type, kind));
+      constexpr size_t kPadding = 8;  // instructions that code is rounded up to
+      if (type == "f32") CHECK(count_estimates(constant) == count_estimates(memory));
+      else CHECK(constant.size() + kPadding >= memory.size());
+    }
+  }
 }

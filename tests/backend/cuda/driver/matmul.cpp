@@ -1,6 +1,7 @@
 // Compares matrix products with a simple implementation. Needs a GPU and cuBLASLt.
 #include "backend/cuda/driver/matmul.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -56,13 +57,14 @@ struct Fixture {
   }
 
   /// The result's memory, filled with -1 to detect elements that are not written. The bias starts one element further
-  /// on.
+  /// on, the operands `skipped` elements.
   std::vector<std::byte> run(const Gemm& gemm, const Matrix& a, const Matrix& b, size_t c_count,
-                             const std::vector<double>& bias = {0}) {
+                             const std::vector<double>& bias = {0}, size_t skipped = 0) {
     const Ref<Storage> to_add = upload(encode(bias, gemm.dtype));
     const Ref<Storage> from_a = upload(encode(a.values, gemm.dtype)), from_b = upload(encode(b.values, gemm.dtype));
     const Ref<Storage> to = upload(encode(std::vector<double>(c_count, -1), gemm.dtype));
-    matmul.run(gemm, address_of(from_a->data()), address_of(from_b->data()), address_of(to->data()),
+    const size_t offset = skipped * size_of(gemm.dtype);
+    matmul.run(gemm, address_of(from_a->data()) + offset, address_of(from_b->data()) + offset, address_of(to->data()),
                address_of(to_add->data()) + size_of(gemm.dtype));
     std::vector<std::byte> bytes(c_count * size_of(gemm.dtype));
     gpu.copy_to_host(bytes.data(), address_of(to->data()), bytes.size());
@@ -220,4 +222,57 @@ TEST_CASE("a product that was run once can be recorded", "[cuda]") {
   CHECK(element(bytes, DType::f32, 1023) == 128);
   fixture.gpu.driver().cuGraphExecDestroy(executable);
   fixture.gpu.driver().cuGraphDestroy(graph);
+}
+
+TEST_CASE("the bits of a product do not depend on addresses, gaps and repeats", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Fixture fixture;
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal;
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{16, 16, 16}, {64, 32, 200}, {17, 9, 33}, {1, 64, 300}}) {
+      for (const bool transpose_b : {false, true}) {
+        Gemm gemm;
+        gemm.dtype = dtype, gemm.m = m, gemm.n = n, gemm.k = k, gemm.batch = 3;
+        Matrix a = make_matrix(m, k, 3, false, 0, false, random),
+               b = make_matrix(k, n, 3, transpose_b, 0, true, random);
+        for (double& value : a.values) value = normal(random);
+        for (double& value : b.values) value = normal(random);
+        gemm.a = a.operand, gemm.b = b.operand;
+        gemm.c.leading = n, gemm.c.batch_stride = m * n;
+        const auto count = static_cast<size_t>(3 * m * n);
+        const std::vector<std::byte> repeated = fixture.run(gemm, a, b, count);
+        // The matrix that is repeated, three times in a row; a with gaps; and each from an address that is not aligned.
+        Matrix copies = b;
+        for (int i = 0; i < 2; ++i) copies.values.insert(copies.values.end(), b.values.begin(), b.values.end());
+        Gemm plain = gemm;
+        plain.b.batch_stride = k * n;
+        CAPTURE(name_of(dtype), m, n, k, transpose_b);
+        const std::vector<std::byte> expected = fixture.run(plain, a, copies, count);
+        CHECK(repeated == expected);
+        Matrix gaps = a;
+        gaps.values.clear();
+        for (int64_t row = 0; row < 3 * m; ++row) {
+          const auto from = a.values.begin() + row * k;
+          gaps.values.insert(gaps.values.end(), from, from + k);
+          gaps.values.insert(gaps.values.end(), 8, 0.0);
+        }
+        Gemm apart = plain;
+        apart.a.leading = k + 8, apart.a.batch_stride = m * (k + 8);
+        CHECK(fixture.run(apart, gaps, copies, count) == expected);
+        a.values.insert(a.values.begin(), 0);
+        copies.values.insert(copies.values.begin(), 0);
+        CHECK(fixture.run(plain, a, copies, count, {0}, 1) == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("dimensions that cuBLASLt cannot count are refused", "[cuda]") {
+  TSL_NEEDS_GPU();
+  Fixture fixture;
+  Gemm gemm;
+  gemm.m = gemm.n = 1, gemm.k = int64_t{1} << 31;
+  gemm.a.leading = gemm.k, gemm.b.leading = gemm.c.leading = 1;
+  CHECK_THROWS_WITH(fixture.matmul.run(gemm, 0, 0, 0), Catch::Contains("beyond 2^31 - 1"));
 }

@@ -1,0 +1,132 @@
+#include "backend/cpu/blas.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace tsl::cpu {
+
+namespace {
+
+// Multiply-adds of a panel that are worth another thread.
+constexpr double kPanelWork = 512 * 1024;
+// A loop of fewer multiply-adds stays on one thread.
+constexpr double kThreadedWork = 256 * 1024;
+
+/// How far products are cut: while there are fewer than `panels`, if a half has at least `side` rows or columns. BLAS
+/// packs its operands anew for each panel, which takes 3 % of the time with sides of 256, and 5 % with sides of 128.
+struct CutLimit {
+  int64_t panels, side;
+};
+constexpr CutLimit kCutLimits[] = {{4, 48}, {32, 256}};
+constexpr int64_t kAlignment = 16;  // panels begin at multiples, where BLAS's kernels begin, too
+
+double work_of(const Product& p) {
+  return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+}
+
+struct Grid {
+  int64_t rows = 1, columns = 1;
+};
+
+/// Cuts the longer side of the panels in halves as long as that is worth it.
+Grid grid_of(const Product& p) {
+  Grid grid;
+  for (;;) {
+    const int64_t rows = p.m / grid.rows, columns = p.n / grid.columns, panels = grid.rows * grid.columns;
+    const int64_t half = std::max(rows, columns) / 2, all = p.batches * panels;
+    const bool is_long = std::any_of(std::begin(kCutLimits), std::end(kCutLimits),
+                                     [&](const CutLimit& limit) { return all < limit.panels && half >= limit.side; });
+    if (!is_long || work_of(p) < kPanelWork * static_cast<double>(2 * panels)) return grid;
+    (rows >= columns ? grid.rows : grid.columns) *= 2;
+  }
+}
+
+/// The length of `parts` equal pieces of an extent.
+int64_t step_of(int64_t extent, int64_t parts, int64_t max_extent) {
+  if (parts == 1 && extent <= max_extent) return std::max<int64_t>(extent, 1);
+  const int64_t length = (extent + parts - 1) / parts;
+  return std::min((length + kAlignment - 1) / kAlignment * kAlignment, max_extent);
+}
+
+/// A matrix whose stride is too large for a call is given to BLAS in pieces of one row of memory, which need none.
+bool needs_single_rows(const Matrix& matrix, int64_t max_extent) { return matrix.stride > max_extent; }
+
+int64_t address(const Matrix& matrix, int64_t row, int64_t column) {
+  return matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column;
+}
+
+void gemm(CBLAS_TRANSPOSE a_as, CBLAS_TRANSPOSE b_as, int m, int n, int k, const float* a, int lda, const float* b,
+          int ldb, float beta, float* c, int ldc) {
+  cblas_sgemm(CblasRowMajor, a_as, b_as, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+void gemm(CBLAS_TRANSPOSE a_as, CBLAS_TRANSPOSE b_as, int m, int n, int k, const double* a, int lda, const double* b,
+          int ldb, double beta, double* c, int ldc) {
+  cblas_dgemm(CblasRowMajor, a_as, b_as, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+
+template <class T> const T* elements(const Matrix& matrix, int64_t batch) {
+  return reinterpret_cast<const T*>(matrix.data) + matrix.batch[static_cast<size_t>(batch)];
+}
+
+/// Computes a part of the sums of a panel, `count` products from the `first`, into c.
+template <class T> void multiply_part(const Product& p, const Panel& panel, int64_t first, int64_t count, T beta, T* c,
+                                      int64_t c_stride, int64_t max_extent) {
+  const auto fitting = [&](int64_t stride) { return static_cast<int>(std::min(stride, max_extent)); };
+  gemm(p.a.transposed ? CblasTrans : CblasNoTrans, p.b.transposed ? CblasTrans : CblasNoTrans,
+       static_cast<int>(panel.rows), static_cast<int>(panel.columns), static_cast<int>(count),
+       elements<T>(p.a, panel.batch) + address(p.a, panel.row, first), fitting(p.a.stride),
+       elements<T>(p.b, panel.batch) + address(p.b, first, panel.column), fitting(p.b.stride), beta, c,
+       fitting(c_stride));
+}
+
+/// Computes a panel. Where its sums exceed what a call takes, adds up the sums of the parts: a part that is added to a
+/// large sum number by number would be rounded away.
+template <class T> void multiply_panel(const Product& p, const Panel& panel, int64_t max_extent) {
+  T* const c = reinterpret_cast<T*>(p.c) + panel.batch * p.m * p.n + panel.row * p.n + panel.column;
+  const bool by_one =
+      (p.a.transposed && needs_single_rows(p.a, max_extent)) || (!p.b.transposed && needs_single_rows(p.b, max_extent));
+  if (by_one) {
+    for (int64_t at = 0; at < p.k; ++at) multiply_part<T>(p, panel, at, 1, at == 0 ? T(0) : T(1), c, p.n, max_extent);
+    return;
+  }
+  multiply_part<T>(p, panel, 0, std::min(max_extent, p.k), 0, c, p.n, max_extent);
+  std::vector<T> part(p.k > max_extent ? static_cast<size_t>(panel.rows * panel.columns) : 0);
+  for (int64_t at = max_extent; at < p.k; at += max_extent) {
+    multiply_part<T>(p, panel, at, std::min(max_extent, p.k - at), 0, part.data(), panel.columns, max_extent);
+    for (int64_t i = 0; i < panel.rows * panel.columns; ++i)
+      c[i / panel.columns * p.n + i % panel.columns] += part[static_cast<size_t>(i)];
+  }
+}
+
+}  // namespace
+
+std::vector<Panel> panels_of(const Product& p, int64_t max_extent) {
+  const Grid grid = grid_of(p);
+  const bool one_row = p.n > max_extent || (!p.a.transposed && needs_single_rows(p.a, max_extent));
+  const bool one_column = p.b.transposed && needs_single_rows(p.b, max_extent);
+  const int64_t down = one_row ? 1 : step_of(p.m, grid.rows, max_extent);
+  const int64_t across = one_column ? 1 : step_of(p.n, grid.columns, max_extent);
+  std::vector<Panel> panels;
+  for (int64_t batch = 0; batch < p.batches; ++batch) {
+    for (int64_t row = 0; row < p.m; row += down) {
+      for (int64_t column = 0; column < p.n; column += across)
+        panels.push_back({batch, row, std::min(down, p.m - row), column, std::min(across, p.n - column)});
+    }
+  }
+  return panels;
+}
+
+template <class T> void multiply(const Product& p, ThreadPool& pool, int64_t max_extent) {
+  const std::vector<Panel> panels = panels_of(p, max_extent);
+  const auto count = static_cast<int64_t>(panels.size());
+  auto run = [&](int64_t i, int) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
+  if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) return pool.parallel_for(count, run);
+  for (int64_t i = 0; i < count; ++i) run(i, 0);
+}
+
+template void multiply<float>(const Product&, ThreadPool&, int64_t);
+template void multiply<double>(const Product&, ThreadPool&, int64_t);
+
+}  // namespace tsl::cpu
