@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "builtins/builtins.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
@@ -99,6 +100,14 @@ Dim integer_count(const Value& start, const Value& stop, const Value& step) {
   return by == 1 || by == -1 ? length : (length - 1) / Dim(by > 0 ? by : -by) + 1;
 }
 
+/// Checks the ends of steps that are floats; a trace knows all three numbers by now.
+void expect_real_fits(DType dtype, const Value& start, const Value& step, Dim count) {
+  if (count.pin() == 0) return;
+  const double first = scalar_of(start).as_real();
+  expect_fits(dtype, Scalar::of(first));
+  expect_fits(dtype, Scalar::of(first + static_cast<double>(count.pin() - 1) * scalar_of(step).as_real()));
+}
+
 Value arange_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[4]));
   const bool has_stop = !args[1].is_nil();
@@ -110,8 +119,10 @@ Value arange_builtin(Context& context, Args args) {
   const DType dtype =
       args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(context, args[3], "arange's dtype");
   // Steps between whole numbers must not be rounded before they are added up.
-  if (real && !is_float(dtype))
+  if (real && !is_float(dtype)) {
+    expect_real_fits(dtype, start, step, count);
     return cast(context.ops(), iota(context.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);
+  }
   return iota(context.ops(), count, dtype, operand_of(start), operand_of(step));
 }
 
@@ -154,6 +165,8 @@ Value randint_builtin(Context& context, Args args) {
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (range > uint64_t{1} << 32)
     fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);
+  expect_fits(dtype, Scalar::of(low));
+  expect_fits(dtype, Scalar::of(high - 1));
   Ops& ops = context.ops();
   const Tensor bits = random(context, Op::random_bits, shape, DType::i64);
   const Tensor offset = ops.call(Op::mod, {bits, Scalar::of(static_cast<int64_t>(range))});

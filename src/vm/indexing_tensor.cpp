@@ -1,6 +1,7 @@
 #include "vm/indexing_tensor.h"
 
 #include "base/error.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
@@ -99,7 +100,7 @@ Shape gathered_shape(const Gather& gather) {
 /// A value to assign, in x's dtype.
 Tensor value_tensor(Context& context, const Value& value, DType dtype) {
   if (is_host_number(value)) return fill(context.ops(), Shape(), dtype, operand_of(value));
-  return cast(context.ops(), to_tensor(context, value, "the assigned value"), dtype);
+  return to_tensor_of(context, dtype, value, "the assigned value");
 }
 
 Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
@@ -163,6 +164,7 @@ bool set_in_place(Context& context, const Value& x, const IndexPlan& plan, const
   Layout view = plan.view;
   view.offset = view.offset + data.layout.offset;
   if (value.is_number() || value.is(Tag::boolean)) {
+    expect_fits(data.dtype, scalar_of(value));
     write_elements(data, view, scalar_of(value));
     return true;
   }
@@ -201,6 +203,7 @@ void tensor_set(Context& context, Value& object, std::span<const IndexItem> item
   int64_t offset = 0;
   if ((value.is_number() || value.is(Tag::boolean)) && element_offset(*object.tensor_data(), items, offset) &&
       may_write_elements(context, object)) {
+    expect_fits(object.tensor_data()->dtype, scalar_of(value));
     write_element(*object.tensor_data(), offset, scalar_of(value));
     return;
   }
