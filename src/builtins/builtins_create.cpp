@@ -5,10 +5,12 @@
 #include "builtins/builtins.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
+#include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/operators.h"
 #include "vm/tensor_calls.h"
 
 namespace tsl {
@@ -182,6 +184,12 @@ Value bernoulli_builtin(Context& context, Args args) {
   }
   if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
+  if (!is_tensor) {
+    const bool is_probability = truth(context, binary(context, ast::BinaryOp::ge, args[0], 0)) &&
+                                truth(context, binary(context, ast::BinaryOp::le, args[0], 1));
+    if (!is_probability)
+      fail(ErrorKind::value, "bernoulli: a probability is from 0 to 1, not {}", to_string(context, args[0]));
+  }
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, DType::f32), p});
 }

@@ -201,6 +201,10 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
   if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
     // An exponent shapes the code: x ** 2 is a product, so a trace depends on its value.
     const Scalar exponent = pinned(b, "exponent");
+    if (is_integer(a.tensor().dtype()) && exponent.type == ScalarType::integer && exponent.integer < 0) {
+      fail_with(ErrorKind::value, fmt::format("{} cannot be raised to {}", describe(a.tensor()), exponent.integer),
+                {"x ** -1.0 computes in floats"});
+    }
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
       const Tensor base = a.tensor();
       if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return context.ops().call(Op::square, {base});
