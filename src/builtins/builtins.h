@@ -24,6 +24,6 @@ std::span<const Builtin> text_builtins();        // join, replace, upper, …
 std::span<const Builtin> file_builtins();        // load, save, read_text, write_text
 
 /// Splits a string (nil: at white space).
-Value split_text(Context&, const Value& text, const Value& separator);
+Value split_text(Context&, const Value& text, const Value& separator, const Value& limit);
 
 }  // namespace tsl

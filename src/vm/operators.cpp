@@ -216,6 +216,15 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
 
+/// Refuses to compare a tensor with a list: between tensors `==` is elementwise, between values it is one bool.
+void expect_elementwise_operands(BinaryOp op, const Value& a, const Value& b) {
+  const auto is_list = [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); };
+  if (!(a.is(Tag::tensor) && is_list(b)) && !(is_list(a) && b.is(Tag::tensor))) return;
+  fail_with(ErrorKind::type,
+            fmt::format("cannot compare {} and {} with '{}'", type_name(a), type_name(b), info_of(op).symbol),
+            {"x == tensor([1, 2]) compares elements, x.tolist() == [1, 2] compares lists"});
+}
+
 }  // namespace
 
 Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
@@ -228,6 +237,7 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
       wrong_operands(op, a, b);
     return apply_scalar(info_of(op).scalar, a, b);
   }
+  if (op == BinaryOp::eq || op == BinaryOp::ne) expect_elementwise_operands(op, a, b);
   if (op == BinaryOp::eq) return deep_equal(context, a, b);
   if (op == BinaryOp::ne) return !deep_equal(context, a, b);
   if (is_comparison(op)) return ordered(context, op, a, b);
