@@ -39,13 +39,13 @@ def parse_arguments():
 
 
 def set_threads(threads):
-    """Before NumPy and PyTorch are imported."""
+    """Sets thread counts; must run before NumPy and PyTorch are imported."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(threads)
 
 
 def measure_tsl(program, name, flags, threads):
-    """(first call, median of the calls after the third) in seconds, or None if the script fails."""
+    """Returns (first call, median of the calls after the third) in seconds, or None if the script fails."""
     command = [program, *flags, "--threads", str(threads), str(FOLDER / f"{name}.tsl")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
@@ -68,7 +68,7 @@ def measure_peer(prepare, seconds):
 
 
 def measure_process(command, runs=20):
-    """The median time of a whole process, in seconds."""
+    """Returns the median time of a whole process, in seconds."""
     times = []
     for _ in range(runs):
         begin = time.perf_counter()
@@ -79,7 +79,7 @@ def measure_process(command, runs=20):
 
 
 def measure_all(options):
-    """Per benchmark and column: (first, median)."""
+    """Returns (first, median) for each benchmark and column."""
     set_threads(options.threads)
     from peers import peers, torch  # imported here because the libraries read the number of threads at import
 
@@ -95,7 +95,7 @@ def measure_all(options):
 
 
 def ratio(row):
-    """How much faster TSL is than the best peer."""
+    """Returns how much faster TSL is than the best peer."""
     others = [row[column][1] for column in PEER_COLUMNS if column in row]
     ours = [row[column][1] for column in TSL_COLUMNS if column in row]
     return f"{min(others) / min(ours):.2f} ×" if others and ours else ""

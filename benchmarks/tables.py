@@ -1,10 +1,10 @@
-"""Times and tables as the benchmarks print them."""
+"""Formats the times and tables of the benchmarks."""
 
 import math
 
 
 def show_number(value):
-    """Three significant digits."""
+    """Formats three significant digits."""
     digits = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:.{digits}f}"
 
@@ -21,7 +21,7 @@ def show_time(seconds):
 
 
 def table(header, rows):
-    """In Markdown."""
+    """Formats a table in Markdown."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [header, ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])], *rows]
     text = ""

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # docs.sh TSL FOLDER FILE-OR-FOLDER…: takes every block of TSL out of Markdown files into FOLDER and runs it by
 # `tsl test`, which compares what it prints with its `# expect:` lines. A block opened by "```tsl no-run" is
-# only checked: it needs files or time that a test has not.
+# only checked: it needs files, or more time than a test has.
 set -euo pipefail
 tsl=$1
 folder=$2
@@ -11,7 +11,7 @@ rm -rf "$folder"
 mkdir -p "$folder/run" "$folder/check"
 mapfile -t pages < <(find "$@" -name '*.md' | sort)
 for page in "${pages[@]}"; do
-  # Blank lines in front of a block keep its line numbers those of the page.
+  # Blank lines in front of a block keep the line numbers of the page.
   awk -v folder="$folder" -v page="${page//\//-}" '
     /^```tsl( no-run)?$/ {
       file = folder "/" (/no-run/ ? "check" : "run") "/" page "-" NR ".tsl"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# program_limits.sh TSL FOLDER: what the program does where a whole process is needed to see it.
+# program_limits.sh TSL FOLDER: tests behaviour of the program that only a whole process shows.
 set -uo pipefail
 tsl=$1 folder=$2
 failures=0
@@ -13,7 +13,7 @@ expect() {  # expect CODE TEXT COMMAND…: the exit code, and how what it says o
   failures=$((failures + 1))
 }
 
-# A disk that is full is a failure of everything that prints.
+# A full disk makes every program that prints fail.
 full="error[io]: cannot write to standard output"
 for arguments in --help --version cache "test tests/lang/loops.tsl"; do
   expect 1 "$full" "$tsl" $arguments

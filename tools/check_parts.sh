@@ -31,6 +31,14 @@ suite() {
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(nproc)" "${@:2}"
 }
 
+# copy_commit FOLDER: makes FOLDER/source a copy of the last commit; FOLDER/build is kept between runs.
+copy_commit() {
+  install_missing
+  rm -rf "$1/source"
+  git worktree prune
+  git worktree add --force --detach "$1/source" HEAD
+}
+
 random_seed() {
   echo $((RANDOM * 32768 + RANDOM))
 }
@@ -121,10 +129,7 @@ part_allocations() {
 # mutants: the mistakes of tests/mutants.txt, each of which a test must notice
 part_mutants() {
   local copy=$root/build/check/mutants file expression tests path failures=0 count=0
-  install_missing
-  rm -rf "$copy/source"
-  git worktree prune
-  git worktree add --force --detach "$copy/source" HEAD
+  copy_commit "$copy"
   cmake -G Ninja -S "$copy/source" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release
   ninja -C "$copy/build"
   while IFS=$'\t' read -r file expression tests <&3; do
@@ -148,6 +153,20 @@ part_mutants() {
   git worktree remove --force "$copy/source"
   echo "$count mutants, $failures were not noticed"
   ((count > 0 && failures == 0))
+}
+
+# recipes: the patches of tests/recipes/, all in one copy, which is built and tested
+part_recipes() {
+  local copy=$root/build/check/recipes lint
+  copy_commit "$copy"
+  cat "$copy"/source/tests/recipes/*.patch | git -C "$copy/source" apply --index -
+  for lint in words links layers; do "$copy/source/tools/lint" $lint; done
+  "$copy/source/tools/format" --check --all
+  cmake -G Ninja -S "$copy/source" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release -DTSL_WERROR=ON
+  ninja -C "$copy/build"
+  suite check/recipes/build --exclude-regex '^(cuda_corpus|random_programs|examples/.*)$'
+  git worktree remove --force "$copy/source"
+  echo "a copy with all recipes passes the suite"
 }
 
 # generic: the suite without the kernels of AVX2 and AVX-512, as on a processor that has neither

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Calls: the first of two numbers, the second is twice that. Of sizes, 64 are kept.
+# The first of the two numbers of calls; the second is twice as many. A region keeps plans for 64 sizes.
 ROWS = {"toy": 2000, "adam_100x1000": 2000, "adam_symbolic": 1000, "third_shape": 31}
 MOST_FUNCTIONS = 8
 
@@ -21,7 +21,7 @@ def build_driver(folder):
 
 
 def self_costs(profile):
-    """By function, without what it calls."""
+    """Returns the instructions of each function, without those of its callees."""
     text = subprocess.run(["callgrind_annotate", "--threshold=100", profile], check=True, capture_output=True, text=True).stdout
     costs = {}
     for count, function in re.findall(r"^ *([\d,]+) \([^)]*\)  \S*?:(.*?)(?: \[.*)?$", text, re.M):

@@ -138,7 +138,7 @@ class Jax:
 
     @staticmethod
     def steps(step, p, *inputs):
-        """Calls step with the state that it gave last."""
+        """Calls step with the state that it returned last."""
         def zeros():
             return jax.tree_util.tree_map(jnp.zeros_like, p)
 

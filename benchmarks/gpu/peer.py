@@ -13,17 +13,17 @@ import json
 import statistics
 import time
 
-# As timing.tsl has them.
+# Equal to those of timing.tsl.
 BATCHES = 11
 BATCH_SECONDS = 0.02
 MOST_CALLS = 200
 
-# Of several sizes, the median.
+# The median over several sizes is reported.
 FIRST_CALLS = {"first_fma": [1000], "second_shape": [2000], "third_shape": range(3000, 12000, 1000)}
 
 
 def timed(call, wait, n):
-    """(seconds until n calls have returned, until the device is done)"""
+    """Returns (seconds until n calls have returned, seconds until the device has finished)."""
     begin = time.perf_counter()
     for _ in range(n - 1):
         call()
@@ -44,7 +44,7 @@ def measure(call, wait):
 
 
 def first_calls(peer):
-    """A compiled function of a fresh process, and more sizes of its arguments."""
+    """Times a compiled function in a new process, then other sizes of its arguments."""
     fma = peer.compiled_fma()
     for row, sizes in FIRST_CALLS.items():
         times = []

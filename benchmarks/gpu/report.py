@@ -1,4 +1,4 @@
-"""The table of what run.py measured."""
+"""Makes the table of the results of run.py."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ HEADER = ["row", "TSL ms", "GB/s", "of copy", "host µs", "first call: cold, cac
 
 
 def result(cells, column):
-    """What was measured, or nothing if it failed."""
+    """Returns the measured values, or {} if the measurement failed."""
     values = cells.get(column, {})
     return {} if "error" in values else values
 
@@ -24,14 +24,14 @@ def show(values, key, scale=1.0):
 
 
 def copy_speed(data):
-    """GB/s, as a copy has it: each byte is read and written."""
+    """Returns the GB/s of a copy, which reads and writes each byte."""
     copied = result(data["rows"].get("copy", {}), "copy")
     n = max(1, int(16000 * data["scale"]))
     return 2 * 4 * n * n / copied["device"] / 1e9 if copied else None
 
 
 def speed(row, values, scale):
-    """GB/s"""
+    """Returns GB/s."""
     return row.bytes(scale) / values["device"] / 1e9 if row.bytes and "device" in values else None
 
 
@@ -45,12 +45,12 @@ def show_speed(row, values, scale):
 
 
 def show_first(values):
-    """With nothing cached on disk, and with everything."""
+    """Returns the first call's time with an empty and with a filled cache on disk."""
     return ", ".join(show_time(values[key]) for key in ("first", "cached") if key in values)
 
 
 def show_peer(row, values):
-    """In milliseconds, or what the row is about: microseconds of the host, seconds of a first call."""
+    """Formats milliseconds, or the unit that suits the row: microseconds of the host, seconds of a first call."""
     if row.metric == "host":
         return show_time(values.get("host"))
     if row.metric == "first":
@@ -59,7 +59,7 @@ def show_peer(row, values):
 
 
 def ratio(row, cells):
-    """The best peer's time over TSL's."""
+    """Returns the best peer's time divided by TSL's."""
     peers = [values[row.metric] for values in (result(cells, peer) for peer in TITLES) if row.metric in values]
     ours = result(cells, "tsl").get(row.metric)
     return f"{show_number(min(peers) / ours)} ×" if peers and ours else ""
@@ -101,7 +101,7 @@ def errors(data):
 
 
 def not_warm(data):
-    """Rows whose warm calls still ask the driver for memory, or compile."""
+    """Returns the rows whose warm calls still allocate memory from the driver, or compile."""
     found = {name: result(cells, "tsl") for name, cells in data["rows"].items()}
     return [f"`{name}`" for name, values in found.items() if values.get("allocations") or values.get("compiled")]
 

@@ -1,15 +1,15 @@
-"""The rows of the table: what each reads, writes and computes, and what we want of it. The one place that counts."""
+"""The rows of the table: what each reads, writes and computes, and its goal. All other files use these numbers."""
 
 from dataclasses import dataclass, field
 
 
 def scaled(n, scale):
-    """An extent of a large tensor, shrunk as --scale says; timing.tsl has the same."""
+    """Returns an extent of a large tensor, scaled by --scale; equal to that in timing.tsl."""
     return max(1, int(n * scale))
 
 
 def bert_base(scale):
-    """The shapes of BERT base: 197 tensors, 108.9 million numbers; training.tsl has the same."""
+    """Returns the shapes of BERT base: 197 tensors, 108.9 million numbers; equal to those in training.tsl."""
     d, wide = scaled(768, scale), scaled(3072, scale)
     norm = [(d,), (d,)]
     block = [(d, d), (d,)] * 4 + norm + [(wide, d), (wide,), (d, wide), (d,)] + norm
@@ -54,7 +54,7 @@ def product(scale):
 
 
 def adam_bytes(shapes):
-    """p, g and two means are read, p and the means written."""
+    """Returns the bytes of an Adam step: it reads p, g and two means, and writes p and the means."""
     return 7 * 4 * count(shapes)
 
 

@@ -55,8 +55,8 @@ def parse_arguments():
 
 
 class Results:
-    """What has been measured: by row and column, a dict of numbers, or of the error. Saved after every change, since
-    a session may be cut off."""
+    """The results by row and column: a dict of numbers, or of the error. Saved after every change, in case the session
+    is interrupted."""
 
     def __init__(self, folder, scale):
         self.file = folder / "results.json"
@@ -84,7 +84,7 @@ def machine():
 
 
 def run_tsl(options, script, rows, cache, *flags):
-    """The lines that the script prints, by row: dicts of numbers."""
+    """Returns the lines that the script prints, by row: dicts of numbers."""
     tf32 = ["--tf32"] if script == "matmul" else []  # as the peers, in the row that has it in its name
     command = [options.tsl, "--device", options.device, *tf32, str(FOLDER / f"{script}.tsl"), *rows, *flags,
                "--scale", str(options.scale)]
@@ -102,7 +102,7 @@ def run_tsl(options, script, rows, cache, *flags):
 
 
 def measure_tsl(options, names, results, deadline):
-    """Each row in a process with an empty cache of kernels, and its first call again with the cache filled."""
+    """Runs each row in a process with an empty cache of kernels, and its first call again with the filled cache."""
     results.data["tsl_start"] = start_of_process(options)
     scripts = {name: [name] for name in names if name not in FIRST_CALLS}
     if set(names) & set(FIRST_CALLS):
@@ -123,7 +123,7 @@ def measure_tsl(options, names, results, deadline):
 
 
 def start_of_process(options):
-    """The seconds of a process that opens the device and does nothing, or None."""
+    """Returns the seconds of a process that only opens the device, or None."""
     times = []
     for _ in range(3):
         begin = time.monotonic()
@@ -141,14 +141,14 @@ def start_of_process(options):
 
 
 def peer_environment(cache):
-    """Compilers keep what they compile in `cache`, and JAX leaves memory for others."""
+    """Makes compilers store their results in `cache`, and keeps JAX from reserving all memory."""
     return {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "TRITON_CACHE_DIR": f"{cache}/triton",
             "JAX_COMPILATION_CACHE_DIR": f"{cache}/jax", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def lines_of(process):
-    """The lines a process prints; None if there was none for too long, which ends it."""
+    """Yields the lines that a process prints; None if there was none for too long, which ends it."""
     lines = queue.Queue()
 
     def read():
@@ -170,8 +170,8 @@ def lines_of(process):
 
 
 def run_peer(options, peer, rows, cache, results, deadline, keep=lambda row, values: values):
-    """Measures the rows in a process; gives those that it did not come to, without the one that it died in.
-    `keep` gives what to keep of a row's values."""
+    """Measures the rows in a process. Returns the rows that it has not started; the row in which it died is not one of
+    them. `keep` selects the values to keep of a row."""
     command = [sys.executable, str(FOLDER / "peer.py"), peer, "--scale", str(options.scale),
                "--seconds", str(max(1, deadline - time.monotonic())), *rows]
     left = list(rows)
@@ -203,7 +203,7 @@ def run_peer(options, peer, rows, cache, results, deadline, keep=lambda row, val
 
 
 def has_framework(peer):
-    """Without it, the peer's column stays empty."""
+    """Checks that the peer is installed; otherwise its column stays empty."""
     found = importlib.util.find_spec(MODULES[peer]) is not None
     if not found:
         print(f"{peer}: there is no Python module {MODULES[peer]}", file=sys.stderr)
@@ -228,7 +228,7 @@ def measure_peer(options, peer, names, results, deadline):
 
 
 def measure_copy(options, results):
-    """The ceiling: bytes read and written by a copy of a gigabyte within the device."""
+    """Measures the ceiling: bytes read and written by a copy of a gigabyte within the device."""
     with tempfile.TemporaryDirectory() as cache:
         run_peer(options, "copy", ["copy"], cache, results, time.monotonic() + 60)
 
@@ -247,7 +247,7 @@ def measure_all(options):
 
 
 def merge(files):
-    """Cell by cell, the last result; an error does not take a result's place."""
+    """Merges results cell by cell: the last one counts, but an error does not replace a result."""
     merged = json.loads(Path(files[0]).read_text())
     for file in files[1:]:
         data = json.loads(Path(file).read_text())

@@ -152,7 +152,7 @@ class Torch:
         return lambda: call(*inputs)
 
     def optimizer(self, parameters, compiled):
-        """Eager, the fused Adam is the fastest; compiled, the one that the compiler fuses."""
+        """Returns the fastest Adam: eagerly the fused one, compiled the one that the compiler fuses."""
         if not compiled:
             return torch.optim.Adam(parameters, lr=1e-3, fused=True)
         return torch.optim.Adam(parameters, lr=1e-3, foreach=True, capturable=DEVICE == "cuda")

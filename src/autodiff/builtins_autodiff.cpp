@@ -1,4 +1,4 @@
-// Derivatives of functions.
+// Defines the builtins that differentiate functions.
 #include <algorithm>
 
 #include "autodiff/builtins_autodiff.h"
@@ -28,7 +28,7 @@ bool is_float_number(const Value& v) { return is_host_number(v) && scalar_of(v).
 // Deeper structures would exhaust the C++ stack.
 constexpr int kMaxDepth = 1000;
 
-/// The same lists, tuples and records with leaf(v) for every leaf, in order.
+/// Rebuilds lists, tuples and records with leaf(v) for every leaf, in order.
 template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
   if (depth > kMaxDepth) fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
   const auto map_all = [&](const std::vector<Value>& from) {
@@ -37,33 +37,29 @@ template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int dept
     for (const Value& item : from) to.push_back(map_leaves(item, leaf, depth + 1));
     return to;
   };
-  switch (value.tag()) {
-    case Tag::list: return make_list(map_all(value.as<List>().items));
-    case Tag::tuple: return make_tuple(map_all(value.as<Tuple>().items));
-    case Tag::record: {
-      Ref<Record> record = make_ref<Record>();
-      record->keys = value.as<Record>().keys;
-      record->values = map_all(value.as<Record>().values);
-      return Value(std::move(record));
-    }
-    default: return leaf(value);
-  }
+  if (value.is(Tag::list)) return make_list(map_all(value.as<List>().items));
+  if (value.is(Tag::tuple)) return make_tuple(map_all(value.as<Tuple>().items));
+  if (!value.is(Tag::record)) return leaf(value);
+  Ref<Record> record = make_ref<Record>();
+  record->keys = value.as<Record>().keys;
+  record->values = map_all(value.as<Record>().values);
+  return Value(std::move(record));
 }
 
 // ---- Inputs --------------------------------------------------------------------------------------------
 
-/// The arguments a function is differentiated by.
+/// The arguments by which a function is differentiated.
 class Inputs {
  public:
-  /// Adds an argument: puts tensors of the tape's own into it, so that only what is computed from this
-  /// argument is differentiated, and not what else holds the same tensors.
+  /// Adds an argument. Its tensors are replaced by new handles on the tape, so that only computations from this
+  /// argument are differentiated, and not those from other uses of the same tensors.
   void add(Context& context, Tape& tape, Value& argument) {
     input_masks_.push_back(map_leaves(argument, [](const Value& leaf) {
       return is_float_tensor(leaf) || is_float_number(leaf) ? Value(true) : Value();
     }));
     argument = map_leaves(argument, [&](const Value& leaf) {
       if (!is_float_tensor(leaf) && !is_float_number(leaf)) return leaf;
-      // A number's tensor is new already, and of the dtype of tensors made of numbers.
+      // A number already becomes a new tensor, with the default dtype for numbers.
       Tensor input = to_tensor(context, leaf, "a number to differentiate by");
       if (is_float_tensor(leaf)) input = alias(context.ops(), input);
       tape.add_input(input);
@@ -74,7 +70,7 @@ class Inputs {
 
   size_t count() const { return count_; }
 
-  /// Gradients of the tape's inputs in the structure of each argument, nil where nothing can be
+  /// Arranges the gradients of the tape's inputs in the structure of each argument; nil where nothing can be
   /// differentiated.
   std::vector<Value> assemble(std::span<const Tensor> gradients) const {
     std::vector<Value> assembled;
@@ -93,10 +89,10 @@ class Inputs {
 
 // ---- grad and value_and_grad ---------------------------------------------------------------------------
 
-// What a function made by grad or value_and_grad has bound to it.
+// The values bound to a function that grad or value_and_grad returns.
 enum Bound : size_t { kFunction, kWrt, kHasAux };  // kWrt: an int, or a list of ints
 
-/// The positions that `wrt` names: an int or a list of ints.
+/// Returns the positions in `wrt`: an int or a list of ints.
 std::vector<int64_t> positions(Context& context, const Value& wrt) {
   std::vector<int64_t> at;
   const auto add = [&](const Value& position) {
@@ -130,7 +126,7 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
   return inputs;
 }
 
-/// The number to differentiate in what the function returned.
+/// Returns the number to differentiate from the function's result.
 Tensor loss_of(const Value& result, bool has_aux) {
   if (has_aux && !(result.is(Tag::tuple) && result.as<Tuple>().items.size() == 2)) {
     fail(ErrorKind::type, "with has_aux, the function to differentiate must return a tuple (loss, aux), not {}",
@@ -156,7 +152,7 @@ Tensor loss_of(const Value& result, bool has_aux) {
 
 struct Differentiated {
   Value result;    // of the function
-  Value gradient;  // by one argument, or a tuple of them
+  Value gradient;  // with respect to one argument, or a tuple
 };
 
 Differentiated differentiate(Context& context, Args args) {
@@ -200,8 +196,7 @@ constexpr Builtin kValueAndGradient{"value_and_grad(f)",
 
 Value bind(Context& context, const Builtin& builtin, const char* name, Args args) {
   if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function, not {}", name, type_name(args[0]));
-  // Complains now rather than at the call, at which nothing is to be read: that may end a trace, and replaces what is
-  // bound.
+  // Checks `wrt` now and not in the call, where reading it could end a trace and replace bound values.
   const std::vector<int64_t> at = positions(context, args[1]);
   const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
   Ref<BuiltinFunction> native = make_ref<BuiltinFunction>();
@@ -218,17 +213,17 @@ Value value_and_grad_builtin(Context& context, Args args) {
 
 // ---- vjp -----------------------------------------------------------------------------------------------
 
-/// What a pullback keeps, in the guise of a value, so that it can be bound to one. Bound to it in turn are
-/// the function and its arguments; what the function saw besides, such as variables and random numbers, is in the tape.
+/// The state of a pullback, as a value that can be bound. The function and its arguments are bound to it; variables and
+/// random numbers that the function has used are on the tape.
 struct Recorded : BuiltinFunction {
   Recorded() { has_state = true; }
   Tape tape;
   Inputs inputs;
-  Value result;        // the function's, with nil for what has no gradient
+  Value result;        // the function's result, with nil for what has no gradient
   bool is_one = true;  // whether there is only one argument
 };
 
-/// Collects the tensors of a result that are given a gradient, and those gradients.
+/// Collects the tensors of a result that receive a gradient, with those gradients.
 class ResultGradients {
  public:
   explicit ResultGradients(Context& context) : context_(context) {}

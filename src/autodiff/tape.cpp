@@ -35,12 +35,12 @@ namespace {
 
 const Attrs kNoAttrs;
 
-/// Elementwise ops read none, but for cast; they are most of all calls.
+/// Whether the derivative may need attributes. Elementwise ops, most of all calls, have none, except cast.
 bool reads_attrs(const OpDef& def) { return def.op_class != OpClass::elementwise || def.op == Op::cast; }
 
-/// A reshape or an expansion to the shape that the operand has. Where sizes are numbers it is no call at all. Where
-/// they are symbols whose equality shows only when they are compared, it must not be one either: gradients would be
-/// added in another order.
+/// Whether a reshape or expansion keeps the operand's shape. With numeric sizes such calls are dropped before; with
+/// symbols the equality may show only when they are compared. Recording the call then would change the order in which
+/// gradients are added.
 bool changes_nothing(const OpDef& def, std::span<const Operand> operands, const Tensor& result) {
   return (def.op == Op::reshape || def.op == Op::expand) && operands[0].tensor.shape() == result.shape();
 }
@@ -95,7 +95,7 @@ void add_to(Ops& ops, Tensor& sum, Tensor gradient) {
 
 }  // namespace
 
-/// Puts numbers in the place of symbols whose trace is over.
+/// Replaces symbols of a trace that has ended by numbers.
 void Tape::materialize() {
   if (!symbols_ || !symbols_->is_closed()) return;
   for (Operand& operand : operands_) operand.symbol = nullptr;

@@ -1,6 +1,6 @@
-// Differentiation in reverse: a tape notes the op calls that depend on its inputs, and later plays their
-// derivative rules backwards. The rules call ops like anything else, so what they compute can be recorded,
-// compiled and, by tapes further out, differentiated again.
+// Reverse differentiation: a tape records the op calls that depend on its inputs, and applies their derivative rules in
+// reverse order. The rules call ops, so what they compute can be recorded, compiled and, by outer tapes, differentiated
+// again.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 namespace tsl {
 
-/// Numbers given to tensors by identity. Whoever adds a tensor keeps it alive, so that its address stays its
-/// own.
+/// Maps tensors to numbers by identity. Whoever adds a tensor keeps it alive, so that no other gets its address.
 class TensorNumbers {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -25,7 +24,7 @@ class TensorNumbers {
       if (!slots_[at].tensor) return kNone;
     }
   }
-  /// The tensor must be new here.
+  /// Adds a tensor, which must not be in the map.
   void add(const TensorData* tensor, uint32_t number);
 
  private:
@@ -35,34 +34,34 @@ class TensorNumbers {
   };
 
   size_t slot_of(const TensorData* tensor) const {
-    // The multiplication mixes the address into the upper bits, from where the place is taken.
+    // The multiplication mixes the address into the upper bits, which select the slot.
     return (reinterpret_cast<uintptr_t>(tensor) * 0x9e3779b97f4a7c15ull) >> shift_;
   }
   void insert(const TensorData* tensor, uint32_t number);
   void grow();
 
-  std::vector<Slot> slots_;  // a power of two, at most half of it taken; collisions go to the next place
+  std::vector<Slot> slots_;  // the size is a power of two, and at most half is used; linear probing
   size_t count_ = 0;
   int shift_ = 64;
 };
 
-/// The calls that depend on some inputs, in order. Tensors are known by identity, deferred ones too.
+/// Records the calls that depend on some inputs, in order. Tensors, deferred ones too, are known by identity.
 class Tape final : public OpListener {
  public:
-  /// Adds a tensor to differentiate by. It must be a handle that nothing else is computed from: the same
-  /// handle elsewhere would be differentiated too.
+  /// Adds an input to differentiate by. It must be a new handle: other uses of a shared handle would be differentiated
+  /// as well.
   void add_input(const Tensor& input);
-  /// Notes a call, if the gradient of its result would reach an input.
+  /// Records a call, if the gradient of its result would reach an input.
   void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
-  /// Calls recorded from now on may hold symbols of this table.
+  /// Keeps the symbol table alive that later calls may refer to.
   void keep_alive(const std::shared_ptr<SymbolTable>& symbols) override { symbols_ = symbols; }
 
-  /// What is left of the calls after their derivatives are known.
+  /// Whether calls are kept after their derivatives are computed.
   enum class After : uint8_t { empty, keep };
 
-  /// The gradients of the inputs, given those of some results (of their types): zeros where nothing flows.
-  /// Sums are made in a fixed order. With After::empty, calls are forgotten on the way, and with them the
-  /// memory that they held; then this may be asked only once.
+  /// Returns the gradients of the inputs, given those of some results (of their types): zeros where nothing flows. Sums
+  /// have a fixed order. With After::empty, each call and its memory is released after use, so this can be called only
+  /// once.
   std::vector<Tensor> gradients(Ops& ops, std::span<const Tensor> results, std::span<const Tensor> result_gradients,
                                 After after);
 
@@ -71,10 +70,10 @@ class Tape final : public OpListener {
     const OpDef* def = nullptr;
     uint32_t first_operand = 0;
     uint32_t operand_count = 0;
-    std::unique_ptr<const Attrs> attrs;  // null if all are at their defaults
+    std::unique_ptr<const Attrs> attrs;  // null if all have their defaults
     Tensor result;
   };
-  /// Space for one rule's flags and results, kept from rule to rule.
+  /// Memory for one rule's flags and results, reused by all rules.
   struct Scratch {
     std::unique_ptr<bool[]> needed;
     std::vector<Tensor> gradients;
@@ -89,9 +88,9 @@ class Tape final : public OpListener {
   std::vector<Call> calls_;
   std::vector<Operand> operands_;        // of all calls, one after another
   std::vector<uint32_t> operand_nodes_;  // kNone: no gradient is needed
-  std::vector<Tensor> same_;    // other handles of what has a number, alive so that no other tensor gets their place
-  uint32_t most_operands_ = 0;  // of one call
-  std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded, which they may outlive
+  std::vector<Tensor> same_;    // other handles of numbered tensors, kept alive so that their addresses stay in use
+  uint32_t most_operands_ = 0;  // the most of any call
+  std::shared_ptr<SymbolTable> symbols_;  // of the trace in which calls were recorded; calls may outlive that trace
   TensorNumbers nodes_;
 };
 

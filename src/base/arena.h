@@ -1,4 +1,4 @@
-// A bump allocator for trees that live and die together.
+// A bump allocator for trees whose nodes are freed together.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tsl {
 
-/// Hands out memory that is freed all at once. Destructors are not run, so only trivially destructible
-/// types are accepted. Not thread-safe.
+/// Allocates memory that is freed all at once. Destructors are not run, so only trivially destructible types are
+/// accepted. Not thread-safe.
 class Arena {
  public:
   template <class T, class... Args> T* make(Args&&... args) {

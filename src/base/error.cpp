@@ -1,7 +1,6 @@
 #include "base/error.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -9,9 +8,21 @@
 namespace tsl {
 
 std::string_view name_of(ErrorKind kind) {
-  static constexpr std::array<std::string_view, 12> names = {
-      "syntax", "name", "type", "shape", "index", "value", "io", "memory", "device", "limit", "interrupt", "user"};
-  return names[static_cast<size_t>(kind)];
+  switch (kind) {
+    case ErrorKind::syntax: return "syntax";
+    case ErrorKind::name: return "name";
+    case ErrorKind::type: return "type";
+    case ErrorKind::shape: return "shape";
+    case ErrorKind::index: return "index";
+    case ErrorKind::value: return "value";
+    case ErrorKind::io: return "io";
+    case ErrorKind::memory: return "memory";
+    case ErrorKind::device: return "device";
+    case ErrorKind::limit: return "limit";
+    case ErrorKind::interrupt: return "interrupt";
+    case ErrorKind::user: return "user";
+  }
+  return "";
 }
 
 void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes) {
@@ -24,10 +35,10 @@ constexpr const char* kRed = "\x1b[1;31m";
 constexpr const char* kBlue = "\x1b[1;34m";
 constexpr const char* kReset = "\x1b[0m";
 
-// A traceback of a deep recursion shows its two ends.
+// The traceback of a deep recursion shows only its two ends.
 constexpr size_t kShownCallSites = 8;
 
-// Of a longer line, only a window around the caret is shown. Both count code points.
+// The most code points shown of a line, and of those before the caret: a longer line is cut to a window around it.
 constexpr size_t kMaxShown = 120;
 constexpr size_t kShownBefore = 40;
 
@@ -111,7 +122,7 @@ std::string render(const Error& error, const SourceMap& sources, bool color) {
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;  // further away is no help
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;  // farther names do not help
   std::vector<size_t> row;
   for (const std::string& candidate : candidates) {
     row.resize(candidate.size() + 1);

@@ -1,4 +1,4 @@
-// Errors are data: what went wrong, where, and through which calls. They are rendered in one place.
+// Errors as data: the message, the position, and the calls that led there. One function renders them.
 #pragma once
 
 #include <exception>
@@ -26,15 +26,15 @@ struct CallSite {
 struct Error {
   ErrorKind kind = ErrorKind::user;
   std::string message;
-  Span span;                          // invalid until the interpreter knows it
+  Span span;                          // invalid until the interpreter sets it
   std::vector<std::string> notes;     // printed as "= note" lines under the caret
   std::vector<CallSite> called_from;  // innermost first
   bool is_located = false;            // the interpreter has filled in span and called_from
   bool is_final = false;              // no `try` of the program catches it
 };
 
-/// How an Error travels from where it is found to the `try`, prompt or program that handles it.
-/// Lower layers throw it without a span; the interpreter adds the span of the running instruction.
+/// Carries an Error from its origin to the `try`, prompt or program that handles it. Lower layers throw it without a
+/// span; the interpreter adds the span of the running instruction.
 class Failure : public std::exception {
  public:
   explicit Failure(Error error) : error_(std::make_shared<Error>(std::move(error))) {}
@@ -48,12 +48,12 @@ class Failure : public std::exception {
 
 [[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes = {});
 
-/// fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b)
+/// Throws a Failure: fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b).
 template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   fail_with(kind, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// The text a person sees:
+/// Formats the text that a user sees:
 ///   error[kind]: message
 ///     --> file.tsl:9:16
 ///      9 | source line
@@ -62,7 +62,7 @@ template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_stri
 ///     called from f (file.tsl:13), <main> (file.tsl:21)
 std::string render(const Error& error, const SourceMap& sources, bool color = false);
 
-/// The candidate nearest to `word` by edit distance, or "" if none is near enough to suggest.
+/// Returns the candidate nearest to `word` by edit distance, or "" if none is near enough to suggest.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace tsl

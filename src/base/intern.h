@@ -10,7 +10,7 @@ namespace tsl {
 /// A name that compares by pointer. Two Names from one Interner are equal iff their texts are.
 using Name = const std::string*;
 
-/// Owned by an Engine; Names live as long as it does. Not thread-safe.
+/// Owned by an Engine; Names are valid as long as the Interner exists. Not thread-safe.
 class Interner {
  public:
   Name intern(std::string_view text) { return &*names_.emplace(text).first; }

@@ -6,8 +6,8 @@
 
 namespace tsl {
 
-/// Base of counted objects. The count is not atomic: an object belongs to one engine, and an engine to one
-/// thread at a time; worker threads only ever see raw memory.
+/// Base of counted objects. The count is not atomic: an object belongs to one engine, and an engine to one thread at a
+/// time; worker threads access raw memory only.
 class Counted {
  public:
   uint32_t use_count() const { return count_; }
@@ -24,8 +24,8 @@ class Counted {
   mutable uint32_t count_ = 0;
 };
 
-/// A counted pointer to a T, which derives from Counted. T may define `static void destroy(T*)` to be
-/// recycled rather than deleted.
+/// A counted pointer to a T, which derives from Counted. T may define `static void destroy(T*)` to recycle objects
+/// instead of deleting them.
 template <class T> class Ref {
  public:
   Ref() = default;
@@ -45,9 +45,9 @@ template <class T> class Ref {
   T& operator*() const { return *object_; }
   explicit operator bool() const { return object_ != nullptr; }
   bool unique() const { return object_ && object_->use_count() == 1; }
-  /// Gives up the count without releasing it.
+  /// Returns the pointer without releasing its reference.
   T* detach() { return std::exchange(object_, nullptr); }
-  /// Takes over a count given up by detach().
+  /// Takes over a reference from detach().
   static Ref adopt(T* object) {
     Ref ref;
     ref.object_ = object;

@@ -19,7 +19,7 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// The smallest span that covers both.
+/// Returns the smallest span that covers both.
 inline Span join(Span a, Span b) {
   return {a.source, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
 }
@@ -32,13 +32,13 @@ class Source {
   const std::string& name() const { return name_; }
   const std::string& text() const { return text_; }
 
-  /// 1-based line of a byte offset.
+  /// Returns the 1-based line of a byte offset.
   uint32_t line_of(uint32_t offset) const;
-  /// 1-based column, counted in code points, of a byte offset.
+  /// Returns the 1-based column, in code points, of a byte offset.
   uint32_t column_of(uint32_t offset) const;
-  /// The text of a 1-based line, without its newline.
+  /// Returns the text of a 1-based line, without its newline.
   std::string_view line(uint32_t number) const;
-  /// The byte offset at which a 1-based line starts.
+  /// Returns the byte offset at which a 1-based line starts.
   uint32_t line_start(uint32_t number) const { return line_starts_[number - 1]; }
 
  private:
@@ -47,13 +47,13 @@ class Source {
   std::vector<uint32_t> line_starts_;
 };
 
-/// Owns every source an engine has read; sources are never dropped, so spans stay valid.
+/// Owns every source that an engine has read. Sources are never removed, so spans remain valid.
 class SourceMap {
  public:
   SourceMap();  // source 0 is an empty "<none>", so that a default Span is harmless
   uint32_t add(std::string name, std::string text);
   const Source& get(uint32_t id) const { return *sources_[id]; }
-  /// "file.tsl:12" for messages and logs.
+  /// Returns "file.tsl:12", for messages and logs.
   std::string location(Span span) const;
 
  private:

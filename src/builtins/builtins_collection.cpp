@@ -1,4 +1,4 @@
-// Builtins on lists, tuples, records and ranges.
+// Defines builtins on lists, tuples, records and ranges.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ namespace tsl {
 
 namespace {
 
-// More steps than that cannot be meant as a list.
+// The most items of a list made from a range; more must be a mistake.
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
@@ -27,7 +27,7 @@ std::vector<Value> items_of(Context& context, const Value& iterable) {
   return items;
 }
 
-// f(xs) in either order, so that both map(f, xs) and xs |> map(f) read well.
+// Accepts a function and items in either order, so that map(f, xs) and xs |> map(f) both work.
 void function_first(Args args, const char* name) {
   if (!is_callable(args[0]) && is_callable(args[1])) std::swap(args[0], args[1]);
   if (!is_callable(args[0]))
@@ -74,7 +74,7 @@ Value enumerate_builtin(Context& context, Args args) {
   return make_list(std::move(pairs));
 }
 
-/// Items side by side, up to the shortest.
+/// Combines items by position, up to the shortest iterable.
 std::vector<std::vector<Value>> rows_of(Context& context, std::span<const Value> iterables) {
   std::vector<std::vector<Value>> rows;
   std::vector<int64_t> states(iterables.size(), 0);
@@ -201,12 +201,9 @@ class TreeMap {
 
   Value run(const std::vector<Value>& nodes, int depth) {
     if (depth > kMaxTreeDepth) fail(ErrorKind::limit, "tree_map: nested more than {} deep", kMaxTreeDepth);
-    switch (nodes[0].tag()) {
-      case Tag::list: return make_list(map_items<List>(nodes, depth));
-      case Tag::tuple: return make_tuple(map_items<Tuple>(nodes, depth));
-      case Tag::record: return map_record(nodes, depth);
-      default: break;
-    }
+    if (nodes[0].is(Tag::list)) return make_list(map_items<List>(nodes, depth));
+    if (nodes[0].is(Tag::tuple)) return make_tuple(map_items<Tuple>(nodes, depth));
+    if (nodes[0].is(Tag::record)) return map_record(nodes, depth);
     std::vector<Value> leaves = nodes;
     return context_.call(function_, leaves);
   }

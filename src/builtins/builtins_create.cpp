@@ -1,4 +1,4 @@
-// Builtins that make tensors out of numbers.
+// Defines builtins that make tensors from numbers.
 #include <cmath>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ namespace tsl {
 
 namespace {
 
-/// Where the argument `device` says that tensors are to be made; nil leaves that as it is.
+/// Returns the device in the argument `device`; nil means the current default.
 Device device_argument(Context& context, const Value& device) {
   return device.is_nil() ? context.ops().device() : expect_device(context, device, "the device");
 }
@@ -67,13 +67,12 @@ Value full_builtin(Context& context, Args args) {
     return expand(context.ops(), typed, shape);
   }
   if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
-  const ScalarType type = scalar_of(args[1]).type;
-  DType dtype = type == ScalarType::boolean ? DType::boolean : type == ScalarType::integer ? DType::i64 : DType::f32;
+  DType dtype = default_dtype(scalar_of(args[1]).type);
   if (!args[2].is_nil()) dtype = expect_dtype(context, args[2], "the dtype");
   return fill(context.ops(), shape, dtype, operand_of(args[1]));
 }
 
-// start, stop and step as host numbers.
+// Converts start, stop or step to a host number.
 Value number_argument(Context& context, const Value& v) {
   const Value number = v.is(Tag::tensor) ? read_item(context, v.tensor()) : v;
   if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) {
@@ -120,7 +119,7 @@ Value arange_builtin(Context& context, Args args) {
   const Dim count = real ? real_count(start, stop, step) : integer_count(start, stop, step);
   const DType dtype =
       args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(context, args[3], "arange's dtype");
-  // Steps between whole numbers must not be rounded before they are added up.
+  // Steps between whole numbers must not be rounded before they are added.
   if (real && !is_float(dtype)) {
     expect_real_fits(dtype, start, step, count);
     return cast(context.ops(), iota(context.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);

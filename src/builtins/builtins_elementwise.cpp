@@ -1,4 +1,4 @@
-// Every elementwise op as a builtin, on tensors, host numbers, and lists of either.
+// Defines every elementwise op as a builtin, on tensors, host numbers, and lists of either.
 #include <map>
 #include <utility>
 
@@ -26,7 +26,7 @@ Value same_kind(const Value& like, std::vector<Value> items) {
   fail(ErrorKind::type, "{} takes tensors, numbers and lists of them, not {}", op_def(op).name, type_name(x));
 }
 
-// Deep enough for any data, and far from the end of the stack.
+// More than any data needs, and far from exhausting the stack.
 constexpr int kMaxNesting = 1000;
 
 void check_depth(int depth) {
@@ -118,11 +118,11 @@ Value where_builtin(Context& context, Args args) {
   return context.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
 
-/// x, or the bound where it is beyond it. The gradient at the bound is that of x, while maximum and minimum share it.
-Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
+/// Limits x to a bound: op of both where x is not `within`. The gradient at the bound is that of x, while maximum and
+/// minimum would share it.
+Value bounded(Context& context, Op op, Op within, const Value& x, const Value& bound) {
   const Value result = apply_binary(context, op, op_def(op).scalar.value(), x, bound);
   if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;
-  const Op within = op == Op::maximum ? Op::ge : Op::le;
   const Tensor is_within = context.ops().call(within, {x.tensor(), as_operand(bound)});
   return context.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
 }
@@ -130,8 +130,8 @@ Value bounded(Context& context, Op op, const Value& x, const Value& bound) {
 Value clamp_builtin(Context& context, Args args) {
   Value x = args[0];
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
-  if (!args[1].is_nil()) x = bounded(context, Op::maximum, x, args[1]);
-  if (!args[2].is_nil()) x = bounded(context, Op::minimum, x, args[2]);
+  if (!args[1].is_nil()) x = bounded(context, Op::maximum, Op::ge, x, args[1]);
+  if (!args[2].is_nil()) x = bounded(context, Op::minimum, Op::le, x, args[2]);
   return x;
 }
 

@@ -50,7 +50,7 @@ Value run_load(Context& context, std::span<Value> args) {
   return Value();
 }
 
-/// A value's elements, in order and in host memory.
+/// Returns a value's elements in order, in host memory.
 Tensor packed(Context& context, const Value& v) {
   const Tensor x = to_tensor(context, v, "save");
   return read_to_host(context, x.layout().is_contiguous() ? x : context.ops().call(Op::copy, {x}));
@@ -94,7 +94,7 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
   return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
 }
 
-// save(path, value) or, as NumPy users write it for pipes, save(value, path).
+// Accepts save(path, value) and, as in NumPy and for pipes, save(value, path).
 Value save_builtin(Context& context, Args args) {
   const bool path_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
   return context.runtime().effect(run_save, {args[path_first ? 0 : 1], args[path_first ? 1 : 0]});

@@ -1,4 +1,4 @@
-// Builtins that order elements, pick them by index, and put them at one.
+// Defines builtins that sort elements, and read or write them by index.
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
@@ -15,7 +15,7 @@ int expect_axis(Context& context, const Value& v, int rank, const char* op) {
   return normalize_axis(expect_int(context, v, "axis"), rank, op);
 }
 
-/// Positions: integers, or an empty list.
+/// Reads an index tensor: integers, or an empty list.
 Tensor expect_index(Context& context, const Value& v, const char* what) {
   const Tensor index = to_tensor(context, v, what);
   if (is_integer(index.dtype())) return index;
@@ -28,7 +28,7 @@ Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
   return ops.call(Op::argsort, {x}, {.descending = descending, .axis = axis});
 }
 
-/// Elements of x at `index` along an axis; the other axes run side by side.
+/// Selects elements of x at `index` along an axis; the other axes of both correspond.
 Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis, bool from_start = false) {
   const int last = x.rank() - 1;
   const Tensor rows =
@@ -66,7 +66,7 @@ Value topk_builtin(Context& context, Args args) {
 
 // ---- Index -----------------------------------------------------------------------------------------
 
-// Without an axis the index counts through all elements, as in NumPy.
+// Without an axis, the index counts all elements, as in NumPy.
 Value take_builtin(Context& context, Args args) {
   Ops& ops = context.ops();
   const Tensor x = to_tensor(context, args[0], "take");
@@ -82,8 +82,7 @@ Value take_builtin(Context& context, Args args) {
   return permute(ops, rows, order);
 }
 
-// x, cut to the extents of `index` beside the axis (-1: everywhere), as PyTorch's gather and scatter_add
-// allow.
+// Cuts x to the extents of `index` in all axes but `axis` (-1: in all), as PyTorch's gather and scatter_add allow.
 Tensor cut_to(Ops& ops, Tensor x, const Tensor& index, int axis, const char* op) {
   if (x.rank() != index.rank())
     fail(ErrorKind::shape, "{}: the index {} must have the rank of {}", op, describe(index), describe(x));
@@ -133,7 +132,7 @@ Value one_hot_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "one_hot");
   if (!is_integer(x.dtype())) fail(ErrorKind::type, "one_hot takes integers, not {}", describe(x));
   Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(context, args[1], "num_classes"));
-  if (classes < Dim(0)) {  // PyTorch: as many as the greatest needs
+  if (classes < Dim(0)) {  // as in PyTorch: enough for the greatest index
     Attrs attrs;
     attrs.axes = expect_axes(context, Value(), x.rank(), "one_hot");
     const Tensor greatest = x.rank() == 0 ? x : ops.call(Op::max, {x}, attrs);

@@ -1,4 +1,4 @@
-// Products of matrices and vectors.
+// Defines products of matrices and vectors.
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "builtins/einsum.h"

@@ -1,4 +1,4 @@
-// Reductions and running sums, over axes of tensors and over host numbers.
+// Defines reductions and running sums, over axes of tensors and over host numbers.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -25,9 +25,8 @@ std::vector<Value> items_of(Context& context, const Value& sequence) {
   return items;
 }
 
-/// The items to fold one by one, if that is what a reduction of these arguments means: those of a flat list
-/// of numbers or tensors, or for max and min the arguments themselves. Else the argument is taken as a
-/// tensor.
+/// Returns the items that a reduction folds one by one: those of a flat list of numbers or tensors, or for max and min
+/// the arguments. Returns nothing if the argument must be a tensor.
 std::optional<std::vector<Value>> items_to_fold(Context& context, Args args) {
   const auto is_item = [](const Value& v) { return is_host_number(v) || v.is(Tag::tensor); };
   if (is_sequence(args[0]) && args[1].is_nil()) {
@@ -48,33 +47,25 @@ std::optional<std::vector<Value>> items_to_fold(Context& context, Args args) {
   return items;
 }
 
-Value combine(Context& context, Op reduction, const Value& a, const Value& b) {
-  const bool host = is_host_number(a) && is_host_number(b);
-  auto both = [&](Op op, ScalarOp scalar) -> Value {
-    if (host) return apply_scalar(scalar, a, b);
-    return context.ops().call(op, {a.is(Tag::tensor) ? Operand(a.tensor()) : operand_of(a),
+/// Applies the elementwise op that a reduction or a scan repeats.
+Value combine(Context& context, Op step, const Value& a, const Value& b) {
+  if (is_host_number(a) && is_host_number(b)) return apply_scalar(op_def(step).scalar.value(), a, b);
+  return context.ops().call(step, {a.is(Tag::tensor) ? Operand(a.tensor()) : operand_of(a),
                                    b.is(Tag::tensor) ? Operand(b.tensor()) : operand_of(b)});
-  };
-  switch (reduction) {
-    case Op::sum: return both(Op::add, ScalarOp::add);
-    case Op::prod: return both(Op::mul, ScalarOp::mul);
-    case Op::max: return both(Op::maximum, ScalarOp::maximum);
-    default: return both(Op::minimum, ScalarOp::minimum);
-  }
 }
 
 Value fold(Context& context, Op op, const std::vector<Value>& items) {
+  const OpDef& reduction = op_def(op);
   if (items.empty()) {
-    if (op == Op::sum) return Value(0);
-    if (op == Op::prod) return Value(1);
-    fail(ErrorKind::value, "{} of an empty list", op_def(op).name);
+    if (!reduction.of_nothing) fail(ErrorKind::value, "{} of an empty list", reduction.name);
+    return Value(*reduction.of_nothing);
   }
   Value result = items[0];
-  // A sum of bools counts them, also when there is one.
-  if (is_host_number(result) && scalar_of(result).type == ScalarType::boolean && (op == Op::sum || op == Op::prod)) {
+  // A sum of bools counts them, also if there is only one.
+  if (is_host_bool(result) && reduction.reduce_rule == ReduceRule::total) {
     result = apply_scalar(ScalarOp::to_integer, result);
   }
-  for (size_t i = 1; i < items.size(); ++i) result = combine(context, op, result, items[i]);
+  for (size_t i = 1; i < items.size(); ++i) result = combine(context, reduction.step.value(), result, items[i]);
   return result;
 }
 
@@ -92,6 +83,7 @@ template <Op kOp> Value items_builtin(Context& context, Args args) {
 }
 
 template <Op kOp> Value logic_builtin(Context& context, Args args) {
+  static_assert(kOp == Op::any || kOp == Op::all, "says what the new op gives of host values");
   if (args[0].is(Tag::tensor) || !args[1].is_nil()) return reduce_tensor(context, kOp, args);
   if (is_host_number(args[0])) return truth(context, args[0]);
   if (!is_sequence(args[0])) return reduce_tensor(context, kOp, args);
@@ -102,7 +94,7 @@ template <Op kOp> Value logic_builtin(Context& context, Args args) {
   return kOp == Op::all;
 }
 
-// Without an axis the index counts through all elements.
+// Without an axis, the index counts all elements.
 Value arg_tensor(Context& context, Op op, Args args) {
   Tensor x = to_tensor(context, args[0], op_def(op).name.data());
   const bool keep = expect_bool(context, args[2], "keepdims");
@@ -124,6 +116,7 @@ template <Op kOp> Value place_builtin(Context& context, Args args) {
   if (!is_sequence(args[0]) || !args[1].is_nil()) return arg_tensor(context, kOp, args);
   const std::vector<Value> items = items_of(context, args[0]);
   if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
+  static_assert(kOp == Op::argmax || kOp == Op::argmin, "says which item the new op finds");
   const auto better = kOp == Op::argmax ? ast::BinaryOp::gt : ast::BinaryOp::lt;
   size_t best = 0;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -134,7 +127,8 @@ template <Op kOp> Value place_builtin(Context& context, Args args) {
 }
 
 template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
-  constexpr Op kStep = kOp == Op::cumsum ? Op::sum : Op::prod;
+  static_assert(kOp == Op::cumsum || kOp == Op::cumprod, "says what the new op repeats");
+  constexpr Op kStep = kOp == Op::cumsum ? Op::add : Op::mul;
   if (is_sequence(args[0]) && args[1].is_nil()) {
     std::vector<Value> items = items_of(context, args[0]);
     bool flat = true;
@@ -145,7 +139,7 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
     }
   }
   Tensor x = to_tensor(context, args[0], op_def(kOp).name.data());
-  if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // NumPy: over all elements in order
+  if (args[1].is_nil()) x = reshape(context.ops(), x, {Dim(-1)});  // as in NumPy: over all elements in order
   const int axis =
       args[1].is_nil() ? 0 : normalize_axis(expect_int(context, args[1], "axis"), x.rank(), op_def(kOp).name.data());
   return context.ops().call(kOp, {x}, {.axis = axis});

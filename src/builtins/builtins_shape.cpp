@@ -1,4 +1,4 @@
-// Builtins that rearrange tensors.
+// Defines builtins that rearrange tensors.
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "tensor/limits.h"
@@ -17,7 +17,7 @@ const std::vector<Value>* sequence_items(const Value& v) {
   return nullptr;
 }
 
-// f(x, [2, 3]) or f(x, 2, 3): the values from args[1] on.
+// Returns the values from args[1] on, given as f(x, [2, 3]) or f(x, 2, 3).
 std::vector<Value> spread(Args args) {
   if (const std::vector<Value>* items = sequence_items(args[1]); items && args.size() == 2) return *items;
   return {args.values.begin() + 1, args.values.end()};
@@ -29,7 +29,7 @@ std::vector<int64_t> spread_ints(Context& context, Args args, const char* what) 
   return ints;
 }
 
-// Extents that may be -1; symbols stay symbols.
+// Reads extents that may be -1; symbols remain symbols.
 Shape spread_extents(Context& context, Args args, const char* what) {
   Shape shape;
   for (const Value& v : spread(args)) shape.push_back(is_host_int(v) ? dim_of(v) : Dim(expect_int(context, v, what)));
@@ -64,7 +64,7 @@ Value expand_builtin(Context& context, Args args) {
   Shape shape = spread_extents(context, args, "expand's extent");
   const int added = shape.rank() - x.rank();
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i].hint() != -1 || !(shape[i] == Dim(-1))) continue;  // what is no -1 now meets guards in expand()
+    if (shape[i].hint() != -1 || !(shape[i] == Dim(-1))) continue;  // extents other than -1 are guarded in expand()
     if (i < added) fail(ErrorKind::shape, "expand: -1 keeps an extent, but axis {} is new", i);
     shape[i] = x.shape()[i - added];
   }
@@ -120,7 +120,8 @@ Value stack_builtin(Context& context, Args args) {
   return concat(context.ops(), parts, axis);
 }
 
-// split(x, size) gives pieces of that size (the last may be smaller); split(x, [2, 3]) pieces of those sizes.
+// Splits a tensor: split(x, size) into parts of that size (the last may be smaller), split(x, [2, 3]) into parts of
+// those sizes.
 Value split_tensor(Context& context, const Tensor& x, const Value& by, const Value& along) {
   const int axis = expect_axis(context, along, x.rank(), "split");
   const int64_t extent = x.shape()[axis].pin();
@@ -186,12 +187,12 @@ int64_t expect_margin(Context& context, const Value& v) {
   const int64_t margin = expect_int(context, v, "pad's width");
   if (margin < 0) fail(ErrorKind::value, "pad: a width cannot be negative: {}", margin);
   if (margin > kMaxTensorBytes)
-    fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // nor wraps around
+    fail(ErrorKind::memory, "pad: a width of {} is beyond any memory", margin);  // and must not wrap around
   return margin;
 }
 
-// An int for all axes; [(before, after), …] per axis; or PyTorch's [left, right, top, bottom, …] from the
-// last axis on.
+// Reads margins: an int for all axes; [(before, after), …] per axis; or PyTorch's [left, right, top, bottom, …], which
+// starts at the last axis.
 std::vector<Margins> expect_margins(Context& context, const Value& v, int rank) {
   std::vector<Margins> margins(static_cast<size_t>(rank));
   const std::vector<Value>* items = sequence_items(v);

@@ -1,4 +1,4 @@
-// Builtins on strings.
+// Defines builtins on strings.
 #include <limits>
 
 #include "base/error.h"
@@ -67,7 +67,7 @@ Value replace_builtin(Context& context, Args args) {
   return make_string(std::move(result));
 }
 
-// join(list, separator), or join(separator, list) as ", ".join(list) calls it.
+// Accepts join(list, separator), and join(separator, list) for ", ".join(list).
 Value join_builtin(Context& context, Args args) {
   const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
   const Value& list = args[text_first ? 1 : 0];

@@ -1,4 +1,4 @@
-// Builtins on values of any kind: print, len, conversions, help.
+// Defines builtins on any values: print, len, conversions, help.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -60,21 +60,18 @@ Value type_builtin(Context&, Args args) { return make_string(type_name(args[0]))
 
 Value len_builtin(Context& context, Args args) {
   const Value& v = args[0];
-  switch (v.tag()) {
-    case Tag::list: return static_cast<int64_t>(v.as<List>().items.size());
-    case Tag::tuple: return static_cast<int64_t>(v.as<Tuple>().items.size());
-    case Tag::record: return static_cast<int64_t>(v.as<Record>().values.size());
-    case Tag::string:
-    case Tag::lazy_string: return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
-    case Tag::range: {
-      const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
-      return from_dim(end < begin ? Dim(0) : end - begin);
-    }
-    case Tag::tensor:
-      if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
-      return from_dim(v.tensor().shape()[0]);
-    default: fail(ErrorKind::type, "{} has no length", type_name(v));
+  if (v.is(Tag::list)) return static_cast<int64_t>(v.as<List>().items.size());
+  if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
+  if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
+  if (v.is(Tag::string) || v.is(Tag::lazy_string))
+    return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
+  if (v.is(Tag::range)) {
+    const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
+    return from_dim(end < begin ? Dim(0) : end - begin);
   }
+  if (!v.is(Tag::tensor)) fail(ErrorKind::type, "{} has no length", type_name(v));
+  if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
+  return from_dim(v.tensor().shape()[0]);
 }
 
 // ---- Conversions -----------------------------------------------------------------------------------
@@ -101,7 +98,7 @@ Value int_builtin(Context& context, Args args) {
     return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
-  if (scalar_of(number).type == ScalarType::real) {  // NaN is no int either
+  if (scalar_of(number).type == ScalarType::real) {  // also rejects NaN
     const Value is_in_range =
         apply_scalar(ScalarOp::lt, apply_scalar(ScalarOp::abs, number), Value(9223372036854775808.0));
     if (!truth(context, is_in_range)) fail(ErrorKind::value, "{} is not an int", to_string(context, number));
@@ -128,7 +125,8 @@ Value tolist_builtin(Context& context, Args args) {
 
 // ---- Errors, time, randomness ----------------------------------------------------------------------
 
-/// Of the kinds, those that say what is wrong with a value: the others are the machine's, or of the program's text.
+/// Reads the kind of an error, of those that a program may raise: the others describe the machine or the program's
+/// text.
 ErrorKind expect_kind(Context& context, const Value& value) {
   const std::string& name = expect_string(context, value, "the kind of an error");
   for (ErrorKind kind : {ErrorKind::type, ErrorKind::shape, ErrorKind::index, ErrorKind::value, ErrorKind::user}) {
@@ -214,27 +212,30 @@ std::string with_doc(std::string heading, std::string_view doc) {
   return heading;
 }
 
-std::string help_text(Context& context, const Value& v) {
-  switch (v.tag()) {
-    case Tag::builtin:
-      return with_doc(std::string(v.as<BuiltinFunction>().builtin->signature), v.as<BuiltinFunction>().builtin->doc);
-    case Tag::function: return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
-    case Tag::module: {
-      std::string text = with_doc("module " + v.as<Module>().name, v.as<Module>().doc);
-      for (const auto& [name, cell] : v.as<Module>().exports) {
-        if (context.runtime().is_tracing()) context.runtime().enter(*cell);
-        const bool is_function = cell->is_set && cell->value.is(Tag::function);
-        text += "\n  " + (is_function ? signature_of(context, proto_of(cell->value.as<Function>())) : *name);
-      }
-      return text;
-    }
-    case Tag::dtype:
-      return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
-    default: return fmt::format("{}: {}", type_name(v), to_repr(context, v));
+std::string module_help(Context& context, const Module& module) {
+  std::string text = with_doc("module " + module.name, module.doc);
+  for (const auto& [name, cell] : module.exports) {
+    if (context.runtime().is_tracing()) context.runtime().enter(*cell);
+    const bool is_function = cell->is_set && cell->value.is(Tag::function);
+    text += "\n  " + (is_function ? signature_of(context, proto_of(cell->value.as<Function>())) : *name);
   }
+  return text;
 }
 
-/// Names in alphabetical order, in lines that fit a terminal.
+std::string help_text(Context& context, const Value& v) {
+  if (v.is(Tag::builtin)) {
+    const Builtin& builtin = *v.as<BuiltinFunction>().builtin;
+    return with_doc(std::string(builtin.signature), builtin.doc);
+  }
+  if (v.is(Tag::function))
+    return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
+  if (v.is(Tag::module)) return module_help(context, v.as<Module>());
+  if (v.is(Tag::dtype))
+    return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
+  return fmt::format("{}: {}", type_name(v), to_repr(context, v));
+}
+
+/// Lists names in alphabetical order, in lines that fit a terminal.
 std::string list_names(std::vector<std::string> names) {
   constexpr size_t kMaxLine = 100;
   std::sort(names.begin(), names.end());

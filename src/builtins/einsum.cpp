@@ -1,5 +1,4 @@
-// einsum: each pair of operands becomes one (batched) matrix product, so that long equations cost what they
-// should.
+// einsum: each pair of operands becomes one (batched) matrix product, so that long equations are efficient.
 #include "builtins/einsum.h"
 
 #include <algorithm>
@@ -14,8 +13,7 @@ namespace tsl {
 
 namespace {
 
-/// One label per axis. Letters come from the equation; '0' to '7' name the axes that an ellipsis stands for,
-/// counted from the right.
+/// One label per axis. Letters come from the equation; '0' to '7' are the axes of an ellipsis, counted from the right.
 using Labels = std::string;
 
 struct Term {
@@ -25,7 +23,7 @@ struct Term {
 
 bool contains(const Labels& labels, char label) { return labels.find(label) != Labels::npos; }
 
-/// Reads "ij,...jk->i...k".
+/// Parses "ij,...jk->i...k".
 class Equation {
  public:
   Equation(std::string_view text, const std::vector<Tensor>& operands) : text_(text) {
@@ -58,7 +56,7 @@ class Equation {
  private:
   [[noreturn]] void bad(const std::string& why) const { fail(ErrorKind::value, "einsum: '{}' {}", text_, why); }
 
-  // `rank` is -1 for the result, whose ellipsis is as wide as the widest of the operands.
+  // `rank` is -1 for the result, whose ellipsis has as many axes as the largest of the operands'.
   Labels expand(const std::string& term, int rank, size_t operand) {
     const size_t dots = term.find("...");
     const std::string letters = dots == std::string::npos ? term : term.substr(0, dots) + term.substr(dots + 3);
@@ -82,7 +80,7 @@ class Equation {
     return labels;
   }
 
-  // Labels that occur once, in alphabetical order.
+  // Returns the labels that occur once, in alphabetical order.
   Labels implied_output() const {
     Labels all;
     for (const Labels& input : inputs_) all += input;
@@ -120,7 +118,7 @@ class Contraction {
     return term.tensor.shape()[static_cast<int>(term.labels.find(label))];
   }
 
-  // A label twice in one operand means its diagonal: every (n + 1)-th element of the two axes joined.
+  // Takes the diagonal where an operand has a label twice: every (n + 1)-th element of the two axes merged.
   Term diagonals(Term term) {
     for (size_t i = 0; i < term.labels.size(); ++i) {
       const size_t twin = term.labels.find(term.labels[i], i + 1);
@@ -144,7 +142,7 @@ class Contraction {
     return term;
   }
 
-  // Extents of one label agree, or are 1 in an operand: then that operand does without the axis.
+  // Checks that extents of one label are equal, or 1; an operand with extent 1 drops the axis.
   void check_extents(std::vector<Term>& terms) {
     for (Term& term : terms) {
       for (size_t axis = 0; axis < term.labels.size();) {
@@ -185,7 +183,7 @@ class Contraction {
     return term.labels == labels ? term : Term{permute(ops_, term.tensor, order), labels};
   }
 
-  // [batch, left, shared] @ [batch, shared, right]
+  // Multiplies [batch, left, shared] @ [batch, shared, right].
   Term multiply(const Term& a, const Term& b, const Labels& needed) {
     Labels batch, shared, left, right;
     for (char label : a.labels) {

@@ -1,4 +1,4 @@
-// Sums of products by index notation.
+// Computes sums of products in index notation.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace tsl {
 
 class Context;
 
-/// einsum("ij,jk->ik", a, b): NumPy's notation, with `...` for broadcast axes. Throws Failure (value, shape).
+/// Computes einsum("ij,jk->ik", a, b): NumPy's notation, with `...` for broadcast axes. Throws Failure (value, shape).
 Tensor einsum(Context&, std::string_view equation, const std::vector<Tensor>& operands);
 
 }  // namespace tsl

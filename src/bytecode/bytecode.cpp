@@ -16,13 +16,11 @@ const OpcodeInfo& info(Opcode op) {
 namespace {
 
 std::string describe(const Value& constant) {
-  switch (constant.tag()) {
-    case Tag::boolean: return constant.boolean() ? "true" : "false";
-    case Tag::integer: return fmt::format("{}", constant.integer());
-    case Tag::real: return fmt::format("{}", constant.real());
-    case Tag::string: return fmt::format("\"{}\"", constant.as<String>().text);
-    default: return type_name(constant);
-  }
+  if (constant.is(Tag::boolean)) return constant.boolean() ? "true" : "false";
+  if (constant.is(Tag::integer)) return fmt::format("{}", constant.integer());
+  if (constant.is(Tag::real)) return fmt::format("{}", constant.real());
+  if (constant.is(Tag::string)) return fmt::format("\"{}\"", constant.as<String>().text);
+  return type_name(constant);
 }
 
 std::string operand(const Proto& proto, const Instruction& i, int n) {

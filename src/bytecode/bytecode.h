@@ -1,8 +1,8 @@
-// Bytecode: what the compiler makes of a function and the interpreter runs. A Proto never changes once compiled.
+// Bytecode: the compiled form of a function. A Proto never changes after it is compiled.
 //
-// Registers are the Values of a frame. Parameters come first (register i holds parameter i), then the dimension
-// names of the signature, then variables and temporaries, which share registers where their scopes allow.
-// A flag on an operand says that this is its last use, so that the value may be moved out or let go.
+// Registers are the Values of a frame: first parameters (register i holds parameter i), then the dimension names of the
+// signature, then variables and temporaries, which share registers where their scopes allow. A flag marks the last use
+// of an operand, where its value may be moved out or released.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ const OpcodeInfo& info(Opcode op);
 
 struct Instruction {
   Opcode op = Opcode::jump;
-  uint8_t flags = 0;  // low three bits: a, b, c die here; above them: `extra`, whose meaning depends on op
+  uint8_t flags = 0;  // low three bits: last use of a, b, c; above them: `extra`, which depends on op
   uint16_t a = 0;
   uint16_t b = 0;
   uint16_t c = 0;
@@ -54,14 +54,14 @@ struct Instruction {
 };
 static_assert(sizeof(Instruction) == 8);
 
-/// Where a closure finds a captured cell when it is made.
+/// The source of a captured cell when a closure is made.
 struct CaptureSource {
   Name name = nullptr;
-  bool from_register = false;  // else from the captures of the enclosing function
+  bool from_register = false;  // otherwise from the captures of the enclosing function
   uint16_t index = 0;
 };
 
-/// x[…] with its parts in registers: which parts there are.
+/// The form of an index x[…] whose parts are in registers.
 struct IndexShape {
   struct Item {
     enum class Kind : uint8_t { value, slice, ellipsis } kind = Kind::value;
@@ -71,7 +71,7 @@ struct IndexShape {
   uint16_t operand_count = 0;
 };
 
-/// How a variable's inner part is reached and changed: p.w[i] = v is {field w, index i}.
+/// The path to a part of a variable that is assigned: in p.w[i] = v it is {field w, index i}.
 struct Path {
   struct Step {
     Name field = nullptr;  // null: an index
@@ -80,7 +80,7 @@ struct Path {
   std::vector<Step> steps;
   bool has_op = false;  // `op=`
   ast::BinaryOp op = ast::BinaryOp::add;
-  uint16_t operand_count = 0;  // of the steps; the value follows
+  uint16_t operand_count = 0;  // of all steps; the value follows
 };
 
 enum class RootKind : uint8_t { reg, cell, capture, global };
@@ -92,29 +92,29 @@ struct TemplatePart {
 };
 using Template = std::vector<TemplatePart>;
 
-/// A try block: an error raised in [begin, end) goes on at `handler` with the error's record in `reg`.
-/// Inner blocks come before the blocks around them.
+/// A try block: an error raised in [begin, end) continues at `handler`, with the error's record in `reg`. Inner blocks
+/// precede the blocks around them.
 struct Handler {
   uint32_t begin = 0, end = 0;
   uint32_t handler = 0;
   uint16_t reg = 0;
 };
 
-/// The body of a loop: instructions [begin, end). `begin` is right after loop_body; `end` is what decides about
-/// the next iteration.
+/// The body of a loop: instructions [begin, end). `begin` follows loop_body; `end` is the instruction that decides
+/// about the next iteration.
 struct Loop {
   uint32_t begin = 0, end = 0;
   std::vector<uint16_t> live_in;   // registers the body may read before it writes them
   std::vector<uint16_t> live_out;  // registers the body writes that are read after it (next iteration included)
-  std::vector<uint32_t> exits;     // where it may leave to besides `end`: targets of breaks, and its returns
+  std::vector<uint32_t> exits;     // where it may leave besides `end`: targets of breaks, and its returns
   Span span;                       // of the statement
 };
 
 struct Proto : FunctionInfo {
-  bool is_internal = false;      // of the prelude: hidden from tracebacks
+  bool is_internal = false;      // in the prelude: hidden from tracebacks
   bool is_compiled = false;      // has @compile
   bool tests_arguments = false;  // has annotations on parameters
-  /// The number of arguments with which a frame can be entered without looking further; kNoDirectCall if never.
+  /// The number of arguments for which a call needs no further checks; kNoDirectCall if there is none.
   uint16_t direct_arity = kNoDirectCall;
   static constexpr uint16_t kNoDirectCall = 0xFFFF;
   uint16_t register_count = 0;
@@ -126,7 +126,7 @@ struct Proto : FunctionInfo {
   std::vector<Value> constants;
   std::vector<Name> names;
   std::vector<CaptureSource> captures;
-  std::vector<Ref<Cell>> globals;  // captured variables of module tops, which exist once
+  std::vector<Ref<Cell>> globals;  // captured top-level variables of modules, which exist once
   std::vector<Name> global_names;
   std::vector<std::unique_ptr<Proto>> functions;
   std::vector<CallShape> call_shapes;
@@ -140,10 +140,10 @@ struct Proto : FunctionInfo {
   uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }
 };
 
-/// The code of a function of the language.
+/// Returns the code of a function of the language.
 inline const Proto& proto_of(const Function& function) { return static_cast<const Proto&>(*function.info); }
 
-/// The code as text, nested functions included.
+/// Formats the code, including nested functions.
 std::string disassemble(const Proto& proto, const SourceMap& sources);
 
 }  // namespace tsl

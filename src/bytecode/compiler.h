@@ -1,4 +1,4 @@
-// From a resolved tree to bytecode.
+// Compiles a resolved tree to bytecode.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@ namespace tsl {
 
 class Builtins;
 
-/// The cells of top-level variables that outlive the compilation of one module: those of a prompt.
+/// The cells of top-level variables that outlive the compilation of one module, such as a prompt's.
 using VariableCells = std::unordered_map<const ast::Variable*, Ref<Cell>>;
 
 struct CompileOptions {
-  /// Every top-level variable gets a cell, to be reached from outside (imported modules, prompts). Otherwise only
-  /// those that functions capture do, and the others stay registers.
+  /// Every top-level variable gets a cell, so that it is accessible from outside (imported modules, prompts). Otherwise
+  /// only captured variables do, and the others stay in registers.
   bool export_cells = false;
   bool is_internal = false;  // a module of the prelude
 };

@@ -1,27 +1,25 @@
-// Compiling one function. Shared by compile_*.cpp; not for use elsewhere.
+// Compiles one function. Internal to function_compiler_*.cpp.
 #pragma once
 
-#include <cstring>
 #include <map>
 #include <vector>
 
 #include "base/error.h"
 #include "bytecode/bytecode.h"
 #include "bytecode/compiler.h"
+#include "syntax/fail_at.h"
 
 namespace tsl {
 
-/// What all functions of a module share while they are compiled.
+/// The state that all functions of a module share while they are compiled.
 struct ModuleCompilation {
   const Builtins& builtins;
   const CompileOptions& options;
   VariableCells& cells;
 };
 
-[[noreturn]] void fail_at(ErrorKind kind, Span span, std::string message);
-
-/// Registers are a stack: a scope's variables, then temporaries. Every instruction writes its result as the last
-/// thing it does, so an expression may be compiled straight into a variable that it reads.
+/// Registers are a stack: a scope's variables, then temporaries. Every instruction writes its result last, so an
+/// expression can be compiled directly into a variable that it reads.
 class FunctionCompiler {
  public:
   FunctionCompiler(ModuleCompilation& module, const ast::Function& function, FunctionCompiler* enclosing);
@@ -31,7 +29,7 @@ class FunctionCompiler {
   using Reg = uint16_t;
   using JumpList = std::vector<uint32_t>;
 
-  /// Where a variable lives.
+  /// The place of a variable: a register, a cell or a captured cell.
   struct VariableSlot {
     RootKind kind = RootKind::reg;
     uint16_t index = 0;
@@ -42,7 +40,7 @@ class FunctionCompiler {
     JumpList continues;
   };
 
-  /// Frees the registers taken while it lives.
+  /// Frees, at the end of a scope, the registers allocated in it.
   class Scope {
    public:
     explicit Scope(FunctionCompiler& compiler) : compiler_(compiler), saved_(compiler.next_) {}
@@ -55,7 +53,7 @@ class FunctionCompiler {
     uint32_t saved_;
   };
 
-  // compile_functions.cpp: signatures, variables, code
+  // function_compiler_functions.cpp: signatures, variables, code
   void signature();
   void prologue();
   ValueType value_type(const ast::Annotation& annotation) const;
@@ -79,7 +77,7 @@ class FunctionCompiler {
   uint16_t narrow(size_t index, Span span, const char* what) const;
   void nested_function(const ast::Function& function, Reg dst);
 
-  // compile_expressions.cpp
+  // function_compiler_expressions.cpp
   void into(const ast::Expr& e, Reg dst);
   Reg operand(const ast::Expr& e);
   Reg early_operand(const ast::Expr& e, std::initializer_list<const ast::Expr*> later);
@@ -89,6 +87,7 @@ class FunctionCompiler {
   void name(const ast::NameExpr& e, Reg dst);
   void typed(const ast::TypedExpr& e, Reg dst);
   void unary(const ast::UnaryExpr& e, Reg dst);
+  void negation(const ast::Expr& operand, Reg dst, Span span);
   void binary(const ast::BinaryExpr& e, Reg dst);
   void operation(ast::BinaryOp op, Reg dst, Reg left, const ast::Expr& right, Span span);
   bool number_constant(const ast::Expr& e, uint32_t& index);
@@ -109,7 +108,7 @@ class FunctionCompiler {
   bool comparison(const ast::BinaryExpr& e, bool jump_if, JumpList& targets);
   void block_value(const ast::Block& block, Reg dst, Span span);
 
-  // compile_statements.cpp
+  // function_compiler_statements.cpp
   void block(const ast::Block& block);
   void module_body();
   void prepare_block(const ast::Block& block);
@@ -146,7 +145,7 @@ class FunctionCompiler {
   std::unique_ptr<Proto> proto_;
   uint32_t next_ = 0;                         // the first free register
   std::vector<bool> bound_;                   // registers that hold a variable in scope
-  std::vector<VariableSlot> variable_slots_;  // of the function's own variables, by index
+  std::vector<VariableSlot> variable_slots_;  // of the function's own variables, by their index
   std::vector<LoopContext> loops_;
   std::map<const ast::Variable*, uint16_t> capture_indices_;
   std::map<const ast::Variable*, uint16_t> global_indices_;

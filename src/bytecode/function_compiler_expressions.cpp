@@ -1,4 +1,4 @@
-// Expressions.
+// Compiles expressions.
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
 #include "value/builtin.h"
@@ -7,7 +7,7 @@ namespace tsl {
 
 using namespace ast;
 
-/// Leaves the value of `e` in `dst`.
+/// Evaluates `e` into register `dst`.
 void FunctionCompiler::into(const Expr& e, Reg dst) {
   switch (e.kind) {
     case ExprKind::nil: return load_constant(Value(), dst, e.span);
@@ -43,7 +43,7 @@ bool FunctionCompiler::plain_register(const Expr& e, Reg& reg) {
   return slot.kind == RootKind::reg;
 }
 
-/// A register that holds the value: the variable's own, or a temporary.
+/// Returns a register that holds the value: the variable's own, or a temporary.
 FunctionCompiler::Reg FunctionCompiler::operand(const Expr& e) {
   Reg reg = 0;
   if (plain_register(e, reg)) return reg;
@@ -52,7 +52,7 @@ FunctionCompiler::Reg FunctionCompiler::operand(const Expr& e) {
   return reg;
 }
 
-/// As operand(), for one that must keep its value while `later` are evaluated, which may assign to variables.
+/// As operand(), but the value survives the evaluation of `later`, which may assign to variables.
 FunctionCompiler::Reg FunctionCompiler::early_operand(const Expr& e, std::initializer_list<const Expr*> later) {
   Reg reg = 0;
   const bool may_change =
@@ -82,7 +82,7 @@ void FunctionCompiler::load_constant(Value value, Reg dst, Span span) {
 void FunctionCompiler::name(const NameExpr& e, Reg dst) {
   if (e.variable) return load(*e.variable, dst, e.span);
   const Value* native = module_.builtins.native(e.name);
-  if (!native) {  // of the prelude, which is loaded when it is first needed
+  if (!native) {  // of the prelude, which is loaded on first use
     emit(Opcode::builtin, e.span, dst, name_index(e.name));
     return;
   }
@@ -101,14 +101,19 @@ void FunctionCompiler::typed(const TypedExpr& e, Reg dst) {
 // ---- Operators -----------------------------------------------------------------------------------------
 
 void FunctionCompiler::unary(const UnaryExpr& e, Reg dst) {
-  if (e.op == UnaryOp::logical_not) return truth_value(e, dst);
-  if (e.operand->kind == ExprKind::integer) {
-    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(*e.operand).value))), dst,
-                         e.span);
+  switch (e.op) {
+    case UnaryOp::negate: return negation(*e.operand, dst, e.span);
+    case UnaryOp::logical_not: return truth_value(e, dst);
   }
-  if (e.operand->kind == ExprKind::real) return load_constant(Value(-as<RealExpr>(*e.operand).value), dst, e.span);
+}
+
+void FunctionCompiler::negation(const Expr& operand, Reg dst, Span span) {
+  if (operand.kind == ExprKind::integer) {
+    return load_constant(Value(static_cast<int64_t>(0 - static_cast<uint64_t>(as<IntExpr>(operand).value))), dst, span);
+  }
+  if (operand.kind == ExprKind::real) return load_constant(Value(-as<RealExpr>(operand).value), dst, span);
   Scope scope(*this);
-  emit(Opcode::negate, e.span, dst, operand(*e.operand));
+  emit(Opcode::negate, span, dst, this->operand(operand));
 }
 
 void FunctionCompiler::binary(const BinaryExpr& e, Reg dst) {
@@ -119,7 +124,7 @@ void FunctionCompiler::binary(const BinaryExpr& e, Reg dst) {
 
 namespace {
 
-/// The instruction for `op` with two registers, or Opcode::binary if it has none of its own.
+/// Returns the instruction for `op` on two registers, or Opcode::binary if it has none of its own.
 Opcode opcode_of(BinaryOp op) {
   switch (op) {
     case BinaryOp::add: return Opcode::add;
@@ -128,8 +133,20 @@ Opcode opcode_of(BinaryOp op) {
     case BinaryOp::div: return Opcode::div;
     case BinaryOp::floordiv: return Opcode::floordiv;
     case BinaryOp::mod: return Opcode::mod;
-    default: return Opcode::binary;
+    case BinaryOp::pow:
+    case BinaryOp::matmul:
+    case BinaryOp::eq:
+    case BinaryOp::ne:
+    case BinaryOp::lt:
+    case BinaryOp::le:
+    case BinaryOp::gt:
+    case BinaryOp::ge:
+    case BinaryOp::in:
+    case BinaryOp::bit_or:
+    case BinaryOp::bit_xor:
+    case BinaryOp::bit_and: break;
   }
+  return Opcode::binary;
 }
 
 Opcode shifted(Opcode op, Opcode from, Opcode to) {
@@ -138,7 +155,7 @@ Opcode shifted(Opcode op, Opcode from, Opcode to) {
 
 }  // namespace
 
-/// dst = left op right
+/// Emits dst = left op right.
 void FunctionCompiler::operation(BinaryOp op, Reg dst, Reg left, const Expr& right, Span span) {
   const Opcode opcode = opcode_of(op);
   uint32_t k = 0;
@@ -151,7 +168,7 @@ void FunctionCompiler::operation(BinaryOp op, Reg dst, Reg left, const Expr& rig
   }
 }
 
-/// Whether `e` is a number that an instruction can take from the constants.
+/// Whether `e` is a number that can be a constant operand.
 bool FunctionCompiler::number_constant(const Expr& e, uint32_t& index) {
   if (e.kind == ExprKind::integer) index = constant(Value(as<IntExpr>(e).value));
   else if (e.kind == ExprKind::real) index = constant(Value(as<RealExpr>(e).value));
@@ -159,7 +176,7 @@ bool FunctionCompiler::number_constant(const Expr& e, uint32_t& index) {
   return index < 0xFFFF;
 }
 
-/// For `and`, `or`, `not`: control flow that ends in true or false.
+/// Compiles `and`, `or`, `not` to control flow that ends in true or false.
 void FunctionCompiler::truth_value(const Expr& e, Reg dst) {
   JumpList is_false, done;
   condition(e, false, is_false);
@@ -182,7 +199,7 @@ void FunctionCompiler::sequence(Opcode op, ast::List<Expr*> items, Reg dst, Span
 void FunctionCompiler::record(const RecordExpr& e, Reg dst) {
   Ref<RecordKeys> keys = make_ref<RecordKeys>();
   for (const RecordEntry& entry : e.entries) {
-    if (!entry.key || keys->find(entry.key) >= 0) return record_with_spread(e, dst);  // or a key given twice
+    if (!entry.key || keys->find(entry.key) >= 0) return record_with_spread(e, dst);  // also for a key given twice
     keys->names.push_back(entry.key);
   }
   Scope scope(*this);
@@ -231,9 +248,11 @@ IndexShape FunctionCompiler::index_shape(const IndexExpr& e) {
   for (const ast::IndexItem& item : e.items) {
     IndexShape::Item part;
     using Kind = ast::IndexItem::Kind;
-    part.kind = item.kind == Kind::value   ? IndexShape::Item::Kind::value
-                : item.kind == Kind::slice ? IndexShape::Item::Kind::slice
-                                           : IndexShape::Item::Kind::ellipsis;
+    switch (item.kind) {
+      case Kind::value: part.kind = IndexShape::Item::Kind::value; break;
+      case Kind::slice: part.kind = IndexShape::Item::Kind::slice; break;
+      case Kind::ellipsis: part.kind = IndexShape::Item::Kind::ellipsis; break;
+    }
     part.has_start = item.start != nullptr;
     part.has_stop = item.stop != nullptr;
     part.has_step = item.step != nullptr;
@@ -244,7 +263,7 @@ IndexShape FunctionCompiler::index_shape(const IndexExpr& e) {
   return shape;
 }
 
-/// Evaluates the parts that index_shape() lists into consecutive temporaries.
+/// Evaluates the parts of index_shape() into consecutive temporaries.
 void FunctionCompiler::index_operands(const IndexExpr& e) {
   for (const ast::IndexItem& item : e.items) {
     for (const Expr* part : {item.value, item.start, item.stop, item.step}) {
@@ -278,8 +297,8 @@ void FunctionCompiler::field(const FieldExpr& e, Reg dst) {
 
 // ---- Calls ---------------------------------------------------------------------------------------------
 
-/// Index of the shape of a call with named arguments. A method's shape is followed by the one without its object,
-/// for when the object turns out to be a record or a module.
+/// Returns the index of the shape of a call with named arguments. A method's shape is followed by one without its
+/// object, in case the object is a record or a module.
 uint16_t FunctionCompiler::call_shape(const CallExpr& e, bool is_method) {
   CallShape shape;
   for (const Argument& argument : e.args) {
@@ -298,7 +317,7 @@ uint16_t FunctionCompiler::call_shape(const CallExpr& e, bool is_method) {
 
 void FunctionCompiler::call(const CallExpr& e, Reg dst) {
   Scope scope(*this);
-  // The result replaces the callee, so a fresh destination on top of the stack can hold the callee itself.
+  // The result replaces the callee, so a new destination at the top of the stack can hold the callee itself.
   const bool in_place = dst + 1u == next_ && is_fresh(dst);
   const Reg callee = in_place ? dst : allocate(e.span);
   const bool is_method = e.callee->kind == ExprKind::field;
@@ -341,7 +360,7 @@ void FunctionCompiler::conditional(const IfExpr& e, Reg dst, bool wants_value) {
   patch_here(done);
 }
 
-/// Jumps to `targets` if the truth of `e` is `jump_if`, else falls through.
+/// Jumps to `targets` if the truth of `e` is `jump_if`, otherwise continues.
 void FunctionCompiler::condition(const Expr& e, bool jump_if, JumpList& targets) {
   if (e.kind == ExprKind::boolean) {
     if (as<BoolExpr>(e).value == jump_if) jump(targets, e.span);
@@ -352,7 +371,7 @@ void FunctionCompiler::condition(const Expr& e, bool jump_if, JumpList& targets)
   }
   if (e.kind == ExprKind::logical) {
     const auto& logical = as<LogicalExpr>(e);
-    const bool settles = logical.op == LogicalOp::or_;  // the truth of the left side that settles the whole
+    const bool settles = logical.op == LogicalOp::or_;  // the value of the left side that decides the result
     if (settles == jump_if) {
       condition(*logical.left, jump_if, targets);
       return condition(*logical.right, jump_if, targets);
@@ -382,7 +401,7 @@ bool FunctionCompiler::comparison(const BinaryExpr& e, bool jump_if, JumpList& t
   return true;
 }
 
-/// The value of a block is that of its last statement if that is an expression, else nil.
+/// Evaluates a block: its value is that of its last statement if it is an expression, else nil.
 void FunctionCompiler::block_value(const Block& block, Reg dst, Span span) {
   Scope scope(*this);
   prepare_block(block);

@@ -1,4 +1,7 @@
-// Functions: signatures, where variables live, and the building blocks of code.
+// Compiles functions: signatures, the storage of variables, and the building blocks of code.
+#include <bit>
+#include <optional>
+
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
 #include "value/builtin.h"
@@ -12,10 +15,6 @@ namespace {
 constexpr const char* kRegisters = "variables, or parts of one expression,";
 
 }  // namespace
-
-void fail_at(ErrorKind kind, Span span, std::string message) {
-  throw Failure(Error{kind, std::move(message), span, {}, {}});
-}
 
 FunctionCompiler::FunctionCompiler(ModuleCompilation& module, const ast::Function& function,
                                    FunctionCompiler* enclosing)
@@ -77,7 +76,7 @@ void FunctionCompiler::signature() {
   proto_->tests_arguments |= !signature.dim_registers.empty();  // they must start out unbound
 }
 
-/// What runs before the body: captured parameters move to cells, defaults are computed and checked.
+/// Emits the code before the body: moves captured parameters to cells, computes and checks defaults.
 void FunctionCompiler::prologue() {
   const auto box = [&](const Variable& v) {
     if (!v.is_captured) return;
@@ -139,7 +138,7 @@ ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
 
 // ---- Variables -----------------------------------------------------------------------------------------
 
-/// A module's top level runs once, so its variables can be cells known to the code itself.
+/// Whether the variable's cell is known at compile time: a module's top level runs only once.
 bool FunctionCompiler::is_global(const Variable& v) const {
   if (module_.cells.count(&v)) return true;
   return v.is_exported && (v.is_captured || module_.options.export_cells);
@@ -220,25 +219,28 @@ void FunctionCompiler::patch(const JumpList& jumps, uint32_t target) {
   for (uint32_t at : jumps) proto_->code[at].set_wide(target);
 }
 
+namespace {
+
+/// The bits that tell an immediate constant from others of its tag, or none.
+std::optional<uint64_t> bits_of(const Value& constant) {
+  if (constant.is_nil()) return 0;
+  if (constant.is(Tag::boolean)) return constant.boolean();
+  if (constant.is(Tag::integer)) return static_cast<uint64_t>(constant.integer());
+  if (constant.is(Tag::real)) return std::bit_cast<uint64_t>(constant.real());
+  if (constant.is(Tag::dtype)) return static_cast<uint64_t>(constant.dtype());
+  return std::nullopt;
+}
+
+}  // namespace
+
 uint32_t FunctionCompiler::constant(Value value) {
   const auto add = [&] {
     proto_->constants.push_back(value);
     return static_cast<uint32_t>(proto_->constants.size() - 1);
   };
-  uint64_t bits = 0;
-  switch (value.tag()) {
-    case Tag::nil: break;
-    case Tag::boolean: bits = value.boolean(); break;
-    case Tag::integer: bits = static_cast<uint64_t>(value.integer()); break;
-    case Tag::real: {
-      const double real = value.real();
-      std::memcpy(&bits, &real, sizeof bits);
-      break;
-    }
-    case Tag::dtype: bits = static_cast<uint64_t>(value.dtype()); break;
-    default: return add();
-  }
-  const auto [entry, is_new] = number_constants_.try_emplace({static_cast<int>(value.tag()), bits}, 0);
+  const std::optional<uint64_t> bits = bits_of(value);
+  if (!bits) return add();
+  const auto [entry, is_new] = number_constants_.try_emplace({static_cast<int>(value.tag()), *bits}, 0);
   if (is_new) entry->second = add();
   return entry->second;
 }

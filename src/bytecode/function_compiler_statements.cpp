@@ -1,4 +1,4 @@
-// Statements.
+// Compiles statements.
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
 
@@ -14,7 +14,7 @@ void FunctionCompiler::block(const Block& block) {
   for (const Stmt* s : block.statements) statement(*s);
 }
 
-/// A module's value is that of its last statement, if that is an expression.
+/// Compiles a module's body: its value is that of its last statement, if it is an expression.
 void FunctionCompiler::module_body() {
   for (const Variable* v : function_.variables) {
     if (v->is_exported && is_global(*v)) global_index(*v);
@@ -24,8 +24,8 @@ void FunctionCompiler::module_body() {
   emit(Opcode::return_, function_.span, result);
 }
 
-/// Makes the cells of a block's captured variables, fresh each time it is entered, and then its functions, which
-/// may call one another and be called before their declarations.
+/// Makes new cells for a block's captured variables, then its functions, which may call each other and be called before
+/// their declarations.
 void FunctionCompiler::prepare_block(const Block& block) {
   for (const Stmt* s : block.statements) {
     if (s->kind == StmtKind::declare) prepare_cells(*as<DeclareStmt>(*s).pattern);
@@ -67,7 +67,7 @@ void FunctionCompiler::statement(const Stmt& s) {
     case StmtKind::expr: return expression_statement(*as<ExprStmt>(s).value);
     case StmtKind::declare: return declare(as<DeclareStmt>(s));
     case StmtKind::assign: return assign(as<AssignStmt>(s));
-    case StmtKind::function: return;  // made when its block was entered
+    case StmtKind::function: return;  // made at the start of its block
     case StmtKind::return_: return return_value(as<ReturnStmt>(s).value, s.span);
     case StmtKind::while_: return while_loop(as<WhileStmt>(s));
     case StmtKind::for_: return for_loop(as<ForStmt>(s));
@@ -103,7 +103,7 @@ void FunctionCompiler::return_value(const Expr* value, Span span) {
   emit(Opcode::return_, span, reg);
 }
 
-/// return if … : each branch returns by itself.
+/// Compiles `return if …`: each branch returns separately.
 void FunctionCompiler::return_branches(const IfExpr& e) {
   JumpList otherwise;
   condition(*e.condition, false, otherwise);
@@ -141,7 +141,7 @@ void FunctionCompiler::declare(const DeclareStmt& s) {
   bind_pattern(pattern, value);
 }
 
-/// Gives the plain variables of a pattern their registers, which outlive the temporaries used to take it apart.
+/// Allocates registers for the plain variables of a pattern, below the temporaries that unpack it.
 void FunctionCompiler::allocate_pattern(const Pattern& pattern) {
   const Variable* v = pattern.variable;
   if (v && !v->is_captured && !is_global(*v)) declare_register(*v, pattern.span);
@@ -203,7 +203,7 @@ void FunctionCompiler::assign_variable(const AssignStmt& s, const NameExpr& targ
   update_target(slot, path, value, s.span);
 }
 
-/// target[i].f = value, target[i].f op= value
+/// Compiles target[i].f = value and target[i].f op= value.
 void FunctionCompiler::assign_part(const AssignStmt& s) {
   std::vector<const Expr*> steps;
   const VariableSlot root = slot_of(target_root(*s.target, steps));
@@ -224,7 +224,7 @@ void FunctionCompiler::assign_part(const AssignStmt& s) {
   update_target(root, path, static_cast<Reg>(first), s.span);
 }
 
-/// Assigns the value in a temporary to a target within a tuple.
+/// Assigns a temporary to a target within a tuple.
 void FunctionCompiler::assign_from(const Expr& target, Reg value) {
   Scope scope(*this);
   if (target.kind == ExprKind::name) {
@@ -252,7 +252,7 @@ void FunctionCompiler::update_target(VariableSlot root, const Path& path, Reg fi
        static_cast<uint8_t>(root.kind));
 }
 
-/// The variable at the base of a target; `steps` are the index and field expressions from it outwards.
+/// Returns the variable at the base of a target; `steps` receives the index and field expressions from it outwards.
 const Variable& FunctionCompiler::target_root(const Expr& target, std::vector<const Expr*>& steps) const {
   const Expr* e = &target;
   while (e->kind == ExprKind::index || e->kind == ExprKind::field) {
@@ -265,7 +265,7 @@ const Variable& FunctionCompiler::target_root(const Expr& target, std::vector<co
   return *as<NameExpr>(*e).variable;
 }
 
-/// Evaluates the indices on the way into consecutive temporaries.
+/// Evaluates the indices of a path into consecutive temporaries.
 Path FunctionCompiler::target_path(const std::vector<const Expr*>& steps) {
   Path path;
   for (const Expr* e : steps) {
@@ -284,7 +284,7 @@ Path FunctionCompiler::target_path(const std::vector<const Expr*>& steps) {
 
 // ---- Loops ---------------------------------------------------------------------------------------------
 
-/// Emits what starts a loop's body. Its description is completed by the caller.
+/// Emits the start of a loop's body. The caller completes its description.
 uint32_t FunctionCompiler::begin_loop(Span span) {
   const uint32_t loop = static_cast<uint32_t>(proto_->loops.size());
   proto_->loops.emplace_back();
@@ -294,7 +294,7 @@ uint32_t FunctionCompiler::begin_loop(Span span) {
   return loop;
 }
 
-/// The condition is tested at the end, so that an iteration takes one jump.
+/// Compiles `while` with the condition at the end, so that an iteration needs one jump.
 void FunctionCompiler::while_loop(const WhileStmt& s) {
   JumpList to_condition, to_body;
   jump(to_condition, s.span);
@@ -321,7 +321,7 @@ void FunctionCompiler::for_loop(const ForStmt& s) {
   loop_body(s, loop_item(*s.pattern), Opcode::next_each, state);
 }
 
-/// Counts without making a range.
+/// Compiles a loop over a range without making the range.
 void FunctionCompiler::for_range(const ForStmt& s, const RangeExpr& range) {
   const Reg state = allocate(range.span);
   into(*range.begin, state);
@@ -330,7 +330,7 @@ void FunctionCompiler::for_range(const ForStmt& s, const RangeExpr& range) {
   loop_body(s, loop_item(*s.pattern), Opcode::next_range, state);
 }
 
-/// The register that each item arrives in: the loop variable's own, if the pattern is just that.
+/// Returns the register for each item: the loop variable's own, if the pattern is only that.
 FunctionCompiler::Reg FunctionCompiler::loop_item(const Pattern& pattern) {
   if (pattern.variable) return declare_register(*pattern.variable, pattern.span);
   return allocate(pattern.span);
@@ -387,7 +387,7 @@ void FunctionCompiler::import(const ImportStmt& s) {
 
 void FunctionCompiler::try_statement(const TryStmt& s) {
   Scope scope(*this);
-  const Reg error = allocate(s.span);  // below the block's registers, which are gone when it is set
+  const Reg error = allocate(s.span);  // below the block's registers, which are free when it is set
   Handler handler;
   handler.begin = here();
   block(*s.body);

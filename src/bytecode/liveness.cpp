@@ -13,7 +13,7 @@ class RegisterSet {
   bool has(uint16_t r) const { return words_[r / 64] >> (r % 64) & 1; }
   void add(uint16_t r) { words_[r / 64] |= uint64_t{1} << (r % 64); }
   void remove(uint16_t r) { words_[r / 64] &= ~(uint64_t{1} << (r % 64)); }
-  /// Adds all of `other`; says whether that changed anything.
+  /// Adds all of `other`; returns whether that changed anything.
   bool add_all(const RegisterSet& other) {
     uint64_t changed = 0;
     for (size_t i = 0; i < words_.size(); ++i) {
@@ -27,47 +27,54 @@ class RegisterSet {
   std::vector<uint64_t> words_;
 };
 
-/// Calls read(first, count) and write(first, count) for the registers that an instruction touches beyond the
-/// roles of its operands.
+/// The instructions that access registers besides their operands.
+enum class RangedOpcode : uint8_t {
+#define TSL_OPCODE(name, roles, text)
+#define TSL_RANGED(name, roles, text) name = static_cast<uint8_t>(Opcode::name),
+#include "bytecode/opcodes.def"
+#undef TSL_OPCODE
+};
+
+/// Calls read(first, count) and write(first, count) for registers that a ranged instruction accesses besides its
+/// operands.
 template <class Read, class Write> void visit_ranges(const Proto& proto, const Instruction& i, Read read, Write write) {
-  switch (i.op) {
-    case Opcode::list:
-    case Opcode::tuple: return read(i.b, i.c);
-    case Opcode::record: return read(i.b, static_cast<uint16_t>(proto.record_shapes[i.c]->names.size()));
-    case Opcode::format: {
+  switch (static_cast<RangedOpcode>(i.op)) {
+    case RangedOpcode::list:
+    case RangedOpcode::tuple: return read(i.b, i.c);
+    case RangedOpcode::record: return read(i.b, static_cast<uint16_t>(proto.record_shapes[i.c]->names.size()));
+    case RangedOpcode::format: {
       const Template& parts = proto.templates[i.c];
       return read(
           i.b, static_cast<uint16_t>(std::count_if(parts.begin(), parts.end(), [](const auto& p) { return !p.text; })));
     }
-    case Opcode::unpack: return write(i.a, i.c);
-    case Opcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));
-    case Opcode::set_path: {
+    case RangedOpcode::unpack: return write(i.a, i.c);
+    case RangedOpcode::get_items: return read(i.b, static_cast<uint16_t>(1 + proto.index_shapes[i.c].operand_count));
+    case RangedOpcode::set_path: {
       read(i.b, static_cast<uint16_t>(proto.paths[i.c].operand_count + 1));
       const auto root = static_cast<RootKind>(i.extra());
       if (root == RootKind::reg || root == RootKind::cell) read(i.a, 1);
       if (root == RootKind::reg) write(i.a, 1);
       return;
     }
-    case Opcode::call:
-    case Opcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
-    case Opcode::call_named:
-    case Opcode::method_named:
+    case RangedOpcode::call:
+    case RangedOpcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
+    case RangedOpcode::call_named:
+    case RangedOpcode::method_named:
       read(i.a, static_cast<uint16_t>(1 + proto.call_shapes[i.b].count()));
       return write(i.a, 1);
-    case Opcode::closure:
+    case RangedOpcode::closure:
       for (const CaptureSource& source : proto.functions[i.wide()]->captures) {
         if (source.from_register) read(source.index, 1);
       }
       return;
-    case Opcode::start_range:
-    case Opcode::start_each:
-    case Opcode::next_range:
-    case Opcode::next_each: read(i.a, 2); return write(i.a, 2);
-    case Opcode::check_parameter: read(i.a, 1); [[fallthrough]];
-    case Opcode::check_result:
+    case RangedOpcode::start_range:
+    case RangedOpcode::start_each:
+    case RangedOpcode::next_range:
+    case RangedOpcode::next_each: read(i.a, 2); return write(i.a, 2);
+    case RangedOpcode::check_parameter: read(i.a, 1); [[fallthrough]];
+    case RangedOpcode::check_result:
       for (uint16_t reg : proto.signature.dim_registers) read(reg, 1);
       return;
-    default: return;
   }
 }
 
@@ -91,7 +98,7 @@ class Liveness {
   struct Block {
     uint32_t begin = 0, end = 0;
     std::vector<uint32_t> successors;      // blocks
-    std::vector<const Handler*> handlers;  // that an error in it may go on at
+    std::vector<const Handler*> handlers;  // handlers of errors in the block
     RegisterSet live_in;
   };
 
@@ -107,7 +114,7 @@ class Liveness {
       const Instruction& i = code()[pc];
       if (i.op == Opcode::jump) leads[i.wide()] = leads[pc + 1] = true;
       if (i.op == Opcode::return_) leads[pc + 1] = true;
-      if (is_test(i.op)) leads[std::min(pc + 2, size)] = true;  // a test and its jump are one
+      if (is_test(i.op)) leads[std::min(pc + 2, size)] = true;  // a test and its jump belong together
     }
     for (const Handler& handler : proto_.handlers)
       leads[handler.begin] = leads[handler.end] = leads[handler.handler] = true;
@@ -153,7 +160,7 @@ class Liveness {
         });
   }
 
-  /// Turns what is live after the instruction into what is live before it.
+  /// Computes what is live before the instruction from what is live after it.
   void step_back(const Instruction& i, RegisterSet& live) const {
     visit(
         i, [](uint16_t, int) {}, [&](uint16_t r) { live.remove(r); });
@@ -161,13 +168,13 @@ class Liveness {
         i, [&](uint16_t r, int) { live.add(r); }, [](uint16_t) {});
   }
 
-  /// What must be live where an error is raised; the handler itself is given the error.
+  /// Returns what must be live where an error is raised; the handler's register receives the error.
   static RegisterSet entered(const Handler& handler, RegisterSet live_in) {
     live_in.remove(handler.reg);
     return live_in;
   }
 
-  /// What handlers need if anything in the block fails.
+  /// Returns what handlers need if an instruction of the block fails.
   RegisterSet needed_by_handlers(const Block& block) const {
     RegisterSet needed(registers_);
     for (const Handler* handler : block.handlers)
@@ -207,7 +214,7 @@ class Liveness {
       const auto each_read = [&](auto read) { visit(i, read, [](uint16_t) {}); };
       each_read([&](uint16_t r, int operand) {
         if (operand < 0) live.add(r);
-      });  // not to be moved from
+      });  // must not be moved from
       each_read([&](uint16_t r, int operand) {
         if (operand >= 0 && !live.has(r)) i.flags |= static_cast<uint8_t>(1 << operand);
       });
@@ -241,7 +248,7 @@ class Liveness {
     }
   }
 
-  /// Liveness within the body alone: nothing is wanted after it.
+  /// Computes liveness within the body alone: nothing is live after it.
   RegisterSet read_before_written(const Loop& loop) const {
     const uint32_t first = block_of_[loop.begin];
     const uint32_t last = loop.end > loop.begin ? block_of_[loop.end - 1] : first;

@@ -48,8 +48,16 @@ bool contains_statements(const Expr& e) {
              });
     }
     case ExprKind::field: return part_contains(as<FieldExpr>(e).object);
-    default: return false;
+    case ExprKind::nil:
+    case ExprKind::boolean:
+    case ExprKind::integer:
+    case ExprKind::real:
+    case ExprKind::string:
+    case ExprKind::typed:
+    case ExprKind::name:
+    case ExprKind::lambda: return false;  // a lambda's are its own
   }
+  return false;
 }
 
 }  // namespace tsl

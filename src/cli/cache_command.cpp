@@ -1,4 +1,4 @@
-// `tsl cache`: the kernels kept on disk. Needs no GPU.
+// `tsl cache`: manages the kernels on disk. Needs no GPU.
 #include <algorithm>
 #include <iostream>
 

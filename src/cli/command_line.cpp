@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kTopics[] = {"bytecode", "graph", "fusion", "plan", "guards", "recompiles", "device"};
 constexpr const char* kListOfTopics = "bytecode, graph, fusion, plan, guards, recompiles or device";
 
-/// What is wrong with a list of topics, or "".
+/// Returns what is wrong with a list of topics, or "".
 std::string check_topics(const std::string& list) {
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
@@ -36,7 +36,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.size() <= kMaxDigits && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// What is wrong with a number, or "". (CLI11's own checks print the limits of a double.)
+/// Returns what is wrong with a number, or "". (CLI11's own checks would print the limits of a double.)
 std::string check_number(const std::string& text) {
   return is_number(text) ? "" : "'" + text + "' is not a number from 0 to 9999";
 }
@@ -44,7 +44,7 @@ std::string check_threads(const std::string& text) {
   return is_number(text) ? "" : "'" + text + "' is not a number of threads, from 0 to 9999";
 }
 
-/// A seed is what seed(n) takes: an int.
+/// Parses a seed, which is an int as for seed(n).
 std::optional<int64_t> parse_seed(const std::string& number) {
   int64_t seed = 0;
   const char* const end = number.data() + number.size();
@@ -52,18 +52,18 @@ std::optional<int64_t> parse_seed(const std::string& number) {
   return problem == std::errc() && stop == end ? std::optional(seed) : std::nullopt;
 }
 
-/// What is wrong with a seed, or "". (CLI11 takes one of too many digits for the greatest there is.)
+/// Returns what is wrong with a seed, or "". (CLI11 would replace one with too many digits by the greatest int.)
 std::string check_seed(const std::string& number) {
   return parse_seed(number) ? "" : "'" + number + "' is not an int, which has 64 bits";
 }
 
-/// What is wrong with a size in memory, or "".
+/// Returns what is wrong with a size in memory, or "".
 std::string check_size(const std::string& size) {
   const std::optional<uint64_t> bytes = parse_bytes(size);
   return bytes && *bytes > 0 ? "" : "'" + size + "' is not a size, such as 512M or 1.5GiB";
 }
 
-/// An option that takes one of a few words.
+/// Adds an option whose value is one of a few words.
 void add_choice(CLI::App& app, const char* name, std::vector<std::string> words, const char* text,
                 std::function<void(const std::string&)> set) {
   const std::string type = fmt::format("{}", fmt::join(words, "|"));
@@ -72,7 +72,7 @@ void add_choice(CLI::App& app, const char* name, std::vector<std::string> words,
       ->check(CLI::IsMember(std::move(words)).description(""));
 }
 
-/// Adds one option of the table, in the form that its field's type asks for.
+/// Adds one option of the table, in the form of its field's type.
 void add_backend_option(CLI::App& app, const exec::BackendOption& option, exec::BackendOptions& options) {
   if (const auto* size = std::get_if<uint64_t exec::BackendOptions::*>(&option.field)) {
     uint64_t& value = options.**size;
@@ -160,10 +160,10 @@ bool looks_like_option(const std::string& argument) { return argument.size() > 1
 int parse_command(int argc, char** argv, Command& command) {
   CLI::App app("TSL, the tensor scripting language", "tsl");
   app.footer(kFooter);
-  app.allow_extras();  // the script and its arguments; options of tsl may stand before or after them
+  app.allow_extras();  // the script and its arguments; options of tsl may precede or follow them
   std::string code;
   add_options(app, command, code);
-  const std::string_view first = argc > 1 ? argv[1] : "";  // elsewhere "test" is an argument like any other
+  const std::string_view first = argc > 1 ? argv[1] : "";  // in other positions "test" is an ordinary argument
   if (first == "test") add_test(app, command);
   if (first == "cache") add_cache(app, command);
   try {
@@ -178,7 +178,7 @@ int parse_command(int argc, char** argv, Command& command) {
   std::vector<std::string> rest = app.remaining();
   if (app.count("-e") > 0) {
     char** const option =
-        std::find(argv + 1, argv + argc, std::string_view("-e"));  // what comes before it is not for the code
+        std::find(argv + 1, argv + argc, std::string_view("-e"));  // arguments before -e are not for the code
     if (!rest.empty() && looks_like_option(rest[0]) && std::find(argv + 1, option, rest[0]) != option)
       return unknown_option(rest[0]);
     command.kind = Command::Kind::code;

@@ -16,14 +16,14 @@ namespace tsl {
 
 namespace {
 
-// A signal handler can reach nothing but a global: the flag of the engine that is running.
+// A signal handler can only access globals: this is the flag of the running engine.
 std::atomic<std::atomic<bool>*> interrupt_flag{nullptr};
 
 void on_interrupt(int) {
   if (std::atomic<bool>* flag = interrupt_flag.load()) flag->store(true);
 }
 
-/// Makes SIGINT interrupt an engine while it lives.
+/// Lets SIGINT interrupt an engine during a scope.
 class InterruptScope {
  public:
   explicit InterruptScope(Engine& engine) {
@@ -65,11 +65,13 @@ void run_main(const Command& command, Engine& engine) {
       else engine.run(name, text);
       return;
     }
-    default: return;
+    case Command::Kind::prompt:
+    case Command::Kind::test:
+    case Command::Kind::cache: return;
   }
 }
 
-/// Writes out what was printed. A full disk is a failure of the program, although it may show only now.
+/// Flushes the output. A full disk is a failure of the program, even if it is reported only now.
 bool flush_output() {
   const bool was_written = std::ferror(stdout) == 0;
   if (std::fflush(stdout) == 0 && was_written) return true;
@@ -84,11 +86,8 @@ bool flush_output() {
 int report(const Error& error, Engine& engine, bool color) {
   std::fflush(stdout);
   std::cerr << render(error, engine.sources(), color) << std::flush;
-  switch (error.kind) {
-    case ErrorKind::syntax: return kExitSyntax;
-    case ErrorKind::interrupt: return kExitInterrupted;
-    default: return kExitFailed;
-  }
+  if (error.kind == ErrorKind::syntax) return kExitSyntax;
+  return error.kind == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
 }
 
 namespace {

@@ -33,19 +33,19 @@ inline constexpr int kExitInterrupted = 130;
 /// Reads the command line. Returns an exit code if there is nothing left to do (--help, or a usage error), else -1.
 int parse_command(int argc, char** argv, Command& command);
 
-/// Everything from the command line to the exit code.
+/// Runs the program, from the command line to the exit code.
 int run_program(int argc, char** argv);
 
-/// Reads entries from standard input until it ends. Errors are shown and never end it.
+/// Runs entries from standard input until it ends; errors are shown and do not end it.
 int run_prompt(Engine& engine, bool color);
 
-/// Runs the scripts under the paths on every tier and compares what they print with their `# expect` comments.
+/// Runs the scripts under the paths on every tier, and compares their output with their `# expect` comments.
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options);
 
-/// Shows, clears or caps the kernels kept on disk.
+/// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);
 
-/// Prints an error to standard error and gives the exit code that goes with it.
+/// Prints an error to standard error and returns the exit code for it.
 int report(const Error& error, Engine& engine, bool color);
 
 }  // namespace tsl

@@ -10,7 +10,7 @@ namespace tsl {
 
 namespace {
 
-/// Reads one entry, which takes more lines while a bracket or string is open. False at the end of the input.
+/// Reads one entry, over several lines while a bracket or string is open. Returns false at the end of the input.
 bool read_entry(Engine& engine, bool shows_prompt, std::string& entry) {
   entry.clear();
   for (;;) {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What the comments of a script promise.
+/// The output and the error that the comments of a script specify.
 struct Expectations {
   std::vector<std::string> output;
   std::optional<std::string> error;
@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The rest of `line` after `mark`, if the mark is there.
+/// Returns the rest of `line` after `mark`, if it contains the mark.
 std::optional<std::string> after(const std::string& line, const std::string& mark) {
   const size_t at = line.rfind(mark);
   if (at == std::string::npos) return std::nullopt;
@@ -76,7 +76,7 @@ std::string describe_error(const Expectations& expected, const std::optional<Err
                      *expected.error, line, error->message);
 }
 
-/// Runs a script on one tier. Returns what is wrong, "" if nothing.
+/// Runs a script on one tier. Returns a description of what is wrong, or "".
 std::string run_test(const fs::path& path, const std::string& text, const EngineOptions& given, bool compile_all) {
   const Expectations expected = read_expectations(text);
   EngineOptions options = given;

@@ -1,7 +1,7 @@
 #include "engine/backends.h"
 
-// One name a backend: src/backend/NAME makes the library tsl_NAME, which defines tsl::NAME::backend_entry(). The first
-// of them that may be the default place for tensors, and has a device, is.
+// One name per backend: src/backend/NAME makes the library tsl_NAME, which defines tsl::NAME::backend_entry(). Tensors
+// are made by default on the first backend that allows this and has a device.
 #define TSL_BACKENDS(X) X(cuda)
 
 namespace tsl {

@@ -31,7 +31,7 @@ void BuiltinTable::add_rows(std::span<const Builtin> rows) {
   }
 }
 
-/// Notes the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
+/// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
 /// starts with an underscore is private to its part.
 void BuiltinTable::scan_prelude(const EmbeddedSource& source) {
   const std::string_view text = source.text;

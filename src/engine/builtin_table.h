@@ -1,5 +1,5 @@
-// All builtins of an engine by name: C++ functions, dtypes, and the composites of the prelude, which are written in
-// TSL and loaded when one of them is first used.
+// The builtins of an engine by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL
+// and loaded on first use.
 #pragma once
 
 #include <string>
@@ -33,9 +33,9 @@ class BuiltinTable final : public Builtins {
 
   Interner& interner_;
   ModuleLoader& modules_;
-  std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and what has been loaded
+  std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and loaded composites
   std::unordered_map<Name, Value> rows_;
-  std::unordered_map<Name, const EmbeddedSource*> prelude_;  // where composites are defined
+  std::unordered_map<Name, const EmbeddedSource*> prelude_;  // the source that defines each composite
   std::unordered_map<const Builtin*, Signature> signatures_;
 };
 

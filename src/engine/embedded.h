@@ -12,7 +12,7 @@ struct EmbeddedSource {
 };
 
 std::span<const EmbeddedSource> embedded_sources();
-/// Null if there is none.
+/// Returns the source of that name; null if there is none.
 const EmbeddedSource* embedded_source(std::string_view name);
 inline bool is_prelude(const EmbeddedSource& source) { return source.name.substr(0, 7) == "prelude"; }
 

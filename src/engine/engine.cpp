@@ -15,7 +15,7 @@ namespace tsl {
 
 namespace {
 
-/// Runs `body`; that it fails is not the program's to catch.
+/// Runs `body`; a failure becomes final, so the program cannot catch it.
 template <class Body> void fail_for_good(Body&& body) {
   try {
     body();
@@ -87,7 +87,7 @@ Value Engine::run_file(const std::string& path) {
 void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
 
 Value Engine::call(const Value& callee, std::span<Value> args) {
-  if (is_writing_ || interpreter_->depth() == 0) enter();  // else builtins call back: the host has not had control
+  if (is_writing_ || interpreter_->depth() == 0) enter();  // else a builtin calls back
   return interpreter_->call(callee, args);
 }
 

@@ -23,12 +23,12 @@ struct EngineOptions {
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
   uint64_t seed = 0;
-  int threads = 0;               // 0: one per core
-  std::string device;            // where tensors are made: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
-  bool show_device = true;       // in displays of tensors that are not in host memory; tests print the same everywhere
-  bool fast_numerics = false;    // what is compiled need not round between ops (--numerics fast)
-  exec::BackendOptions backend;  // of every device that the engine opens
-  /// If set, opens every device but the CPU, in place of the backends; ops may run on the host's backend. For tests.
+  int threads = 0;     // 0: one per core
+  std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
+  bool show_device = true;       // in displays of tensors outside host memory; off for equal output on all devices
+  bool fast_numerics = false;    // compiled code need not round between ops (--numerics fast)
+  exec::BackendOptions backend;  // for every device that the engine opens
+  /// If set, opens every device except the CPU instead of the registered backends. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
   std::vector<std::string> script_args;
 };
@@ -44,12 +44,12 @@ class Engine final : public Context {
   explicit Engine(EngineOptions options = {});
   ~Engine() override;
 
-  /// Runs text as a module of its own and gives its last expression's value (nil if none). Throws Failure.
+  /// Runs text as a module and returns its last expression's value (nil if none). Throws Failure.
   Value run(std::string name, std::string text);
-  /// Runs one prompt entry: names declared by earlier entries are in scope. `path` is its file, if it comes from one.
+  /// Runs one prompt entry, in which names declared by earlier entries are visible. `path` is its file, if it has one.
   Value run_line(std::string text, const std::string& path = "");
   Value run_file(const std::string& path);
-  /// Only parses and resolves.
+  /// Parses and resolves a file without running it.
   void check_file(const std::string& path);
   Value call(const Value& callee, std::span<Value> args) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
@@ -58,14 +58,13 @@ class Engine final : public Context {
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
 
-  /// Where print() writes (default: standard output) and what is written. The program cannot catch what this throws. It
-  /// may not run anything here: run() and its like and call() fail meanwhile, as a compiled function may be in the
-  /// middle of its run.
+  /// Receives the output of print() (default: standard output). The program cannot catch its exceptions. It must not
+  /// run code: run(), its variants and call() fail meanwhile, since a compiled function may be running.
   std::function<void(std::string_view)> output;
-  /// Writes the value's text and the end of a line there. That it fails is not the program's to catch: a compiled
-  /// function prints later than the program says, when its `try` may be over, or not have begun.
+  /// Writes the value's text and a newline to `output`. The program cannot catch a failure: a compiled function prints
+  /// later than the program text says, outside the extent of its `try`.
   void print(const Value& value) override;
-  /// Where logs go (default: standard error). The same holds for it.
+  /// Receives log output (default: standard error), under the same rules.
   std::function<void(std::string_view)> log;
   void write_log(std::string_view text) override;
   const std::vector<std::string>& script_args() const override { return options_.script_args; }
@@ -76,12 +75,12 @@ class Engine final : public Context {
   void enter();
 
   EngineOptions options_;
-  std::unique_ptr<EngineRuntime> runtime_;  // owns the memory of tensors, so it goes last
+  std::unique_ptr<EngineRuntime> runtime_;  // owns the memory of tensors, so it is destroyed last
   std::unique_ptr<Interpreter> interpreter_;
   std::unique_ptr<BuiltinTable> builtins_;
   std::unique_ptr<ModuleLoader> modules_;
   std::unique_ptr<Prompt> prompt_;
-  bool is_writing_ = false;  // `output` or `log` is called
+  bool is_writing_ = false;  // `output` or `log` is running
 };
 
 }  // namespace tsl

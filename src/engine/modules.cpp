@@ -42,7 +42,7 @@ std::string canonical_path(const fs::path& path) {
   return failed ? path.string() : result.string();
 }
 
-/// Takes the innermost entry off when a module has been loaded or has failed.
+/// Pushes an entry onto a stack, and pops it when the module has been loaded or has failed.
 template <class T> class Pushed {
  public:
   Pushed(std::vector<T>& stack, T item) : stack_(stack) { stack_.push_back(std::move(item)); }
@@ -65,7 +65,7 @@ std::string ModuleLoader::read_file(const std::string& path) {
 }
 
 std::string ModuleLoader::read_stream(std::istream& stream, const std::string& name) {
-  constexpr size_t kMaxSource = size_t{256} << 20;  // spans have 32 bits, and some files, as /dev/zero, never end
+  constexpr size_t kMaxSource = size_t{256} << 20;  // spans have 32 bits, and some files, such as /dev/zero, never end
   std::string text;
   char piece[1 << 16];
   while (stream.read(piece, sizeof piece), stream.gcount() > 0) {
@@ -95,7 +95,7 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
     }
     tried.push_back("the standard library");
   }
-  // Which files there are is nothing that a trace could check again.
+  // A trace has no guard for which files exist.
   engine_.runtime().abort_trace("it looks for a module's file");
   if (is_file) {
     const auto folder = folders_.find(importing_source);
@@ -157,7 +157,7 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
   }
   if (!chain.empty()) fail(ErrorKind::name, "modules import one another in a circle: {}{}", chain, found.name);
 
-  // A module runs once, whatever becomes of a trace. The prelude only declares functions.
+  // A module runs once, even if a trace is discarded. The prelude only declares functions.
   if (!is_internal) engine_.runtime().abort_trace("it imports a module");
   const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});

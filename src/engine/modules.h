@@ -1,4 +1,4 @@
-// Modules: found once, compiled once, run once.
+// Finds, compiles and runs modules, each once.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,30 @@ class ModuleLoader {
  public:
   explicit ModuleLoader(Engine& engine) : engine_(engine) {}
 
-  /// The module that `import path` in `importing_source` means: a bare name (the standard library, then the folders
-  /// of TSL_PATH) or a file (beside the importing file, then TSL_PATH). Throws Failure (io) that lists what was
-  /// tried, Failure (name) for a cycle, or whatever the module itself fails with.
+  /// Returns the module for `import path` in `importing_source`: a bare name (the standard library, then the folders of
+  /// TSL_PATH) or a file (beside the importing file, then in TSL_PATH). Throws Failure (io) that lists the places
+  /// searched, Failure (name) for a cycle, or the module's own failure.
   Value import(Name path, bool is_file, uint32_t importing_source);
-  /// A part of the prelude.
+  /// Loads a part of the prelude.
   Ref<Module> load_prelude(const EmbeddedSource& source);
 
-  /// Runs a script and gives its value. `path` is its file, or empty.
+  /// Runs a script and returns its value. `path` is its file, or empty.
   Value run_script(std::string name, std::string text, const std::string& path);
-  /// Parses and resolves. `path` is the file the text comes from, or empty; `predeclared` are variables it may use
-  /// (a prompt's).
+  /// Parses and resolves a module. `path` is its file, or empty; `predeclared` are a prompt's variables, which it may
+  /// use.
   std::unique_ptr<ast::Module> read(std::string name, std::string text, const std::string& path = "",
                                     const std::vector<ast::Variable*>& predeclared = {});
-  /// Compiles and runs what read() gave.
+  /// Compiles and runs a module from read().
   Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr);
 
-  /// The text of a file. Throws Failure (io).
+  /// Reads a file. Throws Failure (io).
   static std::string read_file(const std::string& path);
-  /// What is left in a stream; `name` is for messages. Throws Failure (io, or limit for what is too long for a source).
+  /// Reads the rest of a stream; `name` is for messages. Throws Failure (io, or limit if it is too long for a source).
   static std::string read_stream(std::istream& stream, const std::string& name);
 
  private:
   struct Found {
-    std::string key;   // one per module
+    std::string key;   // unique per module
     std::string name;  // of the source, for messages
     std::string text;
   };
@@ -54,7 +54,7 @@ class ModuleLoader {
   Engine& engine_;
   std::unordered_map<std::string, Ref<Module>> loaded_;
   std::vector<std::pair<std::string, std::string>> loading_;  // keys and names, outermost first
-  std::unordered_map<uint32_t, std::string> folders_;         // of sources read from files
+  std::unordered_map<uint32_t, std::string> folders_;         // of sources from files
 };
 
 }  // namespace tsl

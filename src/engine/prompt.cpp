@@ -21,7 +21,7 @@ Value Prompt::run(std::string text, const std::string& path) {
   }
 }
 
-/// Makes visible what the entry has set. A function at its top is set before anything runs.
+/// Makes the variables visible that the entry has set. Functions at its top level are set before anything runs.
 void Prompt::publish(const ast::Module& entry) {
   for (ast::Variable* v : entry.main->variables) {
     const auto cell = cells_.find(v);

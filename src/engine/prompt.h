@@ -1,4 +1,4 @@
-// A prompt: entries that run one by one and see what earlier ones declared.
+// A prompt: runs entries one by one; each can use what earlier ones have declared.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class Prompt {
  public:
   explicit Prompt(Engine& engine) : engine_(engine) {}
 
-  /// Runs one entry and gives its value. If it fails, what it had declared until then stays. `path` is the file that
-  /// it is the text of, or empty.
+  /// Runs one entry and returns its value. If it fails, its declarations so far remain. `path` is the entry's file, or
+  /// empty.
   Value run(std::string text, const std::string& path);
 
  private:

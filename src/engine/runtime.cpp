@@ -13,10 +13,10 @@ namespace tsl {
 
 namespace {
 
-/// Random numbers are taken in whole blocks of four words; an f64 takes two words.
+/// Random numbers are reserved in whole blocks of four words; an f64 uses two words.
 constexpr int64_t kWordsPerNumber = 2, kWordsPerBlock = 4;
 
-/// Sizes computed before a trace was materialized may still be on their way to an op as symbols: makes them numbers.
+/// Replaces symbols by numbers: sizes computed before a trace was materialized may reach an op afterwards.
 Attrs without_symbols(Attrs attrs) {
   attrs.for_each_size([](Dim& size) { size = size.hint(); });
   attrs.view = tsl::without_symbols(attrs.view);
@@ -41,8 +41,8 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
 }
 
-/// Also sets up what compiling reports.
-Tracing EngineRuntime::tracing() {
+/// Also sets up the compile log.
+jit::Tracing EngineRuntime::tracing() {
   compile_log_.sources = &context_.sources();
   compile_log_.graph = logs("graph");
   compile_log_.fusion = logs("fusion");
@@ -70,7 +70,7 @@ void EngineRuntime::choose_device(Device device) {
   default_ = device;
 }
 
-/// Finds the first device of a backend that offers one as the default place; else the CPU.
+/// Finds the first device of a backend that may be the default place for tensors; otherwise the CPU.
 Device EngineRuntime::find_device() {
   std::string reasons;
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
@@ -103,7 +103,7 @@ bool EngineRuntime::may_write_in_place(const TensorData& tensor) {
   return tensor.device.is_host() && !trace() && tensor.recording == nullptr && !listeners().listening();
 }
 
-// The state of the random stream is a variable like any other, so a region reads and writes it like one.
+// Random state is a captured variable, so regions read and write it as any other.
 RandomState EngineRuntime::next_random(Dim count) {
   enter(*random_);
   const std::vector<Value>& state = random_->value.as<Tuple>().items;
@@ -154,7 +154,7 @@ void EngineRuntime::log(std::string_view topic, const std::string& text) {
 
 // ---- Regions -----------------------------------------------------------------------------------------------------
 
-// A region's ops would pass the listeners by, so what is being differentiated is interpreted.
+// Listeners would not see the ops of a region, so code that is being differentiated is interpreted.
 RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
   if (trace()) trace()->restrict_to(proto.request);
@@ -176,7 +176,7 @@ std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& l
 Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const TensorType& result) {
   if (trace()) trace()->check_limits();
-  // An error that only elements show must be raised here if somebody would catch it here.
+  // If the region catches the error of an op on its elements, the error must be raised here and not later.
   if (trace() && may_fail(op, result.dtype) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
     abort_trace("an op in a try may fail on its elements");
   }

@@ -1,5 +1,5 @@
-// Where ops, reads of the host, random numbers and effects of one engine go: the eager executor, the trace being
-// recorded, or the listeners to op calls.
+// Directs the ops, host reads, random numbers and effects of one engine to the eager executor, the current trace, or
+// the listeners to op calls.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct EngineOptions;
 
 class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
  public:
-  /// All must outlive this, but for the interpreter, which is not used any more once its engine ends.
+  /// Everything must outlive this, except the interpreter, which is not used any more when the engine is destroyed.
   EngineRuntime(Context& context, Interpreter& interpreter, const EngineOptions& options);
 
   // Runtime
@@ -57,8 +57,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::unique_ptr<exec::Backend> open_device(Device device);
   void choose_device(Device device);
   Device find_device();
-  TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
-  Tracing tracing();
+  jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
+  jit::Tracing tracing();
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
@@ -71,10 +71,10 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   const exec::BackendRegistry& backends_;
   cpu::CpuBackend host_;
   exec::Devices devices_;
-  std::optional<Device> default_;  // once it is known
+  std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
   graph::CompileLog compile_log_;
-  RegionCache regions_;
+  jit::RegionCache regions_;
   Ref<Cell> random_;
 };
 

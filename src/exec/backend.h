@@ -1,4 +1,4 @@
-// The interface of a device: its memory, and how plans run on it.
+// The interface of a device: its memory, and running plans on it.
 #pragma once
 
 #include <memory>
@@ -9,20 +9,20 @@
 
 namespace tsl::exec {
 
-/// One device: its memory, and how plans run on it.
+/// One device, with its memory and the means to run plans on it.
 class Backend : public graph::Target {
  public:
   virtual Allocator& allocator() = 0;
   virtual std::unique_ptr<Executable> prepare(graph::Plan plan) = 0;
   bool has_epilogue(const graph::Node&) override { return false; }
-  /// A tensor in host memory, moved to the device: the same one if the device is the host.
+  /// Copies a tensor from host memory to the device; returns the same tensor if the device is the host.
   virtual Tensor to_device(const Tensor& host) { return host; }
-  /// A tensor of the device in host memory, after all that was launched; its layout may be another.
+  /// Copies a tensor of the device to host memory, after all launches; the layout may change.
   virtual Tensor to_host(const Tensor& tensor) { return tensor; }
-  /// A tensor of another device, copied to this one without the host in between; null where there is no such way. This
-  /// is the device in use.
+  /// Copies a tensor of another device to this one without going through the host; null if that is impossible. This
+  /// device must be active.
   virtual Tensor from_peer(const Tensor&, Backend&) { return {}; }
-  /// Called before the device is used again after another one was.
+  /// Called when the device is used again after another device was.
   virtual void activate() {}
   virtual Counters counters() const = 0;
 };

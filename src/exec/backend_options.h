@@ -1,5 +1,5 @@
-// The options that an engine hands to each backend as it opens one of its devices. A new option is a field, a row of
-// the table below, from which the command line has it, and the line of a backend that reads it.
+// The options that an engine passes to a backend when it opens a device. A new option needs a field, a row of the table
+// below, which defines its flag, and code in a backend that reads it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace tsl::exec {
 
 struct BackendOptions {
-  uint64_t memory_limit = 0;  // the most bytes that tensors and the cache may take on a device; 0: all it has
+  uint64_t memory_limit = 0;  // the most bytes for tensors and the cache on a device; 0: no limit
   bool cuda_graphs = true;    // kernels are launched as CUDA graphs; if not, one by one
   bool tf32 = false;          // products of f32 on a GPU may round their operands to 11 bits
   bool portable = false;      // functions of f32 and shorter floats on a GPU give the CPU's bits

@@ -1,4 +1,4 @@
-// The backends that an engine may open besides the host's, by their names.
+// The backends that an engine may open besides the host's, by name.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace tsl::exec {
 
-/// What a backend tells of itself before any of its devices is open.
+/// The properties of a backend that are known before a device is open.
 struct BackendEntry {
   std::string_view name;       // of its devices: "cuda" for cuda:0, cuda:1, …
-  bool is_default_place;       // if it has a device, tensors are made there unless a program names another one
-  void (*probe)(int ordinal);  // throws Failure (device), with the reason, if there is no such device; opens nothing
-  /// Opens a device. What it cannot compute may run on `host`, which outlives the backend.
+  bool is_default_place;       // if it has a device, tensors are made there by default
+  void (*probe)(int ordinal);  // opens nothing; throws Failure (device) if there is no such device
+  /// Opens a device. What it cannot compute runs on `host`, which outlives the backend.
   std::unique_ptr<exec::Backend> (*open)(int ordinal, exec::Backend& host, const BackendOptions& options);
 };
 
 class BackendRegistry {
  public:
-  /// Gives each entry's name a number.
+  /// Numbers each entry's name.
   explicit BackendRegistry(std::vector<BackendEntry> entries);
 
   struct Row {
@@ -30,7 +30,7 @@ class BackendRegistry {
     BackendEntry entry;
   };
   std::span<const Row> rows() const { return rows_; }
-  /// The backend of a device that is not the host. Throws Failure (device) if it is not registered.
+  /// Returns the backend of a device that is not the host. Throws Failure (device) if it is not registered.
   const BackendEntry& at(Device device) const;
 
  private:

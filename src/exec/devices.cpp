@@ -11,7 +11,7 @@ Devices::~Devices() {
     try {
       if (backend) backend->activate();
     } catch (const Failure&) {
-      // Of a GPU that has failed for good, which was reported where it did, what the driver still takes is given back.
+      // The GPU has failed for good, which was reported where it happened. The driver releases what it still can.
     }
     backend.reset();
   }
@@ -19,7 +19,7 @@ Devices::~Devices() {
 
 exec::Backend& Devices::activate(Device device) {
   std::unique_ptr<exec::Backend>& backend = opened_[{device.backend, device.ordinal}];
-  active_ = nullptr;  // in case that opening fails half-way
+  active_ = nullptr;  // in case opening fails half-way
   if (!backend) backend = open_(device);
   else backend->activate();
   active_ = backend.get();

@@ -1,4 +1,4 @@
-// The devices of one engine. Each is opened when a tensor first goes there.
+// The devices of one engine. Each is opened when a tensor is first placed on it.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ class Devices {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  /// The device, ready to be used until another one is asked for.
+  /// Returns the device and makes it active, until another one is requested.
   exec::Backend& at(Device device) {
     if (device.is_host()) return host_;
     if (active_ && device == active_device_) return *active_;
     return activate(device);
   }
 
-  /// The thread's device may be another one now, or this may be another thread.
+  /// Forgets which device is active: the thread's device may have changed, or the thread.
   void forget_active() { active_ = nullptr; }
 
-  /// The tensor in host memory; its layout may be another.
+  /// Copies a tensor to host memory; the layout may change.
   Tensor to_host(const Tensor& tensor) { return at(tensor.device()).to_host(tensor); }
-  /// A contiguous tensor on another device.
+  /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device to);
 
-  /// What the device has done: nothing, if it has not been opened.
+  /// Returns the device's counters: all 0 if it has not been opened.
   Counters counters(Device device) const;
 
  private:

@@ -7,7 +7,8 @@ namespace tsl::exec {
 
 namespace {
 
-// Signatures kept. A program that exceeds this has ever-changing shapes; starting over costs microseconds an op.
+// The most signatures in the cache. A program that exceeds this has ever-changing shapes; after clearing the cache,
+// each op costs some microseconds more.
 constexpr size_t kMaxSignatures = 8192;
 
 void append(std::vector<uint64_t>& key, const Dims& dims) {
@@ -15,7 +16,7 @@ void append(std::vector<uint64_t>& key, const Dims& dims) {
   for (const Dim& d : dims) key.push_back(static_cast<uint64_t>(d.hint()));
 }
 
-/// Appends the attributes that differ from their defaults, after a word that says which do.
+/// Appends the attributes that differ from their defaults, after a bit mask of these.
 void append(std::vector<uint64_t>& key, const Attrs& attrs) {
   static const Attrs defaults;
   const size_t at = key.size();
@@ -37,7 +38,7 @@ void append(std::vector<uint64_t>& key, const Attrs& attrs) {
   for (const Dim& extent : attrs.shape) key.push_back(static_cast<uint64_t>(extent.hint()));
 }
 
-/// Lets go of operands at the end of a scope: also of those that an error for want of memory is about.
+/// Clears the operands at the end of a scope, also after an error, so that their memory can be reused at once.
 class ClearOnExit {
  public:
   explicit ClearOnExit(std::vector<Tensor>& tensors) : tensors_(tensors) {}

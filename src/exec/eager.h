@@ -1,4 +1,4 @@
-// Eager execution: every op is a graph of one node, compiled once for each signature it is called with.
+// Eager execution: every op call runs as a graph of one node, compiled once per signature.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tsl::exec {
 
-/// A graph node for an op call: operands that are tensors read nodes `inputs`, in order; numbers become symbols of
-/// `table` if given (so that one plan serves all values), else constants.
+/// Makes a graph node for an op call. Tensor operands read nodes `inputs`, in order. Numbers become symbols of `table`,
+/// so that one plan serves all values, or constants if `table` is null.
 class EagerExecutor {
  public:
   explicit EagerExecutor(Devices& devices) : devices_(devices) {}
 
-  /// Computes one op on the device that its tensor operands are on. If `may_donate`, operands that nobody else holds
-  /// may donate their memory to the result. Throws Failure for errors that the elements' values cause.
+  /// Computes one op on the device of its tensor operands. If `may_donate`, operands without other references may
+  /// donate their memory to the result. Throws Failure for errors that depend on elements' values.
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
              Device device, bool may_donate);
 
@@ -27,7 +27,7 @@ class EagerExecutor {
     size_t operator()(const Key& key) const;
   };
   struct Entry {
-    std::unique_ptr<SymbolTable> symbols;  // owns what the plan's scalars refer to
+    std::unique_ptr<SymbolTable> symbols;  // owns the symbols that the plan's scalars refer to
     std::unique_ptr<exec::Executable> plan;
   };
 
@@ -38,9 +38,9 @@ class EagerExecutor {
 
   Devices& devices_;
   std::unordered_map<Key, Entry, KeyHash> cache_;
-  Key key_;                     // reused from call to call
-  std::vector<Tensor> inputs_;  // likewise
-  std::vector<char> donated_;   // for each of them whether it is donated, or empty
+  Key key_;                     // reused by all calls
+  std::vector<Tensor> inputs_;  // reused as well
+  std::vector<char> donated_;   // whether each input is donated, or empty
   std::vector<Scalar> numbers_;
 };
 

@@ -1,4 +1,4 @@
-// A plan made ready for one device, and what a run of it takes and gives.
+// A plan prepared for one device, with the inputs and errors of a run.
 #pragma once
 
 #include <concepts>
@@ -9,19 +9,19 @@
 
 namespace tsl::exec {
 
-/// An error that only the elements' values could show, found while a plan ran.
+/// An error that depends on elements' values, found while a plan ran.
 struct RunError {
-  uint32_t order = ~0u;  // of the node, in program order; ~0 means none
+  uint32_t order = ~0u;  // of the node, in program order; ~0: no error
   graph::NodeId node = graph::kNoNode;
   int64_t value = 0;  // the offending index
   explicit operator bool() const { return order != ~0u; }
 };
 
-/// The error a user sees for a RunError.
+/// Converts a RunError to the error that a user sees.
 Error describe(const RunError& error, const graph::Graph& graph);
 
-/// The inputs of a run: tensors side by side, or those of them that `slots` picks, in its order. Both must outlive
-/// this.
+/// The inputs of a run: an array of tensors, or those of them that `slots` selects, in that order. Both arrays must
+/// outlive this.
 class Inputs {
  public:
   Inputs() = default;
@@ -33,7 +33,7 @@ class Inputs {
       : tensors_(tensors), slots_(slots.data()), size_(slots.size()) {}
   size_t size() const { return size_; }
   const Tensor* tensors() const { return tensors_; }
-  /// Where input i is among the tensors.
+  /// Returns the index of input i in the array of tensors.
   size_t slot(size_t i) const { return slots_ ? slots_[i] : i; }
   const Tensor& operator[](size_t i) const { return tensors_[slot(i)]; }
 
@@ -43,14 +43,14 @@ class Inputs {
   size_t size_ = 0;
 };
 
-/// A plan made ready for one device.
+/// A plan prepared for one device.
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// `symbols` holds the value of every symbol by id. Inputs are as the plan's graph declares them. `donated` is
-  /// empty, or says of each of the tensors they are picked from whether the caller donates it: then it may be
-  /// overwritten and be an output if it is held only there and by the caller, and no other tensor has its storage.
-  /// Fills `outputs`. An error leaves the inputs as they were, unless it is a Failure that is final.
+  /// Runs the plan. `symbols` holds the value of every symbol by id. Inputs have the types and layouts that the plan's
+  /// graph declares. `donated` is empty, or says for each tensor of the array whether the caller donates it: if only
+  /// this array and the caller reference it, and no other tensor shares its storage, it may be overwritten and become
+  /// an output. Fills `outputs`. An error leaves the inputs unchanged, unless it is a final Failure.
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const graph::Plan& plan() const = 0;

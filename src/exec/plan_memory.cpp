@@ -88,14 +88,14 @@ void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
   }
 }
 
-/// Outputs have their places by now. Without an arena the temporaries that would lie there are empty.
+/// Returns a temporary's address; outputs must be bound. Without an arena, the temporaries that belong there are empty.
 std::byte* PlanMemory::address_of_temporary(const graph::Buffer& buffer) const {
   const graph::Buffer& target = plan_.buffers[buffer.alias_of];
   if (target.kind == graph::Buffer::Kind::output) return addresses_[buffer.alias_of];
   return arena_ ? static_cast<std::byte*>(arena_->data()) + target.offset : nullptr;
 }
 
-/// Each output takes over the first of its donors that is free.
+/// Chooses, for each output, the first donor that is free.
 void PlanMemory::choose_donors() {
   is_chosen_ = false;
   std::vector<char> is_free(plan_.graph.inputs().size());

@@ -1,5 +1,5 @@
-// The memory of a plan while it runs: inputs belong to the caller, temporaries use one arena or an output's memory,
-// outputs have memory of their own or reuse that of a donated input. The same on every device.
+// The memory of a running plan, on any device: the caller owns inputs; temporaries use an arena or alias an output;
+// outputs have memory of their own or reuse that of a donated input.
 #pragma once
 
 #include <span>
@@ -9,41 +9,41 @@
 
 namespace tsl::exec {
 
-/// Throws the exception in flight as an error that is final: nothing may begin anew with the inputs, since a run that
-/// had begun to write over those that were donated has failed.
+/// Throws the current exception as a final error: the run has failed after it began to overwrite donated inputs, so it
+/// cannot be repeated.
 [[noreturn]] void fail_after_overwriting();
 
 class PlanMemory {
  public:
-  /// Both must outlive this.
+  /// The plan and the allocator must outlive this.
   PlanMemory(const graph::Plan& plan, Allocator& allocator);
 
-  /// Binds every buffer to an address. Throws Failure (memory) without holding any.
+  /// Binds every buffer to an address. If it throws Failure (memory), it holds no memory.
   void bind(Inputs inputs, std::span<const char> donated);
-  /// The address of element 0, by buffer of the plan.
+  /// Returns the address of element 0 of each buffer of the plan.
   std::byte* const* addresses() const { return addresses_.data(); }
-  /// Counts the address changes that bind() has made. All addresses are unchanged while it is.
+  /// Returns a counter that bind() increases when it changes any address.
   uint64_t address_epoch() const { return address_epoch_; }
-  /// Whether, after bind(), the run writes over an input: a donated one.
+  /// Whether, after bind(), the run overwrites a donated input.
   bool has_donors() const { return allocated_.size() != outputs_.size(); }
-  /// The plan's outputs as tensors, after bind() and as long as release() was not called. An output that lies just as
-  /// the input whose memory it has taken over is that tensor: nobody else holds it, or it had not been donated.
+  /// Makes tensors of the plan's outputs, between bind() and release(). An output with the layout of the input whose
+  /// memory it reuses is that input's tensor, if nothing else references it.
   void make_outputs(Inputs inputs, std::span<const Scalar> symbols, std::span<Tensor> outputs) const;
-  /// Lets go of all memory. What outputs hold stays alive with them.
+  /// Releases all memory except that of outputs.
   void release();
 
  private:
   struct Input {
     uint32_t buffer;
-    uint32_t index;        // of the plan's inputs
-    bool is_free = false;  // an output may have its memory
+    uint32_t index;        // number of the plan's input
+    bool is_free = false;  // an output may reuse its memory
   };
   struct Output {
     uint32_t buffer;
     uint64_t bytes;
     std::span<const uint32_t> donors;
-    int donor = -1;        // which of them donates its memory to it
-    Ref<Storage> storage;  // without a donor
+    int donor = -1;        // the input that donates its memory to it; -1: none
+    Ref<Storage> storage;  // null if there is a donor
   };
 
   void put(uint32_t buffer, void* address) {
@@ -58,15 +58,15 @@ class PlanMemory {
   Allocator& allocator_;
   std::vector<std::byte*> addresses_;
   std::vector<Input> inputs_;
-  std::vector<Output> outputs_;        // by number of the output buffer
+  std::vector<Output> outputs_;        // by number of the output
   std::vector<uint32_t> temporaries_;  // buffers
   std::vector<uint32_t>
-      same_layout_donors_;  // by output of the plan: a bit for each donor (they are few) that lies just as it
+      same_layout_donors_;  // by output of the plan: a bit for each donor (they are few) of equal layout
   Ref<Storage> arena_;
   uint64_t address_epoch_ = 0;
-  // Chosen anew when other inputs are free than in the last run.
+  // The choice of donors; made again when other inputs are free than in the last run.
   bool is_chosen_ = false;
-  std::vector<uint32_t> allocated_;  // numbers of the output buffers without a donor
+  std::vector<uint32_t> allocated_;  // numbers of the outputs without a donor
   std::vector<int32_t> same_as_;     // by output of the plan: the input whose tensor it is, or -1
 };
 

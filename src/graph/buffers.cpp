@@ -43,12 +43,12 @@ int64_t last_fallible(const Plan& plan) {
 
 namespace {
 
-/// Of each buffer: the kernel that uses it in the launch that writes it first, and in the one that reads it last.
+/// Per buffer: the kernel that uses it in its first launch, and the one that uses it in its last launch.
 class BufferUsers {
  public:
-  static constexpr uint32_t kNoKernel = ~0u, kSeveral = ~0u - 1;  // in place of a kernel
+  static constexpr uint32_t kNoKernel = ~0u, kSeveral = ~0u - 1;  // instead of a kernel
 
-  /// Finds the buffers' lifetimes on the way.
+  /// Also finds the buffers' lifetimes.
   BufferUsers(Plan& plan, std::pmr::memory_resource* memory) : users_(plan.buffers.size(), memory) {
     for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
       for (uint32_t k : plan.launches[launch]) {
@@ -77,20 +77,19 @@ class BufferUsers {
   std::pmr::vector<FirstAndLast> users_;
 };
 
-/// Whether `b` may have the memory of `a`, which is read last before b is written, or by the kernel that writes b
-/// first.
+/// Whether `b` may use the memory of `a`: a is last read before b is written, or by the kernel that first writes b.
 bool may_follow(const Plan& plan, const BufferUsers& users, uint32_t a, uint32_t b) {
   const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
   if (before.last != after.first) return before.last < after.first;
   const uint32_t reader = users.last(a), writer = users.first(b);
-  if (reader == BufferUsers::kNoKernel) return true;  // an input that nobody reads
-  // Another kernel of the launch may run at the same time.
+  if (reader == BufferUsers::kNoKernel) return true;  // an input that nothing reads
+  // Kernels of one launch may run at the same time.
   if (writer == BufferUsers::kNoKernel || writer == BufferUsers::kSeveral || reader != writer) return false;
   return before.dtype == after.dtype && before.count.hint() == after.count.hint() &&
          may_overwrite(plan.kernels[writer], a, b);
 }
 
-/// Whether output `out` would fit where input `in` lies.
+/// Whether output `out` fits in the memory of input `in`.
 bool fits_into(const Plan& plan, uint32_t in, uint32_t out) {
   const Buffer &input = plan.buffers[in], &output = plan.buffers[out];
   return input.dtype == output.dtype && input.count.hint() == output.count.hint() &&
@@ -101,14 +100,14 @@ void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource
   for (NodeId id = 0; id < plan.graph.size(); ++id) plan.may_fail |= plan.graph[id].may_fail();
   const int64_t safe_after = last_fallible(plan);
   std::pmr::vector<bool> may_donate(plan.graph.inputs().size(), true,
-                                    memory);  // an input that is also an output must stay
+                                    memory);  // an input that is also an output must not be overwritten
   for (const PlanOutput& out : plan.outputs) {
     const Buffer& buffer = plan.buffers[out.buffer];
     if (buffer.kind == Buffer::Kind::input) may_donate[buffer.index] = false;
     if (buffer.kind == Buffer::Kind::output) plan.donors.resize(std::max<size_t>(plan.donors.size(), buffer.index + 1));
   }
   struct Input {
-    uint32_t buffer, free_from;  // the first launch after all that read it
+    uint32_t buffer, free_from;  // the first launch after all its readers
   };
   std::pmr::vector<Input> inputs(memory);
   inputs.reserve(may_donate.size());
@@ -124,7 +123,7 @@ void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource
     if (writer == BufferUsers::kNoKernel) continue;
     std::vector<uint32_t>& donors = plan.donors[output.index];
     donors.reserve(std::min(inputs.size(), kMaxDonors));
-    // First what the kernel reads itself, if there is but one: updates in place.
+    // Prefers inputs that the writing kernel reads itself (if it is a single kernel): updates in place.
     std::span<const uint32_t> own;
     if (writer != BufferUsers::kSeveral) own = plan.kernels[writer].buffers;
     for (uint32_t in : own) {
@@ -142,7 +141,7 @@ void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource
   }
 }
 
-// An output's address changes from run to run, and what does is told to each kernel that writes there. Smaller
+// An output's address may change in each run, and each change updates the arguments of all kernels that use it. Smaller
 // temporaries stay in the arena, whose address does not change.
 constexpr uint64_t kMinAliasedOutputBytes = uint64_t{1} << 20;
 
@@ -160,7 +159,7 @@ void alias_temporaries(Plan& plan, const BufferUsers& users, std::pmr::memory_re
     const Buffer& buffer = plan.buffers[b];
     is_taken[b] = buffer.kind == Buffer::Kind::output && !plan.donors[buffer.index].empty();
   }
-  // Homes are known from the end of the plan on.
+  // Goes from the end of the plan backwards, so that alias_of of later buffers is known.
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
   for (uint32_t b : order) {
@@ -181,7 +180,8 @@ void alias_temporaries(Plan& plan, const BufferUsers& users, std::pmr::memory_re
   }
 }
 
-/// Assigns an arena offset to every temporary that aliases no other buffer: the lowest gap free during its lifetime.
+/// Assigns an arena offset to each temporary that aliases no other buffer: the lowest gap that is free during its
+/// lifetime.
 void allocate_temporaries(Plan& plan, std::pmr::memory_resource* memory) {
   std::pmr::vector<uint32_t> order(memory), first(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {

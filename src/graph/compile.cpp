@@ -25,7 +25,7 @@ void log_eliminated(const CompileLog& log, const Node& node) {
   log_lines(&log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, location));
 }
 
-/// The passes from graph to graph.
+/// Runs the passes on the graph.
 Graph rewrite(Graph graph, const PlanOptions& options, const CompileLog* log, Target* target) {
   const bool checks = enforces_specification();
   if (checks) verify(graph, "recording");
@@ -50,7 +50,7 @@ Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log, Tar
   Plan plan;
   plan.options = options;
   plan.graph = rewrite(std::move(graph), options, log, target);
-  // What is needed on the way: most graphs are small, and it goes all at once.
+  // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
   const Fusion fusion = fuse(plan.graph, log && log->fusion, &scratch);

@@ -1,4 +1,4 @@
-// The compiler: from a graph to a plan.
+// The compiler: turns a graph into a plan.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tsl::graph {
 
-/// What to report while a graph is compiled, and where.
+/// What to log while a graph is compiled, and where to.
 struct CompileLog {
   const SourceMap* sources = nullptr;
   bool graph = false, fusion = false, plan = false;
@@ -16,8 +16,8 @@ struct CompileLog {
   void* context = nullptr;
 };
 
-/// The passes, in a sentence: dead code → decompose → simplify → absorb epilogues → fuse → lower → plan. `target`, if
-/// given, is the device that will run the plan, and is asked what it can do beyond what every device can.
+/// Runs the passes: dead code → decompose → simplify → absorb epilogues → fuse → lower → plan. `target` (optional) is
+/// the device that will run the plan; the passes query its capabilities.
 Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr, Target* target = nullptr);
 
 }  // namespace tsl::graph

@@ -48,7 +48,7 @@ Ints axes_of(const Dims& shape, const Dims& loops) {
 Dims split_strides(const Layout& layout, const Dims& loops) {
   const Ints axes = axes_of(layout.shape, loops);
   Dims strides;
-  for (Dim loop : loops) strides.push_back(loop);  // sized; every entry is set below
+  for (Dim loop : loops) strides.push_back(loop);  // sets the size; every entry is set below
   for (int k = loops.rank() - 1; k >= 0; --k) {
     const bool innermost_of_axis = k + 1 == loops.rank() || axes[k + 1] != axes[k];
     strides[k] = innermost_of_axis ? layout.strides[static_cast<int>(axes[k])] : strides[k + 1] * loops[k + 1];

@@ -12,7 +12,7 @@ std::string dump_layout(const Layout& layout, const Shape& shape) {
                      layout.offset.hint());
 }
 
-/// What is broken is dumped, too: a node that does not exist has no shape.
+/// Formats an operand. Also works for invalid graphs: a node that does not exist has no shape.
 std::string dump_read(const Graph& graph, NodeId id, const Layout& layout) {
   return fmt::format("%{}{}", id, id < graph.size() ? dump_layout(layout, graph[id].shape) : "");
 }
@@ -64,7 +64,7 @@ const char* name_of(Template kind) {
   return "";
 }
 
-/// ", [1]": what the node's class reads of its attributes' numbers.
+/// Formats the attributes that the node's class uses: ", [1]".
 std::string dump_axes(const Node& node) {
   const Attrs& attrs = node.attrs;
   switch (node.def().op_class) {

@@ -1,4 +1,4 @@
-// The representations as text: what `--log` prints and what errors of the compiler show.
+// Formats the representations, for `--log` and for errors of the compiler.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace tsl::graph {
 
-/// One line of a graph.
+/// Formats one line of a graph.
 std::string dump(const Graph& graph, NodeId id, const SourceMap* sources);
-/// The graph, one line a node, with source places: what `--log graph` prints.
+/// Formats a graph, one line per node with source positions; `--log graph` prints it.
 std::string dump(const Graph& graph, const SourceMap* sources);
-/// The groups and why they ended where they did: what `--log fusion` prints.
+/// Formats the groups and the reasons why they ended; `--log fusion` prints it.
 std::string dump(const Graph& graph, const Fusion& fusion, const SourceMap* sources);
 std::string dump(const Kernel& kernel);
-/// The launches with their kernels: what `--log plan` prints.
+/// Formats the launches with their kernels; `--log plan` prints it.
 std::string dump(const Plan& plan);
 
 }  // namespace tsl::graph

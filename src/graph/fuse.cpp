@@ -18,7 +18,7 @@ bool fusable(const Node& node) { return !node.is_input && fuses(node.def().op_cl
 
 bool is_reduction(const Node& node) { return !node.is_input && node.def().op_class == OpClass::reduction; }
 
-/// The shape of the loops a node runs in: a reduction runs over its operand's.
+/// Returns the shape of the loops that a node runs in: for a reduction, that of its operand.
 const Shape& loop_shape(const Node& node) { return is_reduction(node) ? node.args[0].layout.shape : node.shape; }
 
 int64_t count_of(const Dims& dims) {
@@ -37,7 +37,7 @@ Dims pick(const Dims& loops, const LoopFlags& reduced, bool which) {
   return out;
 }
 
-/// Carries a flag per loop over to a refinement of the loops.
+/// Copies per-loop flags to a refinement of the loops.
 LoopFlags split_flags(const Dims& loops, const LoopFlags& flags, const Dims& finer) {
   LoopFlags out;
   const Ints axes = axes_of(loops, finer);
@@ -45,7 +45,7 @@ LoopFlags split_flags(const Dims& loops, const LoopFlags& flags, const Dims& fin
   return out;
 }
 
-/// For each node of a graph: the nodes that read it, in order; one that reads it twice is there twice.
+/// The readers of each node, in order; a node that reads another twice occurs twice.
 class Readers {
  public:
   Readers(const Graph& graph, std::pmr::memory_resource* memory) : end_(graph.size() + 1, memory), all_(memory) {
@@ -68,7 +68,7 @@ class Readers {
     }
   }
 
-  std::pmr::vector<uint32_t> end_;  // where in all_ the readers of a node end
+  std::pmr::vector<uint32_t> end_;  // end of a node's readers in all_
   std::pmr::vector<NodeId> all_;
 };
 
@@ -101,8 +101,8 @@ class Fuser {
   }
 
  private:
-  /// How the loops of two groups go together: they are the same; or one group's loops are the other's rows; or
-  /// `a` is reduced to its rows and `b` reduces those; or one element of `b` goes with the totals of `a`.
+  /// How the loops of two groups match: they are equal; one group's loops are the rows of the other; `a` is reduced to
+  /// rows that `b` reduces again; or `b` has one element and uses totals of `a`.
   enum class Fit : uint8_t { same, second_on_rows, first_on_rows, second_reduces_rows, second_on_totals };
 
   void assign_group(NodeId id) {
@@ -131,7 +131,7 @@ class Fuser {
       group.has_reduction = true;
       const Ints axes = axes_of(loop_shape(node), group.loops);
       for (size_t i = 0; i < axes.size(); ++i) group.reduced[i] = node.attrs.axes.contains(axes[i]);
-      group.rows_stay = node.op == Op::argmax || node.op == Op::argmin;  // positions need the whole row
+      group.rows_stay = node.op == Op::argmax || node.op == Op::argmin;  // indices need the whole row
       result_.level[id] = Level::row;
     }
     groups().push_back(std::move(group));
@@ -140,7 +140,7 @@ class Fuser {
     return result_.group_of[id];
   }
 
-  /// Merges group `b` into `a`; says why not otherwise.
+  /// Merges group `b` into `a`, or returns the reason why it cannot.
   const char* try_merge(int a, int b) {
     if (groups()[a].nodes.size() + groups()[b].nodes.size() > kMaxGroupNodes) return "the group is full";
     if (indirect_path(a, b) || indirect_path(b, a)) return "another kernel must run in between";
@@ -161,7 +161,7 @@ class Fuser {
     return reason;
   }
 
-  /// What merging two groups would give, but for its nodes.
+  /// Returns the merged group without its nodes, or nothing if the loops do not fit.
   std::optional<Group> propose(const Group& a, const Group& b, Fit fit) const {
     Group merged(memory_);
     merged.has_reduction = a.has_reduction || b.has_reduction;
@@ -197,7 +197,7 @@ class Fuser {
     return merged;
   }
 
-  /// The loops of `rows` with its kept loops refined by `other`, which counts its rows.
+  /// Refines the kept loops of `rows` by `other`, which has the same elements as its rows.
   bool cut_kept(const Group& rows, const Dims& other, Group& out) const {
     const Dims kept = pick(rows.loops, rows.reduced, false);
     std::optional<Dims> finer = refine(kept, other);
@@ -236,7 +236,7 @@ class Fuser {
     }
   }
 
-  /// As they were before set_levels().
+  /// Undoes set_levels().
   void restore_levels(const Group& a, const Group& b) {
     size_t i = 0;
     for (NodeId id : a.nodes) result_.level[id] = saved_[i++];
@@ -247,7 +247,7 @@ class Fuser {
   const char* check_edges(Group& merged, int a, int b) {
     for (int side : {a, b}) {
       const int other = side == a ? b : a;
-      if (groups()[side].nodes.back() < groups()[other].nodes.front()) continue;  // too old to read from it
+      if (groups()[side].nodes.back() < groups()[other].nodes.front()) continue;  // older: cannot read it
       for (NodeId id : groups()[side].nodes) {
         for (size_t i = 0; i < graph_[id].args.size(); ++i) {
           const Arg& arg = graph_[id].args[i];
@@ -281,7 +281,7 @@ class Fuser {
     return nullptr;
   }
 
-  /// A reduction reads one level further in than it writes.
+  /// Returns the level of a node's operands: a reduction reads one level further in than it writes.
   Level reads_at(NodeId id) const {
     const Level level = result_.level[id];
     if (!is_reduction(graph_[id])) return level;
@@ -320,7 +320,7 @@ class Fuser {
     tell_readers(a);
   }
 
-  /// Groups that wait for `group` wait for all that it waits for.
+  /// Updates `newest_` of all groups that depend on `group`.
   void tell_readers(int group) {
     stack_ = {group};
     while (!stack_.empty()) {
@@ -337,7 +337,7 @@ class Fuser {
     }
   }
 
-  /// Whether a path leads from group `from` to group `to` through a third one.
+  /// Whether there is a path from group `from` to group `to` through a third group.
   bool indirect_path(int from, int to) {
     visited_.assign(groups().size(), false);
     const NodeId oldest = groups()[from].nodes.front();
@@ -348,7 +348,7 @@ class Fuser {
           if (!arg.is_tensor()) continue;
           const int producer = result_.group_of[arg.node];
           if (producer < 0 || producer == group || visited_[producer]) continue;
-          if (producer == from && group == to) continue;  // the direct edge
+          if (producer == from && group == to) continue;  // the direct edge does not count
           if (newest_[producer] < oldest) continue;
           visited_[producer] = true;
           stack_.push_back(producer);
@@ -365,7 +365,7 @@ class Fuser {
     return false;
   }
 
-  /// Groups that read the same tensor over the same loops read it once together.
+  /// Merges groups that read the same tensor over the same loops, so that it is read once.
   void merge_siblings() {
     constexpr size_t kMaxReaders = 8;  // more would make this quadratic
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -381,7 +381,8 @@ class Fuser {
     }
   }
 
-  /// What one group alone reads, once a row, and came before that group had rows.
+  /// Merges groups whose results only one other group reads, once per row, if they were grouped before that group had
+  /// rows.
   void join_rows() {
     if (std::none_of(groups().begin(), groups().end(), [](const Group& g) { return g.has_reduction; })) return;
     std::pmr::vector<NodeId> reader(groups().size(), kNoNode, memory_);
@@ -404,7 +405,8 @@ class Fuser {
     }
   }
 
-  /// Producers have older nodes, so visiting in order of the newest node keeps the recursion shallow.
+  /// Orders groups by dependencies. Producers have older nodes, so visiting groups by their newest node keeps the
+  /// recursion shallow.
   void order_groups() {
     std::pmr::vector<int> by_age(memory_);
     by_age.reserve(groups().size());
@@ -423,7 +425,7 @@ class Fuser {
     groups() = std::move(ordered);
   }
 
-  /// Appends a group to `ordered`, after all that it reads.
+  /// Appends a group to `ordered`, after all groups that it reads.
   void visit(int g, std::pmr::vector<int>& position, std::pmr::vector<Group>& ordered) {
     if (position[g] >= 0) return;
     if (position[g] == kOpen) throw std::logic_error("fusion: groups wait for each other\n" + dump(graph_, nullptr));
@@ -454,9 +456,9 @@ class Fuser {
   Fusion result_;
   std::pmr::vector<bool> visited_;
   Readers readers_;
-  std::pmr::vector<NodeId> newest_;  // by group: of its nodes and all nodes that it waits for
+  std::pmr::vector<NodeId> newest_;  // per group: the newest node of the group and of all groups it depends on
   std::pmr::vector<Level> saved_;
-  std::pmr::vector<int> stack_;  // groups to go on from
+  std::pmr::vector<int> stack_;  // groups still to visit
 };
 
 }  // namespace

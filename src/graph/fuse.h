@@ -1,4 +1,4 @@
-// Fusion: which nodes share a kernel.
+// Fusion: decides which nodes share a kernel.
 #pragma once
 
 #include <bitset>
@@ -11,38 +11,37 @@
 
 namespace tsl::graph {
 
-/// A row kept in registers between reductions must fit a core's second-level cache.
+/// A row that stays in registers between reductions must fit in a core's second-level cache.
 inline constexpr int64_t kMaxResidentRow = 64 * 1024;
-/// Larger groups gain nothing and make the register file of a tile outgrow the first-level cache.
+/// Larger groups gain nothing, and the registers of a tile would exceed the first-level cache.
 inline constexpr size_t kMaxGroupNodes = 256;
 
 using LoopFlags = std::bitset<kMaxRank>;  // one per loop
 
 struct Group {
   explicit Group(std::pmr::memory_resource* memory) : nodes(memory) {}
-  std::pmr::vector<NodeId> nodes;  // ascending: a valid order
-  Dims loops;                      // the loops all its nodes share, row-major
-  LoopFlags reduced;               // loops gone after the group's reductions
+  std::pmr::vector<NodeId> nodes;  // ascending, which is a valid order
+  Dims loops;                      // loops shared by all nodes, row-major
+  LoopFlags reduced;               // loops that the group's reductions remove
   bool has_reduction = false;
-  bool rows_stay = false;   // an element is used again after a reduction of its row: Template::row
-  bool has_totals = false;  // its rows' results are reduced once more
+  bool rows_stay = false;   // an element is used after a reduction of its row: Template::row
+  bool has_totals = false;  // the rows' results are reduced again
   bool is_op = false;       // one op with a kernel of its own
 };
 
 struct Fusion {
   explicit Fusion(std::pmr::memory_resource* memory) : groups(memory), group_of(memory), level(memory) {}
-  std::pmr::vector<Group> groups;      // in an order in which they can run
+  std::pmr::vector<Group> groups;      // in a valid order of execution
   std::pmr::vector<int> group_of;      // per node; -1 for inputs and dead nodes
-  std::pmr::vector<Level> level;       // per node, in its group
+  std::pmr::vector<Level> level;       // per node, within its group
   std::vector<std::string> decisions;  // why groups ended where they did
 };
 
-/// Whether ops of this class share kernels. The others have kernels of their own.
+/// Whether ops of this class can share kernels; all other ops have kernels of their own.
 bool fuses(OpClass op_class);
 
-/// Groups the nodes of `graph` (all of which are live). A node joins the groups of its operands whenever one
-/// template can run them together without a cycle between groups. The result lies in `memory`, as does what is needed
-/// on the way.
+/// Groups the nodes of `graph` (all must be live). A node joins the groups of its operands if one template can run them
+/// together and no cycle between groups arises. `memory` holds the result and temporary data.
 Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

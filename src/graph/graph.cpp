@@ -28,7 +28,7 @@ uint64_t hash_of(const Node& node) {
     for (const Dim& d : arg.layout.strides) h = mix(h, static_cast<uint64_t>(d.hint()));
     h = mix(h, static_cast<uint64_t>(arg.layout.offset.hint()));
   }
-  return h ^ h >> 32;  // an index looks at the low bits
+  return h ^ h >> 32;  // the index uses the low bits
 }
 
 bool same_arg(const Arg& a, const Arg& b) {

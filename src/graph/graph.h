@@ -1,5 +1,5 @@
-// The graph IR: ops in static single assignment. Views are not nodes: every operand says through which layout it
-// reads its producer, so a chain of views costs nothing and means the same eagerly and compiled.
+// The graph IR: ops in static single assignment form. Views are not nodes: each operand has the layout through which it
+// reads its producer, so a chain of views costs nothing and has the same meaning eagerly and compiled.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ inline constexpr NodeId kNoNode = ~NodeId{0};
 /// An operand: a node read through a layout, or a host number.
 struct Arg {
   NodeId node = kNoNode;
-  Layout layout;                   // over the node's output (contiguous, or as Node::input_layout for inputs)
-  Scalar scalar;                   // when node == kNoNode
+  Layout layout;                   // of the node's output, which is contiguous or, for inputs, has Node::input_layout
+  Scalar scalar;                   // if node == kNoNode
   const Symbol* symbol = nullptr;  // the scalar's symbol, if it has one
 
   bool is_tensor() const { return node != kNoNode; }
 };
 
-/// What a product does with its sums before it rounds them, where numerics are fast: see absorb_epilogues().
+/// What a matrix product applies to its sums before rounding, under fast numerics: see absorb_epilogues().
 struct Epilogue {
-  bool bias = false;         // the node's last operand, of one axis, is added along the result's last axis
-  Op activation = Op::copy;  // then applied: relu, gelu_tanh, or nothing
+  bool bias = false;         // adds the node's last operand, a vector, along the result's last axis
+  Op activation = Op::copy;  // applied after the bias: relu, gelu_tanh, or none (copy)
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 
@@ -35,33 +35,32 @@ struct Node {
   bool is_input = false;
   Op op = Op::copy;
   Attrs attrs;
-  Epilogue epilogue;  // of a matmul
+  Epilogue epilogue;  // matmul only
   std::vector<Arg> args;
   DType dtype = DType::f32;
   Shape shape;
-  Layout input_layout;  // inputs only: strides as the caller's tensor has them, offset 0
+  Layout input_layout;  // inputs only: the strides of the caller's tensor, offset 0
   Span span;
-  uint32_t order = 0;  // position in the program: errors and effects are ordered by it
+  uint32_t order = 0;  // position in the program, by which errors and effects are ordered
 
   const OpDef& def() const { return op_def(op); }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
 };
 
-/// What a region gives back: a node's output, seen through a layout.
+/// An output of a region: a node's output, viewed through a layout.
 struct Output {
   NodeId node;
   Layout layout;
 };
 
-/// Nodes by a hash of what they compute: a table in one piece of memory, in which those of equal hashes follow each
-/// other.
+/// A hash table of nodes by what they compute: one block of memory, with linear probing.
 class NodeIndex {
  public:
-  /// Makes room for this many.
+  /// Reserves memory for this many nodes.
   void reserve(size_t nodes) {
     if (2 * nodes > slots_.size()) grow(2 * nodes);
   }
-  /// The node of this hash that `is_equal` says it is, or kNoNode.
+  /// Returns the node with this hash for which `is_equal` is true, or kNoNode.
   template <class IsEqual> NodeId find(uint64_t hash, IsEqual&& is_equal) const {
     for (size_t i = hash; !slots_.empty(); ++i) {
       const Slot& slot = slots_[i & (slots_.size() - 1)];
@@ -87,23 +86,23 @@ class NodeIndex {
   }
   void grow(size_t slots);
 
-  std::vector<Slot> slots_;  // a power of two, at most half of them taken
+  std::vector<Slot> slots_;  // the size is a power of two, and at most half of the slots are used
   size_t size_ = 0;
 };
 
 class Graph {
  public:
-  /// Makes room for this many nodes, and inputs among them.
+  /// Reserves memory for this many nodes, `inputs` of them inputs.
   void reserve(size_t nodes, size_t inputs) {
     nodes_.reserve(nodes);
     inputs_.reserve(inputs);
     index_.reserve(nodes - inputs);
   }
   NodeId add_input(DType dtype, const Layout& layout);
-  /// Adds an op, or finds the equal one that is there already.
+  /// Adds an op, or returns an equal node.
   NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
              uint32_t order);
-  /// The same of a node of this or another graph, whose operands are nodes of this one; or adds an input.
+  /// As above, for a node whose operands are nodes of this graph; also adds inputs.
   NodeId add(Node&& node);
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
@@ -119,7 +118,7 @@ class Graph {
   NodeIndex index_;  // hash-consing
 };
 
-/// "exp"; of a product with an epilogue "matmul_add_relu".
+/// Returns the name for kernels and logs: "exp"; for a product with an epilogue "matmul_add_relu".
 std::string name_of(const Node& node);
 
 }  // namespace tsl::graph

@@ -1,5 +1,5 @@
-// The kernel IR: one per group. A range of loops (kept dimensions, then reduced ones) and a flat program of typed
-// instructions over it. It says what is computed, not how tiles are cut or which instruction set is used.
+// The kernel IR: one kernel per group, with a range of loops (kept dimensions, then reduced ones) and a flat list of
+// typed instructions. It specifies what is computed, but not tiles or instruction sets.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tsl::graph {
 
-/// The reduction order: a reduction of more elements than this reduces the results of blocks of so many.
+/// The block size of the reduction order: a reduction of more elements reduces the results of such blocks.
 inline constexpr int64_t kReduceBlock = 4096;
 
-/// How a group is executed.
+/// The way in which a group is executed.
 enum class Template : uint8_t {
   pointwise,  // every instruction at level full, no reduction
   row,        // whole rows stay in registers between reductions: softmax, norms
@@ -21,12 +21,12 @@ enum class Template : uint8_t {
   op,         // one op with a kernel of its own (scan, sort, scatter, matmul, …)
 };
 
-/// Where an instruction runs: for every element, once a row (per kept index, reduced dimensions gone), or once in all,
-/// after the rows have been reduced, too (a mean of losses).
+/// How often an instruction runs: for every element; once per row (per index of the kept loops); or once in all,
+/// possibly after the rows have been reduced (a mean of losses).
 enum class Level : uint8_t { full, row, total };
 
-/// Which element of a buffer belongs to a loop index: offset + Σ index_k · strides[k], over the kept and then the
-/// reduced dimensions. Row-level maps have stride 0 along reduced dimensions.
+/// Maps a loop index to an element of a buffer: offset + Σ index_k · strides[k], over the kept and then the reduced
+/// dimensions. Maps of row-level instructions have stride 0 along reduced dimensions.
 struct IndexMap {
   Dims strides;
   Dim offset = 0;
@@ -39,7 +39,7 @@ struct Instr {
     load,      // buffer through map
     scalar,    // a host number, converted to dtype
     map,       // elementwise op of a, b, c
-    reduce,    // op of a: over the reduced dimensions (level row), or over all rows of a row-level a (level total)
+    reduce,    // op of a, over the reduced dimensions (level row) or over all rows of a row-level a (level total)
     gather,    // buffer[map + a * index_stride], a an i64 register checked against index_extent
     generate,  // iota or random numbers over the linear index; scalars are registers' scalars (scalar, scalar2)
     store,     // a to buffer through map
@@ -48,7 +48,7 @@ struct Instr {
   Instr() = default;
   explicit Instr(Kind k) : kind(k) {}
 
-  /// How an add or sub of fast numerics takes a product that is not rounded: a * b + c, a * b - c, c - a * b.
+  /// How an add or sub under fast numerics uses a product that is not rounded: a * b + c, a * b - c, c - a * b.
   enum class Contraction : uint8_t { none, sum, difference, rest };
 
   Kind kind = Kind::load;
@@ -65,19 +65,19 @@ struct Instr {
   Scalar scalar, scalar2;
   const Symbol* symbol = nullptr;
   const Symbol* symbol2 = nullptr;
-  NodeId node = kNoNode;  // where it came from: spans, errors
+  NodeId node = kNoNode;  // the node it was lowered from, for spans and errors
 };
 
-/// One group, ready for a backend. Instruction i defines register i.
+/// The kernel of one group. Instruction i defines register i.
 struct Kernel {
   Template kind = Template::pointwise;
   Dims kept;  // extents of the loops
   Dims reduced;
   std::vector<Instr> program;
-  std::vector<uint32_t> buffers;  // plan buffers it touches; instructions index this list
-  uint32_t written = 0;           // how many of the last buffers it writes
+  std::vector<uint32_t> buffers;  // plan buffers it accesses; instructions index this list
+  uint32_t written = 0;           // the number of buffers it writes, which are the last ones
   NodeId op_node = kNoNode;       // Template::op
-  std::vector<NodeId> nodes;      // what was fused, in order
+  std::vector<NodeId> nodes;      // the fused nodes, in order
   std::string name;               // readable: "mul_add_sum"
 };
 

@@ -14,7 +14,7 @@ struct SameProgram {
 
 struct ProgramHash {
   size_t operator()(const Kernel* kernel) const {
-    size_t hash = std::hash<std::string_view>()(kernel->name);  // says the ops
+    size_t hash = std::hash<std::string_view>()(kernel->name);  // the name lists the ops
     for (const Instr& instr : kernel->program) hash = hash * 31 + std::hash<uint64_t>()(instr.scalar.bits());
     return hash;
   }
@@ -40,16 +40,16 @@ void make_launches(Plan& plan, std::pmr::memory_resource* memory) {
     plan.launches.push_back({0});
     return;
   }
-  std::pmr::vector<int64_t> written_in(plan.buffers.size(), -1, memory);  // last launch that writes the buffer
-  // A program: its launches, ascending.
+  std::pmr::vector<int64_t> written_in(plan.buffers.size(), -1, memory);  // the last launch that writes each buffer
+  // The launches of each program, ascending.
   std::pmr::unordered_map<const Kernel*, std::pmr::vector<int64_t>, ProgramHash, SameProgram> running(memory);
   plan.launches.reserve(plan.kernels.size());
   for (uint32_t k = 0; k < plan.kernels.size(); ++k) {
     const Kernel& kernel = plan.kernels[k];
     auto launch = static_cast<int64_t>(plan.launches.size());
     if (kernel.kind == Template::pointwise) {
-      int64_t after = -1;  // the launch must come after this one
-      const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // the last is what it writes
+      int64_t after = -1;  // the last launch that this kernel depends on
+      const size_t waiting = kernel.buffers.size() - (writes_part(plan, kernel) ? 1 : 0);  // parts need no order
       for (size_t i = 0; i < waiting; ++i) after = std::max(after, written_in[kernel.buffers[i]]);
       std::pmr::vector<int64_t>& launches = running[&kernel];
       const auto first = std::upper_bound(launches.begin(), launches.end(), after);

@@ -1,4 +1,4 @@
-// Launches: which kernels run as one.
+// Decides which kernels share a launch.
 #pragma once
 
 #include <memory_resource>
@@ -7,17 +7,16 @@
 
 namespace tsl::graph {
 
-/// Whether two pointwise kernels run the same program, on other buffers and other sizes.
+/// Whether two pointwise kernels run the same program, on possibly different buffers and sizes.
 bool same_program(const Kernel& a, const Kernel& b);
 
-/// Whether the kernel writes one of the parts that a node's result is made of. They do not overlap, so they come in any
-/// order.
+/// Whether the kernel writes one of several parts of a node's result. Parts do not overlap, so their order does not
+/// matter.
 bool writes_part(const Plan& plan, const Kernel& kernel);
 
-/// Fills plan.launches: gathers kernels that run the same program and do not depend on each other into tables, one
-/// launch each. An optimizer's update of two hundred parameters becomes one launch over a table of two hundred, and so
-/// do two hundred parts of a concat. Of several launches that could take a kernel the earliest does, so that what reads
-/// it finds most to join.
+/// Fills plan.launches: independent kernels with the same program share a multi-tensor launch. For example, an
+/// optimizer's update of two hundred parameters is one launch, and so are two hundred parts of a concat. A kernel joins
+/// the earliest possible launch, so that its readers have most launches to join.
 void make_launches(Plan& plan, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

@@ -10,9 +10,9 @@ namespace tsl::graph {
 
 namespace {
 
-constexpr size_t kMaxNameOps = 6;  // a kernel's name lists this many of its ops
+constexpr size_t kMaxNameOps = 6;  // a kernel's name lists at most this many ops
 
-/// The dtype an elementwise op's operands have (see DTypeRule).
+/// Returns the dtype of an elementwise op's operands (see DTypeRule).
 DType operand_dtype(const Graph& graph, const Node& node) {
   const DTypeRule rule = node.def().dtype_rule;
   if (node.op != Op::cast && rule != DTypeRule::compare && rule != DTypeRule::predicate) return node.dtype;
@@ -23,7 +23,7 @@ DType operand_dtype(const Graph& graph, const Node& node) {
 /// Builds the kernel of one fused group.
 class KernelBuilder {
  public:
-  /// `register_of` has a place for every node of the plan's graph.
+  /// `register_of` has an element for every node of the plan's graph.
   KernelBuilder(const Plan& plan, const Fusion& fusion, int group, const std::pmr::vector<int>& buffer_of,
                 std::pmr::vector<Reg>& register_of)
       : graph_(plan.graph),
@@ -40,7 +40,7 @@ class KernelBuilder {
     kernel_.kind = !group_.has_reduction ? Template::pointwise : group_.rows_stay ? Template::row : Template::reduce;
     size_t operands = 0;
     for (NodeId id : group_.nodes) operands += graph_[id].args.size();
-    kernel_.program.reserve(2 * group_.nodes.size() + operands);  // an op and perhaps a store each
+    kernel_.program.reserve(2 * group_.nodes.size() + operands);  // an op and perhaps a store for each
     kernel_.buffers.reserve(group_.nodes.size() + operands);
     for (NodeId id : group_.nodes) emit_node(id);
     for (NodeId id : group_.nodes) {
@@ -223,7 +223,7 @@ class KernelBuilder {
     return push(instr);
   }
 
-  /// A layout over a node's shape as a map over this kernel's loops.
+  /// Converts a layout over a node's shape to a map over this kernel's loops.
   IndexMap map_of(const Layout& layout, Level level) const {
     IndexMap map;
     map.offset = layout.offset;
@@ -272,10 +272,10 @@ class KernelBuilder {
   int group_id_;
   const std::pmr::vector<int>& buffer_of_;
   Kernel kernel_;
-  std::pmr::vector<Reg>& register_of_;  // by node: of those of the group
+  std::pmr::vector<Reg>& register_of_;  // by node; valid for nodes of the group
 };
 
-/// Merges neighbouring loops that every map walks as one.
+/// Merges neighbouring loops that every map can treat as one.
 void collapse(Kernel& kernel, Dims& loops, int first) {
   for (int i = loops.rank() - 2; i >= 0; --i) {
     const int at = first + i;
@@ -330,12 +330,12 @@ class Lowering {
     }
   }
 
-  /// A node gets memory if another group reads it; `take` reads its first operand from memory wherever it is.
+  /// Gives memory to nodes that other groups read; `take` also needs its first operand in memory.
   void make_temporaries() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_[id];
       if (!node.is_input && fusion_.groups[fusion_.group_of[id]].is_op && buffer_of_[id] < 0) {
-        add_buffer(id, Buffer::Kind::temporary, 0);  // kept even if unused: it may be there for its error
+        add_buffer(id, Buffer::Kind::temporary, 0);  // kept even if unused: its error may be needed
       }
       for (const Arg& arg : node.args) {
         if (!arg.is_tensor() || buffer_of_[arg.node] >= 0) continue;
@@ -389,7 +389,7 @@ class Lowering {
     }
   }
 
-  /// A kernel that writes an operand of node `id` into part of its buffer.
+  /// Adds a kernel that writes an operand of node `id` into a part of its buffer.
   void add_copy(NodeId id, const Arg& arg, const Layout& target) {
     Kernel kernel;
     const Dims loops = without_ones(target.shape);

@@ -1,4 +1,4 @@
-// Lowering: groups become kernels of the kernel IR, over buffers.
+// Lowers groups to kernels of the kernel IR, over buffers.
 #pragma once
 
 #include "graph/fuse.h"
@@ -6,7 +6,7 @@
 
 namespace tsl::graph {
 
-/// Fills plan.buffers, plan.kernels and plan.outputs from plan.graph. `memory` is for what is needed on the way.
+/// Fills plan.buffers, plan.kernels and plan.outputs from plan.graph. `memory` holds temporary data.
 void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

@@ -13,7 +13,7 @@ namespace tsl::graph {
 
 namespace {
 
-/// Copies the chosen nodes of a graph into a new one, operands renamed.
+/// Copies selected nodes of a graph to a new one, with operands renumbered.
 class Copier {
  public:
   explicit Copier(const Graph& from) : from_(from), renamed_(from.size(), kNoNode) {
@@ -21,7 +21,7 @@ class Copier {
   }
 
   void keep(NodeId id) { keep(id, Node(from_[id])); }
-  /// As above, with `node` in its place.
+  /// As above, with `node` instead of the old node.
   void keep(NodeId id, Node&& node) {
     for (Arg& arg : node.args) {
       if (arg.is_tensor()) arg.node = renamed_[arg.node];
@@ -29,15 +29,15 @@ class Copier {
     renamed_[id] = to_.add(std::move(node));
   }
 
-  /// A node that takes part in computing what node `id` did; its operands are the new graph's already.
+  /// Adds a node that replaces part of node `id`. Its operands are nodes of the new graph.
   NodeId add(NodeId id, Op op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type) {
     return to_.add(op_def(op), std::move(args), attrs, type, from_[id].span, from_[id].order);
   }
   NodeId renamed(NodeId id) const { return renamed_[id]; }
-  /// Uses of `id` become uses of node `other` of the new graph.
+  /// Makes users of `id` use node `other` of the new graph.
   void replace(NodeId id, NodeId other) { renamed_[id] = other; }
 
-  /// Uses of `id` become uses of `other`, which computes the same elements in the same order.
+  /// Makes users of `id` use `other` (of the old graph), which has the same elements in the same order.
   void alias(NodeId id, NodeId other) { renamed_[id] = renamed_[other]; }
 
   Graph finish() {
@@ -51,7 +51,7 @@ class Copier {
   std::vector<NodeId> renamed_;
 };
 
-/// Extents and strides of a run; the offset stays an expression, which a plan computes whenever it runs.
+/// Replaces extents and strides by those of a run; the offset stays a symbol, which the plan evaluates in each run.
 void set_sizes(Dims& dims, std::span<const Scalar> symbols) {
   for (Dim& dim : dims) dim = dim.in_run(symbols);
 }
@@ -67,8 +67,9 @@ bool reads_all_in_order(const Graph& graph, const Arg& arg) {
 
 bool is_one(const Arg& arg) { return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0; }
 
-/// The operand that `node` merely repeats, or kNoNode. An input is none: what repeats it lies elsewhere, aligned as
-/// results are, which products may depend on, and does not keep all of the memory that the input is a view of.
+/// Returns the operand that `node` only repeats, or kNoNode. An input does not qualify: a copy of it is aligned as
+/// results are, which matrix products may depend on, and does not keep a larger tensor alive that the input is a view
+/// of.
 NodeId repeated_operand(const Graph& graph, const Node& node) {
   if (node.is_input) return kNoNode;
   auto repeats = [&](const Arg& arg) {
@@ -82,8 +83,8 @@ NodeId repeated_operand(const Graph& graph, const Node& node) {
   return kNoNode;
 }
 
-/// What an op of constants gives, where any machine gives the same: f32 and f64 arithmetic that rounds once. (Of f32,
-/// the rounded f64 result is the f32 one: Figueroa, "When is double rounding innocuous?", 1995.)
+/// Folds an op of constants, if its result is the same on any machine: f32 and f64 arithmetic with a single rounding.
+/// (Rounding the f64 result gives the correct f32 result: Figueroa, "When is double rounding innocuous?", 1995.)
 std::optional<Scalar> folded(const Node& node) {
   if (node.dtype != DType::f32 && node.dtype != DType::f64) return {};
   double x[2] = {0, 0};
@@ -105,7 +106,7 @@ std::optional<Scalar> folded(const Node& node) {
   return {};
 }
 
-/// The op that makes a constant of a node's type.
+/// Makes a fill of a node's type.
 Node fill_like(const Node& node, const Arg& value) {
   Node fill;
   fill.op = Op::fill;
@@ -118,21 +119,21 @@ Node fill_like(const Node& node, const Arg& value) {
   return fill;
 }
 
-/// How many elements a reduction puts together.
+/// Returns the number of elements that a reduction combines into one.
 int64_t reduced_count(const Node& reduction) {
   int64_t count = 1;
   for (int64_t axis : reduction.attrs.axes) count *= reduction.args[0].layout.shape[static_cast<int>(axis)].hint();
   return count;
 }
 
-/// Node `id`, a logsumexp: with the greatest element g of each row, log(sum(exp(x - g))) + g; where g is infinite or
-/// NaN, 0 in its place, since exp() then says so itself.
+/// Decomposes node `id`, a logsumexp: with the maximum g of each row, log(sum(exp(x - g))) + g. An infinite or NaN g is
+/// replaced by 0, since exp() then gives the right result by itself.
 void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   const Node& node = graph[id];
   Arg x = node.args[0];
   x.node = copier.renamed(x.node);
   const Shape& shape = x.layout.shape;
-  Layout along_rows{shape, {}, 0};  // a result for each row, over all elements
+  Layout along_rows{shape, {}, 0};  // the row's result, repeated for all elements
   Dims strides = contiguous_strides(node.shape);
   for (int i = 0, kept = 0; i < shape.rank(); ++i) {
     const bool reduced = node.attrs.axes.contains(i);
@@ -165,10 +166,10 @@ void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   copier.replace(id, map_rows(Op::add, {row(total), row(shift)}, node.dtype));
 }
 
-/// Who reads a node.
+/// The readers of a node.
 struct Uses {
-  uint32_t count = 0;       // outputs are readers, too
-  bool in_kernels = false;  // that make their elements of its elements
+  uint32_t count = 0;       // includes uses as outputs
+  bool in_kernels = false;  // read by a kernel element by element
 };
 
 std::vector<Uses> uses_of(const Graph& graph) {
@@ -185,7 +186,7 @@ std::vector<Uses> uses_of(const Graph& graph) {
   return uses;
 }
 
-/// Whether an operand of `sum` is one vector of `length` elements along the last axis, everywhere else the same.
+/// Whether an operand of `sum` is a vector of `length` elements along the last axis, broadcast along all others.
 bool is_bias(const Graph& graph, const Node& sum, const Arg& arg, Dim length) {
   const int last = sum.shape.rank() - 1;
   if (!arg.is_tensor() || graph[arg.node].dtype != sum.dtype || last < 0 || sum.shape[last].hint() != length.hint())
@@ -198,7 +199,7 @@ bool is_bias(const Graph& graph, const Node& sum, const Arg& arg, Dim length) {
 
 bool sums_in_f32(DType dtype) { return is_float(dtype) && accumulator_of(dtype) == DType::f32; }
 
-/// The product with an epilogue that node `id` is the last op of, if it is that.
+/// Returns the matrix product with an epilogue whose last op is node `id`, if it is one.
 std::optional<Node> with_epilogue(const Graph& graph, const std::vector<Uses>& uses, NodeId id) {
   const auto is_own = [&](const Arg& arg) {
     return arg.is_tensor() && uses[arg.node].count == 1 && reads_all_in_order(graph, arg);
@@ -243,12 +244,12 @@ bool has_tensor_operand(const std::vector<Arg>& args) {
 
 bool is_fill(const Node& node) { return !node.is_input && node.op == Op::fill; }
 
-/// Whether constants can be operands of it, and it may be one.
+/// Whether the node can take constants as operands and can be folded to a constant.
 bool computes_elements(const Node& node) {
   return !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
 }
 
-/// Where there is no such node, there is nothing to simplify.
+/// Whether simplify() would change the graph at this node.
 bool may_simplify(const Graph& graph, const Node& node) {
   if (computes_elements(node) && !has_tensor_operand(node.args)) return true;
   return is_fill(node) || repeated_operand(graph, node) != kNoNode;
@@ -282,7 +283,7 @@ Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated)
   for (const Output& out : graph.outputs) live[out.node] = true;
   for (NodeId id = graph.size(); id-- > 0;) {
     const Node& node = graph[id];
-    if (node.is_input) live[id] = true;  // inputs keep their positions
+    if (node.is_input) live[id] = true;  // inputs keep their numbers
     else if (node.may_fail()) live[id] = true;
     if (!live[id]) continue;
     for (const Arg& arg : node.args) {
@@ -319,8 +320,8 @@ Graph simplify(Graph graph) {
   for (NodeId id = 0; id < graph.size() && is_simple; ++id) is_simple = !may_simplify(graph, graph[id]);
   if (is_simple) return graph;
   Copier copier(graph);
-  // Of nodes that are one constant everywhere. It can stand for them as an operand: fill() rounds to the dtype exactly
-  // as a scalar operand of that dtype does.
+  // Nodes that are one constant everywhere. Such a constant can be a scalar operand instead: fill() rounds to the dtype
+  // exactly as a scalar operand of that dtype does.
   std::vector<const Arg*> constants(graph.size(), nullptr);
   std::deque<Arg> made;
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -332,7 +333,7 @@ Graph simplify(Graph graph) {
     Node node = graph[id];
     if (is_fill(node)) constants[id] = &graph[id].args[0];
     if (computes_elements(node)) {
-      std::vector<Arg> before;  // if there are constants
+      std::vector<Arg> before;  // the original operands, if constants replaced some
       const auto is_constant = [&](const Arg& arg) { return arg.is_tensor() && constants[arg.node]; };
       if (std::any_of(node.args.begin(), node.args.end(), is_constant)) before = node.args;
       for (Arg& arg : node.args) {
@@ -344,7 +345,7 @@ Graph simplify(Graph graph) {
         copier.keep(id, fill_like(node, made.back()));
         continue;
       }
-      // An op needs a tensor to know its dtype by; `where` needs its condition to be one.
+      // An op gets its dtype from a tensor operand, and the condition of `where` must be a tensor.
       const bool keeps_dtype = has_tensor_operand(node.args) && (node.op != Op::where || node.args[0].is_tensor());
       if (!keeps_dtype && !before.empty()) node.args = std::move(before);
     }
@@ -367,7 +368,7 @@ Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_
     }
   }
   if (!changes) return graph;
-  return dead_code(copier.finish());  // without what was absorbed
+  return dead_code(copier.finish());  // removes what was absorbed
 }
 
 }  // namespace tsl::graph

@@ -1,4 +1,4 @@
-// Passes from graph to graph. Each returns a new graph whose nodes are all reachable from its outputs, or fallible.
+// The passes on graphs. Each returns a new graph, whose nodes are reachable from its outputs or fallible.
 #pragma once
 
 #include <functional>
@@ -8,25 +8,25 @@
 
 namespace tsl::graph {
 
-/// The graph for the sizes of one run, given the values of its symbols: extents and strides become numbers. Offsets
-/// and scalars stay symbols, arguments of the plan. Throws Failure (memory) if a tensor would be too large.
+/// Replaces sizes by numbers, given the values of a run's symbols: extents and strides become constants. Offsets and
+/// scalars stay symbols, which are arguments of the plan. Throws Failure (memory) if a tensor would be too large.
 Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols);
 
-/// Drops nodes nobody needs. A fallible node stays: its error is an effect. `eliminated` is told of each node dropped.
+/// Removes nodes that nothing uses, except fallible ones, whose errors are effects. Calls `eliminated` for each removed
+/// node.
 Graph dead_code(Graph graph, const std::function<void(const Node&)>& eliminated = nullptr);
 
-/// Decomposes each logsumexp over at most one block of the reduction order, so that every template runs it and it
-/// shares the row results of other ops. Extents must be numbers.
+/// Decomposes each logsumexp over at most one block of the reduction order, so that every template can run it and it
+/// shares row results with other ops. Extents must be numbers.
 Graph decompose(Graph graph);
 
-/// Exact rewrites only (bit for bit, NaNs and signed zeros included): constants become scalar operands, copies
-/// that change nothing and multiplications or divisions by one go.
+/// Applies exact rewrites only (bit for bit, with NaNs and signed zeros): folds constants into operands, removes copies
+/// without effect and multiplications or divisions by one.
 Graph simplify(Graph graph);
 
-/// Fast numerics: a product of f32 or shorter floats, and what alone reads it, become one node where the library of
-/// products does all that in one call, and `has_epilogue` says so of the node: the addition of a bias along the last
-/// axis, relu or gelu_tanh, or both. What the elements of other kernels are made of stays in those: to compute it
-/// before gains nothing.
+/// Merges a matrix product of f32 or shorter floats with its only reader, under fast numerics: a bias along the last
+/// axis, relu or gelu_tanh, or both, if `has_epilogue` holds for the merged node. A result that other kernels read
+/// element by element is not merged: computing it in the product would gain nothing.
 Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_epilogue);
 
 }  // namespace tsl::graph

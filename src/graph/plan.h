@@ -1,4 +1,4 @@
-// The plan: what a compiled graph does, in order, on buffers with known lifetimes.
+// The plan: the launches of a compiled graph in order, on buffers with known lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -10,59 +10,57 @@
 
 namespace tsl::graph {
 
-/// Buffers in the arena begin at multiples of this: wide enough for any vector load, and keeps neighbours out of each
-/// other's cache lines.
+/// The alignment of buffers in the arena: enough for any vector load, and buffers share no cache lines.
 inline constexpr uint64_t kAlignment = 64;
 
 struct Buffer {
   enum class Kind : uint8_t { input, output, temporary } kind;
-  uint32_t index = 0;  // of the input or output
+  uint32_t index = 0;  // number of the input or output
   NodeId node = kNoNode;
   DType dtype = DType::f32;
   Dim count = 0;                 // elements
-  uint32_t alias_of = 0;         // the buffer whose memory it uses: itself, or a later buffer (temporaries)
-  uint64_t offset = 0;           // temporaries that alias no other buffer: bytes from the arena's start
-  uint32_t first = 0, last = 0;  // launches that write it first and read it last
+  uint32_t alias_of = 0;         // the buffer whose memory it uses: itself or, for temporaries, possibly a later buffer
+  uint64_t offset = 0;           // bytes from the arena's start; for temporaries that alias no other buffer
+  uint32_t first = 0, last = 0;  // the launches that write it first and read it last
 };
 
-/// Where an output of the graph comes from: a buffer seen through a layout. Several outputs may share a buffer.
+/// An output of the graph: a buffer viewed through a layout. Several outputs may share a buffer.
 struct PlanOutput {
   uint32_t buffer;
   Layout layout;
   DType dtype;
 };
 
-/// Compile options of the traced function. Backends that cannot do a thing leave it.
+/// Compile options of the traced function. A backend ignores an option that it does not support.
 struct PlanOptions {
-  bool graphs = true;          // a GPU may launch its kernels as a graph
-  bool fast_numerics = false;  // values need not round between one op and the next
+  bool graphs = true;          // kernels may be launched as a CUDA graph
+  bool fast_numerics = false;  // values need not be rounded between ops
 };
 
 struct Plan {
-  Graph graph;  // after the passes; spans, dtypes and layouts of the nodes
+  Graph graph;  // after all passes; has the nodes' spans, dtypes and layouts
   PlanOptions options;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
-  /// Kernels by launch, in order of execution. A launch of several kernels is a multi-tensor launch: one program over
-  /// many tensors.
+  /// The kernels of each launch, in order of execution. A launch of several kernels is a multi-tensor launch.
   std::vector<std::vector<uint32_t>> launches;
   std::vector<PlanOutput> outputs;
   uint64_t arena_bytes = 0;
-  /// Per output buffer: the inputs whose memory it may take over if the caller donates them (donation). Such outputs
-  /// are written after all that may fail.
+  /// Per output buffer: the inputs whose memory it may reuse if the caller donates them. Such outputs are written after
+  /// everything that may fail.
   std::vector<std::vector<uint32_t>> donors;
-  bool may_fail = false;  // on elements' values
+  bool may_fail = false;  // depending on elements' values
 };
 
-/// Whether the kernel may only run if nothing before it has failed: it may write over an input, and a plan that failed
-/// must have left its inputs as they were.
+/// Whether the kernel must not run after a failure: it may overwrite a donated input, and a failed plan must not have
+/// changed its inputs.
 bool needs_success(const Plan& plan, const Kernel& kernel);
 
-/// Whether `out`, when it is first written, may use the memory of `in`, a donor or an earlier temporary. The kernel
-/// that writes it may read `in` element by element.
+/// Whether `out` may use the memory of `in`, a donor or an earlier temporary, when it is first written. The kernel that
+/// writes it may read `in` element by element.
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out);
 
-/// The memory a buffer takes, rounded up to what keeps its neighbours aligned.
+/// Returns the memory of a buffer, rounded up so that the next buffer is aligned.
 uint64_t bytes_of(const Buffer& buffer);
 
 }  // namespace tsl::graph

@@ -56,7 +56,7 @@ using NodeRule = Rule<NodeSubject>;
 
 bool is_class(const NodeSubject& s, OpClass op_class) { return !s.node.is_input && s.node.def().op_class == op_class; }
 
-/// Whether `holds` is true of every operand that is a tensor.
+/// Whether `holds` is true for every tensor operand.
 template <class Holds> bool all_tensors(const NodeSubject& s, Holds&& holds) {
   return std::all_of(s.node.args.begin(), s.node.args.end(),
                      [&](const Arg& arg) { return !arg.is_tensor() || holds(arg); });
@@ -71,7 +71,7 @@ bool tensors_have(const NodeSubject& s, DType dtype) {
   return all_tensors(s, [&](const Arg& arg) { return s.producer(arg).dtype == dtype; });
 }
 
-/// An elementwise op whose operands' dtypes follow a rule: cast and copy have none.
+/// Whether the op is elementwise with this dtype rule. cast and copy follow none.
 bool follows(const NodeSubject& s, DTypeRule rule) {
   return is_class(s, OpClass::elementwise) && s.node.op != Op::cast && s.node.op != Op::copy &&
          s.node.def().dtype_rule == rule;
@@ -100,7 +100,7 @@ bool has_known_symbols(const NodeSubject& s) {
                      [](const Arg& arg) { return is_known(arg.symbol) && is_known(arg.layout.offset.symbol()); });
 }
 
-/// The type that the op table gives the result of these operands, or nothing if it refuses them.
+/// Returns the type that the op table infers for these operands, or nothing if it rejects them.
 std::optional<TensorType> inferred(const NodeSubject& s) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < s.node.args.size() - s.node.epilogue.bias; ++i) {
@@ -114,7 +114,7 @@ std::optional<TensorType> inferred(const NodeSubject& s) {
 }
 
 bool has_inferred_type(const NodeSubject& s) {
-  // These have rules of their own: the op table would ask for the part's offset, which may be known only in a run.
+  // These have rules of their own: the op table would need the part's offset, which may be known only in a run.
   if (s.node.is_input || is_class(s, OpClass::elementwise) || is_class(s, OpClass::assign)) return true;
   const std::optional<TensorType> type = inferred(s);
   return type && type->dtype == s.node.dtype && same(type->shape, s.node.shape);
@@ -136,7 +136,7 @@ bool takes_axes_once(const NodeSubject& s) {
          std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) == axes.end();
 }
 
-/// The axis, or the number of batch axes, of an op that has one.
+/// Returns the axis, or the number of batch axes, of an op that has one.
 int64_t axis_of(const Node& node) {
   const OpClass op_class = node.def().op_class;
   return op_class == OpClass::take || op_class == OpClass::scatter ? node.attrs.batch : node.attrs.axis;
@@ -349,7 +349,7 @@ constexpr Rule<OutputSubject> kOutputRules[] = {
      [](const OutputSubject& s) { return fits(s.output.layout, memory_of(s.graph[s.output.node])); }},
 };
 
-/// Whether nodes of a pruned graph are needed.
+/// Whether a node of a pruned graph is used.
 struct UseSubject : NodeSubject {
   bool is_used;
 };

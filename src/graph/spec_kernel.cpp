@@ -20,7 +20,7 @@ struct KernelSubject {
   const Kernel& kernel;
 
   bool is_op() const { return kernel.kind == Template::op; }
-  /// How many of its buffers it only reads: they come first.
+  /// Returns the number of buffers that it only reads; they come first.
   size_t read_count() const { return kernel.buffers.size() - kernel.written; }
   std::string dump() const { return "kernel " + graph::dump(kernel); }
 };
@@ -81,7 +81,7 @@ bool stores_each_output_once(const KernelSubject& s) {
          std::all_of(written, stores.end(), [](int count) { return count == 1; });
 }
 
-/// An op kernel reads the buffers of its node's operands, in order, and writes the node's.
+/// Whether an op kernel reads the buffers of its node's operands, in order, and writes the node's.
 bool has_buffers_of_its_op(const KernelSubject& s) {
   if (!s.is_op()) return true;
   size_t i = 0;
@@ -131,7 +131,7 @@ constexpr KernelRule kKernelRules[] = {
     {"A kernel stores each buffer that it writes once, and no other.", stores_each_output_once},
 };
 
-/// How many registers an instruction reads: a, then b, then c.
+/// Returns the number of registers that an instruction reads: a, then b, then c.
 int operands_of(const Instr& instr) {
   switch (instr.kind) {
     case Kind::load:
@@ -145,7 +145,7 @@ int operands_of(const Instr& instr) {
   return 0;
 }
 
-/// Whether `holds` is true of every instruction whose register is read.
+/// Whether `holds` is true for every register that the instruction reads.
 template <class Holds> bool all_operands(const InstrSubject& s, Holds&& holds) {
   const Reg regs[] = {s.instr.a, s.instr.b, s.instr.c};
   for (int i = 0; i < operands_of(s.instr); ++i) {
@@ -182,7 +182,7 @@ bool reads_registers_of_its_dtype(const InstrSubject& s) {
   });
 }
 
-/// What a map of operands of one dtype gives.
+/// Whether the result dtype of a map follows from its operands' dtype.
 bool has_dtype_of_its_map(const InstrSubject& s) {
   if (!s.is(Kind::map) || s.instr.op == Op::cast) return true;
   const DTypeRule rule = op_def(s.instr.op).dtype_rule;
@@ -213,7 +213,7 @@ bool keeps_rows_if_it_reads_them(const InstrSubject& s) {
   return all_operands(s, [&](Reg reg, int) { return s.kernel.program[reg].level == Level::full; });
 }
 
-/// The extents of the loops in which the instruction runs, with their strides.
+/// Visits the extents and strides of the loops in which the instruction runs.
 template <class Visit> void for_each_loop(const InstrSubject& s, Visit&& visit) {
   const Dims &kept = s.kernel.kept, &reduced = s.kernel.reduced, &strides = s.instr.map.strides;
   for (int i = 0; i < kept.rank() && s.instr.level != Level::total; ++i) visit(kept[i].hint(), strides[i].hint());
@@ -257,7 +257,7 @@ bool stores_no_element_twice(const InstrSubject& s) {
     loops.emplace_back(std::abs(stride), extent);
   });
   std::sort(loops.begin(), loops.end());
-  int64_t inner = 0;  // how far the loops of lesser strides reach
+  int64_t inner = 0;  // the elements covered by loops with smaller strides
   for (const auto& [stride, extent] : loops) {
     if (runs && stride <= inner) return false;
     inner += stride * (extent - 1);
@@ -358,7 +358,7 @@ constexpr Rule<BufferSubject> kBufferRules[] = {
      }},
 };
 
-/// A node's elements are all stored: at once by an op, or by as many kernels as there are parts.
+/// Counts the stored elements of a buffer: an op stores all, and kernels of parts store one part each.
 struct WrittenSubject : BufferSubject {
   int64_t stored;
 };
@@ -381,7 +381,7 @@ constexpr Rule<ComputedSubject> kComputedRules[] = {
      [](const ComputedSubject& s) { return s.is_computed || s.plan.graph[s.id].is_input; }},
 };
 
-/// How many elements the kernels store to each buffer.
+/// Returns the number of elements that kernels store to each buffer.
 std::vector<int64_t> stored_elements(const Plan& plan) {
   std::vector<int64_t> stored(plan.buffers.size(), 0);
   for (const Kernel& kernel : plan.kernels) {

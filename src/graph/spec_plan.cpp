@@ -1,4 +1,4 @@
-// The rules of the plan: launches, and where buffers lie.
+// The rules of the plan: launches, and the memory of buffers.
 #include <algorithm>
 #include <limits>
 
@@ -22,7 +22,7 @@ bool writes(const Kernel& kernel, uint32_t buffer) {
   return std::find(written, kernel.buffers.end(), buffer) != kernel.buffers.end();
 }
 
-/// The launch of each kernel, and the kernels that use each buffer, in order of their launches.
+/// The launch of each kernel, and the kernels that use each buffer, ordered by launch.
 struct Uses {
   explicit Uses(const Plan& plan) : launch_of(plan.kernels.size(), kNever), of_buffer(plan.buffers.size()) {
     for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
@@ -53,7 +53,7 @@ struct KernelUseSubject {
   std::string dump() const { return fmt::format("kernel k{} of\n", kernel) + graph::dump(plan); }
 };
 
-/// Whether `before` comes first, or both write parts of one result.
+/// Whether `before` runs first, or both write parts of one result.
 bool may_write_after(const KernelUseSubject& s, uint32_t before, uint32_t after) {
   const Kernel &a = s.plan.kernels[before], &b = s.plan.kernels[after];
   return s.uses.launch_of[before] < s.uses.launch_of[after] || (writes_part(s.plan, a) && writes_part(s.plan, b));
@@ -125,8 +125,8 @@ struct BufferSubject {
   std::string dump() const { return fmt::format("buffer b{} of %{} of\n", id, buffer.node) + graph::dump(plan); }
 };
 
-/// Whether what lies in buffer `a` is no longer needed when `b` is written: or the one kernel that reads it last
-/// writes `b` first, element by element.
+/// Whether buffer `a` is no longer needed when `b` is written, or the only kernel that reads it last also writes `b`
+/// first, element by element.
 bool ends_before(const Plan& plan, const Uses& uses, uint32_t a, uint32_t b) {
   const Buffer &before = plan.buffers[a], &after = plan.buffers[b];
   const std::vector<uint32_t>&readers = uses.of_buffer[a], &writers = uses.of_buffer[b];
@@ -158,7 +158,7 @@ bool ends_in_arena(const BufferSubject& s) {
          s.buffer.offset + bytes_of(s.buffer) <= s.plan.arena_bytes;
 }
 
-/// The launches in which something lies in the memory of each temporary in the arena.
+/// The launches during which the memory of a temporary in the arena is in use.
 struct Lifetime {
   uint32_t first = kNever, last = 0;
 };
@@ -186,7 +186,7 @@ template <class Holds> bool all_donors(const BufferSubject& s, Holds&& holds) {
   return std::all_of(s.donors().begin(), s.donors().end(), holds);
 }
 
-/// The buffers of inputs come first: the buffer of input i is i.
+/// Whether the input is also an output. The buffer of input i is i, since inputs come first.
 bool is_kept(const Plan& plan, uint32_t input) {
   return std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const PlanOutput& o) { return o.buffer == input; });
 }

@@ -1,4 +1,4 @@
-// Within the specification: what its tables of rules are made of.
+// Internal to the specification: tables of rules.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tsl::graph::spec {
 
-/// What holds of every Subject. Subjects have a member dump(), for errors.
+/// A rule about every Subject. A Subject has a member dump(), for errors.
 template <class Subject> struct Rule {
   const char* sentence;
   bool (*holds)(const Subject&);
@@ -29,17 +29,17 @@ void add_graph_sentences(std::vector<const char*>& sentences);
 void add_kernel_sentences(std::vector<const char*>& sentences);
 void add_plan_sentences(std::vector<const char*>& sentences);
 
-/// The first and last element that a loop nest reaches, counted from its offset.
+/// The first and last element that a loop nest accesses, relative to its offset.
 struct Reach {
   int64_t first = 0, last = 0;
   void add(int64_t extent, int64_t stride) { (stride < 0 ? first : last) += (extent - 1) * stride; }
-  /// Whether all of `other`, moved by `offset`, lies within this.
+  /// Whether this range contains `other` moved by `offset`.
   bool holds(const Reach& other, int64_t offset) const {
     return other.first + offset >= first && other.last + offset <= last;
   }
 };
 
-/// Whether a symbol belongs to a table, or there is none.
+/// Whether the symbol belongs to a table; true if there is none.
 inline bool is_known(const Symbol* symbol) {
   return !symbol || (symbol->table && symbol->id < symbol->table->size() && &symbol->table->at(symbol->id) == symbol);
 }
@@ -58,11 +58,10 @@ inline int64_t count_of(const Dims& dims) {
   return count;
 }
 
-/// The elements of a node's memory, from element (0, 0, …).
+/// Returns the elements of a node's memory, relative to element (0, 0, …).
 Reach memory_of(const Node& node);
 
-/// Whether a layout reaches only elements of `memory`. An offset that is a symbol is known only when a plan runs: then
-/// some offset must do.
+/// Whether a layout accesses only elements of `memory`. If its offset is a symbol, some offset must satisfy this.
 bool fits(const Layout& layout, const Reach& memory);
 
 }  // namespace tsl::graph::spec

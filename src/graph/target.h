@@ -1,4 +1,4 @@
-// What the compiler asks about the device that will run a plan.
+// The compiler's interface to the device that will run a plan.
 #pragma once
 
 #include "graph/graph.h"
@@ -8,7 +8,7 @@ namespace tsl::graph {
 class Target {
  public:
   virtual ~Target() = default;
-  /// Whether one call computes `product`, a matmul with an epilogue.
+  /// Whether the device computes `product`, a matmul with an epilogue, in one call.
   virtual bool has_epilogue(const Node& product) = 0;
 };
 

@@ -48,7 +48,7 @@ void FileReader::read(void* to, uint64_t count) {
 }
 
 std::string target_of(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as many as Linux follows
+  constexpr int kMostLinks = 40;  // Linux's limit
   std::error_code status;
   fs::path target = path;
   for (int links = 0; fs::is_symlink(target, status); ++links) {
@@ -63,7 +63,8 @@ std::string target_of(const std::string& path) {
 
 namespace {
 
-/// What standard output goes to is written through it, between what is printed before and after.
+/// Opens a file for direct writing. Standard output is written through its own buffer, so that the order of prints and
+/// saves is kept.
 std::FILE* open_directly(const char* path) {
   struct stat target = {}, output = {};
   const bool is_output = ::stat(path, &target) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
@@ -118,7 +119,7 @@ void AtomicFile::write(const void* data, uint64_t count) {
 }
 
 void AtomicFile::commit() {
-  // The last bytes may only now find the disk full.
+  // A full disk may be reported only now.
   if (std::fflush(file_.get()) != 0) fail_to_save(path_, system_error());
   if (std::fclose(file_.release()) != 0) fail_to_save(path_, system_error());
   if (!temporary_.empty()) replace_file(std::exchange(temporary_, ""), target_);

@@ -1,5 +1,4 @@
-// Files as bytes: reading with a known length, and writing that either succeeds as a whole or leaves no
-// trace.
+// Reads files of known length, and writes files either completely or not at all.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +11,17 @@
 
 namespace tsl {
 
-/// "cannot load x.npy: the header is truncated". Every error about a file comes through here.
+/// Raise all errors about files: "cannot load x.npy: the header is truncated".
 [[noreturn]] void fail_to_load(const std::string& path, const std::string& why);
 [[noreturn]] void fail_to_save(const std::string& path, const std::string& why);
 
-/// Bytes from the start on, with a length known (or claimed) before any is read.
+/// Reads bytes in order, with a total length that is known (or claimed) before.
 class ByteReader {
  public:
   virtual ~ByteReader() = default;
-  /// Throws Failure (io) unless `count` bytes follow.
+  /// Reads `count` bytes; throws Failure (io) if fewer remain.
   virtual void read(void* to, uint64_t count) = 0;
-  /// How many bytes are left. Not a byte beyond it is ever read.
+  /// Returns the number of bytes that remain; no more are ever read.
   uint64_t left() const { return left_; }
   const std::string& name() const { return name_; }  // for messages
 
@@ -41,7 +40,7 @@ using FileHandle = std::unique_ptr<std::FILE, CloseFile>;
 
 class FileReader : public ByteReader {
  public:
-  /// Throws Failure (io) unless the path names a regular file that can be read.
+  /// Opens a file. Throws Failure (io) unless the path is a regular file that can be read.
   explicit FileReader(const std::string& path);
   void read(void* to, uint64_t count) override;
 
@@ -50,8 +49,8 @@ class FileReader : public ByteReader {
   FileHandle file_;
 };
 
-/// Writes beside the target and takes its place at commit(), so that a crash or a full disk cannot leave half
-/// a file. The target is what a link names. What is not a regular file (a pipe, /dev/stdout) is written directly.
+/// Writes a temporary file beside the target and renames it at commit(), so that a crash or a full disk cannot leave
+/// half a file. A link is followed. Targets that are no regular files (a pipe, /dev/stdout) are written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -65,17 +64,17 @@ class AtomicFile {
 
  private:
   std::string path_;
-  std::string target_;     // where links that it names end
-  std::string temporary_;  // empty when writing directly
+  std::string target_;     // the end of all links
+  std::string temporary_;  // empty if the target is written directly
   FileHandle file_;
 };
 
-/// Where a file is written that goes by this path: where its links end. Links in /proc, which /dev/stdout leads to,
-/// name open files, in whose place no other may be put: there it is the link.
+/// Resolves links to the file that is to be written. Links in /proc, which /dev/stdout leads to, refer to open files
+/// that cannot be replaced: there the link itself is returned.
 std::string target_of(const std::string& path);
-/// A name beside `target` that no file has.
+/// Returns an unused name beside `target`.
 std::string temporary_name(const std::string& target);
-/// Puts the finished file `from` in the place of `target`.
+/// Renames the finished file `from` to `target`.
 void replace_file(const std::string& from, const std::string& target);
 
 std::string read_text_file(const std::string& path);

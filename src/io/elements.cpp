@@ -10,7 +10,7 @@ static_assert(std::endian::native == std::endian::little, "files are read as lit
 
 namespace {
 
-// Beyond any machine's memory, and far from overflow in the arithmetic on strides.
+// More than any machine's memory, and far from overflow in computing strides.
 constexpr uint64_t kMaxElements = uint64_t{1} << 46;
 
 std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
@@ -21,7 +21,7 @@ uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shap
   if (shape.size() > static_cast<size_t>(kMaxRank)) {
     fail_to_load(file, fmt::format("a tensor of {} axes; TSL has at most {}", shape.size(), kMaxRank));
   }
-  uint64_t bound = 1;  // with empty axes counted as 1, so that strides cannot overflow either
+  uint64_t bound = 1;  // counts empty axes as 1, so that strides cannot overflow either
   bool empty = false;
   for (int64_t extent : shape) {
     if (extent < 0) fail_to_load(file, fmt::format("shape {} has a negative extent", shape_text(shape)));
@@ -53,7 +53,7 @@ void widen(const std::byte* from, std::byte* to, uint64_t count, const std::stri
   }
 }
 
-// In pieces, so that reading a large file takes little more memory than the tensor.
+// Reads and converts in pieces, so that a large file needs little more memory than the tensor.
 void read_widened(ByteReader& reader, std::byte* to, uint64_t count, const ElementFormat& format) {
   constexpr uint64_t kPiece = 1 << 16;
   std::vector<std::byte> piece(std::min(count, kPiece) * format.size);
@@ -87,7 +87,7 @@ Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, cons
   }
   reader.read(data, count * format.size);
   if (format.is_swapped) swap_bytes(data, count, format.size);
-  if (format.dtype == DType::boolean) {  // a file may hold any byte; kernels rely on 0 and 1
+  if (format.dtype == DType::boolean) {  // a file may contain any byte; kernels require 0 or 1
     for (uint64_t i = 0; i < count; ++i) data[i] = std::byte{data[i] != std::byte{0}};
   }
   return tensor;

@@ -1,4 +1,4 @@
-// How files store elements, and reading them into tensors.
+// The storage of elements in files, and reading them into tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tsl {
 
-/// A type of element in a file. Unsigned types that TSL lacks are widened when read.
+/// The type of elements in a file. Unsigned types that TSL lacks are widened when they are read.
 struct ElementFormat {
   DType dtype;                    // in memory
   uint8_t size;                   // in the file
@@ -18,12 +18,12 @@ struct ElementFormat {
   bool is_swapped = false;        // big-endian
 };
 
-/// The number of bytes that a shape takes in the file. Throws Failure (io) for shapes that no tensor can
+/// Returns the number of bytes of a shape in the file. Throws Failure (io) for shapes that no tensor can
 /// have: negative extents, more axes than TSL has, products beyond any memory.
 uint64_t checked_bytes(const std::string& file, const std::vector<int64_t>& shape, const ElementFormat& format);
 
-/// Reads elements into a new tensor in memory of `allocator`. `shape` has passed checked_bytes, and the
-/// reader has been found to hold that many bytes.
+/// Reads elements into a new tensor from `allocator`. checked_bytes() has accepted `shape`, and the reader has at least
+/// that many bytes left.
 Tensor read_elements(ByteReader& reader, const std::vector<int64_t>& shape, const ElementFormat& format,
                      Allocator& allocator);
 
@@ -32,7 +32,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// The elements of a contiguous tensor in host memory.
+/// Returns the bytes that the elements of a contiguous tensor take.
 uint64_t byte_count(const Tensor& tensor);
 
 }  // namespace tsl

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Far beyond any data file, and far from the end of the stack.
+// More than any data file needs, and far from exhausting the stack.
 constexpr int kMaxDepth = 200;
 
 Value value_of(Context& context, const Json& json) {
@@ -45,8 +45,11 @@ Value value_of(Context& context, const Json& json) {
         entries.emplace_back(context.names().intern(key), value_of(context, item));
       return make_record(std::move(entries));
     }
-    default: return Value();
+    case Json::value_t::null:
+    case Json::value_t::binary:  // of other formats
+    case Json::value_t::discarded: break;
   }
+  return Value();
 }
 
 /// A JSON value in memory and as text, about.
@@ -106,8 +109,14 @@ class JsonWriter {
           object[*record.keys->names[i]] = write(record.values[i], depth + 1);
         return object;
       }
-      default: fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
+      case Tag::absent:
+      case Tag::range:
+      case Tag::function:
+      case Tag::builtin:
+      case Tag::module:
+      case Tag::cell: break;
     }
+    fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));
   }
 
  private:

@@ -9,11 +9,11 @@ namespace tsl {
 
 class Context;
 
-/// Objects become records, arrays lists, whole numbers ints. Throws Failure (io) for text that is not JSON,
-/// or is nested too deeply.
+/// Reads a file: objects become records, arrays lists, whole numbers ints. Throws Failure (io) for text that is not
+/// JSON, or is nested too deeply.
 Value load_json(Context&, const std::string& path);
-/// Tuples become arrays and tensors nested arrays. Throws Failure (io) for what JSON cannot say (functions,
-/// NaN).
+/// Writes a file: tuples become arrays, and tensors nested arrays. Throws Failure (io) for what JSON cannot express
+/// (functions, NaN).
 void save_json(Context&, const std::string& path, const Value& value);
 
 }  // namespace tsl

@@ -8,17 +8,17 @@
 
 namespace tsl {
 
-/// One array, from its magic on. Arrays in Fortran's order come as a transposed view. Throws Failure (io) for
+/// Reads one array, from its magic on. An array in Fortran's order becomes a transposed view. Throws Failure (io) for
 /// anything that is not a well-formed array of a type TSL has, before memory is allocated for it.
 Tensor read_npy(ByteReader& reader, Allocator& allocator);
 Tensor load_npy(const std::string& path, Allocator& allocator);
 void save_npy(const std::string& path, const Tensor& tensor);
 
-/// The arrays of an archive by name, stored or compressed.
+/// Reads the arrays of an archive by name, stored or compressed.
 std::vector<NamedTensor> load_npz(const std::string& path, Allocator& allocator);
 void save_npz(const std::string& path, const std::vector<NamedTensor>& tensors);
 
-/// Magic, version and header of an array of this type in C's order: what comes before its elements.
+/// Returns the bytes before the elements of an array of this type in C's order: magic, version and header.
 std::string npy_header(const Tensor& tensor);
 
 }  // namespace tsl

@@ -10,7 +10,7 @@ namespace tsl {
 
 namespace {
 
-// DEFLATE cannot shrink data further than this, so an entry that claims more is a lie (or a bomb).
+// DEFLATE cannot shrink data further than this, so an entry that claims more is invalid (or a zip bomb).
 constexpr uint64_t kMaxDeflateRatio = 1032;
 constexpr std::string_view kSuffix = ".npy";
 
@@ -50,7 +50,7 @@ class EntryReader : public ByteReader {
     left_ -= count;
   }
 
-  /// Reads what is left, because the checksum is only compared at the end.
+  /// Reads the rest of the entry, because the checksum is only compared at its end.
   void finish() {
     char rest[4096];
     for (;;) {

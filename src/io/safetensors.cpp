@@ -104,7 +104,7 @@ class HeaderReader {
     return entry;
   }
 
-  // The format asks that tensors fill the data without gaps or overlaps.
+  // Checks that tensors fill the data without gaps or overlaps, as the format requires.
   void check_cover(const std::vector<Entry>& entries) const {
     std::vector<const Entry*> order;
     for (const Entry& entry : entries) order.push_back(&entry);
@@ -155,7 +155,7 @@ std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& al
 }
 
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
-  // Wide elements first, so that every tensor in the file is aligned to its elements.
+  // Stores tensors with wide elements first, so that every tensor in the file is aligned to its elements.
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& item : tensors) order.push_back(&item);
   std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {

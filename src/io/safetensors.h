@@ -8,8 +8,8 @@
 
 namespace tsl {
 
-/// In the order of the header. Throws Failure (io) for headers that are malformed, repeat a name, or whose
-/// tensors overlap, leave gaps or reach beyond the file — all before memory is allocated for any tensor.
+/// Reads the tensors in the order of the header. Throws Failure (io) for headers that are malformed, repeat a name, or
+/// whose tensors overlap, leave gaps or extend beyond the file; all of this before memory is allocated for any tensor.
 std::vector<NamedTensor> load_safetensors(const std::string& path, Allocator& allocator);
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 

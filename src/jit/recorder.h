@@ -1,4 +1,4 @@
-// Recording: op calls become nodes of a graph instead of being computed.
+// Records op calls as nodes of a graph instead of computing them.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace tsl::jit {
 
-/// The tensors and numbers of one run of a region, as far as it has come: its inputs and what its segments computed.
+/// The tensors and numbers of one run of a region so far: its inputs and the outputs of its segments.
 struct Run {
   std::vector<Tensor> values;   // by slot
   std::vector<Scalar> symbols;  // by symbol id
 };
 
-/// Records one trace path of a region, segment by segment. Deferred tensors point to it; it must outlive them or
-/// release() them. A deferred tensor's `node` is the index of its value here, not of a graph node: the graph is
-/// new in every segment, values stay.
+/// Records one trace path of a region, segment by segment. Deferred tensors point to the recorder; it must outlive
+/// them, or release() them. The `node` of a deferred tensor is the index of its value in the recorder and not of a
+/// graph node: every segment has a new graph, but values remain.
 class Recorder : public Recording {
  public:
   explicit Recorder(std::shared_ptr<SymbolTable> symbols) : symbols_(std::move(symbols)) {}
@@ -29,45 +29,45 @@ class Recorder : public Recording {
   SymbolTable& symbols() { return *symbols_; }
   const std::shared_ptr<SymbolTable>& shared_symbols() const { return symbols_; }
 
-  /// A deferred tensor that stands for the one in `slot` of the run, which is laid out so (its sizes may be symbols).
+  /// Makes a deferred tensor for the tensor in `slot` of the run, with this layout (its sizes may be symbols).
   Tensor input(DType dtype, const Layout& layout, uint32_t slot, Device device = {});
-  /// Adds an op and gives its deferred result. All tensor operands must be deferred here; they and the other ops since
+  /// Adds an op and returns its deferred result. All tensor operands must be deferred in this recorder; all ops since
   /// the last cut must be on the same device.
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 Span span, Device device = {});
-  /// Tells the recorder of a view it did not make, so that it knows the view is alive.
+  /// Registers a view that was made elsewhere, so that its value counts as alive.
   void watch(const Tensor& view);
   uint32_t node_count() const { return graph_.size(); }
   bool is_empty() const { return graph_.size() == graph_.inputs().size(); }
-  /// Where the ops since the last cut run.
+  /// Returns the device of the ops since the last cut.
   Device device() const { return device_; }
 
-  /// The graph recorded since the last cut. Its outputs are all values that somebody still holds.
+  /// The graph recorded since the last cut. Its outputs are all values that are still referenced.
   struct Cut {
     graph::Graph graph;
     Device device;
-    std::vector<uint32_t> input_slots;  // of the run, per graph input
-    std::vector<uint32_t> values;       // per graph output: the value it computes
+    std::vector<uint32_t> input_slots;  // per graph input: the slot of the run
+    std::vector<uint32_t> values;       // per graph output: the value that it computes
   };
-  /// Ends the segment. The values in the cut will be in slots first_slot, first_slot + 1, …
+  /// Ends the segment. Its values get slots first_slot, first_slot + 1, …
   Cut cut(uint32_t first_slot);
 
-  /// The slot that holds this deferred tensor's value, or -1 if it is not computed yet.
+  /// Returns the slot of the deferred tensor's value, or -1 if it is not computed yet.
   int32_t slot_of(const Tensor& deferred) const { return values_[deferred->node].slot; }
-  /// Whether a deferred tensor is a value as it is, not a view of it.
+  /// Whether a deferred tensor is an entire value and not a view of one.
   bool is_whole(const Tensor& deferred) const { return same(values_[deferred->node].layout, deferred.layout()); }
-  /// A deferred tensor whose value the run holds, as a tensor with elements.
+  /// Returns a deferred tensor with its elements; the run must have computed its value.
   Tensor concrete(const Tensor& deferred, const Run& run) const;
-  /// Turns every deferred tensor that is still held into one with elements. All must be computed.
+  /// Gives all deferred tensors that are still referenced their elements. All must be computed.
   void release(const Run& run);
 
  private:
   struct Value {
-    graph::NodeId node = graph::kNoNode;  // in the present graph
+    graph::NodeId node = graph::kNoNode;  // in the current graph
     int32_t slot = -1;
     DType dtype = DType::f32;
     Device device;
-    Layout layout;  // of the whole value, from its element (0, 0, …)
+    Layout layout;  // of the whole value, relative to its element (0, 0, …)
   };
 
   graph::NodeId node_of(uint32_t value);

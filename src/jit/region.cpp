@@ -11,26 +11,26 @@
 #include "value/signature.h"
 #include "vm/interpreter.h"
 
-namespace tsl {
+namespace tsl::jit {
 
 namespace {
 
-// Trace paths of one region. More of them mean that its guards do not say what really varies.
+// The most trace paths of a region. If there are more, guards do not describe what really varies.
 constexpr size_t kMaxTracePaths = 32;
-// Function objects of one declaration that get regions of their own because they captured different variables.
+// The most regions for function objects of one declaration that captured different variables.
 constexpr size_t kMaxCaptures = 8;
-// Calls and loop iterations that one trace may take.
+// The most calls and loop iterations in one trace.
 constexpr uint64_t kMaxSteps = 100'000;
 
-/// From a segment on, to each end: the region's, or where the code failed.
-size_t count_paths(const jit::Segment& segment) {
+/// Counts the paths from a segment to ends: of the region, or at an error.
+size_t count_paths(const Segment& segment) {
   if (segment.next.empty()) return 1;
   size_t paths = 0;
   for (const auto& next : segment.next) paths += count_paths(*next);
   return paths;
 }
 
-const SegmentInterface& interface_of(const jit::Segment& segment) {
+const SegmentInterface& interface_of(const Segment& segment) {
   return static_cast<const SegmentInterface&>(*segment.interface);
 }
 
@@ -66,7 +66,7 @@ void Region::update_history(const InputSource& source) {
           ? *at
           : shape_histories.emplace_back(ShapeHistory{source.kind, source.index, source.cell.get(), {}});
   history.guards = source.guards;
-  // The symbols go with their trace, and other values are not to be kept for this.
+  // Drops values: symbols are invalid after their trace, and the history must not keep other values alive.
   for (InputGuard& guard : history.guards) {
     guard.constant = Value();
     if (guard.kind == InputGuard::Kind::tensor) guard.layout = without_symbols(guard.layout);
@@ -75,8 +75,8 @@ void Region::update_history(const InputSource& source) {
 
 namespace {
 
-/// How often a tree of segments refers to a variable.
-size_t count_references(const jit::Segment& segment, const Cell& cell) {
+/// Counts the references to a variable in a tree of segments.
+size_t count_references(const Segment& segment, const Cell& cell) {
   const auto is_it = [&cell](const InputGuard& guard) {
     return guard.constant.is(Tag::cell) && &guard.constant.as<Cell>() == &cell;
   };
@@ -94,8 +94,8 @@ size_t count_references(const jit::Segment& segment, const Cell& cell) {
   return count;
 }
 
-/// Whether a trace path is guarded on a closure, or on a variable of a finished call, that only this cache references.
-bool is_dead_path(const jit::Segment& segment, const jit::Segment& tree) {
+/// Whether a path is guarded on a closure, or on a variable of a finished call, that only this cache references.
+bool is_dead_path(const Segment& segment, const Segment& tree) {
   const auto is_dead = [&tree](const InputGuard& guard) {
     if (!guard.constant.is(Tag::cell)) return is_only_reference(guard.constant);
     const Cell& cell = guard.constant.as<Cell>();
@@ -107,7 +107,7 @@ bool is_dead_path(const jit::Segment& segment, const jit::Segment& tree) {
   });
 }
 
-size_t evict_dead(jit::Segment& segment, const jit::Segment& tree) {
+size_t evict_dead(Segment& segment, const Segment& tree) {
   size_t evicted = 0;
   for (size_t i = 0; i < segment.next.size();) {
     if (is_dead_path(*segment.next[i], tree)) {
@@ -163,15 +163,18 @@ Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vecto
   return *regions.back();
 }
 
-const Value& RegionCache::source_value(const InputSource& source, const Entry& entry) const {
+const Value* RegionCache::source_value(const InputSource& source, const Entry& entry) const {
   switch (source.kind) {
-    case InputSource::Kind::argument: return entry.args[source.index];
-    case InputSource::Kind::reg: return entry.frame->base[source.index];
-    default: return source.cell->value;
+    case InputSource::Kind::argument: return &entry.args[source.index];
+    case InputSource::Kind::reg: return &entry.frame->base[source.index];
+    case InputSource::Kind::cell: return &source.cell->value;
+    case InputSource::Kind::constant:
+    case InputSource::Kind::moved: break;
   }
+  return nullptr;
 }
 
-bool RegionCache::bind_inputs(const jit::Segment& segment, const Entry& entry) {
+bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
   for (const InputSource& source : interface_of(segment).sources) {
     if (source.kind == InputSource::Kind::constant) {
       run_.values.push_back(source.constant);
@@ -179,18 +182,18 @@ bool RegionCache::bind_inputs(const jit::Segment& segment, const Entry& entry) {
       continue;
     }
     if (source.kind == InputSource::Kind::moved) {
-      run_.values.emplace_back();  // by move_inputs, once the guards hold
+      run_.values.emplace_back();  // filled by move_inputs, once the guards hold
       donated_.push_back(false);
       continue;
     }
     if (source.kind == InputSource::Kind::cell && source.cell->is_set != source.is_set) return false;
     const bool may_donate = source.kind == InputSource::Kind::argument;
-    if (!bind_input(source_value(source, entry), source.guards.data(), run_, may_donate, donated_)) return false;
+    if (!bind_input(*source_value(source, entry), source.guards.data(), run_, may_donate, donated_)) return false;
   }
   return true;
 }
 
-bool RegionCache::move_inputs(const jit::Segment& segment) {
+bool RegionCache::move_inputs(const Segment& segment) {
   for (const InputSource& source : interface_of(segment).sources) {
     if (source.kind != InputSource::Kind::moved) continue;
     const Tensor& base = run_.values[source.index];
@@ -199,17 +202,17 @@ bool RegionCache::move_inputs(const jit::Segment& segment) {
     try {
       run_.values[source.slot] = tracing_.devices.move(base.with_layout(layout), source.device);
     } catch (const Failure&) {
-      return false;  // interpreted, the same code will say what is wrong
+      return false;  // interpreting the same code raises the error
     }
   }
   return true;
 }
 
-jit::Segment* RegionCache::match(jit::Segment& at, const Entry& entry) {
+Segment* RegionCache::match(Segment& at, const Entry& entry) {
   const size_t values = run_.values.size(), symbols = run_.symbols.size();
   for (const auto& candidate : at.next) {
     run_.symbols.resize(candidate->end_symbol);
-    if (bind_inputs(*candidate, entry) && jit::guards_hold(*candidate, run_)) return candidate.get();
+    if (bind_inputs(*candidate, entry) && guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
     donated_.resize(values);
     run_.symbols.resize(symbols);
@@ -217,49 +220,50 @@ jit::Segment* RegionCache::match(jit::Segment& at, const Entry& entry) {
   return nullptr;
 }
 
-bool RegionCache::replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed,
-                         Value& result, uint32_t& exit) {
-  jit::Segment* at = &region.root;
-  while (jit::Segment* segment = match(*at, entry)) {
+bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
+                         uint32_t& exit) {
+  Segment* at = &region.root;
+  while (Segment* segment = match(*at, entry)) {
     if (!move_inputs(*segment) ||
-        !jit::run_plan(*segment, run_, segment->is_last ? donated_slots(*segment) : std::span<const char>())) {
+        !run_plan(*segment, run_, segment->is_last ? donated_slots(*segment) : std::span<const char>())) {
       failed = true;
       return false;
     }
     donated_.resize(run_.values.size());
-    for (const Value& value : interface_of(*segment).printed) context_.print(rebuild_output(context_, value, run_));
+    for (const OutputTemplate& printed : interface_of(*segment).printed)
+      context_.print(printed.rebuild(context_, run_));
     if (segment->is_last) {
       put_outputs(*segment, entry, result, exit);
       return true;
     }
     path.push_back(segment);
-    for (const jit::Read& read : segment->reads) {
+    for (const Read& read : segment->reads) {
       const Tensor& base = run_.values[read.slot];
       Layout layout = in_run(read.layout, run_.symbols);
       layout.offset = layout.offset + base.layout().offset;
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = jit::element(tracing_.devices, base.with_layout(layout));
+      run_.symbols[read.symbol] = element(tracing_.devices, base.with_layout(layout));
     }
     at = segment;
   }
   return false;
 }
 
-/// Which tensors of the run the outputs of the last segment may take the memory of: nobody will read them again.
-std::span<const char> RegionCache::donated_slots(const jit::Segment& segment) {
+/// Returns the slots whose memory the last segment's outputs may reuse, because nothing reads them afterwards.
+std::span<const char> RegionCache::donated_slots(const Segment& segment) {
   for (uint32_t slot : segment.kept_slots) donated_[slot] = false;
   return donated_;
 }
 
-void RegionCache::put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
+void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
   const SegmentInterface& interface = interface_of(segment);
-  result = rebuild_output(context_, interface.result, run_);
+  result = interface.result.rebuild(context_, run_);
   for (const auto& [cell, value] : interface.cells) {
-    cell->value = rebuild_output(context_, value, run_);
+    cell->value = value.rebuild(context_, run_);
     cell->is_set = true;
   }
   std::vector<Value> registers;
-  for (const auto& output : interface.registers) registers.push_back(rebuild_output(context_, output.second, run_));
+  for (const auto& output : interface.registers) registers.push_back(output.second.rebuild(context_, run_));
   for (size_t i = 0; i < registers.size(); ++i) {
     entry.frame->base[interface.registers[i].first] = std::move(registers[i]);
   }
@@ -272,20 +276,21 @@ void RegionCache::clear_run() {
   donated_.clear();
 }
 
-void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path) {
+void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path) {
   if (!context_.runtime().logs("recompiles")) return;
-  const jit::Segment& at = path.empty() ? region.root : *path.back();
+  const Segment& at = path.empty() ? region.root : *path.back();
   std::string reason = path.empty() ? "first call" : "a host read had another result";
   if (!at.next.empty()) {
     reason = "another branch was taken";
     for (const InputSource& source : interface_of(*at.next.back()).sources) {
-      if (source.kind == InputSource::Kind::constant || source.kind == InputSource::Kind::moved) continue;
+      const Value* value = source_value(source, entry);
+      if (!value) continue;
       const InputGuard* guard = source.guards.data();
       const std::string what = source.kind == InputSource::Kind::cell ? "a captured variable"
                                : source.kind == InputSource::Kind::argument
                                    ? *region.proto->signature.parameters[source.index].name
                                    : "a variable";
-      const std::string found = difference(source_value(source, entry), guard, what);
+      const std::string found = difference(*value, guard, what);
       if (!found.empty()) {
         reason = found;
         break;
@@ -295,7 +300,7 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
   context_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(context_), reason));
 }
 
-RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                           Value& result, uint32_t& exit) {
   clear_run();
   bool failed = false;
@@ -315,13 +320,13 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
   else if (!inputs_fit(entry)) reason = "an input has too many parts";
   if (reason) {
     region.fall_back(context_, reason);
-    if (path.empty()) region.evict_all_paths();  // else the path so far is replayed, interpreting
+    if (path.empty()) region.evict_all_paths();  // otherwise the path so far is replayed, then interpreted
     return Outcome::failed;
   }
   ++counts_.traces;
   if (!region.root.next.empty()) ++counts_.retraces;
   log_trace(region, entry, path);
-  region.evict_dead_paths();  // now that the log has said how the present call differs
+  region.evict_dead_paths();  // only after the log has described how this call differs
   return Outcome::untraced;
 }
 
@@ -344,14 +349,14 @@ bool RegionCache::has_fallen_back(const Function& function) const {
 
 namespace {
 
-/// Interprets a region whose trace was unwound. If even that is, on the path that was replayed before, there is not the
-/// memory for what there was memory for then.
+/// Interprets a region whose trace was unwound. If memory runs out again while the known path is replayed, the error is
+/// final.
 template <class Body> auto interpret_after_restart(Body&& body) {
   try {
     return body();
   } catch (const RestartTrace&) {
     Error error{ErrorKind::memory, "out of memory, twice in a compiled function", {}, {}, {}};
-    error.is_final = true;  // what it printed cannot be taken back, so it cannot begin once more
+    error.is_final = true;  // its prints cannot be undone, so it cannot start again
     throw Failure(std::move(error));
   }
 }
@@ -366,7 +371,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
   entry.args = args;
   Value result;
   uint32_t exit = 0;
-  std::vector<jit::Segment*> path;
+  std::vector<Segment*> path;
   const Outcome outcome = advance(region, entry, path, result, exit);
   if (outcome == Outcome::done) return result;
   if (outcome == Outcome::untraced) {
@@ -379,7 +384,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
 
 namespace {
 
-/// Makes a trace the current one for as long as it lives; then the one is again that was, which may have ended.
+/// Makes a trace the current one during a scope. Afterwards the previous trace, which may have ended, is current again.
 class CurrentTrace {
  public:
   CurrentTrace(TraceSession*& slot, TraceSession& trace) : slot_(slot), before_(std::exchange(slot, &trace)) {}
@@ -390,7 +395,7 @@ class CurrentTrace {
   TraceSession* before_;
 };
 
-/// Bounds how long the interpreter may run under a trace.
+/// Limits the steps of the interpreter under a trace.
 class StepLimit {
  public:
   StepLimit(Interpreter& interpreter, uint64_t limit) : interpreter_(interpreter) {
@@ -404,7 +409,7 @@ class StepLimit {
 
 }  // namespace
 
-/// Runs `body`, which interprets the region and finishes the trace, and sees to the trace if it fails.
+/// Runs `body`, which interprets the region and commits the trace; ends the trace if it fails.
 template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& body) {
   try {
     try {
@@ -424,10 +429,10 @@ template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& b
   clear_run();
 }
 
-Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+Value RegionCache::trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                   AfterReplay after_replay) {
   if (after_replay == AfterReplay::interpret &&
-      path.empty()) {  // nobody else is to hold on to the arguments: that may take more memory than there is
+      path.empty()) {  // no other references to the arguments may remain: memory is short
     clear_run();
     return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
@@ -456,7 +461,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   entry.loop = &loop;
   Value unused;
   uint32_t exit = 0;
-  std::vector<jit::Segment*> path;
+  std::vector<Segment*> path;
   const Outcome outcome = advance(region, entry, path, unused, exit);
   if (outcome == Outcome::done) return exit;
   if (outcome == Outcome::untraced) {
@@ -465,19 +470,19 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
     } catch (const RestartTrace&) {}
   }
   if (path.empty()) {
-    clear_run();  // releases what the body may donate
+    clear_run();  // releases the tensors that the body may donate
     return std::nullopt;
   }
   return interpret_after_restart([&] { return trace_loop_body(region, entry, path, AfterReplay::interpret); });
 }
 
-/// The registers of a loop body while it is traced.
+/// The registers of a traced loop body.
 class RegionCache::BodyRegisters {
  public:
   BodyRegisters(Frame& frame, const Loop& loop, TraceSession& trace)
       : frame_(frame), loop_(loop), originals_(frame.base, frame.end()) {
     std::vector<uint16_t> registers = loop.live_in;
-    // What the body may write counts as read, too: on a path that does not write it, it keeps its value.
+    // Registers that the body may write count as inputs, too: on paths that do not write them, they keep their values.
     for (uint16_t r : loop.live_out) {
       if (std::find(registers.begin(), registers.end(), r) == registers.end()) registers.push_back(r);
     }
@@ -491,7 +496,7 @@ class RegionCache::BodyRegisters {
     }
   }
 
-  /// The registers that the body has written and that are read after it.
+  /// Returns the registers that the body has written and that are read after it.
   std::vector<std::pair<uint16_t, Value*>> written() const {
     std::vector<std::pair<uint16_t, Value*>> out;
     for (const Saved& s : saved_) {
@@ -501,15 +506,15 @@ class RegionCache::BodyRegisters {
     return out;
   }
 
-  /// Gives registers that still hold what the trace put there their own values again.
+  /// Restores the registers that still have the values from the start of the trace, and materializes the others.
   void restore(Context& context) {
     for (Saved& s : saved_) {
       if (identical(frame_.base[s.reg], s.abstracted)) frame_.base[s.reg] = originals_[s.reg];
       else materialize(context, frame_.base[s.reg]);
     }
   }
-  /// Gives all registers their own values again, those nobody will read, too: they must not hold symbols of a trace
-  /// that is gone when a later one ends.
+  /// Restores all registers, including those that are not read again: they must not contain symbols of a discarded
+  /// trace when a later trace ends.
   void roll_back() { std::move(originals_.begin(), originals_.end(), frame_.base); }
 
  private:
@@ -519,11 +524,11 @@ class RegionCache::BodyRegisters {
   };
   Frame& frame_;
   const Loop& loop_;
-  std::vector<Value> originals_;  // of all the frame's registers
+  std::vector<Value> originals_;  // of all registers of the frame
   std::vector<Saved> saved_;
 };
 
-uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
+uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                       AfterReplay after_replay) {
   Frame& frame = *entry.frame;
   TraceSession trace(tracing_, region, run_, path, after_replay);
@@ -546,4 +551,4 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
   }
 }
 
-}  // namespace tsl
+}  // namespace tsl::jit

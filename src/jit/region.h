@@ -15,17 +15,21 @@ namespace tsl {
 
 class Context;
 
-/// A function (with what it captured), or a loop body, and all its trace paths.
+}  // namespace tsl
+
+namespace tsl::jit {
+
+/// A function (with its captured variables) or a loop body, with all its trace paths.
 struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  jit::Segment root;             // empty; its `next` are the first segments of the trace paths
+  Segment root;                  // empty; its `next` are the first segments of the trace paths
   bool has_fallen_back = false;  // interpreted from now on; its own calls and loops become regions
   std::string fallback_reason;
 
-  size_t evicted_paths = 0;  // that no later call can match
-  /// The guards last recorded for an input. Owns nothing: at worst it describes a variable that is dead.
+  size_t evicted_paths = 0;  // trace paths that no later call could match
+  /// The guards last recorded for an input. References nothing: it may describe a variable that no longer exists.
   struct ShapeHistory {
     InputSource::Kind kind = InputSource::Kind::argument;
     uint32_t index = 0;
@@ -38,16 +42,17 @@ struct Region {
   };
   std::vector<ShapeHistory> shape_histories;
 
-  /// The guards last recorded for an input, or null.
+  /// Returns the guards last recorded for an input, or null.
   const std::vector<InputGuard>* last_guards(const InputSource& source) const;
   void update_history(const InputSource& source);
-  /// Marks named dimensions as varying: their sizes are symbols from the start.
+  /// Marks named dimensions as varying: their sizes are symbols in the first trace already.
   void add_annotated_shapes();
   /// Evicts traces guarded on a closure that only this cache references: no later call can match them.
   void evict_dead_paths();
-  /// Evicts all trace paths, and what was found in inputs.
+  /// Evicts all trace paths and all shape histories.
   void evict_all_paths();
-  /// Whether only this region references one of the captured variables: the function is dead.
+  /// Whether this region has the only reference to one of the captured variables, so that the function no longer
+  /// exists.
   bool is_dead() const;
   std::string name(Context&) const;  // "step (digits.tsl:31)"
   void fall_back(Context&, const std::string& reason);
@@ -58,20 +63,19 @@ class RegionCache {
  public:
   explicit RegionCache(const Tracing& tracing) : tracing_(tracing), context_(tracing.context) {}
 
-  /// The trace being recorded, or null.
+  /// Returns the trace that is being recorded, or null.
   TraceSession* trace() const { return trace_ && trace_->is_active() ? trace_ : nullptr; }
-  /// Whether a region is running whose trace has been materialized: what was recorded is computed, its symbols are
-  /// numbers.
+  /// Whether the running region's trace has been materialized: its tensors have elements and its symbols are numbers.
   bool has_materialized_trace() const { return trace_ && !trace_->is_active(); }
   const TraceCounts& counts() const { return counts_; }
 
-  /// Whether this function is interpreted although it could be a region.
+  /// Whether this function could be a region but is interpreted.
   bool has_fallen_back(const Function& function) const;
   Value call(const Value& function, std::span<Value> args);
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
 
  private:
-  struct Entry {  // where the inputs of this run are, and where its outputs go
+  struct Entry {  // the inputs of this run, and the destination of its outputs
     const Value* function = nullptr;
     std::span<Value> args;
     Frame* frame = nullptr;
@@ -81,34 +85,34 @@ class RegionCache {
   enum class Outcome : uint8_t { done, untraced, failed };
   class BodyRegisters;
 
-  /// Follows the tree with the values at hand; `path` is the path replayed. Not done: an untraced path is ahead, or the
-  /// region has to be interpreted from there.
-  Outcome advance(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, Value& result, uint32_t& exit);
+  /// Replays segments with the values at hand; `path` receives them. If it does not finish, the rest of the region is
+  /// untraced or must be interpreted.
+  Outcome advance(Region& region, const Entry& entry, std::vector<Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
-  bool replay(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, bool& failed, Value& result,
+  bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
-  jit::Segment* match(jit::Segment& at, const Entry& entry);
-  bool bind_inputs(const jit::Segment& segment, const Entry& entry);
-  /// Makes the copies that the segment begins with. False if there is no memory for one.
-  bool move_inputs(const jit::Segment& segment);
-  std::span<const char> donated_slots(const jit::Segment& segment);
-  void put_outputs(const jit::Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
-  const Value& source_value(const InputSource& source, const Entry& entry) const;
-  Value trace_function(Region& region, const Entry& entry, std::vector<jit::Segment*>& path, AfterReplay after_replay);
-  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<jit::Segment*>& path,
-                           AfterReplay after_replay);
+  Segment* match(Segment& at, const Entry& entry);
+  bool bind_inputs(const Segment& segment, const Entry& entry);
+  /// Makes the copies to other devices that the segment starts with. Returns false if there is no memory for one.
+  bool move_inputs(const Segment& segment);
+  std::span<const char> donated_slots(const Segment& segment);
+  void put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
+  /// The value that an input has now, or null for constants and copies, which have no guards.
+  const Value* source_value(const InputSource& source, const Entry& entry) const;
+  Value trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
+  uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   template <class Body> void run_traced(TraceSession& trace, Body&& body);
-  void log_trace(const Region& region, const Entry& entry, const std::vector<jit::Segment*>& path);
+  void log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void clear_run();
 
   const Tracing tracing_;
   Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  jit::Run run_;               // of the region being run; kept for its capacity
-  std::vector<char> donated_;  // per slot: the caller donates the tensor, unless somebody else holds it
+  Run run_;                    // of the running region; kept for its capacity
+  std::vector<char> donated_;  // per slot: the caller donates the tensor, and nothing else references it
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };
 
-}  // namespace tsl
+}  // namespace tsl::jit

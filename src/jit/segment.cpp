@@ -33,9 +33,8 @@ bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
     done = !plan.run(inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
-    // Out of memory, before anything was written that is still needed. Op by op, less may be enough; if not, that op is
-    // to blame.
-  } catch (const std::bad_alloc&) {  // the same
+    // Memory ran out before anything was overwritten. Running op by op may need less; if not, that op raises the error.
+  } catch (const std::bad_alloc&) {  // as above
   }
   if (!done) run.values.resize(first);
   return done;

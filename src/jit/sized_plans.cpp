@@ -9,10 +9,10 @@ namespace tsl::jit {
 
 namespace {
 
-// Plans kept for one segment. Sizes beyond that come and go, and are compiled again when they come back.
+// The most plans of one segment. Further sizes evict plans, which are compiled again when their sizes return.
 constexpr size_t kMaxSizes = 64;
 
-/// Adds the inputs that `symbol` is computed from. Expressions share parts, and each is looked at once.
+/// Adds the inputs that `symbol` depends on. Expressions share parts, and each is visited once.
 void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, std::vector<uint32_t>& ids) {
   if (!symbol || symbol->kind == Symbol::Kind::constant || !seen.insert(symbol).second) return;
   if (symbol->kind == Symbol::Kind::input) return ids.push_back(symbol->id);

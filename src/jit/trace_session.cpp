@@ -13,21 +13,21 @@
 #include "value/value_walk.h"
 #include "vm/interpreter.h"
 
-namespace tsl {
+namespace tsl::jit {
 
 namespace {
 
-// A segment with more ops is cut, so that compiling stays linear in time and memory.
+// The most nodes of a segment, so that compile time and memory stay linear.
 constexpr uint32_t kMaxSegmentNodes = 20'000;
-// Code that asks more questions of its numbers than this is not tensor code; interpreting it is faster.
+// The most guards: code with more decisions on numbers is not tensor code, and interpreting it is faster.
 constexpr size_t kMaxGuards = 1'000;
 constexpr size_t kMaxSymbols = 20'000;
-// Host reads on one trace path. A loop with more of them gets a region for its body.
+// The most host reads on one trace path. A loop with more of them has a region for its body.
 constexpr size_t kMaxSegments = 128;
 
 }  // namespace
 
-TraceSession::TraceSession(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
+TraceSession::TraceSession(const Tracing& tracing, Region& region, Run& run, std::vector<Segment*>& path,
                            AfterReplay after_replay)
     : tracing_(tracing),
       context_(tracing.context),
@@ -39,7 +39,7 @@ TraceSession::TraceSession(const Tracing& tracing, Region& region, jit::Run& run
       id_(context_.runtime().next_trace_id()),
       depth_(tracing.interpreter.depth() - (region.loop ? 1 : 0)),
       symbols_(std::make_shared<SymbolTable>()),
-      recorder_(std::make_unique<jit::Recorder>(symbols_)),
+      recorder_(std::make_unique<Recorder>(symbols_)),
       interface_(std::make_unique<SegmentInterface>()) {
   restrict_to(region.proto->request, tracing.fast_numerics);
   context_.runtime().listeners().trace_begins(symbols_);
@@ -51,7 +51,8 @@ TraceSession::~TraceSession() {
   tracing_.interpreter.release_replaced(depth_);
 }
 
-/// The guards of the path being replayed, so that it is replayed with the same symbols; beyond it, those seen last.
+/// Returns the guards of the path being replayed, so that the replay makes the same symbols; after it, the guards seen
+/// last.
 const std::vector<InputGuard>* TraceSession::expected_guards(const InputSource& source) const {
   if (state_ != TraceState::replaying) return region_.last_guards(source);
   return &static_cast<const SegmentInterface&>(*path_[position_]->interface).sources[interface_->sources.size()].guards;
@@ -70,9 +71,9 @@ Value TraceSession::take_input(InputSource source, const Value& value) {
 }
 
 void TraceSession::enter(Cell& cell) {
-  if (!is_active() || cell.trace == id_) return;
+  if (!is_active() || has_made(cell) || entered_cells_.contains(&cell)) return;
   if (!can_abstract(cell.value)) return abort("a captured variable has too many parts");
-  cell.trace = id_;
+  entered_cells_.insert(&cell);
   Entered entered{Ref<Cell>(&cell), cell.value, Value(), cell.is_set};
   InputSource source;
   source.kind = InputSource::Kind::cell;
@@ -85,7 +86,7 @@ void TraceSession::enter(Cell& cell) {
 
 const Loop* TraceSession::loop() const { return region_.loop; }
 
-/// The deferred tensor for an operand. A tensor with elements was made on the host from constants while tracing.
+/// Returns the deferred tensor for an operand. A tensor with elements was made from constants during the trace.
 Tensor TraceSession::deferred(const Tensor& tensor) {
   if (tensor->recording == recorder_.get()) return tensor;
   for (const auto& [data, stand_in] : constants_) {
@@ -110,8 +111,8 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
   return recorder_->record(op, inputs, attrs, type, tracing_.interpreter.location(), device);
 }
 
-/// A tensor with elements has numbers for its layout. A view of it that depends on symbols shows other elements in the
-/// next run, so it is a view of the deferred one.
+/// Makes a view depend on symbols: a tensor with elements has a numeric layout, but a view of it that depends on
+/// symbols selects other elements in the next run. So it becomes a view of the deferred tensor.
 void TraceSession::watch(const Tensor& original, const Tensor& view) {
   if (!view.deferred()) {
     if (same(view.layout(), without_symbols(view.layout()))) return;
@@ -129,7 +130,8 @@ void TraceSession::enter_device(Device device) {
   end_segment({}, false);
 }
 
-/// A copy is made when its segment begins, as an input; what it is a copy of must be computed by then.
+/// Copies a tensor to another device. The copy is an input of the next segment, so the original must be computed
+/// before.
 Tensor TraceSession::move(const Tensor& tensor, Device device) {
   if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
   if (!is_active()) return tracing_.devices.move(tensor, device);
@@ -150,7 +152,7 @@ Tensor TraceSession::move(const Tensor& tensor, Device device) {
 void TraceSession::check_limits() {
   if (!is_active()) return;
   if (recorder_->node_count() > kMaxSegmentNodes) {
-    end_segment({}, false);  // on the path being replayed, too: it was cut here
+    end_segment({}, false);  // during a replay as well: the recorded path was cut here
   } else if (state_ == TraceState::replaying) {
     return;
   } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
@@ -162,9 +164,9 @@ void TraceSession::check_limits() {
 
 Value TraceSession::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
-  if (!is_deferred) return Value(jit::element(tracing_.devices, tensor));
+  if (!is_deferred) return Value(element(tracing_.devices, tensor));
   end_segment({tensor}, false);
-  const Scalar number = jit::element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
+  const Scalar number = element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
   if (!is_active()) return Value(number);
   const Symbol* symbol = symbols_->input(number);
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
@@ -175,16 +177,18 @@ Value TraceSession::read_number(const Tensor& tensor) {
 }
 
 Tensor TraceSession::read(const Tensor& tensor) {
-  // Elements that are known already must not be read, either: the next run has others.
+  // Known elements of a deferred tensor must not be read either: the next run has others.
   if (tensor->recording == recorder_.get()) abort("the host reads a whole tensor");
-  return tensor;  // by now it has its elements
+  return tensor;  // it has elements now
 }
 
-/// On the path being replayed, too, although it will not be printed: what it holds is alive, as it was the first time.
-void TraceSession::print(Value value) { interface().printed.push_back(std::move(value)); }
+/// Defers a print. A replay also stores the value, without printing it, so that the same tensors are alive as in the
+/// first run.
+void TraceSession::print(Value value) { printed_.push_back(std::move(value)); }
 
 void TraceSession::begin_segment() {
   interface_ = std::make_unique<SegmentInterface>();
+  printed_.clear();
   constants_.clear();
   first_symbol_ = static_cast<uint32_t>(symbols_->size());
   first_guard_ = symbols_->guards().size();
@@ -193,7 +197,7 @@ void TraceSession::begin_segment() {
 namespace {
 
 /// Whether a trace path to `segment` has made the symbols that the segment refers to.
-[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const jit::Segment& segment) {
+[[maybe_unused]] bool has_symbols_of(const SymbolTable& symbols, const Segment& segment) {
   if (symbols.size() != segment.end_symbol) return false;
   const auto id_of = [](const Symbol* symbol) { return symbol ? int64_t{symbol->id} : -1; };
   for (uint32_t id = segment.first_symbol; id < segment.end_symbol; ++id) {
@@ -207,9 +211,9 @@ namespace {
 }  // namespace
 
 void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
-  if (state_ == TraceState::replaying) {  // computed already: only notes where its values are
-    [[maybe_unused]] const jit::Segment& segment = *path_[position_++];
-    [[maybe_unused]] const jit::Recorder::Cut cut = recorder_->cut(next_slot_);
+  if (state_ == TraceState::replaying) {  // computed already: only assigns slots to its values
+    [[maybe_unused]] const Segment& segment = *path_[position_++];
+    [[maybe_unused]] const Recorder::Cut cut = recorder_->cut(next_slot_);
     assert(segment.first_output == next_slot_ && has_symbols_of(*symbols_, segment));
     next_slot_ += static_cast<uint32_t>(cut.values.size());
     begin_segment();
@@ -220,13 +224,13 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
     if (region_.has_fallen_back) evict_all_paths();
     return;
   }
-  std::unique_ptr<jit::Segment> segment = build_segment(reads, is_last);
+  std::unique_ptr<Segment> segment = build_segment(reads, is_last);
   log_guards(*segment);
-  jit::Segment& parent = path_.empty() ? region_.root : *path_.back();
+  Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
   compute(*segment);
-  flush_effects(*segment);  // from here on it is part of the path: nothing must fail before it is noted as that
+  flush_effects(*segment);  // nothing may fail between this and adding the segment to the path
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
   ++position_;
@@ -235,7 +239,7 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
 
 namespace {
 
-/// "[s3, 784]"
+/// Formats a shape: "[s3, 784]".
 std::string to_text(const Shape& shape) {
   std::vector<std::string> extents;
   for (Dim d : shape) extents.push_back(d.symbol() ? fmt::format("s{}", d.symbol()->id) : std::to_string(d.hint()));
@@ -244,8 +248,8 @@ std::string to_text(const Shape& shape) {
 
 }  // namespace
 
-/// What the segment will check before it runs again, a line each.
-void TraceSession::log_guards(const jit::Segment& segment) const {
+/// Logs the guards that are checked before the segment runs again, one per line.
+void TraceSession::log_guards(const Segment& segment) const {
   if (!context_.runtime().logs("guards")) return;
   std::string text;
   for (const InputSource& source : static_cast<const SegmentInterface&>(*segment.interface).sources) {
@@ -265,10 +269,10 @@ void TraceSession::log_guards(const jit::Segment& segment) const {
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
-std::unique_ptr<jit::Segment> TraceSession::build_segment(const std::vector<Tensor>& reads, bool is_last) {
-  auto segment = std::make_unique<jit::Segment>();
+std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+  auto segment = std::make_unique<Segment>();
   state_ = TraceState::cut;
-  jit::Recorder::Cut cut = recorder_->cut(next_slot_);
+  Recorder::Cut cut = recorder_->cut(next_slot_);
   segment->symbols = symbols_;
   segment->first_symbol = first_symbol_;
   segment->end_symbol = static_cast<uint32_t>(symbols_->size());
@@ -278,45 +282,46 @@ std::unique_ptr<jit::Segment> TraceSession::build_segment(const std::vector<Tens
   segment->is_last = is_last;
   next_slot_ += static_cast<uint32_t>(cut.values.size());
   for (const Tensor& tensor : reads) {
-    jit::Read read;
+    Read read;
     read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
     read.layout = tensor.layout();
     segment->reads.push_back(read);
   }
   std::vector<uint32_t> kept_slots;
-  for (Value& value : interface().printed) value = capture_output(value, *recorder_, kept_slots);
+  const auto capture = [&](const Value& value) { return OutputTemplate::capture(value, *recorder_, kept_slots); };
+  SegmentInterface& n = interface();
+  for (const Value& value : std::exchange(printed_, {})) n.printed.push_back(capture(value));
   if (is_last) {
-    SegmentInterface& n = interface();
     n.exit = exit_;
-    n.result = capture_output(*result_, *recorder_, kept_slots);
-    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, capture_output(*value, *recorder_, kept_slots));
+    n.result = capture(*result_);
+    for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, capture(*value));
     for (const Entered& e : entered_) {
       if (identical(e.cell->value, e.abstracted) && e.cell->is_set == e.was_set) continue;
-      n.cells.emplace_back(e.cell, capture_output(e.cell->value, *recorder_, kept_slots));
+      n.cells.emplace_back(e.cell, capture(e.cell->value));
     }
   }
   std::erase_if(kept_slots, [&](uint32_t slot) { return slot >= segment->first_output; });
   segment->kept_slots = std::move(kept_slots);
-  segment->interface = std::exchange(
-      interface_, std::make_unique<SegmentInterface>());  // performing the segment may fail, and be taken note of
+  // The new interface must exist first: if performing the segment fails, later inputs are added to it.
+  segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<jit::SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
-                                                       tracing_.compile_log);
+    segment->plans = std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
+                                                  tracing_.compile_log);
   }
   return segment;
 }
 
-void TraceSession::compute(jit::Segment& segment) {
+void TraceSession::compute(Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (!jit::run_plan(segment, run_, {})) throw RestartTrace{};
+  if (!run_plan(segment, run_, {})) throw RestartTrace{};
   state_ = TraceState::recording;
 }
 
-/// Prints what the segment has to print, once it is computed.
-void TraceSession::flush_effects(const jit::Segment& segment) {
-  for (const Value& value : static_cast<SegmentInterface&>(*segment.interface).printed) {
-    context_.print(rebuild_output(context_, value, run_));
+/// Prints the deferred output of a segment, after it has been computed.
+void TraceSession::flush_effects(const Segment& segment) {
+  for (const OutputTemplate& printed : static_cast<SegmentInterface&>(*segment.interface).printed) {
+    context_.print(printed.rebuild(context_, run_));
   }
 }
 
@@ -326,7 +331,7 @@ void TraceSession::stop(TraceState state) {
   context_.runtime().set_tracing(false);
 }
 
-/// Recording is over: everything deferred gets its elements.
+/// Ends recording: all deferred tensors get their elements.
 void TraceSession::materialize() {
   stop(TraceState::materialized);
   symbols_->close();
@@ -353,22 +358,22 @@ void TraceSession::abort(const std::string& reason) {
   evict_all_paths();
 }
 
-/// Of a region that is interpreted from now on, this one's own included.
+/// Evicts all trace paths, including this one; for a region that falls back.
 void TraceSession::evict_all_paths() {
   path_.clear();
   region_.evict_all_paths();
 }
 
-/// Computes what is recorded and not computed yet, and prints what is to be printed. It becomes no part of the tree.
+/// Computes the pending ops and prints deferred output. The result is not added to the tree.
 void TraceSession::flush() {
-  if (state_ == TraceState::replaying) {  // printed already; its values get slots of their own this time
+  if (state_ == TraceState::replaying) {  // printed already; its values get new slots
     next_slot_ = static_cast<uint32_t>(run_.values.size());
-    interface().printed.clear();
+    printed_.clear();
   }
-  const std::unique_ptr<jit::Segment> segment = build_segment({}, false);
+  const std::unique_ptr<Segment> segment = build_segment({}, false);
   compute(*segment);
   materialize();
-  flush_effects(*segment);  // last, since whoever writes may fail
+  flush_effects(*segment);  // last, since it may fail
 }
 
 void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
@@ -384,23 +389,21 @@ void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>
   for (auto& [reg, value] : registers_) tsl::materialize(context_, *value);
 }
 
-/// Whether `value` holds variables or bound values that this trace made, which a plan could not make again.
+/// Whether the code that is traced has made this variable.
+bool TraceSession::has_made(const Cell& cell) const {
+  const TracedCell* traced = dynamic_cast<const TracedCell*>(&cell);
+  return traced && traced->trace == id_;
+}
+
+/// Whether `value` contains variables or bound values that this trace made, which a plan could not make again.
 bool TraceSession::escapes(const Value& value) const {
-  const auto is_new = [this](const Cell* cell) {
-    return cell->trace == id_ &&
-           std::none_of(entered_.begin(), entered_.end(), [cell](const Entered& e) { return e.cell.get() == cell; });
-  };
   return any_leaf(value, [&](const Value& leaf) {
-    switch (leaf.tag()) {
-      case Tag::cell: return is_new(&leaf.as<Cell>());
-      case Tag::builtin: return !leaf.as<BuiltinFunction>().bound.empty();
-      case Tag::function: {
-        const Function& function = leaf.as<Function>();
-        return std::any_of(function.captures.begin(), function.captures.end(),
-                           [&](const Ref<Cell>& cell) { return is_new(cell.get()); });
-      }
-      default: return false;
-    }
+    if (leaf.is(Tag::cell)) return has_made(leaf.as<Cell>());
+    if (leaf.is(Tag::builtin)) return !leaf.as<BuiltinFunction>().bound.empty();
+    if (!leaf.is(Tag::function)) return false;
+    const Function& function = leaf.as<Function>();
+    return std::any_of(function.captures.begin(), function.captures.end(),
+                       [&](const Ref<Cell>& cell) { return has_made(*cell); });
   });
 }
 
@@ -434,4 +437,4 @@ void TraceSession::discard() {
   entered_.clear();
 }
 
-}  // namespace tsl
+}  // namespace tsl::jit

@@ -4,9 +4,12 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include "jit/region_io.h"
+#include "jit/input_guards.h"
+#include "jit/output_template.h"
 #include "jit/segment.h"
 #include "syntax/ast.h"
 #include "value/runtime.h"
@@ -16,116 +19,120 @@ namespace tsl {
 class Context;
 class Interpreter;
 struct Loop;
+
+}  // namespace tsl
+
+namespace tsl::jit {
+
 struct Region;
 
-/// What all traces of an engine share.
+/// The parts that all traces of an engine share.
 struct Tracing {
   Context& context;
   Interpreter& interpreter;
   exec::Devices& devices;
-  bool fast_numerics = false;  // what is compiled need not round between ops, where functions allow it
-  const graph::CompileLog* compile_log = nullptr;  // null if compiling reports nothing
+  bool fast_numerics = false;                      // kernels need not round between ops, where functions allow that
+  const graph::CompileLog* compile_log = nullptr;  // null: compiling logs nothing
 };
 
-/// Where a region finds an input.
+/// The place from which a region reads an input.
 struct InputSource {
   enum class Kind : uint8_t { argument, reg, cell, constant, moved } kind = Kind::argument;
-  uint32_t index = 0;  // argument or register; moved: the slot of the run that it is a copy of
+  uint32_t index = 0;  // number of the argument or register; moved: slot of the original
   Ref<Cell> cell;
   bool is_set = true;  // cell: whether the variable had been declared
-  Tensor constant;     // a tensor the region builds from nothing but constants
-  Layout layout;       // moved: of the original, from the slot's element (0, 0, …)
-  Device device;       // moved: where to
-  uint32_t slot = 0;   // moved: of the copy
+  Tensor constant;     // a tensor that the region builds from constants only
+  Layout layout;       // moved: layout of the original, relative to the slot's element (0, 0, …)
+  Device device;       // moved: target of the copy
+  uint32_t slot = 0;   // moved: slot of the copy
   std::vector<InputGuard> guards;
 };
 
-/// What a segment of a region needs besides its plan.
-struct SegmentInterface : jit::SegmentData {
-  std::vector<InputSource> sources;  // inputs first needed in this segment
-  std::vector<Value> printed;        // captured, in order
+/// Inputs, outputs and effects of a segment.
+struct SegmentInterface : SegmentData {
+  std::vector<InputSource> sources;     // inputs that this segment reads first
+  std::vector<OutputTemplate> printed;  // in order
   // The last segment only:
-  Value result;                                       // captured
-  std::vector<std::pair<Ref<Cell>, Value>> cells;     // assigned captured variables
-  std::vector<std::pair<uint16_t, Value>> registers;  // a loop body's variables
-  uint32_t exit = 0;                                  // where the frame goes on after a loop body
+  OutputTemplate result;
+  std::vector<std::pair<Ref<Cell>, OutputTemplate>> cells;     // assigned captured variables
+  std::vector<std::pair<uint16_t, OutputTemplate>> registers;  // a loop body's variables
+  uint32_t exit = 0;                                           // the pc at which the frame continues after a loop body
 };
 
-/// Thrown to unwind a trace whose segment failed when it was computed, or that found no memory; the region is then
-/// interpreted again from its start. Not an error of the program.
+/// Thrown to unwind a trace if its segment failed when it was computed, or memory ran out. The region is then
+/// interpreted from its start. Not an error of the program.
 struct RestartTrace {};
 
-/// Where a trace stands, and the calls that take it on:
+/// The state of a trace, and the calls that change it:
 ///
 ///     replaying ──end of the known path──▶ recording ──a segment is cut──▶ cut ──compute──▶ recording
 ///     replaying, recording ──commit, abort, fail──▶ materialized
 ///     any state before ──discard──▶ discarded
 ///
-/// An example: a call of `step` follows two known segments and then takes a new branch. The trace starts in `replaying`
-/// with these two in its path; ops give back what they computed. After the second it is `recording`: ops become nodes.
-/// At the end of `step`, commit() cuts the last segment (`cut`), computes it (`recording`), and materializes.
+/// Example: a call of `step` follows two known segments and then takes a new branch. The trace starts in `replaying`
+/// with these two segments in its path, and ops return the results computed already. After the second segment it is
+/// `recording`, and ops become nodes. At the end of `step`, commit() cuts the last segment (`cut`), computes it
+/// (`recording`), and materializes.
 enum class TraceState : uint8_t {
-  replaying,     // follows the known path: nothing is computed or printed again
-  recording,     // ops become nodes of the present segment
-  cut,           // a segment was cut and is not computed yet: of its values there are only the slots
-  materialized,  // recording is over, and everything deferred has its elements
-  discarded,     // recording is over, and captured variables are what they were before
+  replaying,     // follows the known path: computes and prints nothing again
+  recording,     // ops become nodes of the current segment
+  cut,           // a segment was cut and is not computed yet: its values only have slots
+  materialized,  // recording has ended, and all deferred tensors have elements
+  discarded,     // recording has ended, and captured variables have their old values
 };
 
-/// What a trace does at the end of the known path.
+/// What a trace does after the known path.
 enum class AfterReplay : uint8_t { record, interpret };
 
-/// `path` is the known path of this run (its segments' values are in `run`): the trace replays it and then records, or
-/// goes on eagerly. Segments computed on the way are appended to `path`.
+/// Traces or replays one run. `path` is the known path of this run, whose segments' values are in `run`. The trace
+/// replays it and then records, or continues eagerly. Computed segments are appended to `path`.
 class TraceSession {
  public:
-  TraceSession(const Tracing& tracing, Region& region, jit::Run& run, std::vector<jit::Segment*>& path,
-               AfterReplay after_replay);
+  TraceSession(const Tracing& tracing, Region& region, Run& run, std::vector<Segment*>& path, AfterReplay after_replay);
   ~TraceSession();
 
-  /// Whether ops are deferred: recording is not over.
+  /// Whether ops are deferred, because recording has not ended.
   bool is_active() const { return state_ < TraceState::materialized; }
   uint32_t id() const { return id_; }
-  /// The frames outside the region (for a loop body, whose frame is shared, one less).
+  /// Returns the number of frames outside the region (for a loop body, one less, as it shares its frame).
   size_t depth() const { return depth_; }
   const Loop* loop() const;
 
-  /// The region's function, or one that is called in it, has such a request: what is recorded from now on, and what has
-  /// been since the last cut, is compiled no more freely. `fast_numerics`: what goes where the request leaves that
-  /// open.
+  /// Restricts the compile options for all ops since the last cut and all later ones: the region's function, or one
+  /// that it calls, has this request. `fast_numerics` applies if the request does not specify numerics.
   void restrict_to(const ast::CompileRequest& request, bool fast_numerics = true);
   Value take_input(InputSource source, const Value& value);
-  /// Called before a captured variable is used.
+  /// Called before a captured variable is used: records it as an input.
   void enter(Cell& cell);
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 Device device);
-  /// To be called before an op is recorded: ops of another device are in another segment.
+  /// Called before an op is recorded. Ends the segment if the op is on another device.
   void enter_device(Device device);
-  /// A contiguous tensor on another device.
+  /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device device);
-  /// To be called for every view that is made.
+  /// Called for every view that is made.
   void watch(const Tensor& original, const Tensor& view);
-  /// A one-element tensor as a number: a symbol, or the number if the trace ended on the way here.
+  /// Reads a one-element tensor as a number: a symbol, or a plain number if the trace has just ended.
   Value read_number(const Tensor& tensor);
-  /// A tensor with elements. Reading more than a number aborts the trace.
+  /// Reads a tensor with all elements. This aborts the trace if the tensor is deferred.
   Tensor read(const Tensor& tensor);
   void print(Value value);
-  /// Aborts, or cuts the segment, if the trace has grown too large.
+  /// Cuts the segment or aborts the trace if it has grown too large.
   void check_limits();
-  /// Ends recording: computes what is pending, and lets the interpreter go on eagerly.
+  /// Ends recording: computes all pending ops. The interpreter continues eagerly.
   void abort(const std::string& reason);
 
-  /// The region has run to its end. The result and the registers become values with elements.
+  /// Ends the trace at the end of its region. The result and the registers get their elements.
   void commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
-  /// An error is about to be caught in the region. Its message may show any number, so the trace depends on all. But of
-  /// want of memory it must not depend at all: that is no outcome of the program, and leaves things half done. Then
-  /// RestartTrace is thrown.
+  /// Called before an error is caught in the region. Its message may contain any number, so the trace pins all of them.
+  /// If memory has run out, throws RestartTrace instead: that is no result of the program to depend on, and ops may be
+  /// incomplete.
   void error_caught(ErrorKind kind);
-  /// The program failed in the region: flushes the effects that came before, and captured variables keep their new
-  /// values. If these cannot be computed, the trace is not materialized.
+  /// Ends the trace after the program has failed in the region: flushes earlier effects and keeps the new values of
+  /// captured variables. If these cannot be computed, the trace is not materialized.
   void fail();
   bool is_materialized() const { return state_ == TraceState::materialized; }
-  /// Puts captured variables back to what they were before, unless the trace is materialized.
+  /// Restores the captured variables' old values, unless the trace is materialized.
   void discard();
 
  private:
@@ -139,14 +146,15 @@ class TraceSession {
   SegmentInterface& interface() { return *interface_; }
   const std::vector<InputGuard>* expected_guards(const InputSource& source) const;
   Tensor deferred(const Tensor& tensor);
+  bool has_made(const Cell& cell) const;
   bool escapes(const Value& value) const;
   bool any_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
-  /// Ends the segment: computes it, unless it is part of the path being replayed.
+  /// Ends the segment. Computes it, unless it belongs to the path being replayed.
   void end_segment(const std::vector<Tensor>& reads, bool is_last);
-  std::unique_ptr<jit::Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
-  void log_guards(const jit::Segment& segment) const;
-  void compute(jit::Segment& segment);
-  void flush_effects(const jit::Segment& segment);
+  std::unique_ptr<Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
+  void log_guards(const Segment& segment) const;
+  void compute(Segment& segment);
+  void flush_effects(const Segment& segment);
   void begin_segment();
   void flush();
   void stop(TraceState state);
@@ -156,26 +164,28 @@ class TraceSession {
   const Tracing& tracing_;
   Context& context_;
   Region& region_;
-  jit::Run& run_;
-  std::vector<jit::Segment*>& path_;
-  size_t position_ = 0;  // segments of the path replayed
+  Run& run_;
+  std::vector<Segment*>& path_;
+  size_t position_ = 0;  // number of segments replayed or recorded so far
   const AfterReplay after_replay_;
   TraceState state_;
   uint32_t id_;
   size_t depth_;
-  graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as free as all functions so far let them be
+  graph::PlanOptions options_{.graphs = true, .fast_numerics = true};  // as all functions so far allow
   std::shared_ptr<SymbolTable> symbols_;
-  std::unique_ptr<jit::Recorder> recorder_;
+  std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<SegmentInterface> interface_;
   uint32_t next_slot_ = 0;
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
+  std::vector<Value> printed_;  // in this segment
   std::vector<Entered> entered_;
+  std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
-  // Set by commit() for the last segment:
+  // Set by commit(), for the last segment:
   Value* result_ = nullptr;
   std::vector<std::pair<uint16_t, Value*>> registers_;
   uint32_t exit_ = 0;
 };
 
-}  // namespace tsl
+}  // namespace tsl::jit

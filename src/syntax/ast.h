@@ -1,5 +1,5 @@
-// The abstract syntax tree. Nodes live in an Arena, carry a span each and are never changed after the
-// resolver has bound their names.
+// The abstract syntax tree. Nodes are allocated in an Arena, have a span each, and do not change after the resolver has
+// bound their names.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct Function;
 
 template <class T> using List = std::span<T>;
 
-// ---- Variables: what the resolver binds names to -------------------------------------------------
+// ---- Variables -----------------------------------------------------------------------------------
 
-/// A declared variable. Every use of it points here.
+/// A declared variable. Every use of it refers to this object.
 struct Variable {
   Name name = nullptr;
   Span span;
   bool is_mutable = false;              // `var`; parameters and loop variables are immutable like `let`
   bool is_captured = false;             // used by a function nested in its owner
   bool is_assigned_by_capture = false;  // assigned by a function nested in its owner
-  bool is_exported = false;             // declared at a module's top level: reachable as module.name
+  bool is_exported = false;             // declared at a module's top level: accessible as module.name
   Function* owner = nullptr;            // the function whose frame holds it
   uint32_t index = 0;                   // dense among its owner's variables, in order of declaration
 };
@@ -104,7 +104,7 @@ struct RealExpr : Expr {
 struct StringExpr : Expr {
   Name text;
 };  // escapes already decoded
-/// `0.1bf16`, `2i32`: a 0-d tensor. Exactly one of the values is meant, by `is_integer`.
+/// A typed literal, `0.1bf16` or `2i32`: a 0-d tensor. `is_integer` says which of the values is valid.
 struct TypedExpr : Expr {
   bool is_integer;
   int64_t integer;
@@ -122,7 +122,7 @@ struct FStringExpr : Expr {
   List<FStringPart> parts;
 };
 
-/// A use of a name. After resolution `variable` is set, or null for a builtin.
+/// A use of a name. The resolver sets `variable`; null means a builtin.
 struct NameExpr : Expr {
   Name name;
   Variable* variable;
@@ -169,8 +169,8 @@ struct Argument {
   Expr* value;
   Span span;
 };
-/// `f(a, k: b)`. `x |> f(a)` arrives here as f(x, a) with `is_pipe`. A callee that is a FieldExpr is a
-/// method call where the object is not a record or module: x.sum(axis: 0) means sum(x, axis: 0).
+/// A call `f(a, k: b)`. `x |> f(a)` becomes f(x, a) with `is_pipe`. A callee that is a FieldExpr is a method call if
+/// the object is neither a record nor a module: x.sum(axis: 0) means sum(x, axis: 0).
 struct CallExpr : Expr {
   Expr* callee;
   List<Argument> args;
@@ -179,7 +179,7 @@ struct CallExpr : Expr {
 
 struct IndexItem {
   enum class Kind : uint8_t { value, slice, ellipsis } kind;
-  Expr* value;  // Kind::value (a NilExpr means a new axis)
+  Expr* value;  // Kind::value; a NilExpr inserts a new axis
   Expr* start;  // Kind::slice; each may be null
   Expr* stop;
   Expr* step;
@@ -199,7 +199,7 @@ struct LambdaExpr : Expr {
   Function* function;
 };
 
-/// `if` as expression and as statement. `otherwise` is null, or an IfExpr or BlockExpr.
+/// `if` as expression or statement. `otherwise` is null, an IfExpr or a BlockExpr.
 struct IfExpr : Expr {
   Expr* condition;
   Block* then;
@@ -212,7 +212,7 @@ struct BlockExpr : Expr {
 
 // ---- Patterns and annotations --------------------------------------------------------------------
 
-/// What `let`, `var`, `for`, and parameters bind: a name, or a tuple of patterns. `_` binds nothing.
+/// The target of `let`, `var`, `for` and parameters: a name, or a tuple of patterns. `_` binds nothing.
 struct Pattern {
   Span span;
   Variable* variable = nullptr;  // set for a name
@@ -251,7 +251,7 @@ struct Attribute {
   List<Argument> args;
 };
 
-/// What `@compile(...)` says of how a function is compiled; what it leaves open, the engine's options say.
+/// The options of `@compile(...)`. The engine's options apply to those that are not given.
 struct CompileRequest {
   std::optional<bool> graphs;         // graphs: "on", "off"
   std::optional<bool> fast_numerics;  // numerics: "fast", "exact"
@@ -271,8 +271,8 @@ struct Function {
   bool is_module = false;
   // Set by the resolver:
   std::optional<CompileRequest> compile;  // if it has @compile
-  List<Variable*> variables;              // all of its frame, in order of declaration
-  List<Variable*> captures;               // variables of enclosing functions that it or a nested function uses
+  List<Variable*> variables;              // all variables of its frame, in order of declaration
+  List<Variable*> captures;               // variables of enclosing functions that it, or a function in it, uses
 };
 
 // ---- Statements ----------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ struct Module {
   Function* main = nullptr;
 };
 
-/// Checked downcast by kind, for readers of the tree.
+/// Casts to the class of a kind. The caller has tested the kind.
 template <class T> const T& as(const Expr& e) { return static_cast<const T&>(e); }
 template <class T> const T& as(const Stmt& s) { return static_cast<const T&>(s); }
 

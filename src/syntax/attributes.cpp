@@ -18,7 +18,7 @@ struct Option {
   std::optional<bool> CompileRequest::*field;
 };
 
-/// `mode` changes nothing: an algorithm chosen by the clock would give other bits than eager execution.
+/// `mode` has no effect: an algorithm chosen by timing would give other bits than eager execution.
 constexpr Option kOptions[] = {{"graphs", "on", "off", &CompileRequest::graphs},
                                {"numerics", "fast", "exact", &CompileRequest::fast_numerics},
                                {"mode", "max-autotune", "default", nullptr}};

@@ -1,4 +1,4 @@
-// What attributes of functions mean. There is one: @compile, with options.
+// Interprets the attributes of functions. There is one: @compile, with options.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace tsl {
 
-/// What the function's @compile asks, if it has one. Throws Failure (name, value) at attributes, options and values
-/// that there are not.
+/// Returns the options of the function's @compile, if it has one. Throws Failure (name, value) for unknown attributes,
+/// options and values.
 std::optional<ast::CompileRequest> compile_request(const ast::Function& function);
 
 }  // namespace tsl

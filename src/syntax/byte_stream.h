@@ -1,4 +1,4 @@
-// What the generated lexer reads.
+// The input of the generated lexer.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace tsl {
 
-/// Serves a text byte by byte, so that token positions are byte offsets, as spans are. (ANTLR's own stream
-/// decodes to UTF-32 and counts code points.) Views the text: it must outlive the stream.
+/// Supplies a text byte by byte, so that token positions are byte offsets, as in spans. (ANTLR's own stream decodes to
+/// UTF-32 and counts code points.) Views the text, which must outlive the stream.
 class ByteStream final : public antlr4::CharStream {
  public:
   explicit ByteStream(std::string_view text) : text_(text) {}

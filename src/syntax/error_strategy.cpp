@@ -10,7 +10,7 @@ using grammar::TslParser;
 
 namespace {
 
-/// Describes one syntax error, from what the parser could have taken, what came before and what is open.
+/// Describes one syntax error by the tokens that the parser expected, the previous token and the open brackets.
 class Diagnosis {
  public:
   Diagnosis(const Source& source, TslParser& parser, const Token& found, bool is_expectation_known)
@@ -26,7 +26,7 @@ class Diagnosis {
 
   std::vector<std::string> notes() const;
 
-  /// The end of the last token before the error.
+  /// Returns the end of the last token before the error.
   uint32_t previous_end() const { return previous_ ? static_cast<uint32_t>(previous_->getStopIndex() + 1) : 0; }
 
  private:
@@ -98,7 +98,7 @@ std::string Diagnosis::describe(const Token& token) const {
   return token.getType() == TslParser::STRING ? std::string(text) : fmt::format("'{}'", text);
 }
 
-/// " after 'x'", where it helps.
+/// Returns " after 'x'", where it helps.
 std::string Diagnosis::after() const {
   if (!previous_ || previous_->getType() == TslParser::END) return "";
   return " after " + describe(*previous_);
@@ -126,8 +126,7 @@ bool Diagnosis::ends_operand() const {
   }
 }
 
-/// Whether the parser failed where an operand had to start. Where it failed looking ahead, the token before
-/// tells.
+/// Whether the parser failed where an operand had to start. If it failed in lookahead, the previous token decides.
 bool Diagnosis::expects_operand() const {
   if (!expected_.isEmpty()) return expects(TslParser::NUMBER) && expects(TslParser::TRUE);
   return !ends_operand();
@@ -149,7 +148,7 @@ std::string Diagnosis::expect_operand() const {
   return operand() + after();
 }
 
-/// What the rule at hand is made of.
+/// Returns what the current rule consists of.
 std::string Diagnosis::operand() const {
   switch (parser_.getRuleContext()->getRuleIndex()) {
     case TslParser::RuleSignature: return "a parameter's name";
@@ -174,7 +173,7 @@ std::string Diagnosis::expect_name() const {
   return "a name" + after();
 }
 
-/// What may come after a whole operand or construct.
+/// Returns what may follow a whole operand or construct.
 std::string Diagnosis::expect_more() const {
   if (starts_statement() && found_.getType() != Token::EOF) return "a statement";
   const bool in_block = open_.empty() || open_.back()->getType() == TslParser::BRACE_OPEN;
@@ -189,7 +188,7 @@ std::string Diagnosis::expect_more() const {
   return expect_closer();
 }
 
-/// In brackets, after an operand or an opening bracket.
+/// Returns what is expected within brackets, after an operator or an opening bracket.
 std::string Diagnosis::expect_closer() const {
   const Token& opening = *open_.back();
   if (opening.getType() == TslParser::HOLE_OPEN) return "'}' to close '{' in this f-string";
@@ -206,7 +205,7 @@ std::string Diagnosis::expect_closer() const {
                      pair[0], source_.line_of(static_cast<uint32_t>(opening.getStartIndex())));
 }
 
-/// The tokens themselves; there are few of them where this is reached.
+/// Lists the expected tokens; only called when there are few.
 std::string Diagnosis::expect_any() const {
   std::string list;
   size_t count = 0;
@@ -251,7 +250,7 @@ void ErrorStrategy::raise(antlr4::Parser& parser, const Token& found, bool is_ex
   is_at_end_ = found.getType() == Token::EOF;
   const Diagnosis diagnosis(source_, static_cast<TslParser&>(parser), found, is_expectation_known);
   Span span{id_, static_cast<uint32_t>(found.getStartIndex()), static_cast<uint32_t>(found.getStopIndex() + 1)};
-  // What is missing at the end of a line or of the text is missing right after the last token.
+  // Reports what is missing at the end of a line or of the text directly after the last token.
   if (is_at_end_ || found.getType() == TslParser::END) {
     span.begin = diagnosis.previous_end();
     span.end = span.begin + 1;

@@ -1,4 +1,4 @@
-// What a person is told about a syntax error.
+// Formulates the messages of syntax errors.
 #pragma once
 
 #include "antlr4-runtime.h"
@@ -20,7 +20,7 @@ class ErrorStrategy final : public antlr4::ANTLRErrorStrategy {
   void reset(antlr4::Parser*) override {}
   antlr4::Token* recoverInline(antlr4::Parser* parser) override;
   void recover(antlr4::Parser*, std::exception_ptr) override {}
-  void sync(antlr4::Parser*) override {}  // would look for errors before each decision: they show up anyway
+  void sync(antlr4::Parser*) override {}  // would search for errors before each decision; they are found without it
   bool inErrorRecoveryMode(antlr4::Parser*) override { return false; }
   void reportMatch(antlr4::Parser*) override {}
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) override;

@@ -1,4 +1,4 @@
-// The half of TreeBuilder that builds expressions.
+// Implements the part of TreeBuilder that builds expressions.
 #include <unordered_set>
 
 #include "syntax/fail_at.h"
@@ -56,7 +56,7 @@ bool is_comparison(size_t type) {
 
 // ---- Operators -----------------------------------------------------------------------------------------
 
-/// Goes down the left side in a loop, so that a long chain of operators is no deep recursion.
+/// Follows left operands in a loop, so that a long chain of operators is no deep recursion.
 Expr* TreeBuilder::expression(Parser::ExpressionContext* context) {
   std::vector<Parser::ExpressionContext*> chain;
   while (context->left) {
@@ -83,7 +83,7 @@ Expr* TreeBuilder::operand(Parser::ExpressionContext* context) {
   return make<UnaryExpr>(ExprKind::unary, span_of(*context), UnaryOp::logical_not, value);
 }
 
-/// A minus right before a number is its sign: only so can the least int be written.
+/// Makes a minus before a number its sign; otherwise the least int could not be written.
 Expr* TreeBuilder::negation(Parser::ExpressionContext* context) {
   const Parser::ExpressionContext* right = context->right;
   if (right->atom && right->atom->start->getType() == Parser::NUMBER) {
@@ -110,7 +110,7 @@ Expr* TreeBuilder::extend(Expr* left, Parser::ExpressionContext* context) {
   return binary(left, context);
 }
 
-/// Comparisons and ranges do not associate: `a < b < c` would compare a bool.
+/// Rejects chained comparisons and ranges: `a < b < c` would compare a bool.
 void TreeBuilder::check_chain(Parser::ExpressionContext* context) const {
   if (!context->left->op || !context->left->left) return;
   const size_t inner = context->left->op->getType();
@@ -134,7 +134,7 @@ Expr* TreeBuilder::binary(Expr* left, Parser::ExpressionContext* context) {
   return is_not_in ? make<UnaryExpr>(ExprKind::unary, span, UnaryOp::logical_not, whole) : whole;
 }
 
-/// `x |> f(a)` is f(x, a); `x |> f` is f(x). In parentheses, `x |> (f(a))` calls what f(a) returns.
+/// Builds a pipe: `x |> f(a)` is f(x, a); `x |> f` is f(x). In parentheses, `x |> (f(a))` calls the result of f(a).
 Expr* TreeBuilder::pipe(Expr* left, Parser::ExpressionContext* context) {
   Parser::ExpressionContext* right = context->right;
   const bool is_callable = right->tail || right->atom;
@@ -306,7 +306,7 @@ RecordEntry TreeBuilder::record_entry(Parser::RecordEntryContext* context) {
   return {key, value};
 }
 
-/// Built from its last branch to its first: each branch is the `otherwise` of the one before.
+/// Builds branches from last to first: each is the `otherwise` of the one before.
 Expr* TreeBuilder::conditional(Parser::ConditionalContext* context) {
   Expr* otherwise = nullptr;
   const Span whole = span_of(*context);

@@ -1,4 +1,4 @@
-// Raising an error at a place in the source.
+// Raises an error at a position in the source.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The tree as text.
+// Formats the tree.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,8 +12,8 @@ using namespace ast;
 
 namespace {
 
-/// How tightly an expression binds, loosest first. An operand that binds looser than its place demands is
-/// put in parentheses.
+/// The binding strength of expressions, weakest first. An operand that binds more weakly than its context requires gets
+/// parentheses.
 enum class Level : int {
   open,  // lambdas and `if`: bare only where nothing can follow
   pipe,
@@ -40,25 +40,43 @@ struct Operator {
 };
 
 Operator operator_of(BinaryOp op) {
-  static constexpr std::array<Operator, 18> kOperators = {{{"+", Level::sum},
-                                                           {"-", Level::sum},
-                                                           {"*", Level::product},
-                                                           {"/", Level::product},
-                                                           {"//", Level::product},
-                                                           {"%", Level::product},
-                                                           {"**", Level::power},
-                                                           {"@", Level::product},
-                                                           {"==", Level::compare},
-                                                           {"!=", Level::compare},
-                                                           {"<", Level::compare},
-                                                           {"<=", Level::compare},
-                                                           {">", Level::compare},
-                                                           {">=", Level::compare},
-                                                           {"in", Level::compare},
-                                                           {"|", Level::bit_or},
-                                                           {"^", Level::bit_xor},
-                                                           {"&", Level::bit_and}}};
-  return kOperators[static_cast<size_t>(op)];
+  switch (op) {
+    case BinaryOp::add: return {"+", Level::sum};
+    case BinaryOp::sub: return {"-", Level::sum};
+    case BinaryOp::mul: return {"*", Level::product};
+    case BinaryOp::div: return {"/", Level::product};
+    case BinaryOp::floordiv: return {"//", Level::product};
+    case BinaryOp::mod: return {"%", Level::product};
+    case BinaryOp::pow: return {"**", Level::power};
+    case BinaryOp::matmul: return {"@", Level::product};
+    case BinaryOp::eq: return {"==", Level::compare};
+    case BinaryOp::ne: return {"!=", Level::compare};
+    case BinaryOp::lt: return {"<", Level::compare};
+    case BinaryOp::le: return {"<=", Level::compare};
+    case BinaryOp::gt: return {">", Level::compare};
+    case BinaryOp::ge: return {">=", Level::compare};
+    case BinaryOp::in: return {"in", Level::compare};
+    case BinaryOp::bit_or: return {"|", Level::bit_or};
+    case BinaryOp::bit_xor: return {"^", Level::bit_xor};
+    case BinaryOp::bit_and: return {"&", Level::bit_and};
+  }
+  return {};
+}
+
+Operator operator_of(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::negate: return {"-", Level::negate};
+    case UnaryOp::logical_not: return {"not ", Level::not_};
+  }
+  return {};
+}
+
+Operator operator_of(LogicalOp op) {
+  switch (op) {
+    case LogicalOp::and_: return {"and", Level::and_};
+    case LogicalOp::or_: return {"or", Level::or_};
+  }
+  return {};
 }
 
 bool is_number(const Expr& e) {
@@ -138,7 +156,7 @@ std::string literal_text(const Expr& e) {
   return "nil";
 }
 
-/// Appends to `out_`; a block's statements stand on lines of their own, two spaces further in.
+/// Appends to `out_`. Statements of a block are on lines of their own, indented by two spaces.
 class Formatter {
  public:
   std::string run(const Module& module);
@@ -167,7 +185,7 @@ class Formatter {
   void fstring(const FStringExpr& fstring);
   void arguments(List<Argument> args);
   void list(std::string_view open, List<Expr*> items, std::string_view close);
-  /// A new line, but a space in the braces of an f-string, which may not span lines.
+  /// Starts a new line, or adds a space within the braces of an f-string, which cannot span lines.
   void line() { out_ += in_hole_ ? " " : "\n" + std::string(static_cast<size_t>(indent_) * 2, ' '); }
   static Level level_of(const Expr& e);
 
@@ -377,9 +395,9 @@ Level Formatter::level_of(const Expr& e) {
     case ExprKind::lambda:
     case ExprKind::if_: return Level::open;
     case ExprKind::range: return Level::range;
-    case ExprKind::unary: return as<UnaryExpr>(e).op == UnaryOp::negate ? Level::negate : Level::not_;
+    case ExprKind::unary: return operator_of(as<UnaryExpr>(e).op).level;
     case ExprKind::binary: return operator_of(as<BinaryExpr>(e).op).level;
-    case ExprKind::logical: return as<LogicalExpr>(e).op == LogicalOp::and_ ? Level::and_ : Level::or_;
+    case ExprKind::logical: return operator_of(as<LogicalExpr>(e).op).level;
     case ExprKind::call: return as<CallExpr>(e).is_pipe ? Level::pipe : Level::postfix;
     case ExprKind::nil:
     case ExprKind::boolean:
@@ -458,12 +476,12 @@ void Formatter::operation(const Expr& e) {
 }
 
 void Formatter::unary(const UnaryExpr& unary) {
-  const bool is_negation = unary.op == UnaryOp::negate;
+  const Operator op = operator_of(unary.op);
   const Expr& operand = *unary.operand;
-  out_ += is_negation ? "-" : "not ";
-  const bool is_literal = is_negation && is_number(operand) && level_of(operand) == Level::postfix;
+  out_ += op.text;
+  const bool is_literal = unary.op == UnaryOp::negate && is_number(operand) && level_of(operand) == Level::postfix;
   if (is_literal) out_ += "(";  // -(5) is no literal, unlike -5
-  expression(operand, is_negation ? Level::negate : Level::not_);
+  expression(operand, op.level);
   if (is_literal) out_ += ")";
 }
 
@@ -476,7 +494,7 @@ void Formatter::binary(const BinaryExpr& binary) {
   expression(*binary.right, is_power ? op.level : tighter(op.level));
 }
 
-/// `x |> f(a)`, or `x |> (f(a))` where what f(a) returns is called.
+/// Formats `x |> f(a)`, or `x |> (f(a))` where the result of f(a) is called.
 void Formatter::pipe(const CallExpr& call) {
   expression(*call.args[0].value, Level::pipe);
   out_ += " |> ";

@@ -14,7 +14,7 @@ namespace {
 
 struct Dtype {
   std::string_view name;
-  int bits;  // of the value of an integer, without its sign; 0 for floats
+  int bits;  // of an integer's value, without its sign; 0 for floats
   bool is_signed;
 };
 
@@ -57,7 +57,7 @@ int base_of(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A number token taken apart.
+/// The parts of a number token.
 struct NumberParts {
   int base = 10;
   bool is_real = false;
@@ -132,7 +132,7 @@ double read_real(const NumberParts& parts, Span span) {
   double value = 0;
   const char* end = parts.digits.data() + parts.digits.size();
   const auto result = std::from_chars(parts.digits.data(), end, value);
-  // from_chars leaves both overflow and underflow as "out of range"; a number too small is 0.
+  // from_chars reports both overflow and underflow as "out of range"; underflow gives 0.
   if (result.ec == std::errc::result_out_of_range) {
     const size_t exponent = parts.digits.find('e');
     const bool is_tiny = exponent != std::string::npos && parts.digits[exponent + 1] == '-';
@@ -144,7 +144,7 @@ double read_real(const NumberParts& parts, Span span) {
   return value;
 }
 
-/// The magnitude, or nothing where it exceeds 64 bits.
+/// Returns the magnitude, or nothing if it exceeds 64 bits.
 std::optional<uint64_t> read_magnitude(const NumberParts& parts) {
   uint64_t value = 0;
   const char* end = parts.digits.data() + parts.digits.size();
@@ -226,7 +226,7 @@ void append_utf8(std::string& out, uint32_t code) {
   }
 }
 
-/// Reads escapes; `at` is at the character after the backslash and moves past the escape.
+/// Reads escapes; `at` is after the backslash and advances past the escape.
 class EscapeReader {
  public:
   EscapeReader(std::string_view text, Span span) : text_(text), span_(span) {}
@@ -245,7 +245,7 @@ class EscapeReader {
       case 'u': read_unicode(begin, at, out); return;
       default: break;
     }
-    // A code point of several bytes is shown whole.
+    // Includes all bytes of a code point in the message.
     while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80) ++at;
     fail_at(ErrorKind::syntax, span_at(begin, at), fmt::format("'{}' is no escape", text_.substr(begin, at - begin)),
             {"escapes are \\n \\t \\r \\\\ \\\" \\0 \\xHH \\u{...}"});
@@ -300,7 +300,7 @@ std::string decode_text(std::string_view text, Span span, bool in_fstring) {
       escapes.read(at, out);
     } else {
       out += c;
-      if (in_fstring && (c == '{' || c == '}')) ++at;  // doubled: the token source made sure
+      if (in_fstring && (c == '{' || c == '}')) ++at;  // doubled, as the token source has checked
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// The values of literal tokens.
+// Reads the values of literal tokens.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Number {
   std::string_view dtype;
 };
 
-/// Reads `42`, `1_000`, `0xff`, `1.5e-3`, `2i32`. With `negative` the value is that of `-text`, whose range
-/// reaches one further. `span` is the token's. Throws Failure (syntax) at the span.
+/// Reads `42`, `1_000`, `0xff`, `1.5e-3`, `2i32`. With `negative` the value is that of `-text`, whose range extends one
+/// further. `span` is the token's. Throws Failure (syntax) at the span.
 Number read_number(std::string_view text, Span span, bool negative);
 
 /// Decodes the escapes in the text between quotes; `in_fstring` also turns `{{` and `}}` into braces. `span`

@@ -13,7 +13,7 @@ namespace tsl {
 
 namespace {
 
-/// The stages from one source to its parse tree, which lives as long as this does.
+/// The stages from a source to its parse tree, which lives as long as this object.
 class ParseRun {
  public:
   ParseRun(const Source& source, uint32_t id)
@@ -24,8 +24,7 @@ class ParseRun {
     parser_.set_source(id);
     parser_.removeErrorListeners();
     parser_.setErrorHandler(errors_);
-    // Prediction without the caller's context is fast, and exact for this grammar: no decision of it depends
-    // on what encloses the rule.
+    // SLL prediction is fast, and exact for this grammar: no decision depends on what encloses a rule.
     parser_.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(antlr4::atn::PredictionMode::SLL);
   }
 

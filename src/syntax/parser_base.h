@@ -12,23 +12,23 @@ class ParserBase : public antlr4::Parser {
  public:
   using Parser::Parser;
 
-  /// Rules that may be active at once. A nested parenthesis takes three of them, an `if` in a block six. A
-  /// rule's frames take up to 2 KiB under AddressSanitizer, of the 8 MiB that a main thread has.
+  /// The most active rules. A nested parenthesis takes three, an `if` in a block six. A rule's frames take up to 2 KiB
+  /// under AddressSanitizer, of the main thread's 8 MiB.
   static constexpr int kMaxActiveRules = 3000;
 
-  /// The id that the spans of errors carry.
+  /// Sets the source id of errors' spans.
   void set_source(uint32_t id) { source_ = id; }
 
   void enterRule(antlr4::ParserRuleContext* context, size_t state, size_t rule) override;
   void enterRecursionRule(antlr4::ParserRuleContext* context, size_t state, size_t rule, int precedence) override;
-  /// Generated code calls it from a destructor, which must not throw: what is left out of the tree for want of memory,
-  /// lacks_memory() tells.
+  /// Called by generated code in a destructor, so it must not throw: if memory runs out, the tree is incomplete, and
+  /// lacks_memory() returns true.
   void unrollRecursionContexts(antlr4::ParserRuleContext* parent) override;
 
   bool lacks_memory() const { return lacks_memory_; }
 
  protected:
-  /// Not virtual in the runtime: hides its namesake from the generated code, which calls it by name.
+  /// Not virtual in the runtime: replaces the runtime's function for generated code, which calls it by name.
   void exitRule();
 
  private:

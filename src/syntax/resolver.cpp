@@ -1,4 +1,4 @@
-// Binding names to variables.
+// Binds names to variables.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,7 +13,7 @@ using namespace ast;
 
 namespace {
 
-/// How a variable came about, for messages about assigning to it.
+/// How a variable was declared, for messages about assigning to it.
 enum class Origin { declaration, parameter, loop, function, import, error, dimension, result_dimension };
 
 struct Binding {
@@ -26,11 +26,11 @@ using Scope = std::unordered_map<Name, Binding>;
 /// A function whose body is being resolved.
 struct Frame {
   Function* function = nullptr;
-  size_t first_scope = 0;  // the scopes from here on are its own
-  int loops = 0;           // that enclose the statement at hand
+  size_t first_scope = 0;  // index of its first scope
+  int loops = 0;           // enclosing the current statement
   std::vector<Variable*> variables;
   std::vector<Variable*> captures;
-  std::unordered_set<Variable*> captured;  // the same, to look them up
+  std::unordered_set<Variable*> captured;  // the same as a set
 };
 
 class Resolver {
@@ -76,7 +76,7 @@ class Resolver {
   std::vector<Scope> scopes_;
   std::vector<Frame> frames_;
   Scope predeclared_;
-  Scope later_;  // the module's top-level names: a function's body may use one declared further down
+  Scope later_;  // the module's top-level names, since a function's body may use a name declared later
 };
 
 void Resolver::run() {
@@ -141,11 +141,11 @@ Binding Resolver::find(Name name) const {
   return found == predeclared_.end() ? Binding() : found->second;
 }
 
-/// Marks a variable that a nested function uses, and lists it in every function on the way to its owner.
+/// Marks a variable that a nested function uses, and adds it to the captures of every function between them.
 void Resolver::use(Variable* variable, bool is_assignment) {
   const auto is_predeclared = predeclared_.find(variable->name);
   if (is_predeclared != predeclared_.end() && is_predeclared->second.variable == variable) return;
-  // A name declared further down has no owner yet; it is the module's.
+  // A name that is declared later has no owner yet; it belongs to the module.
   const Function* owner = variable->owner ? variable->owner : module_.main;
   for (size_t i = frames_.size(); i-- > 0 && frames_[i].function != owner;) {
     variable->is_captured = true;
@@ -155,7 +155,7 @@ void Resolver::use(Variable* variable, bool is_assignment) {
 }
 
 std::string Resolver::suggestion(Name name) const {
-  // Coming from another language, one may write a word too far from ours for the edit distance.
+  // Words of other languages that are too far from TSL's for the edit distance.
   static constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
       {"None", "nil"},     {"null", "nil"}, {"nullptr", "nil"}, {"True", "true"},   {"False", "false"}, {"self", ""},
       {"elif", "else if"}, {"def", "fn"},   {"lambda", "fn"},   {"raise", "error"}, {"throw", "error"}};
@@ -172,7 +172,7 @@ std::string Resolver::suggestion(Name name) const {
   if (options_.builtin_names) {
     for (std::string& builtin : options_.builtin_names()) candidates.push_back(std::move(builtin));
   }
-  std::sort(candidates.begin(), candidates.end());  // hash tables have no order to rely on
+  std::sort(candidates.begin(), candidates.end());  // makes the order independent of hash tables
   return nearest_name(*name, candidates);
 }
 
@@ -213,7 +213,7 @@ void Resolver::function(Function& function) {
   frames_.push_back(std::move(frame));
   scopes_.emplace_back();
   parameters(function);
-  // The body shares its scope with the parameters of a module only: `let x = x` in a function is a new x.
+  // Only a module's body shares its scope with parameters: `let x = x` in a function is a new x.
   if (function.is_module) {
     statements(*function.body);
   } else {
@@ -225,7 +225,7 @@ void Resolver::function(Function& function) {
   frames_.pop_back();
 }
 
-/// In order, as defaults are computed: one may use the parameters and dimensions before it.
+/// Resolves parameters in order, as defaults are computed: one may use earlier parameters and dimensions.
 void Resolver::parameters(Function& function) {
   for (const Parameter& parameter : function.parameters) {
     if (parameter.default_value) expression(*parameter.default_value);
@@ -258,7 +258,7 @@ void Resolver::statements(const Block& block) {
   for (Stmt* item : block.statements) statement(*item);
 }
 
-/// Functions are known in their whole block, so that they may call one another.
+/// Declares functions in their whole block, so that they may call each other.
 void Resolver::hoist_functions(const Block& block) {
   std::unordered_set<Name> seen;
   for (const Stmt* item : block.statements) {
@@ -343,7 +343,7 @@ void Resolver::assign(const AssignStmt& assignment) {
   target(*assignment.target);
 }
 
-/// Resolves what is assigned to: the variable at its base is the one that changes.
+/// Resolves the target of an assignment: the variable at its base changes.
 void Resolver::target(Expr& whole) {
   if (whole.kind == ExprKind::tuple) {
     for (Expr* item : as<TupleExpr>(whole).items) target(*item);
@@ -413,7 +413,7 @@ void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bo
 
 // ---- Expressions ---------------------------------------------------------------------------------------
 
-/// The tree is changed only here, where names get bound; `as` hands out const references.
+/// Casts const away. Only the resolver changes the tree, where it binds names.
 template <class T> T& changeable(const T& node) { return const_cast<T&>(node); }
 
 void Resolver::expression(Expr& e) {
@@ -460,7 +460,7 @@ void Resolver::conditional(const IfExpr& conditional) {
   if (conditional.otherwise) expression(*conditional.otherwise);
 }
 
-/// The items of an index, not the object.
+/// Resolves the items of an index, but not the object.
 void Resolver::index(const IndexExpr& index) {
   for (const IndexItem& item : index.items) {
     for (Expr* part : {item.value, item.start, item.stop, item.step}) {

@@ -9,11 +9,11 @@ namespace tsl {
 
 using antlr4::CommonToken;
 using antlr4::Token;
-using Tokens = grammar::TslParser;  // the parser numbers the made-up tokens as well
+using Tokens = grammar::TslParser;  // the parser's numbering includes the tokens made here
 
 namespace {
 
-/// Tokens after which a line goes on.
+/// Tokens after which a statement continues on the next line.
 constexpr size_t kContinuing[] = {Tokens::PLUS,
                                   Tokens::MINUS,
                                   Tokens::STAR,
@@ -54,7 +54,7 @@ constexpr size_t kContinuing[] = {Tokens::PLUS,
                                   Tokens::ELSE,
                                   Tokens::TRY};
 
-/// Tokens after which '{' opens a block: the ends of expressions and types, and `else` and `try`.
+/// Tokens after which '{' opens a block: ends of expressions and types, `else` and `try`.
 constexpr size_t kBeforeBlock[] = {
     Tokens::NAME,        Tokens::NUMBER,        Tokens::STRING,      Tokens::FSTRING_CLOSE,
     Tokens::PAREN_CLOSE, Tokens::BRACKET_CLOSE, Tokens::BRACE_CLOSE, Tokens::TRUE,
@@ -88,7 +88,7 @@ bool calls(std::string_view text, const Token& var) {
   return text.substr(at, 1) != "=" || text.substr(at, 2) == "==";
 }
 
-/// The opening bracket that a closing one matches; a record's and a block's '}' are told apart by the stack.
+/// Whether the brackets match; the stack distinguishes the '}' of a record and of a block.
 bool matches(size_t opening, size_t closing) {
   switch (closing) {
     case Tokens::PAREN_CLOSE: return opening == Tokens::PAREN_OPEN;
@@ -130,7 +130,7 @@ std::unique_ptr<Token> TokenSource::nextToken() {
   return accept(std::move(token));
 }
 
-/// The next token that is neither a newline, a separator nor a comment; those leave their traces in members.
+/// Returns the next token that is no newline, separator or comment; members record those that were skipped.
 std::unique_ptr<Token> TokenSource::read_significant() {
   separator_.reset();
   is_semicolon_ = false;
@@ -161,12 +161,12 @@ std::unique_ptr<Token> TokenSource::read_significant() {
   }
 }
 
-/// Whether the newline or ';' just passed ends a statement before `next`.
+/// Whether the last newline or ';' ends a statement before `next`.
 bool TokenSource::ends_statement(const Token& next) const {
   const size_t type = next.getType();
   if (!in_statements()) return false;
-  if (previous_ == Tokens::END || previous_ == Tokens::BRACE_OPEN) return false;  // nothing to end
-  if (is_semicolon_ && is_among(kContinuing, previous_)) return true;             // for the parser to refuse
+  if (previous_ == Tokens::END || previous_ == Tokens::BRACE_OPEN) return false;  // no statement to end
+  if (is_semicolon_ && is_among(kContinuing, previous_)) return true;             // the parser reports the error
   if (type == Token::EOF || type == Tokens::BRACE_CLOSE) return false;
   if (is_semicolon_) return true;
   if (is_among(kContinuing, previous_) || type == Tokens::PIPE) return false;
@@ -178,7 +178,7 @@ bool TokenSource::ends_statement(const Token& next) const {
   return !(continues_block && previous_ == Tokens::BRACE_CLOSE);
 }
 
-/// Hands out a token: settles its type and keeps the stack of brackets.
+/// Returns a token after fixing its type and updating the stack of brackets.
 std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
   auto& common = static_cast<CommonToken&>(*token);
   attach_doc(*token);
@@ -217,7 +217,7 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
     }
     default:
       if (previous_ == Tokens::DOT && is_keyword(token->getType())) common.setType(Tokens::NAME);
-      // `var` declares at the start of a statement, unless it is called; anywhere else it is the variance, var(x).
+      // `var` declares at the start of a statement, unless it is called; elsewhere it is the variance, var(x).
       if (token->getType() == Tokens::VAR &&
           ((previous_ != Tokens::END && previous_ != Tokens::BRACE_OPEN) || calls(stream_.text(), *token))) {
         common.setType(Tokens::NAME);
@@ -247,7 +247,7 @@ std::unique_ptr<Token> TokenSource::close(TokenPtr token) {
 
 bool TokenSource::in_statements() const { return open_.empty() || open_.back().type == Tokens::BRACE_OPEN; }
 
-/// The f-string's brace that was opened last, or null outside of any.
+/// Returns the innermost open brace of an f-string, or null.
 const OpenBracket* TokenSource::open_hole() const {
   for (auto bracket = open_.rbegin(); bracket != open_.rend(); ++bracket) {
     if (bracket->type == Tokens::HOLE_OPEN) return &*bracket;
@@ -257,7 +257,7 @@ const OpenBracket* TokenSource::open_hole() const {
 
 // ---- f-strings -----------------------------------------------------------------------------------------
 
-/// The next token within an f-string: its end, a hole's start, or text up to one of these.
+/// Reads the next token within an f-string: its end, the start of a hole, or text before one of these.
 std::unique_ptr<Token> TokenSource::fstring_token() {
   const std::string_view text = stream_.text();
   const size_t begin = stream_.index();
@@ -290,7 +290,7 @@ std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
   while (end < text.size() && text[end] != '"' && text[end] != '\n' && text[end] != '\r') {
     if (text[end] == '\\' && end + 1 < text.size() && text[end + 1] != '\n') {
       end += 2;
-      // The braces of \u{...} are no hole.
+      // The braces of \u{...} do not open a hole.
       if (text[end - 1] == 'u' && end < text.size() && text[end] == '{') {
         const size_t close = text.find_first_of("}\"\n", end);
         if (close != std::string_view::npos && text[close] == '}') end = close + 1;
@@ -314,7 +314,7 @@ std::unique_ptr<Token> TokenSource::fstring_text(size_t begin) {
   return make(Tokens::FSTRING_TEXT, begin, end);
 }
 
-/// The text between a hole's ':' and its '}'.
+/// Reads the text between a hole's ':' and its '}'.
 std::unique_ptr<Token> TokenSource::format_spec(const Token& colon) {
   const std::string_view text = stream_.text();
   const size_t begin = colon.getStartIndex();
@@ -376,7 +376,8 @@ void TokenSource::note_doc(const Token& comment) {
   newlines_after_doc_ = 0;
 }
 
-/// A blank line parts doc lines from what follows. The file's first lines then describe the module.
+/// Handles a newline: a blank line separates doc lines from what follows. The file's first lines then describe the
+/// module.
 void TokenSource::note_newline() {
   if (doc_lines_.empty() || ++newlines_after_doc_ < 2) return;
   if (!seen_token_ && module_doc_.empty()) module_doc_ = fmt::format("{}", fmt::join(doc_lines_, "\n"));
@@ -400,7 +401,7 @@ void TokenSource::attach_doc(const Token& token) {
 // ---- Tokens --------------------------------------------------------------------------------------------
 
 std::unique_ptr<Token> TokenSource::make(size_t type, size_t begin, size_t end) const {
-  auto* self = const_cast<TokenSource*>(this);  // the runtime asks for pointers to what it only reads
+  auto* self = const_cast<TokenSource*>(this);  // the runtime requires non-const pointers, but only reads
   return std::make_unique<CommonToken>(std::pair<antlr4::TokenSource*, antlr4::CharStream*>(self, &self->stream_), type,
                                        Token::DEFAULT_CHANNEL, begin, end - 1);
 }

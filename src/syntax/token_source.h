@@ -1,5 +1,4 @@
-// What stands between the generated lexer and the generated parser: newlines, braces, f-strings, doc
-// comments.
+// Processes tokens between the generated lexer and the generated parser: newlines, braces, f-strings, doc comments.
 #pragma once
 
 #include <memory>
@@ -17,28 +16,28 @@
 
 namespace tsl {
 
-/// A bracket that is open. FSTRING_OPEN is one as well: its text is read here rather than by the lexer.
+/// An open bracket. FSTRING_OPEN is one as well: this class reads an f-string's text, not the lexer.
 struct OpenBracket {
   size_t type;  // PAREN_OPEN, BRACKET_OPEN, BRACE_OPEN (a block), RECORD_OPEN, FSTRING_OPEN or HOLE_OPEN
   Span span;
 };
 
-/// Hands the parser the tokens of one source. The first lexical error is kept and stands in the stream as an
-/// ERROR token, so that whichever error comes first in the text is the one that is reported.
+/// Supplies the parser with the tokens of one source. The first lexical error is stored, and an ERROR token takes its
+/// place in the stream, so that the first error in the text is reported, lexical or not.
 class TokenSource final : public antlr4::TokenSource {
  public:
-  /// Brackets that may be open at once. A higher number would only meet the parser's own limit.
+  /// The most open brackets. The parser's own limit would be next.
   static constexpr size_t kMaxOpenBrackets = 1000;
 
   TokenSource(const Source& source, uint32_t id);
 
   std::unique_ptr<antlr4::Token> nextToken() override;
 
-  /// The error that the ERROR token stands for.
+  /// Returns the error that the ERROR token represents.
   const std::optional<Error>& error() const { return error_; }
-  /// The `##` lines at the top of the file, where they do not belong to its first function.
+  /// Returns the `##` lines at the top of the file, unless they belong to its first function.
   const std::string& module_doc() const { return module_doc_; }
-  /// The `##` lines right before the token at a byte offset, or "".
+  /// Returns the `##` lines directly before the token at a byte offset, or "".
   std::string_view doc_before(uint32_t offset) const;
 
   size_t getLine() const override { return 0; }  // positions are byte offsets
@@ -79,8 +78,8 @@ class TokenSource final : public antlr4::TokenSource {
   grammar::TslLexer lexer_;
 
   std::vector<OpenBracket> open_;
-  size_t previous_;                // the type of the last token handed out
-  std::optional<Span> separator_;  // a newline or ';' since then
+  size_t previous_;                // type of the last token returned
+  std::optional<Span> separator_;  // a newline or ';' after that token
   bool is_semicolon_ = false;
   TokenPtr pending_;  // the token after an END
   std::optional<Error> error_;
@@ -89,7 +88,7 @@ class TokenSource final : public antlr4::TokenSource {
   int newlines_after_doc_ = 0;
   bool seen_token_ = false;
   std::string module_doc_;
-  std::unordered_map<uint32_t, std::string> docs_;  // by the offset of the token that follows
+  std::unordered_map<uint32_t, std::string> docs_;  // by the offset of the next token
 };
 
 }  // namespace tsl

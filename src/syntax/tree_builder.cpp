@@ -7,7 +7,7 @@ namespace tsl {
 using namespace ast;
 using antlr4::Token;
 
-// ---- Both halves ---------------------------------------------------------------------------------------
+// ---- Used for statements and expressions ---------------------------------------------------------------
 
 Span TreeBuilder::span_of(const Token& token) const {
   return {module_.source, static_cast<uint32_t>(token.getStartIndex()),
@@ -25,7 +25,7 @@ std::string_view TreeBuilder::text_of(const Token& token) const {
 
 Name TreeBuilder::string_of(const Token& token) {
   std::string_view text = text_of(token);
-  text = text.substr(1, text.size() - 2);  // the quotes
+  text = text.substr(1, text.size() - 2);  // without the quotes
   Span span = span_of(token);
   ++span.begin;
   return names_.intern(decode_text(text, span, false));
@@ -184,7 +184,7 @@ void TreeBuilder::check_target(const Expr& target, bool has_op) const {
 
 namespace {
 
-/// "./lib/util.tsl" is called util where no `as` names it; "" if that is no name.
+/// Returns the name that "./lib/util.tsl" has without `as`, which is util; "" if that is not a valid name.
 std::string_view stem_of(std::string_view path) {
   const size_t slash = path.find_last_of('/');
   if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
@@ -281,7 +281,7 @@ void TreeBuilder::parameters(Function& function, Parser::SignatureContext* signa
     if (context->expression()) made.default_value = expression(context->expression());
     built.push_back(made);
   }
-  // Annotations come second: a dimension may be named after any parameter.
+  // Annotations come second, since a dimension may have the name of any parameter.
   function.parameters = arena_.copy(built);
   std::vector<Variable*> dims;
   for (size_t i = 0; i < contexts.size(); ++i) {

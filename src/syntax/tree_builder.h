@@ -1,4 +1,4 @@
-// From ANTLR's parse tree to the abstract syntax tree.
+// Converts ANTLR's parse tree to the abstract syntax tree.
 #pragma once
 
 #include <string_view>
@@ -13,14 +13,14 @@
 
 namespace tsl {
 
-/// Builds the tree of one module in its arena. Names stay unbound; patterns and parameters get their
-/// Variables. Throws Failure (syntax) for what the grammar lets pass, and (limit) for a tree too high.
+/// Builds the tree of one module in its arena. Names remain unbound; patterns and parameters get their Variables.
+/// Throws Failure (syntax) for errors that the grammar accepts, and (limit) for a tree that is too high.
 class TreeBuilder {
  public:
   using Parser = grammar::TslParser;
 
-  /// The height of the tree: nesting, and operators and calls chained in one expression. Bounds the recursion
-  /// of everything that walks the tree.
+  /// The most levels of the tree: nesting, and chained operators and calls. Bounds the recursion of everything that
+  /// walks it.
   static constexpr int kMaxHeight = 2000;
 
   TreeBuilder(const TokenSource& tokens, std::string_view text, Interner& names, ast::Module& module)
@@ -82,7 +82,7 @@ class TreeBuilder {
   Name name_of(const antlr4::Token& token) { return names_.intern(text_of(token)); }
   Name string_of(const antlr4::Token& token);
   ast::Variable* variable(const antlr4::Token& token, bool is_mutable = false);
-  /// Runs `build` for a node one higher than its highest child.
+  /// Runs `build` for a node one level above its highest child.
   template <class Build> auto nested(Span span, Build build) {
     const int siblings = std::exchange(height_, 0);
     auto* node = build();
@@ -97,8 +97,8 @@ class TreeBuilder {
   Interner& names_;
   ast::Module& module_;
   Arena& arena_;
-  ast::Function* function_ = nullptr;  // the one being built
-  int height_ = 0;                     // of the highest node built since its parent was begun
+  ast::Function* function_ = nullptr;  // the function being built
+  int height_ = 0;                     // of the highest node built since its parent was started
 };
 
 }  // namespace tsl

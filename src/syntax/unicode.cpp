@@ -42,8 +42,8 @@ struct Range {
   uint32_t last;
 };
 
-// Whole blocks rather than exact character classes: enough that a pasted quote, dash or no-break space is
-// reported where it stands, while letters of every script, subscripts and primes may be used.
+// Whole blocks instead of exact character classes: this suffices to report a pasted quote, dash or no-break space where
+// it is, while letters of every script, subscripts and primes are allowed.
 constexpr std::array<Range, 9> kUnnameable = {{{0x80, 0xA9},
                                                {0xAB, 0xB1},
                                                {0xB4, 0xB4},

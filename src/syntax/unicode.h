@@ -1,4 +1,4 @@
-// The little of Unicode that lexing needs.
+// The parts of Unicode that lexing needs.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct CodePoint {
 /// Decodes the first code point. Overlong forms and surrogates are invalid.
 CodePoint decode_utf8(std::string_view text);
 
-/// The offset of the first byte that is not valid UTF-8, or npos.
+/// Returns the offset of the first byte that is not valid UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view text);
 
-/// The offset of the first code point that cannot be part of a name, or npos: spaces, punctuation and symbols
-/// beyond ASCII. Expects valid UTF-8 that the lexer took for a name.
+/// Returns the offset of the first code point that cannot be part of a name (spaces, punctuation and symbols beyond
+/// ASCII), or npos. Expects valid UTF-8 that the lexer accepted as a name.
 size_t find_unnameable(std::string_view name);
 
 }  // namespace tsl

@@ -14,7 +14,7 @@ namespace tsl {
 namespace {
 
 constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-constexpr uint64_t kAbsurd = uint64_t{1} << 62;  // no machine has it, and sizes below cannot overflow
+constexpr uint64_t kAbsurd = uint64_t{1} << 62;  // no machine has this much, and smaller sizes cannot overflow
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What the allocators of all devices share: size classes, lists of freed blocks, limits and statistics.
+// The common part of all devices' allocators: size classes, lists of freed blocks, limits and statistics.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,22 @@
 
 namespace tsl {
 
-/// The sizes that blocks come in: a few per power of two, so that a freed block fits many requests. Up to `fine_from`
-/// bytes they are 4 (at most a fifth of a block is wasted), beyond 16 (at most a seventeenth).
+/// Rounds requests up to a few sizes per power of two, so that a freed block fits many requests: 4 sizes up to
+/// `fine_from` bytes (wasting at most a fifth of a block), 16 beyond (at most a seventeenth).
 struct SizeClasses {
-  uint64_t alignment = 64;  // a power of two, at least 16; the least size, and every size is a multiple
+  uint64_t alignment = 64;  // a power of two, at least 16; the smallest size, and every size is a multiple of it
   uint64_t fine_from = ~uint64_t{0};
 
   static constexpr int kCount = 16 * 64;
-  /// The smallest size that holds `bytes`, which must be below 2^62.
+  /// Returns the smallest size that holds `bytes`, which must be below 2^62.
   uint64_t size_for(uint64_t bytes) const;
-  /// A size's number, below kCount: size 2^e * (1 + s/16) has number 16*e + s.
+  /// Returns the number of a size, below kCount: size 2^e * (1 + s/16) has number 16*e + s.
   static int class_of(uint64_t size);
 };
 
-/// Keeps freed blocks for reuse, by size class; they go back to the system only by release_cache(), or when memory
-/// runs out or a new block would go beyond the limit. A derived class says where memory comes from, and calls
-/// release_cache() in its destructor.
+/// Keeps freed blocks for reuse, by size class. They return to the system in release_cache(), when memory runs out, or
+/// when a new block would exceed the limit. A derived class supplies the memory, and calls release_cache() in its
+/// destructor.
 class BlockCache : public Allocator {
  public:
   Ref<Storage> allocate(uint64_t bytes) override;
@@ -33,23 +33,24 @@ class BlockCache : public Allocator {
   void release_cache() override;
   Stats stats() const override { return stats_; }
 
-  /// The most bytes that blocks, in use and cached, may take; 0 for no limit.
+  /// Sets the most bytes for all blocks, in use and cached; 0 means no limit.
   void set_limit(uint64_t bytes) { limit_ = bytes; }
   uint64_t limit() const { return limit_; }
 
  protected:
   BlockCache(Device device, SizeClasses classes);
 
-  /// A fresh block, or null when the system has none.
+  /// Allocates a block, or returns null if the system has none.
   virtual void* take_from_system(uint64_t bytes) = 0;
   virtual void give_to_system(void* data, uint64_t bytes) = 0;
-  /// Before blocks go back to the system: waits until nothing uses them.
+  /// Waits until nothing uses the blocks, before they return to the system.
   virtual void synchronize() {}
-  /// A block is handed out; its first `bytes` bytes are what was asked for.
+  /// Called when a block is handed out for a request of `bytes` bytes.
   virtual void on_hand_out(Storage&, uint64_t /*bytes*/) {}
-  /// A block waits in the cache from now on.
+  /// Called when a block enters the cache.
   virtual void on_take_back(Storage&) {}
-  /// What else a user should know when memory runs out, such as "79.2 GiB free of 80.0 GiB"; "" for nothing.
+  /// Returns additional information for the error when memory runs out, such as "79.2 GiB free of 80.0 GiB"; "" for
+  /// none.
   virtual std::string describe_system() const { return {}; }
 
  private:
@@ -60,13 +61,13 @@ class BlockCache : public Allocator {
   Device device_;
   SizeClasses classes_;
   uint64_t limit_ = 0;
-  std::vector<Storage*> free_;  // by class: a list of blocks, the last one freed first
+  std::vector<Storage*> free_;  // per class: a list of blocks, the last freed one first
   Stats stats_;
 };
 
-/// "1.5 GiB"
+/// Formats a size: "1.5 GiB".
 std::string describe_bytes(uint64_t bytes);
-/// The other way around: "1.5 GiB", "512M", "4096". Units are powers of 1024. Nothing if it is no such text.
+/// Parses a size: "1.5 GiB", "512M", "4096". Units are powers of 1024. Returns nothing for any other text.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
 }  // namespace tsl

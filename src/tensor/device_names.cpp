@@ -11,7 +11,7 @@ namespace tsl {
 
 namespace {
 
-/// "cpu, cuda or cuda:N"
+/// Lists the names of devices: "cpu, cuda or cuda:N".
 std::string describe_names() {
   std::string text(backend_name(0));
   const int count = backend_count();
@@ -20,7 +20,7 @@ std::string describe_names() {
   return text;
 }
 
-/// The number of a backend that is named already; 0 for the host and any other name.
+/// Returns the number of a backend with a known name; 0 for the host and any other name.
 uint8_t find_backend(std::string_view name) {
   for (int i = backend_count() - 1; i > 0; --i) {
     if (backend_name(static_cast<uint8_t>(i)) == name) return static_cast<uint8_t>(i);

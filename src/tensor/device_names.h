@@ -1,4 +1,4 @@
-// Devices by name.
+// Finds devices by name.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace tsl {
 
-/// Parses "cpu", "cuda:1", or "cuda": `preferred` if that is of this backend, else cuda:0. Knows the backends that
-/// backend_number() has numbered. Throws Failure (device) for any other name.
+/// Parses "cpu", "cuda:1", or "cuda": `preferred` if it is of this backend, else cuda:0. Accepts backends that
+/// backend_number() has numbered; throws Failure (device) for any other name.
 Device parse_device(std::string_view name, Device preferred = {});
 
 }  // namespace tsl

@@ -3,6 +3,8 @@
 #include <array>
 #include <optional>
 
+#include "tensor/promotion.h"
+
 namespace tsl::diff {
 
 namespace {
@@ -10,8 +12,7 @@ namespace {
 Var as_tensor(Ops& ops, const Var& x) {
   if (x.is_tensor()) return x;
   Attrs attrs;
-  const ScalarType type = x.value().scalar.type;
-  attrs.dtype = type == ScalarType::real ? DType::f32 : type == ScalarType::integer ? DType::i64 : DType::boolean;
+  attrs.dtype = default_dtype(x.value().scalar.type);
   return Var(ops, ops.call(Op::fill, {x.value()}, attrs));
 }
 

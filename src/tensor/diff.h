@@ -1,5 +1,5 @@
-// The language of derivative rules: operators and functions over tensors and host numbers that call ops.
-// Every elementwise op is a function here, so that a row of elementwise.def can say `g * exp(x)`.
+// The functions and operators of derivative rules, over tensors and host numbers; they call ops. Every elementwise op
+// is a function here, so that a row of elementwise.def can contain `g * exp(x)`.
 #pragma once
 
 #include <initializer_list>
@@ -8,11 +8,11 @@
 
 namespace tsl::diff {
 
-/// The derivative of what no gradient flows through.
+/// The derivative of an operand through which no gradient flows.
 struct None {};
 inline constexpr None none{};
 
-/// A tensor or a number in a derivative rule, with the Ops to compute by. A plain double is a weak scalar.
+/// A tensor or a number in a derivative rule, with the Ops that computes. A plain double is a weak scalar.
 class Var {
  public:
   Var(Ops& ops, Operand value) : ops_(&ops), value_(std::move(value)) {}
@@ -29,11 +29,10 @@ class Var {
   Operand value_;
 };
 
-/// Calls an op. Among numbers alone it is host arithmetic, and a `where` whose condition is a known number is
-/// its branch.
+/// Calls an op. Numbers alone are computed on the host, and a `where` with a known condition is one of its branches.
 Var call(Op op, std::initializer_list<Var> operands);
 
-/// The value as the gradient of input `i` of a call: of its dtype and shape.
+/// Converts the value to the gradient of input `i` of a call: to its dtype and shape.
 Tensor as_gradient(const VjpCall& call, size_t i, const Var& value);
 
 #define TSL_UNARY(name, ...) \

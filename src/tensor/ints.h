@@ -11,8 +11,7 @@
 
 namespace tsl {
 
-/// Like a std::vector<int64_t> of at most kMaxRank, without allocation: attributes are built at every op
-/// call.
+/// A list of at most kMaxRank integers, without allocation, since attributes are built at every op call.
 class Ints {
  public:
   Ints() {}
@@ -54,7 +53,7 @@ class Ints {
   }
   [[noreturn]] static void fail_too_long();
 
-  int64_t values_[kMaxRank];  // the first size_ are set
+  int64_t values_[kMaxRank];  // the first size_ are valid
   size_t size_ = 0;
 };
 

@@ -139,7 +139,7 @@ Layout expand(const Layout& in, const Shape& shape) {
 Layout insert_axis(const Layout& in, int axis) {
   const int at = normalize_axis(axis, in.rank() + 1, "insert_axis");
   Layout out = in;
-  // The stride that keeps a contiguous layout plainly so.
+  // Uses the stride that keeps a contiguous layout contiguous.
   const Dim stride = at < in.rank() ? in.shape[at] * in.strides[at] : Dim(1);
   out.shape.insert(at, 1);
   out.strides.insert(at, stride);
@@ -165,7 +165,7 @@ Layout slice(const Layout& in, int axis, Dim start, Dim count, int64_t step) {
   Layout out = in;
   out.shape[at] = count;
   out.strides[at] = in.strides[at] * step;
-  if (count < 1) return out;  // no element, so any start will do
+  if (count < 1) return out;  // no elements, so any start is valid
   const Dim last = start + (count - 1) * step;
   const Dim lowest = step > 0 ? start : last;
   const Dim highest = step > 0 ? last : start;
@@ -196,7 +196,7 @@ Layout windows(const Layout& in, int axis, int64_t size, int64_t step, int64_t d
     fail(ErrorKind::value, "windows: size, step and dilation must be positive, got {}, {} and {}", size, step,
          dilation);
   }
-  int64_t reach = 0;  // from the first element of a window to its last
+  int64_t reach = 0;  // from the first to the last element of a window
   if (__builtin_mul_overflow(size - 1, dilation, &reach) || !(Dim(reach) < in.shape[at])) {
     fail(ErrorKind::shape, "windows: a window of {} (dilation {}) is longer than axis {} of {}", size, dilation, at,
          to_string(in.shape));
@@ -217,7 +217,7 @@ Layout as_strided(const Layout& in, const Layout& view) {
     empty |= view.shape[i].hint() == 0;
     (reach < 0 ? lowest : highest) += reach;
   }
-  // Views are made from checked steps, whose guards cover later runs: this one checks the run at hand.
+  // Checks this run only: views are made in checked steps, whose guards cover later runs.
   if (!empty && (lowest < 0 || highest >= element_count(in.shape).hint())) {
     fail(ErrorKind::index, "a view of shape {} leaves a tensor of shape {}", to_string(view.shape),
          to_string(in.shape));
@@ -254,7 +254,7 @@ Shape resolve_reshape(const Shape& in, const Shape& wanted) {
 
 namespace {
 
-// Axes [begin, end) of a layout can be walked as one: each stride is the next axis's stride times its extent.
+// Whether axes [begin, end) of a layout can be one axis: each stride is the next axis's stride times its extent.
 bool is_mergeable(const Layout& in, int begin, int end) {
   for (int i = begin; i + 1 < end; ++i) {
     if (!(in.strides[i] == in.shape[i + 1] * in.strides[i + 1])) return false;
@@ -273,9 +273,8 @@ Layout without_unit_axes(const Layout& in) {
   return out;
 }
 
-// Pairs runs of old axes with runs of new ones that have equally many elements; within a run the old axes
-// must merge, and the new ones then divide it. The hints show where runs end; the equality of each pair is
-// guarded.
+// Pairs runs of old axes with runs of new ones that have equally many elements. In each pair the old axes must merge,
+// and the new ones divide the merged axis. Hints decide where runs end; the equality of each pair is guarded.
 std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
   const Layout in = without_unit_axes(given);
   Layout out{shape, shape, in.offset};
@@ -296,7 +295,7 @@ std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
     }
   }
   if (old_end < in.rank()) return std::nullopt;
-  for (; new_end < shape.rank(); ++new_end) {  // only extents of 1 are left
+  for (; new_end < shape.rank(); ++new_end) {  // only extents of 1 remain
     if (!(shape[new_end] == 1)) return std::nullopt;
     out.strides[new_end] = 1;
   }
@@ -317,7 +316,7 @@ std::optional<Layout> reshape(const Layout& in, const Shape& shape) {
 
 namespace {
 
-// The extent that two extents broadcast to. Of equal ones, a constant says more than a symbol.
+// Returns the extent that two extents broadcast to. Of equal extents it prefers a constant to a symbol.
 std::optional<Dim> broadcast_extent(Dim a, Dim b) {
   if (is_constant(a, 1)) return b;
   if (is_constant(b, 1)) return a;

@@ -1,5 +1,5 @@
-// The op table: everything the system knows of an op, in one row. Type errors, documentation, eager calls,
-// recording, differentiation and the tests all read it.
+// The op table: one row holds everything the system knows about an op. Type checks, documentation, eager calls,
+// recording, differentiation and tests all use it.
 #pragma once
 
 #include <array>
@@ -64,13 +64,13 @@ enum class Op : uint16_t {
   fold_windows,  // adjoint of windows: [.., w at axis, .., size last] -> sums; axis, step, dilation, count = extent
   // linear algebra
   matmul,  // [batch…, m, k] @ [batch…, k, n], equal batches
-  // between devices: never a node of a graph, which has one
+  // transfers between devices; never nodes, since a graph has one device
   to_device,  // x; device; contiguous
   count_,
 };
 inline constexpr int kOpCount = static_cast<int>(Op::count_);
 
-/// What an op is made of: how the compiler may fuse it, and which kernel runs it.
+/// How the compiler may fuse an op, and which kind of kernel runs it.
 enum class OpClass : uint8_t {
   elementwise,  // one scalar body per element
   source,       // elementwise without tensor inputs
@@ -88,15 +88,15 @@ enum class OpClass : uint8_t {
   transfer,  // a copy on another device; never a kernel
 };
 
-/// An op's settings that are not operands. Each op reads only the fields that `enum class Op` names; the rest stay at
-/// their defaults, so that equal attributes are equal members.
+/// An op's parameters that are not operands. Each op reads only the fields listed in `enum class Op`; the others keep
+/// their defaults, so that equal calls have equal attributes.
 struct Attrs {
   DType dtype = DType::f32;
   bool keepdims = false;
   bool descending = false;
   bool from_start = false;
   Device device = {};
-  int64_t axis = 0;  // may count from the end until the op is prepared, as may `axes`
+  int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
   Dim start = 0;
   Dim count = 0;
@@ -107,13 +107,13 @@ struct Attrs {
   Dims shape = {};
   Layout view = {};  // assign_view and as_strided only
 
-  /// The numbers among the fields, for keys and hashes.
+  /// Returns the fields that are numbers, for keys and hashes.
   std::array<int64_t, 5> numbers() const { return {axis, batch, step, size, dilation}; }
-  /// Calls visit(size) on every size but those of `view`.
+  /// Calls visit(size) for every size except those in `view`.
   template <class Visit> void for_each_size(Visit visit) { visit_sizes(*this, visit); }
   template <class Visit> void for_each_size(Visit visit) const { visit_sizes(*this, visit); }
 
-  /// Structural: symbolic sizes are equal if they are the same symbol. Records no guard.
+  /// Compares structurally: symbolic sizes are equal if they are the same symbol. Records no guard.
   friend bool operator==(const Attrs& a, const Attrs& b) {
     return a.dtype == b.dtype && a.keepdims == b.keepdims && a.descending == b.descending &&
            a.from_start == b.from_start && a.device == b.device && a.numbers() == b.numbers() &&
@@ -129,7 +129,7 @@ struct Attrs {
   }
 };
 
-/// A tensor, or a host number beside tensors (weakly typed; possibly symbolic).
+/// A tensor or a host number. The number is weakly typed, and may be symbolic.
 struct Operand {
   Tensor tensor;
   Scalar scalar;
@@ -141,7 +141,7 @@ struct Operand {
   bool is_tensor() const { return static_cast<bool>(tensor); }
 };
 
-/// "f32[128, 784]", "int 3"
+/// Describes an operand: "f32[128, 784]", "int 3".
 std::string describe(const Operand& operand);
 
 struct TensorType {
@@ -151,76 +151,77 @@ struct TensorType {
 
 class Ops;
 
-/// What a derivative rule sees: the call it differentiates, and the gradient of its output.
+/// The arguments of a derivative rule: the call to differentiate, and the gradient of its output.
 struct VjpCall {
   Ops& ops;
   std::span<const Operand> inputs;
   const Attrs& attrs;
   const Tensor& output;
-  const Tensor& grad;            // of the output, same type
+  const Tensor& grad;            // of the output, and of its type
   std::span<const bool> needed;  // per input
-  std::span<Tensor> grads;       // to fill, per needed tensor input, with the input's type
+  std::span<Tensor> grads;       // results: one per tensor input that is needed, of the input's type
 };
 
-/// One row.
+/// One row of the op table.
 struct OpDef {
   Op op = Op::count_;
   std::string_view name;
-  std::string_view signature;  // "exp(x)": as a user would call it; "" for ops only the system uses
+  std::string_view signature;  // "exp(x)": as a user would call it; "" for internal ops
   std::string_view doc;        // one line
   OpClass op_class = OpClass::elementwise;
   DTypeRule dtype_rule = DTypeRule::same;            // elementwise only
-  std::optional<ScalarOp> scalar = std::nullopt;     // the same op on host numbers
+  std::optional<ScalarOp> scalar = std::nullopt;     // the same op for host numbers
   ReduceRule reduce_rule = ReduceRule::same;         // reductions only
   std::optional<Op> step = std::nullopt;             // the elementwise op that a reduction repeats
   std::optional<int64_t> of_nothing = std::nullopt;  // a reduction's result over no elements; none: an error
   int arity = 1;                                     // operands; -1 for any number
-  bool repeats = false;   // a view that may show elements several times: more of them than there are
-  bool fallible = false;  // may fail on the elements' values (an index out of range, integer division by zero)
-  /// Brings a call into the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
-  /// ...): makes the call that is in form and returns its result, or null if this one already is. Null for ops
-  /// without other forms; elementwise ops are promoted and broadcast by Ops.
+  bool repeats = false;                              // a view that may have more elements than its operand
+  bool fallible = false;  // may fail depending on elements' values (an index out of range, integer division by zero)
+  /// Normalises a call to the form that `infer` and `run` expect (axes counted from the start, operands of one dtype,
+  /// …): makes the normalised call and returns its result, or null if the call is normalised already. Null for ops
+  /// without other forms; Ops promotes and broadcasts the operands of elementwise ops.
   Tensor (*prepare)(Ops&, Op, std::span<const Operand>, const Attrs&) = nullptr;
-  /// The result's type; checks operands and throws Failure naming both sides. Operands of elementwise ops have
-  /// already been promoted and broadcast.
+  /// Returns the result's type. Checks the operands and throws Failure that names them. Operands of elementwise ops
+  /// have been promoted and broadcast already.
   TensorType (*infer)(std::span<const Operand>, const Attrs&) = nullptr;
-  /// View ops: the layout of the result. Null elsewhere. (Op::reshape of a layout that no strides can express is
-  /// resolved by Ops, which copies first.)
+  /// Returns the layout of a view op's result; null for other ops. (If no strides express an Op::reshape, Ops copies
+  /// the operand first.)
   Layout (*view)(const Layout&, const Attrs&) = nullptr;
-  /// Null for ops without a derivative (gradients stop there).
+  /// Computes gradients; null for ops without a derivative, where gradients stop.
   void (*vjp)(VjpCall&) = nullptr;
 };
 
-/// Whether a call with such a result may fail on its elements' values: floats are divided by zero, too.
+/// Whether a call with such a result may fail depending on elements' values. Division of floats by zero never fails.
 inline bool may_fail(const OpDef& op, DType result) {
   return op.fallible && (op.op_class != OpClass::elementwise || !is_float(result));
 }
 
 const OpDef& op_def(Op op);
-/// All rows, in order of Op.
+/// Returns all rows, in the order of Op.
 std::span<const OpDef> op_table();
 
-/// Calls ops. The base does what every tier shares: promotes dtypes (inserting cast), broadcasts (inserting
-/// expand), checks, and turns views into layouts; `run` does the rest, now or later.
+/// Calls ops. This class does what eager execution and recording share: it promotes dtypes (inserting cast), broadcasts
+/// (inserting expand), checks, and turns views into layouts. `run` computes or records the rest.
 class Ops {
  public:
   virtual ~Ops() = default;
 
-  /// The one way to call an op. Throws Failure without a span.
+  /// Calls an op; all op calls pass through here. Throws Failure without a span.
   Tensor call(Op op, std::span<const Operand> operands, const Attrs& attrs = {});
   Tensor call(Op op, std::initializer_list<Operand> operands, const Attrs& attrs = {}) {
     return call(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
-  /// Where ops without tensor operands put their results: where the innermost Placement says, else the default device.
+  /// Returns the device for results of ops without tensor operands: that of the innermost Placement, else the default
+  /// device.
   Device device() { return place_ ? *place_ : default_device(); }
 
  protected:
   virtual Device default_device() { return {}; }
-  /// Computes or records one op whose operands are promoted, broadcast and checked, and which is not a view.
+  /// Computes or records an op that is not a view, with operands that are promoted, broadcast and checked.
   virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                      const TensorType& result) = 0;
-  /// Told of every op after it has run, views included: what a tape listens to.
+  /// Called after every op, views included; tapes record op calls through it.
   virtual void after(const OpDef&, std::span<const Operand>, const Attrs&, const Tensor&) {}
 
  private:
@@ -233,8 +234,8 @@ class Ops {
   std::optional<Device> place_;
 };
 
-/// While it lives, tensors made of nothing but numbers are made on this device, or, if none is given, on the default
-/// one.
+/// Sets, during its lifetime, the device on which ops without tensor operands make tensors; nothing means the default
+/// device.
 class Placement {
  public:
   Placement(Ops& ops, std::optional<Device> device) : ops_(ops), before_(std::exchange(ops.place_, device)) {}
@@ -247,11 +248,11 @@ class Placement {
   const std::optional<Device> before_;
 };
 
-// Short names for the ops that C++ code calls often. Axes count from the end when negative.
+// Short forms of ops that C++ code calls often. Axes count from the end when negative.
 Tensor cast(Ops&, const Tensor& x, DType dtype);
 Tensor permute(Ops&, const Tensor& x, const Ints& order);
-/// Another handle to the same elements, through a call that changes nothing: the tapes that listen know that the two
-/// are the same, those that do not take it for a constant.
+/// Returns another handle to the same elements, through a call. Tapes that record the call connect both handles; for
+/// other tapes the new handle is a constant.
 Tensor alias(Ops&, const Tensor& x);
 Tensor transpose(Ops&, const Tensor& x);  // swaps the last two axes
 Tensor expand(Ops&, const Tensor& x, const Shape& shape);
@@ -260,6 +261,6 @@ Tensor slice(Ops&, const Tensor& x, int64_t axis, Dim start, Dim count, int64_t 
 Tensor sum(Ops&, const Tensor& x, const Ints& axes, bool keepdims);
 Tensor fill(Ops&, const Shape& shape, DType dtype, Scalar value);
 Tensor matmul(Ops&, const Tensor& a, const Tensor& b);
-Tensor to_device(Ops&, const Tensor& x, Device device);  // x itself if it is there
+Tensor to_device(Ops&, const Tensor& x, Device device);  // x itself if it is there already
 
 }  // namespace tsl

@@ -1,5 +1,5 @@
-// Ops of one class as enums of their own, so that a switch over them is exhaustive: the compiler names each place that
-// an op added to the class must be added to. Elementwise ops and reductions have tables instead: their .def files.
+// Enums of the ops of one class, so that switches over them are exhaustive: the compiler names each switch that a new
+// op of the class must be added to. Elementwise ops and reductions have tables (.def files) instead.
 #pragma once
 
 #include <cassert>
@@ -13,7 +13,7 @@ enum class SourceOp : uint8_t { fill, iota, random_bits, random_uniform, random_
 enum class ScanOp : uint8_t { cumsum, cumprod };
 enum class ScatterOp : uint8_t { scatter, scatter_add };
 
-/// Finds an op in a group, whose ops stand side by side in Op from `first` to `last`.
+/// Finds an op in a group, whose ops are consecutive in Op from `first` to `last`.
 template <class Group, Op first, Op last, Group last_of_group> constexpr Group find_in_group(Op op) {
   static_assert(static_cast<int>(last) - static_cast<int>(first) == static_cast<int>(last_of_group),
                 "an op was added to this group in op.h: add it to the group's enum, too");
@@ -28,7 +28,7 @@ constexpr ScatterOp scatter_op(Op op) {
   return find_in_group<ScatterOp, Op::scatter, Op::scatter_add, ScatterOp::scatter_add>(op);
 }
 
-// An op added behind a group's last one is one of the group's, or of no group that ends there.
+// Checks that the group ends where the next class begins, so that an op added after the group's last one is noticed.
 static_assert(static_cast<int>(Op::permute) == static_cast<int>(Op::random_normal) + 1);
 static_assert(static_cast<int>(Op::argsort) == static_cast<int>(Op::cumprod) + 1);
 static_assert(static_cast<int>(Op::nonzero) == static_cast<int>(Op::scatter_add) + 1);

@@ -1,4 +1,4 @@
-// Listeners to op calls: the tapes of automatic differentiation.
+// Records op calls for automatic differentiation.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,29 @@ namespace tsl {
 class OpListener {
  public:
   virtual ~OpListener() = default;
-  /// Notes one op call. `result` is a handle of its own.
+  /// Records one op call. `result` is a separate handle.
   virtual void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs,
                       const Tensor& result) = 0;
-  /// Keeps the table of symbols that calls recorded from now on may hold.
+  /// Keeps the symbol table alive that later calls may refer to.
   virtual void keep_alive(const std::shared_ptr<SymbolTable>& symbols) = 0;
 };
 
-/// The listeners of an engine, outermost first. Each is told of every call, so that an inner tape's derivative rules
-/// are on the outer tapes.
+/// The listeners of an engine, outermost first. Each records every call, so outer tapes record what the derivative
+/// rules of an inner tape call.
 class OpListeners {
  public:
-  /// Whether op calls are being recorded: then no tensor may be changed in place, and no operand's memory reused.
+  /// Whether op calls are recorded. If so, no tensor may be changed in place, and no operand's memory reused.
   bool listening() const { return !listeners_.empty(); }
-  /// Passes a call on. Called after every op, views included.
+  /// Passes a call to all listeners. Called after every op, views included.
   void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
     if (pauses_ > 0) return;
     for (OpListener* listener : listeners_) listener->record(def, operands, attrs, result);
   }
-  /// Names the symbols of the trace that is beginning.
+  /// Sets the symbol table of the trace that begins.
   void trace_begins(const std::shared_ptr<SymbolTable>& symbols) { symbols_ = symbols; }
   void trace_ends() { symbols_ = nullptr; }
 
-  /// A listener hears the calls made while this lives.
+  /// Adds a listener for the lifetime of this object.
   class Listening {
    public:
     Listening(OpListeners& listeners, OpListener& listener) : listeners_(listeners) {
@@ -49,7 +49,7 @@ class OpListeners {
     OpListeners& listeners_;
   };
 
-  /// No listener hears anything while this lives.
+  /// Suspends all listeners for the lifetime of this object.
   class Pause {
    public:
     explicit Pause(OpListeners& listeners) : listeners_(listeners) { ++listeners_.pauses_; }
@@ -64,7 +64,7 @@ class OpListeners {
  private:
   std::vector<OpListener*> listeners_;
   int pauses_ = 0;
-  std::shared_ptr<SymbolTable> symbols_;  // of the trace being recorded
+  std::shared_ptr<SymbolTable> symbols_;  // of the current trace
 };
 
 }  // namespace tsl

@@ -1,4 +1,4 @@
-// Within the op table: the families its rows come from, and what their rules share.
+// Internal to the op table: the families of rows, and functions that their rules share.
 #pragma once
 
 #include <array>
@@ -29,28 +29,28 @@ void add_indexing(Table& table);
 void add_structure(Table& table);
 void add_linear_algebra(Table& table);
 
-// For `prepare` rules.
+// Helpers of `prepare` rules.
 // -----------------------------------------------------------------------------------------
 
-/// Counts `axis` from the start. For ops whose operands all have the first one's rank.
+/// Makes `axis` count from the start, for ops whose operands have equal ranks.
 Tensor prepare_axis(Ops& ops, Op op, Operands operands, const Attrs& attrs);
 
-/// A value to be stored into a tensor of `dtype`, as a tensor of that dtype and this shape.
+/// Converts a value that will be stored in a tensor to that tensor's dtype and to this shape.
 Tensor conform(Ops& ops, const Operand& value, DType dtype, const Shape& shape);
 
-// For `infer` rules.
+// Helpers of `infer` rules.
 // -------------------------------------------------------------------------------------------
 
-/// The first operand's dtype and shape.
+/// Returns the first operand's dtype and shape.
 TensorType infer_like_first(Operands operands, const Attrs& attrs);
 
-// For derivative rules.
+// Helpers of derivative rules.
 // ----------------------------------------------------------------------------------------
 
 Tensor copy(Ops& ops, const Tensor& x);
 Tensor insert_axis(Ops& ops, const Tensor& x, int64_t axis);
 Tensor flip(Ops& ops, const Tensor& x, int64_t axis);
-/// Zeros, but for `value` where `view` lies.
+/// Returns zeros of `shape`, with `value` stored at the elements of `view`.
 Tensor embed(Ops& ops, const Tensor& value, const Shape& shape, const Layout& view);
 Tensor zeros(Ops& ops, const Shape& shape, DType dtype);
 

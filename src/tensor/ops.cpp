@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxElementwiseArity = 3;
 
-// Ops whose operands promote and broadcast: all elementwise ops but those that make a tensor out of one.
+// Whether the op's operands promote and broadcast: true for elementwise ops, except those that only convert or copy.
 bool takes_numbers(const OpDef& op) {
   return op.op_class == OpClass::elementwise && op.op != Op::cast && op.op != Op::copy;
 }
@@ -113,7 +113,7 @@ Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
   return def.op_class == OpClass::view ? call_view(def, operands, attrs) : finish(def, operands, attrs);
 }
 
-/// A number in host memory goes to the others; everything else is for the program to move.
+/// Copies 0-d tensors of the host to the other operands' device; any other mix of devices is an error of the program.
 Tensor Ops::call_across_devices(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   const auto is_host_number = [](const Tensor& x) { return x.rank() == 0 && x.device().is_host(); };
   const Tensor* first = nullptr;
@@ -164,7 +164,7 @@ Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const
   const Tensor& x = operands[0].tensor;
   const Layout layout = def.view(x.layout(), attrs);
   check_size(def.name, x.dtype(), layout.shape, true);
-  // What an op reads is checked for each run's sizes, but a view need not be read.
+  // Guards the size of a repeating view. Other ops check sizes in each run, but a view may never be read.
   if (def.repeats)
     guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
   Tensor result = x.with_layout(layout);

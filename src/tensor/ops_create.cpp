@@ -1,4 +1,4 @@
-// Ops that make tensors out of numbers.
+// Defines the ops that make tensors from numbers.
 #include "tensor/op_rows.h"
 #include "tensor/promotion.h"
 

@@ -1,4 +1,4 @@
-// The rows of elementwise.def, and the elementwise ops with attributes.
+// Defines the rows of elementwise.def, and the elementwise ops with attributes.
 #include <type_traits>
 
 #include "tensor/op_rows.h"
@@ -24,7 +24,7 @@ namespace derivatives {
 
 using namespace diff;
 
-// One struct per row, whose static functions d0, d1, ... are the derivatives that the row names.
+// Defines a struct for each row, whose static functions d0, d1, ... are the derivatives in the row.
 #define TSL_D [[maybe_unused]] const Var&
 #define TSL_UNARY(name, rule, fallible, doc, dx)             \
   struct D_##name {                                          \
@@ -47,7 +47,7 @@ using namespace diff;
 #undef TSL_TERNARY
 #undef TSL_D
 
-/// Sets the gradient of input `i` to what the derivative computes, if there is one and it is needed.
+/// Sets the gradient of input `i` to the result of `derivative`, if it has one and it is needed.
 template <class Derivative, class... Vars>
 void set_gradient(VjpCall& call, size_t i, Derivative derivative, const Vars&... vars) {
   if constexpr (!std::is_same_v<decltype(derivative(vars...)), None>) {

@@ -1,4 +1,4 @@
-// Indexing by tensors.
+// Defines the ops that index by tensors.
 #include <algorithm>
 
 #include "tensor/op_rows.h"
@@ -7,7 +7,7 @@ namespace tsl::rows {
 
 namespace {
 
-// take's shape: [batch..., idx..., rest...] for x [batch..., n, rest...] and index [batch..., idx...].
+// Returns take's shape: [batch..., idx..., rest...] for x [batch..., n, rest...] and index [batch..., idx...].
 Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t batch) {
   if (batch < 0 || batch >= x.rank() || batch > index.rank()) {
     fail(ErrorKind::shape, "{}: {} cannot be indexed by {} along axis {}", op, describe(x), describe(index), batch);
@@ -67,8 +67,8 @@ Tensor take(VjpCall& call, const Tensor& x, const Tensor& index) {
   return call.ops.call(Op::take, {x, index}, call.attrs);
 }
 
-/// Of one index in each batch (a loss takes one logit of a row): where x's row is the one, compared rather than
-/// scattered, so that it fuses with what is done to the gradient next.
+/// Computes the gradient for one index per batch (a loss takes one logit of each row): compares row numbers instead of
+/// scattering, so that it fuses with later uses of the gradient.
 Tensor gradient_of_one(VjpCall& call) {
   Ops& ops = call.ops;
   const Tensor& x = call.inputs[0].tensor;
@@ -92,7 +92,8 @@ Tensor gradient_of_one(VjpCall& call) {
 void vjp_take(VjpCall& call) {
   const Tensor& x = call.inputs[0].tensor;
   const Shape& index = call.inputs[1].tensor.shape();
-  // Asked, not looked up: an extent may be a symbol that is 1 now, and the two ways differ in the sign of a zero.
+  // Compares instead of reading hints: an extent may be a symbol that is 1 now, and the two branches differ in the sign
+  // of a zero.
   const auto is_one = [](Dim extent) { return extent == 1; };
   if (std::all_of(index.begin() + call.attrs.batch, index.end(), is_one)) {
     call.grads[0] = gradient_of_one(call);
@@ -102,8 +103,8 @@ void vjp_take(VjpCall& call) {
       call.ops.call(Op::scatter_add, {zeros(call.ops, x.shape(), x.dtype()), call.inputs[1], call.grad}, call.attrs);
 }
 
-// Which index elements were the last to name their row, shaped to broadcast with the updates: only their rows
-// reached the output. Every index element gets a number, scatters it, and looks whether it is still there.
+// Finds, for each row, the last index element that refers to it, since only its update reached the output. Every index
+// element scatters its own number and then checks whether the row still has it. Broadcasts with the updates.
 Tensor surviving(VjpCall& call) {
   Ops& ops = call.ops;
   const Tensor& x = call.inputs[0].tensor;

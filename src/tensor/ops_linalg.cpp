@@ -1,4 +1,4 @@
-// Matrix products.
+// Defines matrix products.
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -25,15 +25,15 @@ Shape batch_shape(const Tensor& x) {
   return Shape(std::span<const Dim>(x.shape().begin(), static_cast<size_t>(x.rank() - 2)));
 }
 
-// The shape [batch..., second last axis of x, last axis of x].
+// Returns the shape [batch..., second last axis of x, last axis of x].
 Shape with_batch(Shape batch, const Tensor& x) {
   batch.push_back(x.shape()[x.rank() - 2]);
   batch.push_back(x.shape()[x.rank() - 1]);
   return batch;
 }
 
-// A vector stands for a matrix of one row (on the left) or one column (on the right), whose axis the result
-// drops.
+// Multiplies with vectors: a vector becomes a matrix of one row (left) or one column (right), and the result drops this
+// axis.
 Tensor multiply_vectors(Ops& ops, const Tensor& a, const Tensor& b) {
   const Tensor left = a.rank() == 1 ? insert_axis(ops, a, 0) : a;
   const Tensor right = b.rank() == 1 ? insert_axis(ops, b, 1) : b;
@@ -44,8 +44,8 @@ Tensor multiply_vectors(Ops& ops, const Tensor& a, const Tensor& b) {
   return reshape(ops, product, shape);
 }
 
-// Many matrices times one are the rows of all of them times that one: a single large product, also for the
-// gradient of the one.
+// Multiplies many matrices by one as a single large product of all rows, which also makes the gradient of the single
+// matrix one product.
 Tensor multiply_rows(Ops& ops, const Tensor& a, const Tensor& b) {
   const int rank = a.rank();
   const Shape rows = {element_count(Shape(std::span<const Dim>(a.shape().begin(), static_cast<size_t>(rank - 1)))),

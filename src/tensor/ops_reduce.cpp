@@ -1,4 +1,4 @@
-// Reductions over axes.
+// Defines reductions over axes.
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -25,7 +25,7 @@ Ints normalize_axes(const char* op, const Ints& given, int rank) {
   return axes;
 }
 
-/// What an operand is reduced as: `infer` and kernels know no others.
+/// Returns the dtype to which an operand is converted before `infer` and kernels see it.
 DType operand_dtype(const OpDef& op, DType dtype) {
   if (op.reduce_rule == ReduceRule::logic) return DType::boolean;
   if (op.reduce_rule == ReduceRule::floating && dtype != DType::f64) return DType::f32;
@@ -40,7 +40,7 @@ Tensor prepare_reduction(Ops& ops, Op op, Operands operands, const Attrs& attrs)
   if (def.reduce_rule == ReduceRule::place && axes.size() != 1) {
     fail(ErrorKind::value, "{} takes exactly one axis, got {}", name, axes.size());
   }
-  if (axes.empty()) return cast(ops, x, reduced_dtype(def, x.dtype()));  // each element is a sum of its own
+  if (axes.empty()) return cast(ops, x, reduced_dtype(def, x.dtype()));  // each element is its own sum
   const DType dtype = operand_dtype(def, x.dtype());
   if (axes == attrs.axes && dtype == x.dtype()) return {};
   Attrs formed = attrs;
@@ -65,7 +65,7 @@ template <Op kOp> TensorType infer_reduction(Operands operands, const Attrs& att
   return result;
 }
 
-// A reduced tensor with its reduced axes, of extent 1, in place.
+// Inserts the reduced axes again, with extent 1.
 Tensor with_axes(VjpCall& call, const Tensor& reduced) {
   if (call.attrs.keepdims) return reduced;
   Tensor result = reduced;
@@ -131,7 +131,7 @@ void vjp_extremum(VjpCall& call) {
   call.grads[0] = as_gradient(call, 0, where(is_extreme, g / ties, 0.0));
 }
 
-// Each element's share of the sum.
+// Each element's gradient is its share of the sum.
 void vjp_logsumexp(VjpCall& call) {
   using namespace diff;
   const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));

@@ -1,4 +1,4 @@
-// Ops that run along one axis: running sums and products, and sorting.
+// Defines ops along one axis: running sums and products, and sorting.
 #include "tensor/op_rows.h"
 
 namespace tsl::rows {
@@ -14,7 +14,7 @@ TensorType infer_argsort(Operands operands, const Attrs&) { return {DType::i64, 
 
 Tensor cumulate(VjpCall& call, Op op, const Tensor& x) { return call.ops.call(op, {x}, {.axis = call.attrs.axis}); }
 
-// Sums from each element to the end.
+// Returns the sums from each element to the end.
 Tensor sum_to_end(VjpCall& call, const Tensor& x) {
   const int64_t axis = call.attrs.axis;
   return flip(call.ops, cumulate(call, Op::cumsum, flip(call.ops, x, axis)), axis);

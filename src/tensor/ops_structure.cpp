@@ -1,4 +1,4 @@
-// Ops that put tensors together and take them apart.
+// Defines ops that combine and split tensors.
 #include "tensor/op_rows.h"
 #include "tensor/promotion.h"
 
@@ -50,8 +50,7 @@ void vjp_concat(VjpCall& call) {
 // assign_view
 // ---------------------------------------------------------------------------------------------------
 
-/// The sizes, with numbers for symbols of a trace that has ended since they were computed: no tensor has those any
-/// more.
+/// Replaces symbols of a trace that has ended by their numbers: no tensor refers to them any more.
 Shape without_dead_symbols(Shape shape) {
   for (Dim& extent : shape) {
     if (extent.symbol() && extent.symbol()->table->is_closed()) extent = extent.hint();
@@ -122,7 +121,7 @@ void vjp_fold_windows(VjpCall& call) {
 Tensor prepare_to_device(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   if (x.layout().is_contiguous()) return {};
-  return ops.call(op, {copy(ops, x)}, attrs);  // so that no gaps are sent
+  return ops.call(op, {copy(ops, x)}, attrs);  // so that gaps are not sent
 }
 
 void vjp_to_device(VjpCall& call) { call.grads[0] = to_device(call.ops, call.grad, call.inputs[0].tensor.device()); }

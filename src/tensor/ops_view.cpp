@@ -1,4 +1,4 @@
-// Views: ops that only change the layout.
+// Defines views: ops that only change the layout.
 #include <array>
 
 #include "tensor/limits.h"
@@ -41,13 +41,13 @@ Layout view_windows(const Layout& in, const Attrs& attrs) {
 
 Layout view_as_strided(const Layout& in, const Attrs& attrs) { return as_strided(in, attrs.view); }
 
-// The type of a view is that of its layout; only the shape of the operand matters for it.
+// Infers the type of a view from its layout function; only the operand's shape matters.
 template <Layout (*kView)(const Layout&, const Attrs&)> TensorType infer_view(Operands operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   return {x.dtype(), kView(Layout::contiguous(x.shape()), attrs).shape};
 }
 
-// Other forms
+// Normalisation
 // ---------------------------------------------------------------------------------------------------
 
 Tensor prepare_permute(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
@@ -108,7 +108,7 @@ void vjp_expand(VjpCall& call) {
 
 void vjp_reshape(VjpCall& call) { call.grads[0] = reshape(call.ops, call.grad, call.inputs[0].tensor.shape()); }
 
-// Whether two layouts surely walk over the same elements in the same order.
+// Whether two layouts surely have the same elements in the same order.
 bool walks_alike(const Layout& a, const Layout& b) {
   const auto steps = [](const Layout& layout) {
     Layout out{{}, {}, layout.offset};
@@ -122,9 +122,9 @@ bool walks_alike(const Layout& a, const Layout& b) {
   return same(steps(a), steps(b));
 }
 
-// For views that pick elements: each goes back to where it was picked. Most that remove an axis pick all, but where
-// sizes are symbols that may not show. So that is a call, too, even if it changes nothing: a gradient's own gradients
-// are added in the order that the calls make.
+// Derivative of views that select elements: embeds the gradient at their positions. A view that selects everything
+// needs no embedding, but calls an op as well: symbolic sizes may hide this case, and the order of calls fixes the
+// order in which second-order gradients are added.
 template <Layout (*kView)(const Layout&, const Attrs&)> void vjp_pick(VjpCall& call) {
   const Shape& shape = call.inputs[0].tensor.shape();
   const Layout all = Layout::contiguous(shape), picked = kView(all, call.attrs);

@@ -12,12 +12,7 @@ ScalarType class_of(DType dtype) {
   return is_integer(dtype) ? ScalarType::integer : ScalarType::boolean;
 }
 
-DType default_dtype(ScalarType type) {
-  if (type == ScalarType::real) return DType::f32;
-  return type == ScalarType::integer ? DType::i64 : DType::boolean;
-}
-
-// Of the arithmetic ops only these mean something on truth values: or, and, and the lesser and greater.
+// Whether an arithmetic op is defined on bools: add is `or`, mul is `and`, and minimum and maximum are defined.
 bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == Op::minimum || op == Op::maximum; }
 
 [[noreturn]] void fail_operands(const OpDef& op, std::span<const Operand> operands, std::string_view wanted) {
@@ -27,6 +22,15 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
 }
 
 }  // namespace
+
+DType default_dtype(ScalarType type) {
+  switch (type) {
+    case ScalarType::boolean: return DType::boolean;
+    case ScalarType::integer: return DType::i64;
+    case ScalarType::real: return DType::f32;
+  }
+  __builtin_unreachable();
+}
 
 DType promote_operands(std::span<const Operand> operands) {
   bool any_tensor = false;

@@ -1,4 +1,4 @@
-// The dtypes of elementwise ops: how tensors and host numbers of different types go together.
+// Determines the dtypes of elementwise ops, for tensors and host numbers of different types.
 #pragma once
 
 #include <span>
@@ -7,12 +7,15 @@
 
 namespace tsl {
 
-/// The dtype that `operands` promote to. Host numbers are weak: they change the outcome only if they are of a
-/// higher class (bool < int < float) than every tensor, and then to that class's default, i64 or f32.
+/// Returns the dtype of a tensor made of a host number without a dtype.
+DType default_dtype(ScalarType type);
+
+/// Returns the dtype that `operands` promote to. Host numbers are weak: they matter only if their class (bool < int <
+/// float) is higher than that of every tensor, and then count as i64 or f32.
 DType promote_operands(std::span<const Operand> operands);
 
-/// The dtype in which an elementwise op takes its operands (where: its last two). Throws Failure (type) if
-/// the op does not take them.
+/// Returns the dtype to which an elementwise op converts its operands (where: its last two). Throws Failure (type) if
+/// the op does not support them.
 DType operand_dtype(const OpDef& op, std::span<const Operand> operands);
 
 /// Where a host number lies beside the range of a dtype.

@@ -38,12 +38,12 @@ bool is_real(Scalar s) { return s.type == ScalarType::real; }
 bool is_boolean(Scalar s) { return s.type == ScalarType::boolean; }
 int64_t integer_of(Scalar s) { return is_boolean(s) ? s.boolean : s.integer; }
 
-/// Whether the op of two bools gives a bool. Of other arithmetic, bools are the ints 0 and 1.
+/// Whether the op of two bools gives a bool. For other arithmetic, bools are the ints 0 and 1.
 constexpr bool keeps_booleans(ScalarOp op) {
   return row_of(op).rule == DTypeRule::bitwise || op == ScalarOp::minimum || op == ScalarOp::maximum;
 }
 
-/// Whether the body takes bools as they are.
+/// Whether the scalar body accepts bools.
 constexpr bool takes_booleans(ScalarOp op) { return row_of(op).rule == DTypeRule::compare || keeps_booleans(op); }
 
 constexpr bool computes_in_floats(ScalarOp op) {
@@ -66,7 +66,7 @@ template <ScalarOp kOp, class Body> Scalar unary(Scalar x, Body body) {
   }
 }
 
-/// Fails on the operands for which int `//` and `%` have no result.
+/// Fails if int `//` or `%` has no result for this divisor.
 template <ScalarOp kOp> void check_divisor(int64_t divisor) {
   static_assert(kOp == ScalarOp::floordiv || kOp == ScalarOp::mod, "says when the new fallible op fails");
   if (divisor != 0) return;

@@ -1,5 +1,5 @@
-// Host numbers beside tensors, and the ops on them. The interpreter and the evaluator of a trace's symbols both call
-// apply(), so they cannot disagree.
+// Host numbers and the ops on them. The interpreter and the evaluation of a trace's symbols both call apply(), so their
+// results are equal.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Scalar {
 
   double as_real() const;
   int64_t as_integer() const;  // truncates a float; saturates at the ends; NaN is 0
-  /// Same type and same bits (so 0.0 differs from -0.0 and a NaN equals itself): what guards compare.
+  /// Compares type and bits, as guards do: 0.0 differs from -0.0, and a NaN equals itself.
   friend bool operator==(const Scalar& a, const Scalar& b) { return a.type == b.type && a.bits() == b.bits(); }
   uint64_t bits() const;
 };
@@ -59,7 +59,7 @@ inline int64_t wrapping_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// Ops on host scalars: the elementwise ops of one and two operands, and the conversions.
+/// The ops on host numbers: elementwise ops of one and two operands, and conversions.
 enum class ScalarOp : uint8_t {
 #define TSL_UNARY(name, ...) name,
 #define TSL_BINARY(name, ...) name,
@@ -75,14 +75,13 @@ enum class ScalarOp : uint8_t {
 };
 inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::count_);
 
-/// Whether the op takes two operands.
 bool is_binary(ScalarOp op);
-/// The rule of the op's row. to_boolean follows `compare`, to_integer `same`, to_real `floating`.
+/// Returns the dtype rule of the op's row. to_boolean has `compare`, to_integer `same`, to_real `floating`.
 DTypeRule dtype_rule(ScalarOp op);
 std::string_view name_of(ScalarOp op);
 std::optional<ScalarOp> scalar_op_named(std::string_view name);
 
-/// The result's type for operands of these types (b is ignored for unary ops).
+/// Returns the result's type for operands of these types (b is ignored for unary ops).
 ScalarType result_type(ScalarOp op, ScalarType a, ScalarType b);
 
 /// Evaluates the scalar body that the CPU's kernels run: a float's result is that of an f64 tensor, bit for bit.

@@ -13,15 +13,15 @@ namespace {
 
 using Kind = Symbol::Kind;
 
-constexpr int kSettledDepth = 4;    // how far to look for operands that guards already fix; a cheap bound
-constexpr size_t kMaxFactors = 16;  // longer products are rare and need no normal form
+constexpr int kSettledDepth = 4;    // the depth of the search for operands that guards fix already; bounds the cost
+constexpr size_t kMaxFactors = 16;  // longer products are rare, and stay unnormalised
 
 bool is_constant(const Symbol* s) { return s->kind == Kind::constant; }
 bool is_integer(const Symbol* s) { return s->hint.type == ScalarType::integer; }
 bool is_integer(const Symbol* s, int64_t value) { return is_constant(s) && is_integer(s) && s->hint.integer == value; }
 bool is_expression(const Symbol* s, ScalarOp op) { return s->kind == Kind::expression && s->op == op && is_integer(s); }
 
-// Whether `symbol op number` has the same answer for all extents that are symbols.
+// Whether `symbol op number` has the same answer for all extents that can be symbols.
 bool is_settled_of_extents(ScalarOp op, const Symbol* symbol, int64_t number) {
   if (!symbol->is_extent) return false;
   if (op == ScalarOp::lt || op == ScalarOp::ge) return number <= kMinSymbolicExtent;
@@ -62,7 +62,7 @@ bool is_same(const Symbol& x, const Symbol& y) {
   return x.op == y.op && x.a == y.a && x.b == y.b;
 }
 
-// An integer symbol as base + constant; a null base stands for a plain constant.
+// An integer symbol as base + constant; a null base means a plain constant.
 struct Sum {
   const Symbol* base;
   int64_t constant;
@@ -74,8 +74,8 @@ Sum split_sum(const Symbol* s) {
   return {s, 0};
 }
 
-// An integer symbol as factors * constant, the factors in order of creation. Products share parts, so that taking one
-// apart may find as many factors as there are ways to them: of those with too many, some factors stay products.
+// An integer symbol as factors * constant, the factors in order of creation. Since products share parts, expanding one
+// may give exponentially many factors: above a limit, some factors remain products.
 struct Product {
   std::vector<const Symbol*> factors;
   int64_t constant = 1;
@@ -103,7 +103,7 @@ struct Product {
   }
 };
 
-// An integer symbol as a sum of products, expanded: (i + 1) * b as i * b + b.
+// An integer symbol expanded to a sum of products: (i + 1) * b as i * b + b.
 class Polynomial {
  public:
   explicit Polynomial(const Symbol* s) { terms_ = expand(s, 0); }
@@ -115,7 +115,7 @@ class Polynomial {
     is_known_ = true;
   }
 
-  /// The only product that is left, if one is (none: 0).
+  /// Returns the single remaining product, if there is only one (for an empty sum: 0).
   std::optional<std::pair<std::vector<const Symbol*>, int64_t>> single() const {
     if (!is_known_ || terms_.size() > 1) return std::nullopt;
     if (terms_.empty()) return std::pair<std::vector<const Symbol*>, int64_t>{{}, 0};
@@ -127,7 +127,7 @@ class Polynomial {
     std::vector<const Symbol*> factors;  // in order of creation
     int64_t coefficient;
   };
-  static constexpr size_t kMaxTerms = 8;  // sizes and offsets have few; longer ones are left as they are
+  static constexpr size_t kMaxTerms = 8;  // sizes and offsets have few; longer sums stay unexpanded
   static constexpr int kMaxDepth = 8;
 
   bool is_small() const { return !terms_.empty() && terms_.size() <= kMaxTerms; }
@@ -211,12 +211,12 @@ const Symbol* SymbolTable::apply(ScalarOp op, const Symbol* a, const Symbol* b) 
   if (!is_binary(op)) b = nullptr;
   if (is_constant(a) && (!b || is_constant(b))) return constant(tsl::apply(op, a->hint, b ? b->hint : Scalar()));
   if (const Symbol* simpler = simplify(op, a, b)) return simpler;
-  const Symbol* result = expression(op, a, b);  // throws before any guard if this run divides by zero
+  const Symbol* result = expression(op, a, b);  // throws, before any guard, if this run divides by zero
   guard_operands(op, a, b);
   return result;
 }
 
-// What an expression's type or existence depends on.
+// Guards what an expression's type or existence depends on.
 void SymbolTable::guard_operands(ScalarOp op, const Symbol* a, const Symbol* b) {
   if (!b || is_constant(b) || a->hint.type == ScalarType::real || b->hint.type == ScalarType::real) return;
   const Symbol* zero = constant(Scalar::of(int64_t{0}));
@@ -224,7 +224,7 @@ void SymbolTable::guard_operands(ScalarOp op, const Symbol* a, const Symbol* b) 
   if (op == ScalarOp::pow) pin(apply(ScalarOp::lt, b, zero), "sign of an exponent");
 }
 
-// Null if there is nothing simpler. Only rules that are exact for wrapping integers.
+// Returns a simpler symbol, or null if there is none. All rules are exact for wrapping integers.
 const Symbol* SymbolTable::simplify(ScalarOp op, const Symbol* a, const Symbol* b) {
   if (!b || !is_integer(a) || !is_integer(b)) return nullptr;
   if (op == ScalarOp::add) return sum(a, b);
@@ -252,7 +252,7 @@ const Symbol* SymbolTable::difference(const Symbol* a, const Symbol* b) {
   if (!y.base) return apply(ScalarOp::add, a, constant(Scalar::of(wrapping_sub(0, y.constant))));
   if (x.base == y.base) return rest;
   if (!x.base) return nullptr;
-  // (i + 1) * b - i * b is b: the length of a slice from one expression to another.
+  // Simplifies (i + 1) * b - i * b to b: the length of a slice between two expressions.
   Polynomial terms(x.base);
   terms.subtract(Polynomial(y.base));
   const auto single = terms.single();
@@ -281,7 +281,7 @@ Scalar SymbolTable::pin(const Symbol* symbol, const char* reason) {
   if (is_settled(symbol, kSettledDepth)) return symbol->hint;
   guards_.push_back({symbol, reason});
   settled_.insert(symbol);
-  // A symbol found equal to a constant is known from here on.
+  // Once a symbol has been found equal to a constant, its value is known.
   if (symbol->kind == Kind::expression && symbol->op == ScalarOp::eq && symbol->hint.boolean &&
       is_constant(symbol->b) && symbol->a->hint == symbol->b->hint && symbol->a->hint.type != ScalarType::real) {
     settled_.insert(symbol->a);
@@ -309,14 +309,14 @@ const Symbol* symbol_of(SymbolTable& table, Dim d) {
   return d.symbol() ? d.symbol() : table.constant(Scalar::of(d.hint()));
 }
 
-// Rounds towards plus infinity; b > 0.
+// Divides and rounds towards plus infinity; b > 0.
 int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-// A number that is not negative is at most 2 ** bits_for(number).
+// Returns n such that a number that is not negative is at most 2 ** n.
 int bits_for(int64_t number) { return number <= 1 ? 0 : std::bit_width(static_cast<uint64_t>(number - 1)); }
 
-// The same for an extent, or a product of extents and a number, as counts and strides of elements are. Beyond
-// kExactBits for all else, and for products that may wrap around.
+// As above for a symbol: an extent, or a product of extents and a number, such as counts and strides of elements.
+// Returns more than kExactBits for anything else, and for products that may wrap around.
 constexpr int kExactBits = 62;
 int bits_for(const Symbol* s) {
   if (is_constant(s)) return s->hint.integer < 0 ? 64 : bits_for(s->hint.integer);
@@ -327,7 +327,7 @@ int bits_for(const Symbol* s) {
   return s->is_extent ? bits_for(kMaxSymbolicExtent) : 64;
 }
 
-// Whether s has less than 32 bits, guarding the answer: host ints may be as large as they like.
+// Whether s has less than 32 bits. Guards the answer, since host ints may be arbitrarily large.
 bool is_small(const Symbol* s) {
   constexpr int64_t kLimit = int64_t{1} << 31;
   const auto ask = [s](ScalarOp op, int64_t limit) {
@@ -336,8 +336,8 @@ bool is_small(const Symbol* s) {
   return ask(ScalarOp::lt, kLimit) && ask(ScalarOp::gt, -kLimit);
 }
 
-// x < y says something about x + 1 < y + 1, or 2 * x < 2 * y, only where nothing wraps around. These two say whether
-// that is sure of base + constant and of base * factor.
+// Whether base + constant (or base * factor) surely does not wrap around. Only then x < y follows from x + 1 < y + 1 or
+// 2 * x < 2 * y.
 bool adds_exactly(const Sum& sum) {
   constexpr int64_t kLimit = int64_t{1} << 62;
   if (!sum.base || sum.constant == 0) return true;
@@ -349,7 +349,7 @@ bool multiplies_exactly(const Symbol* base, int64_t factor) {
   return bits_for(base) + bits_for(factor) <= kExactBits || is_small(base);
 }
 
-// Whether a product does not wrap around, guarding the answer where it is not sure: in floats, which do not.
+// Whether a product does not wrap around; if this is not sure, computes it in floats and guards the answer.
 bool is_exact(SymbolTable& table, const Product& product) {
   int bits = product.constant < 0 ? 64 : bits_for(product.constant);
   for (const Symbol* factor : product.factors) bits += bits_for(factor);
@@ -363,8 +363,8 @@ bool is_exact(SymbolTable& table, const Product& product) {
       .boolean;
 }
 
-// Asks base == limit, or base < limit, of a size. `factor * x < limit` is asked of x, so that one fact is one
-// guard.
+// Compares a size with a number: base == limit, or base < limit. `factor * x < limit` becomes a comparison of x, so
+// that equal conditions share one guard.
 bool ask_constant(SymbolTable& table, ScalarOp op, const Symbol* base, int64_t limit) {
   if (is_expression(base, ScalarOp::mul) && is_constant(base->b) &&
       multiplies_exactly(base->a, base->b->hint.integer)) {
@@ -373,18 +373,18 @@ bool ask_constant(SymbolTable& table, ScalarOp op, const Symbol* base, int64_t l
     limit = op == ScalarOp::eq ? limit / factor : divide_up(limit, factor);
     base = base->a;
   }
-  if (is_settled_of_extents(op, base, limit)) return false;  // without a symbol, which each run would compute
+  if (is_settled_of_extents(op, base, limit)) return false;  // records no symbol, which each run would evaluate
   return table.pin(table.apply(op, base, table.constant(Scalar::of(limit))), "size").boolean;
 }
 
-// x == y, of sums of which one is a number, or both have the same base. Wrapping around changes nothing about it.
+// Compares x == y, where one is a number or both have the same base. Wrapping around does not change the answer.
 bool ask_equal(SymbolTable& table, const Sum& x, const Sum& y) {
   if (x.base == y.base) return x.constant == y.constant;
   if (!y.base) return ask_constant(table, ScalarOp::eq, x.base, wrapping_sub(y.constant, x.constant));
   return ask_constant(table, ScalarOp::eq, y.base, wrapping_sub(x.constant, y.constant));
 }
 
-// The same for x < y, where neither sum wraps around. Nothing if it is to be asked as it stands.
+// As ask_equal() for x < y, where neither sum wraps around. Returns nothing if there is no simpler comparison.
 std::optional<bool> ask_less(SymbolTable& table, const Sum& x, const Sum& y) {
   if (x.base == y.base) return x.constant < y.constant;
   int64_t limit = 0;
@@ -417,7 +417,7 @@ Dim operator/(Dim a, Dim b) {
       ++factor;
       continue;
     }
-    // The factor must not be 0 in a later run either, or there would be nothing to divide by.
+    // The factor must not be 0 in a later run either, since the division would then be undefined.
     table.pin(table.apply(ScalarOp::ne, *factor, table.constant(Scalar::of(int64_t{0}))), "size");
     over.factors.erase(common);
     factor = under.factors.erase(factor);
@@ -435,7 +435,7 @@ Dim operator/(Dim a, Dim b) {
 }
 
 bool Dim::ask(ScalarOp op, Dim a, Dim b) {
-  if (a.symbol_ == b.symbol_) return op == ScalarOp::eq;  // both symbolic, and the same
+  if (a.symbol_ == b.symbol_) return op == ScalarOp::eq;  // the same symbol
   SymbolTable& table = *(a.symbol_ ? a.symbol_ : b.symbol_)->table;
   const Sum x = split_sum(symbol_of(table, a)), y = split_sum(symbol_of(table, b));
   const bool is_related = !x.base || !y.base || x.base == y.base;
@@ -449,12 +449,13 @@ bool Dim::ask(ScalarOp op, Dim a, Dim b) {
 int64_t Dim::pin_symbol() const { return symbol_->table->pin(symbol_, "size").integer; }
 
 void guard_product(std::span<const Dim> sizes, double limit) {
-  // Each run evaluates what a trace has made of symbols, so nothing is made where nothing can grow.
+  // Records nothing if no size is a symbol or the limit cannot be exceeded, since each run evaluates all recorded
+  // symbols.
   int bits = 0;
   for (Dim size : sizes) bits += size.symbol() ? bits_for(size.symbol()) : bits_for(size.hint());
   if (bits <= std::ilogb(limit) || std::none_of(sizes.begin(), sizes.end(), [](Dim size) { return size.symbol(); }))
     return;
-  const Symbol* product = nullptr;  // in floats, which do not wrap around
+  const Symbol* product = nullptr;  // computed in floats, which do not wrap around
   for (Dim size : sizes) {
     if (!size.symbol()) {
       limit /= static_cast<double>(size.hint());

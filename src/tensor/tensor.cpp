@@ -16,24 +16,23 @@ Storage::~Storage() = default;
 
 void Storage::destroy(Storage* storage) {
   if (storage->allocator_) storage->allocator_->free(storage);
-  else delete storage;  // memory that is someone else's
+  else delete storage;  // a wrapper of memory that the program does not own
 }
 
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kMaxFree = 0;  // lets the sanitizer see every use after the end
+constexpr size_t kMaxFree = 0;  // so that the sanitizer sees every use after free
 #else
-constexpr size_t kMaxFree = 4096;  // per thread, about 1.4 MB: a large model's parameters come and go at once
+constexpr size_t kMaxFree = 4096;  // per thread, about 1.4 MB: a large model's parameters are freed and made together
 #endif
 
 struct FreeNode {
   FreeNode* next;
 };
 
-// Freed blocks of sizeof(TensorData). A block belongs to whichever thread frees it, so tensors may end on
-// another thread than they began. Without a destructor, so that it can be used for as long as its thread
-// runs.
+// Freed blocks of sizeof(TensorData). A block enters the list of the thread that frees it, which may not be the one
+// that made it. Trivially destructible, so that it is usable until its thread ends.
 struct FreeList {
   FreeNode* head;
   size_t size;
@@ -42,7 +41,7 @@ struct FreeList {
 
 thread_local constinit FreeList free_list{nullptr, 0, false};
 
-// Empties the list when its thread ends. Tensors that end later still are simply freed.
+// Empties the list when its thread ends. Tensors destroyed after that are freed directly.
 struct FreeListOwner {
   ~FreeListOwner() {
     free_list.closed = true;
@@ -97,7 +96,7 @@ Tensor Tensor::with_layout(const Layout& layout) const {
 
 namespace {
 
-/// Names stay where they are, so that they can be read without the lock.
+/// The names never move, so they can be read without the lock.
 struct BackendNames {
   std::mutex mutex;
   std::array<std::string, 256> names = {"cpu"};

@@ -1,4 +1,4 @@
-// Tensors: a dtype, a layout, and either elements in a storage or a place in a graph being recorded.
+// Tensors: a dtype, a layout, and either elements in a storage or a node of a graph that is being recorded.
 #pragma once
 
 #include <bit>
@@ -12,10 +12,10 @@
 
 namespace tsl {
 
-/// The number of a backend's name: the same for the same name, in the order in which names are first asked for. The
-/// host's, "cpu", is 0. May be called from any thread; throws Failure (limit) for more names than a byte counts.
+/// Returns the number of a backend's name. Names are numbered in the order of first use; "cpu", the host, is 0.
+/// Thread-safe; throws Failure (limit) when a byte cannot hold the number.
 uint8_t backend_number(std::string_view name);
-/// How many backends have a number.
+/// Returns the number of named backends.
 int backend_count();
 std::string_view backend_name(uint8_t number);
 
@@ -30,12 +30,12 @@ struct Device {
   }  // at once
 };
 
-/// "cpu", "cuda:1"
+/// Formats a device: "cpu", "cuda:1".
 std::string to_string(Device device);
 
 class Allocator;
 
-/// A block of device memory, given back to its allocator when the last tensor lets go.
+/// A block of device memory; returns to its allocator when the last reference is gone.
 class Storage : public Counted {
  public:
   Storage(Allocator* allocator, void* data, size_t bytes, Device device)
@@ -52,52 +52,52 @@ class Storage : public Counted {
   void* data_;
   size_t bytes_;
   Device device_;
-  Storage* next_free_ = nullptr;  // while it waits in the cache: freeing needs no memory
+  Storage* next_free_ = nullptr;  // links cached blocks, so that freeing needs no memory
 };
 
-/// Caches freed blocks, so that a steady program asks the system for nothing. Not thread-safe. Must outlive
-/// every Storage it made.
+/// Allocates blocks and caches freed ones, so that a program in a steady state allocates nothing from the system. Not
+/// thread-safe. Must outlive every Storage it has made.
 class Allocator {
  public:
   struct Stats {
     uint64_t live_bytes = 0;
     uint64_t peak_bytes = 0;
     uint64_t cached_bytes = 0;
-    uint64_t system_allocations = 0;  // times memory was asked from the system
+    uint64_t system_allocations = 0;  // allocations from the system
   };
   virtual ~Allocator() = default;
-  /// Throws Failure (memory) when the system has no such block, or `bytes` is beyond the machine's memory.
+  /// Allocates a block. Throws Failure (memory) if the system has none, or `bytes` exceeds the machine's memory.
   virtual Ref<Storage> allocate(uint64_t bytes) = 0;
   virtual void free(Storage* storage) = 0;
   virtual void release_cache() = 0;
   virtual Stats stats() const = 0;
 };
 
-/// A tensor that is not computed yet: output `node` of the graph a Recorder is building.
+/// Base of a graph that is being recorded; deferred tensors are its nodes.
 class Recording : public Counted {
  public:
   virtual ~Recording() = default;
 };
 
-/// What a Tensor handle points to. Immutable once shared; the interpreter writes in place only when it holds the
-/// sole count of both the TensorData and the Storage.
+/// The target of Tensor handles. Immutable once shared: the interpreter writes in place only if it has the only
+/// reference to the TensorData and to the Storage.
 struct TensorData : Counted {
   DType dtype = DType::f32;
   Device device;                   // where the elements are, or will be
   uint32_t node = 0;               // in the recording's graph
   Recording* recording = nullptr;  // set while deferred
   Ref<Storage> storage;            // null while deferred
-  Layout layout;                   // of a deferred tensor: the view of its node's (contiguous) output
+  Layout layout;                   // for a deferred tensor: the view of its node's (contiguous) output
   static TensorData* make();
-  static void destroy(TensorData* data);  // to a per-thread free list: tensors come and go at every op
+  static void destroy(TensorData* data);  // to a per-thread free list, since every op makes and destroys tensors
 };
 
-/// A handle. Copies share; the value is never changed through a shared handle.
+/// A counted reference to a TensorData. A value is never changed through a shared handle.
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(Ref<TensorData> data) : data_(std::move(data)) {}
-  /// Over existing memory.
+  /// Makes a tensor over existing memory.
   Tensor(DType dtype, const Layout& layout, Ref<Storage> storage);
 
   explicit operator bool() const { return static_cast<bool>(data_); }
@@ -111,13 +111,13 @@ class Tensor {
   int rank() const { return data_->layout.rank(); }
   bool deferred() const { return data_->recording != nullptr; }
   Device device() const { return data_->device; }
-  /// The address of element (0, 0, …). Only for tensors that are not deferred.
+  /// Returns the address of element (0, 0, …). The tensor must not be deferred.
   std::byte* data() const {
     std::byte* const begin = static_cast<std::byte*>(data_->storage->data());
     const int64_t offset = data_->layout.offset.hint();
     return offset == 0 ? begin : begin + offset * static_cast<int64_t>(size_of(data_->dtype));
   }
-  /// A view of the same elements.
+  /// Returns a view of the same elements.
   Tensor with_layout(const Layout& layout) const;
 
   friend bool operator==(const Tensor& a, const Tensor& b) { return a.data_ == b.data_; }
@@ -126,7 +126,7 @@ class Tensor {
   Ref<TensorData> data_;
 };
 
-/// "f32[128, 784]"
+/// Describes a tensor or its type: "f32[128, 784]".
 std::string describe(const Tensor& tensor);
 std::string describe(DType dtype, const Shape& shape);
 

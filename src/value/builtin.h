@@ -1,4 +1,4 @@
-// Builtin functions: C++ behind a signature of the language.
+// Builtin functions: C++ functions with a signature of the language.
 #pragma once
 
 #include <span>
@@ -13,9 +13,8 @@ namespace tsl {
 class Context;
 struct Signature;
 
-/// Arguments of a builtin, bound to the parameters of its signature in order: named arguments are in place,
-/// defaults filled in. For a signature that ends in `...name`, further positional arguments follow.
-/// Builtins may move out of `values`.
+/// The arguments of a builtin, bound to the parameters of its signature in order, with defaults filled in. If the
+/// signature ends in `...name`, further positional arguments follow. Builtins may move out of `values`.
 struct Args {
   std::span<Value> values;
   std::span<const Value> bound;  // BuiltinFunction::bound
@@ -25,13 +24,14 @@ struct Args {
 
 struct Builtin {
   std::string_view name;
-  /// "sum(x, axis = nil, keepdims = false)": parameters, constant defaults, `...rest` last. Parsed once.
+  /// The signature, such as "sum(x, axis = nil, keepdims = false)": parameters, constant defaults, `...rest` last.
+  /// Parsed once.
   std::string_view signature;
   std::string_view doc;  // one line or more; shown by help()
   Value (*function)(Context&, Args);
-  std::string_view family;  // "reduce", "host", …: a heading of the reference
-  /// Calls bound[0] with the arguments it is given: they are bound by the signature of that callable, and those it
-  /// has defaults for may be Value::absent() (signature.h).
+  std::string_view family;  // "reduce", "host", …: a section of the reference
+  /// The builtin calls bound[0] with its arguments: they are bound by the signature of that callable, and may be
+  /// Value::absent() for parameters with defaults (signature.h).
   bool forwards = false;
 };
 
@@ -39,19 +39,19 @@ struct Builtin {
 class Builtins {
  public:
   virtual ~Builtins() = default;
-  /// A builtin that needs no loading: a C++ function or a dtype. Null if there is none.
+  /// Returns a builtin that needs no loading, a C++ function or a dtype; null if there is none.
   virtual const Value* native(Name name) const = 0;
-  /// The C++ function of that name, even if a dtype has the name too (bool).
+  /// Returns the C++ function of that name, even if a dtype has the same name (bool).
   virtual const Value* row(std::string_view name) const = 0;
-  /// Whether there is such a builtin. Loads nothing.
+  /// Whether the builtin exists. Loads nothing.
   virtual bool contains(Name name) const = 0;
-  /// Any builtin; loads its part of the prelude if need be. Null if there is none.
+  /// Returns any builtin, after loading its part of the prelude if necessary; null if there is none.
   virtual const Value* find(Name name) = 0;
   virtual std::vector<std::string> names() const = 0;
 
-  /// A builtin's signature, parsed when first asked for.
+  /// Returns a builtin's signature, which is parsed at the first request.
   virtual const Signature& signature(const Builtin& builtin) = 0;
-  /// What a call of `native` is bound by: the signature of what it forwards to, if it does.
+  /// Returns the signature that binds a call of `native`: that of the callable to which it forwards, if it does.
   virtual const Signature& signature(const BuiltinFunction& native) = 0;
 };
 

@@ -1,5 +1,5 @@
-// What code below the engine may ask of it: the narrow view of an engine that values, the interpreter, builtins and
-// the tracer share. The engine implements it; tests of a room may bring their own.
+// The interface to an engine for code below `engine`: values, the interpreter, builtins and the tracer use it. The
+// engine implements it; tests may implement their own.
 #pragma once
 
 #include <atomic>
@@ -25,24 +25,24 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Calls ops: computed at once, or recorded while a region is traced.
+  /// Returns the Ops, which compute ops at once or record them during a trace.
   Ops& ops() const { return *ops_; }
   Runtime& runtime() const { return *runtime_; }
-  /// Looks up builtins by name.
+  /// Returns the table of builtins.
   Builtins& builtins() const { return *builtins_; }
   Interner& names() { return names_; }
   SourceMap& sources() { return sources_; }
 
   /// Calls any callable value and moves the arguments out of `args`. Throws what the callee throws.
   virtual Value call(const Value& callee, std::span<Value> args) = 0;
-  /// Gives the module that `import path` means in a source; runs it the first time. Throws Failure (io, name).
+  /// Returns the module for `import path` in a source; runs it at the first import. Throws Failure (io, name).
   virtual Value import(Name path, bool is_file, uint32_t importing_source) = 0;
 
-  /// Writes the value's text and a newline to the program's output. The program cannot catch what this throws.
+  /// Writes the value's text and a newline to the program's output. The program cannot catch exceptions of this.
   virtual void print(const Value& value) = 0;
-  /// Writes to the log. The same holds for it.
+  /// Writes to the log. The program cannot catch exceptions of this either.
   virtual void write_log(std::string_view text) = 0;
-  /// The arguments after the script's name.
+  /// Returns the arguments after the script's name.
   virtual const std::vector<std::string>& script_args() const = 0;
   /// Whether displays of tensors outside host memory name their device.
   virtual bool shows_device() const = 0;
@@ -52,7 +52,7 @@ class Context {
 
  protected:
   Context() = default;
-  /// Names the parts that the accessors give. Called once they exist; they must outlive every use.
+  /// Sets the parts that the accessors return. Called once they exist; they must outlive every use.
   void connect(Ops& ops, Runtime& runtime, Builtins& builtins) {
     ops_ = &ops;
     runtime_ = &runtime;

@@ -17,7 +17,7 @@ namespace tsl {
 
 namespace {
 
-// A value nested deeper is shown as "…": no one reads it, and it must not exhaust the stack.
+// Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
 constexpr int kMaxDepth = 100;
 
 std::string number_text(Scalar value) {
@@ -106,8 +106,7 @@ std::string repr(Context& context, const Value& value, int depth) {
     case Tag::builtin: return fmt::format("<function {}>", value.as<BuiltinFunction>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
     case Tag::tensor: return display_tensor_inline(context, value.tensor());
-    case Tag::absent:
-    case Tag::slot: break;  // of what a region keeps, which is not shown
+    case Tag::absent: break;
     case Tag::cell: return repr(context, value.as<Cell>().value, depth + 1);
   }
   return "";
@@ -127,7 +126,8 @@ Value joined(Context& context, const Value& text) {
 
 namespace {
 
-/// While tracing, texts may hold texts to any depth: they are joined from the innermost out, without recursion.
+/// Formats the lazy strings inside a value during a trace. They may be nested to any depth, so the innermost come
+/// first, without recursion.
 Value with_joined_strings(Context& context, const Value& value) {
   Value shown = value;
   if (!context.runtime().is_tracing()) return shown;
@@ -142,15 +142,11 @@ Value with_joined_strings(Context& context, const Value& value) {
 }  // namespace
 
 std::string to_string(Context& context, const Value& value) {
-  switch (value.tag()) {
-    case Tag::string: return value.as<String>().text;
-    case Tag::lazy_string: {
-      const Value shown = with_joined_strings(context, value);
-      return shown.is(Tag::string) ? shown.as<String>().text : join_lazy_string(context, shown.as<LazyString>());
-    }
-    case Tag::tensor: return display_tensor(context, value.tensor());
-    default: return to_repr(context, value);
-  }
+  if (value.is(Tag::string)) return value.as<String>().text;
+  if (value.is(Tag::tensor)) return display_tensor(context, value.tensor());
+  if (!value.is(Tag::lazy_string)) return to_repr(context, value);
+  const Value shown = with_joined_strings(context, value);
+  return shown.is(Tag::string) ? shown.as<String>().text : join_lazy_string(context, shown.as<LazyString>());
 }
 
 std::string to_repr(Context& context, const Value& value) {
@@ -187,11 +183,11 @@ std::string format_value(Context& context, const Value& value, const std::string
 void check_format(Context& context, const Value& value, const std::string& spec) {
   if (spec.empty() || spec == kStrSpec || spec == kReprSpec) return;
   if (FormatSpec(spec).is_particular()) {
-    format_value(context, value, spec);  // the trace depends on the number
+    format_value(context, value, spec);  // makes the trace depend on the number
   } else if (is_host_number(value)) {
     format_value(context, Value(scalar_of(value)), spec);
   } else if (!value.is(Tag::tensor)) {
-    format_value(context, make_string(""), spec);  // as text, whatever it is
+    format_value(context, make_string(""), spec);  // formats it as a string in any case
   } else if (element_count(value.tensor().shape()) == Dim(1)) {
     const DType dtype = value.tensor().dtype();
     format_value(context, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);
@@ -215,8 +211,19 @@ bool is_known(const Value& value, int depth) {
     case Tag::record: return all(value.as<Record>().values);
     case Tag::range: return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
     case Tag::lazy_string: return known_string(value) != nullptr;
-    default: return true;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::string:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::cell: return true;
   }
+  return true;
 }
 
 }  // namespace

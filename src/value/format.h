@@ -1,4 +1,4 @@
-// Values as text: print, str, f-strings.
+// Formats values for print, str and f-strings.
 #pragma once
 
 #include <string>
@@ -9,29 +9,30 @@ namespace tsl {
 
 class Context;
 
-/// What str(v) gives and print(v) shows: strings as they are; tensors as "f32[2, 3]" and NumPy-style rows
-/// (threshold 1000, 3 edge items). Floats print shortest round-trip and always look like floats ("1.0").
-/// While tracing, values that are only known later must be formatted later: see is_known.
+/// Formats a value as str(v) and print(v) do: strings as they are; tensors as "f32[2, 3]" and NumPy-style rows
+/// (threshold 1000, 3 edge items); floats as the shortest text that reads back, which always looks like a float
+/// ("1.0"). During a trace, values that are not known yet must be formatted later: see is_known.
 std::string to_string(Context&, const Value& value);
-/// As inside a container: strings are quoted.
+/// Formats a value as inside a container: strings are quoted.
 std::string to_repr(Context&, const Value& value);
-/// f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.
+/// Formats f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.
 std::string format_value(Context&, const Value& value, const std::string& spec);
 
-/// Throws what format_value would throw, for a value that is not known yet.
+/// Throws what format_value would throw, without knowing the value.
 void check_format(Context&, const Value& value, const std::string& spec);
 
-/// Specs of LazyString pieces that stand for str(v) and repr(v). (f"{v}" differs from str(v): it shows the one element
-/// of a tensor alone.)
+/// Specs of LazyString pieces for str(v) and repr(v). (f"{v}" differs from str(v): of a one-element tensor it shows
+/// only the element.)
 inline constexpr const char* kStrSpec = "!s";
 inline constexpr const char* kReprSpec = "!r";
 
-/// The string that a text has become by being read, which stays; null if it has not been.
+/// Returns the string that a lazy string has been replaced by when it was read; null if it has not been read.
 const Value* known_string(const Value& text);
-/// A text as a string: the one it has become, or one of what its pieces are now.
+/// Returns a lazy string as a string: that replacement, or one made of its pieces' present values.
 Value joined(Context&, const Value& text);
 
-/// False for symbols, texts, deferred tensors and containers with one inside, as far as they are shown.
+/// Whether the text of the value is known: false for symbols, lazy strings, deferred tensors, and containers that show
+/// one.
 bool is_known(Context&, const Value& value);
 
 }  // namespace tsl

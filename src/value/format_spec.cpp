@@ -11,7 +11,7 @@ namespace tsl {
 
 namespace {
 
-// Wide enough for any table, and small enough that a slip cannot exhaust memory.
+// Enough for any table, but small enough that a mistake cannot exhaust memory.
 constexpr int kMaxWidth = 100'000;
 constexpr int kMaxPrecision = 1'000;
 
@@ -33,7 +33,7 @@ std::string float_text(double value, DType dtype) {
   if (dtype == DType::f64 || !std::isfinite(value)) return float_text(value);
   const bool is_half = dtype == DType::f16;
   auto bits = [&](float x) { return is_half ? float_to_f16(x) : float_to_bf16(x); };
-  for (int digits = 1; digits < 8; ++digits) {  // the first that reads back as the same half
+  for (int digits = 1; digits < 8; ++digits) {  // the first text that reads back as the same 16-bit float
     const std::string text = fmt::format("{:.{}g}", narrow, digits);
     const float back = std::strtof(text.c_str(), nullptr);
     if (bits(back) == bits(narrow)) return with_point(fmt::format("{}", back));
@@ -102,7 +102,7 @@ std::string FormatSpec::apply(double value) const {
   if (type_ != 0 || precision_ >= 0 || !std::isfinite(value)) {
     return fmt::format(fmt::runtime("{:" + text_ + "}"), value);
   }
-  // Only a width: shortest text, which must still look like a float.
+  // A spec with only a width: the shortest text, which must still look like a float.
   std::string digits = float_text(std::fabs(value));
   const std::string sign = std::signbit(value) ? "-" : sign_ == "-" ? "" : sign_;
   if (zero_ && alignment_.empty()) {

@@ -1,4 +1,4 @@
-// Numbers and strings as text, plain and by a format spec.
+// Formats numbers and strings, plain and by a format spec.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,22 @@
 
 namespace tsl {
 
-/// The shortest text that reads back as the same number, and always looks like a float: "1.0", "1e-05",
-/// "nan".
+/// Returns the shortest text that reads back as the same number and always looks like a float: "1.0", "1e-05", "nan".
 std::string float_text(double value);
-/// The same for an element of a tensor, in its own precision: 0.1f32 is "0.1".
+/// As above for an element of a tensor, in its own precision: 0.1f32 is "0.1".
 std::string float_text(double value, DType dtype);
 
-/// [[fill]align][sign][#][0][width][.precision][type], checked: what std::format takes, without nested
+/// A checked format spec, [[fill]align][sign][#][0][width][.precision][type]: as for std::format, without nested
 /// fields.
 class FormatSpec {
  public:
-  /// Throws Failure (value) for anything that is no spec.
+  /// Parses a spec; throws Failure (value) if it is invalid.
   explicit FormatSpec(std::string_view text);
 
   bool empty() const { return text_.empty(); }
-  /// Whether it suits some ints and not others.
+  /// Whether the spec suits some ints but not others.
   bool is_particular() const { return type_is("c"); }
-  /// Each throws Failure (value) if the spec does not suit the type.
+  /// Format a value; throw Failure (value) if the spec does not suit the type.
   std::string apply(int64_t value) const;
   std::string apply(double value) const;
   std::string apply(bool value) const;

@@ -35,7 +35,7 @@ const std::vector<Value>* items_of(const Value& v) {
   return nullptr;
 }
 
-/// Checks that lists are nested evenly, and finds the dtype that holds every number.
+/// Checks that lists are evenly nested, and finds the dtype of their numbers.
 class ListReader {
  public:
   explicit ListReader(const char* what) : what_(what) {}
@@ -52,7 +52,7 @@ class ListReader {
   DType dtype() const {
     if (has_real_) return DType::f32;
     if (has_integer_) return DType::i64;
-    return has_boolean_ ? DType::boolean : DType::f32;  // nothing at all: like zeros
+    return has_boolean_ ? DType::boolean : DType::f32;  // no numbers: f32, as for zeros()
   }
 
   void store(const Value& v, DType dtype, std::byte*& at) const {
@@ -151,7 +151,7 @@ Value to_nested_lists(Context& context, const Tensor& tensor) {
 bool may_write_elements(Context& context, const Value& object) {
   const TensorData& data = *object.tensor_data();
   return data.use_count() == 1 && data.storage && data.storage->use_count() == 1 &&
-         data.layout.is_contiguous() &&  // an expanded view shows one element in many places
+         data.layout.is_contiguous() &&  // an expanded view shows one element at several positions
          context.runtime().may_write_in_place(data);
 }
 
@@ -163,7 +163,7 @@ void write_element(TensorData& tensor, int64_t offset, Scalar value) {
 
 namespace {
 
-/// Where elements come from: an address, and a step in bytes along each axis.
+/// The source of elements: an address, and a step in bytes along each axis.
 struct ElementRun {
   const std::byte* at;
   std::array<int64_t, kMaxRank> steps{};
@@ -232,7 +232,7 @@ void write_elements(TensorData& tensor, const Layout& view, const Tensor& value)
 void write_elements(TensorData& tensor, const Layout& view, Scalar value) {
   const ScalarBits bits = to_bits(value, tensor.dtype);
   copy_elements(tensor, view,
-                ElementRun{reinterpret_cast<const std::byte*>(bits.bytes)});  // the same one again and again
+                ElementRun{reinterpret_cast<const std::byte*>(bits.bytes)});  // steps of 0 repeat the element
 }
 
 }  // namespace tsl

@@ -1,4 +1,4 @@
-// Elements of tensors on the host: the only code of the language layer that touches tensor memory.
+// Accesses elements of tensors on the host. No other code of the language layer accesses tensor memory.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +11,29 @@ namespace tsl {
 
 class Context;
 
-/// A new contiguous tensor in host memory, to fill and then pass to Runtime::to_device.
+/// Makes a contiguous tensor in host memory, to be filled and then passed to Runtime::to_device.
 Tensor new_host_tensor(Context&, DType dtype, const Shape& shape);
-/// A tensor with elements in host memory; computes and copies if need be.
+/// Returns the tensor in host memory with its elements; computes and copies it if necessary.
 Tensor read_to_host(Context&, const Tensor& tensor);
 
-/// Whether `lists` is a number, or lists and tuples of nothing else.
+/// Whether `lists` is a number, or contains only numbers in lists and tuples.
 bool holds_only_host_numbers(const Value& lists);
-/// Nested lists of numbers, all of one extent per level, as a tensor: bools, else ints (i64), else floats
-/// (f32), unless `dtype` says otherwise. Throws Failure naming `what` if the lists are ragged or hold
-/// anything else.
+/// Makes a tensor of nested lists of numbers with one extent per level. Without `dtype`: bools if there are only bools,
+/// i64 for ints, f32 for floats. Throws Failure that names `what` if the lists are ragged or contain anything else.
 Tensor tensor_from_lists(Context&, const Value& lists, const DType* dtype, const char* what);
 
-/// Of lists of nothing but numbers, of which a trace may not know all: the dtype that tensor_from_lists finds, or what
-/// it throws. Nothing for other lists.
+/// Returns the dtype that tensor_from_lists would choose, or throws what it would throw, for lists that contain only
+/// numbers (a trace may not know their values). Returns nothing for other lists.
 std::optional<DType> dtype_of_number_lists(const Value& lists, const char* what);
 
-/// The element of a one-element tensor as a host number. Throws Failure (value) for any other size.
+/// Returns the element of a one-element tensor as a host number. Throws Failure (value) for any other size.
 Value read_item(Context&, const Tensor& tensor);
-/// Nested lists of host numbers.
+/// Converts a tensor to nested lists of host numbers.
 Value to_nested_lists(Context&, const Tensor& tensor);
 
-/// Whether `object`, a tensor value, may be changed where it lies: it is the only reference to its elements.
+/// Whether `object`, a tensor, may be changed in place: it is the only reference to its elements.
 bool may_write_elements(Context&, const Value& object);
-/// Writes a host number to one element. The tensor has passed may_write_elements.
+/// Writes a host number to one element. may_write_elements must hold.
 void write_element(TensorData& tensor, int64_t offset, Scalar value);
 /// Copies elements into a view of the tensor's storage. `value` has the view's shape and the tensor's dtype.
 void write_elements(TensorData& tensor, const Layout& view, const Tensor& value);

@@ -11,7 +11,7 @@ namespace tsl {
 
 namespace {
 
-/// Replaces the symbols among the parts of a value, and adds the closures and cells among them to `closures`.
+/// Replaces the symbols in the parts of a value, and appends the closures and cells in it to `closures`.
 void materialize_parts(Context& context, Value& value, std::vector<Value>& closures) {
   replace_leaves(value, [&](const Value& leaf, Value& now) {
     if (leaf.is(Tag::lazy_string)) {
@@ -32,7 +32,7 @@ void materialize(Context& context, Value& value) {
   std::unordered_set<const Object*> seen;
   materialize_parts(context, value, closures);
   while (!closures.empty()) {
-    // What is captured in the trace outlives it.
+    // Captured variables outlive the trace, so they are materialized as well.
     const Value closure = std::move(closures.back());
     closures.pop_back();
     if (!closure.unique() && !seen.insert(&closure.as<Object>()).second) continue;
@@ -41,7 +41,8 @@ void materialize(Context& context, Value& value) {
       continue;
     }
     const auto materialize_cell = [&](Cell& cell) {
-      if (std::exchange(cell.trace, 0) != 0) materialize_parts(context, cell.value, closures);
+      TracedCell* traced = dynamic_cast<TracedCell*>(&cell);
+      if (traced && std::exchange(traced->trace, 0) != 0) materialize_parts(context, cell.value, closures);
     };
     if (closure.is(Tag::cell)) {
       materialize_cell(closure.as<Cell>());

@@ -1,4 +1,4 @@
-// What is left of a trace in values once it has ended.
+// Removes a trace's symbols from values after the trace has ended.
 #pragma once
 
 #include "value/value.h"
@@ -7,8 +7,14 @@ namespace tsl {
 
 class Context;
 
-/// Replaces symbols by the numbers they stand for, wherever in `value` they are, captured variables included.
-/// Containers without symbols stay the same objects. Texts whose pieces are known become strings.
+/// A captured variable that was made while a region was traced: its value may hold symbols until it is materialized.
+struct TracedCell final : Cell {
+  uint32_t trace;  // 0 once it is materialized
+  explicit TracedCell(uint32_t trace) : trace(trace) {}
+};
+
+/// Replaces symbols everywhere in `value`, captured variables included, by their numbers. Containers without symbols
+/// remain the same objects. Lazy strings whose pieces are known become strings.
 void materialize(Context& context, Value& value);
 
 }  // namespace tsl

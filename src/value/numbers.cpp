@@ -1,19 +1,20 @@
 #include "value/numbers.h"
 
+#include <cassert>
+
 namespace tsl {
 
 Scalar scalar_of(const Value& number) {
-  switch (number.tag()) {
-    case Tag::boolean: return Scalar::of(number.boolean());
-    case Tag::integer: return Scalar::of(number.integer());
-    case Tag::real: return Scalar::of(number.real());
-    default: return number.symbol()->hint;
-  }
+  if (number.is(Tag::integer)) return Scalar::of(number.integer());
+  if (number.is(Tag::real)) return Scalar::of(number.real());
+  if (number.is(Tag::boolean)) return Scalar::of(number.boolean());
+  assert(number.is(Tag::symbol));
+  return number.symbol()->hint;
 }
 
 namespace {
 
-/// A symbol of a trace that is still being recorded; all others count as the numbers they stand for.
+/// Whether the value is a symbol of a trace that is still recorded; other symbols count as their numbers.
 bool is_live(const Value& v) { return v.is(Tag::symbol) && !v.symbol()->table->is_closed(); }
 
 }  // namespace
@@ -41,7 +42,7 @@ Value from_dim(Dim dim) {
 
 namespace {
 
-/// Whether the op takes bools as they are: logic and comparisons do, all others take the ints 0 and 1.
+/// Whether the op takes bools: true for logic and comparisons; for other ops bools are the ints 0 and 1.
 bool takes_bools(ScalarOp op) { return dtype_rule(op) == DTypeRule::bitwise || dtype_rule(op) == DTypeRule::compare; }
 
 Value bool_to_int(const Value& v) {
@@ -53,8 +54,7 @@ Value bool_to_int(const Value& v) {
   return v;
 }
 
-// Int `//` and `%` fail on zero and int `**` changes its type with the exponent's sign: a trace depends on
-// which of the two happened.
+// Guards the special cases: int `//` and `%` fail on zero, and int `**` changes its type with the exponent's sign.
 void guard_special_cases(ScalarOp op, const Symbol* b, ScalarType type_of_a) {
   if (b->kind == Symbol::Kind::constant || type_of_a != ScalarType::integer || b->hint.type != ScalarType::integer)
     return;
@@ -82,7 +82,7 @@ Value apply_scalar(ScalarOp op, const Value& a, const Value& b) {
   const Symbol* left = is_live(x) ? x.symbol() : table.constant(scalar_of(x));
   const Symbol* right = is_live(y) ? y.symbol() : table.constant(scalar_of(y));
   guard_special_cases(op, right, left->hint.type);
-  apply(op, left->hint, right->hint);  // fails here, before the symbol exists, if it must fail
+  apply(op, left->hint, right->hint);  // fails here, before the symbol exists, if this run fails
   return from_symbol(table.apply(op, left, right));
 }
 

@@ -1,4 +1,5 @@
-// Where ops, host reads, random numbers and effects go: done at once, or recorded while a region is traced.
+// The interface for ops, host reads, random numbers and effects: they are performed at once, or recorded during a
+// trace.
 #pragma once
 
 #include <span>
@@ -9,22 +10,23 @@
 #include "tensor/counters.h"
 #include "tensor/op.h"
 #include "tensor/op_listeners.h"
+#include "value/materialize.h"
 #include "value/value.h"
 
 namespace tsl {
 
 class Context;
 
-/// The operands of one call of a random op.
+/// The operands that one call of a random op reserves.
 struct RandomState {
   Operand key;
   Operand counter;
 };
 
-/// What tracing has done so far.
+/// Counts the traces so far.
 struct TraceCounts {
-  uint64_t traces = 0;    // recorded, or tried
-  uint64_t retraces = 0;  // those of them for regions that had been traced before, in other circumstances
+  uint64_t traces = 0;    // started, including aborted ones
+  uint64_t retraces = 0;  // of these, traces of regions that had been traced before
 };
 
 class Runtime {
@@ -34,15 +36,15 @@ class Runtime {
   /// The listeners to op calls: tapes.
   OpListeners& listeners() { return listeners_; }
 
-  /// Host memory for tensors built from host data.
+  /// Returns the allocator of host memory, for tensors built from host data.
   virtual Allocator& allocator() = 0;
-  /// Where tensors are made unless a program says otherwise. Finds out, the first time, but opens no GPU.
+  /// Returns the device on which tensors are made by default. The first call determines it, without opening a GPU.
   virtual Device default_device() = 0;
-  /// A host tensor moved to where new tensors are made: ops().device().
+  /// Moves a host tensor to the device for new tensors, ops().device().
   virtual Tensor to_device(Tensor host) = 0;
-  /// A tensor with elements: computes a deferred one, which ends the segment being traced.
+  /// Returns the tensor with its elements. Computes a deferred tensor, which ends the segment.
   virtual Tensor read(const Tensor& tensor) = 0;
-  /// The number in a one-element tensor. While tracing it is a symbol, and the segment ends here.
+  /// Reads the number in a one-element tensor. During a trace this ends the segment, and the result is a symbol.
   virtual Value read_number(const Tensor& tensor) = 0;
   /// As read(), and in host memory (the layout may change).
   virtual Tensor to_host(const Tensor& tensor) = 0;
@@ -50,33 +52,36 @@ class Runtime {
   /// or when its elements are not in host memory.
   virtual bool may_write_in_place(const TensorData& tensor) = 0;
 
-  /// Takes `count` numbers from the random stream.
+  /// Reserves `count` numbers of the random stream.
   virtual RandomState next_random(Dim count) = 0;
   virtual void seed(uint64_t seed) = 0;
 
-  /// Prints str(value) and a newline: now, or when a compiled region runs.
+  /// Prints str(value) and a newline: at once, or whenever the compiled region runs.
   virtual void effect_print(Value value) = 0;
-  /// Calls `run`, which has a side effect (files, clock): now, or in order when a compiled region runs.
+  /// Calls `run`, which has a side effect (files, clock): at once, or in order whenever the compiled region runs.
   virtual Value effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) = 0;
 
-  /// Of one device; zeros if it has not been used.
+  /// Returns the counters of a device; zeros if it has not been used.
   virtual Counters counters(Device device) = 0;
   virtual TraceCounts trace_counts() const = 0;
 
-  /// To be called when the host has had control: this may be another thread, or another engine has turned it to another
-  /// GPU.
+  /// Called when control returns from the host: this may be another thread, and another engine may have switched the
+  /// thread to another GPU.
   virtual void resume() = 0;
 
-  // While a region is traced.
+  // During a trace:
 
   bool is_tracing() const { return is_tracing_; }
   void set_tracing(bool on) { is_tracing_ = on; }
-  /// Of the present trace; 0 if there is none. Cells made in a trace carry its id.
-  uint32_t trace_id() const { return is_tracing_ ? last_trace_id_ : 0; }
+  /// Makes a captured variable. The trace being recorded, if there is one, recognises it as its own.
+  Ref<Cell> make_cell() const {
+    if (is_tracing_) return Ref<Cell>(new TracedCell(last_trace_id_));
+    return make_ref<Cell>();
+  }
   uint32_t next_trace_id() { return ++last_trace_id_; }
-  /// To be called before a captured variable is read or written.
+  /// Called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
-  /// Ends the trace, if there is one, before something that happens but once.
+  /// Aborts the trace, if there is one, before something that must happen exactly once.
   virtual void abort_trace(const std::string& reason) = 0;
 
   // Logs (--log).
@@ -90,7 +95,7 @@ class Runtime {
   uint32_t last_trace_id_ = 0;
 };
 
-/// What runs while this lives is no part of the trace: the prelude, which is loaded when it is first needed.
+/// Suspends the trace during a scope, for loading a part of the prelude that is needed for the first time.
 class TracingPause {
  public:
   explicit TracingPause(Runtime& runtime) : runtime_(runtime), was_tracing_(runtime.is_tracing()) {

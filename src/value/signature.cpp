@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \n") - first + 1);
 }
 
-/// The pieces of `text` between commas outside brackets and quotes.
+/// Splits `text` at commas outside brackets and quotes.
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> pieces;
   int depth = 0;
@@ -79,7 +79,7 @@ ParameterInfo read_parameter(std::string_view text, Interner& names) {
   const size_t equals = text.find('=');
   parameter.has_default = equals != std::string_view::npos;
   std::string_view name = trimmed(text.substr(0, equals));
-  name = trimmed(name.substr(0, name.find(':')));  // a type is documentation
+  name = trimmed(name.substr(0, name.find(':')));  // a type is only documentation
   parameter.name = names.intern(name);
   if (parameter.has_default) parameter.default_value = read_default(trimmed(text.substr(equals + 1)));
   return parameter;
@@ -111,7 +111,7 @@ size_t parameter_named(const Signature& signature, Name name) {
 }
 
 void place_named(const Signature& signature, Value* slots, const CallShape& shape) {
-  // A signature rarely has more parameters than this; beyond it the values go to the heap.
+  // Most signatures have no more parameters than this; for larger ones the values go to the heap.
   std::array<Value, 8> few;
   std::vector<Value> many;
   Value* values = few.data();
@@ -151,7 +151,7 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
   const size_t positional = shape ? shape->positional : given;
   if (positional > parameters && !signature.has_rest) too_many(signature, given);
   if (shape && !shape->names.empty()) {
-    if (positional > parameters) {  // the named one was given among them
+    if (positional > parameters) {  // a positional argument has its parameter
       parameter_named(signature, shape->names[0]);
       fail(ErrorKind::type, "{} is given '{}' twice", signature.function, *shape->names[0]);
     }

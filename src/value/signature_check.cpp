@@ -1,4 +1,4 @@
-// Checking values against annotations.
+// Checks values against annotations.
 #include <algorithm>
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ std::string describe(const Value& value) {
   return value.is(Tag::tensor) ? describe(value.tensor()) : std::string(type_name(value));
 }
 
-/// "argument 'x'" or "the result".
+/// Names the subject of a check: "argument 'x'" or "the result".
 struct Subject {
   const Signature& signature;
   Value* frame;
@@ -49,7 +49,7 @@ bool fits_kind(const std::string& kind, const Value& value) {
   return kind == actual;
 }
 
-/// A captured dimension or parameter lies in a cell.
+/// Returns the variable of a register: a captured dimension or parameter is in a cell.
 Value& variable_at(Value& reg) { return reg.is(Tag::cell) ? reg.as<Cell>().value : reg; }
 
 const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
@@ -62,7 +62,7 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
   return nullptr;
 }
 
-/// The two tensors disagree: says which parameter bound the name first, with both types as a note.
+/// Fails because two extents differ: names the parameter that bound the dimension, with both types as a note.
 [[noreturn]] void wrong_dim(const Subject& subject, Name name, Dim bound, Dim found, const Value& value) {
   const Signature& signature = subject.signature;
   const std::string own = subject.is_result() ? "the result" : *signature.parameters[subject.index].name;
@@ -88,7 +88,7 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
        found.hint(), quoted);
 }
 
-/// A dimension's name may be that of a parameter, too.
+/// Returns the value of a dimension. A parameter may have the same name, and then any value.
 Dim bound_dim(const Subject& subject, const ValueType::Dim& dim, const Value& bound) {
   if (is_host_int(bound)) return dim_of(bound);
   fail(ErrorKind::type, "'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function,

@@ -19,7 +19,7 @@ constexpr int kPrecision = 4;
 constexpr size_t kLineWidth = 75;
 constexpr int64_t kInlineElements = 16;  // of tensors inside containers
 
-/// The elements to show, in order, and how to walk them.
+/// The elements to show, in order.
 class Elements {
  public:
   Elements(Context& context, const Tensor& tensor, bool summarize)
@@ -50,7 +50,7 @@ class Elements {
     read(slice(layout, axis, extent - kEdgeItems, kEdgeItems, 1));
   }
 
-  // A run along the last axis. Only these elements leave a device.
+  // Reads a run along the last axis. Only these elements are copied from a device.
   void read(const Layout& run) {
     const Tensor host = read_to_host(context_, tensor_.with_layout(run));
     const int last = host.rank() - 1;
@@ -169,7 +169,7 @@ class Rows {
     return text + "]";
   }
 
-  // Rows go on new lines, blocks of rows have empty lines between them.
+  // Starts a new line for each row, with empty lines between blocks of rows.
   std::string separator(int axis) const {
     if (one_line_) return " ";
     const auto depth = static_cast<size_t>(shape_.rank() - axis - 1);

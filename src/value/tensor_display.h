@@ -1,4 +1,4 @@
-// Tensors as text, in NumPy's manner.
+// Formats tensors in NumPy's style.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace tsl {
 
 class Context;
 
-/// "f32[2, 3]", with the device if it is not the host, and the rows below; a 0-d tensor is one line,
-/// "f32[] 3.5". Beyond 1000 elements only three at each edge of each axis are shown, and read.
+/// Formats a tensor: "f32[2, 3]", the device if it is not the host, then rows; a 0-d tensor is one line, "f32[] 3.5".
+/// Of more than 1000 elements, only three at each edge of each axis are shown, and read.
 std::string display_tensor(Context&, const Tensor& tensor);
-/// One line, for tensors inside containers: the elements of small ones, else the type alone.
+/// Formats a tensor inside a container on one line: the elements if they are few, else only the type.
 std::string display_tensor_inline(Context&, const Tensor& tensor);
 
 }  // namespace tsl

@@ -1,4 +1,4 @@
-// Strings count in code points. Invalid bytes count as one each.
+// Indexes strings by code points. Each invalid byte counts as one.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ inline bool is_ascii(std::string_view text) {
   return true;
 }
 
-/// Bytes of the code point that starts at `at`, which is within the text.
+/// Returns the number of bytes of the code point at `at`, which must be within the text.
 inline size_t utf8_width(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t expected = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF8 ? 4 : 1;
@@ -28,7 +28,7 @@ inline size_t utf8_length(std::string_view text) {
   return count;
 }
 
-/// Byte offset of the code point with this number; text.size() beyond the end.
+/// Returns the byte offset of the code point with this number; text.size() beyond the end.
 inline size_t utf8_offset(std::string_view text, size_t number) {
   size_t at = 0;
   for (; number > 0 && at < text.size(); --number) at += utf8_width(text, at);

@@ -4,66 +4,120 @@ namespace tsl {
 
 namespace {
 
-// Values that may hold many others are taken apart with a list of work, because recursion as deep as the
-// nesting (a long linked chain) would overflow the stack.
 bool holds_values(const Value& v) {
-  constexpr auto bit = [](Tag tag) { return 1u << static_cast<unsigned>(tag); };
-  constexpr unsigned kHolders = bit(Tag::list) | bit(Tag::tuple) | bit(Tag::record) | bit(Tag::function) |
-                                bit(Tag::builtin) | bit(Tag::cell) | bit(Tag::module) | bit(Tag::lazy_string);
-  return (kHolders & bit(v.tag())) != 0;
-}
-
-void move_out(std::vector<Value>& items, std::vector<Value>& pending) {
-  for (Value& item : items) {
-    if (item.is(Tag::tensor)) item.take_tensor();  // goes here, as what holds many values mostly holds tensors
-    else if (holds_values(item)) pending.push_back(std::move(item));
-  }
-}
-
-/// Moves the values inside a container that is about to go to `pending`, unless they hold none themselves.
-void move_parts_out(Tag tag, Object* object, std::vector<Value>& pending) {
-  switch (tag) {
-    case Tag::list: return move_out(static_cast<List*>(object)->items, pending);
-    case Tag::tuple: return move_out(static_cast<Tuple*>(object)->items, pending);
-    case Tag::record: return move_out(static_cast<Record*>(object)->values, pending);
-    case Tag::builtin: return move_out(static_cast<BuiltinFunction*>(object)->bound, pending);
+  switch (v.tag()) {
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record:
     case Tag::function:
-      for (Ref<Cell>& cell : static_cast<Function*>(object)->captures) pending.push_back(Value(std::move(cell)));
-      static_cast<Function*>(object)->captures.clear();
-      return;
-    case Tag::cell: {
-      Value& value = static_cast<Cell*>(object)->value;
-      if (holds_values(value)) pending.push_back(std::move(value));
-      return;
-    }
+    case Tag::builtin:
+    case Tag::cell:
     case Tag::module:
-      for (auto& entry : static_cast<Module*>(object)->exports) pending.push_back(Value(std::move(entry.second)));
-      static_cast<Module*>(object)->exports.clear();
-      return;
-    case Tag::lazy_string:
-      for (LazyString::Piece& piece : static_cast<LazyString*>(object)->pieces) {
-        if (holds_values(piece.value)) pending.push_back(std::move(piece.value));
-      }
-      return;
-    default: return;
+    case Tag::lazy_string: return true;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::range:
+    case Tag::tensor: return false;
   }
+  return false;
 }
 
-void destroy(Tag tag, Object* object) {
-  std::vector<Value> pending;
-  move_parts_out(tag, object, pending);
-  delete object;
-  while (!pending.empty()) {
-    Value value = std::move(pending.back());
-    pending.pop_back();
-    if (!holds_values(value) || !value.unique()) continue;
-    // Nothing nested is left in it when it goes.
-    tag = value.tag();
-    object = value.take_object();
-    move_parts_out(tag, object, pending);
+/// Frees an object and all that only it holds. Recursion as deep as the nesting (a long linked chain) would overflow
+/// the stack, and a destructor must not allocate: what waits to be freed is a list threaded through its own first
+/// parts.
+class Destruction {
+ public:
+  explicit Destruction(Value last) { add(std::move(last)); }
+  void run() {
+    for (;;) {
+      if (Function* function = std::exchange(functions_, functions_ ? functions_->next : nullptr)) free(function);
+      else if (!waiting_.is_nil()) free_container();
+      else return;
+    }
+  }
+
+ private:
+  /// Adds a value that nothing else references. Its first part makes room for the link, and is added in its turn.
+  void add(Value value) {
+    while (holds_values(value) && !value.is(Tag::module)) {
+      if (value.is(Tag::function)) return add_function(static_cast<Function*>(value.take_object()));
+      const Tag tag = value.tag();
+      Object* object = value.take_object();
+      Value* first = first_part(tag, object);
+      if (!first) {
+        delete object;
+        return;
+      }
+      value = std::exchange(*first, std::move(waiting_));
+      waiting_ = Value::adopt(tag, object);
+      if (!value.unique()) return;
+    }
+    if (value.is(Tag::module)) free_module(static_cast<Module*>(value.take_object()));
+  }
+
+  void add_function(Function* function) {
+    function->leave_ring();
+    function->next = std::exchange(functions_, function);
+  }
+
+  void free(Function* function) {
+    function->next = nullptr;
+    for (Ref<Cell>& cell : function->captures) release(Value(std::move(cell)));
+    delete function;
+  }
+
+  /// Recursion is only as deep as modules import each other.
+  void free_module(Module* module) {
+    for (auto& entry : module->exports) release(Value(std::move(entry.second)));
+    delete module;
+  }
+
+  void free_container() {
+    const Tag tag = waiting_.tag();
+    Object* object = waiting_.take_object();
+    waiting_ = std::move(*first_part(tag, object));
+    if (std::vector<Value>* items = items_of(tag, object)) {
+      for (Value& item : *items) add_part(item);
+    } else if (tag == Tag::lazy_string) {
+      for (LazyString::Piece& piece : static_cast<LazyString*>(object)->pieces) add_part(piece.value);
+    }
     delete object;
   }
-}
+
+  void add_part(Value& part) {
+    if (part.is(Tag::tensor)) part.take_tensor();  // here, as what holds many values mostly holds tensors
+    else if (holds_values(part)) release(std::move(part));
+  }
+
+  /// Releases one reference, at once: the same object may be another part of what is being freed.
+  void release(Value part) {
+    if (part.unique()) add(std::move(part));
+  }
+
+  static std::vector<Value>* items_of(Tag tag, Object* object) {
+    if (tag == Tag::list) return &static_cast<List*>(object)->items;
+    if (tag == Tag::tuple) return &static_cast<Tuple*>(object)->items;
+    if (tag == Tag::record) return &static_cast<Record*>(object)->values;
+    if (tag == Tag::builtin) return &static_cast<BuiltinFunction*>(object)->bound;
+    return nullptr;
+  }
+
+  static Value* first_part(Tag tag, Object* object) {
+    if (std::vector<Value>* items = items_of(tag, object)) return items->empty() ? nullptr : items->data();
+    if (tag == Tag::cell) return &static_cast<Cell*>(object)->value;
+    std::vector<LazyString::Piece>& pieces = static_cast<LazyString*>(object)->pieces;
+    return pieces.empty() ? nullptr : &pieces[0].value;
+  }
+
+  Value waiting_;                  // the first container that waits; its first part is the next one
+  Function* functions_ = nullptr;  // likewise; `next` is the next one
+};
 
 }  // namespace
 
@@ -81,7 +135,7 @@ void Value::release_counted() {
     if (payload_.tensor->release()) TensorData::destroy(payload_.tensor);
   } else if (payload_.object->release()) {
     if (tag == Tag::string || tag == Tag::range) delete payload_.object;
-    else destroy(tag, payload_.object);
+    else Destruction(adopt(tag, payload_.object)).run();
   }
 }
 
@@ -163,8 +217,7 @@ const char* type_name(const Value& value) {
     case Tag::function:
     case Tag::builtin: return "function";
     case Tag::module: return "module";
-    case Tag::tensor:
-    case Tag::slot: return "tensor";
+    case Tag::tensor: return "tensor";
     case Tag::cell: return "cell";
   }
   return "nil";

@@ -1,4 +1,4 @@
-// Values of the language: 16 bytes, a tag and a payload; heap payloads are counted and copied on write.
+// Values of the language: 16 bytes, a tag and a payload. Heap payloads are reference-counted and copied on write.
 #pragma once
 
 #include <cassert>
@@ -24,10 +24,9 @@ enum class Tag : uint8_t {
   integer,
   real,
   dtype,   // immediate
-  absent,  // immediate: in a parameter's register, an argument not given; a dimension not bound yet
-  symbol,  // immediate: a host number known to a trace by its symbol (looks like its hint)
-  slot,    // immediate: a tensor of a region's run, in what the region keeps of its results
-  // counted from here on
+  absent,  // immediate: in a parameter's register, an argument that was not given; a dimension that is not bound yet
+  symbol,  // immediate: a host number of a trace, whose value is only known as a hint
+  // The tags from here on have counted payloads.
   string,
   list,
   tuple,
@@ -57,7 +56,7 @@ struct Module;
 struct TensorValue;
 struct Cell;
 
-/// A value. Copying shares counted payloads; whoever is about to change one first makes it unique.
+/// A value. Copies share counted payloads; a payload is made unique before it is changed.
 class Value {
  public:
   Value() = default;
@@ -76,12 +75,7 @@ class Value {
     v.tag_ = Tag::absent;
     return v;
   }
-  static Value of_slot(uint32_t slot) {
-    Value v(static_cast<int64_t>(slot));
-    v.tag_ = Tag::slot;
-    return v;
-  }
-  /// Tensors hold no Object of their own: the payload is the TensorData itself.
+  /// A tensor's payload is the TensorData itself, without an Object.
   Value(const Tensor& t) : tag_(Tag::tensor) {
     payload_.tensor = t.get();
     payload_.tensor->retain();
@@ -107,7 +101,7 @@ class Value {
     std::swap(payload_, other.payload_);
   }
 
-  /// Assigns a number. The same as `=`, but the interpreter's arithmetic lives on it.
+  /// Assigns a number. Equal to `=`, but faster; the interpreter's arithmetic depends on it.
   void become(int64_t v) {
     release();
     tag_ = Tag::integer;
@@ -118,7 +112,7 @@ class Value {
     tag_ = Tag::real;
     payload_.real = v;
   }
-  /// Likewise, a tensor.
+  /// Assigns a tensor, likewise.
   void become(const Tensor& t) {
     t->retain();
     release();
@@ -131,7 +125,7 @@ class Value {
   bool is_nil() const { return tag_ == Tag::nil; }
   bool is_number() const { return tag_ == Tag::integer || tag_ == Tag::real; }  // host, not symbolic
 
-  // Unchecked access; the tag must match.
+  // Unchecked access: the tag must match.
   bool boolean() const {
     expect(Tag::boolean);
     return payload_.boolean;
@@ -156,10 +150,6 @@ class Value {
     expect(Tag::tensor);
     return Tensor(Ref<TensorData>(payload_.tensor));
   }
-  uint32_t slot() const {
-    expect(Tag::slot);
-    return static_cast<uint32_t>(payload_.integer);
-  }
   TensorData* tensor_data() const {
     expect(Tag::tensor);
     return payload_.tensor;
@@ -168,25 +158,33 @@ class Value {
     if constexpr (requires { T::kTag; }) expect(T::kTag);
     return *static_cast<T*>(payload_.object);
   }
-  /// Moves the tensor out, leaving nil.
+  /// Moves the tensor out, and leaves nil.
   Tensor take_tensor() {
     expect(Tag::tensor);
     tag_ = Tag::nil;
     return Tensor(Ref<TensorData>::adopt(payload_.tensor));
   }
 
-  /// Likewise an object, with the count that this held.
+  /// Takes over an object and a count of it, as take_object() gives them.
+  static Value adopt(Tag tag, Object* object) {
+    Value v;
+    v.tag_ = tag;
+    v.payload_.object = object;
+    return v;
+  }
+  /// Moves the object out, with the reference held here.
   Object* take_object() {
     tag_ = Tag::nil;
     return payload_.object;
   }
 
-  /// Whether this is the only reference to its payload (always true of immediates).
+  /// Whether this is the only reference to its payload; always true for immediates.
   bool unique() const {
     if (!counted()) return true;
     return (tag_ == Tag::tensor ? payload_.tensor->use_count() : payload_.object->use_count()) == 1;
   }
-  /// The same object in memory, or the same immediate. For guards and caches, not for `==` of the language.
+  /// Whether both are the same object in memory, or the same immediate. For guards and caches, not for the language's
+  /// `==`.
   friend bool identical(const Value& a, const Value& b) {
     return a.tag_ == b.tag_ && a.payload_.integer == b.payload_.integer;
   }
@@ -232,11 +230,10 @@ struct Tuple : Object {
   std::vector<Value> items;
 };
 
-/// Ordered string keys. The key list is shared between records of one shape, so that comparing the pointers
-/// usually settles whether two records look alike.
+/// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
 struct RecordKeys : Counted {
   std::vector<Name> names;
-  int find(Name name) const;  // -1 if absent
+  int find(Name name) const;  // -1 if there is no such key
 };
 
 struct Record : Object {
@@ -244,7 +241,7 @@ struct Record : Object {
   Ref<RecordKeys> keys;
   std::vector<Value> values;
   Value* find(Name name);
-  void set(Name name, Value value);  // adds the key at the end if absent (copying shared keys first)
+  void set(Name name, Value value);  // appends the key if it is new, after copying shared keys
 };
 
 struct Range : Object {
@@ -256,33 +253,33 @@ struct Range : Object {
 struct Cell : Object {
   static constexpr Tag kTag = Tag::cell;
   Value value;
-  bool is_set = false;      // a module-level name used before its declaration has run is an error
-  bool is_mutable = false;  // `let` and `fn` cells never change once set: they need no guards
-  uint32_t trace = 0;       // the trace that made it or has entered it
+  bool is_set = false;      // using a module-level name before its declaration has run is an error
+  bool is_mutable = false;  // `let` and `fn` cells never change after they are set, so they need no guards
 };
 
 /// A function of the language, with the cells it captured.
 struct Function : Object {
   static constexpr Tag kTag = Tag::function;
-  const FunctionInfo* info = nullptr;  // its signature and name; the start of its code (bytecode.h)
+  const FunctionInfo* info = nullptr;  // its signature and name, at the start of its Proto (bytecode.h)
   std::vector<Ref<Cell>> captures;
-  // Closures with captures are in a ring, so that cycles through them can be found (cycles.h).
+  // Links closures with captures in a ring, so that cycles through them can be found (cycles.h).
   Function* previous = nullptr;
   Function* next = nullptr;
-  ~Function() override {
-    if (next) {
-      previous->next = next;
-      next->previous = previous;
-    }
+  ~Function() override { leave_ring(); }
+  void leave_ring() {
+    if (!next) return;
+    previous->next = next;
+    next->previous = previous;
+    next = previous = nullptr;
   }
 };
 
-/// A builtin, possibly with values bound to it (grad(f) binds f).
+/// A builtin, possibly with bound values (grad(f) binds f).
 struct BuiltinFunction : Object {
   static constexpr Tag kTag = Tag::builtin;
   const Builtin* builtin = nullptr;
   std::vector<Value> bound;
-  bool has_state = false;  // what it does depends on more than these: it is like no other
+  bool has_state = false;  // it depends on more than its bound values, so guards compare its identity
 };
 
 struct Module : Object {
@@ -297,8 +294,8 @@ struct Module : Object {
 struct LazyString : Object {
   static constexpr Tag kTag = Tag::lazy_string;
   struct Piece {
-    Value value;       // a string, or anything str() takes, deferred tensors and symbols included
-    std::string spec;  // f-string format spec
+    Value value;       // a string, or any argument of str(), including deferred tensors and symbols
+    std::string spec;  // format spec of an f-string
   };
   std::vector<Piece> pieces;
 };
@@ -308,8 +305,8 @@ Value make_list(std::vector<Value> items);
 Value make_tuple(std::vector<Value> items);
 Value make_record(std::vector<std::pair<Name, Value>> entries);
 
-/// The name `type(v)` gives: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "range", "function",
-/// "module", "dtype", "tensor". A symbol is what its hint is; a text is a "str".
+/// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "range",
+/// "function", "module", "dtype", "tensor". A symbol has its hint's type; a lazy string is a "str".
 const char* type_name(const Value& value);
 
 }  // namespace tsl

@@ -1,59 +1,87 @@
 #include "value/value_walk.h"
 
+#include <cassert>
+
 namespace tsl::parts {
 
-size_t count(const Value& v) {
+namespace {
+
+template <class... Visits> struct Overloads : Visits... { using Visits::operator()...; };
+
+/// Calls the visit for the type of a value with parts.
+template <class... Visits> decltype(auto) visit_parts(const Value& v, Visits... visits) {
+  assert(has_parts(v));
+  const Overloads<Visits...> visit{visits...};
   switch (v.tag()) {
-    case Tag::list: return v.as<List>().items.size();
-    case Tag::tuple: return v.as<Tuple>().items.size();
-    case Tag::record: return v.as<Record>().values.size();
-    case Tag::lazy_string: return v.as<LazyString>().pieces.size();
-    default: return 2;  // a range
+    case Tag::list: return visit(v.as<List>());
+    case Tag::tuple: return visit(v.as<Tuple>());
+    case Tag::record: return visit(v.as<Record>());
+    case Tag::lazy_string: return visit(v.as<LazyString>());
+    case Tag::range: return visit(v.as<Range>());
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::tensor:
+    case Tag::cell: break;
   }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+size_t count(const Value& v) {
+  return visit_parts(
+      v, [](const List& list) { return list.items.size(); }, [](const Tuple& tuple) { return tuple.items.size(); },
+      [](const Record& record) { return record.values.size(); },
+      [](const LazyString& text) { return text.pieces.size(); }, [](const Range&) { return size_t{2}; });
 }
 
 const Value& at(const Value& v, size_t index) {
-  switch (v.tag()) {
-    case Tag::list: return v.as<List>().items[index];
-    case Tag::tuple: return v.as<Tuple>().items[index];
-    case Tag::record: return v.as<Record>().values[index];
-    case Tag::lazy_string: return v.as<LazyString>().pieces[index].value;
-    default: return index == 0 ? v.as<Range>().begin : v.as<Range>().end;
-  }
+  return visit_parts(
+      v, [=](const List& list) -> const Value& { return list.items[index]; },
+      [=](const Tuple& tuple) -> const Value& { return tuple.items[index]; },
+      [=](const Record& record) -> const Value& { return record.values[index]; },
+      [=](const LazyString& text) -> const Value& { return text.pieces[index].value; },
+      [=](const Range& range) -> const Value& { return index == 0 ? range.begin : range.end; });
 }
 
 const Value* items(const Value& v) {
-  switch (v.tag()) {
-    case Tag::list: return v.as<List>().items.data();
-    case Tag::tuple: return v.as<Tuple>().items.data();
-    case Tag::record: return v.as<Record>().values.data();
-    default: return nullptr;
-  }
+  return visit_parts(
+      v, [](const List& list) { return list.items.data(); }, [](const Tuple& tuple) { return tuple.items.data(); },
+      [](const Record& record) { return record.values.data(); },
+      [](const LazyString&) -> const Value* { return nullptr; }, [](const Range&) -> const Value* { return nullptr; });
 }
 
 Value replaced(const Value& v, std::vector<Value> with) {
-  switch (v.tag()) {
-    case Tag::list: return make_list(std::move(with));
-    case Tag::tuple: return make_tuple(std::move(with));
-    case Tag::record: {
-      Ref<Record> record = make_ref<Record>();
-      record->keys = v.as<Record>().keys;
-      record->values = std::move(with);
-      return Value(std::move(record));
-    }
-    case Tag::lazy_string: {
-      Ref<LazyString> text = make_ref<LazyString>();
-      text->pieces = v.as<LazyString>().pieces;
-      for (size_t i = 0; i < with.size(); ++i) text->pieces[i].value = std::move(with[i]);
-      return Value(std::move(text));
-    }
-    default: {
-      Ref<Range> range = make_ref<Range>();
-      range->begin = std::move(with[0]);
-      range->end = std::move(with[1]);
-      return Value(std::move(range));
-    }
-  }
+  return visit_parts(
+      v, [&](const List&) { return make_list(std::move(with)); },
+      [&](const Tuple&) { return make_tuple(std::move(with)); },
+      [&](const Record& from) {
+        Ref<Record> record = make_ref<Record>();
+        record->keys = from.keys;
+        record->values = std::move(with);
+        return Value(std::move(record));
+      },
+      [&](const LazyString& from) {
+        Ref<LazyString> text = make_ref<LazyString>();
+        text->pieces = from.pieces;
+        for (size_t i = 0; i < with.size(); ++i) text->pieces[i].value = std::move(with[i]);
+        return Value(std::move(text));
+      },
+      [&](const Range&) {
+        Ref<Range> range = make_ref<Range>();
+        range->begin = std::move(with[0]);
+        range->end = std::move(with[1]);
+        return Value(std::move(range));
+      });
 }
 
 }  // namespace tsl::parts

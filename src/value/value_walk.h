@@ -1,4 +1,4 @@
-// Walks nested values. Nothing here recurses, because programs may nest without limit.
+// Walks nested values without recursion, because programs may nest values without limit.
 #pragma once
 
 #include <unordered_map>
@@ -12,7 +12,7 @@ namespace tsl {
 
 namespace parts {
 
-/// Whether the value holds others that a trace may have to replace. A closure's variables are no parts of it.
+/// Whether the value contains others that a trace may replace. A closure's variables do not count.
 inline bool has_parts(const Value& v) {
   if (v.tag() < Tag::list) return false;  // most
   switch (v.tag()) {
@@ -21,30 +21,43 @@ inline bool has_parts(const Value& v) {
     case Tag::record:
     case Tag::lazy_string: return true;
     case Tag::range: return v.as<Range>().begin.is(Tag::symbol) || v.as<Range>().end.is(Tag::symbol);
-    default: return false;
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::tensor:
+    case Tag::cell: return false;
   }
+  return false;
 }
 
 size_t count(const Value& v);
 const Value& at(const Value& v, size_t index);
-/// The first part, if they lie one after the other, else null.
+/// Returns the first part if the parts are stored contiguously, else null.
 const Value* items(const Value& v);
-/// The same kind of value with other parts, one for each of `v`.
+/// Returns the same kind of value as `v` with other parts.
 Value replaced(const Value& v, std::vector<Value> with);
 
 }  // namespace parts
 
-/// Replaces leaves: `leaf(const Value& part, Value& with)` is asked about everything without parts, and about texts
-/// after their pieces, and says whether it has put something into `with` (nil until then) to stand there. Values in
-/// which nothing changes stay the same objects, and what is shared is looked at once and stays shared. Returns whether
+/// Replaces leaves. Calls `leaf(const Value& part, Value& with)` for every part without parts of its own, and for lazy
+/// strings after their pieces; `leaf` returns whether it has stored a replacement in `with`, which is nil before.
+/// Values without changes remain the same objects; shared objects are visited once and remain shared. Returns whether
 /// anything changed.
 template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
   struct Level {
     explicit Level(const Value& from) : from(&from), count(parts::count(from)), items(parts::items(from)) {}
     const Value* from;
     size_t count;
-    const Value* items;            // all parts, or null if they do not lie side by side
-    std::vector<Value> changed{};  // the parts so far, nil from `next` on; empty as long as none is different
+    const Value* items;            // all parts, or null if they are not contiguous
+    std::vector<Value> changed{};  // the parts so far, nil from `next` on; empty until one changes
     size_t next = 0;
     const Value& part() const { return items ? items[next] : parts::at(*from, next); }
     void keep() {
@@ -59,7 +72,7 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
       if (changed.empty()) begin_change();
       changed[next++] = std::move(part);
     }
-    /// Goes on as far as the next part with parts.
+    /// Advances to the next part that has parts.
     void pass_leaves(Leaf& leaf) {
       while (next < count && (changed.empty() || !items)) {
         if (parts::has_parts(part())) return;
@@ -67,7 +80,7 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
         else keep();
       }
       if (!items || changed.empty()) return;
-      // What has hundreds of parts is a list of which each changes.
+      // Fast loop: a value with hundreds of parts is usually a list whose parts all change.
       const Value* part = items + next;
       const Value* const end = items + count;
       for (Value* to = changed.data() + next; part != end && !parts::has_parts(*part); ++part, ++to) {
@@ -82,8 +95,8 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
     value = std::move(now);
     return true;
   }
-  const Value root = value;                       // what is walked over stays alive, whatever the leaves do
-  std::unordered_map<const Object*, Value> done;  // shared ones
+  const Value root = value;                       // keeps the value alive during the walk
+  std::unordered_map<const Object*, Value> done;  // shared objects
   std::vector<Level> levels;
   levels.reserve(8);  // most values nest no deeper
   levels.emplace_back(root);
@@ -117,7 +130,7 @@ template <class Leaf> bool replace_leaves(Value& value, Leaf&& leaf) {
 
 /// Whether `test` holds for any leaf.
 template <class Test> bool any_leaf(const Value& value, Test&& test) {
-  std::unordered_set<const Object*> seen;  // shared ones
+  std::unordered_set<const Object*> seen;  // shared objects
   std::vector<const Value*> work{&value};
   while (!work.empty()) {
     const Value& v = *work.back();

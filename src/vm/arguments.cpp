@@ -1,9 +1,10 @@
-// Reading the arguments of builtins.
+// Reads the arguments of builtins.
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "tensor/device_names.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
@@ -22,7 +23,7 @@ namespace {
 
 bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
 
-// A host number where one is asked for: as given, or read from a one-element tensor.
+// Returns a host number: as it is, or read from a one-element tensor.
 Value host_number(Context& context, const Value& v) { return is_one_element(v) ? read_item(context, v.tensor()) : v; }
 
 const std::vector<Value>* sequence_items(const Value& v) {
@@ -54,12 +55,12 @@ bool expect_bool(Context& context, const Value& v, const char* what) {
 
 const std::string& expect_string(Context& context, const Value& v, const char* what) {
   if (v.is(Tag::lazy_string) && !known_string(v)) {
-    // Reading a text settles it for good: its pieces become one known string. If reading ends the trace, `v` may be a
-    // string by now.
+    // Once read, a lazy string is formatted for good: its pieces become one known string. If the read ends the trace,
+    // `v` may have become a string.
     std::string text = to_string(context, v);
     if (v.is(Tag::lazy_string)) v.as<LazyString>().pieces = {LazyString::Piece{make_string(std::move(text)), ""}};
   }
-  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>().text;  // another reader may hold it already
+  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>().text;  // already formatted by another reader
   if (!v.is(Tag::string)) wrong_type(what, "a str", v);
   return v.as<String>().text;
 }
@@ -96,16 +97,12 @@ Tensor stack_items(Context& context, const std::vector<Value>& items, const char
   return context.ops().call(Op::concat, rows, axis);
 }
 
-/// `numbers` is the dtype of the host numbers in v, or null if each is of its own.
+/// Converts nested lists. `numbers`: the dtype of all host numbers in v; null if each has a dtype of its own.
 Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, const DType* numbers) {
   if (v.is(Tag::tensor)) return v.tensor();
   if (is_host_number(v)) {
     Attrs attrs;
-    const ScalarType type = scalar_of(v).type;
-    attrs.dtype = numbers                       ? *numbers
-                  : type == ScalarType::boolean ? DType::boolean
-                  : type == ScalarType::integer ? DType::i64
-                                                : DType::f32;
+    attrs.dtype = numbers ? *numbers : default_dtype(scalar_of(v).type);
     return context.ops().call(Op::fill, {operand_of(v)}, attrs);
   }
   if (v.is(Tag::range)) {
@@ -119,7 +116,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   if (!items) fail(ErrorKind::type, "{}: expected a tensor or numbers, not {}", what, type_name(v));
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(context, v, numbers, what);
   if (numbers) return stack_items(context, *items, what, depth, numbers);
-  const std::optional<DType> common = dtype_of_number_lists(v, what);  // as if all were known, each is converted once
+  const std::optional<DType> common = dtype_of_number_lists(v, what);  // of equal dtypes, each is converted once
   return stack_items(context, *items, what, depth, common ? &*common : nullptr);
 }
 
@@ -135,7 +132,7 @@ Tensor to_tensor_of(Context& context, DType dtype, const Value& v, const char* w
 
 Value convert(Context& context, DType dtype, const Value& v) {
   if (v.is(Tag::tensor)) return cast(context.ops(), v.tensor(), dtype);
-  // bool is also the host type's name: bool(1) is true, while f32(1) is a tensor.
+  // bool is also the host type: bool(1) is true, while f32(1) is a tensor.
   if (dtype == DType::boolean && is_host_number(v)) return apply_scalar(ScalarOp::to_boolean, v);
   if (is_host_number(v)) return fill(context.ops(), Shape(), dtype, operand_of(v));
   return to_tensor_of(context, dtype, v, "a conversion");

@@ -1,5 +1,5 @@
-// Reading the arguments of builtins. Each function throws Failure (type) that names `what` and the type it got.
-// Symbols are pinned where a plain number is needed.
+// Reads the arguments of builtins. Each function throws Failure (type) that names `what` and the value's type. Symbols
+// are pinned where a plain number is needed.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ double expect_real(Context&, const Value&, const char* what);  // int or float
 bool expect_bool(Context&, const Value&, const char* what);
 const std::string& expect_string(Context&, const Value&, const char* what);
 Tensor expect_tensor(Context&, const Value&, const char* what);  // no conversion
-/// A tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
+/// Makes a tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
 Tensor to_tensor(Context&, const Value&, const char* what);
-/// The same of a dtype, to which lists of nothing but numbers are converted at once.
+/// As to_tensor(), with a given dtype: lists that contain only numbers are converted to it directly.
 Tensor to_tensor_of(Context&, DType dtype, const Value&, const char* what);
-/// dtype(v): a tensor cast, or made of a number or lists. bool(v) of a host number is a host bool.
+/// Converts to a dtype: casts a tensor, or makes one of a number or lists. bool(v) of a host number is a host bool.
 Value convert(Context&, DType dtype, const Value& v);
 DType expect_dtype(Context&, const Value&, const char* what);
-/// "cpu", "cuda" (of several GPUs the one that tensors are made on by default) or "cuda:N".
+/// Reads a device: "cpu", "cuda" (of several GPUs, the one on which tensors are made by default) or "cuda:N".
 Device expect_device(Context&, const Value&, const char* what);
 Shape expect_shape(Context&, const Value&, const char* what);  // an int, or a list or tuple of ints (symbols stay)
-/// nil means all axes; an int or a list of ints. The result is normalised, sorted and unique.
+/// Reads axes: nil for all axes, an int, or a list of ints. The result is normalised, sorted and unique.
 std::vector<int64_t> expect_axes(Context&, const Value&, int rank, const char* what);
 
 }  // namespace tsl

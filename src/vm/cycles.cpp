@@ -6,7 +6,7 @@ namespace tsl {
 
 namespace {
 
-/// The objects that closures can reach, with how many references to each come from among them.
+/// The objects that closures can reach, each with the number of references that these objects hold to it.
 class ReachableFromClosures {
  public:
   explicit ReachableFromClosures(Function& ring) {
@@ -43,7 +43,18 @@ class ReachableFromClosures {
       case Tag::builtin:
       case Tag::function:
       case Tag::cell: visit(Node{v.tag(), &v.as<Object>()}); break;
-      default: break;  // holds no closures; modules live as long as the engine
+      case Tag::nil:
+      case Tag::boolean:
+      case Tag::integer:
+      case Tag::real:
+      case Tag::dtype:
+      case Tag::absent:
+      case Tag::symbol:
+      case Tag::string:
+      case Tag::range:
+      case Tag::module:
+      case Tag::tensor:
+      case Tag::lazy_string: break;  // no closures; modules live as long as the engine
     }
   }
 
@@ -60,11 +71,22 @@ class ReachableFromClosures {
       case Tag::function:
         for (const Ref<Cell>& cell : static_cast<Function*>(node.object)->captures) visit(Node{Tag::cell, cell.get()});
         return;
-      default: return;
+      case Tag::nil:
+      case Tag::boolean:
+      case Tag::integer:
+      case Tag::real:
+      case Tag::dtype:
+      case Tag::absent:
+      case Tag::symbol:
+      case Tag::string:
+      case Tag::range:
+      case Tag::module:
+      case Tag::tensor:
+      case Tag::lazy_string: return;
     }
   }
 
-  /// What is referred to from elsewhere is live, and so is all it reaches.
+  /// Marks objects with references from elsewhere as live, and everything that they reach.
   void mark_live() {
     std::vector<Node> work;
     const auto mark = [&](Node node) {
@@ -85,7 +107,7 @@ class ReachableFromClosures {
   std::unordered_map<Object*, State> index_;
 };
 
-/// Taking their captures away leaves nothing that holds them.
+/// Frees the closures by clearing their captures, which breaks their cycles.
 void dissolve(const std::vector<Ref<Function>>& closures) {
   std::vector<Ref<Cell>> cells;
   for (const Ref<Function>& f : closures) {
@@ -100,7 +122,7 @@ CycleCollector::~CycleCollector() {
   std::vector<Ref<Function>> closures;
   for (Function* f = ring_.next; f != &ring_; f = f->next) closures.emplace_back(f);
   dissolve(closures);
-  for (const Ref<Function>& f : closures) {  // whoever still holds one must not find the ring gone
+  for (const Ref<Function>& f : closures) {  // unlinks closures that are still referenced
     if (f->next) {
       f->previous->next = f->next;
       f->next->previous = f->previous;

@@ -1,5 +1,5 @@
-// Counting references cannot free a closure that captures itself. This collector finds such cycles: they always
-// pass through a closure, and closures are linked in a ring.
+// Collects cycles of closures. Reference counts cannot free a closure that captures itself. Every cycle passes through
+// a closure, and all closures are linked in a ring.
 #pragma once
 
 #include "value/value.h"
@@ -17,19 +17,19 @@ class CycleCollector {
   CycleCollector(const CycleCollector&) = delete;
   CycleCollector& operator=(const CycleCollector&) = delete;
 
-  /// To be called for every new closure that has captures.
+  /// Adds a new closure. Must be called for every closure that has captures.
   void track(Function& closure);
-  /// Whether so many closures have come that looking at all of them pays off.
+  /// Whether enough closures have been made since the last collection to pay for another.
   bool is_due() const { return count_ >= next_collection_; }
-  /// Frees closures that only refer to one another. Returns how many there were.
+  /// Frees closures that only other closures of a cycle refer to. Returns their number.
   size_t collect();
   size_t tracked() const { return count_; }
 
  private:
   static constexpr size_t kFirstCollection = 10'000;
 
-  Function ring_;     // the ring's anchor, not a closure
-  size_t count_ = 0;  // closures tracked since the ring was last counted, plus those found then
+  Function ring_;     // the anchor of the ring, not a closure
+  size_t count_ = 0;  // closures in the ring after the last collection, plus those tracked since
   size_t next_collection_ = kFirstCollection;
 };
 

@@ -39,7 +39,7 @@ SliceBounds slice_bounds(Context& context, const Value& start, const Value& stop
   SliceBounds bounds;
   bounds.step = step.is_nil() ? 1 : expect_int(context, step, "a slice's step");
   if (bounds.step == 0) fail(ErrorKind::value, "a slice's step cannot be 0");
-  if (bounds.step == INT64_MIN) bounds.step = INT64_MIN + 1;  // as far as any tensor reaches, and it can be negated
+  if (bounds.step == INT64_MIN) bounds.step = INT64_MIN + 1;  // as far as any tensor reaches; can be negated
   bounds.full = start.is_nil() && stop.is_nil();
   if (bounds.step > 0) {
     bounds.start = start.is_nil() ? zero : slice_end(context, start, extent, zero, extent);
@@ -81,12 +81,12 @@ class Planner {
       in_group = picks;
       add(item);
     }
-    if (separated) plan_.position = 0;  // NumPy: picks apart from each other put their axes first
+    if (separated) plan_.position = 0;  // as in NumPy: axes of separated picks come first
     return std::move(plan_);
   }
 
  private:
-  // Lists become tensors, the ellipsis learns its width, and the number of indices is checked.
+  // Converts lists to tensors, expands the ellipsis, and checks the number of indices.
   std::vector<IndexItem> prepare(std::span<const IndexItem> items) {
     if (items.size() == 1 && items[0].kind == IndexItem::Kind::value && items[0].value.is(Tag::tuple)) {
       std::vector<IndexItem> from_tuple;
@@ -209,7 +209,7 @@ class Planner {
   bool read_masks_;
   IndexPlan plan_;
   int at_ = 0;           // axis of the view that the next index consumes
-  int source_axis_ = 0;  // the same, counted in x: for messages
+  int source_axis_ = 0;  // the same axis counted in x, for messages
   int ellipsis_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// x[…] on any value: the dispatch, and everything that is not a tensor.
+// Dispatches x[…] by the type of x, and implements it for everything but tensors.
 #include "vm/indexing.h"
 
 #include "base/error.h"
@@ -30,7 +30,7 @@ int64_t position(Context& context, const Value& index, size_t length, const Valu
   return at;
 }
 
-/// The elements that a slice of a host sequence means: start, start+step, …
+/// The elements of a host sequence that a slice selects: start, start+step, …
 struct Positions {
   int64_t start, count, step;
 };
@@ -109,7 +109,7 @@ Name key_of(Context& context, const IndexItem& item) {
   return context.names().intern(expect_string(context, item.value, "a record's key"));
 }
 
-/// The payload of `object`, to be changed: copied first if others share it.
+/// Returns the payload of `object` for a change, after copying it if it is shared.
 template <class T> T& make_unique(Value& object) {
   if (!object.unique()) object = Value(make_ref<T>(object.as<T>()));
   return object.as<T>();
@@ -152,37 +152,33 @@ void set_in_list(Context& context, Value& object, const IndexItem& item, Value v
 
 Value get_index(Context& context, const Value& object, std::span<const IndexItem> items) {
   if (object.is(Tag::tensor)) return tensor_get(context, object.tensor(), items);
-  switch (object.tag()) {
-    case Tag::list:
-    case Tag::tuple: {
-      const bool is_list = object.is(Tag::list);
-      const std::vector<Value>& sequence = is_list ? object.as<List>().items : object.as<Tuple>().items;
-      const IndexItem& item = only_item(items, object);
-      if (item.kind == IndexItem::Kind::value) {
-        return sequence[static_cast<size_t>(position(context, item.value, sequence.size(), object))];
-      }
-      std::vector<Value> part = slice_items(context, sequence, item);
-      return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
+  if (object.is(Tag::list) || object.is(Tag::tuple)) {
+    const bool is_list = object.is(Tag::list);
+    const std::vector<Value>& sequence = is_list ? object.as<List>().items : object.as<Tuple>().items;
+    const IndexItem& item = only_item(items, object);
+    if (item.kind == IndexItem::Kind::value) {
+      return sequence[static_cast<size_t>(position(context, item.value, sequence.size(), object))];
     }
-    case Tag::string:
-    case Tag::lazy_string: return get_in_string(context, object, only_item(items, object));
-    case Tag::range: return get_in_range(context, object, only_item(items, object));
-    case Tag::record: {
-      const Name key = key_of(context, only_item(items, object));
-      if (Value* found = object.as<Record>().find(key)) return *found;
-      unknown_key(object.as<Record>(), *key);
-    }
-    default: fail(ErrorKind::type, "cannot index {}", type_name(object));
+    std::vector<Value> part = slice_items(context, sequence, item);
+    return is_list ? make_list(std::move(part)) : make_tuple(std::move(part));
   }
+  if (object.is(Tag::record)) {
+    const Name key = key_of(context, only_item(items, object));
+    if (Value* found = object.as<Record>().find(key)) return *found;
+    unknown_key(object.as<Record>(), *key);
+  }
+  if (object.is(Tag::string) || object.is(Tag::lazy_string))
+    return get_in_string(context, object, only_item(items, object));
+  if (object.is(Tag::range)) return get_in_range(context, object, only_item(items, object));
+  fail(ErrorKind::type, "cannot index {}", type_name(object));
 }
 
 void set_index(Context& context, Value& object, std::span<const IndexItem> items, Value value) {
-  switch (object.tag()) {
-    case Tag::tensor: return tensor_set(context, object, items, value);
-    case Tag::list: return set_in_list(context, object, only_item(items, object), std::move(value));
-    case Tag::record: return set_field(context, object, key_of(context, only_item(items, object)), std::move(value));
-    default: fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
-  }
+  if (object.is(Tag::tensor)) return tensor_set(context, object, items, value);
+  if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
+  if (object.is(Tag::record))
+    return set_field(context, object, key_of(context, only_item(items, object)), std::move(value));
+  fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
 }
 
 void update_index(Context& context, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
@@ -235,20 +231,18 @@ Value module_field(Context& context, const Module& module, Name field) {
 }  // namespace
 
 Value get_field(Context& context, const Value& object, Name field) {
-  switch (object.tag()) {
-    case Tag::record: {
-      Record& record = object.as<Record>();
-      if (const Value* found = record.find(field)) return *found;
-      unknown_field("the record", *field, keys_of(record));
-    }
-    case Tag::module: return module_field(context, object.as<Module>(), field);
-    case Tag::tensor: {
-      Value found = tensor_field(context, object.tensor(), *field);
-      if (!found.is_nil()) return found;
-      unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
-    }
-    default: unknown_field(type_name(object), *field, {});
+  if (object.is(Tag::record)) {
+    Record& record = object.as<Record>();
+    if (const Value* found = record.find(field)) return *found;
+    unknown_field("the record", *field, keys_of(record));
   }
+  if (object.is(Tag::tensor)) {
+    Value found = tensor_field(context, object.tensor(), *field);
+    if (!found.is_nil()) return found;
+    unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
+  }
+  if (object.is(Tag::module)) return module_field(context, object.as<Module>(), field);
+  unknown_field(type_name(object), *field, {});
 }
 
 void set_field(Context&, Value& object, Name field, Value value) {
@@ -263,6 +257,22 @@ namespace {
 bool next_item(const std::vector<Value>& items, int64_t& state, Value& item) {
   if (state >= static_cast<int64_t>(items.size())) return false;
   item = items[static_cast<size_t>(state++)];
+  return true;
+}
+
+bool next_number(const Range& range, int64_t& state, Value& item) {
+  const Dim at = dim_of(range.begin) + Dim(state);
+  if (!(at < dim_of(range.end))) return false;
+  item = from_dim(at);
+  ++state;
+  return true;
+}
+
+bool next_entry(const Record& record, int64_t& state, Value& item) {
+  const auto at = static_cast<size_t>(state);
+  if (at >= record.values.size()) return false;
+  item = make_tuple({make_string(*record.keys->names[at]), record.values[at]});
+  ++state;
   return true;
 }
 
@@ -285,29 +295,14 @@ bool next_row(Context& context, const Tensor& x, int64_t& state, Value& item) {
 }  // namespace
 
 bool iterate(Context& context, const Value& iterable, int64_t& state, Value& item) {
-  switch (iterable.tag()) {
-    case Tag::range: {
-      const Dim at = dim_of(iterable.as<Range>().begin) + Dim(state);
-      if (!(at < dim_of(iterable.as<Range>().end))) return false;
-      item = from_dim(at);
-      ++state;
-      return true;
-    }
-    case Tag::list: return next_item(iterable.as<List>().items, state, item);
-    case Tag::tuple: return next_item(iterable.as<Tuple>().items, state, item);
-    case Tag::record: {
-      const Record& record = iterable.as<Record>();
-      const auto at = static_cast<size_t>(state);
-      if (at >= record.values.size()) return false;
-      item = make_tuple({make_string(*record.keys->names[at]), record.values[at]});
-      ++state;
-      return true;
-    }
-    case Tag::string:
-    case Tag::lazy_string: return next_character(expect_string(context, iterable, "str"), state, item);
-    case Tag::tensor: return next_row(context, iterable.tensor(), state, item);
-    default: fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
-  }
+  if (iterable.is(Tag::list)) return next_item(iterable.as<List>().items, state, item);
+  if (iterable.is(Tag::range)) return next_number(iterable.as<Range>(), state, item);
+  if (iterable.is(Tag::tuple)) return next_item(iterable.as<Tuple>().items, state, item);
+  if (iterable.is(Tag::record)) return next_entry(iterable.as<Record>(), state, item);
+  if (iterable.is(Tag::tensor)) return next_row(context, iterable.tensor(), state, item);
+  if (iterable.is(Tag::string) || iterable.is(Tag::lazy_string))
+    return next_character(expect_string(context, iterable, "str"), state, item);
+  fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
 }
 
 }  // namespace tsl

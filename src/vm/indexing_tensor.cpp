@@ -21,15 +21,15 @@ Tensor apply_views(Ops& ops, Tensor x, const IndexPlan& plan) {
   return x;
 }
 
-/// The picks of a plan over a view, brought into the one form that take and scatter know: the picked axes in
-/// front and joined into one, with one index into it.
+/// The picks of a plan in the form of take and scatter: the picked axes are moved to the front and merged into one,
+/// with one index into it.
 struct Gather {
   Tensor base;                 // [n, rest…]
   Tensor index;                // [idx…]
-  std::vector<int64_t> order;  // the permutation of the view's axes before joining
+  std::vector<int64_t> order;  // the permutation of the view's axes before merging
   Shape ordered;               // the view's shape in that order
   int index_rank = 0;
-  int position = 0;  // where idx… goes among rest…
+  int position = 0;  // where idx… is inserted among rest…
 };
 
 Tensor from_end(Ops& ops, const Tensor& index, Dim extent) {
@@ -37,7 +37,7 @@ Tensor from_end(Ops& ops, const Tensor& index, Dim extent) {
   return ops.call(Op::where, {ops.call(Op::lt, {index, Scalar::of(int64_t{0})}), ops.call(Op::add, {index, n}), index});
 }
 
-// Row-major position of several indices. An index out of its own range becomes one out of the whole range, so
+// Combines several indices to a row-major position. An index out of its own range is mapped out of the whole range, so
 // that the gather reports it.
 Tensor joined_index(Ops& ops, const std::vector<IndexPlan::Pick>& picks, const Shape& view) {
   Tensor joined, valid;
@@ -79,7 +79,7 @@ Gather prepare_gather(Ops& ops, const Tensor& view, const IndexPlan& plan) {
   return gather;
 }
 
-/// [idx…, rest…] as the language shows it: idx… at its place.
+/// Returns the order of axes that moves idx… from the front to its position.
 std::vector<int64_t> placed_order(const Gather& gather, int rank) {
   std::vector<int64_t> order;
   for (int i = 0; i < gather.position; ++i) order.push_back(gather.index_rank + i);
@@ -99,7 +99,7 @@ Shape gathered_shape(const Gather& gather) {
   return shape;  // [idx…, rest…]
 }
 
-/// A value to assign, in x's dtype.
+/// Converts a value for an assignment to x's dtype.
 Tensor value_tensor(Context& context, const Value& value, DType dtype) {
   if (is_host_number(value)) return fill(context.ops(), Shape(), dtype, operand_of(value));
   return to_tensor_of(context, dtype, value, "the assigned value");
@@ -116,7 +116,7 @@ Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
   return expand(ops, fitted, shape);
 }
 
-/// Puts a changed view back into x.
+/// Stores a changed view into x.
 Tensor put_view(Ops& ops, const Tensor& x, const IndexPlan& plan, const Tensor& changed) {
   if (plan.views.empty()) return changed;
   Attrs attrs;
@@ -144,7 +144,7 @@ Tensor shaped_mask(Ops& ops, const IndexPlan& plan, int rank) {
 
 bool is_one_element(const Value& v) { return is_host_number(v) || (v.is(Tag::tensor) && v.tensor().rank() == 0); }
 
-/// The element's place in the storage, if every item is a plain int.
+/// Computes the element's offset in the storage; fails unless every item is a plain int.
 bool element_offset(const TensorData& x, std::span<const IndexItem> items, int64_t& offset) {
   const Layout& layout = x.layout;
   if (static_cast<int>(items.size()) != layout.rank()) return false;
@@ -154,7 +154,7 @@ bool element_offset(const TensorData& x, std::span<const IndexItem> items, int64
     if (item.kind != IndexItem::Kind::value || !item.value.is(Tag::integer)) return false;
     const int64_t extent = layout.shape[static_cast<int>(axis)].hint();
     const int64_t i = item.value.integer() < 0 ? item.value.integer() + extent : item.value.integer();
-    if (i < 0 || i >= extent) return false;  // the general path says what is wrong
+    if (i < 0 || i >= extent) return false;  // the general path reports the error
     offset += i * layout.strides[static_cast<int>(axis)].hint();
   }
   return true;
@@ -176,12 +176,12 @@ bool set_in_place(Context& context, const Value& x, const IndexPlan& plan, const
   return true;
 }
 
-/// x with the elements of the plan replaced, by ops.
+/// Returns x with the plan's elements replaced, using ops.
 Tensor set_copy(Context& context, const Tensor& x, IndexPlan& plan, const Value& value) {
   Ops& ops = context.ops();
   const Tensor source = value_tensor(context, value, x.dtype());
   if (plan.mask && is_one_element(value)) {
-    // No need to know how many elements are meant.
+    // A mask with a single value needs no read of how many elements are selected.
     const Tensor view = apply_views(ops, x, plan);
     return put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), source, view}));
   }

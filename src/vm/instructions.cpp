@@ -10,7 +10,7 @@
 #include "vm/indexing.h"
 #include "vm/operators.h"
 
-namespace tsl {
+namespace tsl::vm {
 
 using ast::BinaryOp;
 
@@ -18,7 +18,7 @@ using ast::BinaryOp;
 
 namespace {
 
-/// list += list and str += str, where the left side has one owner.
+/// Appends in place for list += list and str += str, if the left side has one owner.
 bool append_in_place(Value& left, const Value& right) {
   if (left.tag() != right.tag() || !left.unique() || identical(left, right)) return false;
   if (left.is(Tag::list)) {
@@ -34,7 +34,7 @@ bool append_in_place(Value& left, const Value& right) {
   return false;
 }
 
-/// target op= operand, in place where possible; on failure `target` is as it was.
+/// Applies target op= operand, in place where possible. If it fails, `target` is unchanged.
 void update_value(Context& context, BinaryOp op, Value& target, const Value& operand) {
   if (op == BinaryOp::add && append_in_place(target, operand)) return;
   target = binary(context, op, target, operand);
@@ -61,7 +61,7 @@ void binary_operation(Context& context, Frame& frame, const Instruction& i, Bina
 }
 
 void negate(Context& context, Frame& frame, const Instruction& i) {
-  Value result = unary(context, ast::UnaryOp::negate, frame.base[i.b]);
+  Value result = negated(context, frame.base[i.b]);
   if (i.kills_b()) clear(frame.base[i.b]);
   frame.base[i.a] = std::move(result);
 }
@@ -92,7 +92,8 @@ void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const 
   }
   if (!function->captures.empty()) {
     cycles.track(*function);
-    // A segment computes what is alive as it ends, be it only in a cycle: whoever replays it must find the same alive.
+    // Under a trace, no cycles are collected: a segment computes all tensors alive at its end, even those only in a
+    // cycle, and a replay must find the same tensors alive.
     if (cycles.is_due() && !context.runtime().is_tracing()) cycles.collect();
   }
   frame.base[i.a] = Value(std::move(function));
@@ -175,7 +176,7 @@ void unpack(Frame& frame, const Instruction& i) {
 
 namespace {
 
-/// Joins the parts of an f-string whose values are all known.
+/// Formats an f-string whose values are all known.
 std::string join_template(Context& context, const Template& parts, const Value* values) {
   std::string text;
   for (const TemplatePart& part : parts) {
@@ -218,7 +219,7 @@ void format(Context& context, Frame& frame, const Instruction& i) {
 
 namespace {
 
-/// The element of a list or tuple at an int index; null if out of range or something else is asked.
+/// Returns the element of a list or tuple at an int index; null if it is out of range or not an int.
 Value* element_at(std::vector<Value>& items, const Value& index) {
   if (!index.is(Tag::integer)) return nullptr;
   const int64_t size = static_cast<int64_t>(items.size());
@@ -226,7 +227,7 @@ Value* element_at(std::vector<Value>& items, const Value& index) {
   return at >= 0 && at < size ? &items[static_cast<size_t>(at)] : nullptr;
 }
 
-/// The evaluated items of an index whose parts are in `operands`, which are moved out.
+/// Returns the evaluated items of an index; moves its parts out of `operands`.
 std::vector<IndexItem> index_items(const IndexShape& shape, Value* operands) {
   std::vector<IndexItem> items(shape.items.size());
   for (size_t n = 0; n < items.size(); ++n) {
@@ -318,8 +319,8 @@ void set_index(Context& context, Frame& frame, const Instruction& i) {
 
 namespace {
 
-/// Changes what a path leads to, in the object at its start. Every container on the way that is shared is copied,
-/// which nobody can tell, so a failure leaves the object as good as untouched.
+/// Changes the part of an object that a path leads to. Shared containers on the path are copied first, which programs
+/// cannot observe, so a failure leaves the object as it was.
 class PathChange {
  public:
   PathChange(Context& context, const Path& path, Value* operands)
@@ -331,12 +332,12 @@ class PathChange {
   Value& value() { return operands_[path_.operand_count]; }
 
   void apply(Value& object, size_t depth, Value* operands) {
-    if (depth == path_.steps.size()) return update_value(context_, path_.op, object, value());  // x op= v
+    if (depth == path_.steps.size()) return update_value(context_, path_.op, object, value());  // at the end: x op= v
     const Path::Step& step = path_.steps[depth];
     if (depth + 1 == path_.steps.size()) return finish(object, step, operands);
     Value* rest = operands + step.index.operand_count;
     if (Value* inner = part(object, step, operands)) return apply(*inner, depth + 1, rest);
-    // The part is no value of its own (a row of a tensor): take it out, change it, put it back.
+    // The part has no value of its own (a row of a tensor): read it, change it, and store it again.
     const std::vector<IndexItem> items = index_items(step.index, operands);
     Value inner = step.field ? get_field(context_, object, step.field) : get_index(context_, object, items);
     apply(inner, depth + 1, rest);
@@ -355,8 +356,8 @@ class PathChange {
     else set_index(context_, object, index_items(step.index, operands), std::move(value()));
   }
 
-  /// The field of a record or element of a list that a step leads to, with the container made unshared; null for
-  /// anything else.
+  /// Returns the record's field or list's element that a step leads to, after copying the container if it is shared;
+  /// null for anything else.
   static Value* part(Value& object, const Path::Step& step, const Value* operands) {
     if (step.field) {
       if (!object.is(Tag::record) || !object.as<Record>().find(step.field)) return nullptr;
@@ -379,8 +380,8 @@ class PathChange {
   Value* operands_;
 };
 
-/// Applies a change to what `target` holds, which is out of reach meanwhile: a trace that ends on the way replaces
-/// containers wherever it finds them, and one that is being written to must stay the same.
+/// Applies a change to the content of `target`, which is emptied meanwhile: a trace that ends during the change
+/// replaces containers wherever it finds them, but must not replace the one being changed.
 void change_part(Context& context, Value& target, PathChange change) {
   const bool was_tracing = context.runtime().is_tracing();
   Value object = std::move(target);
@@ -465,4 +466,4 @@ void not_set(Name name) {
   fail(ErrorKind::name, "'{}' is used before its declaration has run", *name);
 }
 
-}  // namespace tsl
+}  // namespace tsl::vm

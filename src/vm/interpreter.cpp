@@ -10,7 +10,7 @@
 #include "vm/instructions.h"
 #include "vm/operators.h"
 
-// Jumping from each instruction straight to the next lets the processor predict them one by one.
+// Each instruction jumps directly to the next one, so that the processor predicts the jumps separately.
 #if defined(__GNUC__)
 #define TSL_COMPUTED_GOTO 1
 #else
@@ -25,7 +25,7 @@ namespace {
 
 bool both(Tag tag, const Value& a, const Value& b) { return a.is(tag) && b.is(tag); }
 
-// Host ints wrap around.
+// Arithmetic on host ints, which wrap around.
 int64_t wrap_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -46,15 +46,13 @@ void fill(Runtime& runtime, Cell& cell, Value& from, bool moves) {
 }
 
 Value new_cell(Runtime& runtime, bool is_mutable) {
-  Ref<Cell> cell = make_ref<Cell>();
-  cell->trace = runtime.trace_id();
+  Ref<Cell> cell = runtime.make_cell();
   cell->is_mutable = is_mutable;
   return Value(std::move(cell));
 }
 
 void box(Runtime& runtime, Value& v) {
-  Ref<Cell> cell = make_ref<Cell>();
-  cell->trace = runtime.trace_id();
+  Ref<Cell> cell = runtime.make_cell();
   cell->value = std::move(v);
   cell->is_set = true;
   v = Value(std::move(cell));
@@ -82,7 +80,7 @@ void Interpreter::run(const Run& run) {
       Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});
       locate(failure.error());
       if (!unwind(run, failure)) throw failure;
-    } catch (...) {  // not an error of the program: no handler sees it
+    } catch (...) {  // not a failure of the program, so no handler catches it
       drop_frames(run);
       throw;
     }
@@ -100,7 +98,8 @@ bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction
 
 bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !context_.runtime().is_tracing(); }
 
-/// What was on its way as a trace ended has come back to the run that begins at the frame `entry`.
+/// Materializes the values that pending operators and builtins have returned to the run that begins at the frame
+/// `entry`.
 void Interpreter::materialize_registers(size_t entry) {
   if (ended_.back().pending_run > entry && holds_ended_trace()) {
     ended_.back().pending_run = entry;
@@ -109,11 +108,11 @@ void Interpreter::materialize_registers(size_t entry) {
   release_replaced(entry);
 }
 
-// The one function that is longer than it should be: all instructions, a few lines each. What is not for numbers,
-// or not small, is in instructions.cpp and calls.cpp.
+// This function is longer than others: it contains all instructions, a few lines each. What is not for numbers, or is
+// long, is in instructions.cpp and interpreter_calls.cpp.
 //
-// SAVE() makes the pc visible to whoever may throw, look at the frame or run code. LOAD() continues in the
-// innermost frame. NEXT(pc) goes on there.
+// SAVE() stores the pc in the frame for code that may throw, read the frame or run code. LOAD() continues in the
+// innermost frame. NEXT(pc) dispatches the instruction at pc.
 void Interpreter::dispatch(const Run& run) {
   Frame* frame;
   const Instruction* pc;
@@ -156,7 +155,7 @@ void Interpreter::dispatch(const Run& run) {
 watch:
   SAVE();
   if (stops_at(run, frame, pc)) return;
-  if (!run.body_frame && !step_limit_) table = direct;  // counting has ended
+  if (!run.body_frame && !step_limit_) table = direct;  // nothing counts steps any more
   goto* direct[static_cast<uint8_t>(pc->op)];
 #else
 #define CASE(name) case Opcode::name
@@ -184,12 +183,12 @@ again:
   CASE(constant) : base[pc->a] = constants[pc->wide()];
   NEXT(pc + 1);
   CASE(typed) : SAVE();
-  make_typed(context_, *frame, *pc);
+  vm::make_typed(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(builtin) : SAVE();
   base[pc->a] = *context_.builtins().find(frame->proto->names[pc->b]);
   NEXT(pc + 1);
-  CASE(drop) : if (pc->kills_a()) clear(base[pc->a]);
+  CASE(drop) : if (pc->kills_a()) vm::clear(base[pc->a]);
   NEXT(pc + 1);
 
   CASE(new_cell) : base[pc->a] = new_cell(context_.runtime(), pc->b != 0);
@@ -197,34 +196,34 @@ again:
   CASE(box) : box(context_.runtime(), base[pc->a]);
   NEXT(pc + 1);
   CASE(get_cell) : SAVE();
-  base[pc->a] = content(context_.runtime(), base[pc->b].as<Cell>(), nullptr);
+  base[pc->a] = vm::content(context_.runtime(), base[pc->b].as<Cell>(), nullptr);
   NEXT(pc + 1);
   CASE(set_cell) : fill(context_.runtime(), base[pc->a].as<Cell>(), base[pc->b], pc->kills_b());
   NEXT(pc + 1);
   CASE(get_capture) : SAVE();
-  base[pc->a] = content(context_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
+  base[pc->a] = vm::content(context_.runtime(), *frame->function().captures[pc->b], frame->proto->captures[pc->b].name);
   NEXT(pc + 1);
   CASE(set_capture) : fill(context_.runtime(), *frame->function().captures[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
   CASE(get_global) : SAVE();
-  base[pc->a] = content(context_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
+  base[pc->a] = vm::content(context_.runtime(), *frame->proto->globals[pc->b], frame->proto->global_names[pc->b]);
   NEXT(pc + 1);
   CASE(set_global) : fill(context_.runtime(), *frame->proto->globals[pc->a], base[pc->b], pc->kills_b());
   NEXT(pc + 1);
-  CASE(closure) : make_closure(context_, cycles_, *frame, *pc);
+  CASE(closure) : vm::make_closure(context_, cycles_, *frame, *pc);
   NEXT(pc + 1);
 
-#define ARITHMETIC(name, right, on_integers, on_reals)              \
-  CASE(name) : {                                                    \
-    const Value& b = base[pc->b];                                   \
-    const Value& c = right[pc->c];                                  \
-    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);  \
-    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);   \
-    else {                                                          \
-      SAVE();                                                       \
-      binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c); \
-    }                                                               \
-    NEXT(pc + 1);                                                   \
+#define ARITHMETIC(name, right, on_integers, on_reals)                  \
+  CASE(name) : {                                                        \
+    const Value& b = base[pc->b];                                       \
+    const Value& c = right[pc->c];                                      \
+    if (both(Tag::integer, b, c)) base[pc->a].become(on_integers);      \
+    else if (both(Tag::real, b, c)) base[pc->a].become(on_reals);       \
+    else {                                                              \
+      SAVE();                                                           \
+      vm::binary_operation(context_, *frame, *pc, BinaryOp::TSL_OP, c); \
+    }                                                                   \
+    NEXT(pc + 1);                                                       \
   }
 #define TSL_OP add
   ARITHMETIC(add, base, wrap_add(b.integer(), c.integer()), b.real() + c.real())
@@ -251,7 +250,7 @@ again:
     if (both(Tag::integer, b, c) && c.integer() > 0) base[pc->a].become(function(b.integer(), c.integer())); \
     else {                                                                                                   \
       SAVE();                                                                                                \
-      binary_operation(context_, *frame, *pc, BinaryOp::op, c);                                              \
+      vm::binary_operation(context_, *frame, *pc, BinaryOp::op, c);                                          \
     }                                                                                                        \
     NEXT(pc + 1);                                                                                            \
   }
@@ -262,7 +261,7 @@ again:
 #undef DIVISION
 
   CASE(binary) : SAVE();
-  binary_operation(context_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
+  vm::binary_operation(context_, *frame, *pc, static_cast<BinaryOp>(pc->extra()), base[pc->c]);
   NEXT(pc + 1);
   CASE(negate) : {
     const Value& b = base[pc->b];
@@ -270,7 +269,7 @@ again:
     else if (b.is(Tag::real)) base[pc->a].become(-b.real());
     else {
       SAVE();
-      negate(context_, *frame, *pc);
+      vm::negate(context_, *frame, *pc);
     }
     NEXT(pc + 1);
   }
@@ -281,7 +280,7 @@ again:
     if (a.is(Tag::boolean)) is_true = a.boolean();
     else {
       SAVE();
-      is_true = test(context_, *frame, *pc);
+      is_true = vm::test(context_, *frame, *pc);
     }
     JUMP_IF(is_true == (pc->extra() != 0));
   }
@@ -294,7 +293,7 @@ again:
     else if (both(Tag::real, a, b)) is_true = a.real() symbol b.real();     \
     else {                                                                  \
       SAVE();                                                               \
-      is_true = compare(context_, *frame, *pc, BinaryOp::op, b);            \
+      is_true = vm::compare(context_, *frame, *pc, BinaryOp::op, b);        \
     }                                                                       \
     JUMP_IF(is_true == (pc->extra() != 0));                                 \
   }
@@ -313,47 +312,47 @@ again:
 #undef COMPARISON
   CASE(jump) : NEXT(code + pc->wide());
 
-  CASE(list) : make_list(*frame, *pc);
+  CASE(list) : vm::make_list(*frame, *pc);
   NEXT(pc + 1);
-  CASE(tuple) : make_tuple(*frame, *pc);
+  CASE(tuple) : vm::make_tuple(*frame, *pc);
   NEXT(pc + 1);
-  CASE(record) : make_record(*frame, *pc);
+  CASE(record) : vm::make_record(*frame, *pc);
   NEXT(pc + 1);
-  CASE(put_field) : put_field(*frame, *pc);
+  CASE(put_field) : vm::put_field(*frame, *pc);
   NEXT(pc + 1);
   CASE(spread) : SAVE();
-  spread(*frame, *pc);
+  vm::spread(*frame, *pc);
   NEXT(pc + 1);
   CASE(range) : SAVE();
-  make_range(context_, *frame, *pc);
+  vm::make_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(unpack) : SAVE();
-  unpack(*frame, *pc);
+  vm::unpack(*frame, *pc);
   NEXT(pc + 1);
   CASE(format) : SAVE();
-  format(context_, *frame, *pc);
+  vm::format(context_, *frame, *pc);
   NEXT(pc + 1);
 
   CASE(get_index) : SAVE();
-  get_index(context_, *frame, *pc, base[pc->c]);
+  vm::get_index(context_, *frame, *pc, base[pc->c]);
   NEXT(pc + 1);
   CASE(get_index_k) : SAVE();
-  get_index(context_, *frame, *pc, constants[pc->c]);
+  vm::get_index(context_, *frame, *pc, constants[pc->c]);
   NEXT(pc + 1);
   CASE(get_items) : SAVE();
-  get_items(context_, *frame, *pc);
+  vm::get_items(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(get_field) : SAVE();
-  get_field(context_, *frame, *pc);
+  vm::get_field(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(get_member) : SAVE();
-  get_member(context_, *frame, *pc);
+  vm::get_member(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(set_index) : SAVE();
-  set_index(context_, *frame, *pc);
+  vm::set_index(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(set_path) : SAVE();
-  set_path(context_, *frame, *pc);
+  vm::set_path(context_, *frame, *pc);
   NEXT(pc + 1);
 
   CASE(call) : {
@@ -395,8 +394,8 @@ again:
     NEXT(pc);
   }
   CASE(return_) : {
-    base[-1] = std::move(base[pc->a]);  // lets go of the function, which nothing below needs
-    for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) clear(*v);
+    base[-1] = std::move(base[pc->a]);  // releases the function, which is not needed any more
+    for (Value *v = base, *end = base + frame->proto->register_count; v < end; ++v) vm::clear(*v);
     const bool ends_run = frame->flags & Frame::kEntry;
     frames_.pop();
     if (ends_run) return;
@@ -405,10 +404,10 @@ again:
   }
 
   CASE(start_range) : SAVE();
-  start_range(context_, *frame, *pc);
+  vm::start_range(context_, *frame, *pc);
   NEXT(pc + 1);
   CASE(next_range) : {
-    Value* state = base + pc->a;  // the next number, and how many are left
+    Value* state = base + pc->a;  // the next number, and the number of remaining ones
     const int64_t left = state[1].integer();
     if (left == 0) NEXT(pc + 2);
     const int64_t number = state[0].integer();
@@ -420,7 +419,7 @@ again:
   CASE(start_each) : base[pc->a + 1] = Value(int64_t{0});
   NEXT(pc + 1);
   CASE(next_each) : SAVE();
-  JUMP_IF(next_each(context_, *frame, *pc));
+  JUMP_IF(vm::next_each(context_, *frame, *pc));
   CASE(loop_body) : {
     if (interrupt.load(std::memory_order_relaxed)) {
       SAVE();

@@ -1,4 +1,4 @@
-// Calls: from bytecode, from builtins and from the compiler.
+// Implements calls: from bytecode, from builtins and from the tracer.
 #include <algorithm>
 
 #include "base/error.h"
@@ -14,17 +14,17 @@ namespace tsl {
 
 namespace {
 
-// Calls through builtins nest on the C++ stack. Threads usually have 8 MiB; half of that leaves room for what
-// runs at the innermost level, in any build.
+// Calls through builtins nest on the C++ stack. Threads usually have 8 MiB; half of that leaves room for the innermost
+// code, in any build.
 constexpr uintptr_t kNativeStackBudget = uintptr_t{4} << 20;
-// What regions, each begun in another whose trace has been materialized, may add to that. Programs must not be refused
-// for it.
+// Additional stack for regions that begin inside regions whose traces have been materialized. A program that would pass
+// when interpreted must not fail because of them.
 constexpr uintptr_t kRegionStackBudget = uintptr_t{1} << 20;
 
 }  // namespace
 
-/// Lives while C++ code is being called from outside, from a builtin or for a region; refuses to nest too deeply, but
-/// counts only what is there without regions.
+/// Guards entries from C++: a call from outside, from a builtin or for a region. Refuses to nest too deeply, but counts
+/// only the stack that would be used without regions.
 class Interpreter::NativeDepth {
  public:
   enum class For : uint8_t { call, region };
@@ -35,7 +35,7 @@ class Interpreter::NativeDepth {
     NativeStack now = saved_;
     if (now.base == 0) now.base = here;
     else if (what == For::region)
-      now.of_regions += now.top - std::min(here, now.top);  // nothing on another thread's stack
+      now.of_regions += now.top - std::min(here, now.top);  // another thread's stack does not count
     else if (now.base - here > kNativeStackBudget + now.of_regions && here < now.base) {
       fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
     }
@@ -53,7 +53,7 @@ class Interpreter::NativeDepth {
 
 bool Interpreter::has_stack_for_region() const { return native_.of_regions < kRegionStackBudget; }
 
-/// Empties a callee's slot and its arguments, whatever happens, and marks them as in use until then.
+/// Marks a callee's slot and its arguments as in use, and clears them at the end of the scope.
 class Interpreter::SlotGuard {
  public:
   SlotGuard(Interpreter& interpreter, Value* begin, Value* end)
@@ -61,7 +61,7 @@ class Interpreter::SlotGuard {
     interpreter_.builtin_end_ = end;
   }
   ~SlotGuard() {
-    for (Value* v = begin_; v < end_; ++v) clear(*v);
+    for (Value* v = begin_; v < end_; ++v) vm::clear(*v);
     interpreter_.builtin_end_ = saved_;
   }
   SlotGuard(const SlotGuard&) = delete;
@@ -96,7 +96,7 @@ Value Interpreter::run_module(const Proto& proto, bool open) {
 
 Value Interpreter::call(const Value& callee, std::span<Value> args) {
   NativeDepth depth(*this);
-  const Placement placement(context_.ops(), std::nullopt);  // not where the builtin that calls puts its tensors
+  const Placement placement(context_.ops(), std::nullopt);  // the placement of the calling builtin must not apply
   Value* slot = free_slot();
   values_.reserve(slot + 1 + args.size());
   SlotGuard guard(*this, slot, slot + 1 + args.size());
@@ -117,7 +117,7 @@ Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool
   std::move(args.begin(), args.end(), slot + 1);
   const Signature& signature = function.as<Function>().info->signature;
   values_.reserve(slot + 1 + proto_of(function.as<Function>()).register_count);
-  if (!signature.dim_registers.empty()) check_parameters(signature, slot + 1);  // binds the dimension names
+  if (!signature.dim_registers.empty()) check_parameters(signature, slot + 1);  // binds dimension names
   enter(slot, Frame::kEntry | (open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
@@ -140,7 +140,7 @@ void Interpreter::enter(Value* slot, uint32_t flags) {
 
 namespace {
 
-/// f32(x): a dtype is a conversion.
+/// Calls a dtype, f32(x): a conversion.
 Value convert(Context& context, DType dtype, std::span<Value> args) {
   if (args.size() != 1) fail(ErrorKind::type, "{} takes 1 argument, not {}", name_of(dtype), args.size());
   return convert(context, dtype, args[0]);
@@ -150,18 +150,17 @@ Value convert(Context& context, DType dtype, std::span<Value> args) {
 
 bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
   if (context_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
-  switch (slot->tag()) {
-    case Tag::function: return prepare_function(slot, count, shape, flags);
-    case Tag::builtin: call_builtin(slot, count, shape); return false;
-    case Tag::dtype: {
-      SlotGuard guard(*this, slot + 1, slot + 1 + count);
-      if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
-      Value result = convert(context_, slot->dtype(), {slot + 1, count});
-      *slot = std::move(result);
-      return false;
-    }
-    default: fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  if (slot->is(Tag::function)) return prepare_function(slot, count, shape, flags);
+  if (slot->is(Tag::builtin)) {
+    call_builtin(slot, count, shape);
+    return false;
   }
+  if (!slot->is(Tag::dtype)) fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  SlotGuard guard(*this, slot + 1, slot + 1 + count);
+  if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
+  Value result = convert(context_, slot->dtype(), {slot + 1, count});
+  *slot = std::move(result);
+  return false;
 }
 
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
@@ -194,7 +193,7 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   for (size_t i = 0; i < parameters && !native.builtin->forwards; ++i) {
     if (args[i].is(Tag::absent)) args[i] = signature.parameters[i].default_value;
   }
-  // What the builtin makes of numbers and lists goes where its first tensor is.
+  // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
   const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
   const Placement placement(context_.ops(),
                             tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
@@ -204,14 +203,15 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
 
 namespace {
 
-/// What x.name calls when x is a record or a module with such a member.
+/// Returns what x.name refers to if x is a record or a module with such a member.
 const Value* member(Context& context, const Value& object, Name name) {
   if (object.is(Tag::record)) return object.as<Record>().find(name);
-  if (object.is(Tag::module) && object.as<Module>().find(name)) return &member_of(context, object.as<Module>(), name);
+  if (object.is(Tag::module) && object.as<Module>().find(name))
+    return &vm::member_of(context, object.as<Module>(), name);
   return nullptr;
 }
 
-/// Words of other languages, and what says the same here.
+/// Method names of other languages, with what TSL offers instead.
 constexpr std::pair<std::string_view, const char*> kForeign[] = {
     {"append", "l += [v] appends"},      {"push", "l += [v] appends"},
     {"extend", "l += items appends"},    {"items", "for (key, value) in r goes over a record"},
@@ -219,7 +219,7 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
     {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
 
 [[noreturn]] void no_method(Context& context, const Value& object, Name name) {
-  if (object.is(Tag::module)) member_of(context, object.as<Module>(), name);  // says what it has
+  if (object.is(Tag::module)) vm::member_of(context, object.as<Module>(), name);  // the error lists the members
   std::vector<std::string> notes;
   const std::string near = nearest_name(*name, context.builtins().names());
   const auto foreign =

@@ -1,4 +1,4 @@
-// Errors on their way through frames.
+// Unwinds frames after errors.
 #include "value/context.h"
 #include "value/runtime.h"
 #include "vm/instructions.h"
@@ -10,7 +10,7 @@ namespace {
 
 Span span_of(const Frame& frame) { return frame.proto->spans[frame.pc_index()]; }
 
-/// The block of the frame that catches what its present instruction raised.
+/// Returns the handler of the frame that covers its current instruction.
 const Handler* handler_of(const Frame& frame) {
   const uint32_t pc = frame.pc_index();
   for (const Handler& handler : frame.proto->handlers) {
@@ -21,8 +21,8 @@ const Handler* handler_of(const Frame& frame) {
 
 }  // namespace
 
-/// Adds where the error happened and through which calls, the first time an error gets here. Frames of the prelude
-/// do not show: for the user a composite is like any builtin.
+/// Adds the position and the calls to an error, when it first gets here. Frames of the prelude are left out: to users,
+/// composite builtins look like any others.
 void Interpreter::locate(Error& error) const {
   if (error.is_located) return;
   error.is_located = true;
@@ -34,8 +34,8 @@ void Interpreter::locate(Error& error) const {
   }
 }
 
-/// Leaves frames until one catches the failure, and makes that one go on at its handler. False if the run ends
-/// first, with its own frames gone.
+/// Pops frames until one catches the failure, and continues it at its handler. Returns false if the run ends first; its
+/// frames are then gone.
 bool Interpreter::unwind(const Run& run, const Failure& failure) {
   const bool can_be_caught = !failure.error().is_final;
   for (;;) {
@@ -55,7 +55,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
       return true;
     }
     if (is_body) return false;
-    for (Value* v = frame.base - 1; v < frame.end(); ++v) clear(*v);
+    for (Value* v = frame.base - 1; v < frame.end(); ++v) vm::clear(*v);
     frames_.pop();
     if (frames_.size() == run.entry) return false;
   }
@@ -64,7 +64,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
 void Interpreter::drop_frames(const Run& run) {
   while (frames_.size() > run.entry && frames_.top() != run.body_frame) {
     Frame& frame = *frames_.top();
-    for (Value* v = frame.base - 1; v < frame.end(); ++v) clear(*v);
+    for (Value* v = frame.base - 1; v < frame.end(); ++v) vm::clear(*v);
     frames_.pop();
   }
 }
@@ -98,7 +98,7 @@ void Interpreter::interrupted() {
   Error error;
   error.kind = ErrorKind::interrupt;
   error.message = "interrupted";
-  error.is_final = true;  // else a loop could refuse to end
+  error.is_final = true;  // otherwise a loop could catch it and never end
   throw Failure(std::move(error));
 }
 

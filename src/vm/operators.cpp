@@ -1,6 +1,7 @@
 #include "vm/operators.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/error.h"
@@ -14,36 +15,45 @@
 namespace tsl {
 
 using ast::BinaryOp;
-using ast::UnaryOp;
 
 namespace {
 
 struct OperatorInfo {
-  BinaryOp op;
   const char* symbol;
   ScalarOp scalar;
   Op tensor;
 };
 
-// `@` and `in` have no scalar form; they are handled before the table is read.
-constexpr OperatorInfo kOperators[] = {{BinaryOp::add, "+", ScalarOp::add, Op::add},
-                                       {BinaryOp::sub, "-", ScalarOp::sub, Op::sub},
-                                       {BinaryOp::mul, "*", ScalarOp::mul, Op::mul},
-                                       {BinaryOp::div, "/", ScalarOp::div, Op::div},
-                                       {BinaryOp::floordiv, "//", ScalarOp::floordiv, Op::floordiv},
-                                       {BinaryOp::mod, "%", ScalarOp::mod, Op::mod},
-                                       {BinaryOp::pow, "**", ScalarOp::pow, Op::pow},
-                                       {BinaryOp::matmul, "@", ScalarOp::mul, Op::matmul},
-                                       {BinaryOp::eq, "==", ScalarOp::eq, Op::eq},
-                                       {BinaryOp::ne, "!=", ScalarOp::ne, Op::ne},
-                                       {BinaryOp::lt, "<", ScalarOp::lt, Op::lt},
-                                       {BinaryOp::le, "<=", ScalarOp::le, Op::le},
-                                       {BinaryOp::gt, ">", ScalarOp::gt, Op::gt},
-                                       {BinaryOp::ge, ">=", ScalarOp::ge, Op::ge},
-                                       {BinaryOp::in, "in", ScalarOp::eq, Op::eq},
-                                       {BinaryOp::bit_or, "|", ScalarOp::bit_or, Op::bit_or},
-                                       {BinaryOp::bit_xor, "^", ScalarOp::bit_xor, Op::bit_xor},
-                                       {BinaryOp::bit_and, "&", ScalarOp::bit_and, Op::bit_and}};
+// `@` and `in` have no scalar form; they are handled before this is read.
+constexpr OperatorInfo make_info(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::add: return {"+", ScalarOp::add, Op::add};
+    case BinaryOp::sub: return {"-", ScalarOp::sub, Op::sub};
+    case BinaryOp::mul: return {"*", ScalarOp::mul, Op::mul};
+    case BinaryOp::div: return {"/", ScalarOp::div, Op::div};
+    case BinaryOp::floordiv: return {"//", ScalarOp::floordiv, Op::floordiv};
+    case BinaryOp::mod: return {"%", ScalarOp::mod, Op::mod};
+    case BinaryOp::pow: return {"**", ScalarOp::pow, Op::pow};
+    case BinaryOp::matmul: return {"@", ScalarOp::mul, Op::matmul};
+    case BinaryOp::eq: return {"==", ScalarOp::eq, Op::eq};
+    case BinaryOp::ne: return {"!=", ScalarOp::ne, Op::ne};
+    case BinaryOp::lt: return {"<", ScalarOp::lt, Op::lt};
+    case BinaryOp::le: return {"<=", ScalarOp::le, Op::le};
+    case BinaryOp::gt: return {">", ScalarOp::gt, Op::gt};
+    case BinaryOp::ge: return {">=", ScalarOp::ge, Op::ge};
+    case BinaryOp::in: return {"in", ScalarOp::eq, Op::eq};
+    case BinaryOp::bit_or: return {"|", ScalarOp::bit_or, Op::bit_or};
+    case BinaryOp::bit_xor: return {"^", ScalarOp::bit_xor, Op::bit_xor};
+    case BinaryOp::bit_and: return {"&", ScalarOp::bit_and, Op::bit_and};
+  }
+  return {};
+}
+
+constexpr auto kOperators = [] {
+  std::array<OperatorInfo, static_cast<size_t>(BinaryOp::bit_and) + 1> infos{};  // to the last one
+  for (size_t i = 0; i < infos.size(); ++i) infos[i] = make_info(static_cast<BinaryOp>(i));
+  return infos;
+}();
 
 const OperatorInfo& info_of(BinaryOp op) { return kOperators[static_cast<size_t>(op)]; }
 
@@ -53,23 +63,20 @@ bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string
 [[noreturn]] void wrong_operands(BinaryOp op, const Value& a, const Value& b) {
   const char* left = type_name(a);
   const char* right = type_name(b);
-  switch (op) {
-    case BinaryOp::add: fail(ErrorKind::type, "cannot add {} and {}", left, right);
-    case BinaryOp::sub: fail(ErrorKind::type, "cannot subtract {} from {}", right, left);
-    case BinaryOp::mul: fail(ErrorKind::type, "cannot multiply {} and {}", left, right);
-    case BinaryOp::div: fail(ErrorKind::type, "cannot divide {} by {}", left, right);
-    default: break;
-  }
+  if (op == BinaryOp::add) fail(ErrorKind::type, "cannot add {} and {}", left, right);
+  if (op == BinaryOp::sub) fail(ErrorKind::type, "cannot subtract {} from {}", right, left);
+  if (op == BinaryOp::mul) fail(ErrorKind::type, "cannot multiply {} and {}", left, right);
+  if (op == BinaryOp::div) fail(ErrorKind::type, "cannot divide {} by {}", left, right);
   if (is_comparison(op)) fail(ErrorKind::type, "cannot compare {} and {} with '{}'", left, right, info_of(op).symbol);
   fail(ErrorKind::type, "'{}' does not take {} and {}", info_of(op).symbol, left, right);
 }
 
-// Deep enough for any data, and far from the end of the stack.
+// More than any data needs, and far from exhausting the stack.
 constexpr int kMaxNesting = 1000;
 
 // ---- Sequences and text ----------------------------------------------------------------------------
 
-// Long enough for any program; a slip such as "-" * 10 ** 12 is an error rather than the end of the machine.
+// Enough for any program; a mistake such as "-" * 10 ** 12 must be an error and not exhaust memory.
 constexpr int64_t kMaxRepeated = int64_t{1} << 28;
 
 int64_t repetitions(const Value& count, size_t length) {
@@ -138,7 +145,7 @@ class EqualPairs {
   std::set<Key> pairs_;
 };
 
-/// -1, 0 or 1, lexicographically. False if the two cannot be ordered.
+/// Orders two values lexicographically: -1, 0 or 1. Returns false if they cannot be ordered.
 bool compare(Context& context, const Value& a, const Value& b, int& order, EqualPairs& equal, int depth = 0);
 
 template <class Sequence>
@@ -176,41 +183,32 @@ Value ordered(Context& context, BinaryOp op, const Value& a, const Value& b) {
   int order = 0;
   EqualPairs equal;
   if (!compare(context, a, b, order, equal)) wrong_operands(op, a, b);
-  switch (op) {
-    case BinaryOp::lt: return order < 0;
-    case BinaryOp::le: return order <= 0;
-    case BinaryOp::gt: return order > 0;
-    default: return order >= 0;
-  }
+  return Value(apply(info_of(op).scalar, Scalar::of(int64_t{order}), Scalar::of(int64_t{0})));
 }
 
 bool contains(Context& context, const Value& item, const Value& container) {
   auto any_equal = [&](const std::vector<Value>& items) {
     return std::any_of(items.begin(), items.end(), [&](const Value& v) { return deep_equal(context, item, v); });
   };
-  switch (container.tag()) {
-    case Tag::list: return any_equal(container.as<List>().items);
-    case Tag::tuple: return any_equal(container.as<Tuple>().items);
-    case Tag::record:
-      return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
-    case Tag::string:
-    case Tag::lazy_string:
-      if (!is_text(item)) wrong_operands(BinaryOp::in, item, container);
-      return expect_string(context, container, "str").find(expect_string(context, item, "str")) != std::string::npos;
-    case Tag::range: {
-      if (!is_host_int(item)) return false;
-      const Dim value = dim_of(item);
-      return !(value < dim_of(container.as<Range>().begin)) && value < dim_of(container.as<Range>().end);
-    }
-    case Tag::tensor: {
-      const Value equal = binary(context, BinaryOp::eq, container, item);
-      if (!equal.is(Tag::tensor)) return truth(context, equal);
-      Attrs axes;
-      axes.axes = expect_axes(context, Value(), equal.tensor().rank(), "in");
-      return truth(context, Value(context.ops().call(Op::any, {equal.tensor()}, axes)));
-    }
-    default: wrong_operands(BinaryOp::in, item, container);
+  if (container.is(Tag::list)) return any_equal(container.as<List>().items);
+  if (container.is(Tag::tuple)) return any_equal(container.as<Tuple>().items);
+  if (container.is(Tag::record))
+    return container.as<Record>().find(context.names().intern(expect_string(context, item, "a key"))) != nullptr;
+  if (is_text(container) && is_text(item))
+    return expect_string(context, container, "str").find(expect_string(context, item, "str")) != std::string::npos;
+  if (container.is(Tag::range)) {
+    if (!is_host_int(item)) return false;
+    const Dim value = dim_of(item);
+    return !(value < dim_of(container.as<Range>().begin)) && value < dim_of(container.as<Range>().end);
   }
+  if (container.is(Tag::tensor)) {
+    const Value equal = binary(context, BinaryOp::eq, container, item);
+    if (!equal.is(Tag::tensor)) return truth(context, equal);
+    Attrs axes;
+    axes.axes = expect_axes(context, Value(), equal.tensor().rank(), "in");
+    return truth(context, Value(context.ops().call(Op::any, {equal.tensor()}, axes)));
+  }
+  wrong_operands(BinaryOp::in, item, container);
 }
 
 // ---- Tensors ---------------------------------------------------------------------------------------
@@ -220,7 +218,7 @@ Operand tensor_operand(const Value& v) { return v.is(Tag::tensor) ? Operand(v.te
 Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   if (op == BinaryOp::matmul && !(a.is(Tag::tensor) && b.is(Tag::tensor))) wrong_operands(op, a, b);
   if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
-    // An exponent shapes the code: x ** 2 is a product, so a trace depends on its value.
+    // The exponent selects the op: x ** 2 is a product. So a trace pins its value.
     const Scalar exponent = pinned(b, "exponent");
     if (is_integer(a.tensor().dtype()) && exponent.type == ScalarType::integer && exponent.integer < 0) {
       fail_with(ErrorKind::value, fmt::format("{} cannot be raised to {}", describe(a.tensor()), exponent.integer),
@@ -274,11 +272,7 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   wrong_operands(op, a, b);
 }
 
-Value unary(Context& context, UnaryOp op, const Value& a) {
-  if (op == UnaryOp::logical_not) {
-    const bool symbolic = a.is(Tag::symbol) && is_host_bool(a);
-    return symbolic ? apply_scalar(ScalarOp::logical_not, a) : Value(!truth(context, a));
-  }
+Value negated(Context& context, const Value& a) {
   if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
   if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {a.tensor()});
   fail(ErrorKind::type, "cannot negate {}", type_name(a));
@@ -347,8 +341,20 @@ bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& eq
       return a.as<BuiltinFunction>().builtin == b.as<BuiltinFunction>().builtin &&
              equal_items(context, a.as<BuiltinFunction>().bound, b.as<BuiltinFunction>().bound, equal, depth);
     case Tag::nil: return true;
-    default: return identical(a, b);
+    case Tag::boolean:
+    case Tag::integer:
+    case Tag::real:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::function:
+    case Tag::module:
+    case Tag::tensor:
+    case Tag::lazy_string:
+    case Tag::cell: break;
   }
+  return identical(a, b);
 }
 
 }  // namespace

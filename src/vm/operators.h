@@ -1,6 +1,6 @@
-// The operators of the language on any values: the slow path behind the interpreter's fast paths for host
-// numbers, and what builtins use. Everything that decides control flow on a value passes through here, so this
-// is where a trace learns of branches and reads.
+// Implements the language's operators for all values: the slow path behind the interpreter's fast paths for host
+// numbers, and the functions that builtins use. Every decision of control flow on a value is made here, so traces
+// record branches and host reads here.
 #pragma once
 
 #include <span>
@@ -13,16 +13,16 @@ namespace tsl {
 class Context;
 
 Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b);
-Value unary(Context&, ast::UnaryOp op, const Value& a);
-/// `==` of the language gives an elementwise tensor for tensors; this compares deeply and gives one bool.
+Value negated(Context&, const Value& a);
+/// Compares values deeply and returns one bool; `==` of the language is elementwise for tensors.
 bool deep_equal(Context&, const Value& a, const Value& b);
 
-/// For `if`, `while`, `and`, `or`, `not`: a bool or a 0-d bool tensor; anything else is error[type] that suggests
-/// any()/all() for larger tensors. Reads the tensor, or pins the symbol, if tracing.
+/// Returns the truth of a bool or a 0-d bool tensor, as `if`, `while`, `and`, `or` and `not` need it; anything else is
+/// error[type]. A trace reads the tensor, or pins the symbol.
 bool truth(Context&, const Value& value);
 
-/// Steps of `for`. `state` starts at 0; gives false at the end. Over ranges, lists, tuples, records ((k, v)
-/// tuples), strings (characters) and the first axis of a tensor.
+/// Advances a `for` loop; returns false at the end. `state` starts at 0. Iterates over ranges, lists, tuples, records
+/// ((k, v) tuples), strings (characters) and the first axis of a tensor.
 bool iterate(Context&, const Value& iterable, int64_t& state, Value& item);
 
 }  // namespace tsl

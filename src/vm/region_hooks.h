@@ -1,5 +1,5 @@
-// What the interpreter asks before it runs code that may be a region; interpreter.h says when. The engine answers with
-// the tracer.
+// The interface that the interpreter calls before it runs code that may be a region; interpreter.h describes when. The
+// tracer implements it.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,19 @@ class RegionHooks {
  public:
   virtual ~RegionHooks() = default;
 
-  /// How a function is to be called that could be a region: as one, or interpreted (in an `open` frame, whose own
-  /// calls and loops may be regions, if it was found not to make one).
+  /// How a function that could be a region is called: as one (`region`), or interpreted. `open`: it cannot be a region
+  /// itself, but its own calls and loops may.
   enum class CallMode : uint8_t { plain, open, region };
   virtual CallMode call_mode(const Value& function) = 0;
-  /// Runs it. Moves the bound arguments out of `args`.
+  /// Runs a function as a region. Moves the bound arguments out of `args`.
   virtual Value call_region(const Value& function, std::span<Value> args) = 0;
-  /// Runs the body of a loop of the innermost frame once; gives the pc at which the frame goes on, or nothing if
-  /// the body is to be interpreted.
+  /// Runs the body of a loop of the innermost frame once. Returns the pc at which the frame continues, or nothing if
+  /// the body must be interpreted.
   virtual std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) = 0;
 
-  /// To be called before an error is handed to a `try` inside the traced region. May throw, and then it is not to be
-  /// handed over.
+  /// Called before a `try` inside the traced region catches an error. If it throws, the `try` does not catch the error.
   virtual void error_caught(ErrorKind kind) = 0;
-  /// The interpreter has reached its step limit.
+  /// Called when the interpreter has reached its step limit.
   virtual void out_of_steps() = 0;
 };
 

@@ -15,7 +15,7 @@ ValueStack::~ValueStack() {
 }
 
 void ValueStack::grow(const Value* end) {
-  constexpr ptrdiff_t kStep = 1024;  // registers made at a time
+  constexpr ptrdiff_t kStep = 1024;  // registers constructed at a time
   const ptrdiff_t wanted = end - values_;
   if (wanted > static_cast<ptrdiff_t>(kCapacity))
     fail(ErrorKind::limit, "the functions being called have too many variables");

@@ -1,4 +1,4 @@
-// The interpreter's stacks: registers and frames. Neither ever moves, so pointers into them stay valid.
+// The interpreter's stacks: registers and frames. They are never reallocated, so pointers into them stay valid.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tsl {
 
-/// A function being run.
+/// An active call of a function.
 struct Frame {
   static constexpr uint32_t kEntry = 1;  // entered from C++: its return ends a run
   static constexpr uint32_t kOpen = 2;   // its calls and loops may become regions
 
-  const Instruction* pc;  // the instruction being executed; up to date whenever other code can see the frame
-  Value* base;            // register 0; base[-1] holds the function, and then its result
+  const Instruction* pc;  // the current instruction; up to date whenever other code can access the frame
+  Value* base;            // register 0; base[-1] holds the function, and later its result
   const Proto* proto;
   uint32_t flags;
 
@@ -24,11 +24,11 @@ struct Frame {
   const Function& function() const { return base[-1].as<Function>(); }
 };
 
-/// The registers of all frames. Memory is taken at once but touched only as the stack grows. What lies above the
-/// frames is always nil or immediate, and no symbol.
+/// The registers of all frames. The address range is reserved at once, but memory is used only as the stack grows.
+/// Values above the frames are always nil or immediate, and never symbols.
 class ValueStack {
  public:
-  // Deep recursion is limited by frames first, unless functions have very many variables.
+  // Recursion reaches the limit of frames first, unless functions have very many variables.
   static constexpr size_t kCapacity = size_t{1} << 21;
 
   ValueStack();
@@ -37,7 +37,7 @@ class ValueStack {
   ValueStack& operator=(const ValueStack&) = delete;
 
   Value* begin() { return values_; }
-  /// Makes sure that registers below `end` exist. Throws Failure (limit).
+  /// Constructs all registers below `end`. Throws Failure (limit).
   void reserve(const Value* end) {
     if (end > made_) grow(end);
   }
@@ -46,13 +46,13 @@ class ValueStack {
   void grow(const Value* end);
 
   Value* values_;
-  Value* made_;  // the end of the constructed part
+  Value* made_;  // end of the constructed registers
 };
 
-/// The frames, innermost last.
+/// The frames; the innermost is last.
 class FrameStack {
  public:
-  // Far beyond what sensible recursion needs, and small enough to end endless recursion soon.
+  // Far more than sensible recursion needs, but few enough that endless recursion fails soon.
   static constexpr size_t kCapacity = 200'000;
 
   FrameStack() : frames_(new Frame[kCapacity]) {}
@@ -62,7 +62,7 @@ class FrameStack {
   Frame* top() { return &frames_[size_ - 1]; }
   Frame& operator[](size_t i) { return frames_[i]; }
   const Frame& operator[](size_t i) const { return frames_[i]; }
-  /// Throws Failure (limit).
+  /// Adds a frame. Throws Failure (limit).
   Frame* push() {
     if (size_ == kCapacity) fail_full();
     return &frames_[size_++];

@@ -28,12 +28,12 @@ inline Tensor iota(Ops& ops, Dim count, DType dtype, const Operand& start = Scal
   return ops.call(Op::iota, {start, step}, {.dtype = dtype, .count = count});
 }
 
-/// x: [batch…, n, rest…], index: [batch…, idx…] -> [batch…, idx…, rest…]
+/// Picks along an axis. x: [batch…, n, rest…], index: [batch…, idx…] -> [batch…, idx…, rest…]
 inline Tensor take(Ops& ops, const Tensor& x, const Tensor& index, int batch) {
   return ops.call(Op::take, {x, cast(ops, index, DType::i64)}, {.batch = batch});
 }
 
-/// A permutation that brings the axes of `first` to the front, in that order, and keeps the others in theirs.
+/// Returns the permutation that moves the axes of `first` to the front and keeps the order of the others.
 inline std::vector<int64_t> order_with_front(int rank, const std::vector<int64_t>& first) {
   std::vector<int64_t> order = first;
   for (int64_t axis = 0; axis < rank; ++axis) {
@@ -44,14 +44,14 @@ inline std::vector<int64_t> order_with_front(int rank, const std::vector<int64_t
   return order;
 }
 
-/// Where each axis went: inverse(order)[order[i]] == i.
+/// Inverts a permutation: inverse(order)[order[i]] == i.
 inline std::vector<int64_t> inverse_order(const std::vector<int64_t>& order) {
   std::vector<int64_t> inverse(order.size());
   for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return inverse;
 }
 
-/// Moves one axis to another place.
+/// Moves one axis to another position.
 inline Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {
   if (from == to) return x;
   std::vector<int64_t> order;
@@ -61,7 +61,7 @@ inline Tensor move_axis(Ops& ops, const Tensor& x, int64_t from, int64_t to) {
   return permute(ops, x, order);
 }
 
-/// The product of extents [begin, end).
+/// Returns the product of extents [begin, end).
 inline Dim extent_product(const Shape& shape, int begin, int end) {
   Dim product = 1;
   for (int i = begin; i < end; ++i) product = product * shape[i];

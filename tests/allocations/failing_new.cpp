@@ -1,5 +1,5 @@
-// Preloaded into the program by run.py: the operator new that the variable TSL_FAIL_ALLOCATION counts out fails, once.
-// Without the variable, the number of calls is printed at the end.
+// An operator new that fails once, at the call whose number is in TSL_FAIL_ALLOCATION. run.py preloads it into the
+// program. Without the variable, it prints the number of calls at the end.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

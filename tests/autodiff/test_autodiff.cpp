@@ -1,5 +1,5 @@
-// Derivatives through the language: every op against central differences in f64, what grad and its kin accept
-// and return, and what holds while tapes listen.
+// Tests derivatives in the language: every op against central differences in f64, the arguments and results of grad and
+// similar builtins, and what holds while tapes record.
 #include <deque>
 #include <map>
 
@@ -11,7 +11,7 @@ using namespace tsl;
 
 namespace {
 
-/// Compares gradients with central differences, on the weighted sum of what f returns.
+/// Compares gradients with central differences, on a weighted sum of the results of f.
 constexpr const char* kChecks = R"(
 fn weighted(y) = sum(y * reshape(0.7 + sin(f64(arange(y.size)) * 2.3), y.shape))
 
@@ -57,8 +57,8 @@ struct Use {
   double low = -2, high = 2;
 };
 
-// What is compared or sorted has no two equal elements, also where x is expanded: there the differences would
-// be of a kink.
+// Elements that are compared or sorted are all different, also where x is expanded: central differences do not apply at
+// a kink.
 const std::map<Op, Use>& written_uses() {
   static const std::map<Op, Use> table = {
       {Op::neg, {{"-x * x"}}},
@@ -137,7 +137,7 @@ const std::map<Op, Use>& written_uses() {
   return table;
 }
 
-/// The uses above, and for every other unary op and reduction that has a derivative, its plainest use.
+/// Returns the uses above, and a simple use of every other unary op and reduction with a derivative.
 const std::map<Op, Use>& uses() {
   static std::deque<std::string> texts;
   static const std::map<Op, Use> table = [] {
@@ -397,7 +397,7 @@ TEST_CASE("numbers, reads and pullbacks under a trace") {
 TEST_CASE("a tape gives memory back as it is played") {
   Session s;
   s.eval("fn f(x) { var y = x; for _ in 0..64 { y = y * 1.01 }; return sum(y) }; grad(f)(ones([65536]))");
-  // 64 results of 256 KiB are held at most once; gradients come one at a time.
+  // The 64 results of 256 KiB are held at most once; gradients are computed one at a time.
   CHECK(s.engine.runtime().allocator().stats().peak_bytes < 72 * 262144u);
   CHECK(s.engine.runtime().allocator().stats().live_bytes < 4 * 262144u);
 }

@@ -56,7 +56,7 @@ TEST_CASE("of a long line, the part around the caret is shown") {
     const std::string text = render({ErrorKind::name, "m", {id, begin, end}, {}, {}}, sources);
     return text.substr(text.find("\n   1 | ") + 8);
   };
-  // 40 code points before the caret, 80 from it on.
+  // 40 code points before the caret, 80 from the caret on.
   CHECK(lines(502, 503) ==
         "…" + std::string(39, 'a') + "é+" + std::string(79, 'b') + "…\n     | " + std::string(41, ' ') + "^\n");
   CHECK(lines(0, 1003) == std::string(120, 'a') + "…\n     | " + std::string(120, '^') + "\n");

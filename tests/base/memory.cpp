@@ -1,4 +1,4 @@
-// Arena, Interner and Ref.
+// Tests Arena, Interner and Ref.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Every elementwise op computes the same on host numbers as on tensors of f64, i64 and bool.
+// Checks that every elementwise op gives the same results for host numbers as for tensors of f64, i64 and bool.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -22,8 +22,8 @@ using Scalars = std::vector<Scalar>;
 constexpr int kRandomPoints = 2000;
 constexpr ScalarType kTypes[] = {ScalarType::boolean, ScalarType::integer, ScalarType::real};
 
-/// How far a GPU's functions of f64 may be from the CPU's, as in test_cuda_tiers.cpp: of the result, or of 1 where it
-/// is less.
+/// The permitted difference of a GPU's f64 functions from the CPU's, as in test_cuda_tiers.cpp: relative to the result,
+/// or to 1 if it is less.
 constexpr double kFunctionBound = 16 * 0x1p-52;
 
 template <class T> Scalars specials();
@@ -66,7 +66,7 @@ template <> Scalars specials<int64_t>() {
   return values;
 }
 
-/// Moderate numbers, random bits, and all pairs of special values.
+/// Returns moderate numbers, random bits, and all pairs of special values.
 Scalars points(ScalarType type, bool second) {
   std::mt19937_64 random(second ? 2 : 1);
   const auto unit = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
@@ -98,7 +98,7 @@ DType dtype_of(ScalarType type) {
   return DType::f64;
 }
 
-/// The dtype in which a tensor computes what the op computes of host numbers of a type.
+/// Returns the dtype of the tensor that computes the same as the op on host numbers of a type.
 DType computing_dtype(const OpDef& def, ScalarType type) {
   switch (def.dtype_rule) {
     case DTypeRule::floating:
@@ -145,7 +145,7 @@ class Computer {
 
 bool is_nan(Scalar x) { return x.type == ScalarType::real && std::isnan(x.real); }
 
-/// `bound` 0: the same bits, where any NaN equals any other.
+/// Compares results; with `bound` 0 bit by bit, where all NaNs are equal.
 bool agree(Scalar host, Scalar tensor, double bound) {
   if (host == tensor || (is_nan(host) && is_nan(tensor))) return true;
   if (bound == 0 || host.type != ScalarType::real || tensor.type != ScalarType::real) return false;
@@ -154,7 +154,7 @@ bool agree(Scalar host, Scalar tensor, double bound) {
   return std::isfinite(size) && std::fabs(host.real - tensor.real) <= bound * size;
 }
 
-/// Ints have no quotient by 0 and no whole power of a negative exponent.
+/// Ints have no quotient by 0, and no integer power with a negative exponent.
 bool has_tensor_form(const OpDef& def, DType dtype, Scalar b) {
   if (dtype != DType::i64) return true;
   if (def.op == Op::pow) return b.as_integer() >= 0;

@@ -1,4 +1,4 @@
-// The values of ops against the plainest definition computed in f64 (exactly, for integers): every elementwise op,
+// Compares ops with their simplest definition, computed in f64 (exactly, for integers): every elementwise op,
 // reduction, scan and the matrix product, on every dtype and layout.
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 constexpr DType kDTypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
                              DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
 
-/// The dtype in which the reference computes: exact for every value used here.
+/// Returns the dtype of the reference, which is exact for all values used here.
 DType reference_dtype(DType dtype) {
   if (dtype == DType::boolean) return dtype;
   return is_float(dtype) ? DType::f64 : DType::i64;
@@ -46,7 +46,7 @@ std::vector<double> elements(const Tensor& x) {
   return out;
 }
 
-/// Numbers that every dtype has, so that the reference starts from the same.
+/// Returns numbers that every dtype represents, so that the reference has the same operands.
 std::vector<double> numbers(DType dtype, int count, int step) {
   std::vector<double> out;
   for (int i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ std::vector<double> numbers(DType dtype, int count, int step) {
 
 using View = std::function<Tensor(Ops&, const Tensor&)>;
 
-/// A layout: the shape of what lies in memory, and the view of it.
+/// A layout: the shape in memory, and the view of it.
 struct Case {
   const char* name;
   Shape shape;
@@ -87,7 +87,7 @@ const std::vector<Case>& layouts() {
   return all;
 }
 
-/// How far a result may be off, in units of the last place of its dtype.
+/// Returns the permitted error, in units of the last place of the dtype.
 double allowed_ulps(const OpDef& def) {
   if (def.op_class == OpClass::reduction || def.op_class == OpClass::scan || def.op_class == OpClass::matmul) return 16;
   return 4;
@@ -117,7 +117,7 @@ void check_close(const OpDef& def, const Tensor& actual, const Tensor& expected)
   }
 }
 
-/// Calls the op on both sides. Both may refuse, but only together.
+/// Calls the op on both sides. Both must succeed, or both fail.
 void compare(const OpDef& def, DType dtype, const Attrs& attrs, int operands) {
   Engine engine;
   ReferenceOps reference;
@@ -152,7 +152,7 @@ void compare(const OpDef& def, DType dtype, const Attrs& attrs, int operands) {
   }
 }
 
-/// An integer may overflow where the reference does not; those ops are exact, so small numbers suffice.
+/// An integer may overflow where the reference does not; since those ops are exact, small numbers suffice.
 bool is_representative(const OpDef& def, DType dtype) {
   const bool is_small = dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16;
   if (def.op == Op::pow && !is_float(dtype)) return false;  // negative exponents of integers

@@ -1,4 +1,4 @@
-// What the compiler of regions relies on: what loops read and write, and running a body on its own.
+// Tests what tracing requires of bytecode: the registers that loops read and write, and running a body separately.
 #include <algorithm>
 
 #include "bytecode/bytecode.h"
@@ -46,7 +46,7 @@ TEST_CASE("a loop knows where its body may leave to") {
 }
 
 TEST_CASE("a body can be run on its own, in its frame") {
-  // probe() runs the body that it is called from once more: the first time as if from the hook.
+  // probe() runs the loop body that calls it once more; the first call is as from the hook.
   static constexpr Builtin kProbe = {
       "probe", "probe(again)", "",
       [](Context& context, Args args) {

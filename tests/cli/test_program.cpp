@@ -1,4 +1,4 @@
-// The command line, exit codes, the prompt and `tsl test`.
+// Tests the command line, exit codes, the prompt and `tsl test`.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -25,8 +25,8 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program in this process. What scripts print goes to the C stream stdout, which is caught with a file, or
-/// goes to `output`.
+/// Runs the program in this process. Scripts print to the C stream stdout, which is redirected to a file, or to
+/// `output`.
 Outcome run(std::vector<std::string> args, const std::string& input = "", const char* output = nullptr) {
   args.insert(args.begin(), "tsl");
   std::vector<char*> argv;
@@ -251,7 +251,7 @@ TEST_CASE("a limit on memory is an error with sizes and the line, and the sessio
 
 namespace {
 
-/// A folder for the cache of one test.
+/// A temporary folder for the cache.
 class CacheFolder {
  public:
   CacheFolder() : path_((fs::temp_directory_path() / ("tsl_cli_cache_" + std::to_string(getpid()))).string()) {
@@ -265,7 +265,7 @@ class CacheFolder {
   }
   CacheFolder(const CacheFolder&) = delete;
   CacheFolder& operator=(const CacheFolder&) = delete;
-  /// Keeps an entry of so many bytes.
+  /// Stores an entry of this many bytes.
   void store(const std::string& key, size_t bytes) const {
     REQUIRE(cuda::DiskCache(path_).store(cuda::Digester().add(key).digest(), cuda::Bytes(bytes)));
   }

@@ -1,11 +1,11 @@
-// counters(): exact numbers, where they depend on what is compiled.
+// Tests counters(): exact numbers where they depend on what is compiled.
 #include "support/session.h"
 
 using namespace tsl;
 
 namespace {
 
-/// `kernels` and so on: what `work` adds to a counter, after `before` has run.
+/// Returns how much `work` adds to a counter such as `kernels`, after `before` has run.
 std::string added(const std::string& counter, const std::string& before, const std::string& work, bool compile) {
   EngineOptions options;
   options.compile_annotated = compile;

@@ -1,4 +1,4 @@
-// Programs for several devices, on every tier. GPUs are pretended, but for the last cases.
+// Programs for several devices, on every tier. All but the last cases use pretended GPUs.
 #include <string>
 
 #include "catch.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
-/// Two GPUs; tensors are made on `device`.
+/// Makes an engine with two GPUs; tensors are made on `device`.
 EngineOptions with_gpus(std::string device) {
   EngineOptions options;
   options.device = std::move(device);
@@ -27,7 +27,7 @@ EngineOptions with_gpus(std::string device) {
   return options;
 }
 
-/// Checks what a program prints on every tier.
+/// Checks the output of a program on every tier.
 void check(const std::string& device, const std::string& program, const std::string& expected) {
   for (Tier tier : kTiers) {
     CAPTURE(device, static_cast<int>(tier), program);
@@ -35,12 +35,12 @@ void check(const std::string& device, const std::string& program, const std::str
   }
 }
 
-/// Checks it wherever tensors are made by default.
+/// Checks the output for every default device.
 void check(const std::string& program, const std::string& expected) {
   for (const char* device : {"cpu", "cuda", "cuda:1"}) check(device, program, expected);
 }
 
-/// "cpu, cuda or cuda:N", and those of other backends that this build has.
+/// Returns "cpu, cuda or cuda:N", with the names of other backends in this build.
 std::string names_of_devices() {
   const auto rows = backends().rows();
   std::string names = "cpu";

@@ -1,4 +1,4 @@
-// What --log shows of compiling, and that the documentation shows the same.
+// Tests the output of --log, and that the documentation shows the same.
 #include <fstream>
 #include <sstream>
 
@@ -8,7 +8,7 @@ using namespace tsl;
 
 namespace {
 
-/// What a program logs of the topics.
+/// Returns a program's log of these topics.
 std::string logged(const std::string& topics, const std::string& program) {
   EngineOptions options;
   options.log_topics = topics;

@@ -1,4 +1,4 @@
-// Imports: finding modules, running them once, and saying what went wrong.
+// Tests imports: finding modules, running them once, and the errors.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ using tsl::Session;
 
 namespace {
 
-/// A folder of scripts that goes away with it.
+/// A temporary folder of scripts.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("tsl_modules_" + std::to_string(getpid()))) {

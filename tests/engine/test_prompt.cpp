@@ -1,4 +1,4 @@
-// A prompt's entries.
+// Tests the entries of a prompt.
 #include "support/session.h"
 
 using tsl::Failure;

@@ -1,4 +1,4 @@
-// The backends of an engine: their registry, their devices and the names of those.
+// Tests the backends of an engine: their registry, devices and names.
 #include "exec/backend_registry.h"
 #include "catch.h"
 #include "exec/devices.h"
@@ -8,7 +8,7 @@ using namespace tsl;
 
 namespace {
 
-/// A backend that computes nothing: a place in the table.
+/// A backend that computes nothing, for the registry only.
 class NamedBackend : public exec::Backend {
  public:
   explicit NamedBackend(Device device) : device(device) {}

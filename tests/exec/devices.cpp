@@ -1,4 +1,4 @@
-// The table of devices: when each is opened, made active and closed.
+// Tests when devices are opened, made active and closed.
 #include "exec/devices.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace tsl;
 
 namespace {
 
-/// Host memory that poses as a device's.
+/// Host memory that appears as a device's.
 class Memory : public BlockCache {
  public:
   explicit Memory(Device device) : BlockCache(device, {}) {}
@@ -25,7 +25,7 @@ class Memory : public BlockCache {
   void give_to_system(void* data, uint64_t) override { std::free(data); }
 };
 
-/// Writes what is asked of it to a journal: "open 0, active 0".
+/// Records its calls in a journal: "open 0, active 0".
 class Recorded : public exec::Backend {
  public:
   Recorded(Device device, std::string& journal, bool has_peers = false)

@@ -1,4 +1,4 @@
-// Eager execution without the language: signatures, numbers, donated operands, errors.
+// Tests eager execution without the language: signatures, numbers, donated operands, errors.
 #include "exec/eager.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace tsl;
 
 namespace {
 
-/// Counts the plans that are made.
+/// Counts the plans that are prepared.
 class CountingCpu : public cpu::CpuBackend {
  public:
   CountingCpu() : CpuBackend(1) {}

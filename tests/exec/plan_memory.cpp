@@ -1,4 +1,4 @@
-// Where buffers lie while a plan runs, over runs whose inputs move, stay, and are donated or not.
+// Tests the memory of a plan over several runs, with inputs that move, stay, and are donated or not.
 #include <algorithm>
 #include <memory>
 
@@ -32,7 +32,7 @@ class Random {
 
 float* elements(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.data()); }
 
-/// A tensor that begins at element `offset` of its memory, filled with a number.
+/// Makes a tensor that starts at element `offset` of its memory, filled with a number.
 Tensor filled(Allocator& allocator, int64_t offset, float number) {
   Layout layout = Layout::contiguous({kCount});
   layout.offset = offset;
@@ -45,7 +45,7 @@ bool holds(const Tensor& tensor, float number) {
   return std::all_of(elements(tensor), elements(tensor) + kCount, [&](float x) { return x == number; });
 }
 
-/// a + b and b * c, each of which may take over an operand's memory.
+/// Makes a + b and b * c, each of which may reuse an operand's memory.
 Graph two_outputs() {
   Graph graph;
   const NodeId a = input(graph, {kCount}), b = input(graph, {kCount}), c = input(graph, {kCount});
@@ -64,7 +64,7 @@ TEST_CASE("what a plan keeps of the last run's memory follows its inputs and who
   PlanMemory memory(executable->plan(), backend.allocator());
   Random random(7);
   const auto below = [&](uint64_t n) { return (random.next() >> 33) % n; };
-  std::vector<Tensor> inputs(3), others(3);  // others: tensors that somebody else holds of the same elements
+  std::vector<Tensor> inputs(3), others(3);  // others: further references to the same elements
   char donated[3] = {};
   std::vector<std::byte*> before;
   int taken = 0, stayed = 0;

@@ -18,13 +18,13 @@ void add_graph_cases(std::vector<SpecCase>& cases);
 void add_kernel_cases(std::vector<SpecCase>& cases);
 void add_plan_cases(std::vector<SpecCase>& cases);
 
-/// Adds what verifies the plan of a graph, which is sound until `spoil` has changed it.
+/// Adds a case that verifies the plan of a graph, which is valid before `spoil` changes it.
 void add_plan_case(std::vector<SpecCase>& cases, const char* rule, Plan (*make)(), std::function<void(Plan&)> spoil);
 
-/// A symbol that belongs to no trace.
+/// Returns a symbol that belongs to no trace.
 const Symbol* orphan();
 
-// Plans to be spoilt.
+// Valid plans, to be made invalid.
 Plan pointwise_plan();  // one kernel, of two inputs and a number
 Plan softmax_plan();    // one row kernel
 Plan sum_plan();        // one reduce kernel, of elements made by an exp

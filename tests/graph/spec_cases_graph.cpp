@@ -8,12 +8,12 @@ namespace {
 
 using Build = void (*)(Graph&);
 
-/// A node whose type is given.
+/// Adds a node of a given type.
 NodeId node(Graph& g, Op op, std::vector<Arg> args, DType dtype, const Shape& shape, const Attrs& attrs = {}) {
   return g.add(op_def(op), std::move(args), attrs, {dtype, shape}, Span{}, g.size());
 }
 
-/// The axis of any op that has one.
+/// Returns attributes with this axis.
 Attrs along(int64_t axis) {
   Attrs attrs;
   attrs.axis = attrs.batch = axis;
@@ -23,21 +23,21 @@ Attrs along(int64_t axis) {
 
 const Shape kShape{4, 5};
 
-/// exp(x), to be spoilt.
+/// Adds exp(x), to be made invalid.
 Node& exponential(Graph& g) {
   const NodeId y = add(g, Op::exp, {read(g, input(g, kShape))});
   give(g, y);
   return g[y];
 }
 
-/// A number beside a tensor.
+/// Adds x + 1.0, and returns the number.
 Arg& added_number(Graph& g) {
   const NodeId y = add(g, Op::add, {read(g, input(g, kShape)), number(1.0)});
   give(g, y);
   return g[y].args[1];
 }
 
-/// A product with an epilogue.
+/// Adds a product with an epilogue.
 Node& product(Graph& g, std::vector<Arg> bias = {}) {
   const NodeId a = input(g, {2, 3}), b = input(g, {3, 4});
   const NodeId y = node(g, Op::matmul, {read(g, a), read(g, b)}, DType::f32, {2, 4});
@@ -47,13 +47,13 @@ Node& product(Graph& g, std::vector<Arg> bias = {}) {
   return g[y];
 }
 
-/// A scatter of updates into rows of [4, 5].
+/// Adds a scatter of updates into rows of [4, 5].
 void scatter(Graph& g, DType dtype, const Shape& shape) {
   const NodeId x = input(g, kShape), index = input(g, {2}, DType::i64), updates = input(g, shape, dtype);
   give(g, node(g, Op::scatter, {read(g, x), read(g, index), read(g, updates)}, DType::f32, kShape, along(0)));
 }
 
-/// A value assigned to a part of [4, 5].
+/// Adds an assignment to a part of [4, 5].
 void assign(Graph& g, const Layout& part, const Shape& value, const Shape& result) {
   const NodeId x = input(g, kShape), y = input(g, value);
   Attrs attrs;

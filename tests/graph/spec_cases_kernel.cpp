@@ -10,7 +10,7 @@ namespace {
 
 Plan plan_of(Graph graph) { return compile(std::move(graph)); }
 
-/// The first instruction of a kind.
+/// Returns the first instruction of a kind.
 Instr& first(Plan& plan, Instr::Kind kind) {
   std::vector<Instr>& program = plan.kernels[0].program;
   return *std::find_if(program.begin(), program.end(), [&](const Instr& instr) { return instr.kind == kind; });

@@ -23,7 +23,7 @@ Plan assign_plan() {
   return compile(std::move(g));
 }
 
-/// p - a b: the output may take over the memory of p.
+/// Makes p - a b, whose output may reuse the memory of p.
 Plan update_plan() {
   Graph g;
   const NodeId p = input(g, kSquare), a = input(g, {8, 2}), b = input(g, {2, 8});
@@ -33,7 +33,7 @@ Plan update_plan() {
   return compile(std::move(g));
 }
 
-/// x and its transpose, added.
+/// Makes the sum of x and its transpose.
 Plan turned_plan() {
   Graph g;
   const NodeId x = input(g, kSquare);
@@ -52,7 +52,7 @@ Plan kept_plan() {
   return compile(std::move(g));
 }
 
-/// A product beside an input that nobody reads.
+/// Makes a product, with an input that nothing reads.
 Plan unread_plan() {
   Graph g;
   const NodeId x = input(g, kSquare);
@@ -61,7 +61,7 @@ Plan unread_plan() {
   return compile(std::move(g));
 }
 
-/// A column that is no square, between squares.
+/// Makes a column that is not square, between squares.
 Plan column_plan() {
   Graph g;
   const NodeId x = input(g, kSquare), w = input(g, {8, 1});

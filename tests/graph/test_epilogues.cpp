@@ -1,4 +1,4 @@
-// Which products take what comes after them as an epilogue, where numerics are fast.
+// Checks which ops become epilogues of products under fast numerics.
 #include "catch.h"
 #include "graph/compile.h"
 #include "graph/spec.h"
@@ -9,7 +9,7 @@ using namespace tsl::graph;
 
 namespace {
 
-/// Says of every epilogue, or none, that it has it.
+/// Supports every epilogue, or none.
 class Library : public Target {
  public:
   explicit Library(bool has_all) : has_all_(has_all) {}
@@ -19,7 +19,7 @@ class Library : public Target {
   bool has_all_;
 };
 
-/// "matmul_add relu": the kernels of the plan.
+/// Returns the kernels of the plan: "matmul_add relu".
 std::string kernels(Graph graph, bool fast = true, bool has_all = true) {
   Library library(has_all);
   const Plan plan = compile(std::move(graph), {.fast_numerics = fast}, nullptr, &library);

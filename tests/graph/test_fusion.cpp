@@ -109,8 +109,8 @@ TEST_CASE("a group never waits for itself") {
 }
 
 TEST_CASE("a group never waits for one that waits for it") {
-  // The two takes read one index together, and so the second may not wait for the first; but then neither may y + y
-  // share a kernel with what is added to the sums of the first, though that is older.
+  // The two takes share one index, so they may be merged; then y + y must not be in the kernel of what is added to the
+  // sums of the first take, although that is older.
   Graph g;
   const NodeId index = input(g, {4}, DType::i64), x = input(g, {4, 3});
   Attrs along;

@@ -1,4 +1,4 @@
-// Where the buffers of a plan lie.
+// Checks where the buffers of a plan are in memory.
 #include "catch.h"
 #include "graph/compile.h"
 #include "support/build.h"
@@ -20,13 +20,13 @@ Arg turned(const Graph& g, NodeId x) {
   return arg;
 }
 
-/// The product of two matrices that no output of 512 x 512 elements can take the memory of.
+/// Adds a product of two matrices whose memory no output of 512 x 512 elements can reuse.
 NodeId small_product(Graph& g) {
   const NodeId a = input(g, {512, 8}), b = input(g, {8, 512});
   return g.add(op_def(Op::matmul), {read(g, a), read(g, b)}, {}, {DType::f32, kSquare}, Span{}, g.size());
 }
 
-/// How many temporaries lie in memory of outputs.
+/// Returns how many temporaries use memory of outputs.
 size_t aliased_temporaries(const Plan& plan) {
   return static_cast<size_t>(std::count_if(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& buffer) {
     return buffer.kind == Buffer::Kind::temporary && plan.buffers[buffer.alias_of].kind == Buffer::Kind::output;
@@ -59,7 +59,7 @@ TEST_CASE("so is a temporary", "[plan]") {
   give(g, y);
   const Plan plan = compile(std::move(g));
   CHECK(plan.kernels.size() == 9);
-  CHECK(plan.arena_bytes == 2 * kBytes);  // what a product reads, and what it writes
+  CHECK(plan.arena_bytes == 2 * kBytes);  // a product's operand and its result
   CHECK(aliased_temporaries(plan) == 0);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("aliases of one buffer share its memory", "[plan]") {
   give(g, add(g, Op::add, {read(g, e), spread(g, column, kSquare)}));
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 4);
-  CHECK(aliased_temporaries(plan) == 2);  // e, and what it is made of
+  CHECK(aliased_temporaries(plan) == 2);  // e, and its operand
   CHECK(plan.arena_bytes == 512 * 4);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("an output may be read by later launches", "[plan]") {
   const NodeId e = add(g, Op::exp, {read(g, small_product(g))});
   give(g, e);
   give(g, product(g, e, e));
-  g.outputs.push_back({e, turned(g, e).layout});  // seen twice
+  g.outputs.push_back({e, turned(g, e).layout});  // viewed twice
   const Plan plan = compile(std::move(g));
   CHECK(plan.arena_bytes == 0);
   CHECK(plan.outputs[0].buffer == plan.outputs[2].buffer);

@@ -1,4 +1,4 @@
-// Every rule of the specification has an example that breaks it, and is named by the error.
+// Every rule of the specification has an example that violates it, and the error names the rule.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +13,7 @@ using namespace tsl::graph;
 
 namespace {
 
-/// The rule that an example breaks, or "".
+/// Returns the rule that an example violates, or "".
 std::string broken_rule(const SpecCase& example) {
   try {
     example.verify();
@@ -43,7 +43,7 @@ TEST_CASE("every rule has an example that breaks it", "[specification]") {
   for (const SpecCase& example : all_cases()) broken.insert(example.rule);
   std::set<std::string> sentences;
   for (const char* sentence : specification()) {
-    CHECK(sentences.insert(sentence).second);  // no two rules say the same
+    CHECK(sentences.insert(sentence).second);  // no two rules are equal
     INFO(sentence);
     CHECK(broken.contains(sentence));
   }

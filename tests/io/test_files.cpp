@@ -1,4 +1,4 @@
-// Tensor files: what NumPy and safetensors write is read, and nothing else gets past the headers.
+// Tests tensor files: files of NumPy and safetensors are read, and malformed headers are rejected.
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ using namespace tsl;
 
 namespace {
 
-/// A folder of its own, gone at the end of the test.
+/// A temporary folder, removed at the end of the test.
 struct Folder {
   std::filesystem::path path = temporary_name((std::filesystem::temp_directory_path() / "tsl_files").string());
   Folder() { std::filesystem::create_directory(path); }

@@ -1,4 +1,5 @@
-// What functions ask of their plans, as a backend is told. (What a GPU makes of it: test_cuda_replay.cpp.)
+// Checks the compile options that a backend receives from functions. (test_cuda_replay.cpp checks their effect on a
+// GPU.)
 #include <memory>
 #include <string>
 
@@ -10,7 +11,7 @@ using namespace tsl;
 
 namespace {
 
-/// Notes what was asked for the last plan of several ops: eager ops have plans of their own.
+/// Records the options of the last plan of several ops: eager ops have plans of their own.
 class OptionsGpu : public PretendGpu {
  public:
   OptionsGpu(Device device, exec::Backend& host, graph::PlanOptions& asked)
@@ -24,7 +25,7 @@ class OptionsGpu : public PretendGpu {
   graph::PlanOptions& asked_;
 };
 
-/// "graphs fast": what is asked for when `call` runs after `functions` have been declared.
+/// Returns the options ("graphs fast") that `call` requests after `functions` have been declared.
 std::string asked_for(const std::string& functions, const std::string& call, EngineOptions options = {}) {
   graph::PlanOptions asked;
   options.device = "cuda";

@@ -1,4 +1,4 @@
-// What a replay on a GPU costs: counted, and timed.
+// Counts and times what a replay on a GPU costs.
 #include <cstdio>
 #include <string>
 
@@ -15,7 +15,7 @@ Session on_gpu() {
   return Session(options);
 }
 
-/// Prints what has been spent since `before`, of what a replay must not spend.
+/// Prints what has been used since `before` of resources that a replay must not use.
 const char* const kSpent = R"(
 fn spent(before) {
   let now = counters()
@@ -71,7 +71,7 @@ print(all(tensor(map(fn(i) = all(outputs[i] == layer(layer(inputs[i], w, b), w, 
 TEST_CASE("a multi-tensor launch copies its argument table only when addresses change", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();
-  // 200 tensors of different lengths and so a table too long for a parameter; k changes.
+  // 200 tensors of different lengths, so that the table is too long for a parameter; k changes.
   CHECK(session.output(std::string(kSpent) + R"(
 fn step(xs, ys, k) = map(fn(pair) = pair[0] * k + pair[1] * 0.5, zip(xs, ys))
 @compile
@@ -138,10 +138,10 @@ print(counters().graph_launches - before.graph_launches)
 TEST_CASE("fast numerics: bias and activation are part of a product, one kernel", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();
-  // Op by op, a product, its sum with a bias and what is made of that are rounded one after the other, each by half an
-  // ulp of a number no greater than the magnitude below; as one, once. The sums themselves are exact in f32, in any
-  // order. So 2 ulp are the bound, and as many more are left for two ways to compute gelu_tanh. (That of f32 is no part
-  // of a product.)
+  // Op by op, a product, its sum with a bias and the activation of that are rounded one after the other, each by half
+  // an ulp of a number no greater than the magnitude below; as one op, they are rounded once. The sums are exact in
+  // f32, in any order. So 2 ulp are the bound, and 2 more are for two implementations of gelu_tanh. (That of f32 is
+  // never an epilogue.)
   CHECK(session.output(R"(
 fn plain(a, w, b) = a @ w + b
 fn rectified(a, w, b) = relu(a @ w + b)
@@ -202,7 +202,7 @@ print("done")
 TEST_CASE("another size takes kernels that are there, in little time", "[cuda]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();
-  // A millisecond is the goal; the machine may be busy with something else.
+  // The goal is a millisecond, but the machine may be busy.
   const std::string printed = session.output(R"(
 @compile
 fn compiled(a, b, k) = sum(exp(a * b + k) / (abs(a) + 1.0), axis: -1)

@@ -1,5 +1,5 @@
-// The corpus on a GPU: interpreted, compiled, and compiled without CUDA graphs, every program does the same, bit for
-// bit. With --portable it does the same as on the CPU, but for what libraries compute.
+// The corpus on a GPU: every program gives the same bits interpreted, compiled, and compiled without CUDA graphs. With
+// --portable it gives the CPU's bits, except for results of libraries.
 #include <algorithm>
 #include <bitset>
 #include <cctype>
@@ -24,7 +24,7 @@ namespace {
 // sums in its own order, and, unless portable, of functions of f32 and shorter floats. Of the numbers printed, or of 1
 // where they are less; all else is exact. ----
 constexpr double kFunctionBound = 16 * 0x1p-52;
-constexpr double kInexactBound = 1e-4;  // of programs that use the results of these any way they like
+constexpr double kInexactBound = 1e-4;  // of programs that use such results in any way
 constexpr double epsilon_of(std::string_view dtype) {
   return dtype == "f16" ? 0x1p-10 : dtype == "bf16" ? 0x1p-7 : dtype == "f64" ? 0x1p-52 : 0x1p-23;
 }
@@ -33,7 +33,7 @@ constexpr double native_bound(std::string_view dtype) {
   return dtype == "f64" ? kFunctionBound : 6 * epsilon_of(dtype);
 }
 
-/// Whether two texts are the same but for numbers that are close.
+/// Whether two texts are equal except for numbers that are close.
 bool is_close(const std::string& a, const std::string& b, double bound) {
   const char *p = a.c_str(), *q = b.c_str();
   while (*p && *q) {
@@ -52,7 +52,7 @@ bool is_close(const std::string& a, const std::string& b, double bound) {
   return *p == *q;
 }
 
-/// With TSL_TEST_CUDA_GRAPHS=off all kernels are launched one by one, for tools that lose track of those in graphs.
+/// TSL_TEST_CUDA_GRAPHS=off launches all kernels one by one, for tools that lose track of kernels in graphs.
 bool may_use_graphs() {
   const char* value = std::getenv("TSL_TEST_CUDA_GRAPHS");
   return !value || std::string_view(value) != "off";
@@ -74,8 +74,8 @@ std::string on_cpu(const CorpusProgram& program) {
   return outcome(program, Tier::eager, options);
 }
 
-/// What a program does interpreted on the GPU is compared with what it does otherwise there, and last with the CPU. A
-/// shard has some of these: under a tool, a program may take too long for all of them.
+/// The comparisons of a program with its interpreted run on the GPU: other tiers there, and last the CPU. A shard makes
+/// some of them: under a tool, a program may take too long for all.
 struct Otherwise {
   const char* what;
   Tier tier;
@@ -87,7 +87,7 @@ constexpr Otherwise kOtherwise[] = {{"compiled on the GPU differs:\n", Tier::eve
 constexpr size_t kWithCpu = std::size(kOtherwise), kComparisons = kWithCpu + 1;
 using Comparisons = std::bitset<kComparisons>;
 
-/// How the tiers on the GPU differ from each other; "" if they do not.
+/// Returns how the tiers on the GPU differ from each other; "" if they agree.
 std::string difference_of_tiers(const CorpusProgram& program, const std::string& eager, Comparisons wanted) {
   for (size_t i = 0; i < kWithCpu; ++i) {
     const auto& [what, tier, graphs] = kOtherwise[i];
@@ -98,16 +98,16 @@ std::string difference_of_tiers(const CorpusProgram& program, const std::string&
   return "";
 }
 
-/// How close the GPU must be to the CPU; 0 for the same bits.
+/// The permitted difference between GPU and CPU; 0 requires equal bits.
 struct Bounds {
   double portable = 0;
-  std::optional<double> native;  // none: the programs print what cannot be told from the numbers alone
+  std::optional<double> native;  // none: the output shows more than numbers, so it cannot be compared
 };
 
-/// How the program's runs differ; "" where they do not.
+/// The differences between a program's runs; "" where they agree.
 struct Differences {
-  std::string tiers;  // on the GPU
-  std::string cpu;    // from it
+  std::string tiers;  // between tiers on the GPU
+  std::string cpu;    // between the GPU and the CPU
 };
 
 Differences differences(const CorpusProgram& program, const Bounds& bounds, Comparisons wanted) {
@@ -128,15 +128,15 @@ Differences differences(const CorpusProgram& program, const Bounds& bounds, Comp
 bool never(const CorpusProgram&) { return false; }
 Bounds exactly(const CorpusProgram&) { return {}; }
 
-/// Of the programs that were compared with the CPU, how many went their own way.
+/// The number of programs that were compared with the CPU, and of those that diverged.
 struct Gone {
   size_t went = 0, of = 0;
 };
 
-/// Neighbours in the matrix have kernels in common, which lie together in the cache.
+/// Neighbours in the matrix share kernels, and so entries of the cache.
 constexpr uint64_t kNeighbours = 16;
 
-/// Runs the programs, or this shard's part of them. All differences are failures, but from the CPU of those that
+/// Runs the programs, or this shard's part of them. Every difference is a failure, except from the CPU if
 /// `may_go_its_way`.
 template <class BoundsOf, class May>
 Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& may_go_its_way, uint64_t together = 1) {
@@ -184,7 +184,7 @@ Bounds bounds_in_matrix(const CorpusProgram& program) {
   return {is_own ? 0 : kFunctionBound, native_bound(dtype)};
 }
 
-/// A derivative multiplies several functions and products.
+/// The bounds are larger because a derivative multiplies several functions and products.
 Bounds bounds_of_derivative(const CorpusProgram& program) {
   const Bounds bounds = bounds_in_matrix(program);
   return {4 * bounds.portable, 4 * *bounds.native};
@@ -221,7 +221,7 @@ TEST_CASE("derivatives run alike on all tiers of a GPU", "[cuda][matrix]") {
 
 TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
   TSL_NEEDS_GPU();
-  // Training goes its own way after the first product that differs.
+  // Training diverges after the first product that differs.
   check_all(corpus_scripts(), exactly, [](const CorpusProgram& program) {
     return program.path.rfind("tests/lang/", 0) != 0 && has_products(program);
   });
@@ -229,11 +229,11 @@ TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
 
 TEST_CASE("random programs run alike on all tiers of a GPU", "[cuda][random]") {
   TSL_NEEDS_GPU();
-  // What differs in the last bits may be rounded, compared or chosen by, and then something else is printed.
+  // A difference in the last bits may be rounded, compared or selected by; then the output differs entirely.
   const auto is_inexact = [](const CorpusProgram& program) { return has_products(program) || has(program, "f64"); };
   const auto bounds_of = [&](const CorpusProgram& program) {
     return Bounds{is_inexact(program) ? kInexactBound : 0, {}};
   };
   const Gone gone = check_all(corpus_random_programs(), bounds_of, is_inexact);
-  CHECK(gone.went <= (gone.of + 19) / 20);  // rounded up, since a shard has few: two in one of them may be chance
+  CHECK(gone.went <= (gone.of + 19) / 20);  // rounded up, since a shard has few programs: two may diverge by chance
 }

@@ -1,4 +1,4 @@
-// Groups at their limits, and the memory of inputs taken for outputs: compiled as eager, with several threads.
+// Groups at their limits, and outputs in the memory of inputs: compiled equals eager, with several threads.
 #include <string>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ void agrees(const std::string& program) {
   CHECK(disagreement(program, kThreads) == "");
 }
 
-/// Prints numbers that no two different tensors are likely to share: sums of all elements and of some, in f64.
+/// Prints numbers that different tensors are unlikely to share: sums of all elements and of some, in f64.
 const char* const kDigest =
     "\nfn digest(x) {\n  let y = f64(reshape(x, [-1]))\n"
     "  return [sum(y).item(), sum(y * (arange(len(y)) % 97)).item(), y[0].item(), y[-1].item(), y[len(y) // "

@@ -1,4 +1,4 @@
-// Running out of memory: an error with sizes and the line, wherever it happens; and then everything goes on.
+// Running out of memory: raises an error with sizes and the line everywhere, and the program continues.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -11,7 +11,7 @@ using namespace tsl;
 
 namespace {
 
-/// C++ has no blocks of so many bytes, or of more.
+/// Makes allocations of this many bytes or more fail.
 std::atomic<size_t> refused_from{SIZE_MAX};
 
 struct Refused {
@@ -55,7 +55,7 @@ void check_error(Session& session, const std::string& program, uint32_t line) {
   CHECK(session.line_of(error) == line);
 }
 
-/// What goes on after an error, and counts what tensors hold.
+/// Uses tensors after an error, and checks how much memory they take.
 const std::string kStillWell = "assert(sum(ones([1000])).item() == 1000.0)\n";
 
 void check_eager(const std::string& device) {
@@ -64,12 +64,12 @@ void check_eager(const std::string& device) {
   check_error(session, "let x = ones([1100])\nlet y = reshape(x, [-1, 1])\nlet z = sum(x * y * 2.0)", 3);
   CHECK(session.output(kStillWell + "try { ones([2000, 1000]) } catch e { print(e.kind) }\n" + kStillWell) ==
         "memory\n");
-  // 3 MiB four times over, and then of another size: what was freed makes room.
+  // Allocates 3 MiB four times, then other sizes: freed blocks make room.
   CHECK(session.output("for n in [786432, 786432, 786432, 400000, 900000, 786432] { print(sum(ones([n])).item()) }") ==
         "786432.0\n786432.0\n786432.0\n400000.0\n900000.0\n786432.0\n");
 }
 
-/// Too large while it is traced; and for sizes that come along when it is replayed.
+/// Checks tensors that are too large during a trace, and for sizes in a replay.
 void check_compiled(const std::string& device) {
   const std::string outer = "@compile\nfn outer(x) {\n  let y = x + 1\n  return reshape(y, [-1, 1]) * y\n}\n";
   Session session = limited(device);
@@ -85,7 +85,7 @@ print(counters().memory == before)
 )") == "36.0\n64.0\nmemory\n100.0\nmemory\n36.0\ntrue\n");
 }
 
-/// What a loop's body did before the error is done, and what it was to do after it is not.
+/// Checks that a loop's body has its effects up to the error, and none after it.
 void check_loop(const std::string& device) {
   for (bool compile_all : {false, true}) {
     Session session = limited(device, compile_all);
@@ -103,7 +103,7 @@ print(v[0].item(), w[99].item(), kept.shape)
   }
 }
 
-/// A GPU on which plans of several ops run out of memory as soon as they may write over what they are given, or always.
+/// A GPU on which plans of several ops run out of memory when they may overwrite donated inputs, or always.
 class FailingGpu : public PretendGpu {
  public:
   FailingGpu(Device device, exec::Backend& host, bool is_final, bool always = false)
@@ -136,7 +136,7 @@ class FailingGpu : public PretendGpu {
   bool is_final_, always_;
 };
 
-/// A compiled region for which there is no memory is interpreted, and then takes no more than it would have anyway:
+/// Checks that a compiled region without enough memory is interpreted, and then needs no more memory than eager code:
 /// there is room for two tensors, not for three.
 void check_interpreted(const std::string& device) {
   Session session = limited(device);
@@ -198,7 +198,7 @@ TEST_CASE(
     const std::string expected = "(64, 131072) (64, 131072) 8388608.0\n";
     for (int i = 0; i < 2; ++i) {
       {
-        const Refused refused(size_t{1} << 20);  // as many bytes as the keys of one row
+        const Refused refused(size_t{1} << 20);  // the size of the keys of one row
         const Error eager = session.error(program + "argsort(x)"), compiled = session.error(program + "f(x)");
         CHECK(eager.kind == ErrorKind::memory);
         CHECK(compiled.kind == ErrorKind::memory);
@@ -287,7 +287,7 @@ for i in 0..3 { print(f(ones([4])).device, count[0].item()) }
 )";
   const std::string moved = "begins\ncuda:0 2.0\nbegins\ncuda:0 3.0\n";
   for (const bool compile_all : {false, true}) {
-    int refusals = compile_all ? 2 : 1;  // the trace, and what is interpreted then
+    int refusals = compile_all ? 2 : 1;  // the trace, and the interpreted run after it
     EngineOptions options;
     options.device = "cpu";
     options.compile_all = compile_all;
@@ -310,7 +310,7 @@ TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
 
 TEST_CASE("regions let go of functions that nobody can call any more, and of what these hold") {
   Session s;
-  // A local function that captures, one that is handed over, and a pullback: ever new ones.
+  // A local function with captures, one as an argument, and a pullback, new ones each time.
   const std::string grown = s.output(R"(
 @compile
 fn apply(f, x) = f(x)
@@ -333,7 +333,7 @@ print(more - few, counters().memory <= more)
 
 TEST_CASE("a region that falls back during a trace evicts its trace paths") {
   Session s;
-  // Each outcome of the read is a trace path, and all of them hold f.
+  // Each outcome of the read is a trace path, and all of them reference f.
   CHECK(s.output(R"(
 @compile
 fn apply(f, x) {
@@ -357,7 +357,7 @@ TEST_CASE("trace paths of a loop release the variables of finished calls") {
   EngineOptions options;
   options.compile_all = true;
   Session s(options);
-  // It is interpreted, so that its loop is a region. What a closure captures is another variable in each call.
+  // The function is interpreted, so its loop is a region. A closure captures a new variable in each call.
   const std::string grown = s.output(R"(
 fn one(n) {
   var data = ones([n])

@@ -1,4 +1,4 @@
-// Updates of a value that has one owner happen in place: the storage stays the same.
+// Updates of a value with one owner happen in place: the storage remains the same.
 #include "support/session.h"
 #include "value/builtin.h"
 
@@ -8,7 +8,7 @@ using tsl::Value;
 
 namespace {
 
-/// Runs a script that is quadratic, and takes minutes, if a step in it copies.
+/// Runs a script that is quadratic, and takes minutes, if any step copies.
 bool is_linear(const std::string& script) {
   Session s;
   s.engine.run("test.tsl", script);
@@ -37,7 +37,7 @@ TEST_CASE("changing a list in place takes constant time") {
 }
 
 TEST_CASE("an argument's last use makes the callee its only owner") {
-  // owned() tells whether nobody else holds its argument.
+  // owned() returns whether its argument has no other references.
   Session s;
   static constexpr tsl::Builtin kOwned = {"owned", "owned(x)", "",
                                           [](tsl::Context&, tsl::Args args) { return Value(args[0].unique()); }, ""};
@@ -60,7 +60,7 @@ TEST_CASE("an argument's last use makes the callee its only owner") {
   CHECK(run("let x = [1]; if owned(x) { return 1 }; return 2") == "1");
   CHECK(run("let t = ([1], [2]); let (a, b) = t; return (owned(a), owned(b))") == "(true, true)");
   CHECK(run("let p = {w: [1]}; let w = p.w; return owned(w)") == "true");
-  // In a try block a value that is still wanted after an error stays where it is.
+  // In a try block, a value that is needed after an error is not moved.
   CHECK(run("var x = [1]; var r = 0; try { r = owned(x) } catch e { }; return (r, x)") == "(false, [1])");
   CHECK(run("var x = [1]; var r = 0; try { r = owned(x) } catch e { r = 5 }; return r") == "true");
   CHECK(run("var x = [1]; var r = 0; try { r = owned(x) } catch e { r = x }; return r") == "false");

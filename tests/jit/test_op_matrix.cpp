@@ -1,5 +1,5 @@
-// Every op of the table, on every dtype and layout: the tiers agree bit for bit, whether an op's operands come from
-// memory or from the same group.
+// Every op of the table, on every dtype and layout: the tiers agree bit for bit, whether operands are in memory or
+// computed in the same group.
 #include <set>
 #include <string>
 
@@ -52,7 +52,7 @@ TEST_CASE("derivatives agree on all tiers, float dtypes and layouts", "[matrix]"
 }
 
 TEST_CASE("most cases of the matrix compute something", "[matrix]") {
-  // A matrix of nothing but errors would agree, too.
+  // Guards against a matrix in which all programs fail, which would agree, too.
   int computed = 0, count = 0;
   for (const MatrixCase& c : matrix_cases()) {
     const std::string printed = outcome(matrix_program(c, "f32"), Tier::eager);

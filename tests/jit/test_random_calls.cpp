@@ -1,5 +1,5 @@
-// Random calls of every builtin, most of them wrong ones: nothing crashes, and every tier gives the same values and the
-// same errors.
+// Random calls of every builtin, most of them invalid: nothing crashes, and every tier gives the same values and
+// errors.
 //   TSL_RANDOM_CALLS  how many hundreds (default 40, fewer under sanitizers)
 #include <algorithm>
 #include <cstdlib>
@@ -17,7 +17,7 @@ using namespace tsl;
 
 namespace {
 
-/// What has effects outside, or differs each time.
+/// Builtins with side effects, or with results that differ each time.
 const char* const kLeftOut[] = {"load",     "save", "read_text", "write_text", "clock",
                                 "counters", "args", "help",      "input"};
 
@@ -25,7 +25,7 @@ class Calls {
  public:
   Calls(uint64_t seed, const std::vector<std::string>& builtins) : random_(seed), builtins_(builtins) {}
 
-  /// A function with one call in it, called twice with the same arguments and once with others.
+  /// Makes a function with one call in it, called twice with the same arguments and once with others.
   std::string next(int number) {
     const std::string expression = random_expression();
     std::string text = fmt::format("@compile\nfn f{}({}) {}\n", number, names(", "), expression);

@@ -1,5 +1,5 @@
-// Random programs that move tensors about: they do the same on every tier, and the same as where all devices are the
-// CPU. A program that was found to differ is told by its number: random_moves(number).
+// Random programs that move tensors between devices: all tiers agree, and agree with runs where all devices are the
+// CPU. A failure names its program by number: random_moves(number).
 #include <random>
 #include <string>
 
@@ -29,7 +29,7 @@ class MovesGenerator {
         "fn show(results) {\n  let (a, rest) = results\n"
         "  print(a.tolist(), a.device, rest.b.tolist(), rest.c[0].device, rest.c[1].tolist())\n}\n";
     const char* places[2][2] = {{place(), place()},
-                                {place(), place()}};  // so that calls find the trace paths of earlier ones
+                                {place(), place()}};  // so that calls use trace paths of earlier ones
     for (int call = 0; call < 8; ++call) {
       const char* const(&at)[2] = places[call % 2];
       text += fmt::format("show(f({}, {}, {}))\n", input(at[0]), input(at[1]), call < 6 ? 1 : pick(3));
@@ -50,7 +50,7 @@ class MovesGenerator {
     return fmt::format("tensor([{}, {}, 0.5], device: {})", pick(5), pick(3), place);
   }
 
-  /// Of the shape [3], bounded, and on the device of the variable `v`.
+  /// Makes a bounded expression of shape [3] on the device of the variable `v`.
   std::string expression(const std::string& v) {
     const std::string w = variable();
     switch (pick(may_call_ ? 8 : 7)) {
@@ -101,7 +101,7 @@ class MovesGenerator {
 
 std::string random_moves(uint32_t number) { return MovesGenerator(number).program(); }
 
-/// The text with every GPU's name replaced by the CPU's.
+/// Replaces every GPU's name in the text by the CPU's.
 std::string on_cpu(std::string text) {
   for (const char* gpu : {"cuda:0", "cuda:1"}) {
     for (size_t at = 0; (at = text.find(gpu, at)) != std::string::npos;) text.replace(at, 6, "cpu");
@@ -144,7 +144,7 @@ TEST_CASE("random programs that move tensors agree on every tier", "[random][dev
 TEST_CASE("random programs that move tensors compute what they do on the CPU alone", "[random][devices]") {
   for (uint32_t number = 0; number < TSL_RANDOM_PROGRAMS / 10; ++number) {
     std::string program = random_moves(number);
-    // A question about the device has another answer there.
+    // Comparisons of devices give other results on the CPU.
     if (program.find(".device ==") != std::string::npos) continue;
     const std::string moved = on_cpu(outcome(program, Tier::everything, with_gpus("cuda:0")));
     const std::string stayed = outcome(on_cpu(program), Tier::eager, with_gpus("cpu"));

@@ -1,4 +1,4 @@
-// Random programs give the same on every tier: the same output, bit for bit, and the same error.
+// Random programs give the same output, bit for bit, and the same error on every tier.
 //   TSL_RANDOM_PROGRAMS  how many (default 4000, fewer under sanitizers), from TSL_RANDOM_FIRST on (default 1)
 //   TSL_RANDOM_SEED      only this one, as a failure names it
 #include <atomic>
@@ -28,9 +28,9 @@ std::string report(uint64_t seed, Block program) {
   return "TSL_RANDOM_SEED=" + std::to_string(seed) + "\n" + text + disagreement(text);
 }
 
-/// Runs programs begin, begin + 1, …, or this shard's, on all cores; gives the reports of those that differ.
+/// Runs programs begin, begin + 1, …, or this shard's, on all cores; returns the reports of those that differ.
 std::vector<std::string> run_programs(uint64_t begin, uint64_t count) {
-  constexpr size_t kMaxReports = 5;  // shrinking takes time, and most have one cause
+  constexpr size_t kMaxReports = 5;  // shrinking takes time, and most have the same cause
   Shard shard;
   std::vector<uint64_t> seeds;
   for (uint64_t seed = begin; seed < begin + count; ++seed) {

@@ -1,4 +1,4 @@
-// What a compiled training loop costs once it is warm: no traces, no interpretation, no memory from the system.
+// A warm compiled training loop makes no traces, interprets nothing, and takes no memory from the system.
 #include <algorithm>
 #include <vector>
 
@@ -10,7 +10,7 @@ using namespace tsl;
 
 namespace {
 
-/// What has been spent at the end of a step.
+/// The resources used up to the end of a step.
 struct Spent {
   uint64_t system_allocations, live_bytes, cached_bytes;
   size_t log_size;
@@ -26,7 +26,7 @@ class Training {
     engine_.output = [this, counted_from](std::string_view text) {
       lines.emplace_back(text);
       const Allocator::Stats stats = engine_.runtime().allocator().stats();
-      // Asking for the number of the next trace takes it.
+      // Reading the number of the next trace also advances it.
       const uint32_t traces = engine_.runtime().next_trace_id() - static_cast<uint32_t>(steps.size());
       steps.push_back({stats.system_allocations, stats.live_bytes, stats.cached_bytes, log.size(), traces});
       if (steps.size() == counted_from) engine_.interpreter().set_step_limit(~uint64_t{0});
@@ -36,7 +36,7 @@ class Training {
   }
 
   const Spent& after(size_t step) const { return steps.at(step - 1); }
-  /// How many traces and fallbacks the log shows.
+  /// Returns the number of traces and fallbacks in the log.
   size_t logged() const {
     size_t count = 0;
     for (size_t at = log.find("[recompiles]"); at != std::string::npos; at = log.find("[recompiles]", at + 1)) ++count;
@@ -46,7 +46,7 @@ class Training {
   std::vector<Spent> steps;
   std::vector<std::string> lines;
   std::string log;
-  uint64_t interpreted_steps = 0;  // calls and iterations that the interpreter made of its own after `counted_from`
+  uint64_t interpreted_steps = 0;  // calls and iterations in the interpreter after `counted_from`
 
  private:
   static EngineOptions options(bool compile_all) {
@@ -59,7 +59,7 @@ class Training {
   Engine engine_;
 };
 
-/// A classifier of random points, on `count` of them. What follows trains it.
+/// Returns a classifier of `count` random points; the caller appends its training.
 std::string classifier(int count) {
   return "import nn\nimport optim\nseed(3)\nlet count = " + std::to_string(count) + R"(
 let x = randn([count, 12])
@@ -100,7 +100,7 @@ for i in 0..100 {
 }
 
 TEST_CASE("the counts that the tests here rely on do change when they should", "[steady]") {
-  // What is kept grows, and with it the list, which is another input each time.
+  // The number of stored values grows, and with it a list that is an input.
   const Training training(
       "var kept = []\nfor i in 0..8 {\n  kept = kept + [randn([1000 * (i + 1)])]\n  print(\"step\")\n}\n", 3);
   REQUIRE(training.steps.size() == 8);

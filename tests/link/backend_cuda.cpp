@@ -1,4 +1,4 @@
-// The CUDA backend stands alone, and its program starts where there is no driver.
+// The CUDA backend links alone, and its program starts without a driver.
 #include "backend/cuda/backend.h"
 #include "backend/cuda/codegen/prelude.h"
 #include "backend/cuda/driver/disk_cache.h"

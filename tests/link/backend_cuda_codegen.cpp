@@ -1,4 +1,4 @@
-// Kernels are written without a driver, and without the toolkit's headers.
+// Code generation needs neither a driver nor the toolkit's headers.
 #include "backend/cuda/codegen/generate.h"
 #include "graph/compile.h"
 

@@ -1,4 +1,4 @@
-// The driver's side stands on code generation alone: on no other backend, and on no backend's entry.
+// The driver room needs code generation, but no other backend and no backend entry.
 #include "backend/cuda/driver/disk_cache.h"
 #include "backend/cuda/driver/executable.h"
 

@@ -1,4 +1,4 @@
-// Execution needs no language and no backend of its own.
+// Execution needs neither the language nor a backend.
 #include "exec/devices.h"
 
 int main() {

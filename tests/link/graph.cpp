@@ -1,4 +1,4 @@
-// The graph layer stands on the tensor layer alone: it needs no backend to plan.
+// The graph room needs only the tensor room: planning needs no backend.
 #include "graph/compile.h"
 
 using namespace tsl;

@@ -11,6 +11,7 @@ int main() {
   const Operand operands[] = {x};
   const Tensor y = recorder.record(op_def(Op::neg), operands, {}, {DType::f32, x.shape()}, {});
   const jit::Recorder::Cut cut = recorder.cut(1);
-  Value (RegionCache::*volatile call)(const Value&, std::span<Value>) = &RegionCache::call;  // linked, not called
+  Value (jit::RegionCache::*volatile call)(const Value&, std::span<Value>) =
+      &jit::RegionCache::call;  // linked, not called
   return call && y.deferred() && cut.graph.inputs().size() == 1 ? 0 : 1;
 }

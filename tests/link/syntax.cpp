@@ -1,4 +1,4 @@
-// Links against tsl_syntax and what it stands on alone.
+// Links against tsl_syntax and the rooms that it may use.
 #include "syntax/parser.h"
 
 int main() {

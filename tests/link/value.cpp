@@ -1,4 +1,4 @@
-// Values, signatures and their text stand on the tensor room alone.
+// Values, signatures and formatting need only the tensor room.
 #include "value/value.h"
 #include "value/signature.h"
 

@@ -22,7 +22,7 @@ inline NodeId input(Graph& graph, const Shape& shape, DType dtype = DType::f32) 
   return graph.add_input(dtype, Layout::contiguous(shape));
 }
 
-/// An op whose result has the shape of its first tensor operand as it is read.
+/// Adds an op whose result has the shape of its first tensor operand.
 inline NodeId add(Graph& graph, Op op, std::vector<Arg> args, const Attrs& attrs = {}) {
   const TensorType type{graph[args[0].node].dtype, args[0].layout.shape};
   return graph.add(op_def(op), std::move(args), attrs, type, Span{}, graph.size());
@@ -36,7 +36,7 @@ inline NodeId reduce(Graph& graph, Op op, NodeId x, int axis, bool keepdims = tr
   return graph.add(op_def(op), {read(graph, x)}, attrs, op_def(op).infer({&operand, 1}, attrs), Span{}, graph.size());
 }
 
-/// Node `id` broadcast to `shape`.
+/// Reads node `id`, broadcast to `shape`.
 inline Arg spread(const Graph& graph, NodeId id, const Shape& shape) {
   Arg arg = read(graph, id);
   arg.layout = expand(arg.layout, shape);

@@ -25,8 +25,8 @@ void append(std::vector<CorpusProgram>& to, std::vector<CorpusProgram> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
-/// Arguments with which a script takes little time and leaves nothing behind. With TSL_TEST_FEW_LAUNCHES it launches
-/// few kernels, for tools that take their time for each.
+/// Returns arguments with which a script is short and leaves no files behind. With TSL_TEST_FEW_LAUNCHES it launches
+/// few kernels, for tools that are slow per launch.
 std::vector<std::string> short_arguments(const std::string& name) {
   const bool few = std::getenv("TSL_TEST_FEW_LAUNCHES") != nullptr;
   if (few && (name == "digits" || name == "digits_cnn" || name == "text_model")) return {"1"};

@@ -1,5 +1,5 @@
-// The programs that every device must run alike: the language's chapters, the examples, every op of the matrix and its
-// derivative, and random programs.
+// The programs that must give the same results on every device: the language's chapters, the examples, every op of the
+// matrix and its derivative, and random programs.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,9 @@ namespace tsl {
 
 /// Code, or a script of the repository.
 struct CorpusProgram {
-  std::string name;  // what to call it in a message
-  std::string code;  // of a script, too
-  std::string path;  // of a script; relative to the repository
+  std::string name;  // for messages
+  std::string code;  // for scripts as well
+  std::string path;  // for scripts; relative to the repository
   std::vector<std::string> args;
 };
 
@@ -23,18 +23,19 @@ struct CorpusProgram {
 std::vector<CorpusProgram> corpus_scripts();
 std::vector<CorpusProgram> corpus_matrix();
 std::vector<CorpusProgram> corpus_derivatives();
-/// $TSL_CORPUS_PROGRAMS many, by default 300.
+/// Returns $TSL_CORPUS_PROGRAMS random programs, by default 300.
 std::vector<CorpusProgram> corpus_random_programs();
-/// All of them.
+/// Returns all programs.
 std::vector<CorpusProgram> corpus_programs();
 
 /// Calls work(0), …, work(count - 1) on all cores.
 void in_parallel(size_t count, const std::function<void(size_t)>& work);
 
-/// Where tests/lang and examples are: the repository, or on other machines the folder that the tests are run in.
+/// Returns the folder with tests/lang and examples: the repository, or on other machines the working folder of the
+/// tests.
 std::string repository();
 
-/// Scripts and the files they read are named relative to the repository: tests go there, and back.
+/// Changes to the repository's folder and back, since scripts and their files have relative names.
 class InRepository {
  public:
   InRepository() : before_(std::filesystem::current_path()) { std::filesystem::current_path(repository()); }

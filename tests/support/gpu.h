@@ -1,4 +1,4 @@
-// What the tests of this folder share.
+// Shared by the tests of the CUDA backend.
 #pragma once
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "catch.h"
 
-/// Ends the test here, saying why. (Catch2 2 knows no skipped tests.)
+/// Ends the test here with a reason. (Catch2 2 has no skipped tests.)
 #ifdef SKIP
 #define TSL_SKIP(reason) SKIP(reason)
 #else
@@ -31,7 +31,7 @@
 
 namespace tsl::cuda {
 
-/// Null where NVRTC is not installed, with the reason.
+/// Returns null, with the reason, if NVRTC is not installed.
 inline std::unique_ptr<Nvrtc> open_nvrtc(std::string& why) {
   try {
     return std::make_unique<Nvrtc>();
@@ -41,7 +41,7 @@ inline std::unique_ptr<Nvrtc> open_nvrtc(std::string& why) {
   }
 }
 
-/// The same, to compile whole lists of generated kernels. Null also in builds where that takes too long.
+/// As open_nvrtc(), for long lists of generated kernels. Null also in builds where that takes too long.
 inline std::unique_ptr<Nvrtc> open_nvrtc_for_lists(std::string& why) {
 #ifdef TSL_SLOW_BUILD
   why = "the release build compiles these kernels";
@@ -51,8 +51,8 @@ inline std::unique_ptr<Nvrtc> open_nvrtc_for_lists(std::string& why) {
 #endif
 }
 
-/// With these a kernel compiles in half the time, or less: it becomes a cubin all the same, but one that is hardly
-/// optimised. Nothing for NVRTC before 13, which may not know the option.
+/// Options with which a kernel compiles in half the time or less, to a cubin that is hardly optimised. Empty for NVRTC
+/// before 13, which may not have the option.
 inline std::vector<std::string> fast_options(const Nvrtc& nvrtc) {
   if (std::atoi(nvrtc.version().c_str()) >= 13) return {"--Ofast-compile=max"};
   return {};
@@ -64,7 +64,7 @@ inline std::vector<const KernelSource*> pointers_to(const std::vector<KernelSour
   return out;
 }
 
-/// A folder of its own, gone at the end of the test.
+/// A temporary folder, removed at the end of the test.
 struct Folder {
   std::string path;
   Folder() {

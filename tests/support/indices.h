@@ -1,4 +1,4 @@
-// Walking over the elements of a layout.
+// Visits the elements of a layout.
 #pragma once
 
 #include <functional>
@@ -25,14 +25,14 @@ inline void for_each_index(const Shape& shape, const std::function<void(const In
   }
 }
 
-/// Where an element lies, in elements of the storage.
+/// Returns the offset of an element, in elements of the storage.
 inline int64_t address(const Layout& layout, const Index& index) {
   int64_t at = layout.offset.hint();
   for (int i = 0; i < layout.rank(); ++i) at += index[static_cast<size_t>(i)] * layout.strides[i].hint();
   return at;
 }
 
-/// The addresses of all elements, in row-major order.
+/// Returns the offsets of all elements, in row-major order.
 inline std::vector<int64_t> addresses(const Layout& layout) {
   std::vector<int64_t> all;
   for_each_index(layout.shape, [&](const Index& index) { all.push_back(address(layout, index)); });

@@ -76,7 +76,7 @@ Tensor PretendGpu::to_host(const Tensor& tensor) {
 }
 
 Tensor PretendGpu::copy(const Tensor& tensor, Allocator& to, uint64_t& counter) {
-  int64_t first = 0, last = 0;  // elements reached, from the tensor's first one
+  int64_t first = 0, last = 0;  // range of elements, relative to the tensor's first one
   bool is_empty = false;
   for (int axis = 0; axis < tensor.rank(); ++axis) {
     const int64_t extent = tensor.shape()[axis].hint(), reach = (extent - 1) * tensor.layout().strides[axis].hint();

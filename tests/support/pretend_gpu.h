@@ -1,4 +1,4 @@
-// A CPU that poses as a GPU, so that programs for several devices run on any machine.
+// A CPU backend that appears as a GPU, so that programs for several devices run on any machine.
 #pragma once
 
 #include <utility>
@@ -9,8 +9,7 @@
 
 namespace tsl {
 
-/// Its tensors say that they are on a GPU. If it is `guarded`, touching their memory while it does not work is a crash,
-/// as it is with a GPU.
+/// Its tensors have a GPU as their device. If `guarded`, accessing their memory from outside crashes, as with a GPU.
 class PretendGpu : public cpu::CpuBackend {
  public:
   PretendGpu(Device device, exec::Backend& host, bool guarded);
@@ -23,7 +22,7 @@ class PretendGpu : public cpu::CpuBackend {
 
  private:
   class Executable;
-  class Access;  // while it lives, the memory may be touched
+  class Access;  // during its lifetime, the memory may be accessed
 
   class Memory : public BlockCache {
    public:
@@ -41,7 +40,7 @@ class PretendGpu : public cpu::CpuBackend {
     bool is_open_;
   };
 
-  /// The part of the tensor's memory that it reaches, elsewhere, seen through the same layout.
+  /// Copies the part of the tensor's memory that its layout reaches, and views the copy through the same layout.
   Tensor copy(const Tensor& tensor, Allocator& to, uint64_t& counter);
 
   exec::Backend& host_;

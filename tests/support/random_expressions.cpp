@@ -23,7 +23,7 @@ std::string to_text(const Extents& shape) { return fmt::format("[{}]", fmt::join
 
 namespace {
 
-/// "[:, :, part]" for axis 2.
+/// Returns an index for one axis: "[:, :, part]" for axis 2.
 std::string at_axis(size_t axis, const std::string& part) {
   std::string text = "[";
   for (size_t i = 0; i < axis; ++i) text += ":, ";
@@ -77,7 +77,7 @@ std::string Expressions::host_variable(Kind kind) {
   return fits[random_.below(static_cast<int>(fits.size()))]->name;
 }
 
-/// "2:-1", "i * 2:(i + 1) * 2", "::-3", …: of a length that only a run can tell.
+/// Makes a slice whose length depends on the run: "2:-1", "i * 2:(i + 1) * 2", "::-3", ….
 std::string Expressions::any_slice(int depth) {
   const std::string i = integer(0), step = random_.pick({"", ":2", ":-1", ":3", ":-2"});
   switch (random_.below(5)) {
@@ -89,7 +89,7 @@ std::string Expressions::any_slice(int depth) {
   }
 }
 
-/// A vector whose length only a run can tell.
+/// Makes a vector whose length depends on the run.
 std::string Expressions::part(int depth) {
   const std::string x = leaf(random_.chance(60) ? "f32" : "i64", {random_.pick({"5", "2", "7"})});
   switch (random_.below(4)) {
@@ -391,7 +391,7 @@ std::string Expressions::view(const std::string& dtype, const Extents& shape, in
   }
 }
 
-/// A part of known length, whose place is a host number: a batch, a piece, windows.
+/// Makes a part of known length at an offset that is a host number: a batch, a piece, windows.
 std::string Expressions::sliced(const std::string& dtype, const Extents& shape, size_t axis, int depth) {
   const std::string extent = fmt::format("({})", shape[axis]), at = fmt::format("({} % 3)", integer(0));
   Extents whole = shape;
@@ -464,7 +464,7 @@ std::string Expressions::product(const std::string& dtype, const Extents& shape,
 std::string Expressions::indexed(const std::string& dtype, const Extents& shape, int depth) {
   if (shape.empty()) { return fmt::format("{}[{} % 3]", tensor(dtype, {"3"}, depth - 1), integer(depth - 1)); }
   const std::string extent = random_.pick({"2", "3", "4"});
-  const std::string bound = random_.chance(97) ? extent : "5";  // now and then out of range
+  const std::string bound = random_.chance(97) ? extent : "5";  // sometimes out of range
   const size_t axis = static_cast<size_t>(random_.below(static_cast<int>(shape.size())));
   const std::string index = fmt::format("({} % {})", tensor("i64", {shape[axis]}, depth - 1), bound);
   Extents table = shape;
@@ -478,7 +478,7 @@ std::string Expressions::indexed(const std::string& dtype, const Extents& shape,
 
 std::string Expressions::loss(const std::string& name, const Typed& type, int depth) {
   scope.push_back({name, type, false});
-  scope.push_back({name, type, false});  // twice: it should occur
+  scope.push_back({name, type, false});  // twice, so that it is used
   const std::string text = fmt::format("sum({} * {})", tensor(type.dtype, type.shape, depth),
                                        random_.chance(70) ? name : source(type.dtype, type.shape));
   scope.resize(scope.size() - 2);

@@ -1,4 +1,4 @@
-// Random expressions of a wanted dtype and shape, over the variables in scope.
+// Random expressions of a given dtype and shape, over the variables in scope.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace tsl {
 
-/// splitmix64: the same numbers everywhere.
+/// splitmix64: gives the same numbers on every machine.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t next();
-  /// In [0, n).
+  /// Returns a number in [0, n).
   int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
   bool chance(int percent) { return below(100) < percent; }
   std::string pick(std::initializer_list<std::string_view> texts);
@@ -27,7 +27,7 @@ using Extents = std::vector<std::string>;
 
 enum class Kind : uint8_t { tensor, integer, real, tensors, record };
 
-/// A type of the generator: what it must know to write a use that makes sense.
+/// A type of the generator, with what it needs to write a valid use.
 struct Typed {
   Kind kind = Kind::tensor;
   std::string dtype = "f32";  // tensor, tensors, record
@@ -49,15 +49,15 @@ class Expressions {
   std::string tensor(const std::string& dtype, const Extents& shape, int depth);
   std::string integer(int depth);
   std::string real(int depth);
-  /// A host condition, or a 0-d bool tensor.
+  /// Makes a host condition, or a 0-d bool tensor.
   std::string condition(int depth);
   std::string of(const Typed& type, int depth);
-  /// A scalar tensor that depends smoothly on the float tensor `name`.
+  /// Makes a scalar tensor that depends smoothly on the float tensor `name`.
   std::string loss(const std::string& name, const Typed& type, int depth);
 
   std::string any_dtype();
   std::string float_dtype();
-  /// A shape of up to two axes, from extents in use and small numbers.
+  /// Makes a shape of up to two axes, from extents in use and small numbers.
   Extents any_shape();
 
  private:
@@ -84,7 +84,7 @@ class Expressions {
 };
 
 bool is_float_name(const std::string& dtype);
-/// "[n, 3]"
+/// Formats extents: "[n, 3]".
 std::string to_text(const Extents& shape);
 
 }  // namespace tsl

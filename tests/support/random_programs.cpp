@@ -22,7 +22,7 @@ struct Routine {
   std::string name;
   std::vector<Parameter> parameters;
   std::vector<std::string> dims;   // names of its dimensions
-  std::vector<std::string> sizes;  // that most calls have, so that what was traced is run again
+  std::vector<std::string> sizes;  // of most calls, so that traces are replayed
   Typed result;                    // of kind tensor, real or record
 };
 
@@ -76,7 +76,7 @@ class Generator {
     return type;
   }
 
-  /// Dimensions get their names from an annotation; records and lists are passed as they are.
+  /// Annotates a parameter, so that dimensions have names; records and lists have no annotations.
   static std::string annotated(const Parameter& p) {
     return p.type.kind == Kind::tensor ? fmt::format("{}: {}{}", p.name, p.type.dtype, to_text(p.type.shape)) : p.name;
   }
@@ -181,7 +181,7 @@ class Generator {
     out.emplace_back(fmt::format("{} = {}", v->name, expressions_.of(v->type, 2)));
   }
 
-  /// Part of a variable is written.
+  /// Writes a part of a variable.
   void append_update(Block& out) {
     const Variable* v = assignable({Kind::tensor, Kind::tensors, Kind::record});
     if (!v) return append_declaration(out);
@@ -252,7 +252,7 @@ class Generator {
     return {random_.pick({"2", "2", "3", "3", "1", "5", "0"}), random_.pick({"3", "3", "2", "4", "1"})};
   }
 
-  /// A call, and the type of its result in the caller's terms.
+  /// Makes a call, and returns its result type in the caller's names.
   std::pair<std::string, Typed> call_of(const Routine& routine) {
     return call_of(routine, random_.chance(65) ? routine.sizes : any_sizes());
   }
@@ -294,7 +294,7 @@ class Generator {
     declare(name, v.type, false);
   }
 
-  /// A function that reads, and perhaps changes, a variable around it.
+  /// Makes a function that reads, and may change, a variable of an enclosing function.
   void append_closure(Block& out) {
     const Variable* found = assignable({Kind::integer, Kind::real, Kind::tensor});
     const std::string name = fresh("h"), k = fresh("k");
@@ -319,7 +319,7 @@ class Generator {
     for (int n = 1 + random_.below(2); n > 0; --n) out.emplace_back(fmt::format("{}({})", name, n));
   }
 
-  /// Leaves the function, its loop, or fails, on a condition.
+  /// Returns from the function, leaves its loop, or fails, under a condition.
   void append_exit(Block& out, int depth) {
     const std::string condition = expressions_.condition(1);
     std::string way;
@@ -418,7 +418,7 @@ class Generator {
     out.insert(out.end(), std::make_move_iterator(body.begin()), std::make_move_iterator(body.end()));
   }
 
-  /// Calls a function several times with other values, and at times other shapes.
+  /// Calls a function several times with other values, and sometimes other shapes.
   void append_call_and_print(Block& out, const Routine& routine) {
     for (int n = 2 + random_.below(4); n > 0; --n) {
       const std::string name = fresh("r");
@@ -437,7 +437,7 @@ class Generator {
     }
   }
 
-  /// One function, at many sizes.
+  /// Calls one function with many sizes.
   void append_sizes(Block& out, const Routine& routine) {
     const std::string size = fresh("i");
     const size_t outer = scope().size();
@@ -453,7 +453,7 @@ class Generator {
                          std::move(body)));
   }
 
-  /// A tensor grows, and is passed to a function.
+  /// Makes a tensor grow, and passes it to a function.
   void append_growing(Block& out, const Routine& routine) {
     const Typed& type = routine.parameters[0].type;
     const std::string rows = fresh("c"), i = fresh("i"), extent = rows + ".shape[0]";
@@ -500,7 +500,7 @@ class Generator {
     out.push_back(branch(fmt::format("for {} in 0..{}", i, 2 + random_.below(4)), std::move(body)));
   }
 
-  /// x = f(x, …), where the old x may give its memory to the new one.
+  /// Makes x = f(x, …), where the old x may donate its memory to the new one.
   void append_iteration(Block& out, const Routine& routine) {
     const Typed& type = routine.parameters[0].type;
     if (routine.result.kind != Kind::tensor || routine.result.dtype != type.dtype ||
@@ -537,7 +537,7 @@ class Generator {
     if (is_kept) print_exactly({keep, concrete, false}, out);
   }
 
-  /// All bits of a value: tolist() and print() give the shortest text that reads back as the same number.
+  /// Prints all bits of a value: tolist() and print() give the shortest text that reads back as the same number.
   static void print_exactly(const Variable& v, Block& out) {
     switch (v.type.kind) {
       case Kind::tensor:
@@ -576,7 +576,7 @@ void write(const Block& block, int indent, std::string& out) {
   }
 }
 
-/// Leaves out what it can of `block`, a part of `program`.
+/// Removes as many statements as possible from `block`, a part of `program`.
 bool shrink(Block& program, Block& block) {
   bool changed = false;
   for (size_t i = block.size(); i-- > 0;) {
@@ -587,7 +587,7 @@ bool shrink(Block& program, Block& block) {
       changed = true;
       continue;
     }
-    // Perhaps what is inside does without what is around it.
+    // Tries the statements inside without the one around them.
     const size_t parts = statement.parts.size();
     for (size_t p = 0; p < parts; ++p) {
       const Block body = statement.parts[p].body;
@@ -612,7 +612,7 @@ std::string to_text(const Block& program) {
 }
 
 Block shrunk(Block program) {
-  constexpr int kMaxRounds = 8;  // each may open the way for another; a few are enough to read the rest
+  constexpr int kMaxRounds = 8;  // one may enable another; a few rounds suffice for a readable program
   for (int round = 0; round < kMaxRounds && shrink(program, program); ++round) {}
   return program;
 }

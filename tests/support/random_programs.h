@@ -1,8 +1,7 @@
-// Random TSL programs, made to find places where a compiled region and the interpreter disagree.
+// Random TSL programs that look for differences between compiled regions and the interpreter.
 //
-// A program is a tree of statements, so that one that fails can be made smaller by leaving statements out. The same
-// seed gives the same program. Programs are meant to run to their end, but need not: an error is an outcome that
-// every tier must agree on, too.
+// A program is a tree of statements, so that a failing one can be shrunk by removing statements. The same seed gives
+// the same program. A program may end in an error, on which all tiers must agree as well.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ struct Statement {
 Block random_program(uint64_t seed);
 std::string to_text(const Block& program);
 
-/// The program without the statements that take no part in the tiers' disagreement.
+/// Returns the program without statements that the disagreement does not need.
 Block shrunk(Block program);
 
 }  // namespace tsl

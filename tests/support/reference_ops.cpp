@@ -66,7 +66,7 @@ Scalars to_scalars(const Tensor& x) {
 
 size_t count_of(const Shape& shape) { return static_cast<size_t>(element_count(shape).hint()); }
 
-/// x seen as [outer, extent, inner] around one axis.
+/// A view of x as [outer, extent, inner] around one axis.
 struct Along {
   size_t outer = 1, extent = 1, inner = 1;
   Along(const Shape& shape, int first, int last) {
@@ -97,7 +97,7 @@ Scalar add_exponentials(Scalar a, Scalar b) {
   return Scalar::of(std::isinf(most) ? most : most + std::log1p(std::exp(least - most)));
 }
 
-/// Takes one more element into a result, which has none before the first.
+/// Combines an element with a result, which is empty before the first.
 void take_in(std::optional<Scalar>& result, const OpDef& reduction, Scalar element) {
   if (!result) result = element;
   else if (reduction.op == Op::logsumexp) result = add_exponentials(*result, element);
@@ -140,7 +140,7 @@ Scalars scan(Op op, const Tensor& x, const Attrs& attrs) {
   return out;
 }
 
-/// Visits (batch, row named by the index, index element, element of the row).
+/// Visits (batch, row that the index names, index element, element of the row).
 void for_each_taken(const Tensor& x, const Tensor& index, int64_t batch,
                     const std::function<void(size_t in_x, size_t in_taken)>& visit) {
   const Along rows(x.shape(), batch);
@@ -276,7 +276,7 @@ std::vector<double> ReferenceOps::elements(const Tensor& x) {
 std::vector<Tensor> ReferenceOps::backward(const Tensor& output, const Tensor& grad,
                                            const std::vector<Tensor>& inputs) {
   std::unordered_map<const TensorData*, Tensor> grads = {{output.get(), grad}};
-  const std::vector<TapeEntry> calls = tape;  // the rules' own calls go on the tape too
+  const std::vector<TapeEntry> calls = tape;  // the rules' calls are recorded on the tape as well
   for (auto entry = calls.rbegin(); entry != calls.rend(); ++entry) {
     const auto found = grads.find(entry->output.get());
     if (found == grads.end() || !entry->def->vjp) continue;

@@ -1,4 +1,4 @@
-// An Ops that computes every op by its plainest definition, element by element: slow, and easy to trust.
+// An Ops that computes every op by its definition, element by element: slow, but easy to verify.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace tsl {
 
-/// One call that `after` was told of.
+/// One recorded call.
 struct TapeEntry {
   const OpDef* def;
   std::vector<Operand> operands;
@@ -21,11 +21,11 @@ class ReferenceOps : public Ops {
   std::vector<TapeEntry> tape;
 
   Tensor make(DType dtype, const Shape& shape, const std::vector<double>& elements);
-  /// The elements in row-major order, as doubles.
+  /// Returns the elements in row-major order, as doubles.
   static std::vector<double> elements(const Tensor& x);
 
-  /// The gradients of `inputs` for the gradient `grad` of `output`, by the derivative rules of the table.
-  /// Null where nothing flows.
+  /// Returns the gradients of `inputs` for the gradient `grad` of `output`, by the derivative rules of the table; null
+  /// where nothing flows.
   std::vector<Tensor> backward(const Tensor& output, const Tensor& grad, const std::vector<Tensor>& inputs);
 
  protected:

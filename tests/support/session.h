@@ -1,4 +1,4 @@
-// What the interpreter's tests share: an engine whose output is caught.
+// An engine whose output is captured; shared by the interpreter's tests.
 #pragma once
 
 #include <cstdlib>
@@ -10,12 +10,11 @@
 
 namespace tsl {
 
-/// Engines of tests make tensors on the device that $TSL_TEST_DEVICE names; by default, the CPU, or else on the backend
-/// that a test brings with it.
+/// Makes engines of tests use the device in $TSL_TEST_DEVICE; by default the CPU, or the backend that a test supplies.
 inline EngineOptions on_test_device(EngineOptions options) {
   const char* device = std::getenv("TSL_TEST_DEVICE");
   if (options.device.empty() && !options.open_backend) options.device = device ? device : "cpu";
-  options.show_device = false;  // what is expected is the same on every device
+  options.show_device = false;  // expected output is the same on every device
   return options;
 }
 
@@ -25,15 +24,15 @@ class Session {
     engine.output = [this](std::string_view text) { printed += text; };
   }
 
-  /// The value of a script as text.
+  /// Returns the value of a script as text.
   std::string eval(const std::string& text) { return to_repr(engine, engine.run("test.tsl", text)); }
-  /// What a script prints.
+  /// Returns the output of a script.
   std::string output(const std::string& text) {
     printed.clear();
     engine.run("test.tsl", text);
     return printed;
   }
-  /// The error that a script ends in. Fails the test if there is none.
+  /// Returns the error of a script; the test fails if there is none.
   Error error(const std::string& text) {
     try {
       engine.run("test.tsl", text);
@@ -41,7 +40,7 @@ class Session {
     FAIL("no error was raised by: " << text);
     return {};
   }
-  /// "kind: message"
+  /// Returns the error of a script as "kind: message".
   std::string error_text(const std::string& text) {
     const Error e = error(text);
     return std::string(name_of(e.kind)) + ": " + e.message;

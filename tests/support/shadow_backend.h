@@ -1,4 +1,4 @@
-// A backend that computes on the CPU, and keeps the CUDA kernels that a GPU would have run.
+// A backend that computes on the CPU, and collects the CUDA kernels that a GPU would need.
 #pragma once
 
 #ifdef TSL_HAS_CUDA
@@ -15,10 +15,10 @@
 
 namespace tsl {
 
-/// Different kernels, in the order they were added. Several engines may add to it at once.
+/// Distinct kernels, in the order in which they were added. Thread-safe.
 class KernelCorpus {
  public:
-  /// All kernels of the plan, with vectorized accesses and without.
+  /// Adds all kernels of the plan, with and without vectorized accesses.
   void add(const graph::Plan& plan);
   const std::vector<cuda::KernelSource>& kernels() const { return kernels_; }
 
@@ -26,7 +26,7 @@ class KernelCorpus {
   void add(const cuda::CudaKernel& cuda_kernel);
 
   std::mutex mutex_;
-  std::unordered_set<std::string> sources_;  // which have the names in them
+  std::unordered_set<std::string> sources_;  // they contain the names
   std::vector<cuda::KernelSource> kernels_;
 };
 

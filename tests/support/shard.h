@@ -1,4 +1,4 @@
-// A test of many cases as several processes, each of which runs some of them.
+// Divides a test of many cases among several processes.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,13 @@
 
 namespace tsl {
 
-/// The cases of one loop that this process runs: all of them, or with TSL_TEST_SHARD=k/n every n-th from the k-th on, k
-/// from 1 to n. At its end it says how many there were, so that a shard without any does not look like one that passed.
-/// Of one thread.
+/// Selects the cases of one loop that this process runs: all, or with TSL_TEST_SHARD=k/n every n-th from the k-th on, k
+/// from 1 to n. At its end it prints how many these were, so that a shard without cases is noticed. Used by one thread.
 class Shard {
  public:
-  /// With `together`, up to so many neighbours go to the same shard, as what they have in common is then made once;
-  /// fewer if some shards would have none of the `count` cases. Throws std::invalid_argument if the variable is
-  /// anything else: a typing error must not leave cases out.
+  /// `together`: up to this many neighbours are in the same shard, so that what they share is made once; fewer if some
+  /// shards would get none of the `count` cases. Throws std::invalid_argument for an invalid variable, since a typing
+  /// error must not skip cases.
   explicit Shard(uint64_t together = 1, uint64_t count = 0, const char* text = std::getenv("TSL_TEST_SHARD")) {
     if (!text) return;
     name_ = text;
@@ -41,7 +40,7 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  /// Whether the next case of the loop is one of ours.
+  /// Whether this process runs the next case.
   bool takes_next() {
     const bool is_ours = asked_++ / together_ % shards_ == which_;
     taken_ += is_ours;

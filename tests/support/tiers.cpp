@@ -11,7 +11,7 @@ namespace tsl {
 
 namespace {
 
-// Random loops may print more than anybody wants to compare.
+// Random loops may print more than is useful to compare.
 constexpr size_t kMaxOutput = 1 << 20;
 
 std::string describe_failure(Engine& engine, const Error& error) {
@@ -19,7 +19,7 @@ std::string describe_failure(Engine& engine, const Error& error) {
   return fmt::format("error[{}] line {}: {}\n", name_of(error.kind), line, error.message);
 }
 
-/// What `run` prints in an engine of these options, then the error it ends in.
+/// Returns what `run` prints in an engine with these options, then its error.
 template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions options) {
   options.compile_annotated = tier != Tier::eager;
   options.compile_all = tier == Tier::everything;

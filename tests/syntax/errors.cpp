@@ -1,4 +1,4 @@
-// What is said about text that is not TSL.
+// Tests the messages for texts that are not TSL.
 #include "catch.h"
 #include "syntax/parsed.h"
 

@@ -1,4 +1,4 @@
-// Precedence, association and the forms of expressions.
+// Tests precedence, association and the forms of expressions.
 #include "catch.h"
 #include "syntax/parsed.h"
 
@@ -6,7 +6,7 @@ using namespace tsl;
 using namespace tsl::test;
 
 TEST_CASE("precedence follows the chapter, loosest first") {
-  // Each pair of neighbours, the tighter one on either side.
+  // Tests each pair of neighbouring levels, with the tighter one on either side.
   CHECK(tree_of("a |> b") == "(pipe b a)");
   CHECK(tree_of("a or b |> c") == "(pipe c (or a b))");
   CHECK(tree_of("a or b and c") == "(or a (and b c))");

@@ -1,4 +1,4 @@
-// The canonical text of a tree.
+// Tests the canonical text of a tree.
 #include "catch.h"
 #include "syntax/parsed.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 std::string formatted(const std::string& text) { return format(*parse_text(text)->module); }
 
-/// The formatted text has the same tree, and is its own formatted text.
+/// Checks that the formatted text has the same tree, and is unchanged by formatting.
 void check_round_trip(const std::string& text) {
   INFO(text);
   const std::string once = formatted(text);

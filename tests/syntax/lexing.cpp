@@ -1,4 +1,4 @@
-// Literals, comments, newlines and braces.
+// Tests literals, comments, newlines and braces.
 #include "catch.h"
 #include "syntax/parsed.h"
 

@@ -1,4 +1,4 @@
-// Texts too deep, and texts that are merely long.
+// Tests texts that are nested too deeply, and texts that are only long.
 #include <chrono>
 
 #include "catch.h"
@@ -82,6 +82,6 @@ TEST_CASE("what is long but flat is no problem") {
   CHECK(parse_text(repeat("a\n", kMany))->module->main->body->statements.size() == kMany);
   CHECK(syntax_error("\"" + repeat("x", 10 * kMany) + "\"").message.empty());
   CHECK(syntax_error(repeat("\n", 10 * kMany)).message.empty());
-  // Each takes a fraction of a second; quadratic behaviour would take minutes.
+  // Each takes a fraction of a second; quadratic time would take minutes.
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
 }

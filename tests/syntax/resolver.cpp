@@ -1,4 +1,4 @@
-// Scopes, captures and assignments.
+// Tests scopes, captures and assignments.
 #include "catch.h"
 #include "syntax/parsed.h"
 

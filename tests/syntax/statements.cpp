@@ -1,4 +1,4 @@
-// Declarations, assignments, loops, functions, imports.
+// Tests declarations, assignments, loops, functions, imports.
 #include "catch.h"
 #include "syntax/parsed.h"
 

@@ -1,4 +1,4 @@
-// What allocators share: size classes, reuse, limits, running out.
+// Tests what allocators share: size classes, reuse, limits, running out.
 #include "tensor/block_cache.h"
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ using namespace tsl;
 
 namespace {
 
-/// Hands out numbers for memory, as many bytes as `capacity`.
+/// Allocates up to `capacity` bytes of addresses without memory.
 class FakeAllocator : public BlockCache {
  public:
   explicit FakeAllocator(uint64_t capacity, SizeClasses classes = {})
@@ -112,7 +112,7 @@ TEST_CASE("when the system has no more, the cache is given back before anyone is
   CHECK(failure_of(allocator, 8192) ==
         "out of memory: 8.0 KiB asked for, 8.0 KiB in use by tensors, 1.0 KiB given back from the cache in vain; the "
         "system is small");
-  CHECK(allocator.allocate(1024)->bytes() == 1024);  // it goes on
+  CHECK(allocator.allocate(1024)->bytes() == 1024);  // it still works
   CHECK(failure_of(allocator, ~uint64_t{0}).rfind("out of memory: 16.0 EiB asked for", 0) == 0);
 }
 

@@ -1,5 +1,5 @@
-// Every derivative rule against central differences, in f64, over the reference ops; and the rules' own
-// derivatives.
+// Compares every derivative rule with central differences, in f64, over the reference ops, and also the derivatives of
+// the rules.
 #include <cmath>
 #include <random>
 
@@ -17,7 +17,7 @@ struct Input {
   std::vector<double> elements;
 };
 
-/// Elements in [low, high], in no order.
+/// Returns random elements in [low, high].
 Input random_input(const Shape& shape, double low = -2, double high = 2, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(low, high);
@@ -32,7 +32,7 @@ std::vector<Tensor> make_inputs(ReferenceOps& ops, const std::vector<Input>& inp
   return tensors;
 }
 
-/// Weights that tell outputs apart.
+/// Returns weights that differ, so that outputs are distinguishable.
 Tensor weights(ReferenceOps& ops, const Tensor& like) {
   return ops.make(DType::f64, like.shape(), random_input(like.shape(), 0.5, 1.5, 9).elements);
 }
@@ -69,7 +69,7 @@ void check_gradients(const Function& f, std::vector<Input> inputs, double tolera
   }
 }
 
-/// The gradient of f as a function of its inputs, so that its own gradient can be checked.
+/// Returns the gradient of f as a function of its inputs, so that its own gradient can be checked.
 Function gradient_of(const Function& f, size_t input) {
   return [f, input](Ops& ops, const std::vector<Tensor>& x) {
     ReferenceOps& reference = static_cast<ReferenceOps&>(ops);
@@ -91,7 +91,7 @@ Function call_op(Op op, Attrs attrs = {}) {
   };
 }
 
-/// A domain on which an op is smooth.
+/// Returns inputs at which an op is smooth.
 Input domain(std::string_view name, unsigned seed) {
   if (name == "log" || name == "sqrt" || name == "rsqrt" || name == "pow") return random_input({7}, 0.3, 3, seed);
   if (name == "log1p" || name == "asin" || name == "acos") return random_input({7}, -0.8, 0.8, seed);

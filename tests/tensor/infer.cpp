@@ -1,5 +1,4 @@
-// Shapes and dtypes of the ops that are not elementwise, the forms that Ops brings calls into, and their
-// errors.
+// Tests shapes and dtypes of ops that are not elementwise, the normalisation of calls, and errors.
 #include "catch.h"
 #include "tensor/limits.h"
 #include "tensor/recording_ops.h"

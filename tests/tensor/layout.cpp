@@ -1,5 +1,4 @@
-// Views against brute force: a layout is right if it maps every index to the element that the view's
-// definition names.
+// Compares views with brute force: a layout is right if it maps every index to the element in the view's definition.
 #include "tensor/layout.h"
 
 #include <array>
@@ -131,7 +130,7 @@ TEST_CASE("reshape keeps the order of elements, and refuses only what strides ca
   }
   REQUIRE(views > 10);
   REQUIRE(copies > 5);
-  // A flipped axis can be split, and a sliced outer axis merged with nothing.
+  // A flipped axis can be split; a sliced outer axis cannot be merged.
   REQUIRE(reshape(slice(Layout::contiguous({6}), 0, 5, 6, -1), {2, 3}));
   REQUIRE(reshape(slice(Layout::contiguous({4, 3, 5}), 0, 0, 2, 2), {2, 15}));
   REQUIRE_FALSE(reshape(slice(Layout::contiguous({4, 3, 5}), 0, 0, 2, 2), {30}));
@@ -157,7 +156,7 @@ TEST_CASE("random chains of views reshape to the right elements or not at all") 
         in = slice(in, axis, extent - 1, (extent + 1) / 2, extent > 1 ? -2 : 1);
       }
     }
-    // Merge and split neighbouring axes at random to get a shape of as many elements.
+    // Merges and splits neighbouring axes at random, for a shape with equally many elements.
     Shape wanted;
     int64_t left = element_count(in.shape).hint();
     while (left > 1) {

@@ -1,4 +1,4 @@
-// An Ops that computes nothing: it lists the calls that reach `run`, and makes tensors without elements.
+// An Ops that computes nothing: it records the calls of `run`, and makes tensors without elements.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tsl {
 
-/// The kind and message of what a call throws; "" if it does not throw.
+/// Returns the kind and message of what a call throws; "" if it does not throw.
 template <class Call> std::string failure_of(Call call) {
   try {
     call();
@@ -20,10 +20,10 @@ template <class Call> std::string failure_of(Call call) {
 
 class RecordingOps : public Ops {
  public:
-  /// "cast(f16[2]) -> f32[2]", in order; views, of which only `after` is told, begin with "view ".
+  /// The calls, in order: "cast(f16[2]) -> f32[2]"; views, which only reach `after`, start with "view ".
   std::vector<std::string> calls;
 
-  /// A tensor without elements.
+  /// Makes a tensor without elements.
   Tensor make(DType dtype, const Shape& shape) { return Tensor(dtype, Layout::contiguous(shape), nullptr); }
 
  protected:

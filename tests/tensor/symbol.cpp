@@ -11,12 +11,12 @@ namespace {
 struct Trace {
   SymbolTable table;
   const Symbol* size(int64_t hint) { return table.size_input(hint); }
-  /// A number of the host: unlike an extent, it may be anything in a later run.
+  /// Makes a host number: unlike an extent, it may have any value in a later run.
   const Symbol* given(int64_t hint) { return table.input(Scalar::of(hint)); }
   const Symbol* number(int64_t value) { return table.constant(Scalar::of(value)); }
   size_t guards() const { return table.guards().size(); }
 
-  /// Whether all guards hold when the inputs are these numbers.
+  /// Whether all guards hold for these inputs.
   bool holds(const std::vector<int64_t>& inputs) const {
     std::vector<Scalar> values(table.size());
     for (uint32_t id = 0; id < values.size(); ++id) {
@@ -152,7 +152,7 @@ TEST_CASE("other questions are guarded once, in one form") {
   REQUIRE(t.guards() == 1);
   REQUIRE_FALSE(n - 1 < 0);
   REQUIRE_FALSE(n * 64 < 1);
-  REQUIRE(t.guards() == 3);  // that it has less than 32 bits: two questions
+  REQUIRE(t.guards() == 3);  // two guards: that it has less than 32 bits
   REQUIRE(t.holds({1}));
   REQUIRE_FALSE(t.holds({0}));
   REQUIRE(n * 4 == 20);
@@ -171,8 +171,8 @@ TEST_CASE("what orders two host numbers need not order their sums and products")
   REQUIRE(n * 4 < 13);
   REQUIRE(n < n + 1);
   REQUIRE(t.holds({2, kHighest}));
-  REQUIRE_FALSE(t.holds({kHighest, kHighest}));   // n + 1 is negative then
-  REQUIRE_FALSE(t.holds({-kHighest, kHighest}));  // n * 4 is 4
+  REQUIRE_FALSE(t.holds({kHighest, kHighest}));   // n + 1 would be negative
+  REQUIRE_FALSE(t.holds({-kHighest, kHighest}));  // n * 4 would be 4
   REQUIRE(huge + 1 < huge);
   REQUIRE(huge + 1 < 5);
   REQUIRE(huge * 2 < 13);
@@ -247,7 +247,7 @@ TEST_CASE("shape rules guard only what they must") {
   const std::array<int, 3> order = {2, 0, 1};
   REQUIRE_FALSE(permute(in, order).is_contiguous());
   REQUIRE(t.guards() == 0);
-  // A host number that becomes a size may be negative in a later run; an extent may not.
+  // A host number used as a size may be negative in a later run; an extent may not.
   const Dim asked = t.given(3);
   expand(Layout::contiguous({784}), {asked, 784});
   REQUIRE(t.guards() == 1);

@@ -1,4 +1,4 @@
-// Numbers and strings as text.
+// Tests the formatting of numbers and strings.
 #include <cmath>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// What statements and expressions mean.
+// Tests the meaning of statements and expressions.
 #include "support/session.h"
 
 using tsl::Session;
@@ -27,7 +27,7 @@ TEST_CASE("operands are evaluated from left to right") {
   CHECK(s.output(log + "let l = [t(1, 0), t(2, 0)]; let r = {a: t(3, 0), b: t(4, 0)}") == "1\n2\n3\n4\n");
   CHECK(s.output(log + "var l = [0, 0]; l[t(1, 0)] = t(2, 5)") == "1\n2\n");
   CHECK(s.output(log + "fn f(a, b) = a - b\nprint(f(b: t(1, 1), a: t(2, 5)))") == "1\n2\n4\n");
-  // A variable read on the left keeps its value although a block on the right assigns to it.
+  // A variable on the left is read before a block on the right assigns to it.
   CHECK(s.eval("var x = 1; let y = x + if true { x = 10; x } else { 0 }; (x, y)") == "(10, 11)");
   CHECK(s.eval("var x = 1; x += if true { x = 10; 5 } else { 0 }; x") == "6");
 }

@@ -1,4 +1,4 @@
-// Errors: where they are said to be, what catches them, and that nothing is lost.
+// Tests errors: their positions, what catches them, and that no value is lost.
 #include <functional>
 
 #include "support/session.h"

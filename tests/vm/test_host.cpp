@@ -1,4 +1,4 @@
-// The engine's host and the GPU: who may have changed what, and how an engine ends. GPUs are pretended.
+// Tests the engine's host with pretended GPUs: changes by the host between calls, and the end of an engine.
 #include "support/pretend_gpu.h"
 #include "support/session.h"
 

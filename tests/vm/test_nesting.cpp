@@ -1,4 +1,4 @@
-// Values nested so deeply that recursion over them would overflow the stack: the same on every tier.
+// Tests values nested so deeply that recursion over them would overflow the stack, on every tier.
 #include "support/session.h"
 #include "support/tiers.h"
 #include "value/value_walk.h"
@@ -7,14 +7,14 @@ using namespace tsl;
 
 namespace {
 
-/// Runs on every tier, and must print `expected`.
+/// Runs the program on every tier; it must print `expected`.
 void prints(const std::string& program, const std::string& expected) {
   INFO(program);
   CHECK(outcome(program, Tier::eager) == expected);
   CHECK(disagreement(program) == "");
 }
 
-/// Lists in a list, `depth` deep, around `value`.
+/// Nests `value` in `depth` lists.
 Value nested(int depth, Value value) {
   for (int i = 0; i < depth; ++i) value = make_list({value});
   return value;
@@ -65,7 +65,7 @@ TEST_CASE("texts that hold texts", "[nesting]") {
 }
 
 TEST_CASE("what a text holds is shown as it was, also where reading it ends the trace", "[nesting]") {
-  // len() reads the text; the elements of a tensor are more than a number, so the trace ends in the middle of it.
+  // len() reads the lazy string, which contains a whole tensor, so the trace ends while len() runs.
   prints(
       "@compile\nfn f(x) { let s = f\"{x + 1}!\"\n let n = len(s)\n return (n, s) }\n"
       "for i in 0..3 { print(f(zeros([2]) + i)) }",
@@ -89,6 +89,25 @@ TEST_CASE("closures in closures that outlive a trace", "[nesting]") {
       "@compile\nfn bound(n, x) { var f = fn(y) = x * y\n for i in 0..n { f = grad(f) }\n return f }\n"
       "@compile\nfn unused(f, x) = x + 1\nprint(bound(1, 2.5)(tensor(1.0)).item(), unused(bound(50000, 2.5), 1.0))",
       "2.5 2.0\n");
+}
+
+TEST_CASE("containers and closures that share parts, nested in turn, are freed", "[nesting]") {
+  const Value leaf = make_string("leaf");
+  Value value = leaf;
+  for (int i = 0; i < kDeep; ++i) {
+    Ref<Cell> cell = make_ref<Cell>();
+    cell->value = make_list({Value(i), value, make_list({}), leaf});
+    Ref<Function> function = make_ref<Function>();
+    function->captures = {cell, cell};
+    Ref<BuiltinFunction> bound = make_ref<BuiltinFunction>();
+    bound->bound = {Value(function), value};
+    value = make_tuple({Value(bound), Value(function), Value(cell)});
+  }
+  Value kept = value.as<Tuple>().items[2].as<Cell>().value;
+  value = Value();
+  CHECK(kept.unique());
+  kept = Value();
+  CHECK(leaf.unique());
 }
 
 TEST_CASE("rebuilding replaces leaves, keeps what does not change, and keeps sharing", "[nesting]") {

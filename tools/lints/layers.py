@@ -15,7 +15,13 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 
 
-def read_rooms(path):
+def folders_of(pattern, src, rooms):
+    """Gives the folders of src/ that a room's pattern stands for: those that are no room yet."""
+    found = sorted(str(path.relative_to(src)) for path in src.glob(pattern) if path.is_dir())
+    return [name for name in found if name not in rooms]
+
+
+def read_rooms(path, src):
     """Gives {room: the rooms it may use, itself included} in the layout's order, and {pattern: header} of families."""
     rooms, families = {}, {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -32,7 +38,9 @@ def read_rooms(path):
         unknown = [used for used in right.split() if used not in rooms]
         if unknown:
             sys.exit(f"{path}:{number}: {left[0]} uses {unknown[0]}, which is not above it in this table")
-        rooms[left[0]] = {left[0]}.union(*(rooms[used] for used in right.split()))
+        names = folders_of(left[0], src, rooms) if "*" in left[0] else left
+        for name in names:
+            rooms[name] = {name}.union(*(rooms[used] for used in right.split()))
     return rooms, families
 
 
@@ -116,7 +124,7 @@ class Checker:
 
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    rooms, families = read_rooms(root / "cmake/rooms.txt")
+    rooms, families = read_rooms(root / "cmake/rooms.txt", root / "src")
     checker = Checker(root / "src", rooms, families)
     if not rooms or not checker.texts:
         sys.exit("layers: there are no rooms or no sources to check")

@@ -10,6 +10,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import layers
 import links
+import mutants
+import recipes
+import switches
 import words
 
 GLOSSARY = """# Glossary
@@ -115,9 +118,130 @@ src/base/b.cpp:1: has no header of its name, class or family
 src/vm: 41 files, and 40 are the most
 """, True))
 
+    def test_takes_a_pattern_for_folders_without_a_line(self):
+        self.write("cmake/rooms.txt", "base:\nvm: base\n*: base\nengine: vm\n")
+        self.write("src/stub/stub.h", '#include "base/a.h"\n#include "vm/ops.h"\n')
+        (self.root / "src/vm/opx.cpp").unlink()
+        self.assertIn("src/stub/stub.h:2: stub may not use vm: vm/ops.h\n", self.run_lint(layers)[0])
+
     def test_fails_for_a_room_without_files(self):
         self.write("cmake/rooms.txt", "base:\nvm: base\nengine: vm\nattic:\n")
         self.assertIn("src/attic: a room of the table without files", self.run_lint(layers)[0])
+
+
+class Switches(Case):
+    def test_passes(self):
+        self.write("src/a.cpp", """
+            switch (c) { case 'x': { break; } case '\\'': case 10: break; default: break; }  // default: case Tag::x:
+            switch (tag) { case Tag::nil: switch (n) { case 1: return; default: return; } case Tag::list: return; }
+            const char* text = "switch (tag) { case Tag::nil: default: return; }";
+            Value() = default;
+            """)
+        self.write("src/syntax/b.h", "switch (f(type)) { case Outer::Parser::LET: return 1; default: return 2; }")
+        self.assertEqual(self.run_lint(switches), ("switches: 4 switches in 2 files\n", False))
+
+    def test_finds_defaults_over_enums(self):
+        self.write("src/a.cpp", """switch (v.tag()) {
+              case Tag::nil: switch (n) { case 1: return; } return;
+              default: return;
+            }
+            switch (int n = f(g()); n) { case (ast::Op::add): { return; } default : return; }
+            switch (mode) {
+            #define MODE(name) case k##name: return;
+              case kFirst:
+                switch (kind) { case Kind::one: default: return; }
+              default: return; }
+            """)
+        self.write("src/vm/b.h", "switch (f(type)) { case Parser::LET: return 1; default: return 2; }")
+        out, failed = self.run_lint(switches)
+        self.assertTrue(failed)
+        self.assertEqual([line.split(": list")[0] for line in out.splitlines()], [
+            "src/a.cpp:3: a default over Tag", "src/a.cpp:5: a default over Op", "src/a.cpp:9: a default over Kind",
+            "src/a.cpp:10: a default over k##name", "src/vm/b.h:1: a default over Parser"])
+
+    def test_fails_without_switches(self):
+        self.write("src/a.cpp", "int x;\n")
+        self.assertIn("no switches", self.run_lint(switches)[0])
+
+
+class Recipes(Case):
+    """Has a recipe of each kind: one of at most two files, and one of a folder with one line elsewhere."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(setattr, recipes, "MOST_FILES", recipes.MOST_FILES)
+        self.addCleanup(setattr, recipes, "ADDS_FOLDER", recipes.ADDS_FOLDER)
+        recipes.MOST_FILES, recipes.ADDS_FOLDER = {"op": 2}, {"room": "src/room/"}
+        for name in ("a", "b", "c"):
+            self.write(name, "one\ntwo\n")
+        self.recipe("op", {"a": "first\none\ntwo\n", "b": "one\ntwo\nlast\n"})
+        self.recipe("room", {"src/room/x": "x\n", "tests/x": "x\n", "c": "one\ntwo and x\n"})
+
+    def recipe(self, name, files):
+        """Writes the patch that gives files these texts."""
+        git = ["git", "-C", self.root]
+        patch = self.root / "tests/recipes" / f"{name}.patch"
+        patch.unlink(missing_ok=True)
+        subprocess.run([*git, "add", "-A"], check=True)
+        before = {file: (self.root / file).read_text() for file in files if (self.root / file).exists()}
+        for file, text in files.items():
+            self.write(file, text)
+        subprocess.run([*git, "add", "-N", *files], check=True)
+        text = subprocess.run([*git, "diff"], check=True, capture_output=True, text=True).stdout
+        for file in files:
+            (self.root / file).unlink()
+        for file, old in before.items():
+            self.write(file, old)
+        self.write(patch, "How to see it work.\n\n" + text)
+
+    def test_passes(self):
+        self.assertEqual(self.run_lint(recipes), ("recipes: 2 apply, alone and together\n", False))
+
+    def test_finds_too_many_files(self):
+        self.recipe("op", {"a": "x\n", "b": "x\n", "c": "x\n"})
+        self.assertIn("op.patch: 3 files, and 2 are the most", self.run_lint(recipes)[0])
+
+    def test_finds_lines_outside_of_the_folder(self):
+        for outside in ({"c": "one\nand\ntwo\nand\n"}, {"a": "x\ntwo\n", "c": "x\ntwo\n"}, {}):
+            self.recipe("room", {"src/room/x": "x\n", **outside})
+            self.assertIn("room.patch: not one line outside", self.run_lint(recipes)[0])
+
+    def test_finds_what_does_not_apply(self):
+        self.write("a", "other\n")
+        self.assertIn("op.patch: does not apply: error: patch failed: a:1", self.run_lint(recipes)[0])
+
+    def test_finds_what_does_not_apply_together(self):
+        self.recipe("op", {"a": "1\ntwo\n"})
+        self.recipe("room", {"src/room/x": "x\n", "a": "one and x\ntwo\n"})
+        self.assertIn("tests/recipes: do not apply together", self.run_lint(recipes)[0])
+
+    def test_finds_missing_and_unknown_ones(self):
+        (self.root / "tests/recipes/room.patch").rename(self.root / "tests/recipes/other.patch")
+        self.assertEqual(self.run_lint(recipes), (
+            "tests/recipes/other.patch: tools/lints/recipes.py has no limit for it\n"
+            "tests/recipes/room.patch: does not exist\n", True))
+
+
+class Mutants(Case):
+    def test_finds_those_that_cannot_be_made(self):
+        self.write("src/a.cpp", "int x = 1;\n")
+        self.write("src/vm/b.cpp", "int y = 1;\n")
+        self.write("src/jit/b.cpp", "int y = 1;\n")
+        self.write("tests/mutants.txt", "# FILE\na.cpp ;; s/1/2/ ;; vm\na.cpp ;; s/z/2/ ;; vm\nb.cpp ;; s/1/2/ ;; vm\na.cpp ;; s/1/2/\n")
+        out, failed = self.run_lint(mutants)
+        self.assertTrue(failed)
+        self.assertEqual(out.splitlines(), [
+            "tests/mutants.txt:3: changes nothing of src/a.cpp: s/z/2/",
+            "tests/mutants.txt:4: 2 files in src/ are named b.cpp", "tests/mutants.txt:5: not FILE ;; EXPRESSION ;; TESTS"])
+
+    def test_passes(self):
+        self.write("src/a.cpp", "int x = 1;\n")
+        self.write("tests/mutants.txt", "a.cpp ;; s/1/2/ ;; vm\n")
+        self.assertEqual(self.run_lint(mutants), ("mutants: 1 change a file each\n", False))
+
+    def test_fails_without_mutants(self):
+        self.write("tests/mutants.txt", "# none\n")
+        self.assertIn("none to check", self.run_lint(mutants)[0])
 
 
 if __name__ == "__main__":

@@ -57,17 +57,21 @@ def snake(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def any_of(patterns):
-    return re.compile("|".join(sorted(patterns, key=len, reverse=True)) or r"(?!)")
+def any_of(patterns, flags=0):
+    """Gives what finds any of these as whole words. The first letters, looked at once, rule out most places."""
+    patterns = sorted(patterns, key=len, reverse=True)
+    if not patterns:
+        return re.compile(r"(?!)")
+    first = "".join(sorted({re.escape(pattern.lstrip("\\")[0]) for pattern in patterns}))
+    return re.compile(rf"(?<!\w)(?=[{first}])(?:{'|'.join(patterns)})(?!\w)", flags)
 
 
 class Checker:
     def __init__(self, identifiers, phrases):
         plain = [name for name in identifiers if re.fullmatch(r"[a-z]+", name)]
-        self.everywhere = any_of(rf"(?<!\w){re.escape(name)}(?!\w)" for name in identifiers if name not in plain)
-        self.in_code = any_of(rf"(?<!\w){name}(?!\w)" for name in plain)
-        self.phrases = re.compile(any_of(rf"(?<!\w){GAP.join(map(re.escape, phrase.split()))}(?!\w)"
-                                         for phrase in phrases).pattern, re.I)
+        self.everywhere = any_of(re.escape(name) for name in identifiers if name not in plain)
+        self.in_code = any_of(plain)
+        self.phrases = any_of((GAP.join(map(re.escape, phrase.split())) for phrase in phrases), re.I)
         self.stems = {snake(name): name for name in identifiers if name not in plain and re.fullmatch(r"\w+", name)}
 
     def code_of(self, name, text):

@@ -36,7 +36,7 @@ class CpuExecutable : public exec::Executable {
     state.scratch = &backend_.scratch();
     state.shared = &backend_.shared_scratch();
     backend_.count_launches(plan_.launches.size());
-    bool is_op = true;  // which takes memory of its own, and writes over no input (Plan::donors)
+    bool is_op = true;  // allocates memory while it runs, and overwrites no input (Plan::donors)
     try {
       for (const std::vector<uint32_t>& launch : plan_.launches) {
         is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
@@ -65,8 +65,8 @@ class CpuExecutable : public exec::Executable {
     }
   }
 
-  /// The large kernels of a table one after the other, each on all threads; then threads share out the small ones, in
-  /// groups that are worth a thread.
+  /// Runs a multi-tensor launch: large kernels one after the other, each on all threads; then small kernels in groups,
+  /// distributed over the threads.
   void run_table(const std::vector<uint32_t>& launch, RunState& state) {
     small_.clear();
     groups_.assign(1, 0);
@@ -93,14 +93,14 @@ class CpuExecutable : public exec::Executable {
   Plan plan_;
   exec::PlanMemory memory_;
   std::vector<std::optional<TileProgram>> programs_;
-  std::vector<uint32_t> small_;  // of the present table
-  std::vector<size_t> groups_;   // of them: where each begins, and the end
+  std::vector<uint32_t> small_;  // small kernels of the current launch
+  std::vector<size_t> groups_;   // start of each group in small_, and the end
 };
 
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Isa isa) : table_(kernels(isa)), pool_(threads), scratch_(pool_.size()) {
-  openblas_set_num_threads(1);  // products are cut over this engine's own threads
+  openblas_set_num_threads(1);  // this engine's threads divide the products
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {

@@ -1,4 +1,4 @@
-// The CPU as a backend: memory, threads, and plans run on them.
+// The CPU backend: memory, threads, and running plans.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class CpuBackend : public exec::Backend {
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Counters counters() const override;
 
-  /// The most bytes that tensors and the cache may take.
+  /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }
 
   ThreadPool& pool() { return pool_; }

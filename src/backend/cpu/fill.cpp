@@ -22,7 +22,7 @@ void fill(void* out, const void* value, size_t size, int64_t count) {
     case 1: fill_with<uint8_t>(out, value, count); break;
     case 2: fill_with<uint16_t>(out, value, count); break;
     case 4: fill_with<uint32_t>(out, value, count); break;
-    default: fill_with<uint64_t>(out, value, count); break;  // of 8 bytes
+    default: fill_with<uint64_t>(out, value, count); break;  // 8 bytes
   }
 }
 

@@ -21,11 +21,11 @@ void fill_table(KernelTable& table);
 
 namespace {
 
-/// What the processor (and the system) can run.
+/// Returns the best instruction set that the processor and the operating system support.
 Isa supported_isa() {
 #if defined(TSL_X86_KERNELS)
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::generic;  // with these comes F16C
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::generic;  // these imply F16C
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   return avx512 ? Isa::avx512 : Isa::avx2;

@@ -11,18 +11,18 @@ namespace tsl::cpu {
 
 namespace {
 
-// A product is cut into this many multiplications at least before it is worth another thread.
+// The least multiplications per thread for which another thread pays off.
 constexpr int64_t kPanelWork = 256 * 1024;
 
-/// A matrix as BLAS sees it: row-major, possibly transposed, rows `stride` apart.
+/// A matrix in BLAS's form: row-major, possibly transposed, with rows `stride` apart.
 struct Matrix {
   const std::byte* data;
   bool transposed;
   int64_t stride;
-  std::vector<int64_t> batch;  // where each batch starts, in elements
+  std::vector<int64_t> batch;  // offset of each batch, in elements
 };
 
-/// Elements from the operand's first to each batch's first, in order.
+/// Returns the offset of each batch from the operand's first element, in order.
 std::vector<int64_t> batch_offsets(const Layout& layout) {
   std::vector<int64_t> offsets = {0};
   for (int i = 0; i < layout.rank() - 2; ++i) {
@@ -36,7 +36,8 @@ std::vector<int64_t> batch_offsets(const Layout& layout) {
   return offsets;
 }
 
-/// Which operand layouts go to BLAS as they are depends on the layout alone, so that eager and compiled agree.
+/// Describes the operand for BLAS, or copies it first. The choice depends on the layout alone, so eager and compiled
+/// runs agree.
 Matrix matrix_of(OpRun& run, int arg, bool in_place) {
   const Layout& layout = run.layout(arg);
   const int rank = layout.rank();
@@ -51,7 +52,7 @@ Matrix matrix_of(OpRun& run, int arg, bool in_place) {
   return {run.in_order(arg), false, std::max<int64_t>(columns, 1), batch_offsets(Layout::contiguous(layout.shape))};
 }
 
-/// The operand in another dtype, in row-major order.
+/// Converts the operand to another dtype, in row-major order.
 Matrix converted(OpRun& run, int arg, DType to) {
   const Shape& shape = run.layout(arg).shape;
   const std::byte* in = run.in_order(arg);
@@ -66,7 +67,7 @@ struct Panel {
   int64_t batch, row, rows, column, columns;
 };
 
-/// Cuts the products along their longer side, for as many threads as there are.
+/// Divides the products along their longer side, for all threads.
 std::vector<Panel> cut(int64_t batches, int64_t m, int64_t n, int64_t k, int threads) {
   std::vector<Panel> panels;
   int64_t parts = std::clamp<int64_t>(m * n * k / kPanelWork, 1, threads);

@@ -1,4 +1,4 @@
-// Matrix products: of floats by BLAS, of integers by loops.
+// Matrix products: BLAS for floats, loops for integers.
 #pragma once
 
 #include "backend/cpu/op_kernels.h"

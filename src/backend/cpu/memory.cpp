@@ -18,7 +18,7 @@ namespace tsl::cpu {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kHugePage = uint64_t{2} << 20;  // from here on blocks ask for huge pages: fewer page faults
+constexpr uint64_t kHugePage = uint64_t{2} << 20;  // larger blocks request huge pages, for fewer page faults
 
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -43,7 +43,7 @@ void CachingAllocator::give_to_system(void* data, [[maybe_unused]] uint64_t byte
 }
 
 void CachingAllocator::on_hand_out([[maybe_unused]] Storage& storage, [[maybe_unused]] uint64_t bytes) {
-  // The sanitizer sees blocks only as a tensor sees them: what is past its elements is not to be touched.
+  // Marks the bytes beyond the tensor's elements as invalid for the sanitizer.
   ASAN_POISON_MEMORY_REGION(storage.data(), storage.bytes());
   ASAN_UNPOISON_MEMORY_REGION(storage.data(), bytes);
 #ifdef TSL_POISON

@@ -5,7 +5,7 @@
 
 namespace tsl::cpu {
 
-/// Blocks are 64-byte aligned, large ones of huge pages. Together they may take what memory the machine has.
+/// Allocates 64-byte aligned blocks, large ones in huge pages. The limit is the machine's memory.
 class CachingAllocator : public BlockCache {
  public:
   CachingAllocator();

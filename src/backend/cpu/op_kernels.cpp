@@ -32,7 +32,7 @@ std::pair<Access, Walk> walk_of(const Layout& layout) {
   return {access, walk};
 }
 
-/// The layout with `axis` moved to the end.
+/// Returns the layout with `axis` moved to the end.
 Layout with_axis_last(const Layout& in, int axis) {
   std::vector<int> order;
   for (int i = 0; i < in.rank(); ++i) {
@@ -42,7 +42,7 @@ Layout with_axis_last(const Layout& in, int axis) {
   return permute(in, order);
 }
 
-/// Writes elements in row-major order of `layout` to where it says, from `out`.
+/// Stores elements in row-major order of `layout`, relative to `out`.
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size) {
   const auto [access, walk] = walk_of(layout);
   for_runs(access, walk, 0, count_of(layout.shape),
@@ -98,7 +98,7 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
     case OpClass::nonzero: return run_nonzero(run);
     case OpClass::fold: return run_fold_windows(run);
     case OpClass::matmul: return run_matmul(run);
-    case OpClass::elementwise:  // the others are fused or change no memory
+    case OpClass::elementwise:  // these are fused, or are views
     case OpClass::source:
     case OpClass::view:
     case OpClass::reduction:
@@ -142,7 +142,7 @@ void run_scan(OpRun& run) {
 
 namespace {
 
-/// A key that sorts like the value, NaN last: the total order of the bits, sign folded.
+/// Returns a key that sorts as the value does, NaN last: the bits, with the sign folded in.
 template <class Float, class Bits> Bits float_key(Float value) {
   if (value != value) return ~Bits{0};
   Bits bits;
@@ -193,7 +193,7 @@ void run_argsort(OpRun& run) {
                  sizeof(int64_t));
 }
 
-/// Rows in order of the index, so that duplicates add up the same way every time.
+/// Scatters rows in the order of the index, so that duplicates are added in a fixed order.
 void run_scatter(OpRun& run) {
   const int batch = static_cast<int>(run.node.attrs.batch);
   const Shape& shape = run.node.shape;
@@ -245,7 +245,7 @@ void run_nonzero(OpRun& run) {
   }
 }
 
-/// Adds the windows up in order of the position within them.
+/// Adds windows in the order of the position within them.
 void run_fold_windows(OpRun& run) {
   const Layout& in = run.layout(0);
   const int axis = static_cast<int>(run.node.attrs.axis);

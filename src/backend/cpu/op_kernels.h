@@ -8,7 +8,7 @@ namespace tsl::cpu {
 /// Runs node `kernel.op_node` of the plan. `buffers` is as in RunState.
 void run_op(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state);
 
-/// One call of such an op: its operands in memory.
+/// One call of an op with a kernel of its own, with its operands in memory.
 class OpRun {
  public:
   OpRun(CpuBackend& backend, const graph::Plan& plan, const graph::Kernel& kernel, RunState& state);
@@ -21,16 +21,16 @@ class OpRun {
 
   const Layout& layout(int arg) const { return node.args[arg].layout; }
   DType dtype(int arg) const { return plan_.graph[node.args[arg].node].dtype; }
-  /// The address of the operand's element (0, 0, …).
+  /// Returns the address of the operand's element (0, 0, …).
   const std::byte* data(int arg) const;
-  /// The operand's elements in row-major order of `layout`, in place if they are in that order already.
+  /// Returns the operand's elements in row-major order of `layout`; copies them unless they are in that order already.
   const std::byte* in_order(int arg, const Layout& layout);
   const std::byte* in_order(int arg) { return in_order(arg, layout(arg)); }
-  /// Memory that lasts as long as this object.
+  /// Allocates memory that is freed with this object.
   std::byte* temporary(uint64_t bytes);
 
  private:
-  /// In this run: an offset may be a symbol.
+  /// Returns the layout's offset in this run, as it may be a symbol.
   int64_t offset(const Layout& layout) const {
     return layout.offset.symbol() ? state.symbols[layout.offset.symbol()->id].integer : layout.offset.hint();
   }

@@ -1,4 +1,4 @@
-// Walking a range of a kernel's iteration space as seen by one buffer.
+// Splits a range of a kernel's iteration space into runs in one buffer's memory.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tsl::cpu {
 
-/// Elements from element (0, 0, …) of the buffer to where `walk` begins.
+/// Returns the distance in elements from element (0, 0, …) of the buffer to the start of `walk`.
 inline int64_t origin_of(const Access& access, const Walk& walk) {
   int64_t at = access.offset;
   for (int i = 0; i < access.rank; ++i) at += walk.origin[i] * access.stride[i];
@@ -24,9 +24,9 @@ inline bool is_linear(const Access& access, const Walk& walk) {
   return true;
 }
 
-/// Cuts positions [start, start + count) of the walk into rectangles and calls
-/// body(offset, rows, columns, row_stride, column_stride, done) for each: `offset` in elements from the walk's
-/// origin, `done` positions before it.
+/// Splits positions [start, start + count) of the walk into rectangles, and calls body(offset, rows, columns,
+/// row_stride, column_stride, done) for each: `offset` is in elements from the walk's origin, and `done` is the number
+/// of positions before it.
 template <class Body> void for_runs(const Access& access, const Walk& walk, int64_t start, int64_t count, Body&& body) {
   if (count == 0) return;  // an empty walk has extents of 0
   if (walk.rank == 0) {
@@ -43,7 +43,7 @@ template <class Body> void for_runs(const Access& access, const Walk& walk, int6
     stride[k] = access.stride[walk.loop[k]];
     offset += index[k] * stride[k];
   }
-  // Moves `by` positions along loop k and carries.
+  // Advances loop k by `by` positions, and carries.
   auto advance = [&](int k, int64_t by) {
     index[k] += by;
     offset += by * stride[k];

@@ -1,4 +1,4 @@
-// What the kernels of a running plan share.
+// The state that the kernels of a running plan share.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tsl::cpu {
 
-/// Scratch memory of one worker; grows to the largest request and stays.
+/// Scratch memory of one worker. Grows to the largest request and is kept.
 class Scratch {
  public:
   std::byte* reserve(size_t bytes);
@@ -25,18 +25,18 @@ class Scratch {
   size_t size_ = 0;
 };
 
-/// What a running plan shares between its kernels.
+/// The state that the kernels of a running plan share.
 struct RunState {
   std::byte* const* buffers = nullptr;  // by plan buffer: address of element 0
   const Scalar* symbols = nullptr;      // by symbol id
   ThreadPool* pool = nullptr;
-  std::vector<Scratch>* scratch = nullptr;  // one a worker
+  std::vector<Scratch>* scratch = nullptr;  // one per worker
   Scratch* shared = nullptr;                // partial results of reductions
-  std::byte* shared_memory = nullptr;       // … as reserved by the running kernel
+  std::byte* shared_memory = nullptr;       // the part of `shared` that the running kernel has reserved
   exec::RunError error;                     // the earliest failure in program order
   std::mutex error_mutex;
 
-  /// Keeps the error that the program would have met first: by node, then by element.
+  /// Stores an error, if the program would have met it before the stored one: by node, then by element.
   void report(uint32_t order, graph::NodeId node, int64_t element, int64_t value);
 
  private:

@@ -11,7 +11,7 @@ namespace tsl::cpu {
 
 namespace {
 
-// A loop often follows another within microseconds; sleeping and waking in between would cost more than this spin.
+// Loops often follow each other within microseconds; sleeping and waking would cost more than this spin.
 constexpr int kSpins = 4000;
 
 void pause() {
@@ -38,7 +38,7 @@ void ThreadPool::start() {
   try {
     for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { work(worker); });
   } catch (const std::system_error&) {
-    // Where no more threads can be had, those that are there do the work.
+    // If no more threads can be started, the existing ones do the work.
   }
 }
 

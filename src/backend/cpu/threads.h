@@ -10,11 +10,11 @@
 
 namespace tsl::cpu {
 
-/// Runs loops over all cores. parallel_for may be called by one thread at a time, not from within itself.
+/// Runs loops on all cores. Only one thread at a time may call parallel_for, and not from within a loop.
 class ThreadPool {
  public:
-  /// `threads` counts the calling thread; 0 means one per core. Threads start with the first parallel loop, so
-  /// that programs that never need them do not pay for them.
+  /// `threads` includes the calling thread; 0 means one per core. Threads start with the first parallel loop, so
+  /// programs without one do not pay for them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -22,9 +22,9 @@ class ThreadPool {
 
   int size() const { return size_; }
 
-  /// Calls body(item, worker) once for each item in [0, count), on any thread; worker < size(). Returns when all
-  /// are done. If one throws, no more are begun, and the first exception comes out of here when all threads have let go
-  /// of `body`.
+  /// Calls body(item, worker) once for each item in [0, count), on any thread, with worker < size(). Returns when all
+  /// are done. If a call throws, no further items start, and the first exception is rethrown here after all threads
+  /// have finished.
   template <class Body> void parallel_for(int64_t count, Body&& body) {
     using Function = std::remove_reference_t<Body>;
     run(
@@ -41,9 +41,9 @@ class ThreadPool {
 
   int size_;
   std::vector<std::thread> threads_;
-  std::atomic<uint32_t> epoch_{0};  // bumped once a loop; workers wait on it
-  // Whether a loop may be entered, and how many workers are in it. A loop does not wait for workers that have not
-  // entered it when its items are gone: waking up may take longer than the loop.
+  std::atomic<uint32_t> epoch_{0};  // increased by each loop; workers wait for a change
+  // Whether workers may enter the loop, and how many are in it. A loop that has no items left does not wait for workers
+  // that have not entered: waking up may take longer than the loop.
   static constexpr uint32_t kOpen = 1u << 31;
   std::atomic<uint32_t> gate_{0};
   std::atomic<int64_t> next_{0};
@@ -52,7 +52,7 @@ class ThreadPool {
   Call call_ = nullptr;
   void* context_ = nullptr;
   std::mutex failure_mutex_;
-  std::exception_ptr failure_;  // the first of the present loop
+  std::exception_ptr failure_;  // the first exception of the current loop
 };
 
 }  // namespace tsl::cpu

@@ -1,4 +1,4 @@
-// Preparing kernels: instructions become steps with kernels, registers and memory of a tile chosen.
+// Prepares kernels: turns instructions into steps, and chooses kernels, registers and memory of a tile.
 #include "backend/cpu/tiles.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ using graph::Plan;
 
 namespace {
 
-// Elements of a tile: a few registers of this length live in a 32 KiB first-level cache.
+// The elements of a tile: several registers of this length fit in a 32 KiB first-level cache.
 constexpr int64_t kTileElements = 2048;
-// A tile of a column reduction may hold up to this many elements a register: it lives in the second-level cache.
+// The most elements per register in a tile of a column reduction, which stays in the second-level cache.
 constexpr int64_t kColumnTileElements = 16 * 1024;
 static_assert(kReduceBlock == graph::kReduceBlock);
 constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
@@ -30,7 +30,7 @@ Access make_access(const graph::IndexMap& map) {
   return access;
 }
 
-/// Finds the kernels of a reduction.
+/// Chooses the kernels of a reduction.
 void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
   const int from = static_cast<int>(instr.operand_dtype);
   const auto choose = [&](ReduceOp op) {
@@ -66,8 +66,8 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   place_registers();
 }
 
-/// Instructions become steps; where a full-level step reads a row-level register, a step spreads it first, unless the
-/// step will be part of a chain that does row by row.
+/// Turns instructions into steps. Where a full-level step reads a row-level register, adds a step that expands it,
+/// unless both will be in a chain that runs row by row.
 void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
   registers_ = static_cast<uint32_t>(kernel.program.size());
   std::map<uint32_t, uint32_t> spread;  // row-level register -> full-level copy
@@ -156,10 +156,10 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
   return step;
 }
 
-/// By phases: a phase ends with reductions, whose results the next one may use. First comes what is done once a row.
-/// Stores stay last, since what they write may be the memory of an input.
+/// Orders steps by phases. A phase ends with reductions, whose results the next phase may use. Steps that run once per
+/// row come first. Stores stay last, since they may overwrite an input.
 void TileProgram::order_steps() {
-  std::vector<int> phase(registers_, 0);  // in which the register's value is there
+  std::vector<int> phase(registers_, 0);  // the phase in which the register has its value
   std::vector<std::pair<int, size_t>> order;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -177,15 +177,15 @@ void TileProgram::order_steps() {
   steps_ = std::move(sorted);
 }
 
-/// A result that is stored can be computed straight into its buffer, unless that buffer may be the memory of one which
-/// a later step still reads.
+/// Finds stored results that can be computed directly into their buffer. That is impossible if the buffer may share
+/// memory with one that a later step reads.
 void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
   std::vector<int> defined_by(registers_, -1), last_use(registers_, -1);
   for (size_t i = 0; i < steps_.size(); ++i) {
     for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = static_cast<int>(i);
     if (steps_[i].kind != Step::Kind::store) defined_by[steps_[i].dst] = static_cast<int>(i);
   }
-  // A chain may compute an op on what is loaded again (compute_again), as long as its result is needed.
+  // A chain may repeat an op on loaded values (compute_again) while its result is needed.
   for (const Step& step : steps_) {
     if (!by_rows_ || step.kind != Step::Kind::map) continue;
     for (int k = 0; k < step.arity; ++k) last_use[step.src[k]] = std::max(last_use[step.src[k]], last_use[step.dst]);
@@ -207,7 +207,7 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
   }
 }
 
-/// Columns if the memory of what is reduced runs along the last kept loop rather than along the reduced ones.
+/// Whether most operands of the reductions are contiguous along the last kept loop rather than along the reduced ones.
 bool TileProgram::prefers_columns() const {
   if (kept_rank_ == 0 || reduced_rank_ == 0) return false;
   bool along_kept = false;
@@ -219,7 +219,7 @@ bool TileProgram::prefers_columns() const {
   return along_kept;
 }
 
-/// Whether the columns are reduced as they lie in memory, with nothing computed before.
+/// Whether columns are reduced directly from memory, with nothing to compute before.
 bool TileProgram::reads_only_columns() const {
   return reduced_rank_ == 1 && std::all_of(steps_.begin(), steps_.end(), [this](const Step& step) {
            return step.level != Level::full ||
@@ -263,7 +263,7 @@ void TileProgram::choose_tile() {
 
 namespace {
 
-/// Hands out pieces of a tile's memory, and those that were given back again.
+/// Allocates and reuses pieces of a tile's memory.
 class Slots {
  public:
   explicit Slots(size_t reserved) : end_(aligned(reserved)) {}
@@ -288,7 +288,7 @@ class Slots {
   std::multimap<uint32_t, int32_t> free_;  // bytes -> slot
 };
 
-/// Calls visit(register) for all that a step reads.
+/// Calls visit(register) for every register that a step reads.
 template <class Visit> void for_each_source(const Step& step, const std::vector<Chain>& chains, Visit visit) {
   if (step.kind != Step::Kind::chain) {
     for (int k = 0; k < step.arity; ++k) visit(step.src[k]);
@@ -299,7 +299,7 @@ template <class Visit> void for_each_source(const Step& step, const std::vector<
   }
 }
 
-/// What a chain needs only while it runs.
+/// Allocates memory that a chain needs only while it runs.
 void place_chain(Chain& chain, Slots& slots) {
   const size_t addresses = 2 * chain.operands.size() * sizeof(ChainOperand);
   chain.slot = slots.take(addresses);
@@ -310,10 +310,10 @@ void place_chain(Chain& chain, Slots& slots) {
 
 }  // namespace
 
-/// Linear scan: a register's memory is free again after its last use. Scalars are filled once and stay.
+/// Allocates registers by linear scan: memory is free again after the last use. Scalars are filled once and kept.
 void TileProgram::place_registers() {
   std::vector<size_t> last_use(registers_, 0);
-  std::vector<bool> on_tile(registers_, false);  // read by steps that want a whole tile of it
+  std::vector<bool> on_tile(registers_, false);  // read by steps that need it for a whole tile
   for (size_t i = 0; i < steps_.size(); ++i) {
     for_each_source(steps_[i], chains_, [&](uint32_t reg) {
       last_use[reg] = i;

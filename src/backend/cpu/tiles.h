@@ -1,4 +1,4 @@
-// Kernels of the kernel IR made ready for the CPU: a list of steps over tiles that stay in cache.
+// Kernels of the kernel IR prepared for the CPU: a list of steps over tiles that stay in cache.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@
 
 namespace tsl::cpu {
 
-/// Where a tile lies: some loops of a kernel in an order of iteration, the others fixed.
+/// The position of a tile: some loops of a kernel, in the order of iteration; the others are fixed.
 struct Walk {
   int rank = 0;
-  std::array<int8_t, 2 * kMaxRank> loop{};  // which of the kernel's loops, outermost first
+  std::array<int8_t, 2 * kMaxRank> loop{};  // the kernel's loops, outermost first
   std::array<int64_t, 2 * kMaxRank> extent{};
-  std::array<int64_t, 2 * kMaxRank> origin{};  // by loop of the kernel: index at the walk's element 0
+  std::array<int64_t, 2 * kMaxRank> origin{};  // by loop of the kernel: the index at the walk's first position
 };
 
-/// An IndexMap with its numbers at hand.
+/// An IndexMap with its strides as numbers.
 struct Access {
   std::array<int64_t, 2 * kMaxRank> stride{};  // by loop of the kernel, in elements
   int64_t offset = 0;
-  const Symbol* symbolic_offset = nullptr;  // in place of `offset`, if a run decides it
+  const Symbol* symbolic_offset = nullptr;  // replaces `offset` if a run determines it
   int rank = 0;
 };
 
@@ -36,18 +36,18 @@ struct Step {
   uint32_t dst = 0;  // registers
   std::array<uint32_t, 3> src{};
   int arity = 0;
-  uint32_t operand_size = 0;   // bytes of an element of a reduction's operand
+  uint32_t operand_size = 0;   // bytes per element of a reduction's operand
   uint32_t offset_in_row = 0;  // of a reduction's partial result; of a total's operand, among a row's kept results
-  uint32_t size = 0;           // bytes of an element of the result (of the operand for stores)
-  int64_t repeat = 0;          // of a scalar: how many elements its memory is filled with
-  uint32_t chain = 0;          // which of the program's
-  uint32_t buffer = 0;         // of the plan
-  int32_t slot = -1;           // where the result lives in a tile's memory; -1: nowhere
-  int32_t direct = -1;         // which of the stores whose memory may hold the result at once
+  uint32_t size = 0;           // bytes per element of the result (for stores: of the operand)
+  int64_t repeat = 0;          // for a scalar: the number of elements to fill
+  uint32_t chain = 0;          // index into the program's chains
+  uint32_t buffer = 0;         // number of the plan's buffer
+  int32_t slot = -1;           // the result's offset in a tile's memory; -1: it has none
+  int32_t direct = -1;         // the store whose memory may receive the result directly
   Access access;
   MapKernel map = nullptr;
   ReduceKernels reduce{};
-  ReduceKernels combine{};  // of partial results
+  ReduceKernels combine{};  // kernels for partial results
   ArgKernel arg = nullptr;
   DType dtype = DType::f32;
   Scalar scalar, scalar2;
@@ -60,42 +60,43 @@ struct Step {
   bool fallible = false;
 };
 
-/// A run of steps joined into one: strip by strip it does all of them, with what passes between them in registers or
-/// in a strip's memory. Reductions may end a chain; then it does row by row.
+/// Consecutive steps merged into one, which runs all of them strip by strip; values between them are in registers or in
+/// a strip of memory. If reductions end the chain, it runs row by row.
 struct Chain {
   struct Operand {
     enum class Kind : uint8_t {
-      elements,  // of a register, on its tile
-      one,       // element of a register that is the same for all of a row, or everywhere
-      repeated,  // the same, kMaxInHand times: what a call reads. Host numbers are so from the start
-      row,       // of a load, where it lies
-      ahead,     // of a load or a store: the row that will be at this place in the next tile
-      scratch,   // strips that are used only within the chain
-      lanes,     // of a reduction
+      elements,  // elements of a register, in its tile
+      one,       // an element of a register that is the same for a row, or everywhere
+      repeated,  // the same, repeated kMaxInHand times, as calls need it; host numbers always are
+      row,       // a row of a load, read in place
+      ahead,     // of a load or a store: the row at this position of the next tile, to be prefetched
+      scratch,   // strips used only within the chain
+      lanes,     // lanes of a reduction
     } kind;
     uint32_t reg = 0;
-    uint32_t size = 0;       // bytes of an element
-    int64_t row_bytes = 0;   // from one row to the next; of rows that do not lie evenly, kUneven
-    int32_t slot = -1;       // memory of kMaxInHand; of elements and rows: where a row's last, short strip is padded
-    bool is_result = false;  // the chain writes it
+    uint32_t size = 0;       // bytes per element
+    int64_t row_bytes = 0;   // distance between rows; kUneven if it varies
+    int32_t slot = -1;       // memory for kMaxInHand elements; for elements and rows: a padded copy of the last strip
+    bool is_result = false;  // written by the chain
   };
   static constexpr int64_t kUneven = -1;
   std::vector<ChainInstr> code;
   std::vector<Operand> operands;
-  std::vector<Step> results;  // of its steps, those whose results live on
-  int32_t slot = -1;          // memory for where the operands are, in whole strips and in a last one that is padded
+  std::vector<Step> results;  // steps of the chain whose results are used later
+  int32_t slot = -1;          // memory for the operands' addresses, in whole strips and in the padded last one
 };
 
-/// Below this many element-operations a second thread costs more than it brings.
+/// Below this many element-operations, a second thread costs more than it gains.
 inline constexpr int64_t kParallelWork = 64 * 1024;
 
-/// One kernel, prepared. Immutable; run() may be called any number of times.
+/// One prepared kernel. Immutable; run() may be called any number of times.
 class TileProgram {
  public:
   TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table);
-  /// `thread`: run all of it on this worker (in a table, whose kernels share out the threads); -1: on all of them.
+  /// Runs the kernel on worker `thread` alone (in a multi-tensor launch, whose kernels are distributed over threads),
+  /// or on all threads if it is -1.
   void run(RunState& state, int thread = -1) const;
-  /// In element-operations.
+  /// Returns the size of the kernel in element-operations.
   int64_t work() const { return rows_ * row_length_ * operations_; }
 
  private:
@@ -125,7 +126,7 @@ class TileProgram {
   // tiles_run.cpp
   void run_pointwise(RunState& state, int thread) const;
   void run_rows(RunState& state) const;
-  void run_blocks(RunState& state) const;  // row_blocks and columns: partial results first
+  void run_blocks(RunState& state) const;  // for row_blocks and columns: computes partial results first
   void reduce_block(Worker& worker, int64_t item, int64_t blocks) const;
   void reduce_column_block(Worker& worker, int64_t item, int64_t blocks) const;
   void combine(Worker& worker, const Step& step, int64_t blocks) const;
@@ -158,22 +159,21 @@ class TileProgram {
   std::vector<Step> steps_;
   std::vector<Step> direct_stores_;
   std::vector<Chain> chains_;
-  std::map<uint32_t, Step>
-      rows_in_place_;  // by register: loads whose rows chains read where they lie, and the last stores
+  std::map<uint32_t, Step> rows_in_place_;  // by register: loads whose rows chains read in place, and the last stores
   int kept_rank_ = 0, reduced_rank_ = 0;
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced
   int64_t rows_ = 1, row_length_ = 1;
   Form form_ = Form::pointwise;
-  bool by_rows_ = false;   // chains do one row at a time
-  bool in_place_ = false;  // columns: reduced where they lie, without a tile of their own
-  int64_t tile_ = 0;       // elements (pointwise), rows (rows), columns (columns) a tile
+  bool by_rows_ = false;   // chains run one row at a time
+  bool in_place_ = false;  // columns: reduced in place, without a tile
+  int64_t tile_ = 0;       // per tile: elements (pointwise), rows (rows), columns (columns)
   uint32_t registers_ = 0;
-  int64_t operations_ = 0;  // steps an element, before any are joined
+  int64_t operations_ = 0;  // steps per element, before chains are formed
   uint32_t slot_bytes_ = 0;
-  int64_t tile_elements_ = 0;   // the longest range a full-level register holds
+  int64_t tile_elements_ = 0;   // the most elements of a full-level register
   int64_t row_elements_ = 1;    // … and a row-level one
-  uint32_t partial_bytes_ = 0;  // of one partial result, all reductions of rows together
-  uint32_t kept_bytes_ = 0;     // of a row's results that are reduced to totals
+  uint32_t partial_bytes_ = 0;  // of one partial result, for all reductions of rows together
+  uint32_t kept_bytes_ = 0;     // per row: results that are reduced to totals
 };
 
 }  // namespace tsl::cpu

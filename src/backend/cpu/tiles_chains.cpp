@@ -1,4 +1,4 @@
-// Joining steps into chains.
+// Merges steps into chains.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -15,14 +15,14 @@ namespace {
 
 using Operand = Chain::Operand;
 
-/// Rows of fewer elements in all come from a cache, where to ask for them ahead costs more than it brings.
+/// Kernels with fewer elements in all read from a cache, where prefetching costs more than it gains.
 constexpr int64_t kCachedElements = int64_t{2} << 20;
 
-/// What an accumulator can do with f32; other ops are calls.
+/// Ops on f32 that work on the accumulator; other ops are calls.
 struct Arithmetic {
   Op op;
-  ChainCode code;                       // the accumulator is the left operand
-  std::optional<ChainCode> from_right;  // … the right one
+  ChainCode code;                       // with the accumulator as left operand
+  std::optional<ChainCode> from_right;  // with the accumulator as right operand
 };
 constexpr Arithmetic kArithmetic[] = {
     {Op::add, ChainCode::add, ChainCode::add},     {Op::sub, ChainCode::sub, ChainCode::sub_from},
@@ -38,7 +38,7 @@ const Arithmetic* arithmetic_of(const Step& step) {
   return found == std::end(kArithmetic) ? nullptr : found;
 }
 
-/// The reductions that an accumulator can do; others are calls.
+/// Reductions that read the accumulator; others are calls.
 constexpr std::pair<Op, ChainCode> kReductions[] = {
     {Op::sum, ChainCode::sum}, {Op::prod, ChainCode::prod}, {Op::max, ChainCode::max}, {Op::min, ChainCode::min}};
 
@@ -50,11 +50,11 @@ std::optional<ChainCode> reduction_of(const Step& step) {
   return std::nullopt;
 }
 
-/// Writes the code of a chain. What a step leaves in the accumulator for the next one to take needs no memory, unless
-/// somebody else reads it.
+/// Writes the code of a chain. A result that only the next step reads stays in the accumulator, without memory.
 class ChainBuilder {
  public:
-  /// `operand_of` tells what a register is that the chain does not compute; `is_kept` whether a result lives on.
+  /// `operand_of` returns the operand for a register that the chain does not compute; `is_kept` is whether a result is
+  /// used later.
   template <class OperandOf, class IsKept>
   static Chain build(const std::vector<Step>& members, int64_t row_length, OperandOf operand_of, IsKept is_kept) {
     ChainBuilder builder;
@@ -64,7 +64,7 @@ class ChainBuilder {
       else if (is_kept(step.dst)) builder.keep(step);
       else builder.sizes_[step.dst] = step.size;
     }
-    // Twice: the first time finds out which results are read from memory.
+    // Builds the code twice: the first time finds the results that are read from memory.
     for (int pass = 0; pass < 2; ++pass) {
       builder.restart();
       for (const Step& step : members) builder.add(step, operand_of);
@@ -133,8 +133,8 @@ class ChainBuilder {
     chain_.code.push_back({code, is_one, static_cast<uint16_t>(operand)});
   }
 
-  /// The register's operand; of a result it says that it must be in memory. `may_be_one`: what is the same for all
-  /// elements need not be repeated.
+  /// Returns the register's operand; a result of the chain is then stored in memory. `may_be_one`: a value that is the
+  /// same for all elements need not be repeated.
   template <class OperandOf> size_t operand(uint32_t reg, OperandOf& operand_of, bool may_be_one) {
     const auto computed = sizes_.find(reg);
     if (computed != sizes_.end()) in_memory_.insert(reg);
@@ -150,11 +150,11 @@ class ChainBuilder {
   }
 
   Chain chain_;
-  std::map<uint32_t, uint32_t> sizes_;                          // of the elements of what the chain computes
-  std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // of a register's operands
+  std::map<uint32_t, uint32_t> sizes_;  // element sizes of the registers that the chain computes
+  std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // operands by register
   int64_t row_length_ = 0;
   std::set<uint32_t> kept_, in_memory_;
-  std::optional<uint32_t> accumulator_;  // the register whose value it has
+  std::optional<uint32_t> accumulator_;  // the register whose value is in the accumulator
 };
 
 }  // namespace
@@ -166,7 +166,7 @@ bool TileProgram::may_join(const Step& step) const {
          row_length_ <= static_cast<int64_t>(kReduceBlock);
 }
 
-/// Whether rows of what is loaded are consecutive elements, wherever each row begins.
+/// Whether rows of a load are consecutive elements, wherever each row starts.
 bool TileProgram::lies_in_rows(const Step& load) const {
   Walk walk;
   walk.rank = reduced_rank_;
@@ -177,7 +177,7 @@ bool TileProgram::lies_in_rows(const Step& load) const {
   return is_linear(load.access, walk);
 }
 
-/// Neighbours that may join do, two of them or more. Loads and scalars do not come between them: they depend on
+/// Merges neighbouring steps into chains of at least two. Loads and scalars do not separate them, since they depend on
 /// nothing.
 void TileProgram::form_chains() {
   std::vector<const Step*> definition(registers_, nullptr);
@@ -188,7 +188,7 @@ void TileProgram::form_chains() {
   std::vector<std::vector<Step>> groups;
   std::vector<Step> members;
   steps_.clear();
-  // A step alone stays itself, unless as part of a chain it need not have an operand repeated for all of a tile.
+  // A single step becomes a chain only if this saves repeating an operand for a whole tile.
   auto saves_repeating = [&](const Step& step) {
     return std::any_of(step.src.begin(), step.src.begin() + step.arity, [&](uint32_t reg) {
       return definition[reg]->level != Level::full || definition[reg]->kind == Step::Kind::scalar;
@@ -206,7 +206,7 @@ void TileProgram::form_chains() {
     }
     members.clear();
   };
-  // What reads the result of a reduction comes after all of the row.
+  // A step that reads the result of a reduction must run after the whole row.
   auto waits_for = [&](const Step& step, const Step& member) {
     return member.kind == Step::Kind::reduce &&
            std::count(step.src.begin(), step.src.begin() + step.arity, member.dst) > 0;
@@ -226,8 +226,8 @@ void TileProgram::form_chains() {
   build_chains(groups, definition);
 }
 
-/// One arithmetic op on what every chain can read anyway is done again by each chain that needs its result: that costs
-/// less than to keep it.
+/// Repeats an arithmetic op whose operands every chain can read in each chain that needs its result: this costs less
+/// than storing the result.
 void TileProgram::compute_again(std::vector<std::vector<Step>>& groups,
                                 const std::vector<const Step*>& definition) const {
   auto is_at_hand = [&](uint32_t reg) {
@@ -255,8 +255,8 @@ void TileProgram::compute_again(std::vector<std::vector<Step>>& groups,
 void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
                                const std::vector<const Step*>& definition) {
   constexpr int kPlain = -1;
-  std::vector<std::set<int>> readers(registers_);  // by register: other chains than its own, or kPlain
-  std::vector<int> home(registers_, -1);           // the chain that computes it for all
+  std::vector<std::set<int>> readers(registers_);  // per register: chains other than its own, or kPlain
+  std::vector<int> home(registers_, -1);           // the chain that computes it for all others
   for (const Step& step : steps_) {
     for (int k = 0; k < step.arity; ++k) readers[step.src[k]].insert(kPlain);
   }
@@ -287,7 +287,7 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
   read_ahead();
 }
 
-/// What a step outside of the chain has computed, for the chain to read.
+/// Describes a value that a step outside the chain has computed.
 Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) const {
   Operand operand{Operand::Kind::elements, definition.dst, definition.size};
   if (rows_in_place_.count(definition.dst)) {
@@ -306,9 +306,9 @@ Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) cons
   return operand;
 }
 
-/// While the rows of a tile are in cache and computed on, memory can bring those of the next: what will be read, and
-/// the lines that will be written. That is not for the last chain to ask, which has stores to wait for, unless it is
-/// the only one and has calls (exp, say), which take long enough.
+/// Prefetches the rows of the next tile, both those to read and those to write, while this tile is computed from cache.
+/// The last chain waits for its stores, so the one before it prefetches; if there is only one chain, it prefetches if
+/// it has calls (such as exp), which take long enough.
 void TileProgram::read_ahead() {
   if (!by_rows_ || chains_.empty() || rows_ * row_length_ < kCachedElements) return;
   Chain& chain = chains_[std::max<size_t>(chains_.size(), 2) - 2];
@@ -344,7 +344,7 @@ std::byte* TileProgram::row_of(Worker& worker, const Step& load, int64_t row) co
   return worker.address(load) + at * load.size;
 }
 
-/// Where the operands of a row of the tile are; those of the row before are there already.
+/// Sets the addresses of the operands for a row of the tile; those of the previous row are set already.
 void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* operands, int64_t row) const {
   for (size_t i = 0; i < chain.operands.size(); ++i) {
     const Operand& operand = chain.operands[i];
@@ -389,7 +389,7 @@ void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
     for (size_t i = 0; i < chain.operands.size(); ++i) {
       const Operand& operand = chain.operands[i];
       if (operand.kind != Operand::Kind::lanes) continue;
-      // The lanes fold as a row of so many elements does.
+      // The lanes fold as a row of this many elements does.
       const Step& step = *std::find_if(chain.results.begin(), chain.results.end(),
                                        [&](const Step& s) { return s.dst == operand.reg; });
       std::byte* out = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
@@ -398,7 +398,7 @@ void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
   }
 }
 
-/// A strip with fewer elements runs on copies as long as any, so that whole vectors can be read and written.
+/// Runs a strip with fewer elements on padded copies, so that whole vectors can be read and written.
 void TileProgram::run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin,
                                  size_t end) const {
   const size_t count = chain.operands.size(), strips = begin / kStrip;

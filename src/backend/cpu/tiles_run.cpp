@@ -1,4 +1,4 @@
-// Running prepared kernels: cutting their loops into tiles and spreading those over threads.
+// Runs prepared kernels: divides their loops into tiles and distributes those over threads.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ using graph::Level;
 
 namespace {
 
-// Items a thread: enough for balance, few enough that their set-up does not show.
+// Items per thread: enough for balance, few enough that their overhead is small.
 constexpr int64_t kItemsPerThread = 8;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -35,7 +35,7 @@ Walk TileProgram::row_walk() const {
   return walk;
 }
 
-/// Calls body(worker, tile) for every tile. `elements` sizes the work for the decision to use threads.
+/// Calls body(worker, tile) for every tile. `elements` decides whether threads are used.
 template <class Body>
 void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread) const {
   const bool parallel = thread < 0 && elements * operations_ >= kParallelWork && tiles > 1 && state.pool->size() > 1;
@@ -90,15 +90,15 @@ void TileProgram::run_rows(RunState& state) const {
   });
 }
 
-/// Shared memory of a run: first the rows' results that are reduced to totals, [reduction][row], then the partial
-/// results of `blocks` blocks a row.
+/// Reserves the shared memory of a run: first the rows' results that are reduced to totals, [reduction][row], then the
+/// partial results of `blocks` blocks per row.
 std::byte* TileProgram::reserve_shared(RunState& state, int64_t blocks) const {
   const size_t kept = (static_cast<size_t>(kept_bytes_) * rows_ + 63) / 64 * 64;
   state.shared_memory = state.shared->reserve(kept + static_cast<size_t>(partial_bytes_) * rows_ * blocks);
   return state.shared_memory + kept;
 }
 
-/// A step of level row or total while rows are being done: what totals are made of is kept.
+/// Runs a step of level row or total for one row: operands of totals are kept.
 void TileProgram::execute_row_step(Worker& worker, const Step& step) const {
   if (step.level == Level::row) {
     execute(worker, step);
@@ -109,7 +109,7 @@ void TileProgram::execute_row_step(Worker& worker, const Step& step) const {
   }
 }
 
-/// Reduces the rows' results, in the same order as any row, and does what depends on them.
+/// Reduces the rows' results, in the order of any other row, and runs the steps that depend on totals.
 void TileProgram::finish_totals(RunState& state) const {
   for_each_tile(state, 1, 0, [&](Worker& worker, int64_t) {
     for (const Step& step : steps_) {
@@ -148,12 +148,12 @@ void TileProgram::run_blocks(RunState& state) const {
   });
 }
 
-/// Where the partial results of a reduction begin: aligned for any type.
+/// Returns the start of a reduction's partial results, which is aligned for any type.
 std::byte* TileProgram::partials_of(const Worker& worker, const Step& step, int64_t blocks) const {
   return worker.partials + step.offset_in_row * rows_ * blocks;
 }
 
-/// Partial results are [reduction][row][block].
+/// Reduces one block of a row. Partial results are [reduction][row][block].
 void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) const {
   const int64_t row = item / blocks, block = item % blocks;
   worker.full.start = row * row_length_ + block * tile_;
@@ -168,7 +168,8 @@ void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) con
   }
 }
 
-/// Partial results are [reduction][block][row]. The tile is [positions of the block][columns of the chunk].
+/// Reduces one block of columns. Partial results are [reduction][block][row]; the tile is [positions of the
+/// block][columns of the chunk].
 void TileProgram::reduce_column_block(Worker& worker, int64_t item, int64_t blocks) const {
   const int last_kept = kept_rank_ - 1;
   const int64_t columns = extent_[last_kept];

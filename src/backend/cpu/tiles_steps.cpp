@@ -1,4 +1,4 @@
-// Single steps on one tile.
+// Runs single steps on one tile.
 #include <cstring>
 
 #include "backend/cpu/fill.h"
@@ -13,7 +13,7 @@ using graph::Level;
 void TileProgram::execute(Worker& worker, const Step& step) const {
   switch (step.kind) {
     case Step::Kind::load: execute_load(worker, step); break;
-    case Step::Kind::scalar: break;  // filled once a thread
+    case Step::Kind::scalar: break;  // filled once per thread
     case Step::Kind::map: execute_map(worker, step); break;
     case Step::Kind::reduce: execute_reduce(worker, step); break;
     case Step::Kind::spread: execute_spread(worker, step); break;
@@ -50,7 +50,7 @@ void TileProgram::execute_load(Worker& worker, const Step& step) const {
            });
 }
 
-/// Where a step's result goes: its final place if that is in order, else the register's slot.
+/// Returns the destination of a step's result: its final memory if that is contiguous, else the register's slot.
 std::byte* TileProgram::result(Worker& worker, const Step& step) const {
   std::byte* out = worker.memory + step.slot;
   if (step.direct >= 0) {
@@ -104,7 +104,7 @@ void TileProgram::execute_gather(Worker& worker, const Step& step) const {
   };
   auto copy_run = [&](int64_t offset, int64_t columns, int64_t column_stride, int64_t done) {
     for (int64_t c = 0; c < columns;) {
-      // Neighbours with one index are one piece of memory: rows of an embedding.
+      // Neighbours with equal indices are one piece of memory: rows of an embedding.
       int64_t end = c + 1;
       while (end < columns && index[done + end] == index[done + c]) ++end;
       const int64_t at = row_of(done + c);

@@ -1,4 +1,4 @@
-// What one thread has in hand while it runs a tile. Only for tiles_*.cpp.
+// The state of a thread while it runs a tile. Internal to tiles_*.cpp.
 #pragma once
 
 #include "backend/cpu/tiles.h"
@@ -24,7 +24,7 @@ struct TileProgram::Worker {
   const Range& range(graph::Level level) const {
     return level == graph::Level::full ? full : level == graph::Level::row ? row : total;
   }
-  /// Of what the step's access says is element 0, but for its own fixed offset.
+  /// Returns the address of element 0 in the step's access; a fixed offset is not included, but one of the run is.
   std::byte* address(const Step& step) const {
     std::byte* base = state.buffers[step.buffer];
     const Symbol* offset = step.access.symbolic_offset;

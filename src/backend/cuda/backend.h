@@ -1,4 +1,4 @@
-// A GPU as a backend: its memory, its kernels, and plans run on it.
+// The CUDA backend: GPU memory, kernels, and running plans.
 #pragma once
 
 #include <memory>
@@ -8,18 +8,18 @@
 
 namespace tsl::cuda {
 
-/// What the engine registers. In a build without the CUDA Toolkit's headers, this alone is defined.
+/// Returns the entry that the engine registers. A build without the CUDA Toolkit's headers defines only this function.
 exec::BackendEntry backend_entry();
 
-/// Throws Failure (device), naming what is missing, unless there is a driver that sees GPU `ordinal`, which is new
-/// enough. Opens nothing on it.
+/// Checks that a driver sees GPU `ordinal`, and that both are new enough; otherwise throws Failure (device), which
+/// names what is missing. Opens nothing on the GPU.
 void check_device(int ordinal);
 
-/// Why GPU 0 cannot be used here, or "" if it can: for tests to skip with a reason.
+/// Returns why GPU 0 cannot be used here, or "" if it can; tests are skipped with this reason.
 std::string why_no_device();
 
-/// Opens GPU `ordinal`. What its kernels do not do runs on `host`, which must outlive the backend and whose
-/// memory takes tensors that are read. Belongs to one engine. Throws Failure (device) naming what is missing.
+/// Opens GPU `ordinal` for one engine. `host` runs what has no kernels for the GPU and allocates the host copies of
+/// tensors; it must outlive the backend. Throws Failure (device), naming what is missing.
 std::unique_ptr<exec::Backend> open_backend(int ordinal, exec::Backend& host, const exec::BackendOptions& options = {});
 
 }  // namespace tsl::cuda

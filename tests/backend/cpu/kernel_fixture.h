@@ -1,4 +1,4 @@
-// For the tests of the tile kernels: the instruction sets at hand, and operands of every dtype.
+// Fixtures for tests of the tile kernels: available instruction sets, and operands of every dtype.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ using cpu::Isa;
 using cpu::KernelTable;
 using Bytes = std::vector<unsigned char>;
 
-/// What this machine can run; generic is always first.
+/// Returns the instruction sets that this machine supports; generic is always first.
 inline std::vector<Isa> isas() {
   std::vector<Isa> list;
   for (Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
@@ -28,7 +28,7 @@ inline std::vector<Isa> isas() {
 }
 inline const KernelTable& best() { return cpu::kernels(cpu::best_isa()); }
 
-/// xorshift64*: the same numbers everywhere.
+/// xorshift64*: gives the same numbers on every machine.
 class Random {
  public:
   explicit Random(uint64_t seed = 1) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
@@ -58,7 +58,7 @@ inline void put_cast(Bytes& out, DType dtype, double value) {
   out.insert(out.end(), bits.bytes, bits.bytes + size_of(dtype));
 }
 
-/// Random bits (every exponent comes up), moderate numbers and special values in turn.
+/// Returns random bits (with every exponent), moderate numbers and special values in turn.
 inline Bytes operands(DType dtype, size_t n, uint64_t seed) {
   static const double specials[] = {0.0, -0.0, 1,        -1,        0.5, -0.5,   2,     3,   -7,
                                     127, -128, INFINITY, -INFINITY, NAN, 1e-310, 65504, 1e-6};
@@ -91,7 +91,7 @@ inline bool is_nan(DType dtype, const Bytes& bytes, size_t i) {
   }
 }
 
-/// The first element whose bits differ, or -1. Any NaN equals any other.
+/// Returns the first element whose bits differ, or -1. All NaNs are equal.
 inline int64_t first_difference(DType dtype, const Bytes& a, const Bytes& b) {
   if (a.size() != b.size()) return 0;
   const size_t size = size_of(dtype);
@@ -102,7 +102,7 @@ inline int64_t first_difference(DType dtype, const Bytes& a, const Bytes& b) {
   return -1;
 }
 
-/// The elementwise ops, in order, as the .def file has them.
+/// Lists the elementwise ops in the order of the .def file.
 struct Row {
   Op op;
   const char* name;

@@ -1,5 +1,5 @@
-// Joined steps compute what single ones do, bit for bit: random graphs, whole and one op at a time, over rows of every
-// kind of length, on every instruction set and numbers of threads.
+// Chains give the same bits as single steps: random graphs, as a whole and op by op, over rows of many lengths, on
+// every instruction set and for several numbers of threads.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@ using kernel_test::Random;
 
 namespace {
 
-/// An expression over [rows, length], with operands of that shape, of a row, and of a column.
+/// Makes an expression over [rows, length], with operands of that shape, of a row, and of a column.
 struct Program {
   Graph graph;
   std::vector<NodeId> full, row;  // results of shape [rows, length] and [rows, 1]
@@ -98,7 +98,7 @@ std::vector<Tensor> run(cpu::CpuBackend& backend, Graph graph, const std::vector
   return outputs;
 }
 
-/// Each node by itself.
+/// Runs each node as a plan of its own.
 std::vector<Tensor> run_one_by_one(cpu::CpuBackend& backend, const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> values(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -136,7 +136,7 @@ Tensor random_tensor(cpu::CpuBackend& backend, const Shape& shape, Random& rando
   return tensor;
 }
 
-/// The number of elements that differ; all NaNs are one.
+/// Returns the number of elements that differ; all NaNs are equal.
 int64_t differences(const Tensor& a, const Tensor& b) {
   int64_t found = 0;
   for (int64_t i = 0; i < element_count(a.shape()).hint(); ++i) {

@@ -1,5 +1,4 @@
-// How far the approximated functions are from the truth, over all floats. `test_backend "[accuracy]" -s` prints the
-// measured errors.
+// Measures the error of approximated functions over all floats. `test_backend "[accuracy]" -s` prints the errors.
 #include <functional>
 
 #include "catch.h"
@@ -11,13 +10,13 @@ static_assert(sizeof(Real) > sizeof(double), "the references need more digits th
 
 namespace {
 
-/// The distance in units of the last place of the exact value; a subnormal one's last place is the least float.
+/// Returns the distance in units of the last place of the exact value; for a subnormal one that is the least float.
 template <class T> double ulps(T got, Real exact) {
   using Limits = std::numeric_limits<T>;
   const T want = static_cast<T>(exact);
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
   if (std::isinf(want) || std::isinf(got)) {
-    // Between the greatest float and infinity either will do.
+    // Between the greatest float and infinity, either is accepted.
     const bool near = std::isinf(exact) ? got == want
                                         : std::abs(exact) >= Limits::max() && std::abs(got) >= Limits::max() &&
                                               (got > 0) == (exact > 0);
@@ -90,7 +89,7 @@ template <class T> std::vector<T> samples(size_t n) {
   using Bits = typename math::FloatTraits<T>::Bits;
   Random random(17);
   constexpr int fraction = std::numeric_limits<T>::digits - 1;
-  // Every exponent and sign, some fractions each.
+  // Tests every exponent and sign, with some fractions each.
   for (Bits exponent = 0; exponent < (Bits(1) << (sizeof(T) * 8 - fraction)); ++exponent) {
     for (Bits f : {Bits(0), Bits(1), (Bits(1) << fraction) - 1,
                    static_cast<Bits>(random.next()) & ((Bits(1) << fraction) - 1)}) {

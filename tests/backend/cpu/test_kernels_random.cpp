@@ -1,4 +1,4 @@
-// Philox, and the numbers made of its words.
+// Tests Philox, and the numbers made from its words.
 #include "catch.h"
 #include "kernel_fixture.h"
 

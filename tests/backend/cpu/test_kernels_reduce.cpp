@@ -1,4 +1,4 @@
-// Reductions: the reduction order of kernels.h, written here once more as plainly as it reads.
+// Tests reductions against the reduction order of kernels.h, implemented here again in the simplest way.
 #include "catch.h"
 #include "kernel_fixture.h"
 
@@ -44,7 +44,7 @@ template <class T> T combine(ReduceOp op, T a, T b) {
   }
 }
 
-/// Elements of a dtype as T, and what the reduction order makes of them.
+/// Elements of a dtype as T, and their results in the reduction order.
 template <class T> void check_floats(DType dtype, DType accumulator) {
   for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
     const bool accumulates = op == ReduceOp::sum || op == ReduceOp::prod;
@@ -120,8 +120,8 @@ template <class T> T logsumexp_by_law(DType dtype, const std::vector<T>& v) {
   return mapped(Op::log, dtype, in_order(powers, [](T a, T b) { return a + b; })) + shift;
 }
 
-/// The results are those of the reduction order, in both forms, on every instruction set; and near what f64 makes of
-/// the elements.
+/// Checks that results have the reduction order, for rows and columns, on every instruction set, and are close to
+/// results in f64.
 template <class T> void check_logsumexp(DType dtype) {
   for (size_t n : lengths()) {
     const size_t rows = 4, stride = rows + 2;  // the last row is special

@@ -1,4 +1,4 @@
-// Which kernels there are, and that every instruction set computes the same bits.
+// Checks which kernels exist, and that every instruction set computes the same bits.
 #include "catch.h"
 #include "kernel_fixture.h"
 

@@ -1,4 +1,4 @@
-// What the elementwise kernels, the casts and the strided copies compute, case by case.
+// Tests the results of elementwise kernels, casts and strided copies, case by case.
 #include <limits>
 
 #include "catch.h"
@@ -190,7 +190,7 @@ TEST_CASE("other casts", "[kernels]") {
 
 namespace {
 
-/// A 16-bit float by its definition.
+/// Converts a 16-bit float by its definition.
 double value_of(uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
@@ -299,7 +299,7 @@ TEST_CASE("strided loads and stores", "[kernels]") {
 
 namespace {
 
-/// The order of running sums and products, straight from kernels.h: what comes before each value, and with it.
+/// The order of running sums and products, directly from kernels.h: the value before each element, and with it.
 template <class A, class Combine> std::vector<A> before_each(const std::vector<A>& values, A neutral, Combine combine) {
   std::vector<A> own(values.size(), neutral), totals;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -354,7 +354,7 @@ TEST_CASE("scans and iota", "[kernels]") {
   std::vector<float> products(3);
   best().cumprod[index(DType::f32)](products.data(), f.data(), 3);
   CHECK(products == std::vector<float>{1.5f, 3, -9});
-  // The total is kept in f32: 2048 ones and more go on counting in f16, rounded at each store only.
+  // The total is kept in f32: more than 2048 ones still count in f16, since only stores round.
   std::vector<math::Half> ones(3000, math::narrow<math::Half>(1)), totals(3000);
   best().cumsum[index(DType::f16)](totals.data(), ones.data(), ones.size());
   CHECK(math::widen(totals[2999]) == 3000);

@@ -1,4 +1,4 @@
-// The pool of threads: every item once, and exceptions.
+// Tests the pool of threads: every item runs once, and exceptions.
 #include "backend/cpu/threads.h"
 
 #include <chrono>
@@ -12,7 +12,7 @@ using namespace tsl::cpu;
 
 namespace {
 
-/// Checks that each of `count` items is done once.
+/// Checks that each of `count` items runs once.
 void check_loop(ThreadPool& pool, int64_t count) {
   std::vector<std::atomic<int>> done(static_cast<size_t>(count));
   pool.parallel_for(count, [&](int64_t item, int worker) {

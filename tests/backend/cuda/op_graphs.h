@@ -1,11 +1,11 @@
-// Graphs of one op with kernels of its own, over operands that lie any way.
+// Graphs of one op with a kernel of its own, over operands of any layout.
 #pragma once
 
 #include "support/build.h"
 
 namespace tsl::graph {
 
-/// A contiguous tensor and the layout it is read through.
+/// A contiguous tensor, and the layout through which it is read.
 struct Lying {
   DType dtype = DType::f32;
   Shape shape;
@@ -56,7 +56,7 @@ inline Graph nonzero(const Lying& mask, int64_t count) {
   return one_op(Op::nonzero, {mask}, attrs, {DType::i64, {Dim(count), Dim(mask.view.shape.rank())}});
 }
 
-/// The windows along `axis` of what has `extent` elements there.
+/// Makes the windows along `axis` of a tensor with `extent` elements there.
 inline Graph fold_windows(const Lying& x, int axis, int64_t extent, int64_t step, int64_t dilation) {
   Attrs attrs;
   attrs.axis = axis;

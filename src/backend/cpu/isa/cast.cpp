@@ -1,4 +1,4 @@
-// Casts between any two dtypes.
+// Casts between all dtypes.
 #include "backend/cpu/isa/kernel_base.h"
 
 #if defined(__F16C__)
@@ -56,7 +56,7 @@ template <class From, class To> bool cast_elements(void* out, const void* const*
   return true;
 }
 
-/// The same dtype, by size.
+/// Copies elements of an equal dtype, by size.
 template <size_t kSize> bool copy_elements(void* out, const void* const* in, size_t n) {
   __builtin_memmove(out, in[0], n * kSize);
   return true;

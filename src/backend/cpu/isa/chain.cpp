@@ -1,5 +1,5 @@
-// Chains: programs over strips. What follows one after the other stays in an accumulator as long as a strip, which the
-// compiler keeps in registers where the machine has enough of them.
+// Chains: programs over strips. Successive results stay in an accumulator of one strip, which the compiler keeps in
+// registers if the machine has enough of them.
 #include "backend/cpu/isa/reduce.h"
 
 namespace tsl::cpu::TSL_ISA {
@@ -9,13 +9,13 @@ using Vector = VectorOf<float>::Type;
 constexpr size_t kWidth = kVectorBytes / sizeof(float);
 constexpr size_t kLaneVectors = kStrip / kWidth;
 constexpr size_t kLine = 64;  // bytes of a cache line
-/// As many strips as half of the registers hold, so that what is to be done is looked up less often. (There are 32 of
-/// the longest ones.)
+/// Strips at a time: as many as half of the registers hold, so that instructions are decoded less often. (There are 32
+/// of the longest registers.)
 constexpr size_t kStripsAtOnce = kVectorBytes == 64 ? kMaxStrips : 1;
 
 #define TSL_EACH_VECTOR _Pragma("GCC unroll 32") for (size_t k = 0; k < kVectors; ++k)
 
-/// acc[k] = value for each vector, in which `b` is the operand: memory, or one element for all.
+/// Sets acc[k] = value for each vector, where `b` is the operand: memory, or one element for all.
 #define TSL_WITH_OPERAND(value)                                     \
   if (instr->is_one) {                                              \
     const Vector b = *reinterpret_cast<const float*>(p) - Vector{}; \
@@ -34,8 +34,8 @@ TSL_FN Vector load_vector(const std::byte* p, size_t k) {
 }
 TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p + k * kVectorBytes, &v, kVectorBytes); }
 
-/// Takes strips into the lanes at `p`; those of a row's first strip are the lanes' first. The last of them may have but
-/// `count` elements if there is only one.
+/// Combines strips into the lanes at `p`; a row's first strip initialises the lanes. A single strip may have only
+/// `count` elements.
 template <class R, size_t kVectors>
 TSL_FN void take_strips(std::byte* p, const Vector (&strips)[kVectors], size_t count, bool is_first) {
   static_assert(kStrip == kReduceLanes);
@@ -55,8 +55,8 @@ TSL_FN void take_strips(std::byte* p, const Vector (&strips)[kVectors], size_t c
   }
 }
 
-/// Takes `kStrips` at a time, from element `at` on, as long as there are so many; one at a time also if that has fewer
-/// elements. `operands` are at `begin`. Gives the place after them.
+/// Runs `kStrips` strips at a time, from element `at` on, while enough remain; one strip at a time may have fewer
+/// elements. `operands` are at `begin`. Returns the position after them.
 template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_t length, const ChainOperand* operands,
                                                    size_t begin, size_t at, size_t end) {
   constexpr size_t kVectors = kStrips * kLaneVectors, kElements = kStrips * kStrip;
@@ -85,7 +85,7 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
         case ChainCode::call: {
           const void* in[3] = {address(instr->in[0]), address(instr->in[1]), address(instr->in[2])};
           instr->call(p, in, count);
-          TSL_EACH_VECTOR acc[k] = Vector{};  // nobody has to save it across the call
+          TSL_EACH_VECTOR acc[k] = Vector{};  // so that it need not be saved across the call
           break;
         }
         case ChainCode::prefetch:

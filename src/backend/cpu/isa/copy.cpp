@@ -1,13 +1,13 @@
-// Between strided memory and contiguous tiles.
+// Copies between strided memory and contiguous tiles.
 #include "backend/cpu/isa/kernel_base.h"
 
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
-/// Elements of a square that is transposed at a time: it, and what it is read from, stay in cache.
+/// The side of a square that is transposed at a time; the square and its source stay in cache.
 constexpr size_t kSquare = 16;
 
-/// out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
+/// Copies out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
 template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row,
                                      ptrdiff_t in_column, size_t rows, size_t columns) {
   for (size_t r = 0; r < rows; ++r) {
@@ -27,7 +27,7 @@ template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_co
   }
 }
 
-/// out[r][c] = in[c][r] for a whole square; both have unit steps within their rows.
+/// Transposes a whole square, out[r][c] = in[c][r]; both have unit strides within rows.
 template <class T> void transpose_square(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row) {
   T square[kSquare][kSquare];
   for (size_t c = 0; c < kSquare; ++c) {
@@ -39,7 +39,7 @@ template <class T> void transpose_square(T* out, ptrdiff_t out_row, const T* in,
   }
 }
 
-/// Squares, then what is left at the edges.
+/// Transposes squares, then the edges.
 template <class T>
 void transpose(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row, size_t rows, size_t columns) {
   size_t whole_rows = rows / kSquare * kSquare, whole_columns = columns / kSquare * kSquare;

@@ -1,7 +1,7 @@
-// What the kernel sources share. The files of this folder are compiled once per instruction set, into the namespace
-// TSL_ISA. Nothing that the linker may merge (inline functions, templates of the standard library) may be emitted
-// here: a copy made for AVX-512 could end up in the program for every machine. So everything is static, and no
-// standard header beyond <stddef> and the like is used.
+// The common part of kernel sources. The files of this folder are compiled once per instruction set, into the namespace
+// TSL_ISA. They must not emit anything that the linker may merge (inline functions, templates of the standard library):
+// a copy compiled for AVX-512 could then run on every machine. So everything is static, and no standard headers are
+// used except <stddef> and similar ones.
 #pragma once
 
 #include "backend/cpu/kernels.h"
@@ -15,7 +15,7 @@
 
 namespace tsl::cpu::TSL_ISA {
 
-/// Each source of this folder fills its part of the table.
+/// Add the kernels of one source to the table.
 void add_unary_kernels(KernelTable& table);
 void add_binary_kernels(KernelTable& table);
 void add_exact_kernels(KernelTable& table);
@@ -48,7 +48,7 @@ template <bool kFirst, class A, class B> struct ChoiceOf { using Type = A; };
 template <class A, class B> struct ChoiceOf<false, A, B> { using Type = B; };
 template <bool kFirst, class A, class B> using Choice = typename ChoiceOf<kFirst, A, B>::Type;
 
-/// f16 and bf16 go through f32 buffers of this many elements.
+/// f16 and bf16 are converted to f32 in buffers of this many elements.
 constexpr size_t kBuffer = 512;
 
 constexpr size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -70,13 +70,13 @@ template <class Body> void for_each_dtype(Body body) {
 
 }  // namespace
 
-/// Between f16 or bf16 and f32, with the machine's instructions where it has them.
+/// Convert between f16 or bf16 and f32, with the machine's instructions if it has them.
 void widen(float* out, const math::Half* in, size_t n);
 void widen(float* out, const math::BFloat16* in, size_t n);
 void narrow(math::Half* out, const float* in, size_t n);
 void narrow(math::BFloat16* out, const float* in, size_t n);
 
-/// x[i] = exp(x[i]).
+/// Replaces x[i] by exp(x[i]).
 void exponentiate(float* x, size_t n);
 void exponentiate(double* x, size_t n);
 

@@ -6,7 +6,7 @@
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
-// One function object per op, around its scalar body.
+// Defines a function object for each op, around its scalar body.
 #define TSL_UNARY(name, ...)                                                \
   struct Fn_##name {                                                        \
     static constexpr Op kOp = Op::name;                                     \
@@ -23,7 +23,7 @@ namespace {
 #undef TSL_BINARY
 #undef TSL_TERNARY
 
-/// Whether an op of this rule has a kernel for operands of the dtype.
+/// Whether an op of this dtype rule has a kernel for operands of the dtype.
 constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
   switch (rule) {
     case DTypeRule::same: return dtype != DType::boolean;
@@ -38,8 +38,8 @@ constexpr bool is_defined(Op op, DTypeRule rule, DType dtype) {
   return false;
 }
 
-/// Ops whose full body branches, to be rarely right: `apply` is for the operands that are_easy, all in one loop; the
-/// body is called again for the others.
+/// Ops whose scalar body has a branch that is rarely taken: `apply` computes the operands for which are_easy holds, in
+/// one loop; the full body is called again for the others.
 template <class Fn> struct EasyPart { static constexpr bool kExists = false; };
 struct NearAngle {
   static constexpr bool kExists = true;
@@ -67,7 +67,7 @@ template <> struct EasyPart<Fn_mod> : EasyDivision {
   static float apply(float a, float b) { return static_cast<float>(math::divide_floor_easily(a, b).rest); }
 };
 
-/// The loop for such ops, through a buffer since `out` may be one of the operands.
+/// The loop for such ops; uses a buffer, since `out` may be one of the operands.
 template <class Fn, class... In> bool map_easy_first(float* out, size_t n, const In*... in) {
   float buffer[kBuffer];
   for (size_t begin = 0; begin < n; begin += kBuffer) {
@@ -85,7 +85,7 @@ template <class Fn, class... In> bool map_easy_first(float* out, size_t n, const
   return true;
 }
 
-// The loops stay functions of their own, for map_short() to call: inlined into it they would not vectorise.
+// These loops are not inlined: inlined into map_short(), they would not vectorise.
 template <class Fn, class T> [[gnu::noinline]] bool map_unary(void* out, const void* const* in, size_t n) {
   using Out = decltype(Fn::apply(T()));
   const T* x = static_cast<const T*>(in[0]);
@@ -121,7 +121,7 @@ template <class Fn, class T> [[gnu::noinline]] bool map_binary(void* out, const 
   }
 }
 
-/// The f32 kernel, on f16 or bf16 operands; its result is In again, or bool.
+/// Runs the f32 kernel on f16 or bf16 operands; the result is In, or bool.
 template <MapKernel kKernel, int kArity, class In, class Out>
 bool map_short(void* out, const void* const* in, size_t n) {
   float wide[kArity][kBuffer];

@@ -5,7 +5,7 @@ namespace tsl::cpu::TSL_ISA {
 
 namespace {
 
-/// By size: choosing copies bits.
+/// Selects by bits, so one kernel per element size suffices.
 template <class T> bool map_where(void* out, const void* const* in, size_t n) {
   const uint8_t* c = static_cast<const uint8_t*>(in[0]);
   const T* a = static_cast<const T*>(in[1]);
@@ -13,7 +13,7 @@ template <class T> bool map_where(void* out, const void* const* in, size_t n) {
   T* y = static_cast<T*>(out);
   TSL_VECTORIZE
   for (size_t i = 0; i < n; ++i) {
-    const T chosen = static_cast<T>(-static_cast<T>(c[i]));  // all ones or none: nothing here to branch on
+    const T chosen = static_cast<T>(-static_cast<T>(c[i]));  // all ones or none, without a branch
     y[i] = static_cast<T>((a[i] & chosen) | (b[i] & static_cast<T>(~chosen)));
   }
   return true;

@@ -10,8 +10,8 @@ namespace tsl::cpu::TSL_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-/// exp is what softmax and attention wait for, and this machine has an instruction for y * 2^n that rounds once, in
-/// place of nine of the body's (s_exp; the same steps, names and bits).
+/// exp dominates softmax and attention, and AVX-512 has an instruction for y * 2^n that rounds once and replaces nine
+/// of the body (s_exp: the same steps, names and bits).
 template <> [[gnu::noinline]] bool map_unary<Fn_exp, float>(void* out, const void* const* in, size_t count) {
   const auto all = [](float value) { return _mm512_set1_ps(value); };
   const float* from = static_cast<const float*>(in[0]);
@@ -19,7 +19,7 @@ template <> [[gnu::noinline]] bool map_unary<Fn_exp, float>(void* out, const voi
   for (size_t i = 0; i < count; i += 16) {
     const __mmask16 inside = count - i >= 16 ? 0xffff : static_cast<__mmask16>((1u << (count - i)) - 1);
     const __m512 x = _mm512_maskz_loadu_ps(inside, from + i);
-    // NaN, the second operand, stays. (GCC 12 warns of the forms without a mask.)
+    // NaN, as the second operand, is kept. (GCC 12 warns about the forms without a mask.)
     const __m512 t = _mm512_maskz_min_ps(0xffff, all(89.0f), _mm512_maskz_max_ps(0xffff, all(-112.0f), x));
     const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(t, all(0x1.715476p0f), all(0x1.8p23f)), all(0x1.8p23f));
     const __m512 r = _mm512_fmadd_ps(n, all(0x1.05c610p-29f), _mm512_fmadd_ps(n, all(-0x1.62e430p-1f), t));

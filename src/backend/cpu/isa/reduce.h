@@ -1,4 +1,4 @@
-// How floats combine: the reduction order of kernels.h, in vectors of the machine's width.
+// Combines floats in the reduction order of kernels.h, with vectors of the machine's width.
 #pragma once
 
 #include <utility>
@@ -20,8 +20,8 @@ template <class T> struct VectorOf;
 template <> struct VectorOf<float> { typedef float Type __attribute__((vector_size(kVectorBytes))); };
 template <> struct VectorOf<double> { typedef double Type __attribute__((vector_size(kVectorBytes))); };
 
-// Each op combines scalars and vectors alike. Its neutral element on the right changes no value, so it may stand in
-// for lanes that take no part.
+// Each op combines scalars and vectors alike. Its neutral element, as right operand, changes no value, so it can fill
+// unused lanes.
 struct Sum {
   template <class V> static V combine(V a, V b) { return a + b; }
   template <class T> static T neutral() { return T(-0.0); }
@@ -39,7 +39,7 @@ struct Min {
   template <class T> static T neutral() { return math::infinity<T>(); }
 };
 
-/// kLanes accumulators: of the reduction order's kReduceLanes the first, where a row has no more elements.
+/// kLanes accumulators: the first lanes of the reduction order, if a row has no more elements.
 template <class T, size_t kLanes = kReduceLanes> struct Lanes {
   using Vector = typename VectorOf<T>::Type;
   static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kLanes / kWidth;
@@ -55,7 +55,7 @@ template <class T, size_t kLanes = kReduceLanes> struct Lanes {
   }
 };
 
-/// The first `count` <= kLanes elements, then neutral ones. `readable` elements may be read.
+/// Loads the first `count` <= kLanes elements, then neutral ones. `readable` elements may be read.
 template <class R, size_t kLanes, class T> Lanes<T, kLanes> load_some(const T* p, size_t count, size_t readable) {
   T padded[kLanes];
   if (readable >= kLanes) {
@@ -67,12 +67,12 @@ template <class R, size_t kLanes, class T> Lanes<T, kLanes> load_some(const T* p
   return Lanes<T, kLanes>::load(padded);
 }
 
-/// Lane l takes lane l + kHalf, for l < kHalf; what happens to the others does not matter.
+/// Combines lane l with lane l + kHalf, for l < kHalf; the other lanes become undefined.
 template <class R, size_t kHalf, class V, size_t... kLane> V fold_vector(V v, std::index_sequence<kLane...>) {
   return R::combine(v, __builtin_shufflevector(v, v, ((kLane + kHalf) % sizeof...(kLane))...));
 }
 
-/// Lanes fold in halves.
+/// Folds the lanes in halves.
 template <class R, class T, size_t kLanes> T fold(Lanes<T, kLanes> lanes) {
   constexpr size_t width = Lanes<T>::kWidth;
   constexpr std::make_index_sequence<width> all;
@@ -85,7 +85,7 @@ template <class R, class T, size_t kLanes> T fold(Lanes<T, kLanes> lanes) {
   return fold_vector<R, 1>(lanes.v[0], all)[0];
 }
 
-/// n <= kReduceBlock; `readable` >= n elements may be read.
+/// Reduces n <= kReduceBlock elements; `readable` >= n elements may be read.
 template <class R, class T> T reduce_block(const T* v, size_t n, size_t readable) {
   constexpr size_t kFew = 32;
   if (n <= kFew) return fold<R>(load_some<R, kFew>(v, n, readable));
@@ -97,8 +97,8 @@ template <class R, class T> T reduce_block(const T* v, size_t n, size_t readable
   return fold<R>(lanes);
 }
 
-/// Any n >= 1: over the results of consecutive spans, each a power of kReduceBlock long. `block` reduces elements of
-/// the row by where they begin, `over_results` those results.
+/// Reduces n >= 1 elements: combines the results of consecutive spans, each a power of kReduceBlock long. `block`
+/// reduces a block of the row that starts at an index, `over_results` reduces those results.
 template <class T, class Block, class OverResults>
 [[gnu::noinline]] T reduce_blocks(Block block, OverResults over_results, size_t begin, size_t n) {
   if (n <= kReduceBlock) return block(begin, n);

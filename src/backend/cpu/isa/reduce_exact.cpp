@@ -1,4 +1,4 @@
-// Reductions whose order cannot be seen: of integers and bools, any and all; and argmax, argmin.
+// Reductions whose order does not matter: of integers and bools, any and all; and argmax, argmin.
 #include "backend/cpu/isa/kernel_base.h"
 
 namespace tsl::cpu::TSL_ISA {
@@ -66,7 +66,7 @@ struct Less {
   template <class T> static bool beats(T a, T b) { return a < b; }
 };
 
-/// The best element of a block, then the first place where it (or a NaN) stands. Blocks keep the second pass short.
+/// Finds the best element of a block, then its first index (or that of a NaN). Blocks keep the second pass short.
 template <class Better, class T> int64_t arg_row(const T* x, size_t n) {
   constexpr size_t kBlock = 1024, kWays = 64 / sizeof(T);
   T best = x[0];
@@ -106,7 +106,7 @@ template <class Better, class T> void arg_rows(void* out, const void* in, size_t
   const T* x = static_cast<const T*>(in);
   for (size_t r = 0; r < rows; ++r) static_cast<int64_t*>(out)[r] = arg_row<Better>(x + r * n, n);
 }
-/// f16 and bf16: the winners of blocks compete.
+/// For f16 and bf16: compares the winners of blocks.
 template <class Better, class T> void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
   float wide[kBuffer];
   for (size_t r = 0; r < rows; ++r) {
@@ -136,7 +136,7 @@ template <class T> void add_arg(KernelTable& table, DType dtype) {
   }
 }
 
-/// The kernels of a reduction for one dtype: of logic for all, of the others for integers and bools.
+/// Returns the kernels of a reduction for one dtype: logic for all dtypes, others for integers and bools.
 template <class R, ReduceRule kRule, DType kDType> void add_exact([[maybe_unused]] ReduceKernels& kernels) {
   using T = Element<kDType>;
   if constexpr (kRule == ReduceRule::logic) kernels = reduce_kernels<R, T, uint8_t, bool>();
@@ -147,7 +147,7 @@ template <class R, ReduceRule kRule, DType kDType> void add_exact([[maybe_unused
   else if constexpr (kRule == ReduceRule::same && kDType < DType::f16) kernels = reduce_kernels<R, T, T, T>();
 }
 
-// The combiners of rows that have no kernels here.
+// Declares the combiners that have no kernels in this file.
 #define TSL_REDUCTION(name, combiner, ...) struct combiner;
 #define TSL_ARG_REDUCTION(...)
 #include "tensor/bodies/reductions.def"

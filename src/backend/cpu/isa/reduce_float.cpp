@@ -16,7 +16,7 @@ template <class R, class T> void rows_direct(void* out, const void* in, size_t r
     y[r] = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
 }
 
-/// f16 and bf16: in f32, a block at a time. Out is f32 (sums and products) or In.
+/// Reduces f16 and bf16 in f32, one block at a time. Out is f32 (sums and products) or In.
 template <class R, class In, class Out> void rows_short(void* out, const void* in, size_t rows, size_t n) {
   const In* x = static_cast<const In*>(in);
   Out* y = static_cast<Out*>(out);
@@ -32,10 +32,11 @@ template <class R, class In, class Out> void rows_short(void* out, const void* i
   }
 }
 
-/// Columns that are reduced together.
+/// The columns that are reduced together.
 constexpr size_t kColumns = 128;
 
-/// What is reduced of a row's elements `x`: themselves. A row that is none in memory goes to `buffer`.
+/// Computes the reduced values of a row's elements `x`: the elements themselves. A row that is not in memory is
+/// computed into `buffer`.
 struct Elements {
   static const float* get(float*, const float* x, size_t) { return x; }
   static const double* get(double*, const double* x, size_t) { return x; }
@@ -45,7 +46,7 @@ struct Elements {
   }
 };
 
-/// sums[c] = lane `lane` of column c.
+/// Sets sums[c] to lane `lane` of column c.
 template <class R, class In, class T, class Get>
 void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size_t stride, const Get& elements) {
   T buffer[kColumns];
@@ -60,8 +61,8 @@ void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size
   }
 }
 
-/// One lane after the other, in the order in which they fold, so that at each level at most one waits for its partner:
-/// as many as a binary counter has digits, where all lanes would not stay in the fastest cache.
+/// Reduces columns lane by lane, in the order in which lanes fold, so that each level has at most one lane waiting for
+/// its partner. All lanes at once would not fit in the first-level cache.
 template <class R, class In, class T, class Out, class Get>
 void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t stride, const Get& elements) {
   constexpr size_t kLevels = 8;
@@ -79,14 +80,14 @@ void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t 
         if (exists) {
           TSL_VECTORIZE
           for (size_t c = 0; c < width; ++c) sums[c] = R::combine(waiting[level][c], sums[c]);
-        } else if (waits[level]) {  // who waits has the lower lanes, which may exist where the others do not
+        } else if (waits[level]) {  // the waiting lane is the lower one, which may exist where its partner does not
           for (size_t c = 0; c < width; ++c) sums[c] = waiting[level][c];
         }
         exists = waits[level];
       }
       waits[level] = exists;
       for (size_t c = 0; c < width; ++c) waiting[level][c] = sums[c];
-      // The next number with its bits the other way round.
+      // Advances to the next number in bit-reversed order.
       size_t bit = kReduceLanes / 2;
       for (; lane & bit; bit /= 2) lane ^= bit;
       lane ^= bit;
@@ -107,8 +108,8 @@ void columns_float(void* out, const void* in, size_t n, size_t columns, size_t s
 
 template <class T> T shift_of(T greatest) { return math::select(math::s_isfinite(greatest), greatest, T(0)); }
 
-/// n <= kReduceBlock; `readable` >= n elements may be read. The second time, they are in a near cache; and while they
-/// are computed on, memory can bring what lies behind them, which is the next block of most rows.
+/// Computes the logsumexp of n <= kReduceBlock elements; `readable` >= n may be read. The second pass reads a near
+/// cache and prefetches the memory that follows, which is the next block of most rows.
 template <class T> T logsumexp_block(const T* v, size_t n, size_t readable) {
   constexpr size_t kLine = 64 / sizeof(T);
   const T shift = shift_of(reduce_block<Max>(v, n, readable));
@@ -129,7 +130,7 @@ template <class T> void logsumexp_rows(void* out, const void* in, size_t rows, s
   for (size_t r = 0; r < rows; ++r) static_cast<T*>(out)[r] = reduce_blocks<T>(block, over_results, r * n, n);
 }
 
-/// exp(x - shift), with a shift for each column.
+/// Computes exp(x - shift), with a shift for each column.
 template <class T> struct Powers {
   const T* shift;
   const T* get(T* buffer, const T* x, size_t width) const {
@@ -170,7 +171,7 @@ template <class R, ReduceRule kRule> void add_op([[maybe_unused]] ReduceKernels*
   if constexpr (accumulates || kRule == ReduceRule::same) add_folds<R, accumulates>(kernels);
 }
 
-// The combiners of rows whose floats are not folded one by one.
+// Declares the combiners that have no float kernels.
 #define TSL_REDUCTION(name, combiner, ...) struct combiner;
 #define TSL_ARG_REDUCTION(...)
 #include "tensor/bodies/reductions.def"

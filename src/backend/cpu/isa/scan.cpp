@@ -1,4 +1,4 @@
-// Running sums and products, in the order that kernels.h lays down.
+// Computes running sums and products, in the order that kernels.h defines.
 #include "backend/cpu/isa/kernel_base.h"
 
 namespace tsl::cpu::TSL_ISA {
@@ -14,17 +14,17 @@ struct Prod {
 };
 
 constexpr size_t kLevels = 8;  // 32^9 elements: more than memory holds
-constexpr size_t kBlocks = 4;  // scanned side by side: an addition takes longer than it keeps the machine busy
+constexpr size_t kBlocks = 4;  // scanned side by side, to hide an addition's latency
 constexpr size_t kTile = kBlocks * kScanBlock;
 
-/// What comes before a block: of each level of groups, the running total within the present one.
+/// The total of everything before a block: for each level of groups, the running total within the current group.
 template <class R, class A> class Carry {
  public:
   Carry() {
     for (A& total : totals_) total = R::template neutral<A>();
   }
   A value() const { return R::combine(above_, totals_[0]); }
-  /// Takes in the next block's total.
+  /// Adds the next block's total.
   void take(A total) {
     totals_[0] = R::combine(totals_[0], total);
     if (++blocks_ % kScanBlock == 0) close_groups();
@@ -63,7 +63,7 @@ template <class Out, class A> void store(Out* to, const A* from, size_t n) {
   }
 }
 
-/// Each block of a tile on its own, side by side.
+/// Scans each block of a tile separately, all blocks side by side.
 template <class R, class A> void scan_blocks(A* tile) {
   A totals[kBlocks];
   for (size_t b = 0; b < kBlocks; ++b) totals[b] = tile[b * kScanBlock];
@@ -75,7 +75,7 @@ template <class R, class A> void scan_blocks(A* tile) {
   }
 }
 
-/// y may be x.
+/// Scans a row element by element; y may be x.
 template <class R, class A, class Out, class T> void scan_in_order(Out* y, const T* x, size_t n) {
   A total = R::template neutral<A>();
   for (size_t i = 0; i < n; ++i) y[i] = total = R::combine(total, static_cast<A>(x[i]));
@@ -114,7 +114,7 @@ template <class R, class T, class A> void scan_floats(void* out, const void* in,
   }
 }
 
-/// Integers wrap around, so any order gives the same.
+/// Integers wrap around, so the order does not matter.
 template <class R, class T> void scan_integers(void* out, const void* in, size_t n) {
   scan_in_order<R, int64_t>(static_cast<int64_t*>(out), static_cast<const T*>(in), n);
 }

@@ -1,4 +1,4 @@
-// Kernels that make elements from nothing: random numbers and iota.
+// Kernels without operands: random numbers and iota.
 #include "backend/cpu/isa/kernel_base.h"
 
 namespace tsl::cpu::TSL_ISA {

@@ -21,10 +21,10 @@ using graph::Plan;
 
 namespace {
 
-/// Rows are sorted with places of 32 bits.
+/// Row positions in generated sorts are 32-bit numbers.
 bool can_sort(const Node& node) { return node.shape[static_cast<int>(node.attrs.axis)].hint() <= kMaxSortLength; }
 
-/// Rows that can be named, and updates, are counted in 32 bits.
+/// Scatter kernels count target rows and updates in 32 bits.
 bool can_scatter(const Node& node) {
   int64_t places = 1;
   for (int i = 0; i <= static_cast<int>(node.attrs.batch); ++i) places *= node.shape[i].hint();
@@ -33,7 +33,7 @@ bool can_scatter(const Node& node) {
 
 using OpGenerator = GeneratedKernels (*)(const OpKernel&);
 
-/// Chooses the generator for an op with a kernel of its own; null if there is none.
+/// Returns the generator for an op with a kernel of its own; null if there is none.
 OpGenerator generator_of(const Node& node) {
   switch (node.def().op_class) {
     case OpClass::scan: return generate_scan;
@@ -42,7 +42,7 @@ OpGenerator generator_of(const Node& node) {
     case OpClass::nonzero: return generate_nonzero;
     case OpClass::fold: return generate_fold_windows;
     case OpClass::matmul: return is_float(node.dtype) ? nullptr : generate_integer_product;
-    case OpClass::elementwise:  // the others are fused or change no memory
+    case OpClass::elementwise:  // these are fused, or are views
     case OpClass::source:
     case OpClass::view:
     case OpClass::reduction:
@@ -92,7 +92,7 @@ struct TextsHash {
   size_t operator()(const Texts& texts) const { return KernelTextHash()(*texts.vectorized); }
 };
 
-/// Groups the kernels whose sources are equal with and without vectorized accesses: each group is one launch.
+/// Groups kernels whose sources are equal, both vectorized and scalar. Each group becomes one CUDA kernel.
 std::vector<size_t> find_groups(const std::vector<CudaKernel>& vectorized, const std::vector<CudaKernel>& scalar) {
   std::unordered_map<Texts, size_t, TextsHash> numbers;
   std::vector<size_t> group;
@@ -124,7 +124,7 @@ GeneratedKernels generate_launch(const Plan& plan, const std::vector<uint32_t>& 
   const Kernel& first = plan.kernels[launch[0]];
   GeneratedKernels out = generate(first, plan, vectorized);
   if (launch.size() == 1) return out;
-  // Pointwise ones, which need no memory.
+  // A multi-tensor launch contains pointwise kernels only; they need no scratch memory.
   const auto add = [&](std::vector<CudaKernel>& kernels, GeneratedKernels more) {
     std::move(more.kernels.begin(), more.kernels.end(), std::back_inserter(kernels));
   };

@@ -1,5 +1,4 @@
-// From the kernels of a plan to CUDA: the one place that chooses a generator for each kernel. Needs no device, so that
-// tests see what would run on one.
+// Chooses the generator for each kernel of a plan. Needs no device, so tests can inspect the code without one.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +9,19 @@
 
 namespace tsl::cuda {
 
-/// Whether generate() writes kernels for it: for all but products of floats, which a library computes, and ops of sizes
-/// that 32-bit counters cannot hold, which run on the host.
+/// Whether generate() supports the kernel. It supports all but float matrix products, which a library computes, and ops
+/// whose sizes exceed 32-bit counters, which run on the host.
 bool has_generated_kernels(const graph::Kernel& kernel, const graph::Plan& plan);
 
-/// Writes the CUDA kernels for one kernel of the plan, which must have some. `vectorized`: whether buffers are aligned
-/// for vectorized accesses.
+/// Writes the CUDA kernels for one kernel of the plan; has_generated_kernels() must hold. `vectorized`: the buffers are
+/// aligned for vectorized accesses.
 GeneratedKernels generate(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
 
-/// Whether the launch is an op without generated kernels.
+/// Whether the launch is a single op that has no generated kernels.
 bool is_op(const graph::Plan& plan, const std::vector<uint32_t>& launch);
 
-/// Generates the CUDA kernels of one launch, with vectorized accesses or, for buffers that are not aligned for them,
-/// without; equally many of both. Those of one kernel of the plan run in order; the kernels of a multi-tensor launch
-/// may run in any order, and those of equal source become one.
+/// Generates the CUDA kernels of one launch; the vectorized and the scalar version have equally many. Kernels of a
+/// multi-tensor launch are independent, and those of equal source are merged into one.
 GeneratedKernels generate_launch(const graph::Plan& plan, const std::vector<uint32_t>& launch, bool vectorized);
 
 }  // namespace tsl::cuda

@@ -1,4 +1,4 @@
-// Products of integers, for which there is no library; see integer_product.cuh.
+// Generates products of integers, which no library computes; see integer_product.cuh.
 #include "backend/cuda/codegen/op.h"
 
 namespace tsl::cuda {
@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kTile = 64;  // as in integer_product.cuh
 constexpr int kThreads = 256;
 
-/// "{b0 + a_at(batch), down, across}"
+/// Writes an operand of the device function: "{b0 + a_at(batch), down, across}".
 std::string operand(KernelWriter& writer, const OpKernel& op, size_t arg, const char* index_function) {
   const Layout& layout = op.layout(arg);
   const int rank = layout.rank();

@@ -1,4 +1,4 @@
-// The generators of fused kernels, one for each way to run a group of ops (graph::Template).
+// The generators of fused kernels, one for each template (graph::Template).
 #pragma once
 
 #include "backend/cuda/codegen/cuda_kernel.h"
@@ -6,9 +6,10 @@
 namespace tsl::cuda {
 
 GeneratedKernels generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
-/// The loop along which operands of a pointwise kernel lie that do not lie along the innermost one; -1: there are none.
+/// Returns the loop along which some operands of a pointwise kernel are contiguous although others are contiguous along
+/// the innermost one, as in a transpose; -1 if there is none.
 int crossing_loop(const graph::Kernel& kernel);
-/// `across`: the loop along which some operands lie, as crossing_loop() says.
+/// Generates a tiled transpose. `across` is the result of crossing_loop().
 GeneratedKernels generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
 GeneratedKernels generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
 GeneratedKernels generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);

@@ -10,10 +10,10 @@ namespace {
 
 using CudaKernels = std::vector<const CudaKernel*>;
 
-/// "const float* b0" -> "b0"
+/// Returns the name of a parameter: "const float* b0" -> "b0".
 std::string name_in(const std::string& parameter) { return parameter.substr(parameter.rfind(' ') + 1); }
 
-/// A field of an entry: of its own word, and not const.
+/// Declares the parameter as a field of a table entry: one word, and not const.
 std::string field_of(const std::string& parameter) {
   const std::string_view constant = "const ";
   const bool is_pointer = parameter.find('*') != std::string::npos;
@@ -21,8 +21,8 @@ std::string field_of(const std::string& parameter) {
          (!is_pointer && parameter.starts_with(constant) ? parameter.substr(constant.size()) : parameter);
 }
 
-/// Whether all kernels share the argument. Extents and strides do not count: they may be equal by chance, and other
-/// launches use the source, too.
+/// Whether all kernels share the argument. Extents and strides never count as shared: they may be equal by chance, and
+/// other launches share the source.
 bool is_common(const CudaKernels& kernels, size_t i) {
   const KernelArg& first = kernels.front()->arguments[i];
   const bool is_number =
@@ -32,7 +32,8 @@ bool is_common(const CudaKernels& kernels, size_t i) {
                      [&](const CudaKernel* cuda_kernel) { return cuda_kernel->arguments[i] == first; });
 }
 
-/// The source of a multi-tensor kernel of `pattern` with so many entries; in memory, with any number.
+/// Makes the source of a multi-tensor kernel from `pattern`, with `count` entries as a parameter, or any number in
+/// device memory.
 KernelText multi_tensor_text(const KernelText& pattern, const std::vector<bool>& common, size_t count, bool in_memory) {
   const std::vector<std::string> parameters = parameters_of(pattern);
   std::string fields, locals, numbers;

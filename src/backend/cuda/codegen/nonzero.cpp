@@ -1,4 +1,4 @@
-// The indices of what is true; see nonzero.cuh.
+// Generates nonzero, the indices of true elements; see nonzero.cuh.
 #include "backend/cuda/codegen/op.h"
 
 namespace tsl::cuda {

@@ -9,7 +9,7 @@ using graph::Node;
 
 namespace {
 
-/// The farthest place from its first element that an operand reaches, either way.
+/// Returns the largest distance, in either direction, from an operand's first element to any other.
 int64_t reach(const Layout& layout) {
   int64_t sum = 0;
   for (int i = 0; i < layout.rank(); ++i) {
@@ -66,7 +66,7 @@ uint32_t OpKernel::buffer(size_t arg) const {
 }
 
 KernelWriter OpKernel::writer(std::string_view templates, int64_t count) const {
-  // A little less than fits: places are rounded up to whole tiles.
+  // Leaves a margin below the limit: indices are rounded up to whole tiles.
   constexpr int64_t kMaxFarthestIndex = INT32_MAX - (1 << 20);
   return KernelWriter(kernel, plan, std::max(farthest_index_, count) <= kMaxFarthestIndex, templates);
 }

@@ -1,6 +1,6 @@
-// Kernels for ops with kernels of their own: scans, sorting, scattering, sums of windows, products of integers. Their
-// device code stands in a .cuh file a family, in front of the kernels that use it; what is generated are the constants
-// it is made for, and how operands lie.
+// Generators for ops with kernels of their own: scans, sorting, scattering, sums of windows, products of integers. The
+// device code of each family is a .cuh file, which is put in front of its kernels. Only the constants and the operands'
+// index functions are generated.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,23 @@ namespace tsl::cuda {
 
 // ---- What the families share -----------------------------------------------------------------------------------
 
-/// What the .cuh files hold, as text; each with all that it needs.
+/// The contents of the .cuh files, each with the files that it depends on.
 std::string_view scan_templates();
 std::string_view sort_templates();
 std::string_view scatter_templates();
 std::string_view nonzero_templates();
 std::string_view integer_product_templates();
 
-/// Axes of an operand as loops: without extents of 1, and neighbours that are walked as one are one.
+/// Axes of an operand as loops. Extents of 1 are dropped, and neighbouring axes are merged where one stride covers
+/// both.
 struct Loops {
   std::vector<int64_t> extents, strides;
 };
-/// Axes [first, last), and those but one.
+/// Returns the loops of axes [first, last); the second function, those of all axes but one.
 Loops loops_of(const Layout& layout, int first, int last);
 Loops loops_without(const Layout& layout, int axis);
 
-/// One op as its kernels see it.
+/// One op with a kernel of its own: its node, its layouts and its buffers.
 class OpKernel {
  public:
   OpKernel(const graph::Kernel& kernel, const graph::Plan& plan);
@@ -38,33 +39,34 @@ class OpKernel {
 
   const Layout& layout(size_t arg) const { return node.args[arg].layout; }
   DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
-  /// Their places in Kernel::buffers.
+  /// Indices into Kernel::buffers.
   uint32_t buffer(size_t arg) const;
   uint32_t out() const { return static_cast<uint32_t>(kernel.buffers.size()) - 1; }
 
-  /// For a CUDA kernel that also counts to `count`.
+  /// Makes the writer of a CUDA kernel that uses `templates`. `count`: the largest number it counts to besides indices.
   KernelWriter writer(std::string_view templates, int64_t count = 0) const;
 
  private:
-  int64_t farthest_index_ = 0;  // place that the op's own operands and result reach
+  int64_t farthest_index_ = 0;  // the largest index into the op's own operands and result
 };
 
-/// Writes a function `name`(i): the place of element i, in row-major order over the loops, of an operand whose first
-/// element is at `offset`.
+/// Writes the device function `name`(i): the index of element i, in row-major order over the loops, of an operand whose
+/// first element is at `offset`.
 void write_index_function(KernelWriter& writer, const char* name, const Loops& loops, Dim offset);
 
-// ---- Sorting, of rows or of what is scattered ------------------------------------------------------------------
+// ---- Sorting: used by sort, and by scatter for its updates -----------------------------------------------------
 
-/// Rows of keys to be sorted: stable, in ascending order.
+/// A stable sort of rows of keys in ascending order.
 struct SortJob {
   int64_t rows = 1, length = 0;
-  int key_bits = 32;  // of a key that count; the others are 0
+  int key_bits = 32;  // low bits of a key that are compared; the others are 0
   std::string name;   // of the CUDA kernels
-  /// A CUDA kernel's writer, with all that the functions below speak of.
+  /// Makes the writer of a CUDA kernel that declares everything which the functions below use.
   std::function<KernelWriter()> writer;
-  /// Writes the function key(row, i): Key, the key of element i of a row.
+  /// Writes the device function key(row, i): Key, the key of element i of a row.
   std::function<void(KernelWriter&)> write_key;
-  /// Writes the function put(row, place, key, i): element i of the row comes at `place`.
+  /// Writes the device function put(row, place, key, i): stores that element i of the row is number `place` in sorted
+  /// order.
   std::function<void(KernelWriter&)> write_put;
 };
 inline constexpr int64_t kMaxSortLength = INT32_MAX;

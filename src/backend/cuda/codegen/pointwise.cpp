@@ -1,5 +1,5 @@
-// Pointwise kernels: each thread makes a few neighbouring elements of every output, with 16-byte accesses where the
-// layouts allow. All loads of a thread come before its first store.
+// Pointwise kernels: each thread computes a few neighbouring elements of every output, with 16-byte accesses where the
+// layouts allow. All loads of a thread precede its first store.
 #include <algorithm>
 
 #include "backend/cuda/codegen/kernel_templates.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kAccessBytes = 16;
-// Fewer elements are made one by one: then time goes by one thread's work, not by the memory's.
+// With fewer elements, each thread computes one: the time is then that of a single thread's work, not of the memory.
 constexpr int64_t kFewElements = 1 << 14;
 
 class PointwiseWriter {
@@ -62,8 +62,8 @@ class PointwiseWriter {
     return static_cast<int>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
   }
 
-  /// So many elements a thread that no access along the rows is wider than 16 bytes, and all are aligned if their
-  /// buffers are.
+  /// Chooses the most elements per thread such that no access exceeds 16 bytes and all are aligned if their buffers
+  /// are.
   void choose_width() {
     int widest = 0;
     for (const Instr& instr : kernel_.program) {
@@ -71,13 +71,13 @@ class PointwiseWriter {
     }
     if (widest == 0 || count_ < kFewElements) return;
     width_ = kAccessBytes / widest;
-    const bool is_whole = extents_.size() == 1;  // else a row's end comes first
+    const bool is_whole = extents_.size() == 1;  // otherwise a vector must not cross the end of a row
     while (width_ > 1 &&
            !(allows_vectors(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
       width_ /= 2;
   }
 
-  /// The same for all elements of a thread: numbers of the host, and what is broadcast along the rows.
+  /// Whether all elements of a thread have the same value: host numbers, and operands broadcast along the rows.
   bool is_uniform(const Instr& instr) const {
     return instr.kind == Instr::Kind::scalar || (instr.kind == Instr::Kind::load && inner_stride(instr) == 0);
   }

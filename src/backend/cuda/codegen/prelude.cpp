@@ -14,7 +14,7 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 bool is_in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_name(std::string_view token) { return !token.empty() && is_in_word(token[0]) && !is_digit(token[0]); }
 
-/// The words of a text, also those in its comments: that something is there without need does no harm.
+/// Visits every word of a text. Words in comments count too; they only add declarations that are not needed.
 template <class Visit> void for_each_name(std::string_view text, Visit&& visit) {
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
@@ -24,15 +24,15 @@ template <class Visit> void for_each_name(std::string_view text, Visit&& visit) 
   }
 }
 
-/// A declaration, a directive, or declarations between #if and #endif.
+/// A part of the prelude: a declaration, a directive, or everything between #if and #endif.
 struct Part {
   std::string_view text;
   std::vector<std::string_view> names;  // that it declares; of none: it is always there
 };
 
-/// Cuts the prelude into parts. It is our own text, so words, brackets and semicolons are all that need be understood
-/// of C++: a declaration at the level of namespaces ends with a semicolon or a brace, and declares the last word before
-/// the first of ( = { ; [ : that is not in angle brackets, or, where it is a macro called, its arguments.
+/// Splits the prelude into parts. Since the text is TSL's own, words, brackets and semicolons suffice: a declaration at
+/// namespace level ends with a semicolon or a brace. It declares the last word before the first of ( = { ; [ : outside
+/// angle brackets or, if it is a macro call, the macro's arguments.
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}
@@ -47,7 +47,7 @@ class Splitter {
   }
 
  private:
-  /// A directive's line, a string, a word or number, or one character; "" at the end.
+  /// Returns the next token: a directive's line, a string, a word or number, or one character; "" at the end.
   std::string_view next() {
     while (at_ < text_.size() &&
            (std::isspace(static_cast<unsigned char>(text_[at_])) || text_.substr(at_, 2) == "//")) {
@@ -68,7 +68,7 @@ class Splitter {
     return text_.substr(begin, at_ - begin);
   }
 
-  /// A directive, or the end of a namespace.
+  /// Handles a directive, or the end of a namespace.
   void take_line(std::string_view line) {
     const std::string_view directive = line.substr(std::min(line.find_first_not_of(" #"), line.size()));
     if (directive.substr(0, 2) == "if") ++conditions_;
@@ -106,7 +106,7 @@ class Splitter {
 
   bool calls_macro() const { return statement_.size() > 1 && statement_[1] == "(" && macros_.count(statement_[0]) > 0; }
 
-  /// What the statement declares. Constants may be several, with commas.
+  /// Adds the names that the statement declares. A statement may declare several constants, separated by commas.
   void add_names() {
     if (statement_[0] == "static_assert" || (statement_[0] == "using" && statement_[1] == "namespace")) return;
     if (calls_macro()) {
@@ -141,7 +141,7 @@ class Splitter {
   size_t at_ = 0;
   int depth_ = 0, conditions_ = 0;
   Part part_;
-  std::vector<std::string_view> statement_;  // its tokens
+  std::vector<std::string_view> statement_;  // tokens of the current statement
   std::unordered_set<std::string_view> macros_;
   std::vector<Part> parts_;
 };

@@ -1,5 +1,5 @@
-// The text in front of every kernel: the scalar bodies that the CPU runs too (tensor/bodies/scalar_math.h,
-// scalar_functions.h, random_math.h), then prelude.cuh and codegen/templates.cuh. Embedded when TSL is built.
+// The text in front of every kernel: the scalar bodies that the CPU uses as well (tensor/bodies/scalar_math.h,
+// scalar_functions.h, random_math.h), then prelude.cuh and codegen/templates.cuh. It is embedded when TSL is built.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace tsl::cuda {
 
-/// All of it.
+/// Returns the whole prelude.
 std::string_view prelude();
 
-/// What of it some kernels (their sources) use: the declarations of the names that occur in them, of those that occur
-/// in these declarations, and so on, in their order; of a name all, so that overloads are chosen as among all. A small
-/// kernel uses a tenth of the prelude, and would spend a quarter of its time at the compiler on the rest.
+/// Returns the declarations of the prelude that the sources use, directly or through other declarations. All overloads
+/// of a name are kept, so that overload resolution does not change. A small kernel uses a tenth of the prelude; the
+/// rest would take a quarter of its compile time.
 std::string prelude_for(std::span<const std::string_view> sources);
 
 }  // namespace tsl::cuda

@@ -1,7 +1,7 @@
-// Reductions that read every element once (logsumexp over columns: twice), in one launch: over few long rows by some
-// threads a block of the reduction order, over columns by threads that own some each. Results of blocks wait in memory;
-// the last block of threads to come brings them together. The order is that of templates.cuh whatever the form, and
-// whoever is last.
+// Reductions that read every element once (logsumexp over columns: twice), in one launch. Few long rows: threads share
+// each block of the reduction order. Columns: each thread owns some columns. Partial results are stored in scratch
+// memory, and the block of threads that arrives last combines them. The result is in the reduction order of
+// templates.cuh, whatever the form and the order of arrival.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -19,42 +19,43 @@ using graph::Reg;
 
 namespace {
 
-// With this many rows, a warp for each keeps the machine busy; with this many blocks of threads, each has one to do.
+// With kManyRows rows, a warp per row keeps the GPU busy; with kManyBlocks blocks of threads, every multiprocessor has
+// one.
 constexpr int64_t kManyRows = 4096, kManyBlocks = 128;
-/// So many blocks of threads run at a time, about.
+/// About how many blocks of threads run at the same time.
 constexpr int64_t kFullMachine = 2048;
 
-/// How a block of threads takes columns: `across` threads side by side, each with `width` neighbours, and `down`
-/// threads that share the lanes of a block of the reduction order.
+/// How a block of threads reads columns: `across` threads side by side with `width` neighbouring columns each, and
+/// `down` threads that share the lanes of a block of the reduction order.
 struct ColumnForm {
   int across = 32, width = 1, down = 32;
   int columns() const { return across * width; }
 };
 constexpr ColumnForm kFewColumns{8, 1, 128}, kVectorColumns{32, 4, 16};
-/// So many threads that take several columns are to share a multiprocessor, if each needs no more than this in
-/// registers: then what one turn takes is on its way while they work on another.
+/// The threads that should share a multiprocessor if each takes several columns, and the registers (in bytes) that
+/// allow it. Loads of one turn are then in flight while other threads compute.
 constexpr int kResidentThreads = 1024;
 constexpr int64_t kColumnBytes = 256;
-/// How many neighbours of a row a thread takes at a time: 8 bytes of the usual dtypes. Two warps that share a block,
-/// with all of it on its way, are faster than one that takes 16 bytes.
+/// Returns how many neighbouring elements of a row a thread reads at a time: 8 bytes for the usual dtypes. Two warps
+/// per block with all its loads in flight are faster than one warp with 16-byte loads.
 constexpr int vector_width(size_t element_bytes) { return element_bytes >= 4 ? 2 : 4; }
 constexpr int64_t kTurns = kReduceBlock / kReduceLanes;
 
-/// Results that wait in the scratch memory, some of each row: of the reduction order's blocks, or of blocks of such
+/// Partial results in scratch memory, several per row: those of the reduction order's blocks, or of blocks of such
 /// results.
 struct Results {
-  int64_t count = 0;         // of a row
-  std::vector<uint64_t> at;  // of each reduction
+  int64_t count = 0;         // per row
+  std::vector<uint64_t> at;  // per reduction: offset in the scratch memory
 };
 
-/// Blocks of threads that have results of the same rows, as they were written: where `team` is its number, `first_row`
-/// its first row, and `first_block` which of a row's results the block of threads has first.
+/// A team: the blocks of threads that reduce the same rows. The emitted code declares `team` (its number), `first_row`
+/// (its first row) and `first_block` (the index in a row of this block's first partial result).
 struct Team {
-  std::string rows, thread;   // expressions: how many rows, and which thread of a block
-  int64_t count = 0;          // of teams
-  int threads = 0;            // of a block
-  int64_t results = 1;        // of a row that a block of threads has
-  bool share_memory = false;  // whether all threads of a block may work on a row
+  std::string rows, thread;   // expressions: the number of rows, and the thread's number in its block
+  int64_t count = 0;          // number of teams
+  int threads = 0;            // per block
+  int64_t results = 1;        // partial results that one block of threads computes per row
+  bool share_memory = false;  // whether all threads of a block may share a row
 };
 
 class ReduceWriter {
@@ -68,7 +69,7 @@ class ReduceWriter {
         blocks_(ceil_div(length_, kReduceBlock)),
         is_two_pass_(any_two_pass(kernel, reduces_)) {}
 
-  /// Whether neighbouring threads should take neighbouring columns: that is how most operands lie.
+  /// Whether neighbouring threads should read neighbouring columns: true if most operands are contiguous along columns.
   bool prefers_columns() const {
     const int kept = kernel_.kept.rank(), all = kept + kernel_.reduced.rank();
     if (kept == 0 || all == kept) return false;
@@ -81,7 +82,7 @@ class ReduceWriter {
     return for_columns > 0;
   }
 
-  /// `vectorized`: whether neighbours may be read at a time.
+  /// Writes the kernels. `vectorized`: neighbouring elements may be read at a time.
   GeneratedKernels write(bool columns, bool vectorized) {
     if (columns) choose_columns(vectorized);
     else if (const int width = vector_width(most_bytes()); vectorized && may_vectorize(inner_loop(), width))
@@ -94,27 +95,27 @@ class ReduceWriter {
   }
 
  private:
-  /// What is taken of an element. A column's thread has more of them than it could hold: for logsumexp it reads a block
-  /// twice, for the greatest and for the powers.
+  /// What a pass over a block accumulates. A column's thread has too many elements to keep in registers, so for
+  /// logsumexp it reads the block twice: for the maximum, then for the sum of exponentials.
   enum class Taken : uint8_t { all, greatest, powers };
 
   bool holds(Reg r) const { return Reduction(kernel_.program[r]).is_two_pass(); }
-  /// A part of a logsumexp.
+  /// Returns one half of a logsumexp as a reduction: its max, or its sum.
   Reduction part(Reg r, Op op) const {
     Instr instr = kernel_.program[r];
     instr.op = op;
     return Reduction(instr);
   }
 
-  /// What `name` is of one of a thread's columns.
+  /// Returns `name` for the current column, where a thread has several.
   std::string of_column(const std::string& name) const { return form_.width > 1 ? name + "[v]" : name; }
   std::string accumulator(Reg r) const { return of_column(fmt::format("a{}", r)); }
   int kept_loop() const { return kernel_.kept.rank() - 1; }
   int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
 
-  // ---- Neighbours ----------------------------------------------------------------------------------------
+  // ---- Vectorized loads ------------------------------------------------------------------------------------
 
-  /// Whether operands along `loop` can be read several at a time: of what is only to be reduced, in several blocks.
+  /// Whether operands along `loop` can be read by vectors: only for plain reductions over several blocks.
   bool may_vectorize(int loop, int width) const {
     const Dim extent = loop == kept_loop() ? kernel_.kept[loop] : kernel_.reduced[loop - kernel_.kept.rank()];
     if (is_two_pass_ || blocks_ == 1 || extent.hint() % width != 0 || !allows_vectors(kernel_, loop, width))
@@ -130,7 +131,7 @@ class ReduceWriter {
     vector_loop_ = loop;
     width_ = width;
   }
-  /// Of an element of an operand that lies along the rows.
+  /// Returns the largest element size of operands that are contiguous along the rows.
   size_t most_bytes() const {
     size_t bytes = 0;
     for (const Instr& instr : kernel_.program) {
@@ -143,7 +144,7 @@ class ReduceWriter {
     return width_ > 1 && instr.level == Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
   }
 
-  /// An element of each of a thread's columns, or as many neighbours of a row.
+  /// Emits one element for each of a thread's columns, or several neighbours of a row.
   void emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
     if (width_ == 1) return emit_element(writer, row, element, taken);
     Position first = row;
@@ -168,7 +169,7 @@ class ReduceWriter {
     writer.close();
   }
 
-  /// Full-level instructions at one element; reductions take their values.
+  /// Emits the full-level instructions for one element, and adds their values to the reductions.
   void emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
     Position at = row;
     const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
@@ -206,7 +207,7 @@ class ReduceWriter {
     return at;
   }
 
-  /// Numbers of the host, and what rows have ready.
+  /// Emits what elements depend on: host numbers, and row-level inputs.
   void emit_before_elements(KernelWriter& writer, const Position& row) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
@@ -215,7 +216,7 @@ class ReduceWriter {
     }
   }
 
-  /// Row-level values that full-level ones read: they depend on no reduction here.
+  /// Whether it is a row-level value that full-level instructions read and that depends on no reduction of this kernel.
   bool is_row_input(Reg r) const {
     if (kernel_.program[r].level != Level::row || !defines(kernel_.program[r])) return false;
     std::vector<Reg> targets;
@@ -228,8 +229,8 @@ class ReduceWriter {
     return needed[r] && kernel_.program[r].kind != Instr::Kind::reduce;
   }
 
-  /// As many threads a block of a row as take all lanes at a time. Of blocks they hold, they take one after the other;
-  /// of others, more threads take several at a time.
+  /// Reduces long rows. A group of threads takes all lanes of a block at a time. For two-pass reductions one group
+  /// takes the blocks in turn, since they stay in registers; otherwise several groups take a block each.
   CudaKernel block_kernel() {
     const LaneForm form{static_cast<int>(kReduceLanes) / width_, width_};
     const int64_t results = blocks_a_member(form), members = ceil_div(blocks_, results);
@@ -262,17 +263,17 @@ class ReduceWriter {
     return cuda_kernel;
   }
 
-  /// How many blocks of a row a block of threads takes. To be counted takes it a microsecond, which shows where there
-  /// are many that do little else; few that do much do not end together.
+  /// Returns how many blocks of a row one block of threads takes. Each arrival costs a microsecond, which matters if
+  /// many blocks of threads do little; but blocks of threads that do much end at different times.
   int64_t blocks_a_member(LaneForm form) const {
     const int64_t least = kRowThreads / form.threads,
-                  most = is_two_pass_ ? 8 : 4;  // no more than 16 blocks: see kMaxSmallIndex
+                  most = is_two_pass_ ? 8 : 4;  // at most 16 blocks: see kMaxSmallIndex
     const int64_t times = rows_ * blocks_ / (least * kFullMachine);
     return least * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(times, 1, most))));
   }
 
-  /// All turns of a thread. A whole block asks of no element whether it is there, so that loads come first: all of
-  /// them, if there is nothing to compute.
+  /// Emits all turns of a thread. A whole block needs no bounds checks, so its loads can come first: all of them, if
+  /// there is nothing to compute.
   void emit_row_block(KernelWriter& writer, const Position& row, LaneForm form) {
     const bool only_loads = std::all_of(kernel_.program.begin(), kernel_.program.end(), [](const Instr& instr) {
       return instr.level != Level::full || instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::reduce;
@@ -293,7 +294,8 @@ class ReduceWriter {
     writer.close();
   }
 
-  /// The results of blocks that `groups` of threads have taken: one reduction after the other, as they share memory.
+  /// Emits the folds of the blocks that `groups` groups have read. The reductions fold one after the other, in the same
+  /// shared memory.
   void emit_folds(KernelWriter& writer, LaneForm form, int groups) {
     FoldMemory memory(writer, form.threads > kWarp ? kMaxPartialBytes * kReduceLanes * groups : 0, "lanes");
     for (size_t j = 0; j < reduces_.size(); ++j) {
@@ -322,7 +324,7 @@ class ReduceWriter {
     }
   }
 
-  /// Each thread takes every `down`-th element of a block of its columns.
+  /// Reduces columns: each thread takes every `down`-th element of a block of the reduction order, of its columns.
   CudaKernel column_kernel() {
     KernelWriter writer(kernel_, plan_);
     if (width_ > 1 && turns_at_once() > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
@@ -362,7 +364,7 @@ class ReduceWriter {
     return cuda_kernel;
   }
 
-  /// The elements of a block, from `first` to `end`, that thread `lane` of those that share a column takes.
+  /// Emits the elements from `first` to `end` that thread `lane` of a column takes.
   void emit_column_block(KernelWriter& writer, const Position& row, Taken taken) {
     writer.line("Index turn = first;");
     writer.line("#pragma unroll {}", turns_at_once());
@@ -377,7 +379,7 @@ class ReduceWriter {
   int64_t turns_at_once() const {
     const int64_t steps = kReduceLanes / form_.down;
     if (width_ == 1) return 16 / steps;
-    size_t bytes = 0;  // that a thread takes in a turn, and accumulates, of each lane and column
+    size_t bytes = 0;  // loaded and accumulated by a thread in a turn, per lane and column
     for (const Instr& instr : kernel_.program) bytes += is_vectorized(instr) ? size_of(instr.dtype) : 0;
     for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
     return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
@@ -393,7 +395,7 @@ class ReduceWriter {
     writer.close();
   }
 
-  /// What a column accumulates: of a logsumexp, the sum.
+  /// Returns what a column accumulates: for a logsumexp, the sum.
   Reduction own_part(Reg r) const { return holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r]); }
 
   void declare_columns(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
@@ -401,7 +403,7 @@ class ReduceWriter {
                 reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
   }
 
-  /// Where the threads that share columns bring their lanes together, one reduction after the other.
+  /// Declares the shared memory in which a column's threads combine their lanes, one reduction after the other.
   void declare_shared_lanes(KernelWriter& writer) {
     size_t bytes = 0;
     for (Reg r : reduces_) bytes = std::max<size_t>(bytes, size_of(Reduction(kernel_.program[r]).partial_dtype()));
@@ -409,7 +411,7 @@ class ReduceWriter {
                 bytes * static_cast<size_t>(form_.down * (form_.columns() + 1)));
   }
 
-  /// What the elements of a block are shifted by for logsumexp.
+  /// Emits the values that logsumexp subtracts from the elements of a block: their maxima.
   void emit_shifts(KernelWriter& writer, const Position& row) {
     if (!is_two_pass_) return;
     std::vector<Reg> held;
@@ -426,7 +428,7 @@ class ReduceWriter {
     }
   }
 
-  /// The results f_<name> of a thread's columns: in lane 0, and in shared memory.
+  /// Emits the results f_<name> of a thread's columns: in lane 0, and in shared memory.
   void emit_column_fold(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
     const std::string_view type = type_of(reduction.partial_dtype());
     const std::string own = of_column(name);
@@ -487,25 +489,25 @@ class ReduceWriter {
     }
   }
 
-  /// The last block of threads to have its results among those of a part (kReduceBlock of a row) makes one result of
-  /// the part; that of the last parts' results is the row's, and what depends on it is done.
+  /// Combines partial results. The last block of threads to arrive for a part (kReduceBlock results of a row) reduces
+  /// it to one result, level by level; at the last level it emits the row's results and what depends on them.
   void bring_together(KernelWriter& writer, Team team) {
     std::string position = "first_block";
-    int64_t results = team.results;  // that one arrival stands for
+    int64_t results = team.results;  // partial results per arrival
     for (size_t level = 0; level < levels_.size(); ++level) {
       const int64_t count = levels_[level].count, parts = ceil_div(count, kReduceBlock);
       writer.line(
           "const Index part{0} = {1} / {2}, left{0} = {3} - part{0} * {2}, count{0} = left{0} < {2} ? left{0} : {2};",
           level, position, kReduceBlock, writer.size(count));
       if (count <= results) {
-        writer.line("__syncthreads();");  // the block of threads is the only one
+        writer.line("__syncthreads();");  // no other block of threads has results of this part
       } else {
         const std::string counters = writer.arrivals(
             std::exchange(generated_.arrivals, generated_.arrivals + static_cast<uint64_t>(team.count * parts)));
         writer.line("if (!is_last_block({0} + team * {1} + part{2}, (count{2} + {3}) / {4})) return;", counters,
                     writer.size(parts), level, results - 1, results);
       }
-      if (team.share_memory && team.threads > kRowThreads) {  // so many suffice; the rest would wait at barriers
+      if (team.share_memory && team.threads > kRowThreads) {  // kRowThreads suffice; more would only wait at barriers
         writer.line("if (threadIdx.x >= {}) return;", kRowThreads);
         team.threads = kRowThreads;
       }
@@ -527,7 +529,7 @@ class ReduceWriter {
     writer.close();
   }
 
-  /// What the results of a part of `row` come to.
+  /// Emits the reduction of one part of `row`.
   void emit_result(KernelWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory) {
     const Instr& instr = kernel_.program[reduces_[j]];
     const Reduction reduction(instr);
@@ -545,7 +547,7 @@ class ReduceWriter {
   }
 
   void emit_ends(KernelWriter& writer, const Position& row) {
-    const bool declared = blocks_ == 1;  // by the same CUDA kernel, before its elements
+    const bool declared = blocks_ == 1;  // row inputs were declared before the elements, by the same kernel
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (instr.level != Level::row || !defines(instr) || instr.kind == Instr::Kind::reduce) continue;

@@ -15,7 +15,7 @@ using graph::Reg;
 
 namespace {
 
-/// The name of the combiner in templates.cuh.
+/// Returns the name of the combiner in templates.cuh.
 const char* function_of(Op op) {
 #define TSL_REDUCTION(name, combiner, ...) \
   if (op == Op::name) return #combiner;
@@ -71,7 +71,7 @@ int Reduction::shared_count(LaneForm form) const {
 
 int64_t Reduction::shared_bytes(LaneForm form, int groups) const {
   if (form.threads <= kWarp) return 0;
-  constexpr int64_t kBestBytes = 16;  // a place (64 bits), and its value
+  constexpr int64_t kBestBytes = 16;  // a 64-bit index, and its value
   const int64_t value = is_arg_reduction_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
   return ceil_div(value * shared_count(form) * groups, 8) * 8;
 }
@@ -177,7 +177,7 @@ void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Posi
 
 namespace {
 
-/// Whether all of these reduce by the plain reduction order.
+/// Whether all of these are neither arg reductions nor two-pass.
 bool are_plain(const Kernel& kernel, const std::vector<Reg>& which) {
   return std::none_of(which.begin(), which.end(), [&](Reg r) {
     return Reduction(kernel.program[r]).is_arg_reduction() || Reduction(kernel.program[r]).is_two_pass();
@@ -201,14 +201,14 @@ FoldMemory array_memory(KernelWriter& writer, LaneForm form) {
 std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address,
                        const std::string& count, LaneForm form) {
   const bool is_by_warps =
-      reduction.is_arg_reduction() || reduction.is_two_pass();  // each warp of a block does the whole of these
+      reduction.is_arg_reduction() || reduction.is_two_pass();  // each warp does the whole of these
   return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : memory.take_all(reduction));
 }
 
 namespace {
 
-/// CUDA kernels that bring `count` results of each of the reductions over rows' results, at `at` in the scratch memory,
-/// down to as many as array_form() is for. Changes `at` and `count`.
+/// Appends CUDA kernels that reduce `count` operands of totals, at `at` in the scratch memory, until array_form() can
+/// reduce the rest. Updates `at` and `count`.
 void append_partial_kernels(const Kernel& kernel, const graph::Plan& plan, const std::vector<Reg>& which,
                             std::vector<uint64_t>& at, int64_t& count, GeneratedKernels& generated) {
   const int64_t most = are_plain(kernel, which) ? kMaxSharedBlocks * kReduceBlock : kReduceBlock;
@@ -224,7 +224,7 @@ void append_partial_kernels(const Kernel& kernel, const graph::Plan& plan, const
     for (size_t j = 0; j < which.size(); ++j) {
       const Instr& instr = kernel.program[which[j]];
       const Reduction reduction(instr);
-      if (reduction.is_arg_reduction()) continue;  // done by the last CUDA kernel, over all of them
+      if (reduction.is_arg_reduction()) continue;  // the last CUDA kernel does it, over all operands
       const DType in = is_first ? instr.operand_dtype : reduction.partial_dtype();
       next[j] = reserve(generated, blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());

@@ -42,7 +42,8 @@ class PassPlanner {
  private:
   size_t size() const { return kernel_.program.size(); }
 
-  /// Reductions whose elements depend on no reduction that is still to come share a pass; the last one stores.
+  /// Plans passes that compute values again: reductions that depend on no later reduction share a pass; the last pass
+  /// stores.
   void plan_again() {
     const std::vector<Reg> all = reduces(kernel_, Level::row);
     std::vector<bool> done(size(), false), computed(size(), false);
@@ -90,9 +91,9 @@ class PassPlanner {
     return true;
   }
 
-  /// Values computed in one pass and needed in a later one are kept.
+  /// Plans passes that compute each value once: values that a later pass needs are kept.
   void plan_once() {
-    std::vector<bool> free = not_full_;  // known without a pass, or cheaper to say again
+    std::vector<bool> free = not_full_;  // known without a pass, or cheap to repeat
     for (Reg r = 0; r < size(); ++r) free[r] = free[r] || kernel_.program[r].kind == Instr::Kind::scalar;
     std::vector<bool> computed = free;
     std::vector<size_t> first(size(), 0), last_use(size(), 0);

@@ -1,5 +1,5 @@
-// Row kernels: a warp or a block of threads a row. Values that a later pass needs stay in registers where they fit;
-// else they are computed again from memory, which the caches hold.
+// Row kernels: a warp or a block of threads per row. Values that a later pass needs are kept in registers if they fit;
+// otherwise each pass computes them again from memory, which the caches hold.
 #include <algorithm>
 #include <optional>
 
@@ -14,30 +14,31 @@ using graph::Reg;
 
 namespace {
 
-// 32-bit registers a thread should spend on values kept from pass to pass, so that enough threads are under way to hide
-// the memory's latency; and may, before computing them again is better.
+// Registers (32 bits) per thread for values kept from pass to pass: up to kGoodKeptWords, enough threads run at a time
+// to hide memory latency; above kMaxKeptWords, computing the values again is faster.
 constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
-// On a multiprocessor: with these, a thread has 64 registers.
+// The threads per multiprocessor that leave 64 registers to each.
 constexpr int kResidentThreads = 1024;
-// With fewer rows, each has as many threads as it can use.
+// With fewer rows than this, each gets as many threads as it can use.
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxSharedPartials = 256;
-// A block of threads has 48 KB of shared memory: so much for the results of a row's blocks, and for folding.
+// A block of threads has 48 KB of shared memory. These are the parts for the results of a row's blocks, and for
+// folding.
 constexpr int64_t kSharedPartialBytes = 8 << 10, kSharedFoldBytes = 32 << 10;
-// Elements of a thread that are loaded before any is stored, and 32-bit registers for what waits to be stored.
+// The elements that a thread loads before it stores any, and the 32-bit registers for values that wait to be stored.
 constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
-// How far ahead rows are asked for. Half and twice as much are as good on an H200; with four times as much, the cache
-// begins to lose them again.
+// How far ahead rows are prefetched. Half and twice as much are equally fast on an H200; with four times as much, the
+// cache begins to evict rows before they are read.
 constexpr int64_t kBytesAhead = int64_t{1} << 20;
 
-/// Which threads work on a row: `groups` of `lanes.threads` each. A row of more than a block has its blocks taken by
-/// the groups in turn, in `rounds`.
+/// The threads that work on a row: `groups` groups of `lanes.threads`. In a row of several blocks, the groups take the
+/// blocks in turn, in `rounds` rounds.
 struct RowForm {
   LaneForm lanes;
   int groups = 1;
   int64_t rounds = 1;
-  int64_t turns = 1;  // of a thread, in each round: how many times `lanes.width` elements
+  int64_t turns = 1;  // of a thread in each round; a turn takes `lanes.width` elements
   bool keeps = false;
   int threads() const { return lanes.threads * groups; }
 };
@@ -60,7 +61,7 @@ class RowsWriter {
     const TotalOperands totals = reserve_totals(kernel_, generated);
     if (rows_ > 0) {
       reserve_partials(generated);
-      // Rows of more than a warp meet at barriers, to which all threads of a block must come.
+      // All threads of a block must reach a barrier, so a row that needs barriers has a block of threads to itself.
       const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
       emit_row_place(rows_per_block);
       declare_fold_memory();
@@ -97,8 +98,8 @@ class RowsWriter {
 
   // ---- The form ----------------------------------------------------------------------------------------
 
-  /// Two neighbours at a time, so that a warp reads more at once, where elements are short or there is room for what is
-  /// kept.
+  /// Returns 2 if a thread should read two neighbours at a time: if elements are short, or registers are left besides
+  /// kept values.
   int access_width() const {
     const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
       return is_contiguous_along(kernel_, instr, inner_loop()) &&
@@ -112,10 +113,10 @@ class RowsWriter {
                : 1;
   }
 
-  /// That a thread of this form would spend on kept values.
+  /// Returns the 32-bit registers of a thread for kept values.
   int64_t kept_words() const { return passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds; }
 
-  /// That a thread of this form holds of a block until it is folded.
+  /// Returns the 32-bit registers of a thread for two-pass reductions, until they are folded.
   int64_t held_words() const {
     int64_t words = 0;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
@@ -126,9 +127,9 @@ class RowsWriter {
     return words;
   }
 
-  /// How many threads may work on a long row. Those that hold blocks need registers; and as they load, then compute,
-  /// many small rows at a time use the machine better, unless a row is read again, when the caches should still have
-  /// it.
+  /// Returns the most threads for a long row. Two-pass reductions need registers, and their loading and computing
+  /// alternate, so many small rows at a time use the GPU better; unless a row is read again, when caches should still
+  /// hold it.
   int64_t max_threads() const {
     if (held_words() == 0) return kMaxThreads;
     const bool reads_once = passes_.again.size() == 1;
@@ -145,7 +146,7 @@ class RowsWriter {
       form_.turns = kReduceBlock / (most * width);
       form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, max_threads() / most));
       form_.groups = static_cast<int>(ceil_div(blocks_, form_.rounds));
-      // What holds blocks and keeps nothing is the same for any number of rounds.
+      // Two-pass reductions that keep nothing have the same code for any number of rounds.
       form_.keeps = kept_words() <= kGoodKeptWords && (kept_words() > 0 || held_words() == 0);
       return;
     }
@@ -174,8 +175,8 @@ class RowsWriter {
     row_.linear = "row";
   }
 
-  /// Rows come and go in phases: they are loaded, then folded, then stored. So that the memory has no idle phases, each
-  /// asks for a row that will begin a little later. (Where a row is of several operands, enough is asked for already.)
+  /// Emits a prefetch of a row that starts a little later. Rows are loaded, then folded, then stored; without it the
+  /// memory would be idle between. (With several operands per row, enough loads are in flight already.)
   void emit_prefetch() {
     const bool has_phases = form_.keeps && blocks_ == 1 && form_.threads() > kWarp && passes_.once.size() > 1;
     if (!has_phases || rows_ < kFewRows || kernel_.kept.rank() != 1 || kernel_.reduced.rank() != 1) return;
@@ -193,7 +194,7 @@ class RowsWriter {
                  writer_.buffer(rows[0]->buffer), writer_.index_expr(rows[0]->map, at), writer_.size(length_), element);
   }
 
-  /// What is kept, and numbers of the host.
+  /// Declares kept values and host numbers.
   void declare_values() {
     std::vector<std::string> index(kernel_.program.size());
     const int width = form_.lanes.width;
@@ -214,7 +215,7 @@ class RowsWriter {
     }
   }
 
-  /// Row-level values whose operands are known by now.
+  /// Emits row-level values whose operands are known by now.
   void emit_row_values(const std::vector<bool>& done) {
     const std::vector<bool> known = known_rows(kernel_, done);
     emitted_.resize(kernel_.program.size(), false);
@@ -227,7 +228,7 @@ class RowsWriter {
 
   // ---- Elements ----------------------------------------------------------------------------------------
 
-  /// The elements from `e` on, as many as are taken at a time.
+  /// Emits the elements from `e` on that a turn takes.
   void emit_elements(const Pass& pass) {
     if (form_.lanes.width == 1) return emit_element(pass, "e", "0");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
@@ -274,7 +275,7 @@ class RowsWriter {
     }
   }
 
-  /// What emit_element has set aside.
+  /// Emits the stores that emit_element has deferred.
   void emit_late_stores(const Pass& pass) {
     const Position first = position("e");
     std::vector<Reg> scattered;
@@ -315,11 +316,11 @@ class RowsWriter {
     for (Reg r : pass.reduces) finish_reduce(r, emit_fold(r, "0"));
   }
 
-  /// A thread's elements among those from `first` to `end`.
+  /// Emits a thread's elements from `first` to `end`.
   void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
     if (form_.keeps || any_two_pass(kernel_, pass.reduces)) return emit_kept_turns(pass, first, end);
     const int64_t step = form_.lanes.threads * form_.lanes.width;
-    const int64_t lane_turns = kReduceLanes / step;  // then the lanes are the first again
+    const int64_t lane_turns = kReduceLanes / step;  // after so many turns the lanes start again
     const int64_t turns = stores(pass).empty() ? lane_turns : kTurnsAtOnce;
     writer_.line("Index from{} = {};", pass_, first);
     if (turns == lane_turns) writer_.line("#pragma unroll {}", kTurnsAtOnce / lane_turns);
@@ -331,8 +332,8 @@ class RowsWriter {
     writer_.close();
   }
 
-  /// All turns but the last of a row are whole; of a long row, all blocks but the last. What need not be asked for each
-  /// element is not, so that all loads can come first.
+  /// Emits the turns of a pass that keeps values. Only the last turn of a row, or the last block of a long row, checks
+  /// bounds: without checks, all loads can come first.
   void emit_kept_turns(const Pass& pass, const std::string& first, const std::string& end) {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     if (blocks_ <= 1) {
@@ -349,8 +350,8 @@ class RowsWriter {
     writer_.close();
   }
 
-  /// So many turns from `first` on, unrolled. A load cannot go before a store that may be to the same place, for all
-  /// the compiler knows; so the stores of a batch of turns come after all its loads.
+  /// Emits `turns` unrolled turns from `first` on. The compiler must assume that a store may alias a later load, so a
+  /// batch of turns stores after all its loads.
   void emit_all_turns(const Pass& pass, int64_t turns, const std::string& first, const std::string& condition) {
     const std::vector<Reg> late = stores(pass);
     if (late.empty()) return emit_loop(turns, "0", turns, first, condition, [&] { emit_elements(pass); });
@@ -367,7 +368,7 @@ class RowsWriter {
     writer_.close();
   }
 
-  /// A loop over `count` turns from `from` on, of `turns` in all.
+  /// Emits a loop over `count` turns from `from` on, of `turns` in all.
   template <class Emit> void emit_loop(int64_t count, const std::string& from, int64_t turns, const std::string& first,
                                        const std::string& condition, Emit&& emit) {
     writer_.line("#pragma unroll");
@@ -389,7 +390,7 @@ class RowsWriter {
 
   // ---- Folding -----------------------------------------------------------------------------------------
 
-  /// Whose accumulators are folded together: places are compared over the whole row.
+  /// Returns the threads that fold together: an arg reduction compares indices over the whole row.
   LaneForm folded_lanes(const Reduction& reduction) const {
     return reduction.is_arg_reduction() && blocks_ > 1 ? LaneForm{form_.threads(), 1} : form_.lanes;
   }
@@ -403,7 +404,7 @@ class RowsWriter {
     fold_memory_.emplace(writer_, std::min(bytes, kSharedFoldBytes)).declare();
   }
 
-  /// Statements for the result of accumulators a<r>; gives its name. `group` of the row's groups folds them.
+  /// Emits the fold of accumulators a<r>, done by group number `group`; returns the result's name.
   std::string emit_fold(Reg r, const std::string& group) {
     const Reduction reduction(kernel_.program[r]);
     const LaneForm lanes = folded_lanes(reduction);
@@ -420,7 +421,8 @@ class RowsWriter {
                  length_ == 0 ? reduction.identity() : reduction.result(folded));
   }
 
-  /// A long row: the groups take its blocks in turn; the reduction order over the blocks' results follows.
+  /// Emits a pass over a long row: the groups take its blocks in turn, then the blocks' results are reduced in the
+  /// reduction order.
   void emit_rounds(const Pass& pass) {
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
@@ -455,7 +457,7 @@ class RowsWriter {
 
   // ---- The results of blocks ---------------------------------------------------------------------------
 
-  /// In shared memory if they are few, else in the scratch memory.
+  /// Reserves shared memory for the results of blocks if they are few, otherwise scratch memory.
   void reserve_partials(GeneratedKernels& generated) {
     partials_.resize(kernel_.program.size());
     int64_t bytes = 0;

@@ -1,4 +1,4 @@
-// Running sums and products; see scan.cuh.
+// Generates running sums and products; see scan.cuh.
 #include <algorithm>
 
 #include "backend/cuda/codegen/op.h"
@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kBlock = 32, kTile = kBlock * 32;  // as in scan.cuh
 constexpr int kWarps = 4, kThreads = 32 * kWarps;
-// So many warps (threads, of rows that lie across) keep the machine busy: with fewer rows, they are cut into chunks.
+// With this many warps (or threads, for rows across memory) the GPU is busy. With fewer rows, rows are split into
+// chunks.
 constexpr int64_t kManyWarps = 2048, kManyThreads = 65536;
 
 class ScanWriter {
@@ -62,14 +63,14 @@ class ScanWriter {
     return reserve_bytes(generated_, rows_ * chunks, static_cast<int64_t>(size_of(accumulator())));
   }
 
-  /// Elements a chunk: all of the row where rows are many, else a power of 32.
+  /// Returns the length of a chunk: the whole row if there are many rows, otherwise a power of 32.
   int64_t chunk_length() const {
     const int64_t shortest = kTile, longest = kTile * kBlock, many = across_ ? kManyThreads : kManyWarps;
     if (rows_ >= many || length_ <= shortest) return length_;
     const int64_t chunk = rows_ * ceil_div(length_, longest) >= many ? longest : shortest;
     return std::min(chunk, length_);
   }
-  /// In Carry::totals, of the total of a chunk. (A thread carries blocks, a warp tiles.)
+  /// Returns the level of a chunk's total in Carry::totals. (A thread carries blocks of 32, a warp carries tiles.)
   int level_of(int64_t chunk) const {
     int level = 0;
     for (int64_t size = across_ ? kBlock : kTile; size < chunk; size *= kBlock) ++level;
@@ -80,7 +81,7 @@ class ScanWriter {
     write_index_function(writer, "row_from", loops_without(op_.layout(0), axis_), op_.layout(0).offset);
     write_index_function(writer, "row_to", loops_without(out_, axis_), 0);
   }
-  /// "b0, row_from, step, b1, row_to, step"
+  /// Writes the operands: "b0, row_from, step, b1, row_to, step".
   std::string operands(KernelWriter& writer, const std::string& target) const {
     const int64_t step = op_.layout(0).strides[axis_].hint();
     const std::string from = step < 0 ? "-" + writer.size(-step) : writer.size(step);
@@ -97,8 +98,8 @@ class ScanWriter {
     return writer.finish("", ceil_div(rows_, kWarps * warp_rows), kThreads);
   }
 
-  /// Over the operand: totals of chunks, or the result, with what comes before each chunk at `scratch` if they are
-  /// several.
+  /// Scans the operand: writes the chunks' totals, or the result. With several chunks, `scratch` holds the total of all
+  /// elements before each chunk.
   CudaKernel long_kernel(Mode mode, int64_t chunk, int64_t chunks, uint64_t scratch) const {
     KernelWriter writer = op_.writer(scan_templates());
     write_index_functions(writer);
@@ -117,7 +118,7 @@ class ScanWriter {
                          ceil_div(items, across_ ? kThreads : kWarps), kThreads);
   }
 
-  /// Rows of totals in the scratch memory become what comes before each.
+  /// Replaces the totals in scratch memory by their exclusive running totals.
   void scan_totals(int64_t length, uint64_t at) {
     const int64_t chunks = rows_ >= kManyWarps ? 1 : ceil_div(length, kTile);
     if (chunks == 1) {
@@ -148,7 +149,7 @@ class ScanWriter {
   int axis_;
   Layout out_;
   int64_t length_, count_, rows_ = 0;
-  bool across_;  // neighbouring threads have neighbouring rows
+  bool across_;  // the scanned axis is not the innermost: neighbouring threads have neighbouring rows
   GeneratedKernels generated_;
 };
 

@@ -1,5 +1,5 @@
-// Scattering; see scatter.cuh. Few updates look at each other. Many are sorted by where they go, unless atomics give
-// the same whatever their order.
+// Generates scattering; see scatter.cuh. A few updates are compared with each other. Many are sorted by target, unless
+// atomics give the same result in any order.
 #include <algorithm>
 
 #include "backend/cuda/codegen/op.h"
@@ -10,10 +10,10 @@ namespace tsl::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int64_t kFew = 512;              // updates of a batch, at most, that look at each other …
-constexpr int64_t kFewSteps = 4 << 20;     // … if that takes no more steps of warps than this
+constexpr int64_t kFew = 512;              // the most updates of a batch that are compared with each other …
+constexpr int64_t kFewSteps = 4 << 20;     // … if this takes at most so many steps of warps
 constexpr int64_t kNarrow = 16;            // columns
-constexpr int64_t kMaxColumnsPerLane = 4;  // columns a lane
+constexpr int64_t kMaxColumnsPerLane = 4;  // per lane
 
 bool adds(ScatterOp op) {
   switch (op) {
@@ -56,7 +56,7 @@ class ScatterWriter {
 
   KernelWriter writer() const { return op_.writer(scatter_templates(), std::max(count_ * columns_, count_of_rows())); }
 
-  /// The function target(u).
+  /// Writes the device function target(u).
   void write_target(KernelWriter& writer) const {
     const Layout& layout = op_.layout(1);
     write_index_function(writer, "index_at", loops_of(layout, 0, layout.rank()), layout.offset);
@@ -69,15 +69,15 @@ class ScatterWriter {
     writer.close(";");
   }
 
-  /// The functions update(u) and column(c).
+  /// Writes the device functions update(u) and column(c).
   void write_updates(KernelWriter& writer) const {
     const Layout& layout = op_.layout(2);
-    const int split = op_.layout(1).rank();  // an update for each element of the index
+    const int split = op_.layout(1).rank();  // the index has one update for each of its elements
     write_index_function(writer, "update", loops_of(layout, 0, split), layout.offset);
     write_index_function(writer, "column", loops_of(layout, split, layout.rank()), 0);
   }
 
-  /// "b2, b1"
+  /// Writes the arguments "b2, b1": the result and the updates.
   std::string buffers(KernelWriter& writer) const {
     return fmt::format("{}, {}", writer.buffer(op_.out()), writer.buffer(op_.buffer(2)));
   }
@@ -132,7 +132,7 @@ class ScatterWriter {
     const uint64_t rows = reserve_bytes(generated_, count_, 4), order = reserve_bytes(generated_, count_, 4);
     SortJob job;
     job.length = count_;
-    // All ones stand for updates that go nowhere, so there must be a digit in which they differ.
+    // A key of all ones marks an update without a target, so no row number may consist of ones only.
     for (job.key_bits = 1; count_of_rows() >= int64_t{1} << job.key_bits; ++job.key_bits) {}
     job.name = "sort";
     job.writer = [this] { return writer(); };

@@ -1,4 +1,4 @@
-// Sorting; see sort.cuh.
+// Generates sorting; see sort.cuh.
 #include <algorithm>
 
 #include "backend/cuda/codegen/op.h"
@@ -76,7 +76,8 @@ class SortWriter {
     }
   }
 
-  /// The passes of a sort share their kernels, which take long to compile: what tells passes apart are arguments.
+  /// Writes the constants of a pass. Passes share their kernels, which take long to compile, so the pass is an
+  /// argument.
   void write_pass(KernelWriter& writer, int pass) const {
     if (passes_ == 1) return writer.line("const SortPass<Key> pass = {{0, true, true}};");
     const int from = (pass + 1) % 2, to = pass % 2;
@@ -123,7 +124,7 @@ class SortWriter {
   const char* key_type_;
   int64_t tiles_ = 0;
   int passes_ = 0;
-  uint64_t counts_ = 0, totals_ = 0, keys_[2] = {}, elements_[2] = {};  // in the scratch memory
+  uint64_t counts_ = 0, totals_ = 0, keys_[2] = {}, elements_[2] = {};  // offsets in the scratch memory
 };
 
 }  // namespace

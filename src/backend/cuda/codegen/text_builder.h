@@ -1,4 +1,4 @@
-// Text made of pieces, literals and numbers, one after another: what most of a kernel is made of, and much cheaper than
+// Builds text from strings, literals and numbers. Kernels' sources are built this way because it is much cheaper than
 // formatting.
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace tsl::cuda {
 
-/// How many characters a piece takes at most, and writing it where there is room for these: gives its end.
+/// room_for() returns an upper bound of the characters of a piece. write() writes the piece and returns its end.
 inline size_t room_for(std::string_view piece) { return piece.size(); }
 inline char* write(char* to, std::string_view piece) {
-  return std::copy_n(piece.data(), piece.size(), to);  // of nothing, too, which may have no address
+  return std::copy_n(piece.data(), piece.size(), to);  // the piece may be empty and have no address
 }
 template <size_t kSize> size_t room_for(const char (&)[kSize]) { return kSize - 1; }
 template <size_t kSize> char* write(char* to, const char (&literal)[kSize]) {
@@ -25,15 +25,15 @@ template <size_t kSize> char* write(char* to, const char (&literal)[kSize]) {
 }
 inline size_t room_for(std::integral auto) { return 20; }
 inline char* write(char* to, std::integral auto number) {
-  if (0 <= number && number <= 9) return *to = static_cast<char>('0' + number), to + 1;  // most
+  if (0 <= number && number <= 9) return *to = static_cast<char>('0' + number), to + 1;  // the usual case
   const fmt::format_int digits(number);
   return write(to, std::string_view(digits.data(), digits.size()));
 }
 
-/// A text that grows at its end.
+/// A string buffer that grows at its end.
 class TextBuilder {
  public:
-  /// Room for so many characters, without which it would be made step by step.
+  /// Reserves memory for `room` characters, so that the text does not grow step by step.
   explicit TextBuilder(size_t room) : text_(room, '\0') {}
 
   template <class... Pieces> void add(const Pieces&... pieces) {
@@ -47,18 +47,18 @@ class TextBuilder {
     for (; spaces >= 2; spaces -= 2) add("  ");
   }
   bool empty() const { return size_ == 0; }
-  /// The text, which is then gone from here.
+  /// Returns the text and leaves this builder empty.
   std::string take() {
     text_.resize(std::exchange(size_, 0));
     return std::move(text_);
   }
 
  private:
-  std::string text_;  // beyond size_ not written yet
+  std::string text_;  // characters from size_ on are not written yet
   size_t size_ = 0;
 };
 
-/// A text of a few pieces.
+/// Joins a few pieces into a string.
 template <class... Pieces> std::string text_of(const Pieces&... pieces) {
   constexpr size_t kShort = 64;
   const size_t most = (room_for(pieces) + ...);

@@ -1,5 +1,5 @@
-// Pointwise kernels some of whose operands lie across the others: square tiles go through shared memory, so that both
-// sides are read and written along the memory. All loads of a thread come before it waits for the others.
+// Pointwise kernels with some transposed operands: square tiles pass through shared memory, so that all operands are
+// read and written contiguously. All loads of a thread come before its first barrier.
 #include <algorithm>
 
 #include "backend/cuda/codegen/kernel_templates.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreadsAlong = 32, kThreadsDown = 8;
 constexpr int kLargeTile = 64, kSmallTile = 32;
-constexpr int64_t kMaxSharedBytes = 40 * 1024;  // of the 48 KiB that need not be asked for
+constexpr int64_t kMaxSharedBytes = 40 * 1024;  // of the 48 KiB that a kernel has without a special attribute
 
 class TransposeWriter {
  public:
@@ -59,7 +59,7 @@ class TransposeWriter {
     tile_ = bytes <= kMaxSharedBytes ? kLargeTile : kSmallTile;
   }
 
-  /// Coordinates of the loops that no tile spans.
+  /// Declares coordinates of the loops that no tile spans.
   void declare_others() {
     std::vector<int64_t> extents;
     std::vector<int> loops;
@@ -85,21 +85,21 @@ class TransposeWriter {
     return at;
   }
 
-  /// A loop over the elements of a thread: element `i` at (y + 8 * q, x + 32 * h) of the tile.
+  /// Opens a loop over the elements of a thread: element `i` is at (y + 8 * q, x + 32 * h) of the tile.
   void open_elements() {
     writer_.line("#pragma unroll");
     writer_.open("for (int i = 0; i < {}; ++i)", tile_ / kThreadsAlong * (tile_ / kThreadsDown));
     writer_.line("const int x = threadIdx.x + {0} * (i % {1}), y = threadIdx.y + {2} * (i / {1});", kThreadsAlong,
                  tile_ / kThreadsAlong, kThreadsDown);
   }
-  /// `down` and `along`: which of x and y leads there.
+  /// Opens a bounds check. `down` and `along`: x or y, the offset in each direction.
   void open_inside(const char* down, const char* along) {
     writer_.line("const Index d = down + {}, c = along + {};", down, along);
     writer_.open("if (c < {} && d < {})", writer_.size(extents_[static_cast<size_t>(inner_)]),
                  writer_.size(extents_[static_cast<size_t>(across_)]));
   }
 
-  /// Threads side by side read what lies side by side: of operands that lie across, along the other side of the tile.
+  /// Emits all loads. Neighbouring threads read neighbouring elements, which run down the tile for transposed operands.
   void emit_loads() {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];

@@ -1,5 +1,5 @@
-// The adjoint of windows: each element of the result adds up what windows have of it, in order of its position in them,
-// as the CPU does.
+// Generates the adjoint of windows: each element of the result adds its occurrences in windows, in the order of their
+// positions there, as the CPU does.
 #include "backend/cuda/codegen/op.h"
 
 namespace tsl::cuda {
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// Statements for element i of the result: `sum` over positions p in windows w with w * step + p * dilation == at.
+/// Writes the sum for element i of the result, over positions p in windows w with w * step + p * dilation == at.
 void write_sum(KernelWriter& writer, const OpKernel& op, int axis) {
   const Layout& in = op.layout(0);
   const int last = in.rank() - 1;
@@ -28,7 +28,7 @@ void write_sum(KernelWriter& writer, const OpKernel& op, int axis) {
   writer.line("const auto* from = {} + ({});", writer.buffer(0), writer.index_expr(map, from));
   writer.line("{} sum = s_cast<{}>(0);", type_of(op.node.dtype), type_of(op.node.dtype));
   writer.line("const Index before = {} - ({} - 1) * {};", at, windows,
-              steps);  // where the last window begins, from here
+              steps);  // distance from the last window's start
   writer.line("const Index first = before > 0 ? (before + {0} - 1) / {0} : 0, beyond = {1} / {0} + 1;", dilations, at);
   writer.open("for (Index p = first; p < {0} && p < beyond; ++p)", size);
   writer.line("const Index start = {} - p * {};", at, dilations);

@@ -12,13 +12,13 @@ using graph::Reg;
 
 namespace {
 
-// Functions that are approximated are long. More of one in a kernel are calls, or fetching the instructions, which
-// nothing has in a cache when a small kernel starts, takes longer than running them.
+// Approximated functions are long. A kernel that uses one more often than this calls it: fetching the instructions,
+// which no cache holds when a small kernel starts, would take longer than running them.
 constexpr int kMaxInlined = 4;
-// Offsets beyond this need 64-bit arithmetic: threads without an element count on past the end before they see that.
+// Larger offsets need 64-bit arithmetic: the index of a thread past the end may exceed them before it is checked.
 constexpr int64_t kMaxSmallIndex = INT32_MAX - (1 << 16);
 
-/// The farthest element from an access's first that the loops reach.
+/// Returns the largest distance from the first element of an access to any other in the loops.
 int64_t reach(const Kernel& kernel, const graph::IndexMap& map) {
   int64_t sum = 0;
   const auto add = [&](Dim stride, Dim extent) {
@@ -128,15 +128,15 @@ KernelWriter::KernelWriter(const Kernel& kernel, const graph::Plan& plan)
 
 KernelWriter::KernelWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
     : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions), body_(900), parameters_(200) {
-  arguments_.reserve(8);  // as many as small kernels have, for which room is made above, too
+  arguments_.reserve(8);  // as many as small kernels have; the capacities above are chosen likewise
   body_.add(kBlockIndexLine);
-  // The device goes on after a failure, until the host hears of it.
+  // The device continues after a failure until the host reads it, so a kernel that needs success checks first.
   if (graph::needs_success(plan, kernel)) put("if (has_failed(", error_cell(), ")) return;");
 }
 
 // ---- Parameters ----------------------------------------------------------------------------------------
 
-/// The name of the parameter that stands for this, or a place for it.
+/// Returns the name of the parameter for this value; empty if it is new.
 std::string& KernelWriter::named(Meaning meaning, int64_t value, int type, std::string_view role) {
   for (Named& n : named_) {
     if (n.meaning == meaning && n.value == value && n.type == type && n.role == role) return n.name;
@@ -238,7 +238,7 @@ const std::string& KernelWriter::error_cell() {
   return parameter(name, "error", named_.size(), argument, "ErrorCell*");
 }
 
-// ---- Places --------------------------------------------------------------------------------------------
+// ---- Indices -----------------------------------------------------------------------------------------------
 
 std::string KernelWriter::index_expr(const graph::IndexMap& map, const Position& at) {
   std::string sum;

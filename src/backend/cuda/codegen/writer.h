@@ -16,11 +16,11 @@
 
 namespace tsl::cuda {
 
-/// An element's type in CUDA, as the prelude names it.
+/// Returns the name of a dtype in CUDA source.
 std::string_view type_of(DType dtype);
 
-/// The position a statement is written for: an expression for the index of each loop (kept, then reduced), and for the
-/// element's place in row-major order over all loops, which errors are sorted by.
+/// The element that a statement computes: an index expression for each loop (kept loops, then reduced ones), and the
+/// element's number in row-major order over all loops, by which errors are ordered.
 struct Position {
   std::vector<std::string> index;
   std::string linear = "0";
@@ -29,27 +29,29 @@ struct Position {
 class KernelWriter {
  public:
   KernelWriter(const graph::Kernel& kernel, const graph::Plan& plan);
-  /// For an op with a kernel of its own: what numbers it needs is told, and which functions stand in front of it.
+  /// For an op with a kernel of its own: the caller says whether 32-bit indices suffice, and which device functions
+  /// stand in front of the kernel.
   KernelWriter(const graph::Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions);
 
   const graph::Kernel& kernel() const { return kernel_; }
   const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
 
-  // Parameters; each gives the expression that names it, which stays where it is. Equal sizes share one.
-  const std::string& size(int64_t value);                      // 0 and 1 are written out
-  const std::string& number(const char* role, int64_t value);  // a parameter of its own, whatever its value
+  // Parameters. Each function returns the expression that names the parameter; the reference stays valid. Equal sizes
+  // share a parameter.
+  const std::string& size(int64_t value);                      // 0 and 1 are literals
+  const std::string& number(const char* role, int64_t value);  // a separate parameter for each role, whatever its value
   const std::string& offset(Dim offset);
   const std::string& buffer(uint32_t kernel_buffer);  // index into Kernel::buffers
   const std::string& scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
   const std::string& scratch(uint64_t at, std::string_view type);
-  const std::string& arrivals(uint64_t at);  // counters from this one on
+  const std::string& arrivals(uint64_t at);  // the address of counter number `at`
   const std::string& scalar(Scalar value, const Symbol* symbol, DType dtype);
   const std::string& error_cell();
 
-  /// Where an access lies: an expression in elements.
+  /// Returns the index expression of an access, in elements.
   std::string index_expr(const graph::IndexMap& map, const Position& at);
 
-  /// One line of the body, indented by the open blocks. open() begins a block, close() ends it.
+  /// Writes one line of the body, indented by the open blocks. open() begins a block, close() ends it.
   template <class... T> void line(fmt::format_string<T...> text, T&&... args) {
     fmt::memory_buffer made;
     fmt::format_to(std::back_inserter(made), text, std::forward<T>(args)...);
@@ -67,38 +69,38 @@ class KernelWriter {
     --depth_;
     put("}", after);
   }
-  /// Ends the block of an `if` and begins the other one.
+  /// Ends the block of an `if` and begins its `else`.
   void otherwise() {
     close(" else {");
     ++depth_;
   }
 
-  /// Declares the coordinates of `linear` over loops [first, first + extents.size()): names them `prefix`0, ….
+  /// Declares coordinates for element number `linear` of loops with these extents: `prefix`0, `prefix`1, ….
   std::vector<std::string> coordinates(const std::string& linear, const std::vector<int64_t>& extents,
                                        const char* prefix);
 
-  /// The name of a register, with its index if it is an array.
+  /// Returns the name of a register, with its subscript if it is an array.
   std::string reg(graph::Reg r) const { return text_of(piece(r)); }
-  /// By which expression each register is indexed that is an array; "" for those that are none.
+  /// Sets the subscript of each register that is an array; "" for the others.
   void set_arrays(std::vector<std::string> index) { array_index_ = std::move(index); }
 
-  /// The value of an instruction (load, scalar, map, gather, generate) as statements that assign its register.
-  /// `declare`: whether the register is declared here.
+  /// Emits an instruction (load, scalar, map, gather, generate) as statements that assign its register. `declare`:
+  /// declares the register as well.
   void emit(graph::Reg r, const Position& at, bool declare);
   void emit_store(const graph::Instr& store, const Position& at) { emit_store(store, at, reg(store.a)); }
   void emit_store(const graph::Instr& store, const Position& at, const std::string& value);
 
-  /// The CUDA kernel, to be launched as so many blocks of threads_x * threads_y threads.
+  /// Completes the CUDA kernel; it is launched with `blocks` blocks of threads_x * threads_y threads.
   CudaKernel finish(std::string_view suffix, int64_t blocks, int threads_x, int threads_y = 1);
 
-  /// So few registers a thread that `count` blocks share a multiprocessor.
+  /// Limits the registers of a thread, so that `count` blocks share a multiprocessor.
   void set_residents(int count) { residents_ = count; }
 
-  /// 32-bit arithmetic suffices for every index of this kernel.
+  /// Whether 32-bit arithmetic suffices for every index of this kernel.
   bool is_small() const { return is_small_; }
 
  private:
-  /// What parameters stand for.
+  /// The meaning of a parameter.
   enum class Meaning : uint8_t {
     size,
     number,
@@ -114,19 +116,19 @@ class KernelWriter {
   struct Named {
     Meaning meaning;
     int64_t value;          // or the symbol's id
-    int type;               // of scalars
-    std::string_view role;  // of numbers
+    int type;               // dtype, for scalars
+    std::string_view role;  // for numbers
     std::string name;
   };
 
   std::string& named(Meaning meaning, int64_t value = 0, int type = 0, std::string_view role = {});
-  /// Adds a parameter named so and gives its name.
+  /// Adds a parameter and returns its name: `letters` followed by `number`.
   template <class... Type> const std::string& parameter(std::string& name, std::string_view letters, size_t number,
                                                         const KernelArg& argument, const Type&... type);
-  /// What reg() names, as a piece of text.
+  /// A register as a piece of text: the number, and the subscript if it is an array.
   struct Register {
     graph::Reg number;
-    std::string_view index;  // "": no array
+    std::string_view index;  // "": not an array
     friend size_t room_for(const Register& r) { return 24 + r.index.size(); }
     friend char* write(char* to, const Register& r) {
       to = tsl::cuda::write(tsl::cuda::write(to, "r"), r.number);
@@ -149,27 +151,27 @@ class KernelWriter {
   TextBuilder body_;
   TextBuilder parameters_;
   std::vector<KernelArg> arguments_;
-  std::deque<Named> named_;  // few enough to be looked through
+  std::deque<Named> named_;  // searched linearly, since kernels have few
   std::vector<std::string> array_index_;
-  std::set<std::pair<std::string_view, std::string_view>> called_;  // functions and their type
+  std::set<std::pair<std::string_view, std::string_view>> called_;  // functions that are called, with their types
 };
 
-/// Whether the instruction defines a register.
 inline bool defines(const graph::Instr& instr) { return instr.kind != graph::Instr::Kind::store; }
-/// The registers an instruction reads.
+/// Returns the registers that an instruction reads.
 std::vector<graph::Reg> operands(const graph::Instr& instr);
 
 int64_t count_of(const Dims& dims);
 std::vector<int64_t> extents_of(const Dims& dims);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Space in the scratch memory for `count` elements of so many bytes each; where it begins.
+/// Reserves scratch memory for `count` elements of `bytes` each; returns its offset.
 uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes);
 
-/// Whether a load or store goes along `loop` one element after the other.
+/// Whether a load or store has stride 1 along `loop`.
 bool is_contiguous_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
-/// Whether all accesses along `loop`, from a multiple of `width` on, are aligned for that many elements at a time if
-/// their buffers are; and what to check of the buffers when the plan runs.
+/// allows_vectors(): whether all accesses along `loop` are aligned for `width` elements at a time, if their buffers
+/// are.
+/// find_vector_accesses(): the buffers' alignment that must be checked when the plan runs.
 bool allows_vectors(const graph::Kernel& kernel, int loop, int width);
 std::vector<VectorAccess> find_vector_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop,
                                                int width);

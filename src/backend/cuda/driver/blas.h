@@ -26,7 +26,7 @@ namespace tsl::cuda {
   X(cublasLtMatrixLayoutDestroy)          \
   X(cublasLtMatrixLayoutSetAttribute)
 
-/// The open library and its functions, named as in the header. Fails (device) if it is not installed.
+/// The open library and its functions, named as in the header. The constructor fails (device) if it is not installed.
 struct Blas {
   Blas();
   void check(cublasStatus_t status, std::string_view doing) const {

@@ -11,7 +11,7 @@ using graph::Plan;
 
 namespace {
 
-/// The launches that have used some memory so far: the last one that wrote it, and those that have read it since.
+/// The launches that have accessed a buffer so far: the last that wrote it, and those that have read it since.
 struct BufferAccesses {
   std::optional<uint32_t> writer;
   std::vector<uint32_t> readers;
@@ -81,13 +81,13 @@ class Finder {
   std::vector<BufferAccesses> accesses_;  // by buffer
   BufferAccesses scratch_;
   std::map<uint32_t, BufferAccesses> workspaces_;
-  std::vector<uint32_t> reporting_;    // launches
+  std::vector<uint32_t> reporting_;    // launches that may report failures
   std::vector<uint32_t> temporaries_;  // buffers
-  std::vector<uint32_t> inputs_;       // by number of the input: its buffer
-  std::vector<uint32_t> before_;       // the present launch
+  std::vector<uint32_t> inputs_;       // the buffer of each input, by the input's number
+  std::vector<uint32_t> before_;       // dependencies of the current launch
 };
 
-/// Which launches come before each, directly or not.
+/// The direct and indirect dependencies of each launch, as bit sets.
 class Ancestors {
  public:
   explicit Ancestors(size_t launches) : words_((launches + 63) / 64) {}
@@ -108,14 +108,14 @@ class Ancestors {
 
  private:
   size_t words_;
-  std::vector<uint64_t> bits_;  // by launch
+  std::vector<uint64_t> bits_;  // a set for each launch
 };
 
 }  // namespace
 
 std::vector<std::vector<uint32_t>> dependencies(const Plan& plan, std::span<const LaunchUse> uses) {
   std::vector<std::vector<uint32_t>> out;
-  if (plan.launches.size() == 1) out.emplace_back();  // comes after nothing
+  if (plan.launches.size() == 1) out.emplace_back();  // no dependencies
   if (plan.launches.size() < 2) return out;
   Finder finder(plan, uses);
   Ancestors ancestors(plan.launches.size());

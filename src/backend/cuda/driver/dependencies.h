@@ -1,5 +1,5 @@
-// Which launches of a plan must have run before which: by the memory they read and write. The others may run at the
-// same time, where the kernels of one leave a part of the GPU to those of another, as products of small matrices do.
+// Finds which launches of a plan depend on which, by the memory that they read and write. Independent launches may run
+// at the same time, which helps where one does not fill the GPU, such as products of small matrices.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace tsl::cuda {
 
-/// What a launch uses besides the plan's buffers. Launches that use the same memory run one after the other.
+/// The resources of a launch besides the plan's buffers. Launches that use the same memory run one after the other.
 struct LaunchUse {
-  bool scratch = false;               // the program's scratch memory
-  std::optional<uint32_t> workspace;  // of the matrix library: which one
-  bool reports = false;               // failures; in any order among themselves
-  bool needs_success = false;         // runs after all before it that may report
+  bool scratch = false;               // uses the program's scratch memory
+  std::optional<uint32_t> workspace;  // the matrix library's workspace, by number
+  bool reports = false;               // may report failures; these launches need no order among themselves
+  bool needs_success = false;         // runs after all earlier launches that may report
 };
 
-/// For each launch the launches that it comes right after; those before them are left out. `uses`: one per launch.
+/// Returns the direct dependencies of each launch, without those that others imply. `uses`: one element per launch.
 std::vector<std::vector<uint32_t>> dependencies(const graph::Plan& plan, std::span<const LaunchUse> uses);
 
 }  // namespace tsl::cuda

@@ -58,7 +58,7 @@ Device::Device(int ordinal)
 
 Device::~Device() { close(); }
 
-// Errors have been reported where they happened; what the driver still takes is given back.
+// Releases all resources. Errors are ignored: they have been reported where they happened.
 void Device::close() noexcept {
   CUcontext before = nullptr;
   driver_->cuCtxGetCurrent(&before);
@@ -101,11 +101,12 @@ void Device::copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t
   make_current();
   check(driver_->cuMemcpyPeerAsync(to, context_, from, other.context_, bytes, stream_), "copying from another GPU");
   counters_.bytes_on_device += bytes;
-  other.wait_for(*this);  // it may be about to write the memory anew
+  other.wait_for(*this);  // the other device may overwrite the memory next
   make_current();
 }
 
-/// Where the hardware cannot, or reaches as many as it can, the driver copies by way of the host.
+/// Enables direct access to the other GPU's memory. Where the hardware cannot, or has reached its limit of peers, the
+/// driver copies through the host.
 void Device::allow_access(const Device& other) {
   if (std::find(peers_.begin(), peers_.end(), other.context_) != peers_.end()) return;
   int can = 0;
@@ -125,7 +126,7 @@ void Device::wait_for(const Device& other) const {
   CUresult result = driver_->cuEventRecord(event, other.stream_);
   make_current();
   if (result == CUDA_SUCCESS) result = driver_->cuStreamWaitEvent(stream_, event, 0);
-  driver_->cuEventDestroy(event);  // once it is over
+  driver_->cuEventDestroy(event);  // the driver destroys it when it has completed
   check(result, "waiting for another GPU");
 }
 
@@ -153,7 +154,7 @@ void Device::launch_graph(CUgraphExec graph, std::string_view name) {
   ++counters_.graph_launches;
 }
 
-// Relaxed: libraries may load their kernels on first use while their work is recorded.
+// Uses relaxed mode: libraries may load their kernels on first use while their work is recorded.
 void Device::begin_capture() {
   check(driver_->cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "starting to record work");
 }

@@ -13,18 +13,18 @@
 
 namespace tsl::cuda {
 
-/// What a device has done since it was opened (or since the user of these numbers last set them back).
+/// What a device has done since it was opened, or since the caller last reset these counters.
 struct Counters {
   uint64_t bytes_to_device = 0;
   uint64_t bytes_to_host = 0;
   uint64_t bytes_on_device = 0;  // copied within the device, or from another GPU
-  uint64_t kernel_launches = 0;  // outside graphs; a product by cuBLASLt is one
+  uint64_t kernel_launches = 0;  // outside CUDA graphs; a product by cuBLASLt counts as one
   uint64_t graph_launches = 0;
-  uint64_t graph_kernels = 0;       // launched by those
+  uint64_t graph_kernels = 0;       // kernels in launched graphs
   uint64_t driver_allocations = 0;  // calls of cuMemAlloc
 };
 
-/// What the hardware can do.
+/// The capabilities of the hardware.
 struct Properties {
   std::string name;  // "NVIDIA H200"
   std::string arch;  // "sm_90"
@@ -32,12 +32,12 @@ struct Properties {
   uint64_t total_memory = 0;
 };
 
-/// The driver's name for GPU `ordinal`. Fails (device) if it sees no such GPU.
+/// Returns the driver's handle of GPU `ordinal`. Fails (device) if the driver sees no such GPU.
 CUdevice find_device(const Driver& driver, int ordinal);
-/// Fails (device) if the GPU is too old for TSL.
+/// Reads the GPU's properties. Fails (device) if it is too old for TSL.
 Properties properties_of(const Driver& driver, CUdevice device);
 
-/// What tensors call this backend.
+/// The name of this backend in the names of devices.
 inline constexpr std::string_view kBackendName = "cuda";
 
 struct Launch {
@@ -46,10 +46,10 @@ struct Launch {
   unsigned block[3] = {1, 1, 1};
 };
 
-/// Owns a reference to the device's primary context. Everything runs on one non-blocking stream, in the order it was
-/// asked for. Belongs to one engine, and so to one thread at a time; that thread must have called make_current()
-/// (the constructor does). What was made on the device must be gone before it.
-/// Errors are Failures (device or memory); a kernel's own error shows up at a later call.
+/// Owns a reference to the device's primary context. All work runs on one non-blocking stream, in the order of the
+/// calls. A Device belongs to one engine, and so to one thread at a time; that thread must have called make_current()
+/// (the constructor does). Everything created on the device must be destroyed first. Errors are Failures (device or
+/// memory); an error inside a kernel is reported by a later call.
 class Device {
  public:
   explicit Device(int ordinal = 0);
@@ -72,23 +72,23 @@ class Device {
   /// Waits for all work on the stream.
   void synchronize() const;
 
-  /// Returns as soon as `from` may be changed again; the copy itself is ordered on the stream.
+  /// Returns as soon as `from` may be changed; the copy itself is ordered on the stream.
   void copy_to_device(CUdeviceptr to, const void* from, uint64_t bytes);
-  /// Returns when the bytes are there, so after all work before it.
+  /// Returns when the bytes have arrived, after all earlier work.
   void copy_to_host(void* to, CUdeviceptr from, uint64_t bytes);
-  /// Ordered on the stream. The ranges must not overlap.
+  /// Copies in stream order. The ranges must not overlap.
   void copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
-  /// From another GPU: after all that was asked of it before, and before all that is asked of it later. This one's
-  /// context is current, and stays it.
+  /// Copies from another GPU, after all earlier work there and before all later work there. This device's context must
+  /// be current, and remains so.
   void copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
   void fill(CUdeviceptr at, unsigned char value, uint64_t bytes);
 
-  /// `arguments` are pointers to the kernel's parameters.
+  /// Launches a kernel. `arguments` are pointers to its parameters.
   void launch(const Launch& launch, void** arguments, std::string_view name);
   void launch_graph(CUgraphExec graph, std::string_view name);
 
-  /// Records what `work` does on the stream instead of doing it. The caller owns the graph. `work` may not copy
-  /// from or to the host, allocate or synchronise; if it throws, the stream is usable as before.
+  /// Records the work that `work` enqueues instead of running it; the caller owns the graph. `work` must not copy from
+  /// or to the host, allocate or synchronise. If it throws, the stream remains usable.
   template <class Work> CUgraph capture(Work&& work) {
     begin_capture();
     try {
@@ -103,7 +103,7 @@ class Device {
  private:
   void close() noexcept;
   void allow_access(const Device& other);
-  /// What is asked of this device from now on waits for what has been asked of the other one.
+  /// Makes later work of this device wait for all work enqueued so far on the other one.
   void wait_for(const Device& other) const;
   Staging& staging();
   void begin_capture();
@@ -117,11 +117,11 @@ class Device {
   CUstream stream_ = nullptr;
   Properties properties_;
   Counters counters_;
-  std::vector<CUcontext> peers_;      // whose memory this device has been allowed to access
-  std::unique_ptr<Staging> staging_;  // made by the first copy
+  std::vector<CUcontext> peers_;      // contexts whose memory this device may access
+  std::unique_ptr<Staging> staging_;  // allocated by the first copy
 };
 
-/// The device as tensors name it.
+/// Returns the device as tensors name it.
 tsl::Device name_of(const Device& device);
 
 }  // namespace tsl::cuda

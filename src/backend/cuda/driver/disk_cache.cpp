@@ -23,15 +23,15 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".entry";
 constexpr std::string_view kNewPrefix = ".new-";
-constexpr uint64_t kMaxEntry = uint64_t{1} << 30;   // what claims to be larger is no kernel
-constexpr auto kAbandoned = std::chrono::hours(1);  // by then a writer is done or dead
+constexpr uint64_t kMaxEntry = uint64_t{1} << 30;   // a larger size cannot be a kernel
+constexpr auto kAbandoned = std::chrono::hours(1);  // by then a writer has finished or died
 
 // ---- The layout of an entry ----
 
 constexpr std::array<char, 8> kMagic = {'T', 'S', 'L', 'c', 'a', 'c', 'h', 'e'};
 constexpr uint32_t kVersion = 1;
 
-/// In the machine's own byte order: an entry is of use to this machine only.
+/// Uses the machine's own byte order: an entry is useful on this machine only.
 struct Header {
   std::array<char, 8> magic = kMagic;
   uint32_t version = kVersion;
@@ -62,7 +62,7 @@ class File {
   File& operator=(const File&) = delete;
   explicit operator bool() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
-  /// Whether the file was closed without an error: some file systems report a failed write only now.
+  /// Closes the file. Returns whether this succeeded: some file systems report a failed write only now.
   bool close() {
     const int descriptor = descriptor_;
     descriptor_ = -1;
@@ -98,7 +98,7 @@ bool write_all(const File& file, std::span<const std::byte> bytes) {
   return true;
 }
 
-/// Makes a folder and those above it that are missing, for this user only.
+/// Makes a folder and its missing parents, accessible to this user only.
 bool make_folders(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return true;
   const size_t slash = path.rfind('/');
@@ -116,7 +116,7 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Calls visit(EntryFile, name) for every file in the folder. Files may vanish meanwhile.
+/// Calls visit(EntryFile, name) for every file in the folder. Files may disappear in the meantime.
 template <class Visit> void for_each_file(const std::string& folder, Visit&& visit) {
   if (folder.empty()) return;
   std::error_code error;
@@ -219,7 +219,7 @@ std::optional<Bytes> DiskCache::find(const Digest& key) const {
   const std::optional<Bytes> bytes = read_all(file);
   if (!bytes) return {};
   std::optional<Bytes> payload = decode_entry(key, *bytes);
-  if (payload) futimens(file.get(), nullptr);  // used now; where that is not allowed, it only ages sooner
+  if (payload) futimens(file.get(), nullptr);  // marks it as used; if that fails, it is evicted sooner
   return payload;
 }
 
@@ -227,7 +227,7 @@ bool DiskCache::store(const Digest& key, std::span<const std::byte> payload) con
   return payload.size() <= kMaxEntry - sizeof(Header) && write(path_of(key), encode_entry(key, payload));
 }
 
-/// A file that appears whole, in a folder that is made if it is not there.
+/// Writes a file under another name, then renames it, so that it appears whole. Creates the folder if needed.
 bool DiskCache::write(const std::string& target, std::span<const std::byte> bytes) const {
   if (folder_.empty() || !make_folders(folder_) || !is_trusted()) return false;
   std::string path = folder_ + "/" + std::string(kNewPrefix) + "XXXXXX";
@@ -273,7 +273,7 @@ void DiskCache::trim() const {
   std::sort(entries.begin(), entries.end(), [](const EntryFile& a, const EntryFile& b) {
     return a.used != b.used ? a.used < b.used : a.path < b.path;
   });
-  const uint64_t goal = cap - cap / 8;  // so that not every new entry has to look for another to go
+  const uint64_t goal = cap - cap / 8;  // leaves room, so that not every new entry evicts another
   for (const EntryFile& entry : entries) {
     if (total <= goal) break;
     std::error_code ignored;

@@ -1,5 +1,4 @@
-// A cache of compiled kernels on disk: which entry belongs to a key, how it is laid out, where it lies and how much
-// of it there may be. Knows nothing of CUDA.
+// A cache of compiled kernels on disk: keys, the format of entries, the folder and its size limit. Independent of CUDA.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +11,11 @@
 
 namespace tsl::cuda {
 
-/// 128 bits that stand for a text (FNV-1a): equal texts have equal digests, others practically never.
+/// A 128-bit hash of a text (FNV-1a). Two different texts practically never have the same digest.
 struct Digest {
   uint64_t high = 0, low = 0;
   friend bool operator==(const Digest&, const Digest&) = default;
-  /// 32 hexadecimal digits.
+  /// Formats the digest as 32 hexadecimal digits.
   std::string text() const;
 };
 
@@ -24,7 +23,7 @@ struct DigestHash {
   size_t operator()(const Digest& digest) const { return static_cast<size_t>(digest.low); }
 };
 
-/// Digests parts one after the other; where a part ends counts too.
+/// Hashes several parts; where one part ends and the next begins matters as well.
 class Digester {
  public:
   Digester& add(std::string_view part);
@@ -37,26 +36,26 @@ class Digester {
 
 using Bytes = std::vector<std::byte>;
 
-/// An entry as it lies on disk: magic, version, key, size, checksum, payload.
+/// Encodes an entry for the disk: magic, version, key, size, checksum, payload.
 Bytes encode_entry(const Digest& key, std::span<const std::byte> payload);
-/// The payload, or nothing if the file is damaged, cut short, of another version or of another key.
+/// Decodes an entry; nothing if the file is damaged, truncated, or has another version or key.
 std::optional<Bytes> decode_entry(const Digest& key, std::span<const std::byte> file);
 
-/// $TSL_CACHE_DIR, else $XDG_CACHE_HOME/tsl, else ~/.cache/tsl; "" if there is none of them.
+/// Returns $TSL_CACHE_DIR, else $XDG_CACHE_HOME/tsl, else ~/.cache/tsl; "" if none of these variables is set.
 std::string default_cache_folder();
 
-/// Entries in the folder `kernels` below the cache's folder, which is made when first needed, for this user only.
-/// Never fails: where something does not work, nothing is found or kept. Any number of processes and threads may use
-/// the same folder; entries appear whole (written under another name, then renamed).
+/// Stores entries in the folder `kernels` below the cache's folder, which is created on first use, accessible to this
+/// user only. Never fails: on any error, nothing is found or stored. Processes and threads may share the folder, since
+/// entries appear whole (written under another name, then renamed).
 class DiskCache {
  public:
   static constexpr uint64_t kDefaultCap = uint64_t{1} << 30;
 
-  /// "" for no cache at all. The cap is the folder's own unless given.
+  /// Opens the cache; "" disables it. Without `cap`, the cap stored in the folder applies.
   explicit DiskCache(const std::string& folder, std::optional<uint64_t> cap = {});
 
   std::optional<Bytes> find(const Digest& key) const;
-  /// Whether the entry lies on disk now.
+  /// Stores an entry. Returns whether it is on disk now.
   bool store(const Digest& key, std::span<const std::byte> payload) const;
 
   struct Usage {
@@ -64,19 +63,18 @@ class DiskCache {
     uint64_t bytes = 0;
   };
   Usage usage() const;
-  /// The most bytes that entries may take, after trim().
+  /// Returns the most bytes that entries may take after trim().
   uint64_t cap() const;
-  /// Sets the folder's cap, for all who use it from now on. Whether that was possible.
+  /// Sets the folder's cap for all later users. Returns whether this was possible.
   bool set_cap(uint64_t bytes) const;
-  /// Removes entries not used for longest until the rest fits the cap with some room to grow, if it does not fit.
+  /// Removes the least recently used entries if the cap is exceeded, until the rest fits with some room to grow.
   void trim() const;
-  /// Removes every entry.
   void clear() const;
 
-  /// Where entries lie; "" for no cache.
+  /// Returns the folder of the entries; "" if the cache is disabled.
   const std::string& folder() const { return folder_; }
   std::string path_of(const Digest& key) const;
-  /// Whether the folder is there, and nobody else may have put kernels into it.
+  /// Whether the folder exists and no other user could have put kernels into it.
   bool is_trusted() const;
 
  private:

@@ -7,11 +7,12 @@ namespace tsl::cuda {
 
 namespace {
 
-// CUDA 12.1, from which on a kernel takes more than 4 KiB of parameters, as a group of many operands may have.
+// CUDA 12.1: the first version in which a kernel takes more than 4 KiB of parameters, which a group of many operands
+// may need.
 constexpr int kOldest = 12010;
 
 #define TSL_TEXT_OF(name) #name
-#define TSL_TEXT(name) TSL_TEXT_OF(name)  // of the versioned name that cuda.h's macro stands for
+#define TSL_TEXT(name) TSL_TEXT_OF(name)  // expands cuda.h's macro for the versioned name
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
@@ -37,7 +38,7 @@ Driver::Driver(Library library) : library_(std::move(library)) {
 std::shared_ptr<const Driver> Driver::open() {
   Library library({"libcuda.so.1"},
                   "CUDA driver not found (libcuda.so.1): install the NVIDIA driver, or run with --device cpu");
-  // Before anything else, since an old driver lacks functions too.
+  // Checks the version first, since an old driver lacks functions too.
   const auto get_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(library.function("cuDriverGetVersion"));
   int version = 0;
   if (get_version(&version) == CUDA_SUCCESS && version < kOldest) {

@@ -1,5 +1,5 @@
-// The CUDA driver, opened at run time. Members are named as cuda.h names the functions, so a call reads as in C:
-// driver.cuMemAlloc(…). (cuda.h's macros turn such a name into the versioned one everywhere, members included.)
+// The CUDA driver, opened at run time. Members have the names of cuda.h's functions, so a call reads as in C:
+// driver.cuMemAlloc(…). (Macros of cuda.h replace such a name by the versioned one everywhere, also for members.)
 #pragma once
 
 #include <cuda.h>
@@ -73,25 +73,24 @@ namespace tsl::cuda {
 struct Driver {
   /// Opens and initialises the driver; fails (device) if there is none, it is older than CUDA 12.1, or it sees no GPU.
   static std::shared_ptr<const Driver> open();
-  /// Only resolves the functions of `library`, for tests.
+  /// Resolves the functions of `library` only; for tests.
   explicit Driver(Library library);
 
-  /// Fails if `result` is an error: (memory) when the GPU has none left, else (device). `doing` says what TSL was
-  /// doing, as in "CUDA failed <doing>": "launching k_add__3fa2".
+  /// Fails if `result` is an error: (memory) if the GPU's memory is exhausted, otherwise (device). `doing` completes
+  /// the message "CUDA failed <doing>": "launching k_add__3fa2".
   void check(CUresult result, std::string_view doing) const {
     if (result != CUDA_SUCCESS) [[unlikely]]
       fail_on(result, doing);
   }
-  /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"
+  /// Describes an error: "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)".
   std::string describe(CUresult result) const;
 
-  /// Memory of the computer that GPUs read and write; fails (memory) if there is none left. cuMemFreeHost gives it
-  /// back.
+  /// Allocates host memory that GPUs can read and write; cuMemFreeHost frees it. Fails (memory) if there is none left.
   void* pinned_memory(uint64_t bytes) const;
-  /// Opens a GPU; fails, (memory) or (device), if other programs leave it no memory or have it to themselves.
+  /// Opens a GPU. Fails (memory) if other programs use all of its memory, and (device) if one has exclusive access.
   CUcontext open_context(CUdevice device, std::string_view name) const;
 
-  /// The CUDA it is for: "12.4".
+  /// Returns the CUDA version that the driver supports: "12.4".
   std::string version() const;
   int device_count() const { return device_count_; }
 

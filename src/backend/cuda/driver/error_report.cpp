@@ -7,7 +7,7 @@
 
 namespace tsl::cuda {
 
-// templates.cuh has the same.
+// These structs equal those in templates.cuh.
 struct ErrorReport::Failure {
   uint32_t order, node;
   int64_t element, value;
@@ -43,7 +43,7 @@ void ErrorReport::forget() noexcept {
     device_.synchronize();
     take();
   } catch (const tsl::Failure&) {
-    // The device itself has failed: what is asked of it next says so.
+    // The device itself has failed, and the next call to it reports that.
   }
 }
 

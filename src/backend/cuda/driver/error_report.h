@@ -1,4 +1,4 @@
-// Where kernels report that an op failed on an element.
+// Receives from kernels that an op failed on an element.
 #pragma once
 
 #include "backend/cuda/driver/device.h"
@@ -7,8 +7,8 @@
 
 namespace tsl::cuda {
 
-/// A cell on the device, in which kernels record whose failure the program would have met first, and its mirror in the
-/// host's memory, which they write after the cell: while nothing fails, looking costs no copy.
+/// Stores the failure that the program would have met first, in a cell on the device. Kernels also write a mirror in
+/// the host's memory, after the cell, so that checking needs no copy while nothing fails.
 class ErrorReport {
  public:
   ErrorReport(Device& device, Allocator& allocator);
@@ -16,11 +16,11 @@ class ErrorReport {
   ErrorReport(const ErrorReport&) = delete;
   ErrorReport& operator=(const ErrorReport&) = delete;
 
-  /// What kernels are given.
+  /// Returns the cell's address, an argument of kernels.
   CUdeviceptr cell() const;
-  /// The first failure since the last call, or none. All that may report one must have run.
+  /// Returns the first failure since the last call, or none. All kernels that may report one must have finished.
   exec::RunError take();
-  /// Waits for all work and drops what it reported.
+  /// Waits for all work and discards what it reported.
   void forget() noexcept;
 
  private:

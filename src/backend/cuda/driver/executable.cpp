@@ -22,15 +22,15 @@ using graph::Plan;
 
 namespace {
 
-/// The arguments of a CUDA kernel that may change between runs. A multi-tensor kernel has thousands of arguments: most
-/// are addresses or constant, and its entries share the numbers of the host.
+/// The arguments of a CUDA kernel that may change between runs. A multi-tensor kernel has thousands of arguments, but
+/// most are addresses or constants, and its entries share host numbers.
 struct DynamicArgs {
   struct Address {
     uint32_t word, buffer;
   };
   struct Number {
     KernelArg argument;           // not of Kind::buffer
-    std::vector<uint32_t> words;  // that have its value
+    std::vector<uint32_t> words;  // words that hold its value
   };
   explicit DynamicArgs(const CudaKernel& cuda_kernel);
   std::vector<Address> addresses;
@@ -39,7 +39,7 @@ struct DynamicArgs {
 
 DynamicArgs::DynamicArgs(const CudaKernel& cuda_kernel) {
   addresses.reserve(cuda_kernel.arguments.size());
-  constexpr size_t kRecent = 16;  // where an equal number is looked for: in what the last entries of a table have
+  constexpr size_t kRecent = 16;  // equal numbers are searched among the last entries only
   for (uint32_t word = 0; word < cuda_kernel.arguments.size(); ++word) {
     const KernelArg& argument = cuda_kernel.arguments[word];
     if (argument.kind == KernelArg::Kind::buffer) addresses.push_back({word, argument.buffer});
@@ -56,7 +56,7 @@ struct LoadedKernels {
   std::vector<CudaKernel> kernels;
   std::vector<CUfunction> functions;
   std::vector<DynamicArgs> dynamic_args;
-  Ref<Storage> arrivals;             // the counters; null: there are none
+  Ref<Storage> arrivals;             // the arrival counters; null: there are none
   std::vector<Ref<Storage>> tables;  // argument tables in device memory; null for a kernel without one
 
   LoadedKernels() = default;
@@ -96,15 +96,15 @@ struct LaunchUnit {
   uint32_t calls = 1;
   std::optional<PlanGemm> gemm;
   LoadedKernels vectorized, scalar;       // scalar: loaded when first needed
-  bool has_offsets = false;               // whether offsets of a run choose between vectorized and scalar kernels
-  const LoadedKernels* chosen = nullptr;  // for the present run
+  bool has_offsets = false;               // the run's offsets choose between vectorized and scalar kernels
+  const LoadedKernels* chosen = nullptr;  // for the current run
   const LoadedKernels* set = nullptr;     // the kernels that its calls are bound to
 };
 
-/// A part of the plan that runs after the one before: kernels and matrix products in one launcher, or one standalone
+/// A part of the plan that runs after the previous one: kernels and matrix products in one launcher, or one standalone
 /// op.
 struct Step {
-  uint32_t op = 0;  // kernel of the plan
+  uint32_t op = 0;  // the standalone op's kernel in the plan
   std::vector<size_t> units;
   std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op
 };
@@ -160,8 +160,8 @@ class CudaExecutable : public exec::Executable {
   }
 
  private:
-  /// Whether the run may have written over donated inputs. Only kernels of the last step do: the plan lets
-  /// nothing write over an input before all ops that take memory on their way (Plan::donors).
+  /// Whether the run may have overwritten donated inputs. Only kernels of the last step do: the plan lets nothing
+  /// overwrite an input before the last op that allocates while it runs (Plan::donors).
   bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
   uint64_t launches() const { return gpu_.device.counters().kernel_launches + gpu_.device.counters().graph_launches; }
 
@@ -213,7 +213,7 @@ class CudaExecutable : public exec::Executable {
     LaunchUse use;
     for (uint32_t k : kernels) {
       const Kernel& kernel = plan_.kernels[k];
-      use.scratch |= kernel.kind != graph::Template::pointwise;  // perhaps only where accesses are not vectorized
+      use.scratch |= kernel.kind != graph::Template::pointwise;  // even if only the scalar kernels use it
       use.needs_success |= graph::needs_success(plan_, kernel);
       for (graph::NodeId id : kernel.nodes) use.reports |= plan_.graph[id].may_fail();
     }
@@ -224,7 +224,7 @@ class CudaExecutable : public exec::Executable {
   /// dependencies on.
   void link_calls() {
     const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
-    std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // of the step's launches: the calls to come after
+    std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // per launch: the calls that later calls depend on
     for (const Step& step : steps_) {
       uint32_t call = 0;
       for (size_t u : step.units) {
@@ -242,7 +242,7 @@ class CudaExecutable : public exec::Executable {
     }
   }
 
-  /// The product that the kernel is, if its operands can be taken as they lie.
+  /// Returns the kernel as a matrix product, if cuBLASLt supports its operands' layouts.
   std::optional<PlanGemm> gemm_of(const Kernel& kernel) const {
     if (kernel.kind != graph::Template::op || plan_.graph[kernel.op_node].op != Op::matmul) return {};
     if (!is_float(plan_.graph[kernel.op_node].dtype)) return {};
@@ -267,7 +267,7 @@ class CudaExecutable : public exec::Executable {
     }
   }
 
-  /// Their texts go: nobody needs them any more.
+  /// Loads the kernels, and frees their texts, which are not needed any more.
   std::vector<CUfunction> functions_of(const std::vector<CudaKernel*>& kernels) {
     std::vector<CUfunction> functions = gpu_.kernels.get_many(kernels);
     for (CudaKernel* cuda_kernel : kernels) cuda_kernel->text = {};
@@ -305,7 +305,7 @@ class CudaExecutable : public exec::Executable {
 
   static RunError first_of(const RunError& a, const RunError& b) { return b.order < a.order ? b : a; }
 
-  /// What kernels reported. The device may still be at work on what comes after the last of those that can.
+  /// Returns the failure that kernels reported. Waits only for the last kernels that may report one.
   RunError reported(const RunError& of_an_op) {
     if (of_an_op) gpu_.device.synchronize();
     else reporting_->wait_for_reports();
@@ -321,7 +321,7 @@ class CudaExecutable : public exec::Executable {
     return {};
   }
 
-  /// Chooses vectorized or scalar kernels by the present alignment of the buffers.
+  /// Chooses vectorized or scalar kernels by the buffers' current alignment.
   void choose_kernels(LaunchUnit& unit, std::span<const Scalar> symbols) {
     if (!unit.has_offsets && bound_epoch_ == memory_.address_epoch()) return;  // the same as in the last run
     unit.chosen = &unit.vectorized;
@@ -379,7 +379,7 @@ class CudaExecutable : public exec::Executable {
     switch (argument.kind) {
       case KernelArg::Kind::buffer: return reinterpret_cast<uint64_t>(memory_.addresses()[argument.buffer]);
       case KernelArg::Kind::scratch:
-        return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // of nothing
+        return scratch_ ? address_of(scratch_->data()) + argument.scratch : 0;  // null: the kernel uses none of it
       case KernelArg::Kind::error: return gpu_.errors.cell();
       case KernelArg::Kind::arrivals:
       case KernelArg::Kind::arg_table: return 0;  // replaced by an address when the kernel was loaded
@@ -405,16 +405,16 @@ class CudaExecutable : public exec::Executable {
   Plan plan_;
   exec::PlanMemory memory_;
   std::vector<LaunchUnit> units_;
-  std::vector<LaunchUse> uses_;  // by launch
+  std::vector<LaunchUse> uses_;  // per launch
   uint32_t gemm_count_ = 0;
   std::vector<Step> steps_;
   Ref<Storage> scratch_;
   uint64_t scratch_bytes_ = 0;
   static constexpr uint64_t kUnset = ~uint64_t{0};
-  uint64_t bound_epoch_ = kUnset;           // memory_.address_epoch() when all calls were set
-  bool addresses_changed_ = true;           // since then
-  CudaGraphLauncher* reporting_ = nullptr;  // the last one with kernels that may fail
-  std::optional<uint64_t> last_began_at_;   // in launches(): when the present run came to its last step
+  uint64_t bound_epoch_ = kUnset;           // memory_.address_epoch() when the calls were last bound
+  bool addresses_changed_ = true;           // since bound_epoch_
+  CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
+  std::optional<uint64_t> last_began_at_;   // value of launches() when the current run reached its last step
 };
 
 }  // namespace

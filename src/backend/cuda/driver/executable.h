@@ -1,4 +1,4 @@
-// Plans made ready for a GPU.
+// Prepares plans to run on a GPU.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@ Gpu::Gpu(int ordinal, exec::Backend& host, const exec::BackendOptions& options)
       kernels(device, DiskCache(default_cache_folder()), kernel_options(options)),
       errors(device, allocator) {}
 
-Gpu::~Gpu() { device.driver().cuStreamSynchronize(device.stream()); }  // errors have been reported where they happened
+Gpu::~Gpu() { device.driver().cuStreamSynchronize(device.stream()); }  // errors were reported where they happened
 
 Matmul& Gpu::matmul() {
   if (!matmul_) matmul_ = std::make_unique<Matmul>(device, allocator);

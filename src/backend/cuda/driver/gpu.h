@@ -1,4 +1,4 @@
-// What all plans on one GPU share.
+// The state that all plans on one GPU share.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace tsl::cuda {
 
-/// One engine's GPU.
+/// A GPU as one engine uses it.
 struct Gpu {
   Gpu(int ordinal, exec::Backend& host, const exec::BackendOptions& options);
-  /// Waits for all that was launched: it uses what goes now, modules and the host's memory among it.
+  /// Waits for all launches: they use modules and host memory that are about to be destroyed.
   ~Gpu();
 
   exec::Backend& host;
@@ -26,7 +26,7 @@ struct Gpu {
   KernelCache kernels;
   ErrorReport errors;
 
-  /// Opened by the first product.
+  /// Returns the matrix library, which the first product opens.
   Matmul& matmul();
 
  private:

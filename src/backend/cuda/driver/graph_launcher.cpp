@@ -41,7 +41,7 @@ void CudaGraphLauncher::wait_for_reports() const {
   if (reported_) device_.check(device_.driver().cuEventSynchronize(reported_), "waiting for the GPU");
 }
 
-/// The calls up to the last one that reports; 0 if none does.
+/// Returns the number of calls up to the last one that reports; 0 if none does.
 size_t CudaGraphLauncher::end_of_reports() const {
   const auto last = std::find_if(calls_.rbegin(), calls_.rend(), [](const KernelCall& call) { return call.reports; });
   return static_cast<size_t>(calls_.rend() - last);
@@ -129,8 +129,8 @@ bool CudaGraphLauncher::instantiate_graph() {
 
 namespace {
 
-/// A library's work as a graph, or null: what others do with the GPU meanwhile may end a recording. (Loading a module
-/// waits for the context, for which a stream that records cannot wait.)
+/// Library work recorded as a graph; null if that failed. Other threads' use of the GPU may end a recording: loading a
+/// module waits for the context, which cannot wait for a stream that records.
 class Recorded {
  public:
   Recorded(Device& device, const KernelCall& call) : device_(device) {
@@ -154,7 +154,7 @@ class Recorded {
 
 }  // namespace
 
-/// Null if the call could not be recorded.
+/// Adds the call to the graph. Returns null if it could not be recorded.
 CUgraphNode CudaGraphLauncher::add_node(KernelCall& call) {
   const Driver& driver = device_.driver();
   std::vector<CUgraphNode> after;
@@ -173,7 +173,7 @@ CUgraphNode CudaGraphLauncher::add_node(KernelCall& call) {
   return node;
 }
 
-/// Nothing waits for the event but the host.
+/// Adds an event after all calls that report. Only the host waits for it.
 void CudaGraphLauncher::add_event() {
   std::vector<CUgraphNode> after;
   for (size_t i = 0; i < calls_.size(); ++i) {
@@ -197,7 +197,7 @@ bool CudaGraphLauncher::patch(CUgraphNode node, KernelCall& call) {
   if (call.library) {
     const Recorded recorded(device_, call);
     if (!recorded.graph()) return false;
-    // Other operands may be aligned in other ways, and take an algorithm of other kernels: then the graph is made anew.
+    // If other operands have another alignment, their algorithm may use other kernels. Then the graph is rebuilt.
     const bool is_patched =
         driver.cuGraphExecChildGraphNodeSetParams(executable_, node, recorded.graph()) == CUDA_SUCCESS;
     if (!is_patched) destroy();

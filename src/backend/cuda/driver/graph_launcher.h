@@ -1,10 +1,9 @@
-// Launches kernels and library work as one CUDA graph: calls that do not depend on each other may run at the same time.
-// A graph launch costs the host less than a kernel launch does, and between runs only what changed is patched:
-// pointers, sizes, numbers.
+// Launches kernels and library work as one CUDA graph, in which independent calls may run at the same time. A graph
+// launch costs the host less than a kernel launch. Between runs, only changed pointers, sizes and numbers are patched.
 //
-//   built (nothing on the device) → launched one by one, the first time → instantiated, the second time → replayed
+// built (nothing on the device) → first run: launched one by one → second run: instantiated → later runs: replayed
 //
-// The first run makes no graph, because much of what a program runs, it runs once.
+// The first run makes no graph, because most of what a program runs, it runs once.
 #pragma once
 
 #include <memory>
@@ -16,29 +15,29 @@
 
 namespace tsl::cuda {
 
-/// Library work on the operands whose addresses are in `values`.
+/// Library work in a graph. The addresses of its operands are in `values`.
 class LibraryWork {
  public:
   virtual ~LibraryWork() = default;
-  /// Enqueues it on the device's stream.
+  /// Enqueues the work on the device's stream.
   virtual void enqueue(const std::vector<uint64_t>& values) = 0;
-  /// Whether it can be recorded: the library has what it needs.
+  /// Whether the work can be recorded: the library has loaded all it needs.
   virtual bool can_record(const std::vector<uint64_t>& values) = 0;
 };
 
-/// A kernel and the parameters of its next launch; or a library's work, which is recorded as a graph of its own.
+/// A kernel with the parameters of its next launch, or library work, which is recorded as a child graph.
 struct KernelCall {
   std::string name;
   CUfunction function = nullptr;
   unsigned blocks = 1;
-  unsigned threads[2] = {1, 1};  // of a block
-  std::vector<uint64_t> values;  // first the argument table, then each parameter in a word of its own
-  size_t arg_table_words = 0;    // of the table
-  CUdeviceptr table = 0;         // its address in device memory; 0: it is the first parameter
-  bool is_sent = false;  // the instantiated graph has the parameters as they are; whoever changes anything says so here
+  unsigned threads[2] = {1, 1};          // per block
+  std::vector<uint64_t> values;          // first the argument table, then one word per parameter
+  size_t arg_table_words = 0;            // words of the table
+  CUdeviceptr table = 0;                 // the table's address in device memory; 0: the table is the first parameter
+  bool is_sent = false;                  // the instantiated graph has these parameters; cleared by whoever changes them
   bool is_copied = false;                // the table in device memory is up to date
-  bool reports = false;                  // wait_for_reports() waits for it
-  std::vector<uint32_t> after;           // earlier calls of the launcher that this one depends on
+  bool reports = false;                  // may report failures; wait_for_reports() waits for it
+  std::vector<uint32_t> after;           // earlier calls of this launcher that it depends on
   std::shared_ptr<LibraryWork> library;  // null for a kernel
 
   void set(uint32_t word, uint64_t value) {
@@ -50,27 +49,27 @@ struct KernelCall {
 
 class CudaGraphLauncher {
  public:
-  /// If not `as_graph`, kernels are launched one by one every time.
+  /// If `as_graph` is false, every run launches the kernels one by one.
   CudaGraphLauncher(Device& device, bool as_graph) : device_(device), as_graph_(as_graph) {}
   ~CudaGraphLauncher();
   CudaGraphLauncher(const CudaGraphLauncher&) = delete;
   CudaGraphLauncher& operator=(const CudaGraphLauncher&) = delete;
 
-  /// The calls, in an order that they can be launched in one by one. Once launched, their number and order stay, and
-  /// what is changed of a call must be marked as not sent.
+  /// Returns the calls, in an order in which they can be launched one by one. After the first launch their number and
+  /// order are fixed, and a call that changes must be marked as not sent.
   std::vector<KernelCall>& calls() { return calls_; }
-  /// Waits for the last launch's calls that report.
+  /// Waits for those calls of the last launch that may report failures.
   void wait_for_reports() const;
-  /// Makes the graph, or brings it and tables up to date: all that may fail for want of memory.
+  /// Instantiates or patches the graph, and copies changed tables. Everything that may run out of memory happens here.
   void prepare();
-  /// Launches them all on the device's stream. They have been prepared as they are now.
+  /// Launches all calls on the device's stream. prepare() must have been called since the last change.
   void launch();
 
  private:
   void launch_each();
   void launch(KernelCall& call);
   void copy_arg_tables();
-  // These say whether all could be recorded; what could not be now may be the next time.
+  // Return whether all calls could be recorded. A call that cannot be recorded now may be next time.
   bool instantiate_graph();
   bool patch();
   bool patch(CUgraphNode node, KernelCall& call);
@@ -82,12 +81,12 @@ class CudaGraphLauncher {
   Device& device_;
   const bool as_graph_;
   std::vector<KernelCall> calls_;
-  CUevent reported_ = nullptr;      // null before the first launch, and if no call reports
-  std::vector<CUgraphNode> nodes_;  // of the calls
+  CUevent reported_ = nullptr;      // null before the first launch, or if no call reports
+  std::vector<CUgraphNode> nodes_;  // one per call
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;
   bool has_run_ = false;
-  bool is_current_ = false;  // the graph is as the calls are
+  bool is_current_ = false;  // the graph has the calls' present parameters
 };
 
 }  // namespace tsl::cuda

@@ -16,7 +16,7 @@ namespace tsl::cuda {
 
 namespace {
 
-// ---- Entries on disk: a cubin, or the digest of the unit whose cubin holds the kernel; the last byte says which ----
+// ---- Entries on disk: a cubin, or the digest of the program that holds the kernel; the last byte says which ----
 
 constexpr std::byte kIsCubin{'c'}, kIsReference{'r'};
 
@@ -32,7 +32,7 @@ Bytes reference_entry(const Digest& unit) {
   return entry;
 }
 
-/// The driver takes what is no ELF file for a text, and would look for its end.
+/// Checks for an ELF file: the driver would read anything else as a text and search for its end.
 std::optional<Cubin> cubin_in(std::optional<Bytes> entry) {
   constexpr char magic[] = {0x7f, 'E', 'L', 'F'};
   if (!entry || entry->size() <= sizeof magic || entry->back() != kIsCubin) return {};
@@ -60,7 +60,7 @@ Digest digest_of_unit(std::span<const Digest> keys) {
 
 Digest key_of_version() { return Digester().add("nvrtc version").add(search_state()).digest(); }
 
-/// What tells one state of a file from another; "" if there is no file.
+/// Returns a text that changes with the file's state; "" if there is no file.
 std::string state_of(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return {};
@@ -69,7 +69,7 @@ std::string state_of(const std::string& path) {
 
 }  // namespace
 
-// The entry: the version, a line feed, the file's state.
+// Format of the entry: the version, a line feed, the file's state.
 std::string recall_nvrtc_version(const DiskCache& disk) {
   const std::optional<Bytes> entry = disk.find(key_of_version());
   if (!entry) return {};
@@ -117,8 +117,8 @@ Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::st
   return nvrtc.compile(program_of({&kernel}), arch, options);
 }
 
-// Opening a program takes NVRTC 20 to 40 ms, one program after the other; a kernel takes 10 to 30 ms more, side by
-// side. So the best number of programs grows as the root of the number of kernels.
+// Opening a program takes NVRTC 20 to 40 ms, one program after the other; each kernel takes 10 to 30 ms more, in
+// parallel. So the best number of programs grows with the square root of the number of kernels.
 size_t unit_count(size_t kernels, size_t threads) {
   const auto best = static_cast<size_t>(std::sqrt(static_cast<double>(kernels) / 3));
   return std::max<size_t>(1, std::min(best, threads));
@@ -127,7 +127,7 @@ size_t unit_count(size_t kernels, size_t threads) {
 KernelCache::KernelCache(Device& device, DiskCache disk, std::vector<std::string> options)
     : device_(device), disk_(std::move(disk)), options_(std::move(options)) {}
 
-// Whoever adds to the folder sees at the end that it does not grow beyond its cap: nobody waits for that.
+// Only a process that has added kernels trims the folder, and only at its end, where nothing waits for it.
 KernelCache::~KernelCache() {
   if (stats_.compiled > 0) disk_.trim();
   for (const auto& [unit, module] : units_) device_.driver().cuModuleUnload(module);
@@ -152,7 +152,7 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     missing.erase(std::remove_if(missing.begin(), missing.end(), is_found), missing.end());
   }
   if (!missing.empty()) {
-    if (open_nvrtc()) return get_many(kernels);  // the keys were those of another version
+    if (open_nvrtc()) return get_many(kernels);  // the keys were for another version
     compile(missing);
   }
   std::vector<CUfunction> functions;
@@ -186,7 +186,7 @@ void KernelCache::prepare_keys() {
   base_ = keys_for(device_.arch(), version_, options_);
 }
 
-/// Whether its version is another than the one expected, so that keys must be made anew.
+/// Opens NVRTC. Returns whether its version is not the expected one, so that keys must be computed again.
 bool KernelCache::open_nvrtc() {
   if (nvrtc_) return false;
   nvrtc_ = std::make_unique<Nvrtc>();
@@ -201,7 +201,8 @@ bool KernelCache::open_nvrtc() {
 
 // ---- From disk ----
 
-/// A kernel whose entry the driver does not take is as good as not there: it is compiled again.
+/// Loads a kernel from its entry on disk. An entry that the driver rejects counts as missing: the kernel is compiled
+/// again.
 bool KernelCache::find_on_disk(const Request& wanted) {
   CUmodule module = module_on_disk(wanted);
   CUfunction function = nullptr;
@@ -227,17 +228,17 @@ CUmodule KernelCache::module_on_disk(const Request& wanted) {
   return cubin ? load(unit, *cubin, result) : nullptr;
 }
 
-/// The module, which the cache owns, or null and why.
+/// Loads a module, which the cache owns. Returns null, and sets `result`, if this fails.
 CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& result) {
   CUmodule module = nullptr;
   result = device_.driver().cuModuleLoadData(&module, cubin.data());
   if (result != CUDA_SUCCESS) return nullptr;
   CUmodule& slot = units_[unit];
-  if (slot) device_.driver().cuModuleUnload(slot);  // it lacked the kernel, so nothing of it is in use
+  if (slot) device_.driver().cuModuleUnload(slot);  // it lacked the kernel, so no function of it is in use
   return slot = module;
 }
 
-/// A driver may be too old for what NVRTC makes.
+/// Fails if the driver is too old for what NVRTC has compiled.
 void KernelCache::check_loaded(CUresult result) const {
   if (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
     fail(ErrorKind::device,
@@ -250,7 +251,7 @@ void KernelCache::check_loaded(CUresult result) const {
 
 // ---- By compiling ----
 
-/// Kernels of equal names go into different programs.
+/// Divides the kernels into programs. Kernels of equal names go into different programs.
 std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Request> wanted) {
   const size_t count = unit_count(wanted.size(), std::max(1u, std::thread::hardware_concurrency()));
   std::vector<CompilationUnit> units(count);
@@ -265,7 +266,8 @@ std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Re
 
 void KernelCache::compile(std::span<const Request> wanted) {
   const std::vector<CompilationUnit> units = divide(wanted);
-  // The first is compiled here. Where no thread can be started, the others are too, when they are asked for.
+  // This thread compiles the first program. If no thread can be started, it also compiles the others, when their
+  // results are read.
   std::vector<std::future<Cubin>> others;
   for (size_t i = 1; i < units.size(); ++i) {
     others.push_back(std::async(std::launch::async | std::launch::deferred,

@@ -1,4 +1,4 @@
-// Kernels ready to launch, from their source: kept in memory, found on disk, or compiled.
+// Turns kernels' sources into loaded functions: kept in memory, found on disk, or compiled.
 #pragma once
 
 #include <memory>
@@ -17,20 +17,21 @@
 namespace tsl::cuda {
 
 struct KernelCacheStats {
-  uint64_t from_memory = 0;  // kernels
+  uint64_t from_memory = 0;  // kernels found there
   uint64_t from_disk = 0;
   uint64_t compiled = 0;
 };
 
-/// Belongs to one device, and one thread at a time. CUfunctions live as long as the cache. Errors are Failures.
+/// Belongs to one device, and to one thread at a time. Its CUfunctions are valid as long as the cache. Errors are
+/// Failures.
 ///
-/// Kernels asked for together are compiled together, a few in a program (see Nvrtc), and programs side by side. On
-/// disk, a kernel compiled alone is an entry; others are entries that name the entry of their program.
-/// NVRTC's version is part of the keys. To spare a process that finds all on disk from opening NVRTC, which takes
-/// longer than the rest, the version is remembered on disk too, for the file and the places it was looked for in.
+/// Kernels requested together are compiled together: several per program (see Nvrtc), and programs in parallel. On
+/// disk, a kernel that was compiled alone is an entry; other kernels are entries that name the entry of their program.
+/// Keys contain NVRTC's version. Opening NVRTC only to ask for it would take longer than all the rest if every kernel
+/// is on disk; so the version is stored on disk too, with the state of NVRTC's file and of the search path.
 class KernelCache {
  public:
-  /// `options` go to NVRTC for every kernel.
+  /// `options` are passed to NVRTC for every kernel.
   explicit KernelCache(Device& device, DiskCache disk = DiskCache(default_cache_folder()),
                        std::vector<std::string> options = {});
   ~KernelCache();
@@ -39,16 +40,16 @@ class KernelCache {
 
   CUfunction get(const std::string& name, const std::string& source);
   std::vector<CUfunction> get_many(std::span<const KernelSource> kernels);
-  /// The same of CUDA kernels, whose names are made if they are new.
+  /// Loads CUDA kernels. Names are computed only for kernels that are not in memory.
   std::vector<CUfunction> get_many(std::span<CudaKernel* const> kernels);
 
   const KernelCacheStats& stats() const { return stats_; }
 
   struct Resources {
-    int registers = 0;     // a thread
-    int local_bytes = 0;   // a thread; what registers spilled to, and arrays
-    int shared_bytes = 0;  // a block, not counting what a launch asks for
-    int max_threads = 0;   // a block, as far as registers go
+    int registers = 0;     // per thread
+    int local_bytes = 0;   // per thread: spilled registers, and arrays
+    int shared_bytes = 0;  // per block, without dynamic shared memory
+    int max_threads = 0;   // per block, as registers allow
   };
   Resources resources(CUfunction function) const;
 
@@ -57,7 +58,7 @@ class KernelCache {
     Digest key;
     const KernelSource* kernel;
   };
-  using CompilationUnit = std::vector<Request>;  // one program
+  using CompilationUnit = std::vector<Request>;  // kernels of one program
 
   void prepare_keys();
   bool open_nvrtc();
@@ -73,33 +74,34 @@ class KernelCache {
   Device& device_;
   DiskCache disk_;
   std::vector<std::string> options_;
-  std::unique_ptr<Nvrtc> nvrtc_;  // once something had to be compiled
-  std::string version_;           // of NVRTC, as the keys have it
-  std::optional<Digester> base_;  // all that the keys have in common
+  std::unique_ptr<Nvrtc> nvrtc_;  // null until something is compiled
+  std::string version_;           // NVRTC's version in the keys
+  std::optional<Digester> base_;  // the common start of all keys
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
   std::unordered_map<Digest, CUfunction, DigestHash> functions_;
-  // Those asked for as CUDA kernels: to compare texts costs less than a digest of one.
+  // Functions by kernel text: comparing texts costs less than hashing one.
   std::unordered_map<KernelText, CUfunction, KernelTextHash> functions_by_text_;
   KernelCacheStats stats_;
 };
 
-/// The backend's options as NVRTC takes them.
+/// Translates the backend's options to NVRTC's.
 std::vector<std::string> kernel_options(const exec::BackendOptions& options);
 
-/// Into how many programs a number of kernels goes.
+/// Returns the number of programs for a number of kernels.
 size_t unit_count(size_t kernels, size_t threads);
 
-/// What the keys on disk of all kernels for one architecture, one NVRTC and its options begin with; and one kernel's.
+/// keys_for() starts the keys of all kernels for one architecture, NVRTC version and set of options. key_of() completes
+/// the key of one kernel.
 Digester keys_for(const std::string& arch, const std::string& nvrtc_version, std::span<const std::string> options = {});
 Digest key_of(const Digester& keys, const KernelSource& kernel);
-/// Keeps the cubin of a program under the keys of its kernels, for any cache to find.
+/// Stores the cubin of a program under the keys of its kernels.
 void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cubin);
 
-/// Compiles a kernel for `arch` as the cache would, without a device: for machines that have none, such as CI's.
+/// Compiles a kernel for `arch` as the cache would; needs no device, so CI can run it.
 Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,
                    std::span<const std::string> options = {});
 
-/// NVRTC's version as it was last remembered on disk, or "" if another one may be installed by now.
+/// Returns NVRTC's version as last stored on disk, or "" if another version may have been installed since.
 std::string recall_nvrtc_version(const DiskCache& disk);
 void remember_nvrtc_version(const DiskCache& disk, const std::string& version, const std::string& path);
 

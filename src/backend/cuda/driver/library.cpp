@@ -22,7 +22,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-/// A library that is not there is what one expects on trying names; anything else is worth telling.
+/// Whether the library does not exist, which is expected while names are tried; any other problem is reported.
 bool says_not_there(const std::string& problem, const std::string& path) {
   return problem.rfind(path + ": cannot open shared object file: No such file", 0) == 0;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> program_folders() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   if (length > 0) add(folder_of(std::string(path, static_cast<size_t>(length))));
-  Dl_info info;  // where TSL is part of a shared library, that one's folder
+  Dl_info info;  // if TSL is part of a shared library: the folder of that library
   if (dladdr(reinterpret_cast<const void*>(&program_folders), &info) && info.dli_fname && info.dli_fname[0] == '/')
     add(folder_of(info.dli_fname));
   return folders;
@@ -94,7 +94,8 @@ Library::Library(std::initializer_list<const char*> names, std::string_view miss
 }
 
 bool Library::open(const std::string& path, std::vector<std::string>& problems) {
-  // Lazy: NVRTC and cuBLASLt have very many symbols. They stay in memory once opened, for they leave theirs behind.
+  // Lazy binding, because NVRTC and cuBLASLt have very many symbols. The libraries are never unloaded, because each
+  // unloading leaks what they have allocated.
   handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle_) {
     const char* problem = dlerror();

@@ -1,4 +1,4 @@
-// Libraries opened at run time, so that one program runs with and without them.
+// Opens libraries at run time, so that one program runs with and without them.
 #pragma once
 
 #include <initializer_list>
@@ -8,23 +8,23 @@
 
 namespace tsl::cuda {
 
-/// A shared library, open as long as the object lives. Movable.
+/// A shared library, open during the object's lifetime. Movable.
 class Library {
  public:
   Library() = default;
-  /// Tries the names in turn: each in the program's own folder and the lib folder beside that one, then where the
-  /// dynamic linker looks, then in the CUDA Toolkit's folders ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda).
-  /// When none opens, fails (device) with `missing`: what is missing, and what to do.
+  /// Opens the first of `names` that exists: in the program's folder and the lib folder beside it, then where the
+  /// dynamic linker looks, then in the CUDA Toolkit's folders ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda). If none opens,
+  /// fails (device) with `missing`, which says what is missing and what to do.
   Library(std::initializer_list<const char*> names, std::string_view missing);
   Library(Library&& other) noexcept;
   Library& operator=(Library&& other) noexcept;
   ~Library();
 
-  /// The function's address, or null if the library has no such function.
+  /// Returns the function's address, or null if the library does not have it.
   void* find(const char* function) const;
-  /// As find(), but fails (device) if there is none: the library is too old.
+  /// As find(), but fails (device) if there is no such function, since the library is too old.
   void* function(const char* function) const;
-  /// The path of the file, as the dynamic linker tells it.
+  /// Returns the path of the file, as reported by the dynamic linker.
   const std::string& name() const { return name_; }
 
  private:
@@ -34,10 +34,10 @@ class Library {
   std::string name_;
 };
 
-/// Where libraries are looked for besides the linker's own places, in order. For tests and messages.
+/// Return the folders that are searched besides the linker's own, in order. For tests and messages.
 std::vector<std::string> program_folders();
 std::vector<std::string> toolkit_folders();
-/// A text that changes when libraries may have been installed or the places where they are looked for have changed.
+/// Returns a text that changes if libraries may have been installed or the search path has changed.
 std::string search_state();
 
 }  // namespace tsl::cuda

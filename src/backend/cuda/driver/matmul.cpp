@@ -14,13 +14,13 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr uint64_t kWorkspace = uint64_t{32} << 20;  // what NVIDIA advises for Hopper
-constexpr int kCandidates = 8;                       // algorithms asked for, of which the first that runs is taken
-constexpr int64_t kMostBatches = 65535;              // in one call: some kernels have the batch as a grid's z
-constexpr uint32_t kAlignment = 16;                  // no kernel asks for more
-constexpr int64_t kMostBias = int64_t{1} << 20;      // bytes, so that there is always a place for a copy
+constexpr uint64_t kWorkspace = uint64_t{32} << 20;  // NVIDIA's advice for Hopper
+constexpr int kCandidates = 8;                       // algorithms to request; the first one that runs is used
+constexpr int64_t kMostBatches = 65535;              // per call: some kernels use the batch as a grid's z
+constexpr uint32_t kAlignment = 16;                  // no kernel requires more
+constexpr int64_t kMostBias = int64_t{1} << 20;      // bytes; bounds the buffer for an aligned copy
 
-// ---- What a type means to cuBLASLt ----
+// ---- cuBLASLt's types ----
 
 struct Types {
   cudaDataType_t element;
@@ -75,7 +75,7 @@ uint32_t alignment_of(CUdeviceptr address) {
   return address == 0 ? kAlignment : static_cast<uint32_t>(std::min<uint64_t>(lowest, kAlignment));
 }
 
-/// All that the choice of an algorithm depends on.
+/// Everything that the choice of an algorithm depends on.
 struct Key {
   Gemm gemm;
   uint32_t alignment[3];
@@ -102,7 +102,7 @@ struct KeyHash {
   }
 };
 
-/// Removes differences that do not matter: the steps between rows or matrices of which there is only one.
+/// Removes differences that have no effect: the strides between rows or matrices if there is only one.
 Gemm normalised(Gemm gemm) {
   const auto normalise = [&](MatrixOperand& operand, int64_t rows, int64_t columns) {
     if (operand.transposed) std::swap(rows, columns);
@@ -116,8 +116,8 @@ Gemm normalised(Gemm gemm) {
   return gemm;
 }
 
-/// The descriptors of a problem and its algorithm. cuBLASLt's matrices are stored by columns, so it is told of
-/// c^T = b^T a^T: memory that holds rows of a holds columns of a^T.
+/// The descriptors of a problem, and its algorithm. cuBLASLt's matrices are column-major, so it computes c^T = b^T a^T:
+/// memory that holds the rows of a holds the columns of a^T.
 class Problem {
  public:
   Problem(const Blas& blas, cublasLtHandle_t handle, const Key& key) : blas_(blas), types_(types_of(key.gemm)) {
@@ -157,7 +157,7 @@ class Problem {
     set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (p.epilogue != graph::Epilogue()) set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
-    // The heuristic goes by how the pointer is aligned.
+    // The heuristic depends on the pointer's alignment.
     if (p.epilogue.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, CUdeviceptr{kAlignment});
     a_ = layout(p.a, p.m, p.k, p.batch);
     b_ = layout(p.b, p.k, p.n, p.batch);
@@ -188,8 +188,8 @@ class Problem {
     return layout;
   }
 
-  /// The heuristic is a function of the problem, the library and the device. Of ways to share a sum among blocks only
-  /// those are allowed that keep partial sums in the accumulator's type and add them in a fixed order.
+  /// Chooses the algorithm, a function of the problem, the library and the device. Split sums are allowed only with
+  /// partial sums in the accumulator's type, added in a fixed order.
   void choose(cublasLtHandle_t handle, const Key& key) {
     cublasLtMatmulPreference_t preference = nullptr;
     blas_.check(blas_.cublasLtMatmulPreferenceCreate(&preference), "choosing an algorithm");
@@ -211,7 +211,7 @@ class Problem {
                                                     &count);
     }
     blas_.cublasLtMatmulPreferenceDestroy(preference);
-    // What it has nothing for is not supported or, of some epilogues, no valid question.
+    // These results mean that there is no algorithm or, for some epilogues, that the request is invalid.
     if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE)
       blas_.check(status, "choosing an algorithm");
     for (int i = 0; i < count; ++i) {
@@ -242,9 +242,9 @@ class Problem {
 
 namespace {
 
-/// A handle of the library, while an engine is open. It is kept for the next engine as long as the process lives, and
-/// the GPU's context with it: destroying a handle waits for all that is done in the context, which ends what other
-/// engines of the process record there, and has crashed the driver while others were closing (580.159).
+/// A handle of the library, used while an engine is open. It is kept for the next engine until the process ends, and
+/// with it the GPU's context. Destroying a handle waits for all work of the context, which ends recordings of other
+/// engines and has crashed the driver while other engines were closed (580.159).
 class Handle {
  public:
   Handle(const Device& device, const Blas& blas) : ordinal_(device.ordinal()) {
@@ -274,7 +274,7 @@ class Handle {
     static std::mutex mutex;
     return mutex;
   }
-  /// By GPU. Never destroyed, as engines may be closed while the process ends.
+  /// Returns the unused handles by GPU. Never destroyed, as engines may be closed while the process ends.
   static std::map<int, std::vector<cublasLtHandle_t>>& all_kept() {
     static auto& kept = *new std::map<int, std::vector<cublasLtHandle_t>>;
     return kept;
@@ -310,7 +310,7 @@ struct Matmul::State {
     return *slot;
   }
 
-  /// A sum of nothing.
+  /// Fills the result with zeros: a sum over no elements.
   void zero(const Gemm& p, CUdeviceptr c) {
     const size_t size = size_of(p.dtype), row = static_cast<size_t>(p.n) * size;
     for (int64_t i = 0; i < p.batch; ++i) {
@@ -331,8 +331,8 @@ struct Matmul::State {
     return address_of(storage->data());
   }
 
-  /// Where the bias lies, or a copy of it, if it is not aligned as kernels may take for granted: what cuBLASLt is told
-  /// of how its operands are aligned does not include the bias.
+  /// Returns the bias's address or, if it is not aligned, that of a copy: kernels assume an aligned bias, since the
+  /// alignments given to cuBLASLt do not include it.
   CUdeviceptr aligned_bias(const Gemm& gemm, CUdeviceptr bias, uint32_t workspace) {
     if (alignment_of(bias) == kAlignment) return bias;
     const CUdeviceptr copy = memory_of(biases[workspace], kMostBias);
@@ -388,9 +388,9 @@ bool Matmul::has_epilogue(const Gemm& gemm) {
   const int64_t bias = gemm.epilogue.bias ? gemm.n * element : 0;
   if (gemm.k == 0 || gemm.batch > kMostBatches || bias > kMostBias) return false;
   if (!activation_of(gemm)) return false;
-  // cuBLASLt's is good for 16 bits, and up to 6 ulp of f32 away.
+  // cuBLASLt's gelu_tanh is accurate to 16 bits, and up to 6 ulp off for f32.
   if (gemm.epilogue.activation == Op::gelu_tanh && gemm.dtype == DType::f32) return false;
-  // All ways in which operands may be aligned: there is no other plan to go back to.
+  // Checks all alignments of operands, since there is no fallback when the plan runs.
   const auto has_algorithm = [&](uint32_t alignment) {
     return state_->problem({normalised(gemm), {alignment, alignment, alignment}}).has_algorithm();
   };

@@ -11,8 +11,8 @@
 
 namespace tsl::cuda {
 
-/// A matrix, or a batch of them, in memory: rows of elements, `leading` elements from one row to the next. `transposed`
-/// says that memory holds the transpose of the operand.
+/// A matrix or a batch of them in memory: rows of elements, `leading` elements from one row to the next. `transposed`:
+/// memory holds the transpose of the operand.
 struct MatrixOperand {
   int64_t leading = 0;
   bool transposed = false;
@@ -20,41 +20,42 @@ struct MatrixOperand {
   friend bool operator==(const MatrixOperand&, const MatrixOperand&) = default;
 };
 
-/// c = a @ b, a of m×k, b of k×n, c of m×n, `batch` times. c is neither transposed nor repeated. What the epilogue says
-/// happens to the sums before they are rounded; its bias, of n elements, is the same for all batches.
+/// c = a @ b with a: m×k, b: k×n, c: m×n, `batch` times. c is neither transposed nor repeated. The epilogue is applied
+/// to the sums before they are rounded; its bias of n elements is the same for all batches.
 struct Gemm {
-  DType dtype = DType::f32;  // f16, bf16, f32 or f64, of all three
+  DType dtype = DType::f32;  // f16, bf16, f32 or f64, for a, b and c
   int64_t m = 0, n = 0, k = 0;
   int64_t batch = 1;
   MatrixOperand a, b, c;
-  bool tf32 = false;  // f32: products may be taken of operands rounded to 11 bits
+  bool tf32 = false;  // f32 operands may be rounded to 11 bits
   graph::Epilogue epilogue;
   friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
-/// Sums in f32 (f64 for f64), on the device's stream. The same problem always takes the same algorithm, so that
-/// its result has the same bits; pointers count only by whether they are aligned to 16 bytes (or how much less).
-/// Everything that a problem needs is kept after its first run: run each problem once before capturing it.
+/// Multiplies matrices on the device's stream, with sums in f32 (f64 for f64). The same problem always uses the same
+/// algorithm and so gives the same bits; a pointer affects the choice only by its alignment, up to 16 bytes. What a
+/// problem needs is kept after its first run: run each problem once before capturing it.
 class Matmul {
  public:
-  /// Opens cuBLASLt; fails (device) if it is not installed. Workspaces come from the allocator and are kept.
+  /// Opens cuBLASLt. Fails (device) if it is not installed. Workspaces are allocated from `allocator` and kept.
   Matmul(Device& device, Allocator& allocator);
   ~Matmul();
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  /// Products that may run at the same time must be told different workspaces, of kWorkspaces. A product with an
-  /// epilogue must be one of which has_epilogue() says so; its bias may lie anywhere.
+  /// Runs a product. Products that may run at the same time need different workspaces, of kWorkspaces. has_epilogue()
+  /// must hold for a product with an epilogue; its bias may have any alignment.
   void run(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr bias = 0, uint32_t workspace = 0);
   static constexpr uint32_t kWorkspaces = 2;
-  /// Takes the memory that the product needs in a workspace, if run() has not yet.
+  /// Allocates the memory that the product needs in a workspace, unless run() already has.
   void take_workspace(const Gemm& gemm, uint32_t workspace);
-  /// Whether the product, which has an epilogue, is one call, however its operands are aligned.
+  /// Whether cuBLASLt can compute the product with its epilogue in one call, however the operands are aligned.
   bool has_epilogue(const Gemm& gemm);
-  /// Whether this has run before, so that recording it loads nothing (cuBLASLt fails where it must).
+  /// Whether this problem has run before, so that recording it loads nothing. (Loading during a recording fails in
+  /// cuBLASLt.)
   bool can_record(const Gemm& gemm, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c);
 
-  /// "13.0.0"
+  /// Returns the version of cuBLASLt: "13.0.0".
   const std::string& version() const;
 
  private:

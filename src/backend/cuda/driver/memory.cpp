@@ -6,8 +6,7 @@ namespace tsl::cuda {
 
 namespace {
 
-// 512 bytes suit every vector access and cuBLASLt. From 1 MiB on, where blocks are few and waste would count, sizes
-// are finer.
+// 512 bytes suit every vector access and cuBLASLt. From 1 MiB on, blocks are few and waste matters, so sizes are finer.
 constexpr SizeClasses kClasses{512, uint64_t{1} << 20};
 
 }  // namespace
@@ -29,7 +28,7 @@ void* DeviceAllocator::take_from_system(uint64_t bytes) {
   return reinterpret_cast<void*>(data);
 }
 
-// Freeing does not fail but after an error that every later call reports as well.
+// cuMemFree fails only after an error that every later call reports as well.
 void DeviceAllocator::give_to_system(void* data, uint64_t) { device_.driver().cuMemFree(address_of(data)); }
 
 void DeviceAllocator::synchronize() { device_.driver().cuStreamSynchronize(device_.stream()); }

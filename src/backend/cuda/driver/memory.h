@@ -6,11 +6,11 @@
 
 namespace tsl::cuda {
 
-/// Blocks are 512-byte aligned and keep their addresses. All work is on the device's one stream, so a freed block may
-/// be handed out again at once: its next user runs after its last one.
+/// Allocates 512-byte aligned blocks with fixed addresses. All work is on the device's one stream, so a freed block can
+/// be reused at once: the next user's work runs after the last one's.
 class DeviceAllocator : public BlockCache {
  public:
-  /// `limit`: the most bytes to take from the device; 0 for all it has.
+  /// `limit`: the most bytes to take from the device; 0: no limit.
   explicit DeviceAllocator(Device& device, uint64_t limit = 0);
   ~DeviceAllocator() override;
 
@@ -25,7 +25,7 @@ class DeviceAllocator : public BlockCache {
   Device& device_;
 };
 
-/// A storage's (or pointer's) address as the driver wants it.
+/// Converts a storage's address, or a pointer, to the driver's type.
 inline CUdeviceptr address_of(const void* data) { return reinterpret_cast<CUdeviceptr>(data); }
 
 }  // namespace tsl::cuda

@@ -6,7 +6,7 @@ namespace tsl::cuda {
 
 namespace {
 
-/// The elements that a layout can reach, as a range of its storage: first, and how many.
+/// Returns the elements that a layout can reach, as a range of its storage: the first, and how many.
 std::pair<int64_t, int64_t> reached(const Layout& layout) {
   int64_t low = 0, high = 0;
   for (int i = 0; i < layout.rank(); ++i) {
@@ -17,7 +17,7 @@ std::pair<int64_t, int64_t> reached(const Layout& layout) {
   return {low, high - low + 1};
 }
 
-/// The part of a tensor's memory that it reaches, elsewhere, seen through the same layout.
+/// Copies the part of a tensor's memory that its layout reaches, and views the copy through the same layout.
 template <class Copy> Tensor copy_of(const Tensor& tensor, Allocator& to, Copy&& copy) {
   const auto [first, count] = reached(tensor.layout());
   const uint64_t size = size_of(tensor.dtype());

@@ -1,4 +1,4 @@
-// Tensors that go from one device to another.
+// Copies tensors from one device to another.
 #pragma once
 
 #include "backend/cuda/driver/gpu.h"
@@ -6,11 +6,11 @@
 
 namespace tsl::cuda {
 
-/// Copies with the same layout; a tensor that is there already is given back. The host's copy is in its allocator's
-/// memory.
+/// Copy a tensor with the same layout; a tensor that is already there is returned as it is. The host's copy uses the
+/// memory of the host's allocator.
 Tensor move_to_device(Gpu& gpu, const Tensor& host);
 Tensor move_to_host(Gpu& gpu, const Tensor& tensor);
-/// From one GPU to another, without the host in between where the hardware can. Returns at once.
+/// Copies from one GPU to another, directly where the hardware can. Returns at once.
 Tensor move_between(Gpu& from, Gpu& to, const Tensor& tensor);
 
 }  // namespace tsl::cuda

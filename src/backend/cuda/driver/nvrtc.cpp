@@ -11,9 +11,9 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr size_t kMostLines = 20;  // of source below a log: more would not be read
+constexpr size_t kMostLines = 20;  // source lines shown below a log
 
-/// Line `number` (from 1) of a text, or nothing.
+/// Returns line `number` (from 1) of a text; empty if there is none.
 std::string_view line_of(std::string_view text, size_t number) {
   for (size_t at = 1; at < number; ++at) {
     const size_t end = text.find('\n');
@@ -30,7 +30,7 @@ std::string_view text_named(std::string_view name, const Program& program) {
   return {};
 }
 
-/// Compilers start a message with "name(line): ".
+/// A position in a compiler's message, which starts with "name(line): ".
 struct LogPosition {
   std::string_view name;
   size_t line = 0;
@@ -47,7 +47,7 @@ LogPosition position_in(std::string_view message) {
   return position;
 }
 
-/// A program in NVRTC, destroyed at the end of a scope.
+/// A program of NVRTC, destroyed at the end of the scope.
 class Handle {
  public:
   explicit Handle(decltype(&::nvrtcDestroyProgram) destroy) : destroy_(destroy) {}
@@ -112,11 +112,11 @@ Nvrtc::Nvrtc()
 }
 
 std::vector<std::string> Nvrtc::base_options(const std::string& version) {
-  // A function runs where its caller does (the scalar bodies say so themselves, but lambdas and constants do not), and
-  // a * b + c rounds twice, as on the CPU. Division, square roots and subnormals are exact by default.
+  // Functions run where their callers do (the scalar bodies are marked, but lambdas and constants are not). a * b + c
+  // rounds twice, as on the CPU. Division, square roots and subnormals are exact by default.
   std::vector<std::string> options = {"--std=c++17", "--fmad=false", "--device-as-default-execution-space"};
   if (std::atoi(version.c_str()) >= 13)
-    options.emplace_back("--minimal");  // without declarations that no kernel uses: 10 ms less
+    options.emplace_back("--minimal");  // leaves out declarations that no kernel uses: 10 ms less
   return options;
 }
 

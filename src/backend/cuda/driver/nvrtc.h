@@ -1,4 +1,4 @@
-// NVRTC, the compiler for kernels, opened at run time.
+// Opens NVRTC, the compiler for kernels, at run time.
 #pragma once
 
 #include <nvrtc.h>
@@ -26,40 +26,39 @@ namespace tsl::cuda {
   X(nvrtcGetCUBINSize)         \
   X(nvrtcGetCUBIN)
 
-/// A kernel as the code generator writes it. `source`, after what it uses of the prelude, defines `extern "C"
-/// __global__` `name`, a name of its own. It is compiled inside a namespace of its own, with others, so what else it
-/// defines may have any name, and its macros (which it should #undef) may not differ from theirs.
+/// A kernel from the code generator. `source`, which follows the part of the prelude that it uses, defines `extern "C"
+/// __global__` `name`, a unique name. Kernels of one program are in namespaces of their own, so their other names may
+/// be equal; only macros must agree (and should be undefined again).
 struct KernelSource {
   std::string name;
   std::string source;
 };
 
-/// What is compiled at once. Line numbers in messages are those of a kernel's own source, or the prelude's.
+/// Kernels that are compiled together. Line numbers in messages refer to a kernel's own source, or to the prelude.
 struct Program {
   std::string prelude;
   std::vector<const KernelSource*> kernels;
 };
-/// After what these kernels use of the prelude.
+/// Makes a program of the kernels and the part of the prelude that they use.
 Program program_of(std::vector<const KernelSource*> kernels);
 
 using Cubin = std::vector<std::byte>;
 
-/// Any thread may compile, several at a time. (NVRTC parses one program after the other, though, and only then works
-/// side by side; and half of a small kernel's time goes into its front matter. So kernels share programs.)
+/// Compiles programs; may be used by several threads at a time. (NVRTC parses one program after the other and only then
+/// works in parallel, and half of a small kernel's time goes into the prelude. So kernels share programs.)
 class Nvrtc {
  public:
-  /// Fails (device) if NVRTC is not installed.
   Nvrtc();
 
-  /// "13.0"
+  /// Returns NVRTC's version: "13.0".
   const std::string& version() const { return version_; }
-  /// The file it was opened from.
+  /// Returns the path of NVRTC's file.
   const std::string& path() const { return library_.name(); }
-  /// Fails (device) if this NVRTC does not know `arch` ("sm_90"); if it rejects the program, which is a bug of TSL,
-  /// with the compiler's log and the source lines it names.
+  /// Compiles a program. Fails (device) if this NVRTC does not support `arch` ("sm_90"), or if it rejects the program,
+  /// which is a bug of TSL: the message has the compiler's log and the source lines that it names.
   Cubin compile(const Program& program, const std::string& arch, std::span<const std::string> options = {}) const;
 
-  /// What every compilation is given besides the arch and `options`.
+  /// Returns the options of every compilation besides `arch` and `options`.
   static std::vector<std::string> base_options(const std::string& version);
 
  private:
@@ -75,9 +74,9 @@ class Nvrtc {
 #undef TSL_DECLARE
 };
 
-/// The text given to the compiler.
+/// Joins the program into the text for the compiler.
 std::string assemble(const Program& program);
-/// The compiler's log followed by the lines of the program that it names, numbered.
+/// Appends the numbered source lines that the compiler's log names.
 std::string annotate_log(const std::string& log, const Program& program);
 
 }  // namespace tsl::cuda

@@ -16,7 +16,7 @@ using graph::Plan;
 
 namespace {
 
-/// One call of such an op: its operands in memory.
+/// One call of an op without generated kernels, with its operands in memory.
 struct OpCall {
   Gpu& gpu;
   const Plan& plan;
@@ -26,10 +26,10 @@ struct OpCall {
   const Node& node;
 
   DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
-  /// With the offset of this run.
+  /// Returns the operand's layout with the offset of this run.
   Layout layout(size_t arg) const { return in_run(node.args[arg].layout, symbols); }
   std::byte* out() const { return addresses[kernel.buffers.back()]; }
-  /// The address of the operand's buffer.
+  /// Returns the address of the operand's buffer.
   std::byte* base(size_t arg) const {
     size_t position = 0;
     for (size_t i = 0; i < arg; ++i) position += node.args[i].is_tensor();
@@ -39,7 +39,7 @@ struct OpCall {
 
 // ---- Products ------------------------------------------------------------------------------------------
 
-/// A copy of operand `arg` in row-major order, by a plan of one op.
+/// Copies operand `arg` into row-major order, with a plan of one op.
 Tensor contiguous(const OpCall& call, size_t arg) {
   const Layout layout = call.layout(arg);
   graph::Graph graph;
@@ -56,10 +56,10 @@ Tensor contiguous(const OpCall& call, size_t arg) {
   return out;
 }
 
-/// Products with operands that must be copied first, or of nothing.
+/// Runs products whose operands must be copied first, and those over no elements.
 void run_gemm(const OpCall& call) {
   const PlanGemm gemm(call.plan, call.kernel, call.gpu.options.tf32);
-  assert(!gemm.gemm().epilogue.bias);  // what has one is a call
+  assert(!gemm.gemm().epilogue.bias);  // a product with a bias is always a single call
   if (gemm.is_empty()) return;
   std::array<uint64_t, 4> at = gemm.addresses(call.addresses, call.symbols);
   Tensor copies[2];

@@ -1,5 +1,5 @@
-// Ops that are not generated: products whose operands cuBLASLt cannot take as they lie, and the few that run on the
-// host, between copies (argsort of, and scatter into, more than 2^31 elements).
+// Ops without generated kernels: products whose operands have layouts that cuBLASLt does not support, and a few ops
+// that run on the host (argsort of, and scatter into, more than 2^31 elements).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tsl::cuda {
 
-/// Runs node `kernel.op_node`, an op that is not generated and is no product as its operands lie, on buffers at
-/// `addresses` (by buffer of the plan). Takes memory on the way.
+/// Runs node `kernel.op_node`, which has no generated kernels, on buffers at `addresses` (by buffer of the plan).
+/// Allocates memory while it runs.
 exec::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
                       std::span<const Scalar> symbols);
 

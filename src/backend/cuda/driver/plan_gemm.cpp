@@ -6,7 +6,7 @@ namespace tsl::cuda {
 
 namespace {
 
-/// A matrix (the last two axes) as cuBLASLt takes it, or false if it must be copied first.
+/// Describes a matrix (the last two axes) for cuBLASLt. Returns false if it must be copied first.
 bool as_operand(const Layout& layout, MatrixOperand& operand) {
   const int rank = layout.rank();
   const int64_t rows = layout.shape[rank - 2].hint(), columns = layout.shape[rank - 1].hint();
@@ -18,7 +18,7 @@ bool as_operand(const Layout& layout, MatrixOperand& operand) {
   } else {
     return false;
   }
-  int64_t expected = -1;  // batches must be equally far apart
+  int64_t expected = -1;  // the batches' strides must be uniform
   for (int i = rank - 3; i >= 0; --i) {
     if (layout.shape[i].hint() == 1) continue;
     if (expected < 0) operand.batch_stride = expected = layout.strides[i].hint();

@@ -1,4 +1,4 @@
-// Matrix products of plans: the problem for cuBLASLt, and the addresses of its operands when the plan runs.
+// Matrix products of plans: the problem for cuBLASLt, and the operands' addresses when the plan runs.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@ namespace tsl::cuda {
 
 class PlanGemm {
  public:
-  /// `kernel` is of a matmul of floats. `tf32`: f32 operands may be rounded to 11 bits.
+  /// `kernel` is a matmul of floats. `tf32`: f32 operands may be rounded to 11 bits.
   PlanGemm(const graph::Plan& plan, const graph::Kernel& kernel, bool tf32);
-  /// Without a plan, and so without addresses.
+  /// For a product without a plan, which has no addresses.
   PlanGemm(const graph::Node& node, bool tf32);
 
-  /// cuBLASLt can compute it as its operands lie.
+  /// Whether one call of cuBLASLt computes it from the operands as they are in memory.
   bool is_call() const { return !is_empty() && !needs_copy(0) && !needs_copy(1); }
-  /// There is nothing to compute.
+  /// Whether the result has no elements.
   bool is_empty() const { return gemm_.m * gemm_.n * gemm_.batch == 0; }
-  /// Operand 0 or 1 lies in no way that cuBLASLt can take: a row-major copy must be made. This depends on the layout
-  /// alone, so that eager and compiled agree.
+  /// Whether cuBLASLt does not support the layout of operand 0 or 1, so that a row-major copy is needed. Depends on the
+  /// layout alone, so eager and compiled runs agree.
   bool needs_copy(size_t operand) const { return needs_copy_[operand]; }
   const Gemm& gemm() const { return gemm_; }
 
-  /// The addresses of a, b (where they lie in the plan's buffers), c and the bias, 0 if there is none.
+  /// Returns the addresses of a and b (in the plan's buffers), of c, and of the bias, 0 if there is none.
   std::array<uint64_t, 4> addresses(std::byte* const* buffers, std::span<const Scalar> symbols) const;
 
  private:

@@ -21,7 +21,7 @@ Staging::Staging(const Driver& driver, CUstream stream) : driver_(driver), strea
 
 Staging::~Staging() { release(); }
 
-// Errors have been reported where they happened; whatever they left is given back as far as the driver takes it.
+// Releases all resources. Errors are ignored: they have been reported where they happened.
 void Staging::release() {
   driver_.cuStreamSynchronize(stream_);
   for (Segment& segment : segments_)
@@ -78,8 +78,8 @@ void Staging::to_host(std::byte* to, CUdeviceptr from, uint64_t bytes) {
   used_ = 0;
 }
 
-// While one piece is copied out of its segment, the others are on their way. Work on the stream is in order, so a
-// segment may be named as the target of a copy while an earlier copy still reads it.
+// Copies in pieces: while one piece is copied out of its segment, others are in flight. The stream is in order, so a
+// segment may be the target of a copy while an earlier copy still reads it.
 void Staging::to_host_in_pieces(std::byte* to, CUdeviceptr from, uint64_t bytes) {
   const uint64_t pieces = (bytes + kSegment - 1) / kSegment;
   const auto size_of_piece = [&](uint64_t piece) { return std::min(kSegment, bytes - piece * kSegment); };

@@ -1,5 +1,5 @@
-// Pinned host memory through which copies between host and device go, so that any host memory can be copied and
-// neither side waits longer than it must.
+// Pinned host memory for copies between host and device: it makes copies of any host memory possible, and both sides
+// wait as little as possible.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace tsl::cuda {
 
-/// A ring of segments. A small copy takes a piece of the current segment; when that is full, the next segment is
-/// taken, after the copies that used it last are done. All copies are on one stream.
+/// A ring of segments. A small copy takes a piece of the current segment. When it is full, the next segment is used,
+/// once the last copies that used it are finished. All copies are on one stream.
 class Staging {
  public:
   Staging(const Driver& driver, CUstream stream);
@@ -25,14 +25,14 @@ class Staging {
   void to_host(std::byte* to, CUdeviceptr from, uint64_t bytes);
 
  private:
-  static constexpr uint64_t kSegment = uint64_t{1} << 20;  // long enough for the bus, short enough to overlap
+  static constexpr uint64_t kSegment = uint64_t{1} << 20;  // long enough for full bus speed, short enough to overlap
   static constexpr size_t kSegments = 4;
   static constexpr uint64_t kAlignment = 64;
 
   struct Segment {
     std::byte* data = nullptr;
-    CUevent done = nullptr;   // after the last copy that used the segment
-    bool is_pending = false;  // `done` is recorded and not waited for
+    CUevent done = nullptr;   // recorded after the last copy that used the segment
+    bool is_pending = false;  // `done` is recorded and has not been waited for
   };
 
   std::byte* take(uint64_t bytes);
@@ -46,7 +46,7 @@ class Staging {
   std::byte* memory_ = nullptr;
   std::array<Segment, kSegments> segments_;
   size_t current_ = 0;
-  uint64_t used_ = 0;  // of the current segment
+  uint64_t used_ = 0;  // bytes of the current segment
 };
 
 }  // namespace tsl::cuda

@@ -1,7 +1,6 @@
-// The code generator: every op's statement compiles for every dtype, and every form of reduction, for the architectures
-// we support (kernel_source.cpp looks at the sources). What kernels compute is tested on a GPU, by the language's own
-// tests
-// ($TSL_TEST_DEVICE, `tsl test --device cuda`).
+// The code generator: every op's statement and every form of reduction compile for every dtype and supported
+// architecture. (kernel_source.cpp checks the sources. The tests of the language run kernels on a GPU:
+// $TSL_TEST_DEVICE, `tsl test --device cuda`.)
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -24,7 +23,7 @@ using graph::spread;
 
 namespace {
 
-/// The CUDA kernels of all kernels of a graph, with and without vectorized accesses.
+/// Returns the CUDA kernels of all kernels of a graph, with and without vectorized accesses.
 std::vector<CudaKernel> kernels_of(Graph graph) {
   std::vector<CudaKernel> out;
   const graph::Plan plan = graph::compile(std::move(graph));
@@ -44,7 +43,7 @@ bool has_kernel(const std::vector<CudaKernel>& kernels, const std::string& part)
   return false;
 }
 
-/// Compiles each different CUDA kernel for sm_80 and, as TSL does, for sm_90.
+/// Compiles each distinct CUDA kernel for sm_80 and, as TSL does, for sm_90.
 void check_compiles(const std::vector<CudaKernel>& kernels) {
   REQUIRE_FALSE(kernels.empty());
   std::string why;

@@ -1,4 +1,4 @@
-// The source that is generated for kernels. Reading it needs no GPU; where NVRTC is installed, it is compiled, too.
+// Tests the generated source of kernels. Needs no GPU; the source is compiled if NVRTC is installed.
 #include <algorithm>
 #include <set>
 
@@ -22,7 +22,7 @@ size_t count(const std::string& text, const std::string& part) {
 
 bool contains(const std::string& text, const std::string& part) { return count(text, part) > 0; }
 
-/// The CUDA kernels of all kernels of a plan, after checks that hold for every CUDA kernel.
+/// Returns the CUDA kernels of all kernels of a plan, after checks that apply to every CUDA kernel.
 std::vector<CudaKernel> kernels_of(const Plan& plan, bool vectors = true) {
   std::vector<CudaKernel> kernels;
   for (const Kernel& kernel : plan.kernels) {
@@ -48,7 +48,7 @@ std::vector<CudaKernel> kernels_of(const Plan& plan, bool vectors = true) {
 
 Plan plan_of(Graph graph) { return graph::compile(std::move(graph)); }
 
-/// a * b + c.
+/// Makes a * b + c.
 Plan scaled_sum(const Shape& shape, DType dtype = DType::f32) {
   Graph g;
   const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
@@ -63,7 +63,8 @@ NodeId converted(Graph& g, NodeId x, DType dtype) {
   return g.add(op_def(Op::cast), {read(g, x)}, attrs, {dtype, g[x].shape}, Span{}, g.size());
 }
 
-/// (rows' sum of (c - a * a * b)) / 2 + a * b and more, of fast numerics: products that one reads, or two do.
+/// Makes (rows' sum of (c - a * a * b)) / 2 + a * b and more, under fast numerics: products with one reader, and with
+/// two.
 Plan contracted(const Shape& shape, DType dtype) {
   Graph g;
   const NodeId a = input(g, shape, dtype), b = input(g, shape, dtype), c = input(g, shape, dtype);
@@ -89,7 +90,7 @@ Plan softmax(const Shape& shape) {
   return plan_of(std::move(g));
 }
 
-/// One reduction of a square, along `axis`.
+/// Makes a reduction of a square, along `axis`.
 Plan reduced(Op op, const Shape& shape, int axis, DType dtype = DType::f32) {
   Graph g;
   const NodeId x = input(g, shape, dtype);
@@ -98,7 +99,7 @@ Plan reduced(Op op, const Shape& shape, int axis, DType dtype = DType::f32) {
   return plan_of(std::move(g));
 }
 
-/// The mean of rows' losses: reductions of reductions.
+/// Makes the mean of rows' losses: a reduction of reductions.
 Plan loss(const Shape& shape) {
   Graph g;
   const NodeId x = input(g, shape);
@@ -141,7 +142,7 @@ Plan random(Op op, int64_t n, DType dtype) {
   return plan_of(std::move(g));
 }
 
-/// p - 0.1 g of several parameters.
+/// Makes p - 0.1 g for several parameters.
 Plan updates(const std::vector<Shape>& shapes) {
   Graph g;
   for (const Shape& shape : shapes) {
@@ -296,7 +297,7 @@ TEST_CASE("equal kernels are one multi-tensor launch") {
   CHECK(table.readable == kernels[0].readable + "_table3");
   CHECK(table.blocks == kernels[0].blocks + kernels[1].blocks + kernels[2].blocks);
   CHECK_FALSE(table.arg_table_in_memory);
-  // Its last three say at which block each CUDA kernel begins.
+  // The last three arguments give the first block of each CUDA kernel.
   CHECK(table.arguments[table.arg_table_words - 3].value == 0);
   CHECK(table.arguments[table.arg_table_words - 1].value == kernels[0].blocks + kernels[1].blocks);
   CHECK(count(table.source(), "extern \"C\"") == 1);
@@ -375,7 +376,7 @@ TEST_CASE("generated kernels compile") {
       std::vector<CudaKernel> kernels = kernels_of(plan, vectors);
       if (plan.kernels.size() == 2) kernels.push_back(make_multi_tensor_kernel({&kernels[0], &kernels[1]}));
       for (CudaKernel& cuda_kernel : kernels) {
-        // Kernels are known by their names: other sources have others.
+        // Caches find kernels by name, so different sources need different names.
         if (names.insert(cuda_kernel.name()).second) sources.push_back({cuda_kernel.name(), cuda_kernel.source()});
         else
           CHECK(std::any_of(sources.begin(), sources.end(), [&](const KernelSource& s) {

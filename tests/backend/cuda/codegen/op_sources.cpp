@@ -1,5 +1,5 @@
-// The source that is generated for ops with kernels of their own: every family compiles, for every dtype and form. What
-// the kernels compute is tested in op_kernels.cpp.
+// Tests the generated source of ops with kernels of their own: every family compiles, for every dtype and form.
+// op_kernels.cpp tests the results.
 #include <future>
 #include <map>
 #include <set>
@@ -24,7 +24,7 @@ size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// The program of the graph's one op, after checks that hold for every CUDA kernel.
+/// Returns the CUDA kernels of the graph's only op, after checks that apply to every CUDA kernel.
 GeneratedKernels program_of(Graph graph) {
   const Plan plan = graph::compile(std::move(graph));
   GeneratedKernels generated;
@@ -57,7 +57,7 @@ std::string names(const GeneratedKernels& generated) {
   return text;
 }
 
-/// Different CUDA kernels, to be compiled together.
+/// Distinct CUDA kernels, to be compiled together.
 class Corpus {
  public:
   void add(Graph graph) {

@@ -23,8 +23,8 @@ struct Function {
   double bound;  // ulp, of native ones
 };
 
-// The hardware's functions are worse near the least normal number: what is less is measured by the last bit of this
-// power of two.
+// The hardware's functions are less accurate near the least normal number: errors of smaller results are measured in
+// the last bit of this power of two.
 constexpr int kLeastExponent = -118;
 
 constexpr Function kFunctions[] = {

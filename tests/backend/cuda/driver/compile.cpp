@@ -1,4 +1,4 @@
-// Compiling kernels, which needs NVRTC but no GPU.
+// Tests compiling kernels, which needs NVRTC but no GPU.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -20,7 +20,7 @@ using namespace tsl::cuda;
 
 namespace {
 
-/// Uses everything that prelude.cuh has, for an element type.
+/// Uses everything in prelude.cuh, for one element type.
 std::string helpers_kernel(const std::string& name, const std::string& type, int count) {
   return fmt::format(R"(
 extern "C" __global__ void {0}({1}* to, const {1}* from, float* wide) {{
@@ -187,7 +187,7 @@ TEST_CASE("an architecture that NVRTC does not know is refused before compiling"
 
 TEST_CASE("contraction is off: a * b + c is two instructions") {
   TSL_NEEDS_NVRTC();
-  // The constants make a difference between one rounding and two; folded at compile time or not, the result is 0.
+  // These constants distinguish one rounding from two: the result is 0, whether it is folded at compile time or not.
   const KernelSource plain{"k_plain",
                            "extern \"C\" __global__ void k_plain(f32* x, f32 a, f32 b, f32 c) { *x = a * b + c; }"};
   const KernelSource fused{"k_plain",

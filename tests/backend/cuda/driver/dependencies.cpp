@@ -1,5 +1,4 @@
-// Which launches of a plan wait for which: for what they read, for the memory they write, and for the failures before
-// them.
+// Tests the dependencies of launches: on data, on the memory that they overwrite, and on earlier failures.
 #include "backend/cuda/driver/dependencies.h"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ NodeId rows_of(Graph& g, NodeId table, NodeId index) {
   return g.add(op_def(Op::take), {read(g, table), read(g, index)}, attrs, {DType::f32, shape}, Span{}, g.size());
 }
 
-/// A plan whose kernels are not fused: products stand between.
+/// Makes a plan whose kernels cannot be fused, because products separate them.
 Plan plan_of(Graph g, size_t launches) {
   Plan plan = compile(std::move(g));
   REQUIRE(plan.launches.size() == launches);

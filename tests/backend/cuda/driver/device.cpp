@@ -1,4 +1,4 @@
-// The device itself: copies, memory, launches, recorded work, the kernel cache. Needs a GPU.
+// Tests the device: copies, memory, launches, recorded work, the kernel cache. Needs a GPU.
 #include "backend/cuda/driver/device.h"
 
 #include <cmath>
@@ -118,7 +118,7 @@ TEST_CASE("device memory is reused at the same address, aligned, and given back 
                     Catch::Contains("out of memory: 1.0 PiB asked for") && Catch::Contains("of the GPU's"));
   CHECK(allocator.stats().cached_bytes == 0);
   CHECK(allocator.allocate(1000)->bytes() == 1024);  // it goes on
-  // Nearly all of the memory fits twice, if the first half of the time it was given back to the driver.
+  // Nearly all of the memory can be allocated twice only if the first allocation was returned to the driver.
   size_t free = 0, total = 0;
   gpu.check(gpu.driver().cuMemGetInfo(&free, &total), "asking");
   allocator.allocate(free / 4 * 3);
@@ -181,7 +181,7 @@ TEST_CASE("an entry that the driver does not take is compiled again", "[cuda]") 
     KernelCache cache(gpu, disk);
     cache.get(kScale.name, kScale.source);
   }
-  // Whole entries under every key there is: of no kernel, and of one for another GPU.
+  // Valid entries with wrong payloads under every key: no kernel, and a kernel for another GPU.
   Cubin foreign = compile_only(Nvrtc(), kScale, gpu.properties().compute_major == 8 ? "sm_90" : "sm_80");
   foreign.push_back(std::byte{'c'});
   for (const Bytes& payload : {Bytes(100, std::byte{'c'}), foreign}) {
@@ -295,7 +295,7 @@ TEST_CASE("16-bit floats convert on the device as on the host, to the bit (all N
 
   std::vector<uint16_t> shorts(65536);
   for (size_t i = 0; i < shorts.size(); ++i) shorts[i] = static_cast<uint16_t>(i);
-  // Each 16-bit float, and around each the places where rounding turns; then anything.
+  // Tests each 16-bit float, the midpoints around each, then random bits.
   std::vector<uint32_t> floats = numbers(500'000, 4);
   for (const uint16_t bits : shorts) {
     for (const float value : {f16_to_float(bits), bf16_to_float(bits)}) {

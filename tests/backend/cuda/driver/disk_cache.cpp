@@ -1,4 +1,4 @@
-// The cache of kernels on disk: what is damaged, foreign or out of reach is as good as not there.
+// Tests the cache of kernels on disk: damaged, foreign or inaccessible entries count as missing.
 #include "backend/cuda/driver/disk_cache.h"
 
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ void set_age(const std::string& path, std::chrono::seconds age) {
 }  // namespace
 
 TEST_CASE("digests are FNV-1a of 128 bits, and know where parts end") {
-  // The hash of "" by the algorithm's definition, then that of the eight zero bytes of a part's length.
+  // The hash of "" by the algorithm's definition, then that of a part's length, which is eight zero bytes.
   CHECK(Digester().digest().text() == "6c62272e07bb014262b821756295c58d");
   CHECK(key_of("a") != key_of("b"));
   CHECK(Digester().add("ab").add("c").digest() != Digester().add("a").add("bc").digest());

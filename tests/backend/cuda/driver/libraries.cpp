@@ -1,4 +1,4 @@
-// Libraries opened at run time: what is missing is named, what is there is complete.
+// Tests libraries opened at run time: errors name missing ones, and installed ones have all functions.
 #include "backend/cuda/driver/library.h"
 
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ TEST_CASE("without a driver the message says what to do") {
 
 namespace {
 
-/// The toolkit's stand-in for the driver, or "".
+/// Returns the toolkit's stub of the driver, or "".
 std::string find_stub() {
   for (const std::string& folder : toolkit_folders()) {
     if (std::filesystem::exists(folder + "/stubs/libcuda.so")) return folder + "/stubs/libcuda.so";

@@ -1,4 +1,4 @@
-// Matrix products against naive ones. Needs a GPU and cuBLASLt.
+// Compares matrix products with a simple implementation. Needs a GPU and cuBLASLt.
 #include "backend/cuda/driver/matmul.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ using Gpu = tsl::cuda::Device;
 
 namespace {
 
-/// A matrix operand with its elements: small whole numbers, so that every product is exact in every type.
+/// A matrix operand with its elements: small whole numbers, so that products are exact in every type.
 struct Matrix {
   MatrixOperand operand;
   std::vector<double> values;  // as in memory
@@ -55,7 +55,8 @@ struct Fixture {
     return storage;
   }
 
-  /// The result's memory, filled with -1 where the product writes nothing. The bias lies behind one more element.
+  /// The result's memory, filled with -1 to detect elements that are not written. The bias starts one element further
+  /// on.
   std::vector<std::byte> run(const Gemm& gemm, const Matrix& a, const Matrix& b, size_t c_count,
                              const std::vector<double>& bias = {0}) {
     const Ref<Storage> to_add = upload(encode(bias, gemm.dtype));
@@ -116,7 +117,7 @@ TEST_CASE("products equal the naive ones, in every type and layout", "[cuda]") {
       for (const bool transpose_b : {false, true}) {
         Gemm gemm;
         gemm.dtype = dtype;
-        // With k <= 28 no sum leaves what bf16 holds exactly (256).
+        // With k <= 28, bf16 represents every sum exactly (up to 256).
         gemm.m = 17, gemm.n = 33, gemm.k = 28;
         compare(fixture, gemm, transpose_a, transpose_b, 0, false);
         gemm.m = 64, gemm.n = 32, gemm.k = 16, gemm.batch = 3;

@@ -1,5 +1,4 @@
-// Ops with kernels of their own on a GPU: the same bits as the CPU gives, in every dtype, whatever the shape and
-// however operands lie. Needs a GPU.
+// Ops with kernels of their own give the CPU's bits on a GPU, in every dtype, for all shapes and layouts. Needs a GPU.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -64,7 +63,7 @@ class Devices {
     Generator generator(seed);
     return tensor(lying.dtype, lying.shape, [&](int64_t) { return generator.value(lying.dtype, values); });
   }
-  /// The one element that the graph gives, on the CPU.
+  /// Returns the graph's only output, computed on the CPU.
   Scalar on_host(const Graph& graph, const std::vector<Tensor>& inputs) {
     Tensor out;
     host_.prepare(graph::compile(graph))->run(inputs, {}, {}, {&out, 1});
@@ -74,8 +73,8 @@ class Devices {
     return tensor(DType::i64, shape, [&](int64_t i) { return Scalar::of(values[static_cast<size_t>(i)]); });
   }
 
-  /// Both give the same bits, or the same error; the GPU does time and again, launching kernels one by one, then
-  /// graphs. If the case is one of this shard's.
+  /// Checks that both give the same bits, or the same error; the GPU repeatedly, first launching kernels one by one,
+  /// then as graphs. Does nothing if the case belongs to another shard.
   void compare(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Scalar>& symbols = {}) {
     if (!shard_.takes_next()) return;
     Tensor expected;
@@ -117,7 +116,7 @@ class Devices {
   std::unique_ptr<Backend> gpu_;
 };
 
-/// Other ways to lie: axes turned round, backwards along one of them, every second element.
+/// Returns other layouts: axes permuted, one axis reversed, every second element.
 std::vector<Lying> ways_to_lie(const Shape& shape, DType dtype) {
   std::vector<Lying> ways = {plain(shape, dtype)};
   std::vector<int> order;
@@ -149,7 +148,7 @@ std::vector<Lying> ways_to_lie(const Shape& shape, DType dtype) {
   return ways;
 }
 
-/// Rows of x, an index of them by `pick`, and updates.
+/// Makes rows of x, an index of them by `pick`, and updates.
 struct Scattering {
   Lying x, index, updates;
   int batch = 0;
@@ -177,7 +176,7 @@ void compare_scatter(Devices& devices, const Scattering& s, Op op, Values values
       {devices.random(s.x, values, 1), devices.whole(s.picks, s.index.shape), devices.random(s.updates, values, 2)});
 }
 
-/// Of any sign: both name rows.
+/// Makes indices of any sign: both select rows.
 int64_t either(Generator& generator, int64_t extent) { return generator.below(2 * extent) - extent; }
 
 }  // namespace
@@ -271,7 +270,7 @@ TEST_CASE("scattering within batches and to elements and with updates that lie a
       compare_scatter(devices,
                       scattering({4, 3, 10}, {4, 3, 1000}, dtype, 2, [&](int64_t) { return either(generator, 10); }),
                       op, Values::special);
-      // One row has nearly all of them.
+      // Nearly all updates go to one row.
       const auto mostly_one = [&](int64_t i) { return i % 50 == 0 ? either(generator, 90) : 1; };
       for (const Shape& x : {Shape{90}, Shape{90, 3}, Shape{90, 33}})
         compare_scatter(devices, scattering(x, {4500}, dtype, 0, mostly_one), op, Values::many);
@@ -284,7 +283,7 @@ TEST_CASE("scattering within batches and to elements and with updates that lie a
         s.index = ways_to_lie({Dim(picked)}, DType::i64)[1];
         compare_scatter(devices, s, op, Values::many);
       }
-      // More places than it would pay to have an owner each for.
+      // More rows than owners pay off for.
       compare_scatter(devices,
                       scattering({3'000'000}, {2000}, dtype, 0, [&](int64_t) { return either(generator, 3'000'000); }),
                       op, Values::many);
@@ -321,7 +320,7 @@ TEST_CASE("the indices of what is true come in order", "[cuda]") {
         Generator generator(10);
         const Tensor data = devices.tensor(DType::boolean, mask.shape,
                                            [&](int64_t) { return Scalar::of(generator.below(one_of) == 0); });
-        // How many there are as the view has them.
+        // The number of updates in the view.
         Graph counting;
         const Arg read = read_lying(counting, mask);
         Attrs attrs;

@@ -1,4 +1,4 @@
-#include "jit/region_io.h"
+#include "jit/input_guards.h"
 
 #include <algorithm>
 
@@ -8,19 +8,15 @@
 #include "value/format.h"
 #include "value/value_walk.h"
 
-namespace tsl {
+namespace tsl::jit {
 
 namespace {
-
-/// Marks the references to views of slots in output templates; nothing is ever recorded by it.
-class SlotMark : public Recording {};
-SlotMark slot_mark;
 
 bool same_constant(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
   if (a.is(Tag::string)) return a.as<String>().text == b.as<String>().text;
   if (a.is(Tag::function)) {
-    // Functions that capture nothing differ only in their code.
+    // Functions without captures differ only in their code.
     const Function& f = a.as<Function>();
     const Function& g = b.as<Function>();
     return &f == &g || (f.info == g.info && f.captures.empty() && g.captures.empty());
@@ -45,7 +41,7 @@ InputGuard container(InputGuard::Kind kind, size_t count) {
   return guard;
 }
 
-/// Whether the axes lie in memory in this order, without gaps or overlaps.
+/// Whether the layout has these axes in decreasing order of strides, without gaps or overlaps.
 bool is_dense_in(const std::array<uint8_t, kMaxRank>& order, const Layout& layout) {
   int64_t stride = 1;
   for (int i = layout.rank() - 1; i >= 0; --i) {
@@ -67,12 +63,12 @@ bool fits_varying(const Layout& layout, const InputGuard& guard) {
   return !guard.is_dense || is_dense_in(guard.order, layout);
 }
 
-/// Whether a tensor is laid out as the guard says. A symbolic extent may be any that may vary.
+/// Whether a tensor's layout matches the guard. A symbolic extent matches any that may vary.
 inline bool fits(const Layout& layout, const InputGuard& guard) {
   const int rank = guard.layout.rank();
   if (layout.rank() != rank) return false;
   if (guard.varying != 0) return fits_varying(layout, guard);
-  for (int i = 0; i < rank; ++i) {  // most guards have no symbols, and a replay may compare hundreds
+  for (int i = 0; i < rank; ++i) {  // a fast loop, since most guards have no symbols and a replay may compare hundreds
     if (layout.shape[i].hint() != guard.layout.shape[i].hint() ||
         layout.strides[i].hint() != guard.layout.strides[i].hint())
       return false;
@@ -80,7 +76,7 @@ inline bool fits(const Layout& layout, const InputGuard& guard) {
   return true;
 }
 
-/// The axes in the order in which they lie in memory; false if there are gaps or overlaps.
+/// Finds the axes in the order of their strides; returns false if there are gaps or overlaps.
 bool find_order(const Layout& layout, std::array<uint8_t, kMaxRank>& order) {
   const int rank = layout.rank();
   for (int i = 0; i < rank; ++i) order[static_cast<size_t>(i)] = static_cast<uint8_t>(i);
@@ -95,7 +91,7 @@ bool is_empty(const Layout& layout) {
   return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.hint() == 0; });
 }
 
-/// The axes of a tensor whose extents vary, given what was known of it before.
+/// Returns the axes of a tensor whose extents vary, given what is known about it.
 uint8_t find_varying(const Tensor& tensor, const InputGuard* known) {
   if (!known || known->kind != InputGuard::Kind::tensor || known->layout.rank() != tensor.rank()) return 0;
   uint8_t varying = known->varying;
@@ -106,7 +102,7 @@ uint8_t find_varying(const Tensor& tensor, const InputGuard* known) {
   return varying;
 }
 
-Value abstract_number(const Value& value, std::vector<InputGuard>& guards, jit::Recorder& recorder, jit::Run& run) {
+Value abstract_number(const Value& value, std::vector<InputGuard>& guards, Recorder& recorder, Run& run) {
   const Scalar number = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
   const Symbol* symbol = recorder.symbols().input(number);
   if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
@@ -123,9 +119,9 @@ bool is_symbolic(const Layout& layout) {
   return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.symbol() != nullptr; });
 }
 
-/// Makes symbols of the extents that vary, and expressions of all strides, unless there are gaps: those strides stay as
-/// they are.
-void make_symbolic(InputGuard& guard, const InputGuard& known, jit::Recorder& recorder, jit::Run& run) {
+/// Replaces varying extents by symbols and all strides by expressions; if the tensor has gaps, its strides stay
+/// numbers.
+void make_symbolic(InputGuard& guard, const InputGuard& known, Recorder& recorder, Run& run) {
   Layout& layout = guard.layout;
   for (int i = 0; i < layout.rank(); ++i) {
     const int64_t extent = layout.shape[i].hint();
@@ -135,8 +131,7 @@ void make_symbolic(InputGuard& guard, const InputGuard& known, jit::Recorder& re
     run.symbols[symbol->id] = Scalar::of(extent);
     layout.shape[i] = symbol;
   }
-  if (is_symbolic(
-          known.layout)) {  // of the path being replayed: its strides, too, are what they were when it was recorded
+  if (is_symbolic(known.layout)) {  // on the path being replayed, strides must be as they were when it was recorded
     guard.is_dense = known.is_dense;
     guard.order = known.order;
   } else {
@@ -151,7 +146,7 @@ void make_symbolic(InputGuard& guard, const InputGuard& known, jit::Recorder& re
 }
 
 Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-                      jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
+                      Recorder& recorder, Run& run, uint32_t& slot) {
   if (slot == run.values.size()) run.values.push_back(tensor);
   InputGuard guard;
   guard.kind = InputGuard::Kind::tensor;
@@ -169,7 +164,8 @@ Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known
 
 namespace {
 
-// Far beyond any parameters; what is larger is not tensor code. Taking apart recurses, and sees shared parts each time.
+// Far more than any parameters have; larger values are not tensor code. The conversion recurses, and visits shared
+// parts each time.
 constexpr int kMaxDepth = 100;
 constexpr size_t kMaxParts = 100'000;
 
@@ -179,13 +175,10 @@ bool can_abstract(const Value& value, int depth, size_t& parts) {
     return std::all_of(items.begin(), items.end(),
                        [&](const Value& item) { return can_abstract(item, depth + 1, parts); });
   };
-  switch (value.tag()) {
-    case Tag::list: return all(value.as<List>().items);
-    case Tag::tuple: return all(value.as<Tuple>().items);
-    case Tag::record: return all(value.as<Record>().values);
-    case Tag::builtin: return all(value.as<BuiltinFunction>().bound);
-    default: return true;
-  }
+  if (value.is(Tag::list)) return all(value.as<List>().items);
+  if (value.is(Tag::tuple)) return all(value.as<Tuple>().items);
+  if (value.is(Tag::record)) return all(value.as<Record>().values);
+  return !value.is(Tag::builtin) || all(value.as<BuiltinFunction>().bound);
 }
 
 }  // namespace
@@ -204,7 +197,7 @@ bool can_abstract(const Value& value) {
 }
 
 Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               jit::Recorder& recorder, jit::Run& run, uint32_t& slot) {
+               Recorder& recorder, Run& run, uint32_t& slot) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
     to.reserve(from.size());
     for (const Value& item : from) to.push_back(abstract(item, known, guards, recorder, run, slot));
@@ -235,25 +228,35 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
       items(from.values, record->values);
       return Value(std::move(record));
     }
-    default: {
-      InputGuard guard;
-      guard.constant = value;
-      guards.push_back(guard);
-      return value;
-    }
+    case Tag::nil:
+    case Tag::boolean:
+    case Tag::dtype:
+    case Tag::absent:
+    case Tag::symbol:
+    case Tag::string:
+    case Tag::range:
+    case Tag::function:
+    case Tag::builtin:
+    case Tag::module:
+    case Tag::lazy_string:
+    case Tag::cell: break;
   }
+  InputGuard guard;
+  guard.constant = value;
+  guards.push_back(guard);
+  return value;
 }
 
 namespace {
 
-void bind_extents(const Layout& layout, const InputGuard& guard, jit::Run& run) {
+void bind_extents(const Layout& layout, const InputGuard& guard, Run& run) {
   for (int i = 0; i < layout.rank(); ++i) {
     if (const Symbol* symbol = guard.layout.shape[i].symbol())
       run.symbols[symbol->id] = Scalar::of(layout.shape[i].hint());
   }
 }
 
-inline bool bind_tensor(const Value& value, const InputGuard& guard, jit::Run& run) {
+inline bool bind_tensor(const Value& value, const InputGuard& guard, Run& run) {
   if (!value.is(Tag::tensor)) return false;
   TensorData& data = *value.tensor_data();
   if (data.dtype != guard.dtype || !(data.device == guard.device) || !fits(data.layout, guard)) return false;
@@ -262,12 +265,12 @@ inline bool bind_tensor(const Value& value, const InputGuard& guard, jit::Run& r
   return true;
 }
 
-const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, jit::Run& run,
-                             bool may_donate, std::vector<char>& donated) {
+const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, Run& run, bool may_donate,
+                             std::vector<char>& donated) {
   if (values.size() != container.count) return nullptr;
   const InputGuard* guard = &container + 1;
   for (const Value& item : values) {
-    if (guard->kind == InputGuard::Kind::tensor) {  // here, as most parts of what has many are tensors
+    if (guard->kind == InputGuard::Kind::tensor) {  // tested first, since large values contain mostly tensors
       if (!bind_tensor(item, *guard++, run)) return nullptr;
     } else {
       donated.resize(run.values.size(), may_donate);
@@ -281,7 +284,7 @@ const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard&
 
 }  // namespace
 
-const InputGuard* bind_input(const Value& value, const InputGuard* guard, jit::Run& run, bool may_donate,
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate,
                              std::vector<char>& donated) {
   const auto items = [&](const std::vector<Value>& values) {
     return bind_items(values, *guard, run, may_donate && value.unique(), donated);
@@ -358,69 +361,4 @@ std::string difference(const Value& value, const InputGuard*& guard, const std::
   return "";
 }
 
-Value capture_output(const Value& value, const jit::Recorder& recorder, std::vector<uint32_t>& slots) {
-  Value captured = value;
-  replace_leaves(captured, [&](const Value& leaf, Value& slot) {
-    if (leaf.is(
-            Tag::lazy_string)) {  // a copy: the code may read the text later on, and then it holds this run's string
-      Ref<LazyString> text = make_ref<LazyString>();
-      text->pieces = leaf.as<LazyString>().pieces;
-      slot = Value(std::move(text));
-      return true;
-    }
-    if (!leaf.is(Tag::tensor) || leaf.tensor_data()->recording != &recorder) return false;
-    const Tensor tensor = leaf.tensor();
-    slots.push_back(static_cast<uint32_t>(recorder.slot_of(tensor)));
-    if (recorder.is_whole(tensor)) {
-      slot = Value::of_slot(slots.back());
-      return true;
-    }
-    Ref<TensorData> view(TensorData::make());
-    view->dtype = tensor.dtype();
-    view->layout = tensor.layout();
-    view->recording = &slot_mark;
-    view->node = slots.back();
-    slot = Value(Tensor(std::move(view)));
-    return true;
-  });
-  return captured;
-}
-
-namespace {
-
-/// A text whose pieces are known now is a string like any other.
-bool join_lazy_string(Context& context, const Value& text, Value& string) {
-  string = joined(context, text);
-  return true;
-}
-
-/// What a leaf that is no slot becomes; most leaves are slots.
-bool rebuild_other_leaf(Context& context, const Value& leaf, const jit::Run& run, Value& now) {
-  if (leaf.is(Tag::tensor)) {
-    const TensorData& view = *leaf.tensor_data();
-    if (view.recording != &slot_mark) return false;
-    const Tensor& base = run.values[view.node];
-    Layout layout = in_run(view.layout, run.symbols);
-    layout.offset = layout.offset + base.layout().offset;
-    now = Value(base.with_layout(layout));
-    return true;
-  }
-  if (leaf.is(Tag::lazy_string)) return join_lazy_string(context, leaf, now);
-  if (!leaf.is(Tag::symbol)) return false;
-  now = Value(run.symbols[leaf.symbol()->id]);
-  return true;
-}
-
-}  // namespace
-
-Value rebuild_output(Context& context, const Value& captured, const jit::Run& run) {
-  Value value = captured;
-  replace_leaves(value, [&context, &run, values = run.values.data()](const Value& leaf, Value& now) {
-    if (!leaf.is(Tag::slot)) return rebuild_other_leaf(context, leaf, run, now);
-    now.become(values[leaf.slot()]);
-    return true;
-  });
-  return value;
-}
-
-}  // namespace tsl
+}  // namespace tsl::jit

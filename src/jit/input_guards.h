@@ -1,0 +1,55 @@
+// The inputs of a compiled region: converts them for a trace, guards them, and binds them in later runs.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "jit/recorder.h"
+#include "value/value.h"
+
+namespace tsl::jit {
+
+/// A property of an input that a trace depends on; guards of a nested value are in depth-first order. Tensors and
+/// numbers become inputs of the compiled code; everything else must be unchanged.
+struct InputGuard {
+  enum class Kind : uint8_t { constant, number, tensor, record, list, tuple } kind = Kind::constant;
+  ScalarType type{};      // number
+  DType dtype{};          // tensor
+  Device device;          // tensor
+  uint8_t varying = 0;    // tensor: a bit for each axis whose extent has varied
+  bool is_dense = false;  // tensor with symbolic extents: has no gaps, so the extents determine its strides
+  uint32_t symbol = 0;    // number: id of its symbol
+  uint32_t count = 0;     // list, tuple, record: number of parts, which follow
+  Layout layout;          // tensor: extents and strides; a symbolic extent matches any from kMinSymbolicExtent up
+  std::array<uint8_t, kMaxRank> order{};  // dense tensor: its axes in the order of their strides
+  Ref<RecordKeys> keys;                   // record
+  Value constant;  // must be identical, or equal if it is immutable (a string, a function without captures…)
+};
+
+/// Marks an extent that has not been observed in a shape history: only which axes vary is known.
+inline constexpr int64_t kUnknownExtent = -1;
+
+/// Whether a value is small enough, and not too deeply nested, to be an input of a trace.
+bool can_abstract(const Value& value);
+
+/// Converts a value for a trace: returns it with symbols for numbers and deferred tensors for tensors, appends its
+/// guards, and appends its tensors and numbers to the run from `slot` on, which advances (values that an earlier
+/// attempt has put there are kept). Extents become symbols if the `known` guards of the same input (or null) mark them
+/// as varying, or differ.
+Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
+               Recorder& recorder, Run& run, uint32_t& slot);
+
+/// Checks a value against its guards, which start at `guard`. Appends its tensors to the run, and sets the symbols of
+/// its numbers and extents. Returns the next guard, or null if one fails. `may_donate`: the caller donates the value;
+/// `donated` receives, per tensor, whether all containers around it have one owner.
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate,
+                             std::vector<char>& donated);
+
+/// Whether a guard has the only reference to a function, so that no later call can match it.
+bool is_only_reference(const Value& constant);
+
+/// Describes the first difference between a value and its guards; "" if there is none.
+std::string difference(const Value& value, const InputGuard*& guard, const std::string& what);
+
+}  // namespace tsl::jit

@@ -1,0 +1,42 @@
+// Output templates: a region's results, effects and variables, as each run rebuilds them from its own tensors and
+// numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/recorder.h"
+#include "value/value.h"
+
+namespace tsl {
+class Context;
+}
+
+namespace tsl::jit {
+
+/// A value with slots of the run in place of its deferred tensors.
+class OutputTemplate {
+ public:
+  OutputTemplate() = default;
+  /// Captures a value. The slots of its tensors, which must be computed or cut, are appended to `slots`.
+  static OutputTemplate capture(const Value& value, const Recorder& recorder, std::vector<uint32_t>& slots);
+  /// Rebuilds the value with the tensors and numbers of this run.
+  Value rebuild(Context& context, const Run& run) const;
+
+ private:
+  /// A leaf that is not the whole tensor of a slot: a view of one, or an int of the program.
+  struct Leaf {
+    int64_t slot = -1;  // of the view; -1: an int
+    Layout layout;      // of the view, from the slot's element (0, 0, …)
+    int64_t number = 0;
+  };
+
+  Value reference_to(Leaf leaf);
+  Value rebuild_leaf(const Leaf& leaf, const Run& run) const;
+
+  // Every int in here is a reference: n to the tensor in slot n, -1 - n to leaf n.
+  Value value_;
+  std::vector<Leaf> leaves_;
+};
+
+}  // namespace tsl::jit
