@@ -129,6 +129,17 @@ Value reduce_builtin(Context& context, Args args) {
   return result;
 }
 
+bool is_nan(Context& context, const Value& v) {
+  const bool is_real = is_host_number(v) && scalar_of(v).type == ScalarType::real;
+  return is_real && truth(context, apply_scalar(ScalarOp::isnan, v));
+}
+
+/// Whether a comes before b; NaN counts as the greatest, as in sort.
+bool comes_before(Context& context, const Value& a, const Value& b) {
+  if (is_nan(context, a)) return false;
+  return is_nan(context, b) || truth(context, binary(context, ast::BinaryOp::lt, a, b));
+}
+
 Value sorted_builtin(Context& context, Args args) {
   const std::vector<Value> items = items_of(context, args[0]);
   const bool reverse = expect_bool(context, args[2], "reverse");
@@ -143,7 +154,7 @@ Value sorted_builtin(Context& context, Args args) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (reverse) std::swap(a, b);
-    return truth(context, binary(context, ast::BinaryOp::lt, sort_keys[a], sort_keys[b]));
+    return comes_before(context, sort_keys[a], sort_keys[b]);
   });
   std::vector<Value> result;
   result.reserve(items.size());
@@ -269,7 +280,8 @@ constexpr Builtin kRows[] = {
     {"tree_map", "tree_map(f, tree, ...more)", "the same nested records, lists and tuples with f(leaf) for every leaf",
      tree_map_builtin, "host"},
     {"sorted", "sorted(x, key = nil, reverse = false)",
-     "the items in order, or in the order of key(item); equals keep theirs", sorted_builtin, "host"},
+     "the items in order, or in the order of key(item); equals keep theirs; NaN counts as the greatest", sorted_builtin,
+     "host"},
     {"reversed", "reversed(x)", "the items from the last to the first", reversed_builtin, "host"},
     {"keys", "keys(record)", "the list of a record's keys", keys_builtin, "host"},
     {"values", "values(record)", "the list of a record's values", values_builtin, "host"},

@@ -5,10 +5,12 @@
 #include "builtins/builtins.h"
 #include "tensor/promotion.h"
 #include "value/context.h"
+#include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/operators.h"
 #include "vm/tensor_calls.h"
 
 namespace tsl {
@@ -99,6 +101,14 @@ Dim integer_count(const Value& start, const Value& stop, const Value& step) {
   return by == 1 || by == -1 ? length : (length - 1) / Dim(by > 0 ? by : -by) + 1;
 }
 
+/// Checks the ends of steps that are floats; a trace knows all three numbers by now.
+void expect_real_fits(DType dtype, const Value& start, const Value& step, Dim count) {
+  if (count.pin() == 0) return;
+  const double first = scalar_of(start).as_real();
+  expect_fits(dtype, Scalar::of(first));
+  expect_fits(dtype, Scalar::of(first + static_cast<double>(count.pin() - 1) * scalar_of(step).as_real()));
+}
+
 Value arange_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[4]));
   const bool has_stop = !args[1].is_nil();
@@ -111,8 +121,10 @@ Value arange_builtin(Context& context, Args args) {
   const DType dtype =
       args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(context, args[3], "arange's dtype");
   // Steps between whole numbers must not be rounded before they are added.
-  if (real && !is_float(dtype))
+  if (real && !is_float(dtype)) {
+    expect_real_fits(dtype, start, step, count);
     return cast(context.ops(), iota(context.ops(), count, DType::f64, operand_of(start), operand_of(step)), dtype);
+  }
   return iota(context.ops(), count, dtype, operand_of(start), operand_of(step));
 }
 
@@ -156,6 +168,8 @@ Value randint_builtin(Context& context, Args args) {
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (range > uint64_t{1} << 32)
     fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);
+  expect_fits(dtype, Scalar::of(low));
+  expect_fits(dtype, Scalar::of(high - 1));
   Ops& ops = context.ops();
   const Tensor bits = random(context, Op::random_bits, shape, DType::i64);
   const Tensor offset = ops.call(Op::mod, {bits, Scalar::of(static_cast<int64_t>(range))});
@@ -171,6 +185,12 @@ Value bernoulli_builtin(Context& context, Args args) {
   }
   if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
+  if (!is_tensor) {
+    const bool is_probability = truth(context, binary(context, ast::BinaryOp::ge, args[0], 0)) &&
+                                truth(context, binary(context, ast::BinaryOp::le, args[0], 1));
+    if (!is_probability)
+      fail(ErrorKind::value, "bernoulli: a probability is from 0 to 1, not {}", to_string(context, args[0]));
+  }
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, DType::f32), p});
 }

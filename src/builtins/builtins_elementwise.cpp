@@ -1,4 +1,7 @@
 // Defines every elementwise op as a builtin, on tensors, host numbers, and lists of either.
+#include <map>
+#include <utility>
+
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
@@ -30,42 +33,76 @@ void check_depth(int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
 }
 
-Value apply_unary(Context& context, Op op, ScalarOp scalar, const Value& x, int depth = 0) {
-  check_depth(depth);
-  if (x.is(Tag::tensor)) return context.ops().call(op, {x.tensor()});
-  if (is_host_number(x)) return apply_scalar(scalar, x);
-  if (!is_list(x)) wrong_operand(op, x);
-  std::vector<Value> results;
-  for (const Value& item : items_of(x)) results.push_back(apply_unary(context, op, scalar, item, depth + 1));
-  return same_kind(x, std::move(results));
-}
-
 Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
 
-Value apply_binary(Context& context, Op op, ScalarOp scalar, const Value& a, const Value& b, int depth = 0) {
-  check_depth(depth);
-  if (is_list(a) || is_list(b)) {
+/// Applies one op throughout nested lists. Lists that are shared are computed once, and so are their results.
+class Elementwise {
+ public:
+  Elementwise(Context& context, Op op, ScalarOp scalar) : context_(context), op_(op), scalar_(scalar) {}
+
+  Value unary(const Value& x, int depth = 0) {
+    check_depth(depth);
+    if (x.is(Tag::tensor)) return context_.ops().call(op_, {x.tensor()});
+    if (is_host_number(x)) return apply_scalar(scalar_, x);
+    if (!is_list(x)) wrong_operand(op_, x);
+    return shared({identity_of(x), nullptr}, [&] {
+      std::vector<Value> results;
+      for (const Value& item : items_of(x)) results.push_back(unary(item, depth + 1));
+      return same_kind(x, std::move(results));
+    });
+  }
+
+  Value binary(const Value& a, const Value& b, int depth = 0) {
+    check_depth(depth);
+    if (is_list(a) || is_list(b)) {
+      return shared({identity_of(a), identity_of(b)}, [&] { return lists(a, b, depth); });
+    }
+    for (const Value* x : {&a, &b})
+      if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op_, *x);
+    if (op_ == Op::pow) return tsl::binary(context_, ast::BinaryOp::pow, a, b);  // knows which exponents are special
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return context_.ops().call(op_, {as_operand(a), as_operand(b)});
+    return apply_scalar(scalar_, a, b);
+  }
+
+ private:
+  using Key = std::pair<const void*, const void*>;
+
+  /// Which operand it is: a list is itself wherever it occurs, all else only in its place.
+  static const void* identity_of(const Value& x) {
+    if (is_list(x)) return &x.as<Object>();
+    return &x;
+  }
+
+  template <class Compute> Value shared(Key key, Compute compute) {
+    const auto known = results_.find(key);
+    if (known != results_.end()) return known->second;
+    return results_[key] = compute();
+  }
+
+  Value lists(const Value& a, const Value& b, int depth) {
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
-      fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op).name, items_of(a).size(),
+      fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op_).name, items_of(a).size(),
            items_of(b).size());
     }
     const Value& list = is_list(a) ? a : b;
     std::vector<Value> results;
-    for (size_t i = 0; i < items_of(list).size(); ++i) {
-      results.push_back(apply_binary(context, op, scalar, is_list(a) ? items_of(a)[i] : a,
-                                     is_list(b) ? items_of(b)[i] : b, depth + 1));
-    }
+    for (size_t i = 0; i < items_of(list).size(); ++i)
+      results.push_back(binary(is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
     return same_kind(list, std::move(results));
   }
-  for (const Value* x : {&a, &b})
-    if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op, *x);
-  if (op == Op::pow) return binary(context, ast::BinaryOp::pow, a, b);  // handles special exponents
-  if (a.is(Tag::tensor) || b.is(Tag::tensor)) return context.ops().call(op, {as_operand(a), as_operand(b)});
-  return apply_scalar(scalar, a, b);
+
+  Context& context_;
+  const Op op_;
+  const ScalarOp scalar_;
+  std::map<Key, Value> results_;
+};
+
+Value apply_binary(Context& context, Op op, ScalarOp scalar, const Value& a, const Value& b) {
+  return Elementwise(context, op, scalar).binary(a, b);
 }
 
 template <Op kOp, ScalarOp kScalar> Value unary_builtin(Context& context, Args args) {
-  return apply_unary(context, kOp, kScalar, args[0]);
+  return Elementwise(context, kOp, kScalar).unary(args[0]);
 }
 
 template <Op kOp, ScalarOp kScalar> Value binary_builtin(Context& context, Args args) {

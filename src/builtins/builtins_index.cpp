@@ -25,9 +25,11 @@ Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
 }
 
 /// Selects elements of x at `index` along an axis; the other axes of both correspond.
-Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis) {
+Tensor gather(Ops& ops, const Tensor& x, const Tensor& index, int axis, bool from_start = false) {
   const int last = x.rank() - 1;
-  const Tensor rows = take(ops, move_axis(ops, x, axis, last), move_axis(ops, index, axis, last), last);
+  const Tensor rows =
+      ops.call(Op::take, {move_axis(ops, x, axis, last), move_axis(ops, cast(ops, index, DType::i64), axis, last)},
+               {.from_start = from_start, .batch = last});
   return move_axis(ops, rows, last, axis);
 }
 
@@ -94,7 +96,8 @@ Value gather_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "gather");
   const int axis = expect_axis(context, args[1], x.rank(), "gather");
   const Tensor index = expect_index(context, args[2], "gather's index");
-  return gather(context.ops(), cut_to(context.ops(), x, index, axis, "gather"), index, axis);
+  const bool from_start = expect_bool(context, args[3], "gather's from_start");
+  return gather(context.ops(), cut_to(context.ops(), x, index, axis, "gather"), index, axis, from_start);
 }
 
 Value scatter_add_builtin(Context& context, Args args) {
@@ -131,7 +134,10 @@ Value one_hot_builtin(Context& context, Args args) {
     const Tensor greatest = x.rank() == 0 ? x : ops.call(Op::max, {x}, attrs);
     classes = expect_int(context, Value(greatest), "one_hot") + 1;
   }
-  const Tensor hot = ops.call(Op::eq, {insert_axis(ops, x, x.rank()), iota(ops, classes, DType::i64)});
+  const Tensor numbers = iota(ops, classes, DType::i64);
+  // Taken from the numbers of all classes, a label is itself, or an error.
+  const Tensor labels = ops.call(Op::take, {numbers, cast(ops, x, DType::i64)}, {.from_start = true});
+  const Tensor hot = ops.call(Op::eq, {insert_axis(ops, labels, x.rank()), numbers});
   return cast(ops, hot, expect_dtype(context, args[2], "one_hot's dtype"));
 }
 
@@ -164,12 +170,14 @@ constexpr Builtin kOrder[] = {
 constexpr Builtin kIndex[] = {
     {"take", "take(x, index, axis = nil)", "the parts of x at an index along an axis; nil: of x as one row",
      take_builtin, "index"},
-    {"gather", "gather(x, axis, index)", "x[i, index[i, j]] for axis 1, and likewise for any axis and rank",
+    {"gather", "gather(x, axis, index, from_start = false)",
+     "x[i, index[i, j]] for axis 1, and likewise for any axis and rank; from_start refuses negative indices",
      gather_builtin, "index"},
     {"scatter_add", "scatter_add(x, axis, index, src)", "x with src added at the places that gather would read",
      scatter_add_builtin, "index"},
     {"one_hot", "one_hot(x, num_classes = -1, dtype = i64)",
-     "a new last axis with 1 at the position x, and 0 elsewhere", one_hot_builtin, "index"},
+     "a new last axis with 1 at the position x, and 0 elsewhere; x is from 0 to num_classes - 1", one_hot_builtin,
+     "index"},
     {"tril", "tril(x, k = 0)", "the elements on and below diagonal k of matrices, and 0 above", tril_builtin,
      "linear algebra"},
     {"triu", "triu(x, k = 0)", "the elements on and above diagonal k of matrices, and 0 below", triu_builtin,

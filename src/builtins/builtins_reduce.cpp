@@ -1,5 +1,6 @@
 // Defines reductions and running sums, over axes of tensors and over host numbers.
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "base/error.h"
@@ -166,7 +167,26 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
   return context.ops().call(kOp, {x}, {.axis = axis});
 }
 
-template <Op kOp> Value tensor_builtin(Context& context, Args args) { return reduce_tensor(context, kOp, args); }
+/// The logsumexp of host numbers, in f64: the greatest is taken off first where it is finite.
+Value logsumexp_of_numbers(Context& context, const std::vector<Value>& items) {
+  Value total = Value(0.0), greatest = Value(-std::numeric_limits<double>::infinity());
+  for (const Value& item : items) greatest = apply_scalar(ScalarOp::maximum, greatest, item);
+  const Value shift = truth(context, apply_scalar(ScalarOp::isfinite, greatest)) ? greatest : Value(0.0);
+  for (const Value& item : items) {
+    const Value term = apply_scalar(ScalarOp::exp, apply_scalar(ScalarOp::sub, item, shift));
+    total = apply_scalar(ScalarOp::add, total, term);
+  }
+  return apply_scalar(ScalarOp::add, apply_scalar(ScalarOp::log, total), shift);
+}
+
+/// logsumexp's.
+template <Op kOp> Value tensor_builtin(Context& context, Args args) {
+  const bool may_be_flat = args[1].is_nil() && (args[0].is(Tag::list) || args[0].is(Tag::tuple));
+  if (!may_be_flat) return reduce_tensor(context, kOp, args);
+  const std::vector<Value> items = items_of(context, args[0]);
+  const bool is_flat = std::all_of(items.begin(), items.end(), [](const Value& v) { return is_host_number(v); });
+  return is_flat ? logsumexp_of_numbers(context, items) : reduce_tensor(context, kOp, args);
+}
 
 constexpr Builtin kRows[] = {
 #define TSL_REDUCTION(name, combiner, rule, step, of_nothing, builtin, signature, doc, vjp) \

@@ -151,9 +151,13 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
 }
 
 Value split_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) return split_text(context, args[0], args[1]);
+  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
+    if (args[2].is_nil()) return split_text(context, args[0], args[1], args[3]);
+    fail_with(ErrorKind::type, "split: a str has no axis", {"split(text, by, limit: 1) cuts at most once"});
+  }
   if (!args[0].is(Tag::tensor)) fail(ErrorKind::type, "split takes a str or a tensor, not {}", type_name(args[0]));
-  return split_tensor(context, args[0].tensor(), args[1], args[2]);
+  if (!args[3].is_nil()) fail(ErrorKind::type, "split: limit is for a str, not for a tensor");
+  return split_tensor(context, args[0].tensor(), args[1], args[2].is_nil() ? Value(0) : args[2]);
 }
 
 Value flip_builtin(Context& context, Args args) {
@@ -247,9 +251,9 @@ constexpr Builtin kRows[] = {
     {"unsqueeze", "unsqueeze(x, axis)", "x with a new axis of extent 1", unsqueeze_builtin, "shape"},
     {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin, "shape"},
     {"stack", "stack(tensors, axis = 0)", "tensors of one shape along a new axis", stack_builtin, "shape"},
-    {"split", "split(x, by = nil, axis = 0)",
-     "a tensor in pieces of size `by`, or of the sizes in the list `by`; a str at each `by`, or at white "
-     "space",
+    {"split", "split(x, by = nil, axis = nil, limit = nil)",
+     "a tensor in pieces of size `by`, or of the sizes in the list `by`, along an axis (nil: the first); a str at each "
+     "`by`, or at white space, at most limit times",
      split_builtin, "shape"},
     {"flip", "flip(x, axis = nil)", "x in reverse order along axes", flip_builtin, "shape"},
     {"pad", "pad(x, pad, value = 0)",

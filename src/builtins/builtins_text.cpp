@@ -1,4 +1,6 @@
 // Defines builtins on strings.
+#include <limits>
+
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
@@ -97,12 +99,16 @@ constexpr Builtin kRows[] = {
 
 }  // namespace
 
-Value split_text(Context& context, const Value& given, const Value& by) {
+Value split_text(Context& context, const Value& given, const Value& by, const Value& limit) {
   const std::string& text = expect_string(context, given, "split's text");
+  const int64_t cuts =
+      limit.is_nil() ? std::numeric_limits<int64_t>::max() : expect_int(context, limit, "split's limit");
+  if (cuts < 0) fail(ErrorKind::value, "split: the limit must not be negative, got {}", cuts);
   std::vector<Value> parts;
+  const auto is_last = [&] { return static_cast<int64_t>(parts.size()) == cuts; };
   if (by.is_nil()) {
     for (size_t begin = text.find_first_not_of(kWhiteSpace); begin != std::string::npos;) {
-      const size_t end = text.find_first_of(kWhiteSpace, begin);
+      const size_t end = is_last() ? text.find_last_not_of(kWhiteSpace) + 1 : text.find_first_of(kWhiteSpace, begin);
       parts.push_back(make_string(text.substr(begin, end - begin)));
       begin = end == std::string::npos ? end : text.find_first_not_of(kWhiteSpace, end);
     }
@@ -111,7 +117,8 @@ Value split_text(Context& context, const Value& given, const Value& by) {
   const std::string& separator = expect_string(context, by, "split's separator");
   if (separator.empty()) fail(ErrorKind::value, "split: the separator is empty");
   size_t at = 0;
-  for (size_t found; (found = text.find(separator, at)) != std::string::npos; at = found + separator.size()) {
+  for (size_t found; !is_last() && (found = text.find(separator, at)) != std::string::npos;
+       at = found + separator.size()) {
     parts.push_back(make_string(text.substr(at, found - at)));
   }
   parts.push_back(make_string(text.substr(at)));

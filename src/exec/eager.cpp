@@ -66,8 +66,9 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
   key_.clear();
   key_.push_back(static_cast<uint64_t>(op.op) | static_cast<uint64_t>(attrs.dtype) << 16 |
                  static_cast<uint64_t>(attrs.keepdims) << 20 | static_cast<uint64_t>(attrs.descending) << 21 |
-                 static_cast<uint64_t>(type.dtype) << 24 | static_cast<uint64_t>(device.backend) << 32 |
-                 static_cast<uint64_t>(device.ordinal) << 40 | static_cast<uint64_t>(operands.size()) << 48);
+                 static_cast<uint64_t>(attrs.from_start) << 22 | static_cast<uint64_t>(type.dtype) << 24 |
+                 static_cast<uint64_t>(device.backend) << 32 | static_cast<uint64_t>(device.ordinal) << 40 |
+                 static_cast<uint64_t>(operands.size()) << 48);
   append(key_, attrs);
   if (attrs.view.rank() > 0 || op.op == Op::assign_view) {
     append(key_, attrs.view.shape);

@@ -16,7 +16,7 @@ uint64_t mix(uint64_t h, uint64_t v) {
 uint64_t hash_of(const Node& node) {
   const Attrs& attrs = node.attrs;
   uint64_t h = static_cast<uint64_t>(node.op);
-  h = mix(h, static_cast<uint64_t>(attrs.dtype) * 4 + attrs.keepdims * 2 + attrs.descending);
+  h = mix(h, static_cast<uint64_t>(attrs.dtype) * 8 + attrs.from_start * 4 + attrs.keepdims * 2 + attrs.descending);
   if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
   uint64_t numbers = 0;
   for (int64_t number : attrs.numbers()) numbers = numbers * 31 + static_cast<uint64_t>(number);

@@ -61,6 +61,7 @@ struct Instr {
   uint32_t buffer = 0;  // index into Kernel::buffers
   IndexMap map;
   Dim index_stride = 0, index_extent = 0;
+  bool from_start = false;  // a gather whose index must not be negative
   Scalar scalar, scalar2;
   const Symbol* symbol = nullptr;
   const Symbol* symbol2 = nullptr;

@@ -156,6 +156,7 @@ class KernelBuilder {
     instr.map = map_of(source_over_result, instr.level);
     instr.index_stride = source.strides[batch];
     instr.index_extent = source.shape[batch];
+    instr.from_start = node.attrs.from_start;
     define(id, instr);
   }
 

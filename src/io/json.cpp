@@ -1,15 +1,19 @@
 #include "io/json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
 #include "base/number_text.h"
 #include "io/bytes.h"
+#include "tensor/limits.h"
 #include "value/context.h"
 #include "value/format.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
+#include "value/value_walk.h"
 
 namespace tsl {
 
@@ -47,6 +51,38 @@ Value value_of(Context& context, const Json& json) {
     case Json::value_t::discarded: break;
   }
   return Value();
+}
+
+/// A JSON value in memory and as text, about.
+constexpr uint64_t kBytesPerValue = 64;
+
+/// Counts the values that a file would hold: a list that is shared is written wherever it occurs, but counted once.
+class ValueCounter {
+ public:
+  uint64_t count(const Value& v, int depth = 0) {
+    if (v.is(Tag::tensor)) return 1 + static_cast<uint64_t>(element_count(v.tensor().shape()).hint());
+    const bool is_nested = v.is(Tag::list) || v.is(Tag::tuple) || v.is(Tag::record);
+    if (!is_nested || depth > kMaxDepth) return 1;
+    if (!v.unique()) {
+      const auto known = counts_.find(&v.as<Object>());
+      if (known != counts_.end()) return known->second;
+    }
+    uint64_t total = 1;
+    for (size_t i = 0; i < parts::count(v); ++i) total = std::min(total + count(parts::at(v, i), depth + 1), kTooMany);
+    if (!v.unique()) counts_.emplace(&v.as<Object>(), total);
+    return total;
+  }
+
+ private:
+  static constexpr uint64_t kTooMany = uint64_t{1} << 50;  // its bytes do not wrap around
+
+  std::unordered_map<const Object*, uint64_t> counts_;  // of shared values
+};
+
+void check_json_size(const Value& v, const std::string& path) {
+  const uint64_t bytes = ValueCounter().count(v) * kBytesPerValue;
+  if (bytes <= static_cast<uint64_t>(memory_limit())) return;
+  fail(ErrorKind::memory, "cannot save {}: the value takes {} as JSON", path, format_bytes(static_cast<double>(bytes)));
 }
 
 class JsonWriter {
@@ -116,6 +152,7 @@ Value load_json(Context& context, const std::string& path) {
 }
 
 void save_json(Context& context, const std::string& path, const Value& value) {
+  check_json_size(value, path);
   const Json json = JsonWriter(context, path).write(value, 0);
   std::string text;
   try {

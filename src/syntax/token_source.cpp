@@ -71,6 +71,23 @@ bool starts_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80);
 }
 
+/// Whether a `var` before '(' calls the variance: in a declaration, a tuple of names and '=' follow.
+bool calls(std::string_view text, const Token& var) {
+  constexpr std::string_view kBlanks = " \t\r\n", kPattern = " \t\r\n,";
+  size_t at = text.find_first_not_of(kBlanks, var.getStopIndex() + 1);
+  if (at == std::string_view::npos || text[at] != '(') return false;
+  for (int depth = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '(') ++depth;
+    else if (c == ')' && --depth == 0) break;
+    else if (c == '#') at = std::min(text.find('\n', at), text.size());
+    else if (c != ')' && !starts_name(c) && !(c >= '0' && c <= '9') && kPattern.find(c) == std::string_view::npos)
+      return true;
+  }
+  at = std::min(text.find_first_not_of(kBlanks, at + 1), text.size());
+  return text.substr(at, 1) != "=" || text.substr(at, 2) == "==";
+}
+
 /// Whether the brackets match; the stack distinguishes the '}' of a record and of a block.
 bool matches(size_t opening, size_t closing) {
   switch (closing) {
@@ -206,8 +223,9 @@ std::unique_ptr<Token> TokenSource::accept(TokenPtr token) {
     }
     default:
       if (previous_ == Tokens::DOT && is_keyword(token->getType())) common.setType(Tokens::NAME);
-      // `var` declares at the start of a statement; elsewhere it is the variance, var(x).
-      if (token->getType() == Tokens::VAR && previous_ != Tokens::END && previous_ != Tokens::BRACE_OPEN) {
+      // `var` declares at the start of a statement, unless it is called; elsewhere it is the variance, var(x).
+      if (token->getType() == Tokens::VAR &&
+          ((previous_ != Tokens::END && previous_ != Tokens::BRACE_OPEN) || calls(stream_.text(), *token))) {
         common.setType(Tokens::NAME);
       }
       break;

@@ -54,8 +54,8 @@ enum class Op : uint16_t {
   cumprod,
   argsort,  // stable; descending; NaN counts as the greatest
   // indexing, by the number of batch axes. x: [batch…, n, rest…], index: i64 [batch…, idx…]
-  take,         // x, index -> [batch…, idx…, rest…]; negative indices count from the end; fallible
-  scatter,      // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
+  take,     // x, index -> [batch…, idx…, rest…]; negative indices count from the end, unless from_start; fallible
+  scatter,  // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible
   scatter_add,  // x, index, updates -> x with updates added, in order of the index; fallible
   nonzero,      // bool mask; count: i64 [count, rank], indices of the true elements in order
   // structure
@@ -94,6 +94,7 @@ struct Attrs {
   DType dtype = DType::f32;
   bool keepdims = false;
   bool descending = false;
+  bool from_start = false;
   Device device = {};
   int64_t axis = 0;  // may be negative until `prepare` has run; `axes` as well
   int64_t batch = 0;
@@ -114,9 +115,10 @@ struct Attrs {
 
   /// Compares structurally: symbolic sizes are equal if they are the same symbol. Records no guard.
   friend bool operator==(const Attrs& a, const Attrs& b) {
-    return a.dtype == b.dtype && a.keepdims == b.keepdims && a.descending == b.descending && a.device == b.device &&
-           a.numbers() == b.numbers() && a.start.same(b.start) && a.count.same(b.count) && a.axes == b.axes &&
-           same(a.shape, b.shape) && same(a.view, b.view);
+    return a.dtype == b.dtype && a.keepdims == b.keepdims && a.descending == b.descending &&
+           a.from_start == b.from_start && a.device == b.device && a.numbers() == b.numbers() &&
+           a.start.same(b.start) && a.count.same(b.count) && a.axes == b.axes && same(a.shape, b.shape) &&
+           same(a.view, b.view);
   }
 
  private:

@@ -80,6 +80,24 @@ void check_condition(const OpDef& op, const Operand& condition) {
   if (!is_bool) fail(ErrorKind::type, "{}: the condition must be bool, got {}", op.name, describe(condition));
 }
 
+/// Compares in i64, which holds every number, and takes the dtype's limit for a bound that no element reaches. All
+/// other ops would store the number.
+Tensor call_beyond_range(Ops& ops, const OpDef& op, std::span<const Operand> operands, DType dtype, size_t number,
+                         RangeSide side) {
+  std::vector<Operand> formed(operands.begin(), operands.end());
+  if (op.dtype_rule == DTypeRule::compare) {
+    for (Operand& operand : formed) {
+      if (operand.is_tensor()) operand.tensor = cast(ops, operand.tensor, DType::i64);
+    }
+    return ops.call(op.op, formed);
+  }
+  const IntegerRange range = range_of(dtype);
+  if (op.op == Op::minimum && side == RangeSide::above) formed[number] = Scalar::of(range.greatest);
+  else if (op.op == Op::maximum && side == RangeSide::below) formed[number] = Scalar::of(range.least);
+  else expect_fits(dtype, operands[number]);
+  return ops.call(op.op, formed);
+}
+
 }  // namespace
 
 Tensor Ops::call(Op op, std::span<const Operand> operands, const Attrs& attrs) {
@@ -118,6 +136,12 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
   const DType dtype = operand_dtype(def, operands);
   const bool selects = def.dtype_rule == DTypeRule::select;
   if (selects) check_condition(def, operands[0]);
+  for (size_t i = selects ? 1 : 0; i < operands.size(); ++i) {
+    if (operands[i].is_tensor()) continue;
+    const RangeSide side = range_side(dtype, operands[i]);
+    if (side != RangeSide::inside) [[unlikely]]
+      return call_beyond_range(*this, def, operands, dtype, i, side);
+  }
   const auto wanted = [&](size_t i) { return selects && i == 0 ? DType::boolean : dtype; };
 
   bool in_form = true;

@@ -1,5 +1,6 @@
 // Defines the ops that make tensors from numbers.
 #include "tensor/op_rows.h"
+#include "tensor/promotion.h"
 
 namespace tsl::rows {
 
@@ -10,6 +11,28 @@ Shape checked_shape(const char* op, const Shape& shape) {
     if (extent < 0) fail(ErrorKind::value, "{}: sizes must not be negative, got {}", op, to_string(shape));
   }
   return shape;
+}
+
+Tensor prepare_fill(Ops&, Op, Operands operands, const Attrs& attrs) {
+  expect_fits(attrs.dtype, operands[0]);
+  return {};
+}
+
+Dim size_of_number(const Operand& number) {
+  const bool is_live = number.symbol && !number.symbol->table->is_closed();
+  return is_live ? Dim(number.symbol) : Dim(number.scalar.integer);
+}
+
+/// Checks the ends of whole numbers; between them nothing is larger.
+Tensor prepare_iota(Ops&, Op, Operands operands, const Attrs& attrs) {
+  const bool is_whole =
+      operands[0].scalar.type == ScalarType::integer && operands[1].scalar.type == ScalarType::integer;
+  if (!is_integer(attrs.dtype) || attrs.dtype == DType::i64 || !is_whole) return {};
+  if (!(Dim(0) < attrs.count)) return {};
+  expect_fits(attrs.dtype, operands[0]);
+  const Dim last = size_of_number(operands[0]) + (attrs.count - 1) * size_of_number(operands[1]);
+  expect_fits(attrs.dtype, Operand(Scalar::of(last.hint()), last.symbol()));
+  return {};
 }
 
 TensorType infer_fill(Operands, const Attrs& attrs) { return {attrs.dtype, checked_shape("fill", attrs.shape)}; }
@@ -46,6 +69,7 @@ void add_sources(Table& table) {
              .doc = "a tensor with the same number everywhere",
              .op_class = OpClass::source,
              .arity = 1,
+             .prepare = prepare_fill,
              .infer = infer_fill});
   table.add({.op = Op::iota,
              .name = "iota",
@@ -53,6 +77,7 @@ void add_sources(Table& table) {
              .doc = "start, start + step, start + 2 * step, and so on",
              .op_class = OpClass::source,
              .arity = 2,
+             .prepare = prepare_iota,
              .infer = infer_iota});
   table.add({.op = Op::random_bits,
              .name = "random_bits",

@@ -41,6 +41,9 @@ TensorType infer_take(Operands operands, const Attrs& attrs) {
   return {x.dtype(), taken_shape("take", x, operands[1].tensor, attrs.batch)};
 }
 
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+/// Sums of halves are added up in f32 and rounded once, as reductions do.
 Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   const char* name = op_def(op).name.data();
   const Tensor& x = operands[0].tensor;
@@ -50,6 +53,10 @@ Tensor prepare_scatter(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   if (updates.is_tensor() && !try_broadcast(updates.tensor.shape(), shape)) {
     fail(ErrorKind::shape, "{}: {} does not fit {}, the part of {} that the index {} picks", name, describe(updates),
          describe(x.dtype(), shape), describe(x), describe(index));
+  }
+  if (op == Op::scatter_add && is_half(x.dtype())) {
+    const Tensor wide = conform(ops, updates, DType::f32, shape);
+    return cast(ops, ops.call(op, {cast(ops, x, DType::f32), index, wide}, attrs), x.dtype());
   }
   const Tensor conformed = conform(ops, updates, x.dtype(), shape);
   if (index == operands[1].tensor && conformed == updates.tensor) return {};
@@ -166,7 +173,7 @@ void add_indexing(Table& table) {
   table.add({.op = Op::scatter_add,
              .name = "scatter_add",
              .signature = "scatter_add(x, index, updates)",
-             .doc = "x with updates added to the elements at indices",
+             .doc = "x with updates added to the elements at indices; f16 and bf16 add up in f32",
              .op_class = OpClass::scatter,
              .arity = 3,
              .fallible = true,

@@ -83,19 +83,45 @@ void vjp_sum(VjpCall& call) {
   call.grads[0] = expand(call.ops, with_axes(call, call.grad), call.inputs[0].tensor.shape());
 }
 
-// The gradient is the product of all other elements: the product of the nonzero elements divided by the element, where
-// it is nonzero and there is no zero, or where it is the only zero; elsewhere 0.
+/// The products of the elements before each one along the last axis.
+Tensor product_before(Ops& ops, const Tensor& x) {
+  const int last = x.rank() - 1;
+  const Dim extent = x.shape()[last];
+  Shape one = x.shape();
+  one[last] = 1;
+  const Tensor products = ops.call(Op::cumprod, {x}, {.axis = last});
+  const Tensor ones = fill(ops, one, x.dtype(), Scalar::of(1.0));
+  return ops.call(Op::concat, {ones, slice(ops, products, last, 0, extent - 1)}, {.axis = last});
+}
+
+/// The gradient is the product of the other elements: of those before and of those after each one. Without a quotient,
+/// so that the rule holds at zeros and for its own derivatives.
 void vjp_prod(VjpCall& call) {
   using namespace diff;
-  const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));
-  const Var is_zero = eq(x, 0.0);
-  const Var zeros = kept_sum(call, is_zero);
-  const Var nonzero = where(is_zero, 1.0, x);
-  Attrs keep = call.attrs;
-  keep.keepdims = true;
-  const Var product = var(call, call.ops.call(Op::prod, {nonzero.tensor()}, keep));
-  const Var counts = bit_or(eq(zeros, 0), bit_and(eq(zeros, 1), is_zero));
-  call.grads[0] = as_gradient(call, 0, where(counts, g * (product / nonzero), 0.0));
+  Ops& ops = call.ops;
+  const Tensor& x = call.inputs[0].tensor;
+  if (element_count(x.shape()) == Dim(0)) {
+    call.grads[0] = zeros(ops, x.shape(), x.dtype());
+    return;
+  }
+  Ints order;
+  Shape kept;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (call.attrs.axes.contains(i)) continue;
+    order.push_back(i);
+    kept.push_back(x.shape()[i]);
+  }
+  for (int64_t axis : call.attrs.axes) order.push_back(axis);
+  Ints inverse = order;
+  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  const Tensor ordered = permute(ops, x, order);
+  kept.push_back(-1);
+  const Tensor rows = reshape(ops, ordered, kept);
+  const int64_t last = rows.rank() - 1;
+  const Var after = var(call, flip(ops, product_before(ops, flip(ops, rows, last)), last));
+  const Tensor others = (var(call, product_before(ops, rows)) * after).tensor();
+  const Tensor placed = permute(ops, reshape(ops, others, ordered.shape()), inverse);
+  call.grads[0] = as_gradient(call, 0, var(call, with_axes(call, call.grad)) * var(call, placed));
 }
 
 // Ties share the gradient evenly.

@@ -22,18 +22,43 @@ Tensor sum_to_end(VjpCall& call, const Tensor& x) {
 
 void vjp_cumsum(VjpCall& call) { call.grads[0] = sum_to_end(call, call.grad); }
 
-// The derivative of output y[k], k >= i, by element i is y[k] / x[i]. At the first zero it is the product without that
-// zero; after the first zero every output contains the zero, so the gradient is 0.
+Tensor concat(VjpCall& call, const Tensor& a, const Tensor& b) {
+  return call.ops.call(Op::concat, {a, b}, {.axis = call.attrs.axis});
+}
+
+/// s[i] + factor[i] * s[i + 1] for all s, from the end: in log2(n) steps, each of which doubles the reach.
+Tensor recur_to_end(VjpCall& call, Tensor s, Tensor factor) {
+  const int64_t axis = call.attrs.axis;
+  const Dim extent = s.shape()[static_cast<int>(axis)];
+  for (int64_t reach = 1; Dim(reach) < extent; reach *= 2) {
+    const auto front = [&](const Tensor& x) { return slice(call.ops, x, axis, 0, extent - reach); };
+    const auto behind = [&](const Tensor& x) { return slice(call.ops, x, axis, reach, extent - reach); };
+    const auto joined = [&](const diff::Var& changed, const Tensor& x) {
+      return concat(call, changed.tensor(), slice(call.ops, x, axis, extent - reach, reach));
+    };
+    const diff::Var step = var(call, front(factor));
+    s = joined(var(call, front(s)) + step * var(call, behind(s)), s);
+    factor = joined(step * var(call, behind(factor)), factor);
+  }
+  return s;
+}
+
+/// Element i reaches output k >= i by the product of the other elements up to k: of those before i, and of those from
+/// i + 1 to k. Without a quotient, so that the rule holds at zeros and for its own derivatives.
 void vjp_cumprod(VjpCall& call) {
-  using namespace diff;
-  const Var x = var(call, call.inputs[0].tensor), g = var(call, call.grad), y = var(call, call.output);
-  const Var is_zero = eq(x, 0.0);
-  const Var zeros = var(call, cumulate(call, Op::cumsum, is_zero.tensor()));
-  const Var is_first_zero = bit_and(is_zero, eq(zeros, 1));
-  const Var without_first = var(call, cumulate(call, Op::cumprod, where(is_first_zero, 1.0, x).tensor()));
-  const Var before = var(call, sum_to_end(call, (g * y).tensor())) / where(is_zero, 1.0, x);
-  const Var at_first = var(call, sum_to_end(call, (g * without_first).tensor()));
-  call.grads[0] = as_gradient(call, 0, where(eq(zeros, 0), before, where(is_first_zero, at_first, 0.0)));
+  const Tensor& x = call.inputs[0].tensor;
+  const int64_t axis = call.attrs.axis;
+  const Dim extent = x.shape()[static_cast<int>(axis)];
+  if (extent < 2) {
+    call.grads[0] = call.grad;
+    return;
+  }
+  Shape one = x.shape();
+  one[static_cast<int>(axis)] = 1;
+  const Tensor ones = fill(call.ops, one, x.dtype(), Scalar::of(1.0));
+  const Tensor before = concat(call, ones, slice(call.ops, cumulate(call, Op::cumprod, x), axis, 0, extent - 1));
+  const Tensor next = concat(call, slice(call.ops, x, axis, 1, extent - 1), ones);
+  call.grads[0] = (var(call, before) * var(call, recur_to_end(call, call.grad, next))).tensor();
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "tensor/promotion.h"
 
+#include <cmath>
+#include <limits>
+
 namespace tsl {
 
 namespace {
@@ -63,6 +66,59 @@ DType operand_dtype(const OpDef& op, std::span<const Operand> operands) {
     case DTypeRule::select: break;
   }
   return dtype;
+}
+
+namespace {
+
+/// Compares a number with a bound; a trace depends on the answer.
+bool holds(ScalarOp comparison, const Operand& number, Scalar bound) {
+  if (!number.symbol || number.symbol->table->is_closed()) return apply(comparison, number.scalar, bound).boolean;
+  SymbolTable& table = *number.symbol->table;
+  return table.pin(table.apply(comparison, number.symbol, table.constant(bound)), "range").boolean;
+}
+
+RangeSide integer_side(const IntegerRange& range, const Operand& number) {
+  if (!holds(ScalarOp::ge, number, Scalar::of(range.least))) return RangeSide::below;
+  return holds(ScalarOp::le, number, Scalar::of(range.greatest)) ? RangeSide::inside : RangeSide::above;
+}
+
+/// Of a float only the whole part is stored, so the bounds are the next whole numbers outside; an i64's least value has
+/// no such neighbour among floats.
+RangeSide real_side(const IntegerRange& range, const Operand& number) {
+  const double least = static_cast<double>(range.least);
+  const double below = least - 1 < least ? least - 1 : std::nextafter(least, -HUGE_VAL);
+  if (!holds(ScalarOp::gt, number, Scalar::of(below))) return RangeSide::below;
+  const double above = static_cast<double>(range.greatest / 2 + 1) * 2;
+  return holds(ScalarOp::lt, number, Scalar::of(above)) ? RangeSide::inside : RangeSide::above;
+}
+
+}  // namespace
+
+IntegerRange range_of(DType dtype) {
+  const int bits = static_cast<int>(size_of(dtype)) * 8;
+  const int64_t greatest = std::numeric_limits<int64_t>::max() >> (64 - bits);  // of the signed dtype of this size
+  if (!is_signed(dtype)) return {0, greatest * 2 + 1};
+  return {-greatest - 1, greatest};
+}
+
+RangeSide range_side(DType dtype, const Operand& number) {
+  if (!is_integer(dtype)) return RangeSide::inside;
+  const IntegerRange range = range_of(dtype);
+  switch (number.scalar.type) {
+    case ScalarType::boolean: return RangeSide::inside;
+    case ScalarType::integer: break;
+    case ScalarType::real: return real_side(range, number);
+  }
+  const bool holds_extents = range.least <= kMinSymbolicExtent && range.greatest >= kMaxSymbolicExtent;
+  if (dtype == DType::i64 || (holds_extents && number.symbol && number.symbol->is_extent)) return RangeSide::inside;
+  return integer_side(range, number);
+}
+
+void expect_fits(DType dtype, const Operand& number) {
+  if (range_side(dtype, number) == RangeSide::inside) return;
+  const IntegerRange range = range_of(dtype);
+  fail(ErrorKind::value, "{} does not fit {}, which holds {} to {}", describe(number), name_of(dtype), range.least,
+       range.greatest);
 }
 
 }  // namespace tsl

@@ -18,4 +18,20 @@ DType promote_operands(std::span<const Operand> operands);
 /// the op does not support them.
 DType operand_dtype(const OpDef& op, std::span<const Operand> operands);
 
+/// Where a host number lies beside the range of a dtype.
+enum class RangeSide : uint8_t { inside, below, above };
+
+/// The side of an integer dtype's range on which the number's whole part lies; NaN is outside. A float dtype and bool
+/// take every number. Of a symbol, each run asks again.
+RangeSide range_side(DType dtype, const Operand& number);
+
+/// Throws Failure (value) if the dtype cannot hold the number.
+void expect_fits(DType dtype, const Operand& number);
+
+/// The least and the greatest value of an integer dtype.
+struct IntegerRange {
+  int64_t least, greatest;
+};
+IntegerRange range_of(DType dtype);
+
 }  // namespace tsl

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -59,6 +60,7 @@ class ListReader {
       for (const Value& item : *items) store(item, dtype, at);
       return;
     }
+    expect_fits(dtype, scalar_of(v));
     store_element(dtype, at, scalar_of(v));
     at += size_of(dtype);
   }

@@ -107,7 +107,7 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
   }
   if (v.is(Tag::range)) {
     Attrs attrs;
-    attrs.dtype = DType::i64;
+    attrs.dtype = numbers && is_integer(*numbers) ? *numbers : DType::i64;
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
     attrs.count = end < begin ? Dim(0) : end - begin;
     return context.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
@@ -126,8 +126,8 @@ Tensor to_tensor(Context& context, const Value& v, const char* what) { return to
 
 Tensor to_tensor_of(Context& context, DType dtype, const Value& v, const char* what) {
   if (holds_only_host_numbers(v)) return tensor_from_lists(context, v, &dtype, what);
-  const bool are_numbers = dtype_of_number_lists(v, what).has_value();
-  return cast(context.ops(), to_tensor(context, v, what, 0, are_numbers ? &dtype : nullptr), dtype);
+  const bool converts_numbers = dtype_of_number_lists(v, what).has_value() || is_integer(dtype);
+  return cast(context.ops(), to_tensor(context, v, what, 0, converts_numbers ? &dtype : nullptr), dtype);
 }
 
 Value convert(Context& context, DType dtype, const Value& v) {

@@ -1,6 +1,9 @@
 #include "vm/indexing_tensor.h"
 
+#include <array>
+
 #include "base/error.h"
+#include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
@@ -99,7 +102,7 @@ Shape gathered_shape(const Gather& gather) {
 /// Converts a value for an assignment to x's dtype.
 Tensor value_tensor(Context& context, const Value& value, DType dtype) {
   if (is_host_number(value)) return fill(context.ops(), Shape(), dtype, operand_of(value));
-  return cast(context.ops(), to_tensor(context, value, "the assigned value"), dtype);
+  return to_tensor_of(context, dtype, value, "the assigned value");
 }
 
 Tensor fit(Ops& ops, const Tensor& value, const Shape& shape) {
@@ -163,6 +166,7 @@ bool set_in_place(Context& context, const Value& x, const IndexPlan& plan, const
   Layout view = plan.view;
   view.offset = view.offset + data.layout.offset;
   if (value.is_number() || value.is(Tag::boolean)) {
+    expect_fits(data.dtype, scalar_of(value));
     write_elements(data, view, scalar_of(value));
     return true;
   }
@@ -187,6 +191,25 @@ Tensor set_copy(Context& context, const Tensor& x, IndexPlan& plan, const Value&
   return plan.views.empty() ? ops.call(Op::copy, {fitted}) : put_view(ops, x, plan, fitted);
 }
 
+/// x with a value added, or subtracted, at an index, as often as it occurs. Where the sum is of another dtype than x,
+/// it is converted once, when all is added.
+Tensor add_at(Context& context, const Tensor& x, std::span<const IndexItem> items, const IndexPlan& plan,
+              const Value& value, bool subtracts) {
+  Ops& ops = context.ops();
+  const Operand operand =
+      is_host_number(value) ? operand_of(value) : Operand(to_tensor(context, value, "the added value"));
+  const std::array<Operand, 2> summands = {x, operand};
+  const DType dtype = promote_operands(summands);
+  Tensor source = value_tensor(context, value, dtype);
+  if (subtracts) source = ops.call(Op::neg, {source});
+  if (dtype == x.dtype()) return scatter_back(ops, Op::scatter_add, x, plan, apply_views(ops, x, plan), source);
+  const Tensor nothing = fill(ops, x.shape(), dtype, Scalar::of(int64_t{0}));
+  const Tensor added = scatter_back(ops, Op::scatter_add, nothing, plan, apply_views(ops, nothing, plan), source);
+  const Tensor sums =
+      ops.call(Op::add, {tensor_get(context, x, items).tensor(), tensor_get(context, added, items).tensor()});
+  return scatter_back(ops, Op::scatter, x, plan, apply_views(ops, x, plan), cast(ops, sums, x.dtype()));
+}
+
 }  // namespace
 
 Value tensor_get(Context& context, const Tensor& x, std::span<const IndexItem> items) {
@@ -201,6 +224,7 @@ void tensor_set(Context& context, Value& object, std::span<const IndexItem> item
   int64_t offset = 0;
   if ((value.is_number() || value.is(Tag::boolean)) && element_offset(*object.tensor_data(), items, offset) &&
       may_write_elements(context, object)) {
+    expect_fits(object.tensor_data()->dtype, scalar_of(value));
     write_element(*object.tensor_data(), offset, scalar_of(value));
     return;
   }
@@ -221,10 +245,7 @@ void tensor_update(Context& context, Value& object, std::span<const IndexItem> i
     const Tensor changed = cast(ops, binary(context, op, view, value).tensor(), x.dtype());
     object = Value(put_view(ops, x, plan, ops.call(Op::where, {shaped_mask(ops, plan, view.rank()), changed, view})));
   } else if (adds && !plan.mask && !plan.picks.empty()) {
-    const Tensor x = object.tensor();
-    Tensor source = value_tensor(context, value, x.dtype());
-    if (op == ast::BinaryOp::sub) source = ops.call(Op::neg, {source});
-    object = Value(scatter_back(ops, Op::scatter_add, x, plan, apply_views(ops, x, plan), source));
+    object = Value(add_at(context, object.tensor(), items, plan, value, op == ast::BinaryOp::sub));
   } else {
     const Value changed = binary(context, op, tensor_get(context, object.tensor(), items), value);
     tensor_set(context, object, items, changed);

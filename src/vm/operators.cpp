@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/error.h"
 #include "value/context.h"
@@ -128,20 +129,41 @@ template <class Sequence> Value concatenate(const Value& a, const Value& b) {
 
 bool is_repeatable(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v); }
 
-/// Orders two values lexicographically: -1, 0 or 1. Returns false if they cannot be ordered.
-bool compare(Context& context, const Value& a, const Value& b, int& order, int depth = 0);
+/// The pairs of shared values that one comparison has found equal: each is compared once, however often it occurs.
+class EqualPairs {
+ public:
+  bool contains(const Value& a, const Value& b) const { return is_shared(a, b) && pairs_.count(key(a, b)) > 0; }
+  void insert(const Value& a, const Value& b) {
+    if (is_shared(a, b)) pairs_.insert(key(a, b));
+  }
 
-bool compare_items(Context& context, const std::vector<Value>& a, const std::vector<Value>& b, int& order, int depth) {
+ private:
+  using Key = std::pair<const Object*, const Object*>;
+  static bool is_shared(const Value& a, const Value& b) { return !a.unique() && !b.unique(); }
+  static Key key(const Value& a, const Value& b) { return {&a.as<Object>(), &b.as<Object>()}; }
+
+  std::set<Key> pairs_;
+};
+
+/// Orders two values lexicographically: -1, 0 or 1. Returns false if they cannot be ordered.
+bool compare(Context& context, const Value& a, const Value& b, int& order, EqualPairs& equal, int depth = 0);
+
+template <class Sequence>
+bool compare_items(Context& context, const Value& x, const Value& y, int& order, EqualPairs& equal, int depth) {
+  const std::vector<Value>&a = x.as<Sequence>().items, &b = y.as<Sequence>().items;
+  order = 0;
+  if (equal.contains(x, y)) return true;
   if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (!compare(context, a[i], b[i], order, depth + 1)) return false;
+    if (!compare(context, a[i], b[i], order, equal, depth + 1)) return false;
     if (order != 0) return true;
   }
   order = a.size() < b.size() ? -1 : a.size() > b.size();
+  if (order == 0) equal.insert(x, y);
   return true;
 }
 
-bool compare(Context& context, const Value& a, const Value& b, int& order, int depth) {
+bool compare(Context& context, const Value& a, const Value& b, int& order, EqualPairs& equal, int depth) {
   if (is_text(a) && is_text(b)) {
     const int c = expect_string(context, a, "str").compare(expect_string(context, b, "str"));
     order = c < 0 ? -1 : c > 0;
@@ -152,16 +174,15 @@ bool compare(Context& context, const Value& a, const Value& b, int& order, int d
     order = truth(context, less) ? -1 : truth(context, greater);
     return true;
   }
-  if (a.is(Tag::list) && b.is(Tag::list))
-    return compare_items(context, a.as<List>().items, b.as<List>().items, order, depth);
-  if (a.is(Tag::tuple) && b.is(Tag::tuple))
-    return compare_items(context, a.as<Tuple>().items, b.as<Tuple>().items, order, depth);
+  if (a.is(Tag::list) && b.is(Tag::list)) return compare_items<List>(context, a, b, order, equal, depth);
+  if (a.is(Tag::tuple) && b.is(Tag::tuple)) return compare_items<Tuple>(context, a, b, order, equal, depth);
   return false;
 }
 
 Value ordered(Context& context, BinaryOp op, const Value& a, const Value& b) {
   int order = 0;
-  if (!compare(context, a, b, order)) wrong_operands(op, a, b);
+  EqualPairs equal;
+  if (!compare(context, a, b, order, equal)) wrong_operands(op, a, b);
   return Value(apply(info_of(op).scalar, Scalar::of(int64_t{order}), Scalar::of(int64_t{0})));
 }
 
@@ -199,6 +220,10 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
   if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
     // The exponent selects the op: x ** 2 is a product. So a trace pins its value.
     const Scalar exponent = pinned(b, "exponent");
+    if (is_integer(a.tensor().dtype()) && exponent.type == ScalarType::integer && exponent.integer < 0) {
+      fail_with(ErrorKind::value, fmt::format("{} cannot be raised to {}", describe(a.tensor()), exponent.integer),
+                {"x ** -1.0 computes in floats"});
+    }
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
       const Tensor base = a.tensor();
       if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return context.ops().call(Op::square, {base});
@@ -209,6 +234,15 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
 }
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
+
+/// Refuses to compare a tensor with a list: between tensors `==` is elementwise, between values it is one bool.
+void expect_elementwise_operands(BinaryOp op, const Value& a, const Value& b) {
+  const auto is_list = [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); };
+  if (!(a.is(Tag::tensor) && is_list(b)) && !(is_list(a) && b.is(Tag::tensor))) return;
+  fail_with(ErrorKind::type,
+            fmt::format("cannot compare {} and {} with '{}'", type_name(a), type_name(b), info_of(op).symbol),
+            {"x == tensor([1, 2]) compares elements, x.tolist() == [1, 2] compares lists"});
+}
 
 }  // namespace
 
@@ -222,6 +256,7 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
       wrong_operands(op, a, b);
     return apply_scalar(info_of(op).scalar, a, b);
   }
+  if (op == BinaryOp::eq || op == BinaryOp::ne) expect_elementwise_operands(op, a, b);
   if (op == BinaryOp::eq) return deep_equal(context, a, b);
   if (op == BinaryOp::ne) return !deep_equal(context, a, b);
   if (is_comparison(op)) return ordered(context, op, a, b);
@@ -245,21 +280,22 @@ Value negated(Context& context, const Value& a) {
 
 namespace {
 
-bool deep_equal(Context& context, const Value& a, const Value& b, int depth);
+bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& equal, int depth);
 
-bool equal_items(Context& context, const std::vector<Value>& a, const std::vector<Value>& b, int depth) {
+bool equal_items(Context& context, const std::vector<Value>& a, const std::vector<Value>& b, EqualPairs& equal,
+                 int depth) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!deep_equal(context, a[i], b[i], depth + 1)) return false;
+    if (!deep_equal(context, a[i], b[i], equal, depth + 1)) return false;
   }
   return true;
 }
 
-bool equal_records(Context& context, const Record& a, Record& b, int depth) {
+bool equal_records(Context& context, const Record& a, Record& b, EqualPairs& equal, int depth) {
   if (a.values.size() != b.values.size()) return false;
   for (size_t i = 0; i < a.values.size(); ++i) {
     const Value* other = b.find(a.keys->names[i]);
-    if (!other || !deep_equal(context, a.values[i], *other, depth + 1)) return false;
+    if (!other || !deep_equal(context, a.values[i], *other, equal, depth + 1)) return false;
   }
   return true;
 }
@@ -275,7 +311,17 @@ bool equal_tensors(Context& context, const Value& a, const Value& b) {
   return truth(context, same.rank() == 0 ? Value(same) : Value(context.ops().call(Op::all, {same}, axes)));
 }
 
-bool deep_equal(Context& context, const Value& a, const Value& b, int depth) {
+bool equal_parts(Context& context, const Value& a, const Value& b, EqualPairs& equal, int depth) {
+  if (equal.contains(a, b)) return true;
+  const bool is_equal = a.is(Tag::list) ? equal_items(context, a.as<List>().items, b.as<List>().items, equal, depth)
+                        : a.is(Tag::tuple)
+                            ? equal_items(context, a.as<Tuple>().items, b.as<Tuple>().items, equal, depth)
+                            : equal_records(context, a.as<Record>(), b.as<Record>(), equal, depth);
+  if (is_equal) equal.insert(a, b);
+  return is_equal;
+}
+
+bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& equal, int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "values nested more than {} deep cannot be compared", kMaxNesting);
   if (is_operand(a) && is_operand(b)) {
     if (a.is(Tag::tensor) || b.is(Tag::tensor)) return equal_tensors(context, a, b);
@@ -284,16 +330,16 @@ bool deep_equal(Context& context, const Value& a, const Value& b, int depth) {
   if (is_text(a) && is_text(b)) return expect_string(context, a, "str") == expect_string(context, b, "str");
   if (a.tag() != b.tag()) return false;
   switch (a.tag()) {
-    case Tag::list: return equal_items(context, a.as<List>().items, b.as<List>().items, depth);
-    case Tag::tuple: return equal_items(context, a.as<Tuple>().items, b.as<Tuple>().items, depth);
-    case Tag::record: return equal_records(context, a.as<Record>(), b.as<Record>(), depth);
+    case Tag::list:
+    case Tag::tuple:
+    case Tag::record: return equal_parts(context, a, b, equal, depth);
     case Tag::range:
       return dim_of(a.as<Range>().begin) == dim_of(b.as<Range>().begin) &&
              dim_of(a.as<Range>().end) == dim_of(b.as<Range>().end);
     case Tag::builtin:
       if (identical(a, b) || a.as<BuiltinFunction>().has_state) return identical(a, b);
       return a.as<BuiltinFunction>().builtin == b.as<BuiltinFunction>().builtin &&
-             equal_items(context, a.as<BuiltinFunction>().bound, b.as<BuiltinFunction>().bound, depth);
+             equal_items(context, a.as<BuiltinFunction>().bound, b.as<BuiltinFunction>().bound, equal, depth);
     case Tag::nil: return true;
     case Tag::boolean:
     case Tag::integer:
@@ -313,7 +359,10 @@ bool deep_equal(Context& context, const Value& a, const Value& b, int depth) {
 
 }  // namespace
 
-bool deep_equal(Context& context, const Value& a, const Value& b) { return deep_equal(context, a, b, 0); }
+bool deep_equal(Context& context, const Value& a, const Value& b) {
+  EqualPairs equal;
+  return deep_equal(context, a, b, equal, 0);
+}
 
 bool truth(Context& context, const Value& value) {
   if (value.is(Tag::boolean)) return value.boolean();

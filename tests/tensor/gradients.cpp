@@ -172,6 +172,22 @@ TEST_CASE("a product's derivative at zeros") {
   check_gradients(call_op(Op::cumprod, {.axis = 1}), {{{4, 4}, {2, 3, 4, 5, 0, 3, 4, 2, 2, 0, 5, 3, 2, 0, 7, 0}}});
 }
 
+TEST_CASE("a product's second derivatives at zeros") {
+  const Input zeros{{4, 3}, {2, 3, 4, 0, 3, 4, 0, 0, 5, 0, 0, 0}};
+  check_both_orders(call_op(Op::prod, {.axes = {1}}), {zeros});
+  check_both_orders(call_op(Op::prod, {.axes = {0, 2}}), {{{2, 2, 3}, {2, 0, 4, 0, 3, 4, 1, 2, 5, 0, 6, 7}}});
+  check_both_orders(call_op(Op::prod, {.keepdims = true, .axes = {0}}), {zeros});
+  check_both_orders(call_op(Op::cumprod, {.axis = 1}), {zeros});
+  check_both_orders(call_op(Op::cumprod, {.axis = 0}), {zeros});
+  check_both_orders(call_op(Op::cumprod, {.axis = 0}), {{{7}, {2, 0, 3, 4, 0, 5, 6}}});
+}
+
+TEST_CASE("a product's third derivatives at zeros") {
+  const Input zeros{{5}, {0, 3, 0, 2, 0}};
+  check_both_orders(gradient_of(call_op(Op::prod, {.axes = {0}}), 0), {zeros});
+  check_both_orders(gradient_of(call_op(Op::cumprod, {.axis = 0}), 0), {zeros});
+}
+
 TEST_CASE("ties of max and min share the gradient") {
   ReferenceOps ops;
   for (Op op : {Op::max, Op::min}) {

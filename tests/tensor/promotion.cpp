@@ -1,4 +1,7 @@
 #include "tensor/promotion.h"
+
+#include <cmath>
+
 #include "catch.h"
 #include "tensor/recording_ops.h"
 
@@ -125,4 +128,67 @@ TEST_CASE("casts and expands are inserted where they are needed, and only there"
   REQUIRE(expand(ops, f, {2, 3}) == f);
   REQUIRE(reshape(ops, f, {2, -1}) == f);
   REQUIRE(ops.calls.empty());
+}
+
+TEST_CASE("a number that its dtype cannot hold is compared in i64, bounds nothing, or is refused") {
+  RecordingOps ops;
+  using Calls = std::vector<std::string>;
+  const Operand large = Scalar::of(int64_t{300}), negative = Scalar::of(int64_t{-1});
+  const Tensor u = ops.make(DType::u8, {2});
+  ops.call(Op::lt, {u, large});
+  REQUIRE(ops.calls == Calls{"cast(u8[2]) -> i64[2]", "lt(i64[2], int 300) -> bool[2]"});
+  ops.calls.clear();
+  ops.call(Op::minimum, {u, large});
+  ops.call(Op::maximum, {negative, u});
+  REQUIRE(ops.calls == Calls{"minimum(u8[2], int 255) -> u8[2]", "maximum(int 0, u8[2]) -> u8[2]"});
+  const std::string refused = "value: int 300 does not fit u8, which holds 0 to 255";
+  for (const Op op : {Op::add, Op::maximum, Op::bit_or, Op::floordiv})
+    REQUIRE(failure_of([&] { ops.call(op, {u, large}); }) == refused);
+  REQUIRE(failure_of([&] { ops.call(Op::where, {kTrue, u, large}); }) == refused);
+  REQUIRE(failure_of([&] { ops.call(Op::fill, {large}, with_dtype(DType::u8)); }) == refused);
+  REQUIRE(type_of(ops.call(Op::add, {ops.make(DType::f16, {2}), large})) == "f16");
+}
+
+TEST_CASE("each integer dtype holds the numbers of its range") {
+  struct Row {
+    DType dtype;
+    int64_t least, greatest;
+  };
+  const std::vector<Row> rows = {{DType::u8, 0, 255},
+                                 {DType::i8, -128, 127},
+                                 {DType::i16, -32768, 32767},
+                                 {DType::i32, -2147483648, 2147483647},
+                                 {DType::i64, INT64_MIN, INT64_MAX}};
+  for (const auto& [dtype, least, greatest] : rows) {
+    CAPTURE(name_of(dtype));
+    REQUIRE(range_of(dtype).least == least);
+    REQUIRE(range_of(dtype).greatest == greatest);
+    const double low = static_cast<double>(least);
+    REQUIRE(range_side(dtype, Scalar::of(least)) == RangeSide::inside);
+    REQUIRE(range_side(dtype, Scalar::of(greatest)) == RangeSide::inside);
+    REQUIRE(range_side(dtype, Scalar::of(low)) == RangeSide::inside);
+    REQUIRE(range_side(dtype, Scalar::of(low * 2 - 1)) == RangeSide::below);
+    REQUIRE(range_side(dtype, Scalar::of(static_cast<double>(greatest) + 1)) == RangeSide::above);
+    REQUIRE(range_side(dtype, Scalar::of(std::nan(""))) != RangeSide::inside);
+    if (dtype == DType::i64) continue;
+    REQUIRE(range_side(dtype, Scalar::of(least - 1)) == RangeSide::below);
+    REQUIRE(range_side(dtype, Scalar::of(greatest + 1)) == RangeSide::above);
+    REQUIRE(range_side(dtype, Scalar::of(low - 0.5)) == RangeSide::inside);
+    REQUIRE(range_side(dtype, Scalar::of(static_cast<double>(greatest) + 0.5)) == RangeSide::inside);
+  }
+}
+
+TEST_CASE("only numbers that vary are guarded to fit their dtype") {
+  SymbolTable table;
+  const Tensor x = RecordingOps().make(DType::i32, {2});
+  RecordingOps ops;
+  ops.call(Op::add, {x, kInt});
+  const Symbol* extent = table.size_input(40);
+  ops.call(Op::add, {x, Operand(extent->hint, extent)});
+  const Symbol* number = table.input(Scalar::of(int64_t{7}));
+  ops.call(Op::add, {ops.make(DType::i64, {2}), Operand(number->hint, number)});
+  REQUIRE(table.guards().empty());
+  ops.call(Op::add, {x, Operand(number->hint, number)});
+  ops.call(Op::lt, {x, Operand(number->hint, number)});
+  REQUIRE(table.guards().size() == 2);  // not below, not above
 }

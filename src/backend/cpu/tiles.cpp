@@ -145,6 +145,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.arity = 1;
       step.index_stride = instr.index_stride.hint();
       step.index_extent = instr.index_extent.hint();
+      step.from_start = instr.from_start;
       break;
     case Instr::Kind::generate: step.kind = Step::Kind::generate; break;
     case Instr::Kind::store:

@@ -55,6 +55,7 @@ struct Step {
   const Symbol* symbol = nullptr;
   const Symbol* symbol2 = nullptr;
   int64_t index_stride = 0, index_extent = 0;
+  bool from_start = false;
   graph::NodeId node = graph::kNoNode;
   uint32_t order = 0;
   bool fallible = false;

@@ -97,7 +97,7 @@ void TileProgram::execute_gather(Worker& worker, const Step& step) const {
   const auto load = table_.load_2d[step.size];
   auto row_of = [&](int64_t position) {
     int64_t at = index[position];
-    if (at < 0) at += step.index_extent;
+    if (at < 0 && !step.from_start) at += step.index_extent;
     if (at >= 0 && at < step.index_extent) return at;
     worker.state.report(step.order, step.node, range.start + position, index[position]);
     return int64_t{-1};

@@ -332,7 +332,8 @@ std::string KernelWriter::contracted(const Instr& i) const {
 void KernelWriter::emit_gather(Reg r, const Position& at, const std::string& target) {
   const Instr& i = instr(r);
   const std::string index = fmt::format("index{}", r), extent = size(i.index_extent.hint());
-  line("const long long {0} = {1} < 0 ? {1} + {2} : {1};", index, reg(i.a), extent);
+  if (i.from_start) line("const long long {} = {};", index, reg(i.a));
+  else line("const long long {0} = {1} < 0 ? {1} + {2} : {1};", index, reg(i.a), extent);
   line("const bool found{0} = {1} >= 0 && {1} < {2};", r, index, extent);
   line("if (!found{}) report({}, {}u, {}u, {}, {});", r, error_cell(), plan_.graph[i.node].order, i.node, at.linear,
        reg(i.a));
