@@ -167,7 +167,8 @@ template <Op kOp> Value cumulative_builtin(Context& context, Args args) {
   return context.ops().call(kOp, {x}, {.axis = axis});
 }
 
-/// The logsumexp of host numbers, in f64: the greatest is taken off first where it is finite.
+/// Computes the logsumexp of host numbers in f64. Subtracts the greatest first if it is finite, so that exp does not
+/// overflow.
 Value logsumexp_of_numbers(Context& context, const std::vector<Value>& items) {
   Value total = Value(0.0), greatest = Value(-std::numeric_limits<double>::infinity());
   for (const Value& item : items) greatest = apply_scalar(ScalarOp::maximum, greatest, item);
@@ -179,13 +180,16 @@ Value logsumexp_of_numbers(Context& context, const std::vector<Value>& items) {
   return apply_scalar(ScalarOp::add, apply_scalar(ScalarOp::log, total), shift);
 }
 
-/// logsumexp's.
+/// Reduces a tensor, or a flat list of host numbers.
 template <Op kOp> Value tensor_builtin(Context& context, Args args) {
   const bool may_be_flat = args[1].is_nil() && (args[0].is(Tag::list) || args[0].is(Tag::tuple));
   if (!may_be_flat) return reduce_tensor(context, kOp, args);
   const std::vector<Value> items = items_of(context, args[0]);
   const bool is_flat = std::all_of(items.begin(), items.end(), [](const Value& v) { return is_host_number(v); });
-  return is_flat ? logsumexp_of_numbers(context, items) : reduce_tensor(context, kOp, args);
+  if (!is_flat) return reduce_tensor(context, kOp, args);
+  static_assert(kOp == Op::logsumexp, "computes the new op of host numbers");
+  expect_no_keepdims(context, kOp, args);
+  return logsumexp_of_numbers(context, items);
 }
 
 constexpr Builtin kRows[] = {

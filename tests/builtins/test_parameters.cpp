@@ -139,6 +139,8 @@ const std::map<std::string, std::string> kFitting = {
     {"take.axis", "0"},
     {"scatter_add.index", "tensor([[0], [1]])"},
     {"gather.index", "tensor([[0], [1]])"},
+    {"from_start", "false"},
+    {"split.limit", "nil"},
     {"squeeze.x", "ones([2, 1])"},
     {"one_hot.x", "tensor([0, 1])"},
     {"embedding.x", "tensor([0, 1])"},
