@@ -1,12 +1,14 @@
 #include "backend/cuda/driver/op_kernels.h"
 
 #include <cassert>
+#include <optional>
 
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
 #include "exec/matrix_layout.h"
 #include "graph/compile.h"
+#include "graph/reach.h"
 
 namespace tsl::cuda {
 
@@ -36,6 +38,13 @@ struct OpCall {
     for (size_t i = 0; i < arg; ++i) position += node.args[i].is_tensor();
     return addresses[kernel.buffers[position]];
   }
+  /// Returns the operand as a tensor with this layout, which borrows the memory that the layout reaches.
+  Tensor borrowed(size_t arg, const Layout& layout) const {
+    const std::optional<graph::Reach> reach = graph::reach_of(layout);
+    const int64_t count = reach ? layout.offset.hint() + reach->last + 1 : 0;
+    const size_t bytes = static_cast<size_t>(count) * size_of(dtype(arg));
+    return {dtype(arg), layout, Ref<Storage>(new Storage(nullptr, base(arg), bytes, name_of(gpu.device)))};
+  }
 };
 
 // ---- Products ------------------------------------------------------------------------------------------
@@ -50,8 +59,7 @@ Tensor contiguous(const OpCall& call, size_t arg) {
   from.layout.offset = 0;
   const graph::NodeId copy = graph.add(op_def(Op::copy), {from}, {}, {call.dtype(arg), layout.shape}, {}, 0);
   graph.outputs.push_back({copy, Layout::contiguous(layout.shape)});
-  const Tensor in(call.dtype(arg), layout,
-                  Ref<Storage>(new Storage(nullptr, call.base(arg), 0, name_of(call.gpu.device))));
+  const Tensor in = call.borrowed(arg, layout);
   Tensor out;
   prepare_plan(call.gpu, graph::compile(std::move(graph)))->run({&in, 1}, {}, {}, {&out, 1});
   return out;
@@ -84,9 +92,7 @@ RunError run_on_host(const OpCall& call) {
     if (call.node.args[i].symbol) arg.scalar = call.symbols[call.node.args[i].symbol->id];
     if (arg.is_tensor()) {
       const Layout layout = call.layout(i);
-      const Tensor on_device(call.dtype(i), layout,
-                             Ref<Storage>(new Storage(nullptr, call.base(i), 0, name_of(call.gpu.device))));
-      inputs.push_back(move_to_host(call.gpu, on_device));
+      inputs.push_back(move_to_host(call.gpu, call.borrowed(i, layout)));
       arg.node = graph.add_input(call.dtype(i), layout);
       arg.layout = layout;
       arg.layout.offset = 0;
