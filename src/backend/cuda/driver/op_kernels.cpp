@@ -40,10 +40,14 @@ struct OpCall {
   }
   /// Returns the operand as a tensor with this layout, which borrows the memory that the layout reaches.
   Tensor borrowed(size_t arg, const Layout& layout) const {
+    const auto size = static_cast<int64_t>(size_of(dtype(arg)));
     const std::optional<graph::Reach> reach = graph::reach_of(layout);
-    const int64_t count = reach ? layout.offset.hint() + reach->last + 1 : 0;
-    const size_t bytes = static_cast<size_t>(count) * size_of(dtype(arg));
-    return {dtype(arg), layout, Ref<Storage>(new Storage(nullptr, base(arg), bytes, name_of(gpu.device)))};
+    const int64_t first = reach ? reach->first : 0, count = reach ? reach->last - first + 1 : 0;
+    std::byte* begin = base(arg) + (layout.offset.hint() + first) * size;
+    Layout in_memory = layout;
+    in_memory.offset = -first;
+    const size_t bytes = static_cast<size_t>(count * size);
+    return {dtype(arg), in_memory, Ref<Storage>(new Storage(nullptr, begin, bytes, name_of(gpu.device)))};
   }
 };
 
