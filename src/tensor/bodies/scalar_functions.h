@@ -542,7 +542,8 @@ TSL_FN float s_gelu(float x) {
   float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, -0.5f * square));
   ExpPartsF e = exp_parts_f(shifted, fused(square_low, -0.5f, r));
   float tail = high + fused(fused(e.r * e.r, e.q, e.r), high + low, low);
-  return select(x < 0, -0.0f, x) - tail * power_of_two(e.n + 64) * 0x1p-64f;
+  const float lower = tail * power_of_two(e.n + 64) * 0x1p-64f;
+  return select(x < 0, -lower, x - lower);  // not max(x, -0) - lower: compilers may take either zero for the greater
 #endif
 }
 /// erfc(-x / sqrt(2)), corrected for the rounding of its argument, which the tail magnifies.
