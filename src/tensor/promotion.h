@@ -27,6 +27,10 @@ RangeSide range_side(DType dtype, const Operand& number);
 
 /// Throws Failure (value) if the dtype cannot hold the number.
 void expect_fits(DType dtype, const Operand& number);
+/// The same for a number without a symbol. Makes no operand for a float dtype, since each write of an element checks.
+inline void expect_fits(DType dtype, Scalar number) {
+  if (is_integer(dtype)) expect_fits(dtype, Operand(number));
+}
 
 /// The least and the greatest value of an integer dtype.
 struct IntegerRange {

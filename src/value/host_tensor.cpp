@@ -60,8 +60,9 @@ class ListReader {
       for (const Value& item : *items) store(item, dtype, at);
       return;
     }
-    expect_fits(dtype, scalar_of(v));
-    store_element(dtype, at, scalar_of(v));
+    const Scalar number = scalar_of(v);
+    expect_fits(dtype, number);
+    store_element(dtype, at, number);
     at += size_of(dtype);
   }
 

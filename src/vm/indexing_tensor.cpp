@@ -166,8 +166,9 @@ bool set_in_place(Context& context, const Value& x, const IndexPlan& plan, const
   Layout view = plan.view;
   view.offset = view.offset + data.layout.offset;
   if (value.is_number() || value.is(Tag::boolean)) {
-    expect_fits(data.dtype, scalar_of(value));
-    write_elements(data, view, scalar_of(value));
+    const Scalar number = scalar_of(value);
+    expect_fits(data.dtype, number);
+    write_elements(data, view, number);
     return true;
   }
   const Tensor source = fit(context.ops(), value_tensor(context, value, data.dtype), view.shape);
@@ -224,8 +225,9 @@ void tensor_set(Context& context, Value& object, std::span<const IndexItem> item
   int64_t offset = 0;
   if ((value.is_number() || value.is(Tag::boolean)) && element_offset(*object.tensor_data(), items, offset) &&
       may_write_elements(context, object)) {
-    expect_fits(object.tensor_data()->dtype, scalar_of(value));
-    write_element(*object.tensor_data(), offset, scalar_of(value));
+    const Scalar number = scalar_of(value);
+    expect_fits(object.tensor_data()->dtype, number);
+    write_element(*object.tensor_data(), offset, number);
     return;
   }
   const Placement placement(context.ops(), object.tensor_data()->device);
