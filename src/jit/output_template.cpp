@@ -38,10 +38,7 @@ OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recor
 
 Value OutputTemplate::rebuild_leaf(const Leaf& leaf, const Run& run) const {
   if (leaf.slot < 0) return Value(leaf.number);
-  const Tensor& base = run.values[static_cast<size_t>(leaf.slot)];
-  Layout layout = in_run(leaf.layout, run.symbols);
-  layout.offset = layout.offset + base.layout().offset;
-  return Value(base.with_layout(layout));
+  return Value(run.view(static_cast<size_t>(leaf.slot), leaf.layout));
 }
 
 Value OutputTemplate::rebuild(Context& context, const Run& run) const {

@@ -4,6 +4,13 @@
 
 namespace tsl::jit {
 
+Tensor Run::view(size_t slot, const Layout& layout) const {
+  const Tensor& base = values[slot];
+  Layout in_memory = in_run(layout, symbols);
+  in_memory.offset = in_memory.offset + base.layout().offset;
+  return base.with_layout(in_memory);
+}
+
 Recorder::~Recorder() {
   for (const Tensor& tensor : watched_) {
     if (tensor->recording == this) tensor->recording = nullptr;  // left behind by an error; never read again

@@ -16,6 +16,9 @@ namespace tsl::jit {
 struct Run {
   std::vector<Tensor> values;   // by slot
   std::vector<Scalar> symbols;  // by symbol id
+
+  /// Returns a view of the tensor in a slot. `layout` starts at the slot's element (0, 0, …); its sizes may be symbols.
+  Tensor view(size_t slot, const Layout& layout) const;
 };
 
 /// Records one trace path of a region, segment by segment. Deferred tensors point to the recorder; it must outlive

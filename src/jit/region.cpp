@@ -196,11 +196,8 @@ bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
 bool RegionCache::move_inputs(const Segment& segment) {
   for (const InputSource& source : interface_of(segment).sources) {
     if (source.kind != InputSource::Kind::moved) continue;
-    const Tensor& base = run_.values[source.index];
-    Layout layout = in_run(source.layout, run_.symbols);
-    layout.offset = layout.offset + base.layout().offset;
     try {
-      run_.values[source.slot] = tracing_.devices.move(base.with_layout(layout), source.device);
+      run_.values[source.slot] = tracing_.devices.move(run_.view(source.index, source.layout), source.device);
     } catch (const Failure&) {
       return false;  // interpreting the same code raises the error
     }
@@ -238,11 +235,9 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     }
     path.push_back(segment);
     for (const Read& read : segment->reads) {
-      const Tensor& base = run_.values[read.slot];
-      Layout layout = in_run(read.layout, run_.symbols);
-      layout.offset = layout.offset + base.layout().offset;
+      const Tensor element_view = run_.view(read.slot, read.layout);
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
-      run_.symbols[read.symbol] = element(tracing_.devices, base.with_layout(layout));
+      run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
     at = segment;
   }

@@ -1,5 +1,7 @@
 #include "value/value.h"
 
+#include "value/value_walk.h"
+
 namespace tsl {
 
 namespace {
@@ -82,7 +84,7 @@ class Destruction {
     const Tag tag = waiting_.tag();
     Object* object = waiting_.take_object();
     waiting_ = std::move(*first_part(tag, object));
-    if (std::vector<Value>* items = items_of(tag, object)) {
+    if (std::vector<Value>* items = parts::values_in(tag, object)) {
       for (Value& item : *items) add_part(item);
     } else if (tag == Tag::lazy_string) {
       for (LazyString::Piece& piece : static_cast<LazyString*>(object)->pieces) add_part(piece.value);
@@ -100,16 +102,8 @@ class Destruction {
     if (part.unique()) add(std::move(part));
   }
 
-  static std::vector<Value>* items_of(Tag tag, Object* object) {
-    if (tag == Tag::list) return &static_cast<List*>(object)->items;
-    if (tag == Tag::tuple) return &static_cast<Tuple*>(object)->items;
-    if (tag == Tag::record) return &static_cast<Record*>(object)->values;
-    if (tag == Tag::builtin) return &static_cast<BuiltinFunction*>(object)->bound;
-    return nullptr;
-  }
-
   static Value* first_part(Tag tag, Object* object) {
-    if (std::vector<Value>* items = items_of(tag, object)) return items->empty() ? nullptr : items->data();
+    if (std::vector<Value>* items = parts::values_in(tag, object)) return items->empty() ? nullptr : items->data();
     if (tag == Tag::cell) return &static_cast<Cell*>(object)->value;
     std::vector<LazyString::Piece>& pieces = static_cast<LazyString*>(object)->pieces;
     return pieces.empty() ? nullptr : &pieces[0].value;

@@ -60,6 +60,14 @@ const Value* items(const Value& v) {
       [](const LazyString&) -> const Value* { return nullptr; }, [](const Range&) -> const Value* { return nullptr; });
 }
 
+std::vector<Value>* values_in(Tag tag, Object* object) {
+  if (tag == Tag::list) return &static_cast<List*>(object)->items;
+  if (tag == Tag::tuple) return &static_cast<Tuple*>(object)->items;
+  if (tag == Tag::record) return &static_cast<Record*>(object)->values;
+  if (tag == Tag::builtin) return &static_cast<BuiltinFunction*>(object)->bound;
+  return nullptr;
+}
+
 Value replaced(const Value& v, std::vector<Value> with) {
   return visit_parts(
       v, [&](const List&) { return make_list(std::move(with)); },

@@ -42,6 +42,8 @@ size_t count(const Value& v);
 const Value& at(const Value& v, size_t index);
 /// Returns the first part if the parts are stored contiguously, else null.
 const Value* items(const Value& v);
+/// Returns the values in a list, tuple, record or builtin, which the object is; null for other tags.
+std::vector<Value>* values_in(Tag tag, Object* object);
 /// Returns the same kind of value as `v` with other parts.
 Value replaced(const Value& v, std::vector<Value> with);
 

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "value/value_walk.h"
+
 namespace tsl {
 
 namespace {
@@ -59,30 +61,12 @@ class ReachableFromClosures {
   }
 
   template <class Visit> static void each_part(Node node, Visit visit) {
-    const auto all = [&](const std::vector<Value>& items) {
-      for (const Value& item : items) each_value(item, visit);
-    };
-    switch (node.tag) {
-      case Tag::list: return all(static_cast<List*>(node.object)->items);
-      case Tag::tuple: return all(static_cast<Tuple*>(node.object)->items);
-      case Tag::record: return all(static_cast<Record*>(node.object)->values);
-      case Tag::builtin: return all(static_cast<BuiltinFunction*>(node.object)->bound);
-      case Tag::cell: return each_value(static_cast<Cell*>(node.object)->value, visit);
-      case Tag::function:
-        for (const Ref<Cell>& cell : static_cast<Function*>(node.object)->captures) visit(Node{Tag::cell, cell.get()});
-        return;
-      case Tag::nil:
-      case Tag::boolean:
-      case Tag::integer:
-      case Tag::real:
-      case Tag::dtype:
-      case Tag::absent:
-      case Tag::symbol:
-      case Tag::string:
-      case Tag::range:
-      case Tag::module:
-      case Tag::tensor:
-      case Tag::lazy_string: return;
+    if (node.tag == Tag::function) {
+      for (const Ref<Cell>& cell : static_cast<Function*>(node.object)->captures) visit(Node{Tag::cell, cell.get()});
+    } else if (node.tag == Tag::cell) {
+      each_value(static_cast<Cell*>(node.object)->value, visit);
+    } else {
+      for (const Value& item : *parts::values_in(node.tag, node.object)) each_value(item, visit);
     }
   }
 
