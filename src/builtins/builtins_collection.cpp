@@ -18,21 +18,11 @@ namespace {
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
-bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::builtin) || v.is(Tag::dtype); }
-
 std::vector<Value> items_of(Context& context, const Value& iterable) {
   std::vector<Value> items;
   Value item;
   for (int64_t state = 0; iterate(context, iterable, state, item);) items.push_back(std::move(item));
   return items;
-}
-
-// Accepts a function and items in either order, so that map(f, xs) and xs |> map(f) both work.
-void function_first(Args args, const char* name) {
-  if (!is_callable(args[0]) && is_callable(args[1])) std::swap(args[0], args[1]);
-  if (!is_callable(args[0]))
-    fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name, type_name(args[0]),
-         type_name(args[1]));
 }
 
 // ---- Ranges and pairs ------------------------------------------------------------------------------
@@ -98,7 +88,6 @@ Value zip_builtin(Context& context, Args args) {
 // ---- Functions over items --------------------------------------------------------------------------
 
 Value map_builtin(Context& context, Args args) {
-  function_first(args, "map");
   std::vector<Value> results;
   for (std::vector<Value>& row : rows_of(context, args.values.subspan(1)))
     results.push_back(context.call(args[0], row));
@@ -106,7 +95,6 @@ Value map_builtin(Context& context, Args args) {
 }
 
 Value filter_builtin(Context& context, Args args) {
-  function_first(args, "filter");
   std::vector<Value> kept;
   for (Value& item : items_of(context, args[1])) {
     Value argument = item;
@@ -116,7 +104,6 @@ Value filter_builtin(Context& context, Args args) {
 }
 
 Value reduce_builtin(Context& context, Args args) {
-  function_first(args, "reduce");
   std::vector<Value> items = items_of(context, args[1]);
   if (args.size() > 3) fail(ErrorKind::type, "reduce takes one start value, not {}", args.size() - 2);
   if (args.size() == 3) items.insert(items.begin(), args[2]);
@@ -175,24 +162,19 @@ Value reversed_builtin(Context& context, Args args) {
 
 // ---- Records ---------------------------------------------------------------------------------------
 
-Record& expect_record(const Value& v, const char* what) {
-  if (!v.is(Tag::record)) fail(ErrorKind::type, "{} takes a record, not {}", what, type_name(v));
-  return v.as<Record>();
-}
-
 Value keys_builtin(Context&, Args args) {
   std::vector<Value> keys;
-  const Record& record = expect_record(args[0], "keys");
+  const Record& record = args[0].as<Record>();
   if (record.keys)
     for (Name name : record.keys->names) keys.push_back(make_string(*name));
   return make_list(std::move(keys));
 }
 
-Value values_builtin(Context&, Args args) { return make_list(expect_record(args[0], "values").values); }
+Value values_builtin(Context&, Args args) { return make_list(args[0].as<Record>().values); }
 
 Value has_builtin(Context& context, Args args) {
   const Name key = context.names().intern(expect_string(context, args[1], "a record's key"));
-  return expect_record(args[0], "has").find(key) != nullptr;
+  return args[0].as<Record>().find(key) != nullptr;
 }
 
 /// Calls f on the leaves of equally nested records, lists and tuples.
@@ -262,30 +244,31 @@ class TreeMap {
 };
 
 Value tree_map_builtin(Context& context, Args args) {
-  function_first(args, "tree_map");
   const std::vector<Value> trees(args.values.begin() + 1, args.values.end());
   return TreeMap(context, args[0]).run(trees, 0);
 }
 
 constexpr Builtin kRows[] = {
-    {"range", "range(start, stop = nil, step = 1)",
+    {"range", "range(start: integer, stop: integer | nil = nil, step: integer = 1)",
      "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
-    {"enumerate", "enumerate(x, start = 0)", "a list of (number, item)", enumerate_builtin, "host"},
-    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest", zip_builtin,
-     "host"},
-    {"map", "map(f, x, ...more)", "the list of f(item), or of f(item, item of more…)", map_builtin, "host"},
-    {"filter", "filter(f, x)", "the list of the items for which f(item) is true", filter_builtin, "host"},
-    {"reduce", "reduce(f, x, ...start)", "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value",
-     reduce_builtin, "host"},
-    {"tree_map", "tree_map(f, tree, ...more)", "the same nested records, lists and tuples with f(leaf) for every leaf",
-     tree_map_builtin, "host"},
-    {"sorted", "sorted(x, key = nil, reverse = false)",
+    {"enumerate", "enumerate(x: iterable, start: integer = 0)", "a list of (number, item)", enumerate_builtin, "host"},
+    {"zip", "zip(...lists: iterable)", "a list of tuples of the items side by side, as long as the shortest",
+     zip_builtin, "host"},
+    {"map", "map(f: fn | dtype, x: iterable, ...more: iterable)", "the list of f(item), or of f(item, item of more…)",
+     map_builtin, "host", false, true},
+    {"filter", "filter(f: fn | dtype, x: iterable)", "the list of the items for which f(item) is true", filter_builtin,
+     "host", false, true},
+    {"reduce", "reduce(f: fn | dtype, x: iterable, ...start: any)",
+     "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value", reduce_builtin, "host", false, true},
+    {"tree_map", "tree_map(f: fn | dtype, tree: any, ...more: any)",
+     "the same nested records, lists and tuples with f(leaf) for every leaf", tree_map_builtin, "host", false, true},
+    {"sorted", "sorted(x: iterable, key: fn | dtype | nil = nil, reverse: bool = false)",
      "the items in order, or in the order of key(item); equals keep theirs; NaN counts as the greatest", sorted_builtin,
      "host"},
-    {"reversed", "reversed(x)", "the items from the last to the first", reversed_builtin, "host"},
-    {"keys", "keys(record)", "the list of a record's keys", keys_builtin, "host"},
-    {"values", "values(record)", "the list of a record's values", values_builtin, "host"},
-    {"has", "has(record, key)", "whether a record has a key", has_builtin, "host"},
+    {"reversed", "reversed(x: iterable)", "the items from the last to the first", reversed_builtin, "host"},
+    {"keys", "keys(record: record)", "the list of a record's keys", keys_builtin, "host"},
+    {"values", "values(record: record)", "the list of a record's values", values_builtin, "host"},
+    {"has", "has(record: record, key: str)", "whether a record has a key", has_builtin, "host"},
 };
 
 }  // namespace

@@ -80,6 +80,11 @@ class Elementwise {
   }
 
   Value lists(const Value& a, const Value& b, int depth) {
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) {
+      fail_with(ErrorKind::type,
+                fmt::format("{} takes no {} beside a tensor", op_def(op_).name, type_name(is_list(a) ? a : b)),
+                {"tensor(…) makes a tensor of a list"});
+    }
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
       fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op_).name, items_of(a).size(),
            items_of(b).size());
@@ -135,20 +140,26 @@ Value clamp_builtin(Context& context, Args args) {
   return x;
 }
 
+// What elementwise ops take.
+#define TSL_OPERAND "tensor | number | bool | list | tuple"
+
 constexpr Builtin kRows[] = {
 #define TSL_UNARY(name, rule, fallible, doc, dx) \
-  {#name, #name "(x)", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
-#define TSL_BINARY(name, rule, fallible, doc, da, db) \
-  {#name, #name "(a, b)", doc, binary_builtin<Op::name, ScalarOp::name>, "elementwise"},
+  {#name, #name "(x: " TSL_OPERAND ")", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
+#define TSL_BINARY(name, rule, fallible, doc, da, db)                                                      \
+  {#name, #name "(a: " TSL_OPERAND ", b: " TSL_OPERAND ")", doc, binary_builtin<Op::name, ScalarOp::name>, \
+   "elementwise"},
 #define TSL_TERNARY(...)
 #include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
-    {"where", "where(condition, a, b)", "a where the condition is true, b elsewhere", where_builtin, "elementwise"},
-    {"clamp", "clamp(x, min = nil, max = nil)", "x, but min where it is less, and max where it is greater",
-     clamp_builtin, "elementwise"},
+    {"where", "where(condition: array, a: array, b: array)", "a where the condition is true, b elsewhere",
+     where_builtin, "elementwise"},
+    {"clamp", "clamp(x: " TSL_OPERAND ", min: " TSL_OPERAND " | nil = nil, max: " TSL_OPERAND " | nil = nil)",
+     "x, but min where it is less, and max where it is greater", clamp_builtin, "elementwise"},
 };
+#undef TSL_OPERAND
 
 }  // namespace
 

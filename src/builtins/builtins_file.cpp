@@ -94,20 +94,15 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
   return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
 }
 
-// Accepts save(path, value) and, as in NumPy and for pipes, save(value, path).
-Value save_builtin(Context& context, Args args) {
-  const bool path_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
-  return context.runtime().effect(run_save, {args[path_first ? 0 : 1], args[path_first ? 1 : 0]});
-}
-
 constexpr Builtin kRows[] = {
-    {"load", "load(path, device = nil)",
+    {"load", "load(path: str, device: str | nil = nil)",
      "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds", effect_builtin<run_load>,
      "host"},
-    {"save", "save(path, value)", "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)",
-     save_builtin, "host"},
-    {"read_text", "read_text(path)", "a file's text", effect_builtin<run_read_text>, "host"},
-    {"write_text", "write_text(path, text)", "writes text to a file", effect_builtin<run_write_text>, "host"},
+    {"save", "save(path: str, value: any)",
+     "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)", effect_builtin<run_save>,
+     "host", false, true},
+    {"read_text", "read_text(path: str)", "a file's text", effect_builtin<run_read_text>, "host"},
+    {"write_text", "write_text(path: str, text: str)", "writes text to a file", effect_builtin<run_write_text>, "host"},
 };
 
 }  // namespace

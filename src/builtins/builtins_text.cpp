@@ -86,15 +86,15 @@ Value join_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"join", "join(strings, separator = nil)", "the strings one after the other, with the separator between them",
-     join_builtin, "host"},
-    {"replace", "replace(text, old, new)", "text with every `old` replaced", replace_builtin, "host"},
-    {"strip", "strip(text, chars = nil)", "text without white space, or without any of chars, at its ends",
-     strip_builtin, "host"},
-    {"upper", "upper(text)", "text with a … z as capitals", upper_builtin, "host"},
-    {"lower", "lower(text)", "text with A … Z as small letters", lower_builtin, "host"},
-    {"startswith", "startswith(text, prefix)", "whether text starts with prefix", startswith_builtin, "host"},
-    {"endswith", "endswith(text, suffix)", "whether text ends with suffix", endswith_builtin, "host"},
+    {"join", "join(strings: iterable, separator: iterable | nil = nil)",
+     "the strings one after the other, with the separator between them", join_builtin, "host"},
+    {"replace", "replace(text: str, old: str, new: str)", "text with every `old` replaced", replace_builtin, "host"},
+    {"strip", "strip(text: str, chars: str | nil = nil)",
+     "text without white space, or without any of chars, at its ends", strip_builtin, "host"},
+    {"upper", "upper(text: str)", "text with a … z as capitals", upper_builtin, "host"},
+    {"lower", "lower(text: str)", "text with A … Z as small letters", lower_builtin, "host"},
+    {"startswith", "startswith(text: str, prefix: str)", "whether text starts with prefix", startswith_builtin, "host"},
+    {"endswith", "endswith(text: str, suffix: str)", "whether text ends with suffix", endswith_builtin, "host"},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "autodiff/builtins_autodiff.h"
 #include "base/error.h"
 #include "builtins/builtins.h"
+#include "bytecode/declaration.h"
 #include "engine/embedded.h"
 #include "engine/modules.h"
 

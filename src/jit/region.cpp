@@ -43,13 +43,30 @@ const std::vector<InputGuard>* Region::last_guards(const InputSource& source) co
   return nullptr;
 }
 
+namespace {
+
+/// Returns the alternative of a parameter's type that has a shape; null if there is none, or several.
+const TypeAlternative* only_shape(const ParameterInfo& parameter) {
+  const TypeAlternative* found = nullptr;
+  if (!parameter.type) return nullptr;
+  for (const TypeAlternative& each : parameter.type->alternatives) {
+    if (!each.has_shape) continue;
+    if (found) return nullptr;
+    found = &each;
+  }
+  return found;
+}
+
+}  // namespace
+
 void Region::add_annotated_shapes() {
   const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (!parameters[i].type || parameters[i].type->dims.size() > kMaxRank) continue;
+    const TypeAlternative* shaped = only_shape(parameters[i]);
+    if (!shaped || shaped->dims.size() > kMaxRank) continue;
     InputGuard guard;
     guard.kind = InputGuard::Kind::tensor;
-    for (const ValueType::Dim& dim : parameters[i].type->dims) {
+    for (const TypeAlternative::Dim& dim : shaped->dims) {
       if (dim.name) guard.varying |= static_cast<uint8_t>(1 << guard.layout.rank());
       guard.layout.shape.push_back(kUnknownExtent);
     }

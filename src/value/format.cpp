@@ -15,20 +15,6 @@
 
 namespace tsl {
 
-namespace {
-
-// Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
-constexpr int kMaxDepth = 100;
-
-std::string number_text(Scalar value) {
-  switch (value.type) {
-    case ScalarType::boolean: return value.boolean ? "true" : "false";
-    case ScalarType::integer: return std::to_string(value.integer);
-    case ScalarType::real: return float_text(value.real);
-  }
-  return "";
-}
-
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (char c : text) {
@@ -44,6 +30,20 @@ std::string quoted(const std::string& text) {
     }
   }
   return result + "\"";
+}
+
+namespace {
+
+// Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
+constexpr int kMaxDepth = 100;
+
+std::string number_text(Scalar value) {
+  switch (value.type) {
+    case ScalarType::boolean: return value.boolean ? "true" : "false";
+    case ScalarType::integer: return std::to_string(value.integer);
+    case ScalarType::real: return float_text(value.real);
+  }
+  return "";
 }
 
 std::string join_lazy_string(Context& context, const LazyString& text) {

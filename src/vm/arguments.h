@@ -32,8 +32,9 @@ Device expect_device(Context&, const Value&, const char* what);
 Shape expect_shape(Context&, const Value&, const char* what);
 /// Returns the items of a list, a tuple or a tensor of one dimension; nothing for other values.
 std::optional<std::vector<Value>> sequence_items(Context&, const Value& v);
-/// Reads an axis, an int or an integer tensor of one element and at most one dimension; normalised.
-int expect_axis(Context&, const Value&, int rank, const char* what);
+/// Reads an axis, an int or an integer tensor of one element and at most one dimension; normalised. An
+/// error about its size is about the argument for `parameter`.
+int expect_axis(Context&, const Value&, int rank, const char* what, const char* parameter = "axis");
 /// Reads axes: nil for all axes, an int, a list of ints, or an integer tensor of at most one dimension. The result is
 /// normalised, sorted and unique.
 std::vector<int64_t> expect_axes(Context&, const Value&, int rank, const char* what);

@@ -145,6 +145,8 @@ class Interpreter {
   /// As prepare_call() for a method: the object is the first of the `count` values above *slot. `shapes` is null, or
   /// the call's shape with and without the object.
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
+  bool prepare_entry(Value* slot, size_t count, const CallShape* shape);
+  bool prepare_member(Value* slot, size_t count, const CallShape* shape);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);
 
   // interpreter_unwind.cpp
@@ -163,6 +165,7 @@ class Interpreter {
   FrameStack frames_;
   Value* builtin_end_;  // end of the stack slots that running builtins use
   NativeStack native_;
+  uint32_t region_call_ = 0;       // Frame::kMember if the latest call of a region was of that form
   std::vector<EndedTrace> ended_;  // ordered from outer to inner frames
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;
