@@ -236,7 +236,7 @@ std::string help_text(Context& context, const Value& v) {
     return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
   if (v.is(Tag::module)) return module_help(context, v.as<Module>());
   if (v.is(Tag::dtype))
-    return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
+    return fmt::format("{}(x: array)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
   return fmt::format("{}: {}", type_name(v), to_repr(context, v));
 }
 

@@ -141,6 +141,7 @@ class Interpreter {
   bool prepare_entry(Value* slot, size_t count, const CallShape* shape);
   bool prepare_member(Value* slot, size_t count, const CallShape* shape);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);
+  void convert_argument(Value* slot, size_t count, const CallShape* shape);
 
   // interpreter_unwind.cpp
   void locate(Error& error) const;

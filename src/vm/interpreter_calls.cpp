@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "bytecode/declaration.h"
 #include "value/context.h"
 #include "value/materialize.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
 #include "vm/instructions.h"
@@ -152,12 +154,6 @@ void Interpreter::enter(Value* slot, uint32_t flags) {
 
 namespace {
 
-/// Calls a dtype, f32(x): a conversion.
-Value convert(Context& context, DType dtype, std::span<Value> args) {
-  if (args.size() != 1) fail(ErrorKind::type, "{} takes 1 argument, not {}", name_of(dtype), args.size());
-  return convert(context, dtype, args[0]);
-}
-
 /// Points an error about a parameter to the argument for it, and throws it on.
 [[noreturn]] void rethrow_at_argument(Failure& failure, const Signature& signature, size_t count,
                                       const CallShape* shape) {
@@ -203,11 +199,25 @@ bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape
     return false;
   }
   if (!slot->is(Tag::dtype)) fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
-  SlotGuard guard(*this, slot + 1, slot + 1 + count);
-  if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
-  Value result = convert(context_, slot->dtype(), {slot + 1, count});
-  *slot = std::move(result);
+  convert_argument(slot, count, shape);
   return false;
+}
+
+/// Calls a dtype, f32(x): a conversion.
+void Interpreter::convert_argument(Value* slot, size_t count, const CallShape* shape) {
+  const DType dtype = slot->dtype();
+  Value* args = slot + 1;
+  values_.reserve(args + std::max<size_t>(count, 1));
+  SlotGuard guard(*this, args, args + std::max<size_t>(count, 1));
+  static const uint32_t kArrays = kind_named("array")->tags;
+  const bool fits = count == 1 && !shape && (kArrays & tag_bit(args->tag()) || is_host_number(*args));
+  if (!fits) {
+    const Signature signature = parse_signature(fmt::format("{}(x: array)", name_of(dtype)), context_.names());
+    bind_arguments(signature, args, count, shape);
+    check_arguments(context_, signature, args, count, shape);
+  }
+  Value result = convert(context_, dtype, *args);
+  *slot = std::move(result);
 }
 
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {

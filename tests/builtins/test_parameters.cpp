@@ -344,7 +344,7 @@ TEST_CASE("an argument that its parameter does not take is refused by name, with
           const Error e = s.error(call);
           const std::string name = callee.name.substr(callee.name.find('.') + 1);
           CHECK(e.message.find("'" + *parameters[at].name + "' of " + name + " must be ") == 0);
-          CHECK(e.message.find(annotation_text(*parameters[at].type).substr(0, 3)) != std::string::npos);
+          CHECK(e.message.find(describe(*parameters[at].type) + ", not ") != std::string::npos);
           const std::string& text = s.engine.sources().get(e.span.source).text();
           CHECK(text == call);
           CHECK(text.substr(e.span.begin, e.span.end - e.span.begin) == value);
@@ -432,10 +432,12 @@ TEST_CASE("reductions and statistics take axes as an int, a list or an integer t
     CAPTURE(name);
     const auto by = [&](const std::string& axis) { return s.eval(x + "repr(" + name + "(x, axis: " + axis + "))"); };
     CHECK(by("tensor([0, 2])") == by("[0, 2]"));
-    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor([[1]])))")
-              .find(std::string("type: 'axis' of ") + name + " must be") == 0);
-    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor(1.0)))")
-              .find(std::string("type: 'axis' of ") + name + " must be integers or nil, not f32[]") == 0);
+    // Another operand of max and min may be any tensor, so that their own code checks an axis.
+    const bool is_operand = name == std::string("max") || name == std::string("min");
+    const std::string error =
+        is_operand ? "type: axis must be" : std::string("type: 'axis' of ") + name + " must be integers";
+    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor([[1]])))").find(error) == 0);
+    CHECK(s.error_text(x + "repr(" + name + "(x, axis: tensor(1.0)))").find(error) == 0);
   }
   CHECK(s.eval("sum(ones([2, 3]), axis: tensor(1)).tolist()") == "[3.0, 3.0]");
   CHECK(s.eval("max(ones([2]), tensor(2.0)).tolist()") == "[2.0, 2.0]");  // by position: another operand
