@@ -159,7 +159,6 @@ class Interpreter {
   FrameStack frames_;
   Value* builtin_end_;  // end of the stack slots that running builtins use
   NativeStack native_;
-  uint32_t region_call_ = 0;        // Frame::kMember if the latest call of a region was of that form
   std::vector<Replaced> replaced_;  // ordered from outer to inner frames
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;

@@ -132,7 +132,7 @@ Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool
   const Signature& signature = function.as<Function>().info->signature;
   values_.reserve(slot + 1 + proto_of(function.as<Function>()).register_count);
   if (!signature.dim_registers.empty()) check_parameters(context_, signature, slot + 1);  // binds dimension names
-  enter(slot, Frame::kEntry | Frame::kRegion | region_call_ | (open ? Frame::kOpen : 0));
+  enter(slot, Frame::kEntry | Frame::kRegion | (open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
@@ -231,7 +231,6 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   if (mode == RegionHooks::CallMode::region) {
     const size_t parameters = proto.parameter_count();
     SlotGuard guard(*this, base, base + parameters);
-    region_call_ = flags & Frame::kMember;
     Value result = hooks_->call_region(*slot, {base, parameters});
     *slot = std::move(result);
     return false;
@@ -295,7 +294,7 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
 /// As prepare_call() for a field of an object, which stands before the arguments in the source.
 bool Interpreter::prepare_member(Value* slot, size_t count, const CallShape* shape) {
   try {
-    return prepare_call(slot, count, shape, Frame::kMember);
+    return prepare_call(slot, count, shape, 0);
   } catch (Failure& failure) {
     if (!failure.error().is_located && failure.error().argument >= 0) ++failure.error().argument;
     throw;
@@ -303,7 +302,9 @@ bool Interpreter::prepare_member(Value* slot, size_t count, const CallShape* sha
 }
 
 bool Interpreter::prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name) {
+  frames_.top()->flags &= ~Frame::kMember;
   if (const Value* callee = member(context_, slot[1], name)) {
+    frames_.top()->flags |= Frame::kMember;
     *slot = *callee;
     std::move(slot + 2, slot + 1 + count, slot + 1);
     return prepare_member(slot, count - 1, shapes ? shapes + 1 : nullptr);

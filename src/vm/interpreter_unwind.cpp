@@ -27,7 +27,8 @@ const CallShape* call_shape_of(const Frame& frame) {
 int argument_of(const Frame& caller, const Frame& callee, const std::string& parameter) {
   const bool is_from_builtin = (callee.flags & Frame::kEntry) && !(callee.flags & Frame::kRegion);
   if (is_from_builtin) return -1;
-  const bool is_member = callee.flags & Frame::kMember;
+  const bool is_method = caller.pc->op == Opcode::method || caller.pc->op == Opcode::method_named;
+  const bool is_member = is_method && (caller.flags & Frame::kMember);
   const CallShape* shape = call_shape_of(caller);
   if (shape && is_member) ++shape;  // the one without the object
   const size_t given = shape ? shape->count() : caller.pc->b - (is_member ? 1u : 0u);

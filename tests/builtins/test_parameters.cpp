@@ -52,6 +52,7 @@ const std::map<std::string, std::string> kFitting = {
     {"prefix", "\"a\""},
     {"separator", "\"-\""},
     {"chars", "\"a\""},
+    {"character", "\"a\""},  // of tests/recipes/builtin.patch
     {"old", "\"a\""},
     {"new", "\"c\""},
     {"strings", "[\"a\", \"b\"]"},
