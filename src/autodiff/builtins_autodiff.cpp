@@ -10,6 +10,7 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
+#include "value/value_walk.h"
 #include "vm/arguments.h"
 #include "vm/interpreter.h"
 
@@ -28,6 +29,7 @@ constexpr int kMaxDepth = 1000;
 
 /// Rebuilds lists, tuples and records with leaf(v) for every leaf, in order.
 template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
+  if (depth == 0) limit_occurrences(value, "a value cannot be differentiated by");
   if (depth > kMaxDepth) fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
   const auto map_all = [&](const std::vector<Value>& from) {
     std::vector<Value> to;

@@ -1,11 +1,12 @@
 // Defines builtins on lists, tuples, records and ranges.
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/numbers.h"
+#include "value/value_walk.h"
 #include "vm/arguments.h"
 #include "vm/interpreter.h"
 #include "vm/operators.h"
@@ -127,6 +128,41 @@ bool comes_before(Context& context, const Value& a, const Value& b) {
   return is_nan(context, b) || truth(context, binary(context, ast::BinaryOp::lt, a, b));
 }
 
+/// Returns the items in the order of their keys, which `key_of` reads once each.
+template <class KeyOf, class Before> std::vector<Value> sorted_by(const std::vector<Value>& items,
+                                                                  const std::vector<Value>& keys, bool reverse,
+                                                                  KeyOf key_of, Before before) {
+  using Entry = std::pair<decltype(key_of(keys[0])), size_t>;
+  std::vector<Entry> order;
+  order.reserve(items.size());
+  for (size_t i = 0; i < items.size(); ++i) order.emplace_back(key_of(keys[i]), i);
+  std::stable_sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
+    return reverse ? before(b.first, a.first) : before(a.first, b.first);
+  });
+  std::vector<Value> result;
+  result.reserve(items.size());
+  for (const Entry& entry : order) result.push_back(items[entry.second]);
+  return result;
+}
+
+std::vector<Value> sorted_items(Context& context, const std::vector<Value>& items, const std::vector<Value>& keys,
+                                bool reverse) {
+  const auto all = [&](Tag tag) {
+    return std::all_of(keys.begin(), keys.end(), [tag](const Value& key) { return key.is(tag); });
+  };
+  if (all(Tag::integer)) {
+    const auto number = [](const Value& key) { return key.integer(); };
+    return sorted_by(items, keys, reverse, number, std::less<>());
+  }
+  if (all(Tag::string)) {
+    const auto text = [](const Value& key) { return std::string_view(key.as<String>().text); };
+    return sorted_by(items, keys, reverse, text, std::less<>());
+  }
+  const auto itself = [](const Value& key) { return &key; };
+  return sorted_by(items, keys, reverse, itself,
+                   [&](const Value* a, const Value* b) { return comes_before(context, *a, *b); });
+}
+
 Value sorted_builtin(Context& context, Args args) {
   const std::vector<Value> items = items_of(context, args[0]);
   const bool reverse = expect_bool(context, args[2], "reverse");
@@ -137,23 +173,20 @@ Value sorted_builtin(Context& context, Args args) {
       key = context.call(args[1], {&argument, 1});
     }
   }
-  std::vector<size_t> order(items.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (reverse) std::swap(a, b);
-    return comes_before(context, sort_keys[a], sort_keys[b]);
-  });
-  std::vector<Value> result;
-  result.reserve(items.size());
-  for (size_t at : order) result.push_back(items[at]);
-  return make_list(std::move(result));
+  return make_list(sorted_items(context, items, sort_keys, reverse));
 }
 
 Value reversed_builtin(Context& context, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
     std::string text;
-    for (Value& character : items_of(context, args[0])) text.insert(0, character.as<String>().text);
+    const std::vector<Value> characters = items_of(context, args[0]);
+    for (size_t i = characters.size(); i > 0; --i) text += characters[i - 1].as<String>().text;
     return make_string(std::move(text));
+  }
+  const bool is_tuple = args[0].is(Tag::tuple);
+  if (is_tuple || args[0].is(Tag::list)) {
+    const std::vector<Value>& items = is_tuple ? args[0].as<Tuple>().items : args[0].as<List>().items;
+    return make_list({items.rbegin(), items.rend()});
   }
   std::vector<Value> items = items_of(context, args[0]);
   std::reverse(items.begin(), items.end());
@@ -245,6 +278,7 @@ class TreeMap {
 
 Value tree_map_builtin(Context& context, Args args) {
   const std::vector<Value> trees(args.values.begin() + 1, args.values.end());
+  limit_occurrences(trees[0], "tree_map cannot visit all of a value");
   return TreeMap(context, args[0]).run(trees, 0);
 }
 

@@ -67,6 +67,24 @@ Value replace_builtin(Context& context, Args args) {
   return make_string(std::move(result));
 }
 
+/// Joins the items of a list if all are strings; returns nil otherwise.
+Value join_strings(const Value& list, const Value& separator) {
+  if (!list.is(Tag::list) || !separator.is(Tag::string)) return Value();
+  const std::string& between = separator.as<String>().text;
+  size_t size = 0;
+  for (const Value& item : list.as<List>().items) {
+    if (!item.is(Tag::string)) return Value();
+    size += item.as<String>().text.size() + between.size();
+  }
+  std::string text;
+  text.reserve(size);
+  for (const Value& item : list.as<List>().items) {
+    if (&item != list.as<List>().items.data()) text += between;
+    text += item.as<String>().text;
+  }
+  return make_string(std::move(text));
+}
+
 // Accepts join(list, separator), and join(separator, list) for ", ".join(list).
 Value join_builtin(Context& context, Args args) {
   const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
@@ -74,6 +92,7 @@ Value join_builtin(Context& context, Args args) {
   const Value& given = args[text_first ? 0 : 1];
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
   if (!separator.is(Tag::lazy_string)) expect_string(context, separator, "join's separator");
+  if (Value text = join_strings(list, separator); !text.is_nil()) return text;
   Ref<LazyString> joined = make_ref<LazyString>();
   Value item;
   for (int64_t state = 0; iterate(context, list, state, item);) {

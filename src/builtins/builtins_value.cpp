@@ -11,7 +11,6 @@
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
-#include "value/utf8.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
 
@@ -63,7 +62,7 @@ Value len_builtin(Context& context, Args args) {
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
   if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
   if (v.is(Tag::string) || v.is(Tag::lazy_string))
-    return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
+    return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
   if (v.is(Tag::range)) {
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
     return from_dim(end < begin ? Dim(0) : end - begin);

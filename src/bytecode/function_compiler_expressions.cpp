@@ -200,7 +200,7 @@ void FunctionCompiler::record(const RecordExpr& e, Reg dst) {
   Ref<RecordKeys> keys = make_ref<RecordKeys>();
   for (const RecordEntry& entry : e.entries) {
     if (!entry.key || keys->find(entry.key) >= 0) return record_with_spread(e, dst);  // also for a key given twice
-    keys->names.push_back(entry.key);
+    keys->add(entry.key);
   }
   Scope scope(*this);
   const uint32_t first = next_;

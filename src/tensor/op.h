@@ -134,11 +134,19 @@ struct Operand {
   Tensor tensor;
   Scalar scalar;
   const Symbol* symbol = nullptr;
+  /// The caller's own references to the tensor, if nothing reads it after the call: an eager op may then overwrite it.
+  uint8_t dying_references = 0;
 
   Operand() = default;
   Operand(Tensor t) : tensor(std::move(t)) {}
   Operand(Scalar s, const Symbol* symbol = nullptr) : scalar(s), symbol(symbol) {}
   bool is_tensor() const { return static_cast<bool>(tensor); }
+  /// Returns the operand of a tensor that the caller references once, and does not read after the call.
+  static Operand dying(Tensor t) {
+    Operand operand(std::move(t));
+    operand.dying_references = 1;
+    return operand;
+  }
 };
 
 /// Describes an operand: "f32[128, 784]", "int 3".

@@ -156,7 +156,10 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
   std::array<Operand, kMaxElementwiseArity> formed;
   for (size_t i = 0; i < operands.size(); ++i) {
     formed[i] = operands[i];
-    if (operands[i].is_tensor()) formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
+    if (!operands[i].is_tensor()) continue;
+    formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
+    if (formed[i].tensor.get() != operands[i].tensor.get()) formed[i].dying_references = 0;
+    else if (operands[i].dying_references > 0) ++formed[i].dying_references;  // `operands` references it, too
   }
   return finish(def, {formed.data(), operands.size()}, attrs);
 }

@@ -64,15 +64,19 @@ bool expect_bool(Context& context, const Value& v, const char* what) {
 }
 
 const std::string& expect_string(Context& context, const Value& v, const char* what) {
+  return expect_text(context, v, what).text;
+}
+
+const String& expect_text(Context& context, const Value& v, const char* what) {
   if (v.is(Tag::lazy_string) && !known_string(v)) {
     // Once read, a lazy string is formatted for good: its pieces become one known string. If the read ends the trace,
     // `v` may have become a string.
     std::string text = to_string(context, v);
     if (v.is(Tag::lazy_string)) v.as<LazyString>().pieces = {LazyString::Piece{make_string(std::move(text)), ""}};
   }
-  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>().text;  // already formatted by another reader
+  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>();  // already formatted by another reader
   if (!v.is(Tag::string)) wrong_type(what, "a str", v);
-  return v.as<String>().text;
+  return v.as<String>();
 }
 
 Tensor expect_tensor(Context&, const Value& v, const char* what) {

@@ -18,7 +18,8 @@ int64_t expect_int(Context&, const Value&, const char* what);
 double expect_real(Context&, const Value&, const char* what);  // int or float
 bool expect_bool(Context&, const Value&, const char* what);
 const std::string& expect_string(Context&, const Value&, const char* what);
-Tensor expect_tensor(Context&, const Value&, const char* what);  // no conversion
+const String& expect_text(Context&, const Value&, const char* what);  // likewise, to find code points in it
+Tensor expect_tensor(Context&, const Value&, const char* what);       // no conversion
 /// Makes a tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
 Tensor to_tensor(Context&, const Value&, const char* what);
 /// As to_tensor(), with a given dtype: lists that contain only numbers are converted to it directly.
