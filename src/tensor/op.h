@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "tensor/ints.h"
+#include "tensor/limits.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
 
@@ -226,6 +227,10 @@ class Ops {
 
  protected:
   virtual Device default_device() { return {}; }
+  /// Returns the most bytes of a tensor on a device that is not the host.
+  virtual int64_t tensor_limit(Device) { return memory_limit(); }
+  /// Returns the device of a result: that of the operands, else device().
+  Device device_of(std::span<const Operand> operands);
   /// Computes or records an op that is not a view, with operands that are promoted, broadcast and checked.
   virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                      const TensorType& result) = 0;
@@ -237,6 +242,7 @@ class Ops {
   Tensor call_across_devices(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+  int64_t limit_for(Device device, const TensorType& type);
   Tensor finish(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
 
   std::optional<Device> place_;
