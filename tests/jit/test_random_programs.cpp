@@ -74,13 +74,13 @@ Ran run_programs(uint64_t first, uint64_t count, std::chrono::steady_clock::time
 
 TEST_CASE("random programs agree on all tiers", "[random]") {
   const bool is_one = std::getenv("TSL_RANDOM_SEED") != nullptr;
-  const uint64_t any = std::random_device()() % 1'000'000 * 1'000'000;  // seeds of two runs hardly ever overlap
+  const uint64_t any = uint64_t{std::random_device()()} * 1'000'000;  // seeds of two runs hardly ever overlap
   const uint64_t first = number_from(is_one ? "TSL_RANDOM_SEED" : "TSL_RANDOM_FIRST", any);
   const uint64_t count = is_one ? 1 : number_from("TSL_RANDOM_PROGRAMS", UINT32_MAX);
   const std::chrono::seconds time(
       number_from("TSL_RANDOM_SECONDS", count < UINT32_MAX ? UINT32_MAX : TSL_RANDOM_SECONDS));
   const Ran ran = run_programs(first, count, std::chrono::steady_clock::now() + time);
-  WARN("random programs, to repeat it: TSL_RANDOM_FIRST=" << first << " TSL_RANDOM_PROGRAMS=" << ran.count);
+  WARN("to repeat it: TSL_RANDOM_FIRST=" << first << " TSL_RANDOM_PROGRAMS=" << ran.count);
   for (const std::string& text : ran.reports) {
     UNSCOPED_INFO(text);
     CHECK(text.empty());
