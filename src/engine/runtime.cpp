@@ -185,7 +185,7 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (trace()) trace()->enter_device(device);
   if (trace()) return trace()->record(op, operands, attrs, result, device);
   const bool may_donate = !listeners().listening();
-  if (!regions_.has_materialized_trace()) return eager_.run(op, operands, attrs, result, device, may_donate);
+  if (!has_pending_symbols()) return eager_.run(op, operands, attrs, result, device, may_donate);
   const TensorType type{result.dtype, tsl::without_symbols(result.shape)};
   return eager_.run(op, operands, without_symbols(attrs), type, device, may_donate);
 }
@@ -204,7 +204,7 @@ Device EngineRuntime::device_of(std::span<const Operand> operands) {
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const Tensor& result) {
   if (op.op_class == OpClass::view) {
-    if (regions_.has_materialized_trace()) result->layout = tsl::without_symbols(result.layout());
+    if (has_pending_symbols()) result->layout = tsl::without_symbols(result.layout());
     if (trace()) trace()->watch(operands[0].tensor, result);
   }
   if (listeners().listening()) listeners().record(op, operands, attrs, result);

@@ -65,8 +65,6 @@ class RegionCache {
 
   /// Returns the trace that is being recorded, or null.
   TraceSession* trace() const { return trace_ && trace_->is_active() ? trace_ : nullptr; }
-  /// Whether the running region's trace has been materialized: its tensors have elements and its symbols are numbers.
-  bool has_materialized_trace() const { return trace_ && !trace_->is_active(); }
   const TraceCounts& counts() const { return counts_; }
 
   /// Whether this function could be a region but is interpreted.

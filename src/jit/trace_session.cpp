@@ -49,6 +49,7 @@ TraceSession::TraceSession(const Tracing& tracing, Region& region, Run& run, std
 
 TraceSession::~TraceSession() {
   if (is_active()) stop(TraceState::discarded);
+  if (state_ == TraceState::materialized) context_.runtime().region_has_ended();
   tracing_.interpreter.release_replaced(depth_);
 }
 
@@ -335,6 +336,7 @@ void TraceSession::stop(TraceState state) {
 /// Ends recording: all deferred tensors get their elements.
 void TraceSession::materialize() {
   stop(TraceState::materialized);
+  context_.runtime().trace_has_ended();
   symbols_->close();
   recorder_->release(run_);
   for (Entered& e : entered_) {

@@ -383,11 +383,10 @@ class PathChange {
 /// Applies a change to the content of `target`, which is emptied meanwhile: a trace that ends during the change
 /// replaces containers wherever it finds them, but must not replace the one being changed.
 void change_part(Context& context, Value& target, PathChange change) {
-  const bool was_tracing = context.runtime().is_tracing();
   Value object = std::move(target);
   const auto put_back = [&] {
     target = std::move(object);
-    if (was_tracing && !context.runtime().is_tracing()) materialize(context, target);
+    materialize_pending(context, {&target, 1});
   };
   try {
     change.apply(object);

@@ -102,8 +102,7 @@ Value Interpreter::call(const Value& callee, std::span<Value> args, const CallSh
   SlotGuard guard(*this, slot, slot + 1 + args.size());
   *slot = callee;
   std::move(args.begin(), args.end(), slot + 1);
-  if (holds_ended_trace())
-    std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { materialize(context_, value); });
+  materialize_pending(context_, {slot + 1, args.size()});
   if (prepare_call(slot, args.size(), shape, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
