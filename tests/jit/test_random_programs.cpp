@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -80,7 +81,8 @@ TEST_CASE("random programs agree on all tiers", "[random]") {
   const std::chrono::seconds time(
       number_from("TSL_RANDOM_SECONDS", count < UINT32_MAX ? UINT32_MAX : TSL_RANDOM_SECONDS));
   const Ran ran = run_programs(first, count, std::chrono::steady_clock::now() + time);
-  WARN("to repeat it: TSL_RANDOM_FIRST=" << first << " TSL_RANDOM_PROGRAMS=" << ran.count);
+  // WARN would break the line, which tools/test shows.
+  std::cout << "to repeat it: TSL_RANDOM_FIRST=" << first << " TSL_RANDOM_PROGRAMS=" << ran.count << std::endl;
   for (const std::string& text : ran.reports) {
     UNSCOPED_INFO(text);
     CHECK(text.empty());
