@@ -101,7 +101,7 @@ TEST_CASE("many small copies in a row all arrive, though their source changes at
   CHECK(last == (kCount - 1) * 2654435761u);
 }
 
-TEST_CASE("device memory is reused at the same address, aligned, and given back when it runs out", "[cuda]") {
+TEST_CASE("device memory is reused at the same address, aligned, and given back when it runs out", "[cuda][alone]") {
   TSL_NEEDS_GPU();
   Gpu gpu;
   DeviceAllocator allocator(gpu);
