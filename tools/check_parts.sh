@@ -162,14 +162,95 @@ part_generic() {
   suite generic --exclude-regex '^(cuda[_/].*|random_programs)$'
 }
 
-# aarch64: src/ is compiled for another architecture, without its libraries: no code is made
-part_aarch64() {
-  need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
-  build release -- tsl
-  python3 tools/cross_check.py build/release/compile_commands.json aarch64-linux-gnu-g++
+# debian13: the suite on Debian 13: its compilers and libraries, Catch2 3 (as root, in a chroot)
+part_debian13() {
+  local folder=$root/build/check/debian13
+  local tree=$folder/root
+  if ((EUID != 0)); then
+    echo "only root may change the root folder"
+    return 77
+  fi
+  need debootstrap debootstrap
+  if [[ ! -e $folder/complete ]]; then
+    rm -rf "$tree"
+    mkdir -p "$folder"
+    if ! debootstrap --variant=minbase --include="$(IFS=, && echo "${command_packages[*]},${needed_libraries[*]},python3")" \
+      trixie "$tree" http://deb.debian.org/debian; then
+      echo "the packages of Debian 13 cannot be fetched"
+      return 77
+    fi
+    touch "$folder/complete"
+  fi
+  copy_commit "$folder"
+  unshare --mount bash tools/in_root.sh "$tree" "$folder/source" "$folder/build" bash -c '
+    cmake -G Ninja -S /source -B /build -DCMAKE_BUILD_TYPE=Release -DTSL_WERROR=ON &&
+    ninja -C /build &&
+    ctest --test-dir /build --output-on-failure --no-tests=error --parallel "$(nproc)" \
+      --exclude-regex "^(cuda_corpus|random_programs)$"'
+  git worktree remove --force "$folder/source"
 }
 
-# corpus: every kernel of the corpus for both architectures, as TSL compiles them
+# fetch_for_aarch64 FOLDER: unpacks the libraries that a build for aarch64 needs in FOLDER/root, from Debian's packages.
+fetch_for_aarch64() {
+  local folder=$1 package
+  if [[ -e $folder/complete ]]; then return 0; fi
+  mkdir -p "$folder"/{root,lists/partial,archives/partial}
+  : >"$folder/status"
+  local release
+  release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release main" \
+    >"$folder/sources.list"
+  local options=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o APT::Install-Recommends=false
+    -o APT::Sandbox::User=root -o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o "Dir::State::Lists=$folder/lists" -o "Dir::State::status=$folder/status" -o "Dir::Cache::archives=$folder/archives"
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
+  apt-get "${options[@]}" update &&
+    apt-get "${options[@]}" --yes --download-only install "${needed_libraries[@]}" libc6-dev libstdc++-12-dev || return
+  for package in "$folder"/archives/*.deb; do dpkg-deb -x "$package" "$folder/root" || return; done
+  touch "$folder/complete"
+}
+
+# aarch64: built for another architecture, with plain kernels; tests and the bits of results, under qemu
+part_aarch64() {
+  local folder=$root/build/check/aarch64
+  need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+  need qemu-aarch64-static qemu-user-static
+  if ! fetch_for_aarch64 "$folder"; then
+    echo "the libraries for aarch64 cannot be fetched from Debian"
+    return 77
+  fi
+  build release -- tsl
+  build aarch64 -DCMAKE_TOOLCHAIN_FILE="$root/cmake/Aarch64.cmake" -DTSL_SYSROOT="$folder/root" -DCMAKE_BUILD_TYPE=Release \
+    -DTSL_CUDA=OFF -DOpenBLAS__OpenBLAS_LIBRARY="$folder/root/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0"
+  tests/machines/aarch64.sh build/release/tsl build/aarch64 "$folder/root"
+}
+
+# pypi: kernels compile where there is no CUDA Toolkit, with NVIDIA's packages of PyPI (as root, which hides the toolkit)
+part_pypi() {
+  if ((EUID != 0)); then
+    echo "only root may hide the toolkit"
+    return 77
+  fi
+  # shellcheck disable=SC2016
+  unshare --mount env -u CUDA_HOME -u CUDA_PATH bash -c 'for folder in /usr/local/cuda /usr/local/cuda-* /opt/cuda; do
+      [[ ! -d $folder ]] || mount -t tmpfs none "$folder"
+    done
+    exec "$@"' hidden bash tools/check_parts.sh with_pypi
+}
+
+# Not a part of its own: what part_pypi runs.
+part_with_pypi() {
+  if ! provide_cuda; then
+    echo "NVIDIA's packages cannot be installed from PyPI"
+    return 77
+  fi
+  build pypi -DCMAKE_BUILD_TYPE=Release -DTSL_CUDA=ON -- tsl null_driver test_backend_cuda
+  grep -q 'TSL_cuda_h_FOLDER:PATH=.*/build/cuda/' build/pypi/CMakeCache.txt
+  TSL_TEST_NEEDS_NVRTC=yes build/pypi/tests/test_backend_cuda "~[cuda]"
+  tests/null_driver.sh build/pypi/tsl build/pypi/tests/null_driver
+}
+
+# corpus: every kernel of the corpus for sm_75 and sm_90, as TSL compiles them
 part_corpus() {
   build release -- $heavy_tests
   TSL_TEST_NEEDS_NVRTC=yes TSL_CORPUS=all build/release/tests/$heavy_tests "every kernel of the corpus*"

@@ -28,6 +28,7 @@ build_tests() {
   shift
   lock
   install_missing
+  if [[ ${TSL_CUDA:-} != OFF ]]; then provide_cuda || say "NVRTC and CUDA's headers cannot be installed"; fi
   say "building the tests ($preset), log in build/build-$preset.log"
   logged "build/configure-$preset.log" cmake --preset "$preset" -DTSL_WERROR=ON ${TSL_CUDA:+"-DTSL_CUDA=$TSL_CUDA"} "$@" && build_preset "$preset" || status=$?
   unlock

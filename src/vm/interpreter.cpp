@@ -431,10 +431,10 @@ again:
 
   CASE(test_given) : JUMP_IF(!base[pc->a].is(Tag::absent));
   CASE(check_parameter) : SAVE();
-  check_parameter(frame->proto->signature, pc->a, base);
+  check_parameter(context_, frame->proto->signature, pc->a, base);
   NEXT(pc + 1);
   CASE(check_result) : SAVE();
-  check_result(frame->proto->signature, base[pc->a], base);
+  check_result(context_, frame->proto->signature, base[pc->a], base);
   NEXT(pc + 1);
   CASE(import_) : SAVE();
   base[pc->a] =

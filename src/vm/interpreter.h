@@ -138,7 +138,10 @@ class Interpreter {
   /// As prepare_call() for a method: the object is the first of the `count` values above *slot. `shapes` is null, or
   /// the call's shape with and without the object.
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
+  bool prepare_entry(Value* slot, size_t count, const CallShape* shape);
+  bool prepare_member(Value* slot, size_t count, const CallShape* shape);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);
+  void convert_argument(Value* slot, size_t count, const CallShape* shape);
 
   // interpreter_unwind.cpp
   void locate(Error& error) const;
