@@ -8,7 +8,7 @@ target_compile_options(tsl_flags INTERFACE -Wall -Wextra -Werror=switch -ffp-con
 if(TSL_WERROR)
   target_compile_options(tsl_flags INTERFACE -Werror)
 endif()
-target_include_directories(tsl_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(tsl_flags INTERFACE ${TSL_SOURCES})
 # GCC 12 warns of overlapping copies in std::string's operator+ where there are none (GCC bug 105651), and where that was precompiled,
 # so that it is no system header's any more, of endless ones in three ways.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -57,6 +57,6 @@ function(tsl_layer name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_library(tsl_${name} STATIC ${sources})
   target_link_libraries(tsl_${name} PUBLIC ${ARG_DEPS} PRIVATE $<BUILD_INTERFACE:tsl_flags>)
-  target_include_directories(tsl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(tsl_${name} PUBLIC ${TSL_SOURCES})
   tsl_precompile_headers(tsl_${name} FROM tsl_base ${TSL_COMMON_HEADERS})
 endfunction()

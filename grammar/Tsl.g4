@@ -66,12 +66,24 @@ attribute : '@' NAME ('(' (argument (',' argument)* ','?)? ')')? END? ;
 
 signature : '(' (parameter (',' parameter)* ','?)? ')' ('->' annotation)? ;
 
-parameter : NAME (':' annotation)? ('=' expression)? ;
+parameter : NAME (':' annotation ('in' limits)?)? ('=' expression)? ;
+
+/// What a builtin declares, in one line of text: sum(x: array, axis: integers | nil = nil)     print(...values: any)
+declaredSignature : NAME '(' (declaredParameter (',' declaredParameter)* ','?)? ')' EOF ;
+
+declaredParameter : parameter | '...' NAME ':' annotation ;
 
 functionBody : block | '=' expression ;
 
-/// f32[b, 64]     [b, n]     int     fn
-annotation : (NAME | 'fn' | 'nil') dimensions? | dimensions ;
+/// f32[b, 64]     [b, n]     int     fn     int | nil     list | "all"
+annotation : alternative ('|' alternative)* ;
+
+alternative : (NAME | 'fn' | 'nil') dimensions? | dimensions | STRING ;
+
+/// Where a number must lie: 0..=1     0..     ..10
+limits : low=limit? op=('..' | '..=') high=limit? ;
+
+limit : '-'? NUMBER ;
 
 dimensions : '[' (dimension (',' dimension)* ','?)? ']' ;
 

@@ -97,12 +97,22 @@ part_tsan() {
   TSL_RANDOM_PROGRAMS=200 build/tsan/tests/$heavy_tests "random programs agree on all tiers"  # an engine a thread
 }
 
-# fuzz: random programs and calls of other seeds than CI's, ten times as many (to repeat: TSL_RANDOM_FIRST=N)
+# fuzz: 100,000 random programs (TSL_RANDOM_PROGRAMS), from a new seed on (TSL_RANDOM_FIRST); goes on where it was stopped
 part_fuzz() {
+  local all=${TSL_RANDOM_PROGRAMS:-100000} state=build/check/fuzz first done=0 now
   build release -- $heavy_tests
-  export TSL_RANDOM_FIRST=${TSL_RANDOM_FIRST:-$(random_seed)} TSL_RANDOM_PROGRAMS=${TSL_RANDOM_PROGRAMS:-40000}
-  echo "TSL_RANDOM_FIRST=$TSL_RANDOM_FIRST TSL_RANDOM_PROGRAMS=$TSL_RANDOM_PROGRAMS"
-  build/release/tests/$heavy_tests "[random]~[cuda]"
+  mkdir -p build/check
+  first=${TSL_RANDOM_FIRST:-$(random_seed)000000}
+  if [[ -z ${TSL_RANDOM_FIRST:-} && -f $state ]]; then read -r first done <"$state"; fi
+  while ((done < all)); do
+    now=$((all - done < 2000 ? all - done : 2000))
+    TSL_RANDOM_FIRST=$((first + done)) TSL_RANDOM_PROGRAMS=$now build/release/tests/$heavy_tests "random programs agree on all tiers"
+    done=$((done + now))
+    echo "$first $done" >"$state"
+  done
+  rm -f "$state"
+  TSL_RANDOM_CALLS=400 build/release/tests/$heavy_tests "[random_calls]"
+  echo "$all random programs from $first on"
 }
 
 # parser: any text, by libFuzzer under AddressSanitizer, for ten minutes (PARSER_SECONDS)
@@ -126,33 +136,10 @@ part_allocations() {
     tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/symbolic_sizes.tsl tests/tiers/made_in_place.tsl
 }
 
-# mutants: the mistakes of tests/mutants.txt, each of which a test must notice
+# mutants: the mistakes of tests/mutants/, 95 % of which a test must notice; goes on where it was stopped (three hours)
 part_mutants() {
-  local copy=$root/build/check/mutants file expression tests path failures=0 count=0
-  copy_commit "$copy"
-  cmake -G Ninja -S "$copy/source" -B "$copy/build" -DCMAKE_BUILD_TYPE=Release
-  ninja -C "$copy/build"
-  while IFS=$'\t' read -r file expression tests <&3; do
-    count=$((count + 1))
-    path=$(find "$copy/source/src" -name "$file")
-    [[ -f $path ]] || { echo "mutant of $file: there is no such file, or several: $path"; return 1; }
-    sed -i "$expression" "$path"
-    if git -C "$copy/source" diff --quiet; then
-      echo "mutant of $file changes nothing: $expression"
-      failures=$((failures + 1))
-    elif ! ninja -C "$copy/build" >"$copy/build.log" 2>&1; then
-      tail -n 20 "$copy/build.log"
-      echo "mutant of $file does not compile: $expression"
-      failures=$((failures + 1))
-    elif ctest --test-dir "$copy/build" --no-tests=error --parallel "$(nproc)" --tests-regex "$tests" --stop-on-failure; then
-      echo "mutant of $file: no test notices $expression"
-      failures=$((failures + 1))
-    fi
-    git -C "$copy/source" checkout --quiet .
-  done 3< <(grep -v '^#' tests/mutants.txt | sed 's/ ;; /\t/g')
-  git worktree remove --force "$copy/source"
-  echo "$count mutants, $failures were not noticed"
-  ((count > 0 && failures == 0))
+  build mutants -DTSL_MUTANTS=ON -DTSL_CUDA=OFF -DCMAKE_BUILD_TYPE=Release
+  python3 tests/mutants/run.py --minutes "$((${PART_MINUTES:-180} - SECONDS / 60 - 1))"
 }
 
 # recipes: the patches of tests/recipes/, all in one copy, which is built and tested
@@ -172,23 +159,101 @@ part_recipes() {
 # generic: the suite without the kernels of AVX2 and AVX-512, as on a processor that has neither
 part_generic() {
   build generic -DCMAKE_BUILD_TYPE=Release -DTSL_GENERIC_KERNELS=ON
-  suite generic --exclude-regex '^(cuda_.*|random_programs)$'
+  suite generic --exclude-regex '^(cuda[_/].*|random_programs)$'
 }
 
-# aarch64: src/ is compiled for another architecture, without its libraries: no code is made
+# debian13: the suite on Debian 13: its compilers and libraries, Catch2 3 (as root, in a chroot)
+part_debian13() {
+  local folder=$root/build/check/debian13
+  local tree=$folder/root
+  if ((EUID != 0)); then
+    echo "only root may change the root folder"
+    return 77
+  fi
+  need debootstrap debootstrap
+  if [[ ! -e $folder/complete ]]; then
+    rm -rf "$tree"
+    mkdir -p "$folder"
+    if ! debootstrap --variant=minbase --include="$(IFS=, && echo "${command_packages[*]},${needed_libraries[*]},python3")" \
+      trixie "$tree" http://deb.debian.org/debian; then
+      echo "the packages of Debian 13 cannot be fetched"
+      return 77
+    fi
+    touch "$folder/complete"
+  fi
+  copy_commit "$folder"
+  unshare --mount bash tools/in_root.sh "$tree" "$folder/source" "$folder/build" bash -c '
+    cmake -G Ninja -S /source -B /build -DCMAKE_BUILD_TYPE=Release -DTSL_WERROR=ON &&
+    ninja -C /build &&
+    ctest --test-dir /build --output-on-failure --no-tests=error --parallel "$(nproc)" \
+      --exclude-regex "^(cuda_corpus|random_programs)$"'
+  git worktree remove --force "$folder/source"
+}
+
+# fetch_for_aarch64 FOLDER: unpacks the libraries that a build for aarch64 needs in FOLDER/root, from Debian's packages.
+fetch_for_aarch64() {
+  local folder=$1 package
+  if [[ -e $folder/complete ]]; then return 0; fi
+  mkdir -p "$folder"/{root,lists/partial,archives/partial}
+  : >"$folder/status"
+  local release
+  release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release main" \
+    >"$folder/sources.list"
+  local options=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o APT::Install-Recommends=false
+    -o APT::Sandbox::User=root -o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o "Dir::State::Lists=$folder/lists" -o "Dir::State::status=$folder/status" -o "Dir::Cache::archives=$folder/archives"
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
+  apt-get "${options[@]}" update &&
+    apt-get "${options[@]}" --yes --download-only install "${needed_libraries[@]}" libc6-dev libstdc++-12-dev || return
+  for package in "$folder"/archives/*.deb; do dpkg-deb -x "$package" "$folder/root" || return; done
+  touch "$folder/complete"
+}
+
+# aarch64: built for another architecture, with plain kernels; tests and the bits of results, under qemu
 part_aarch64() {
+  local folder=$root/build/check/aarch64
   need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+  need qemu-aarch64-static qemu-user-static
+  if ! fetch_for_aarch64 "$folder"; then
+    echo "the libraries for aarch64 cannot be fetched from Debian"
+    return 77
+  fi
   build release -- tsl
-  python3 tools/cross_check.py build/release/compile_commands.json aarch64-linux-gnu-g++
+  build aarch64 -DCMAKE_TOOLCHAIN_FILE="$root/cmake/Aarch64.cmake" -DTSL_SYSROOT="$folder/root" -DCMAKE_BUILD_TYPE=Release \
+    -DTSL_CUDA=OFF -DOpenBLAS__OpenBLAS_LIBRARY="$folder/root/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0"
+  tests/machines/aarch64.sh build/release/tsl build/aarch64 "$folder/root"
 }
 
-# corpus: every kernel of the corpus for both architectures, as TSL compiles them
+# pypi: kernels compile where there is no CUDA Toolkit, with NVIDIA's packages of PyPI (as root, which hides the toolkit)
+part_pypi() {
+  if ((EUID != 0)); then
+    echo "only root may hide the toolkit"
+    return 77
+  fi
+  # shellcheck disable=SC2016
+  unshare --mount env -u CUDA_HOME -u CUDA_PATH bash -c 'for folder in /usr/local/cuda /usr/local/cuda-* /opt/cuda; do
+      [[ ! -d $folder ]] || mount -t tmpfs none "$folder"
+    done
+    exec "$@"' hidden bash tools/check_parts.sh with_pypi
+}
+
+# Not a part of its own: what part_pypi runs.
+part_with_pypi() {
+  if ! provide_cuda; then
+    echo "NVIDIA's packages cannot be installed from PyPI"
+    return 77
+  fi
+  build pypi -DCMAKE_BUILD_TYPE=Release -DTSL_CUDA=ON -- tsl null_driver test_backend_cuda
+  grep -q 'TSL_cuda_h_FOLDER:PATH=.*/build/cuda/' build/pypi/CMakeCache.txt
+  TSL_TEST_NEEDS_NVRTC=yes build/pypi/tests/test_backend_cuda "~[cuda]"
+  tests/null_driver.sh build/pypi/tsl build/pypi/tests/null_driver
+}
+
+# corpus: every kernel of the corpus for sm_75 and sm_90, as TSL compiles them
 part_corpus() {
   build release -- $heavy_tests
-  TSL_CORPUS=all build/release/tests/$heavy_tests "every kernel of the corpus*" >build/check/corpus.txt 2>&1 ||
-    { cat build/check/corpus.txt; return 1; }
-  cat build/check/corpus.txt
-  if grep -q 'skipped: ' build/check/corpus.txt; then return 77; fi
+  TSL_TEST_NEEDS_NVRTC=yes TSL_CORPUS=all build/release/tests/$heavy_tests "every kernel of the corpus*"
 }
 
 "part_$1"

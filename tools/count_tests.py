@@ -3,6 +3,8 @@
 Adds up what ctest has written with --output-junit, names what was skipped and why, and ends with the line
 "N passed, N failed, N skipped". Fails if anything failed or nothing passed.
 
+A test program counts as its cases, by the lines that tests/catch/main.cpp prints; any other test counts as one.
+
 A test that is named in FILE and is in no JUNIT has failed. Lines of FILE are a test's name, or "N PATTERN": at least N
 tests of that pattern; with "cuda:" in front, only where the CUDA backend is built: elsewhere these count as skipped.
 """
@@ -11,35 +13,46 @@ import fnmatch
 import re
 import sys
 import xml.etree.ElementTree as xml
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
-# What a test says of a case that it skips: TSL_SKIP with Catch2 2, SKIP of Catch2 3, and tests/on_gpu.sh.
-SKIPPED_CASE = re.compile(r"^\s*skipped: (.*)|: SKIPPED:\s*\n(?:explicitly with message:\s*\n)?\s*(.*)", re.M)
-RAN_NOTHING = re.compile(r"^No test cases matched|^No tests ran", re.M)
+CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+SKIPPED_CASE = re.compile(r'^skipped: "(.*)": (.*)$', re.M)
+SKIPPED_TEST = re.compile(r"^skipped: (.*)$", re.M)  # tests/on_gpu.sh
 
 
 class Count:
     def __init__(self, passed, failed):
-        self.passed, self.failed, self.skipped = passed, failed, Counter()
+        self.passed, self.failed = passed, failed
+        self.skipped = defaultdict(list)  # by reason
 
     def add(self, test):
-        """Adds a test, and the cases that it has skipped if it passed otherwise. Gives its name."""
+        """Adds a test of a JUNIT. Gives its name."""
         name = test.get("name")
         output = test.findtext("system-out") or ""
-        reasons = [(first or second).strip() for first, second in SKIPPED_CASE.findall(output)]
-        if test.find("failure") is not None or test.get("status") == "fail" or RAN_NOTHING.search(output):
-            self.fail(name + (": its filter matches no case" if RAN_NOTHING.search(output) else ""))
-        elif test.find("skipped") is not None or test.get("status") != "run":
-            self.skipped[name, reasons[0] if reasons else test.find("skipped").get("message", "not run")] += 1
-        else:
+        cases = CASES.search(output)
+        passed, failed, skipped = map(int, cases.groups()) if cases else (0, 0, 0)
+        is_failure = test.find("failure") is not None or test.get("status") == "fail"
+        is_skipped = not is_failure and (test.find("skipped") is not None or test.get("status") != "run")
+        reasons = SKIPPED_CASE.findall(output)
+        if is_failure:
+            self.fail(name, max(failed, 1))
+        elif cases and len(reasons) != skipped:
+            self.fail(f"{name}: {skipped} cases were skipped, and {len(reasons)} of them are named")
+        elif is_skipped and not cases:
+            reason = SKIPPED_TEST.search(output)
+            self.skipped[reason.group(1) if reason else test.find("skipped").get("message", "not run")].append(name)
+        elif not cases:
             self.passed += 1
-            for reason in reasons:
-                self.skipped["a case of " + name, reason] += 1
+        elif not passed and not skipped:
+            self.fail(f"{name}: its filter matches no case")
+        self.passed += passed
+        for case, reason in reasons:
+            self.skipped[reason].append(name if name.endswith(case) else f"{name}: {case}")
         return name
 
-    def fail(self, what):
-        self.failed += 1
+    def fail(self, what, count=1):
+        self.failed += count
         print("failed:", what)
 
     def expect(self, lines, names, has_cuda):
@@ -51,15 +64,17 @@ class Count:
                 continue
             least, pattern = (int(parts[0]), parts[1]) if len(parts) == 2 else (1, parts[0])
             if of_cuda and not has_cuda:
-                self.skipped[pattern, "the CUDA backend is not built: there are no headers of the CUDA Toolkit"] += least
+                self.skipped["this build has no CUDA backend (TSL_CUDA=OFF)"] += [pattern] * least
             elif len(fnmatch.filter(names, pattern)) < least:
                 self.fail(f"there are fewer than {least} tests {pattern}" if least > 1 else f"there is no test {pattern}")
 
     def report(self):
-        for (name, reason), count in self.skipped.items():
-            print(f"skipped: {name}{f' ({count} times)' if count > 1 else ''}: {reason}")
-        skipped = sum(self.skipped.values())
-        print(f"{self.passed} passed, {self.failed} failed" + (f", {skipped} skipped" if skipped else ""))
+        for reason, names in self.skipped.items():
+            print(f"skipped, {len(names)}: {reason}")
+            for name in sorted(set(names)):
+                print(f"  {name}{f' ({names.count(name)} times)' if names.count(name) > 1 else ''}")
+        skipped = sum(map(len, self.skipped.values()))
+        print(f"{self.passed} passed, {self.failed} failed, {skipped} skipped")
         return bool(self.failed or not self.passed)
 
 

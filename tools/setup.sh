@@ -9,6 +9,9 @@ readonly command_packages=(cmake ninja-build g++ antlr4 default-jre-headless)
 readonly needed_libraries=(catch2 libantlr4-runtime-dev libcli11-dev libfmt-dev libopenblas-dev libzip-dev nlohmann-json3-dev
   uuid-dev)  # of the ANTLR runtime
 
+# NVIDIA's packages of PyPI that a build and tests without a GPU need.
+readonly cuda_packages=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-nvrtc==13.0.*" "nvidia-cublas==13.0.*")
+
 say() {
   printf 'tsl: %s\n' "$*" >&2
 }
@@ -67,6 +70,33 @@ install_packages() {
     logged build/install.log "${as_root[@]}" apt-get update
   logged build/install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install --yes --no-install-recommends "$@"
+}
+
+# has_cuda_file NAME: whether the toolkit has a header or a library where the build and the program look for it.
+has_cuda_file() {
+  local home
+  for home in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /opt/cuda; do
+    [[ -z $home || -z $(find -L "$home" -maxdepth 4 -name "$1" -print -quit 2>/dev/null) ]] || return 0
+  done
+  [[ -e /usr/include/$1 ]] || ldconfig -p 2>/dev/null | grep -q "^\s*${1%\*}"
+}
+
+# Installs NVIDIA's packages of PyPI into build/cuda where there is no CUDA Toolkit, and exports where they are: so kernels
+# compile on any machine. No driver comes with them. Says what failed, and fails.
+provide_cuda() {
+  local folder=${root:?}/build/cuda
+  if [[ ! -e $folder/complete ]]; then
+    if has_cuda_file cuda.h && has_cuda_file nvrtc.h && has_cuda_file cublasLt.h && has_cuda_file 'libnvrtc.so*'; then
+      return 0
+    fi
+    say "installing NVRTC and CUDA's headers in build/cuda (420 MB)"
+    rm -rf "$folder"
+    install_missing python3-venv || return
+    logged build/cuda.log python3 -m venv "$folder" || return
+    logged build/cuda.log "$folder/bin/python" -m pip install --no-cache-dir "${cuda_packages[@]}" || return
+    touch "$folder/complete"
+  fi
+  export VIRTUAL_ENV=$folder  # where the program looks for libraries, too
 }
 
 # build_preset PRESET [cmake --build options...]

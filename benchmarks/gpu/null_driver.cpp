@@ -1,6 +1,9 @@
 // A CUDA driver that computes nothing: memory is the host's, copies copy, kernels do not run. With it in front
 // (LD_LIBRARY_PATH), a TSL script goes through all that the host does for a GPU, where there is none: to count
-// instructions, and to test what does not depend on values.
+// instructions, and to test what does not depend on values. The environment sets what the GPU is:
+//   NULL_DRIVER_CUDA=12040      the CUDA version of the driver (default 13000: 13.0)
+//   NULL_DRIVER_COMPUTE=75      the compute capability (default 90)
+//   NULL_DRIVER_MEMORY=N        the bytes of memory (default 8 GiB), which must be virtual memory of the host only
 #include <cuda.h>
 #include <sys/mman.h>
 
@@ -16,9 +19,18 @@ template <typename Handle> Handle handle() {
 }
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
+size_t setting(const char* name, size_t otherwise) {
+  const char* value = getenv(name);
+  return value ? strtoull(value, nullptr, 10) : otherwise;
+}
+
+size_t memory() { return setting("NULL_DRIVER_MEMORY", size_t{8} << 30); }
+
 int attribute(CUdevice_attribute which) {
+  const int compute = static_cast<int>(setting("NULL_DRIVER_COMPUTE", 90));
   switch (which) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return compute / 10;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return compute % 10;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 132;
     default: return 0;
   }
@@ -29,7 +41,9 @@ int attribute(CUdevice_attribute which) {
 extern "C" {
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
-CUresult cuDriverGetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int* version) {
+  return *version = static_cast<int>(setting("NULL_DRIVER_CUDA", 13000)), CUDA_SUCCESS;
+}
 CUresult cuGetErrorName(CUresult, const char** text) { return *text = "?", CUDA_SUCCESS; }
 CUresult cuGetErrorString(CUresult, const char** text) { return *text = "?", CUDA_SUCCESS; }
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
@@ -41,7 +55,7 @@ CUresult cuDeviceGetName(char* name, int size, CUdevice) { return strncpy(name, 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   return *value = attribute(which), CUDA_SUCCESS;
 }
-CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) { return *bytes = size_t{8} << 30, CUDA_SUCCESS; }
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) { return *bytes = memory(), CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return *context = handle<CUcontext>(), CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) { return *can = 0, CUDA_SUCCESS; }
@@ -83,7 +97,7 @@ CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, si
   for (size_t i = 0; i < height; ++i) memset(static_cast<char*>(host(to)) + i * pitch, value, width);
   return CUDA_SUCCESS;
 }
-CUresult cuMemGetInfo(size_t* free, size_t* total) { return *free = *total = size_t{8} << 30, CUDA_SUCCESS; }
+CUresult cuMemGetInfo(size_t* free, size_t* total) { return *free = *total = memory(), CUDA_SUCCESS; }
 
 CUresult cuModuleLoadData(CUmodule* module, const void*) { return *module = handle<CUmodule>(), CUDA_SUCCESS; }
 CUresult cuModuleUnload(CUmodule) { return CUDA_SUCCESS; }

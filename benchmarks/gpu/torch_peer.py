@@ -167,17 +167,16 @@ class Torch:
         model = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512),
                                     torch.nn.ReLU(), torch.nn.Linear(512, 10)).to(DEVICE)
         x, y = randn(128, 784), torch.randint(0, 10, (128,), device=DEVICE)
-        optimizer = self.optimizer(model.parameters(), compiled=False)
-        loss_of = self.compiled(lambda x, y: F.cross_entropy(model(x), y))
+        optimizer = self.optimizer(model.parameters(), bool(self.mode))
 
         def step():
             optimizer.zero_grad()
-            loss = loss_of(x, y)
+            loss = F.cross_entropy(model(x), y)
             loss.backward()
             optimizer.step()
             return loss.detach()
 
-        return step
+        return self.compiled(step)
 
     def compiled_fma(self):
         return self.compiled(fma)

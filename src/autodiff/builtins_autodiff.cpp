@@ -10,14 +10,13 @@
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "value/signature.h"
+#include "value/value_walk.h"
 #include "vm/arguments.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
 
 namespace {
-
-bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::builtin) || v.is(Tag::dtype); }
 
 /// Whether a gradient can flow through a leaf of an argument or a result. Float numbers become tensors.
 bool is_float_tensor(const Value& v) { return v.is(Tag::tensor) && is_float(v.tensor_data()->dtype); }
@@ -30,6 +29,7 @@ constexpr int kMaxDepth = 1000;
 
 /// Rebuilds lists, tuples and records with leaf(v) for every leaf, in order.
 template <class Leaf> Value map_leaves(const Value& value, Leaf&& leaf, int depth = 0) {
+  if (depth == 0) limit_occurrences(value, "a value cannot be differentiated by");
   if (depth > kMaxDepth) fail(ErrorKind::limit, "a value to differentiate by is nested more than {} deep", kMaxDepth);
   const auto map_all = [&](const std::vector<Value>& from) {
     std::vector<Value> to;
@@ -202,17 +202,16 @@ Value call_value_and_grad(Context& context, Args args) {
   return make_tuple({std::move(done.result), std::move(done.gradient)});
 }
 
-constexpr Builtin kGradient{"grad(f)", "grad(...arguments)", "the gradient of f; takes the arguments of f",
-                            call_grad, "autodiff",           true};
+constexpr Builtin kGradient{
+    "grad(f)", "grad(...arguments: any)", "the gradient of f; takes the arguments of f", call_grad, "autodiff", true};
 constexpr Builtin kValueAndGradient{"value_and_grad(f)",
-                                    "value_and_grad(...arguments)",
+                                    "value_and_grad(...arguments: any)",
                                     "(f(…), its gradient); takes the arguments of f",
                                     call_value_and_grad,
                                     "autodiff",
                                     true};
 
-Value bind(Context& context, const Builtin& builtin, const char* name, Args args) {
-  if (!is_callable(args[0])) fail(ErrorKind::type, "{} takes a function, not {}", name, type_name(args[0]));
+Value bind(Context& context, const Builtin& builtin, Args args) {
   // Checks `wrt` now and not in the call, where reading it could end a trace and replace bound values.
   const std::vector<int64_t> at = positions(context, args[1]);
   const bool is_one = !args[1].is(Tag::list) && !args[1].is(Tag::tuple);
@@ -223,10 +222,8 @@ Value bind(Context& context, const Builtin& builtin, const char* name, Args args
   return Value(std::move(native));
 }
 
-Value grad_builtin(Context& context, Args args) { return bind(context, kGradient, "grad", args); }
-Value value_and_grad_builtin(Context& context, Args args) {
-  return bind(context, kValueAndGradient, "value_and_grad", args);
-}
+Value grad_builtin(Context& context, Args args) { return bind(context, kGradient, args); }
+Value value_and_grad_builtin(Context& context, Args args) { return bind(context, kValueAndGradient, args); }
 
 // ---- vjp -----------------------------------------------------------------------------------------------
 
@@ -309,12 +306,11 @@ Value call_pullback(Context& context, Args args) {
   return recorded.is_one ? std::move(gradients[0]) : make_tuple(std::move(gradients));
 }
 
-constexpr Builtin kPullback{"pullback", "pullback(gradient)",
+constexpr Builtin kPullback{"pullback", "pullback(gradient: any)",
                             "the gradients of a function's arguments, given that of its value", call_pullback,
                             "autodiff"};
 
 Value vjp_builtin(Context& context, Args args) {
-  if (!is_callable(args[0])) fail(ErrorKind::type, "vjp takes a function, not {}", type_name(args[0]));
   const std::span<Value> given = args.values.subspan(1);
   if (given.empty()) fail(ErrorKind::type, "vjp takes a function and its arguments: vjp(f, x)");
   Ref<Recorded> recorded = make_ref<Recorded>();
@@ -347,21 +343,21 @@ Value stop_gradient_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"grad", "grad(f, wrt = 0, has_aux = false)",
+    {"grad", "grad(f: fn | dtype, wrt: integers = 0, has_aux: bool = false)",
      "a function that gives the gradient of f, which returns one number, by its first argument: any nesting "
      "of records,\n"
      "lists, tuples and tensors, nil where there is no float. wrt names other arguments, or several: [0, 1] "
      "gives a tuple.\n"
      "With has_aux, f returns (loss, aux) and the result is (gradient, aux).",
      grad_builtin, "autodiff"},
-    {"value_and_grad", "value_and_grad(f, wrt = 0, has_aux = false)",
+    {"value_and_grad", "value_and_grad(f: fn | dtype, wrt: integers = 0, has_aux: bool = false)",
      "like grad, but the function gives (f(…), gradient)", value_and_grad_builtin, "autodiff"},
-    {"vjp", "vjp(f, ...arguments)",
+    {"vjp", "vjp(f: fn | dtype, ...arguments: any)",
      "(f(…), pullback): pullback(g) gives the gradient by the argument, or a tuple of those by all, for the "
      "gradient g of\n"
      "the value. It may be called any number of times.",
      vjp_builtin, "autodiff"},
-    {"stop_gradient", "stop_gradient(x)", "x, taken for a constant by grad and its kin", stop_gradient_builtin,
+    {"stop_gradient", "stop_gradient(x: any)", "x, taken for a constant by grad and its kin", stop_gradient_builtin,
      "autodiff"},
 };
 

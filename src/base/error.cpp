@@ -29,6 +29,12 @@ void fail_with(ErrorKind kind, std::string message, std::vector<std::string> not
   throw Failure(Error{kind, std::move(message), {}, std::move(notes), {}});
 }
 
+void fail_argument(ErrorKind kind, std::string_view parameter, std::string message, std::vector<std::string> notes) {
+  Error error{kind, std::move(message), {}, std::move(notes), {}};
+  error.parameter = parameter;
+  throw Failure(std::move(error));
+}
+
 namespace {
 
 constexpr const char* kRed = "\x1b[1;31m";

@@ -29,6 +29,8 @@ struct Error {
   Span span;                          // invalid until the interpreter sets it
   std::vector<std::string> notes;     // printed as "= note" lines under the caret
   std::vector<CallSite> called_from;  // innermost first
+  std::string parameter{};            // the parameter whose argument is wrong, until the call is known
+  int argument = -1;                  // its position among the arguments of the call: the caret is under it
   bool is_located = false;            // the interpreter has filled in span and called_from
   bool is_final = false;              // no `try` of the program catches it
 };
@@ -47,6 +49,9 @@ class Failure : public std::exception {
 };
 
 [[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes = {});
+/// As fail_with(), for an argument of the running function: the caret is under it, in the call.
+[[noreturn]] void fail_argument(ErrorKind kind, std::string_view parameter, std::string message,
+                                std::vector<std::string> notes = {});
 
 /// Throws a Failure: fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b).
 template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {

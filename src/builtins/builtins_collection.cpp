@@ -1,11 +1,12 @@
 // Defines builtins on lists, tuples, records and ranges.
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "base/error.h"
 #include "builtins/builtins.h"
 #include "value/context.h"
 #include "value/numbers.h"
+#include "value/value_walk.h"
 #include "vm/arguments.h"
 #include "vm/interpreter.h"
 #include "vm/operators.h"
@@ -18,21 +19,11 @@ namespace {
 constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
-bool is_callable(const Value& v) { return v.is(Tag::function) || v.is(Tag::builtin) || v.is(Tag::dtype); }
-
 std::vector<Value> items_of(Context& context, const Value& iterable) {
   std::vector<Value> items;
   Value item;
   for (int64_t state = 0; iterate(context, iterable, state, item);) items.push_back(std::move(item));
   return items;
-}
-
-// Accepts a function and items in either order, so that map(f, xs) and xs |> map(f) both work.
-void function_first(Args args, const char* name) {
-  if (!is_callable(args[0]) && is_callable(args[1])) std::swap(args[0], args[1]);
-  if (!is_callable(args[0]))
-    fail(ErrorKind::type, "{} takes a function and something to loop over, not {} and {}", name, type_name(args[0]),
-         type_name(args[1]));
 }
 
 // ---- Ranges and pairs ------------------------------------------------------------------------------
@@ -98,7 +89,6 @@ Value zip_builtin(Context& context, Args args) {
 // ---- Functions over items --------------------------------------------------------------------------
 
 Value map_builtin(Context& context, Args args) {
-  function_first(args, "map");
   std::vector<Value> results;
   for (std::vector<Value>& row : rows_of(context, args.values.subspan(1)))
     results.push_back(context.call(args[0], row));
@@ -106,7 +96,6 @@ Value map_builtin(Context& context, Args args) {
 }
 
 Value filter_builtin(Context& context, Args args) {
-  function_first(args, "filter");
   std::vector<Value> kept;
   for (Value& item : items_of(context, args[1])) {
     Value argument = item;
@@ -116,7 +105,6 @@ Value filter_builtin(Context& context, Args args) {
 }
 
 Value reduce_builtin(Context& context, Args args) {
-  function_first(args, "reduce");
   std::vector<Value> items = items_of(context, args[1]);
   if (args.size() > 3) fail(ErrorKind::type, "reduce takes one start value, not {}", args.size() - 2);
   if (args.size() == 3) items.insert(items.begin(), args[2]);
@@ -140,6 +128,41 @@ bool comes_before(Context& context, const Value& a, const Value& b) {
   return is_nan(context, b) || truth(context, binary(context, ast::BinaryOp::lt, a, b));
 }
 
+/// Returns the items in the order of their keys, which `key_of` reads once each.
+template <class KeyOf, class Before> std::vector<Value> sorted_by(const std::vector<Value>& items,
+                                                                  const std::vector<Value>& keys, bool reverse,
+                                                                  KeyOf key_of, Before before) {
+  using Entry = std::pair<decltype(key_of(keys[0])), size_t>;
+  std::vector<Entry> order;
+  order.reserve(items.size());
+  for (size_t i = 0; i < items.size(); ++i) order.emplace_back(key_of(keys[i]), i);
+  std::stable_sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
+    return reverse ? before(b.first, a.first) : before(a.first, b.first);
+  });
+  std::vector<Value> result;
+  result.reserve(items.size());
+  for (const Entry& entry : order) result.push_back(items[entry.second]);
+  return result;
+}
+
+std::vector<Value> sorted_items(Context& context, const std::vector<Value>& items, const std::vector<Value>& keys,
+                                bool reverse) {
+  const auto all = [&](Tag tag) {
+    return std::all_of(keys.begin(), keys.end(), [tag](const Value& key) { return key.is(tag); });
+  };
+  if (all(Tag::integer)) {
+    const auto number = [](const Value& key) { return key.integer(); };
+    return sorted_by(items, keys, reverse, number, std::less<>());
+  }
+  if (all(Tag::string)) {
+    const auto text = [](const Value& key) { return std::string_view(key.as<String>().text); };
+    return sorted_by(items, keys, reverse, text, std::less<>());
+  }
+  const auto itself = [](const Value& key) { return &key; };
+  return sorted_by(items, keys, reverse, itself,
+                   [&](const Value* a, const Value* b) { return comes_before(context, *a, *b); });
+}
+
 Value sorted_builtin(Context& context, Args args) {
   const std::vector<Value> items = items_of(context, args[0]);
   const bool reverse = expect_bool(context, args[2], "reverse");
@@ -150,23 +173,20 @@ Value sorted_builtin(Context& context, Args args) {
       key = context.call(args[1], {&argument, 1});
     }
   }
-  std::vector<size_t> order(items.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (reverse) std::swap(a, b);
-    return comes_before(context, sort_keys[a], sort_keys[b]);
-  });
-  std::vector<Value> result;
-  result.reserve(items.size());
-  for (size_t at : order) result.push_back(items[at]);
-  return make_list(std::move(result));
+  return make_list(sorted_items(context, items, sort_keys, reverse));
 }
 
 Value reversed_builtin(Context& context, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
     std::string text;
-    for (Value& character : items_of(context, args[0])) text.insert(0, character.as<String>().text);
+    const std::vector<Value> characters = items_of(context, args[0]);
+    for (size_t i = characters.size(); i > 0; --i) text += characters[i - 1].as<String>().text;
     return make_string(std::move(text));
+  }
+  const bool is_tuple = args[0].is(Tag::tuple);
+  if (is_tuple || args[0].is(Tag::list)) {
+    const std::vector<Value>& items = is_tuple ? args[0].as<Tuple>().items : args[0].as<List>().items;
+    return make_list({items.rbegin(), items.rend()});
   }
   std::vector<Value> items = items_of(context, args[0]);
   std::reverse(items.begin(), items.end());
@@ -175,24 +195,19 @@ Value reversed_builtin(Context& context, Args args) {
 
 // ---- Records ---------------------------------------------------------------------------------------
 
-Record& expect_record(const Value& v, const char* what) {
-  if (!v.is(Tag::record)) fail(ErrorKind::type, "{} takes a record, not {}", what, type_name(v));
-  return v.as<Record>();
-}
-
 Value keys_builtin(Context&, Args args) {
   std::vector<Value> keys;
-  const Record& record = expect_record(args[0], "keys");
+  const Record& record = args[0].as<Record>();
   if (record.keys)
     for (Name name : record.keys->names) keys.push_back(make_string(*name));
   return make_list(std::move(keys));
 }
 
-Value values_builtin(Context&, Args args) { return make_list(expect_record(args[0], "values").values); }
+Value values_builtin(Context&, Args args) { return make_list(args[0].as<Record>().values); }
 
 Value has_builtin(Context& context, Args args) {
   const Name key = context.names().intern(expect_string(context, args[1], "a record's key"));
-  return expect_record(args[0], "has").find(key) != nullptr;
+  return args[0].as<Record>().find(key) != nullptr;
 }
 
 /// Calls f on the leaves of equally nested records, lists and tuples.
@@ -262,30 +277,32 @@ class TreeMap {
 };
 
 Value tree_map_builtin(Context& context, Args args) {
-  function_first(args, "tree_map");
   const std::vector<Value> trees(args.values.begin() + 1, args.values.end());
+  limit_occurrences(trees[0], "tree_map cannot visit all of a value");
   return TreeMap(context, args[0]).run(trees, 0);
 }
 
 constexpr Builtin kRows[] = {
-    {"range", "range(start, stop = nil, step = 1)",
+    {"range", "range(start: integer, stop: integer | nil = nil, step: integer = 1)",
      "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
-    {"enumerate", "enumerate(x, start = 0)", "a list of (number, item)", enumerate_builtin, "host"},
-    {"zip", "zip(...lists)", "a list of tuples of the items side by side, as long as the shortest", zip_builtin,
-     "host"},
-    {"map", "map(f, x, ...more)", "the list of f(item), or of f(item, item of more…)", map_builtin, "host"},
-    {"filter", "filter(f, x)", "the list of the items for which f(item) is true", filter_builtin, "host"},
-    {"reduce", "reduce(f, x, ...start)", "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value",
-     reduce_builtin, "host"},
-    {"tree_map", "tree_map(f, tree, ...more)", "the same nested records, lists and tuples with f(leaf) for every leaf",
-     tree_map_builtin, "host"},
-    {"sorted", "sorted(x, key = nil, reverse = false)",
+    {"enumerate", "enumerate(x: iterable, start: integer = 0)", "a list of (number, item)", enumerate_builtin, "host"},
+    {"zip", "zip(...lists: iterable)", "a list of tuples of the items side by side, as long as the shortest",
+     zip_builtin, "host"},
+    {"map", "map(f: fn | dtype, x: iterable, ...more: iterable)", "the list of f(item), or of f(item, item of more…)",
+     map_builtin, "host", false, true},
+    {"filter", "filter(f: fn | dtype, x: iterable)", "the list of the items for which f(item) is true", filter_builtin,
+     "host", false, true},
+    {"reduce", "reduce(f: fn | dtype, x: iterable, ...start: any)",
+     "f(…f(f(start, x[0]), x[1])…); starts with x[0] if there is no start value", reduce_builtin, "host", false, true},
+    {"tree_map", "tree_map(f: fn | dtype, tree: any, ...more: any)",
+     "the same nested records, lists and tuples with f(leaf) for every leaf", tree_map_builtin, "host", false, true},
+    {"sorted", "sorted(x: iterable, key: fn | dtype | nil = nil, reverse: bool = false)",
      "the items in order, or in the order of key(item); equals keep theirs; NaN counts as the greatest", sorted_builtin,
      "host"},
-    {"reversed", "reversed(x)", "the items from the last to the first", reversed_builtin, "host"},
-    {"keys", "keys(record)", "the list of a record's keys", keys_builtin, "host"},
-    {"values", "values(record)", "the list of a record's values", values_builtin, "host"},
-    {"has", "has(record, key)", "whether a record has a key", has_builtin, "host"},
+    {"reversed", "reversed(x: iterable)", "the items from the last to the first", reversed_builtin, "host"},
+    {"keys", "keys(record: record)", "the list of a record's keys", keys_builtin, "host"},
+    {"values", "values(record: record)", "the list of a record's values", values_builtin, "host"},
+    {"has", "has(record: record, key: str)", "whether a record has a key", has_builtin, "host"},
 };
 
 }  // namespace

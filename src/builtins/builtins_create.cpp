@@ -22,9 +22,12 @@ Device device_argument(Context& context, const Value& device) {
   return device.is_nil() ? context.ops().device() : expect_device(context, device, "the device");
 }
 
+/// Returns the dtype in the argument `dtype`; nil means the default.
+DType dtype_argument(const Value& dtype, DType otherwise) { return dtype.is_nil() ? otherwise : dtype.dtype(); }
+
 Tensor new_tensor(Context& context, const Value& data, const Value& dtype) {
   if (dtype.is_nil()) return to_tensor(context, data, "tensor");
-  const DType wanted = expect_dtype(context, dtype, "tensor's dtype");
+  const DType wanted = dtype.dtype();
   return is_host_number(data) ? fill(context.ops(), Shape(), wanted, operand_of(data))
                               : convert(context, wanted, data).tensor();
 }
@@ -37,9 +40,6 @@ Value tensor_builtin(Context& context, Args args) {
 
 Value to_builtin(Context& context, Args args) {
   if (args[1].is(Tag::dtype)) return convert(context, args[1].dtype(), args[0]);
-  if (!args[1].is(Tag::string) && !args[1].is(Tag::lazy_string)) {
-    fail(ErrorKind::type, "to takes a device, such as \"cuda\", or a dtype, not {}", type_name(args[1]));
-  }
   if (args[0].is(Tag::record)) {
     fail_with(ErrorKind::type, "to moves a tensor, not a record",
               {"tree_map(fn(x) = x.to(\"cuda\"), r) moves all that r holds"});
@@ -51,7 +51,7 @@ Value to_builtin(Context& context, Args args) {
 Value filled(Context& context, Args args, int64_t number) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   const Shape shape = expect_shape(context, args[0], "a shape");
-  return fill(context.ops(), shape, expect_dtype(context, args[1], "the dtype"), Scalar::of(number));
+  return fill(context.ops(), shape, dtype_argument(args[1], DType::f32), Scalar::of(number));
 }
 
 Value zeros_builtin(Context& context, Args args) { return filled(context, args, 0); }
@@ -62,13 +62,10 @@ Value full_builtin(Context& context, Args args) {
   const Shape shape = expect_shape(context, args[0], "a shape");
   if (args[1].is(Tag::tensor)) {
     const Tensor value = to_device(context.ops(), args[1].tensor(), context.ops().device());
-    const Tensor typed =
-        args[2].is_nil() ? value : cast(context.ops(), value, expect_dtype(context, args[2], "the dtype"));
+    const Tensor typed = args[2].is_nil() ? value : cast(context.ops(), value, args[2].dtype());
     return expand(context.ops(), typed, shape);
   }
-  if (!is_host_number(args[1])) fail(ErrorKind::type, "full takes a number, not {}", type_name(args[1]));
-  DType dtype = default_dtype(scalar_of(args[1]).type);
-  if (!args[2].is_nil()) dtype = expect_dtype(context, args[2], "the dtype");
+  const DType dtype = dtype_argument(args[2], default_dtype(scalar_of(args[1]).type));
   return fill(context.ops(), shape, dtype, operand_of(args[1]));
 }
 
@@ -118,8 +115,7 @@ Value arange_builtin(Context& context, Args args) {
   const Value step = number_argument(context, args[2]);
   const bool real = is_real(start) || is_real(stop) || is_real(step);
   const Dim count = real ? real_count(start, stop, step) : integer_count(start, stop, step);
-  const DType dtype =
-      args[3].is_nil() ? (real ? DType::f32 : DType::i64) : expect_dtype(context, args[3], "arange's dtype");
+  const DType dtype = dtype_argument(args[3], real ? DType::f32 : DType::i64);
   // Steps between whole numbers must not be rounded before they are added.
   if (real && !is_float(dtype)) {
     expect_real_fits(dtype, start, step, count);
@@ -141,13 +137,13 @@ Tensor random(Context& context, Op op, const Shape& shape, DType dtype) {
 Value rand_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   return random(context, Op::random_uniform, expect_shape(context, args[0], "a shape"),
-                expect_dtype(context, args[1], "rand's dtype"));
+                dtype_argument(args[1], DType::f32));
 }
 
 Value randn_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   return random(context, Op::random_normal, expect_shape(context, args[0], "a shape"),
-                expect_dtype(context, args[1], "randn's dtype"));
+                dtype_argument(args[1], DType::f32));
 }
 
 Value random_bits_builtin(Context& context, Args args) {
@@ -163,7 +159,7 @@ Value randint_builtin(Context& context, Args args) {
   const int64_t low = has_low ? expect_int(context, args[0], "randint's low") : 0;
   const int64_t high = expect_int(context, args[has_low ? 1 : 0], "randint's high");
   const Shape shape = expect_shape(context, args[has_low ? 2 : 1], "randint's shape");
-  const DType dtype = expect_dtype(context, args[3], "randint's dtype");
+  const DType dtype = dtype_argument(args[3], DType::i64);
   if (high <= low) fail(ErrorKind::value, "randint: the range from {} to {} is empty", low, high);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (range > uint64_t{1} << 32)
@@ -180,42 +176,40 @@ Value randint_builtin(Context& context, Args args) {
 Value bernoulli_builtin(Context& context, Args args) {
   const Placement placement(context.ops(), device_argument(context, args[2]));
   const bool is_tensor = args[0].is(Tag::tensor);
-  if (!is_tensor && !is_host_number(args[0])) {
-    fail(ErrorKind::type, "bernoulli takes a probability or a tensor of them, not {}", type_name(args[0]));
-  }
   if (!is_tensor && args[1].is_nil()) fail(ErrorKind::type, "bernoulli with a number for p needs a shape");
   const Shape shape = args[1].is_nil() ? args[0].tensor().shape() : expect_shape(context, args[1], "bernoulli's shape");
-  if (!is_tensor) {
-    const bool is_probability = truth(context, binary(context, ast::BinaryOp::ge, args[0], 0)) &&
-                                truth(context, binary(context, ast::BinaryOp::le, args[0], 1));
-    if (!is_probability)
-      fail(ErrorKind::value, "bernoulli: a probability is from 0 to 1, not {}", to_string(context, args[0]));
-  }
   const Operand p = is_tensor ? Operand(args[0].tensor()) : operand_of(args[0]);
   return context.ops().call(Op::lt, {random(context, Op::random_uniform, shape, DType::f32), p});
 }
 
 constexpr Builtin kRows[] = {
-    {"tensor", "tensor(data, dtype = nil, device = nil)",
+    {"tensor", "tensor(data: array, dtype: dtype | nil = nil, device: str | nil = nil)",
      "a tensor from a number or nested lists: ints give i64, floats f32, bools bool", tensor_builtin, "create"},
-    {"to", "to(x, target)",
+    {"to", "to(x: array | record, target: str | dtype)",
      "x on another device (\"cpu\", \"cuda\", \"cuda:1\") or of another dtype; x itself if it is that already",
      to_builtin, "create"},
-    {"zeros", "zeros(shape, dtype = f32, device = nil)", "a tensor full of zeros", zeros_builtin, "create"},
-    {"ones", "ones(shape, dtype = f32, device = nil)", "a tensor full of ones", ones_builtin, "create"},
-    {"full", "full(shape, value, dtype = nil, device = nil)", "a tensor with the same number everywhere", full_builtin,
-     "create"},
-    {"arange", "arange(start, stop = nil, step = 1, dtype = nil, device = nil)",
+    {"zeros", "zeros(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)", "a tensor full of zeros",
+     zeros_builtin, "create"},
+    {"ones", "ones(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)", "a tensor full of ones",
+     ones_builtin, "create"},
+    {"full", "full(shape: integers, value: number | bool | tensor, dtype: dtype | nil = nil, device: str | nil = nil)",
+     "a tensor with the same number everywhere", full_builtin, "create"},
+    {"arange",
+     "arange(start: number | tensor, stop: number | tensor | nil = nil, step: number | tensor = 1, dtype: dtype | nil "
+     "= nil, device: str | nil = nil)",
      "start, start + step, … up to but without stop; arange(n) counts from 0", arange_builtin, "create"},
-    {"rand", "rand(shape, dtype = f32, device = nil)", "numbers uniform over [0, 1)", rand_builtin, "create"},
-    {"randn", "randn(shape, dtype = f32, device = nil)", "normally distributed numbers of mean 0 and variance 1",
-     randn_builtin, "create"},
-    {"random_bits", "random_bits(shape, device = nil)", "i64 numbers uniform over [0, 2**32)", random_bits_builtin,
-     "create"},
-    {"randint", "randint(low, high, shape = nil, dtype = i64, device = nil)",
+    {"rand", "rand(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)", "numbers uniform over [0, 1)",
+     rand_builtin, "create"},
+    {"randn", "randn(shape: integers, dtype: dtype | nil = f32, device: str | nil = nil)",
+     "normally distributed numbers of mean 0 and variance 1", randn_builtin, "create"},
+    {"random_bits", "random_bits(shape: integers, device: str | nil = nil)", "i64 numbers uniform over [0, 2**32)",
+     random_bits_builtin, "create"},
+    {"randint",
+     "randint(low: integer, high: integers, shape: integers | nil = nil, dtype: dtype | nil = i64, device: str | nil = "
+     "nil)",
      "whole numbers uniform over low … high - 1; randint(high, shape) starts at 0", randint_builtin, "create"},
-    {"bernoulli", "bernoulli(p, shape = nil, device = nil)", "true with probability p, which may be a tensor",
-     bernoulli_builtin, "create"},
+    {"bernoulli", "bernoulli(p: number | bool | tensor in 0..=1, shape: integers | nil = nil, device: str | nil = nil)",
+     "true with probability p, which may be a tensor", bernoulli_builtin, "create"},
 };
 
 }  // namespace

@@ -33,16 +33,16 @@ void check_depth(int depth) {
   if (depth > kMaxNesting) fail(ErrorKind::limit, "lists nested more than {} deep", kMaxNesting);
 }
 
-Operand as_operand(const Value& x) { return x.is(Tag::tensor) ? Operand(x.tensor()) : operand_of(x); }
-
 /// Applies one op throughout nested lists. Lists that are shared are computed once, and so are their results.
 class Elementwise {
  public:
   Elementwise(Context& context, Op op, ScalarOp scalar) : context_(context), op_(op), scalar_(scalar) {}
 
+  // At depth 0, operands are arguments of a builtin, which nothing reads afterwards.
+
   Value unary(const Value& x, int depth = 0) {
     check_depth(depth);
-    if (x.is(Tag::tensor)) return context_.ops().call(op_, {x.tensor()});
+    if (x.is(Tag::tensor)) return context_.ops().call(op_, {op_operand(x, depth == 0)});
     if (is_host_number(x)) return apply_scalar(scalar_, x);
     if (!is_list(x)) wrong_operand(op_, x);
     return shared({identity_of(x), nullptr}, [&] {
@@ -60,7 +60,9 @@ class Elementwise {
     for (const Value* x : {&a, &b})
       if (!x->is(Tag::tensor) && !is_host_number(*x)) wrong_operand(op_, *x);
     if (op_ == Op::pow) return tsl::binary(context_, ast::BinaryOp::pow, a, b);  // knows which exponents are special
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return context_.ops().call(op_, {as_operand(a), as_operand(b)});
+    const bool are_dying = depth == 0;
+    if (a.is(Tag::tensor) || b.is(Tag::tensor))
+      return context_.ops().call(op_, {op_operand(a, are_dying), op_operand(b, are_dying)});
     return apply_scalar(scalar_, a, b);
   }
 
@@ -80,6 +82,11 @@ class Elementwise {
   }
 
   Value lists(const Value& a, const Value& b, int depth) {
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) {
+      fail_with(ErrorKind::type,
+                fmt::format("{} takes no {} beside a tensor", op_def(op_).name, type_name(is_list(a) ? a : b)),
+                {"tensor(…) makes a tensor of a list"});
+    }
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
       fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op_).name, items_of(a).size(),
            items_of(b).size());
@@ -97,23 +104,20 @@ class Elementwise {
   std::map<Key, Value> results_;
 };
 
-Value apply_binary(Context& context, Op op, ScalarOp scalar, const Value& a, const Value& b) {
-  return Elementwise(context, op, scalar).binary(a, b);
-}
-
 template <Op kOp, ScalarOp kScalar> Value unary_builtin(Context& context, Args args) {
   return Elementwise(context, kOp, kScalar).unary(args[0]);
 }
 
 template <Op kOp, ScalarOp kScalar> Value binary_builtin(Context& context, Args args) {
-  return apply_binary(context, kOp, kScalar, args[0], args[1]);
+  return Elementwise(context, kOp, kScalar).binary(args[0], args[1]);
 }
 
 Value where_builtin(Context& context, Args args) {
   if (is_host_number(args[0])) return truth(context, args[0]) ? args[1] : args[2];
   const Tensor condition = to_tensor(context, args[0], "where's condition");
   auto branch = [&](const Value& v) {
-    return is_host_number(v) ? operand_of(v) : Operand(to_tensor(context, v, "where"));
+    if (is_host_number(v) || v.is(Tag::tensor)) return op_operand(v, true);
+    return Operand(to_tensor(context, v, "where"));
   };
   return context.ops().call(Op::where, {condition, branch(args[1]), branch(args[2])});
 }
@@ -121,34 +125,40 @@ Value where_builtin(Context& context, Args args) {
 /// Limits x to a bound: op of both where x is not `within`. The gradient at the bound is that of x, while maximum and
 /// minimum would share it.
 Value bounded(Context& context, Op op, Op within, const Value& x, const Value& bound) {
-  const Value result = apply_binary(context, op, op_def(op).scalar.value(), x, bound);
+  const Value result = Elementwise(context, op, op_def(op).scalar.value()).binary(x, bound);
   if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;
-  const Tensor is_within = context.ops().call(within, {x.tensor(), as_operand(bound)});
+  const Tensor is_within = context.ops().call(within, {x.tensor(), op_operand(bound)});
   return context.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
 }
 
 Value clamp_builtin(Context& context, Args args) {
-  Value x = args[0];
+  Value x = std::move(args[0]);
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
   if (!args[1].is_nil()) x = bounded(context, Op::maximum, Op::ge, x, args[1]);
   if (!args[2].is_nil()) x = bounded(context, Op::minimum, Op::le, x, args[2]);
   return x;
 }
 
+// What elementwise ops take.
+#define TSL_OPERAND "tensor | number | bool | list | tuple"
+
 constexpr Builtin kRows[] = {
 #define TSL_UNARY(name, rule, fallible, doc, dx) \
-  {#name, #name "(x)", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
-#define TSL_BINARY(name, rule, fallible, doc, da, db) \
-  {#name, #name "(a, b)", doc, binary_builtin<Op::name, ScalarOp::name>, "elementwise"},
+  {#name, #name "(x: " TSL_OPERAND ")", doc, unary_builtin<Op::name, ScalarOp::name>, "elementwise"},
+#define TSL_BINARY(name, rule, fallible, doc, da, db)                                                      \
+  {#name, #name "(a: " TSL_OPERAND ", b: " TSL_OPERAND ")", doc, binary_builtin<Op::name, ScalarOp::name>, \
+   "elementwise"},
 #define TSL_TERNARY(...)
 #include "tensor/bodies/elementwise.def"
 #undef TSL_UNARY
 #undef TSL_BINARY
 #undef TSL_TERNARY
-    {"where", "where(condition, a, b)", "a where the condition is true, b elsewhere", where_builtin, "elementwise"},
-    {"clamp", "clamp(x, min = nil, max = nil)", "x, but min where it is less, and max where it is greater",
-     clamp_builtin, "elementwise"},
+    {"where", "where(condition: array, a: array, b: array)", "a where the condition is true, b elsewhere",
+     where_builtin, "elementwise"},
+    {"clamp", "clamp(x: " TSL_OPERAND ", min: " TSL_OPERAND " | nil = nil, max: " TSL_OPERAND " | nil = nil)",
+     "x, but min where it is less, and max where it is greater", clamp_builtin, "elementwise"},
 };
+#undef TSL_OPERAND
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "value/context.h"
 #include "value/host_tensor.h"
 #include "value/runtime.h"
+#include "value/value_walk.h"
 #include "vm/arguments.h"
 #include "vm/tensor_calls.h"
 
@@ -50,8 +51,12 @@ Value run_load(Context& context, std::span<Value> args) {
   return Value();
 }
 
-/// Returns a value's elements in order, in host memory.
-Tensor packed(Context& context, const Value& v) {
+/// Returns a value's elements in order, in host memory. Refuses several tensors, which would load as one.
+Tensor packed(Context& context, const std::string& path, const Value& v) {
+  if (!v.is(Tag::tensor) && any_leaf(v, [](const Value& leaf) { return leaf.is(Tag::tensor); })) {
+    fail_with(ErrorKind::type, fmt::format("'{}' holds tensors, but no {} of them", path, type_name(v)),
+              {"stack(…) or concat(…) makes one tensor; a record with a key for each keeps them apart"});
+  }
   const Tensor x = to_tensor(context, v, "save");
   return read_to_host(context, x.layout().is_contiguous() ? x : context.ops().call(Op::copy, {x}));
 }
@@ -65,7 +70,7 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
     if (record.values[i].is(Tag::record)) {
       fail(ErrorKind::type, "'{}' holds a flat record of tensors, but '{}' is a record", path, key);
     }
-    tensors.push_back({key, packed(context, record.values[i])});
+    tensors.push_back({key, packed(context, path, record.values[i])});
   }
   return tensors;
 }
@@ -73,7 +78,7 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
 Value run_save(Context& context, std::span<Value> args) {
   const std::string& path = expect_string(context, args[0], "a path");
   switch (kind_of(path)) {
-    case FileKind::npy: save_npy(path, packed(context, args[1])); break;
+    case FileKind::npy: save_npy(path, packed(context, path, args[1])); break;
     case FileKind::npz: save_npz(path, named_tensors(context, path, args[1])); break;
     case FileKind::safetensors: save_safetensors(path, named_tensors(context, path, args[1])); break;
     case FileKind::json: save_json(context, path, args[1]); break;
@@ -94,20 +99,15 @@ template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Contex
   return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
 }
 
-// Accepts save(path, value) and, as in NumPy and for pipes, save(value, path).
-Value save_builtin(Context& context, Args args) {
-  const bool path_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
-  return context.runtime().effect(run_save, {args[path_first ? 0 : 1], args[path_first ? 1 : 0]});
-}
-
 constexpr Builtin kRows[] = {
-    {"load", "load(path, device = nil)",
+    {"load", "load(path: str, device: str | nil = nil)",
      "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds", effect_builtin<run_load>,
      "host"},
-    {"save", "save(path, value)", "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)",
-     save_builtin, "host"},
-    {"read_text", "read_text(path)", "a file's text", effect_builtin<run_read_text>, "host"},
-    {"write_text", "write_text(path, text)", "writes text to a file", effect_builtin<run_write_text>, "host"},
+    {"save", "save(path: str, value: any)",
+     "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)", effect_builtin<run_save>,
+     "host", false, true},
+    {"read_text", "read_text(path: str)", "a file's text", effect_builtin<run_read_text>, "host"},
+    {"write_text", "write_text(path: str, text: str)", "writes text to a file", effect_builtin<run_write_text>, "host"},
 };
 
 }  // namespace

@@ -138,7 +138,7 @@ Value one_hot_builtin(Context& context, Args args) {
   // Taken from the numbers of all classes, a label is itself, or an error.
   const Tensor labels = ops.call(Op::take, {numbers, cast(ops, x, DType::i64)}, {.from_start = true});
   const Tensor hot = ops.call(Op::eq, {insert_axis(ops, labels, x.rank()), numbers});
-  return cast(ops, hot, expect_dtype(context, args[2], "one_hot's dtype"));
+  return cast(ops, hot, args[2].is_nil() ? DType::i64 : args[2].dtype());
 }
 
 // ---- Triangles -------------------------------------------------------------------------------------
@@ -147,7 +147,6 @@ Value triangle(Context& context, Args args, Op keeps) {
   Ops& ops = context.ops();
   const Tensor x = to_tensor(context, args[0], "a triangle");
   if (x.rank() < 2) fail(ErrorKind::shape, "{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x));
-  if (!is_host_int(args[1])) fail(ErrorKind::type, "the diagonal must be an int, not {}", type_name(args[1]));
   const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
   const Tensor columns = iota(ops, x.shape()[x.rank() - 1], DType::i64);
   const Tensor kept = ops.call(keeps, {ops.call(Op::sub, {columns, rows}), operand_of(args[1])});
@@ -159,29 +158,29 @@ Value tril_builtin(Context& context, Args args) { return triangle(context, args,
 Value triu_builtin(Context& context, Args args) { return triangle(context, args, Op::ge); }
 
 constexpr Builtin kOrder[] = {
-    {"sort", "sort(x, axis = -1, descending = false)", "x in order along an axis; NaN counts as the greatest",
-     sort_builtin, "order"},
-    {"argsort", "argsort(x, axis = -1, descending = false)",
+    {"sort", "sort(x: array, axis: integer = -1, descending: bool = false)",
+     "x in order along an axis; NaN counts as the greatest", sort_builtin, "order"},
+    {"argsort", "argsort(x: array, axis: integer = -1, descending: bool = false)",
      "the indices that put x in order along an axis; equals keep theirs", argsort_builtin, "order"},
-    {"topk", "topk(x, k, axis = -1, largest = true)", "(values, indices) of the k greatest along an axis, in order",
-     topk_builtin, "order"},
+    {"topk", "topk(x: array, k: integer, axis: integer = -1, largest: bool = true)",
+     "(values, indices) of the k greatest along an axis, in order", topk_builtin, "order"},
 };
 
 constexpr Builtin kIndex[] = {
-    {"take", "take(x, index, axis = nil)", "the parts of x at an index along an axis; nil: of x as one row",
-     take_builtin, "index"},
-    {"gather", "gather(x, axis, index, from_start = false)",
+    {"take", "take(x: array, index: array, axis: integer | nil = nil)",
+     "the parts of x at an index along an axis; nil: of x as one row", take_builtin, "index"},
+    {"gather", "gather(x: array, axis: integer, index: array, from_start: bool = false)",
      "x[i, index[i, j]] for axis 1, and likewise for any axis and rank; from_start refuses negative indices",
      gather_builtin, "index"},
-    {"scatter_add", "scatter_add(x, axis, index, src)", "x with src added at the places that gather would read",
-     scatter_add_builtin, "index"},
-    {"one_hot", "one_hot(x, num_classes = -1, dtype = i64)",
+    {"scatter_add", "scatter_add(x: array, axis: integer, index: array, src: array)",
+     "x with src added at the places that gather would read", scatter_add_builtin, "index"},
+    {"one_hot", "one_hot(x: array, num_classes: integer = -1, dtype: dtype | nil = i64)",
      "a new last axis with 1 at the position x, and 0 elsewhere; x is from 0 to num_classes - 1", one_hot_builtin,
      "index"},
-    {"tril", "tril(x, k = 0)", "the elements on and below diagonal k of matrices, and 0 above", tril_builtin,
-     "linear algebra"},
-    {"triu", "triu(x, k = 0)", "the elements on and above diagonal k of matrices, and 0 below", triu_builtin,
-     "linear algebra"},
+    {"tril", "tril(x: array, k: int = 0)", "the elements on and below diagonal k of matrices, and 0 above",
+     tril_builtin, "linear algebra"},
+    {"triu", "triu(x: array, k: int = 0)", "the elements on and above diagonal k of matrices, and 0 below",
+     triu_builtin, "linear algebra"},
 };
 
 }  // namespace

@@ -27,11 +27,12 @@ Value einsum_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"matmul", "matmul(a, b)",
+    {"matmul", "matmul(a: array, b: array)",
      "a @ b: the product of matrices; vectors count as a row on the left and a column on the right", matmul_builtin,
      "linear algebra"},
-    {"dot", "dot(a, b)", "the inner product of vectors, or the product of matrices", dot_builtin, "linear algebra"},
-    {"einsum", "einsum(equation, ...tensors)",
+    {"dot", "dot(a: array, b: array)", "the inner product of vectors, or the product of matrices", dot_builtin,
+     "linear algebra"},
+    {"einsum", "einsum(equation: str, ...tensors: array)",
      "a sum of products in index notation: einsum(\"ij,jk->ik\", a, b) is a @ b", einsum_builtin, "linear algebra"},
 };
 

@@ -200,10 +200,10 @@ constexpr Builtin kRows[] = {
 #include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
-    {"cumsum", "cumsum(x, axis = nil)", "the running sum along an axis; nil: over all elements in order",
-     cumulative_builtin<Op::cumsum>, "reduce"},
-    {"cumprod", "cumprod(x, axis = nil)", "the running product along an axis; nil: over all elements in order",
-     cumulative_builtin<Op::cumprod>, "reduce"},
+    {"cumsum", "cumsum(x: array, axis: integer | nil = nil)",
+     "the running sum along an axis; nil: over all elements in order", cumulative_builtin<Op::cumsum>, "reduce"},
+    {"cumprod", "cumprod(x: array, axis: integer | nil = nil)",
+     "the running product along an axis; nil: over all elements in order", cumulative_builtin<Op::cumprod>, "reduce"},
 };
 
 }  // namespace

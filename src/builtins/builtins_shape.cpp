@@ -52,8 +52,8 @@ Value transpose_builtin(Context& context, Args args) {
   const Tensor x = to_tensor(context, args[0], "transpose");
   std::vector<int64_t> order;
   for (int i = 0; i < x.rank(); ++i) order.push_back(i);
-  const int a = expect_axis(context, args[1], x.rank(), "transpose"),
-            b = expect_axis(context, args[2], x.rank(), "transpose");
+  const int a = expect_axis(context, args[1], x.rank(), "transpose", "axis0"),
+            b = expect_axis(context, args[2], x.rank(), "transpose", "axis1");
   std::swap(order[static_cast<size_t>(a)], order[static_cast<size_t>(b)]);
   return permute(context.ops(), x, order);
 }
@@ -241,26 +241,32 @@ Value pad_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"reshape", "reshape(x, shape, ...more)", "the same elements in another shape; one extent may be -1",
-     reshape_builtin, "shape"},
-    {"transpose", "transpose(x, axis0 = -2, axis1 = -1)", "x with two axes swapped", transpose_builtin, "shape"},
-    {"permute", "permute(x, order, ...more)", "x with its axes in another order", permute_builtin, "shape"},
-    {"expand", "expand(x, shape, ...more)", "x broadcast to a shape; -1 keeps an extent", expand_builtin, "shape"},
-    {"squeeze", "squeeze(x, axis = nil)", "x without axes of extent 1: all of them, or those named", squeeze_builtin,
-     "shape"},
-    {"unsqueeze", "unsqueeze(x, axis)", "x with a new axis of extent 1", unsqueeze_builtin, "shape"},
-    {"concat", "concat(tensors, axis = 0)", "tensors one after the other along an axis", concat_builtin, "shape"},
-    {"stack", "stack(tensors, axis = 0)", "tensors of one shape along a new axis", stack_builtin, "shape"},
-    {"split", "split(x, by = nil, axis = nil, limit = nil)",
+    {"reshape", "reshape(x: array, shape: integers, ...more: integer)",
+     "the same elements in another shape; one extent may be -1", reshape_builtin, "shape"},
+    {"transpose", "transpose(x: array, axis0: integer = -2, axis1: integer = -1)", "x with two axes swapped",
+     transpose_builtin, "shape"},
+    {"permute", "permute(x: array, order: integers, ...more: integer)", "x with its axes in another order",
+     permute_builtin, "shape"},
+    {"expand", "expand(x: array, shape: integers, ...more: integer)", "x broadcast to a shape; -1 keeps an extent",
+     expand_builtin, "shape"},
+    {"squeeze", "squeeze(x: array, axis: integers | nil = nil)",
+     "x without axes of extent 1: all of them, or those named", squeeze_builtin, "shape"},
+    {"unsqueeze", "unsqueeze(x: array, axis: integer)", "x with a new axis of extent 1", unsqueeze_builtin, "shape"},
+    {"concat", "concat(tensors: list | tuple | tensor, axis: integer = 0)", "tensors one after the other along an axis",
+     concat_builtin, "shape"},
+    {"stack", "stack(tensors: list | tuple | tensor, axis: integer = 0)", "tensors of one shape along a new axis",
+     stack_builtin, "shape"},
+    {"split",
+     "split(x: tensor | str, by: integers | str | nil = nil, axis: integer | nil = nil, limit: integer | nil = nil)",
      "a tensor in pieces of size `by`, or of the sizes in the list `by`, along an axis (nil: the first); a str at each "
      "`by`, or at white space, at most limit times",
      split_builtin, "shape"},
-    {"flip", "flip(x, axis = nil)", "x in reverse order along axes", flip_builtin, "shape"},
-    {"pad", "pad(x, pad, value = 0)",
+    {"flip", "flip(x: array, axis: integers | nil = nil)", "x in reverse order along axes", flip_builtin, "shape"},
+    {"pad", "pad(x: array, pad: integers | list | tuple, value: number | bool = 0)",
      "x with a margin: one width for all sides, [(before, after), …] per axis, or [left, right, top, bottom, "
      "…]",
      pad_builtin, "shape"},
-    {"windows", "windows(x, axis, size, step = 1, dilation = 1)",
+    {"windows", "windows(x: array, axis: integer, size: integer, step: integer = 1, dilation: integer = 1)",
      "a view of the windows that slide along an axis; each window's elements lie along a new last axis",
      windows_builtin, "shape"},
 };

@@ -67,6 +67,24 @@ Value replace_builtin(Context& context, Args args) {
   return make_string(std::move(result));
 }
 
+/// Joins the items of a list if all are strings; returns nil otherwise.
+Value join_strings(const Value& list, const Value& separator) {
+  if (!list.is(Tag::list) || !separator.is(Tag::string)) return Value();
+  const std::string& between = separator.as<String>().text;
+  size_t size = 0;
+  for (const Value& item : list.as<List>().items) {
+    if (!item.is(Tag::string)) return Value();
+    size += item.as<String>().text.size() + between.size();
+  }
+  std::string text;
+  text.reserve(size);
+  for (const Value& item : list.as<List>().items) {
+    if (&item != list.as<List>().items.data()) text += between;
+    text += item.as<String>().text;
+  }
+  return make_string(std::move(text));
+}
+
 // Accepts join(list, separator), and join(separator, list) for ", ".join(list).
 Value join_builtin(Context& context, Args args) {
   const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
@@ -74,6 +92,7 @@ Value join_builtin(Context& context, Args args) {
   const Value& given = args[text_first ? 0 : 1];
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;
   if (!separator.is(Tag::lazy_string)) expect_string(context, separator, "join's separator");
+  if (Value text = join_strings(list, separator); !text.is_nil()) return text;
   Ref<LazyString> joined = make_ref<LazyString>();
   Value item;
   for (int64_t state = 0; iterate(context, list, state, item);) {
@@ -86,15 +105,15 @@ Value join_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"join", "join(strings, separator = nil)", "the strings one after the other, with the separator between them",
-     join_builtin, "host"},
-    {"replace", "replace(text, old, new)", "text with every `old` replaced", replace_builtin, "host"},
-    {"strip", "strip(text, chars = nil)", "text without white space, or without any of chars, at its ends",
-     strip_builtin, "host"},
-    {"upper", "upper(text)", "text with a … z as capitals", upper_builtin, "host"},
-    {"lower", "lower(text)", "text with A … Z as small letters", lower_builtin, "host"},
-    {"startswith", "startswith(text, prefix)", "whether text starts with prefix", startswith_builtin, "host"},
-    {"endswith", "endswith(text, suffix)", "whether text ends with suffix", endswith_builtin, "host"},
+    {"join", "join(strings: iterable, separator: iterable | nil = nil)",
+     "the strings one after the other, with the separator between them", join_builtin, "host"},
+    {"replace", "replace(text: str, old: str, new: str)", "text with every `old` replaced", replace_builtin, "host"},
+    {"strip", "strip(text: str, chars: str | nil = nil)",
+     "text without white space, or without any of chars, at its ends", strip_builtin, "host"},
+    {"upper", "upper(text: str)", "text with a … z as capitals", upper_builtin, "host"},
+    {"lower", "lower(text: str)", "text with A … Z as small letters", lower_builtin, "host"},
+    {"startswith", "startswith(text: str, prefix: str)", "whether text starts with prefix", startswith_builtin, "host"},
+    {"endswith", "endswith(text: str, suffix: str)", "whether text ends with suffix", endswith_builtin, "host"},
 };
 
 }  // namespace

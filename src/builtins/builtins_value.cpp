@@ -11,7 +11,6 @@
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
-#include "value/utf8.h"
 #include "vm/arguments.h"
 #include "vm/operators.h"
 
@@ -63,7 +62,7 @@ Value len_builtin(Context& context, Args args) {
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
   if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
   if (v.is(Tag::string) || v.is(Tag::lazy_string))
-    return static_cast<int64_t>(utf8_length(expect_string(context, v, "len")));
+    return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
   if (v.is(Tag::range)) {
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
     return from_dim(end < begin ? Dim(0) : end - begin);
@@ -135,7 +134,9 @@ ErrorKind expect_kind(Context& context, const Value& value) {
 }
 
 Value error_builtin(Context& context, Args args) {
-  fail_with(expect_kind(context, args[1]), to_string(context, args[0]));
+  const ErrorKind kind = expect_kind(context, args[1]);
+  if (args[2].is_nil()) fail_with(kind, to_string(context, args[0]));
+  fail_argument(kind, expect_string(context, args[2], "the parameter of an error"), to_string(context, args[0]));
 }
 
 Value assert_builtin(Context& context, Args args) {
@@ -190,15 +191,19 @@ Value args_builtin(Context& context, Args) {
 
 // ---- Help ------------------------------------------------------------------------------------------
 
+/// Returns the signature of a function of the language, as it is declared.
 std::string signature_of(Context& context, const Proto& proto) {
   std::string text;
   for (const ParameterInfo& parameter : proto.signature.parameters) {
     if (!text.empty()) text += ", ";
     text += parameter.name ? *parameter.name : "_";
+    if (parameter.type) text += ": " + annotation_text(*parameter.type);
     if (!parameter.has_default) continue;
-    text += parameter.default_value.is_nil() ? " = …" : " = " + to_repr(context, parameter.default_value);
+    const Span span = parameter.default_span;
+    text += " = " + context.sources().get(span.source).text().substr(span.begin, span.end - span.begin);
   }
-  return proto.display_name() + "(" + text + ")";
+  text = proto.display_name() + "(" + text + ")";
+  return proto.signature.result ? text + " -> " + annotation_text(*proto.signature.result) : text;
 }
 
 std::string with_doc(std::string heading, std::string_view doc) {
@@ -230,7 +235,7 @@ std::string help_text(Context& context, const Value& v) {
     return with_doc(signature_of(context, proto_of(v.as<Function>())), v.as<Function>().info->doc);
   if (v.is(Tag::module)) return module_help(context, v.as<Module>());
   if (v.is(Tag::dtype))
-    return fmt::format("{}(x)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
+    return fmt::format("{}(x: array)\n  x as a tensor of {} elements", name_of(v.dtype()), name_of(v.dtype()));
   return fmt::format("{}: {}", type_name(v), to_repr(context, v));
 }
 
@@ -262,28 +267,33 @@ Value help_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"print", "print(...values)", "writes values to the output, with spaces between them and a newline after",
+    {"print", "print(...values: any)", "writes values to the output, with spaces between them and a newline after",
      print_builtin, "host"},
-    {"len", "len(x)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin, "host"},
-    {"str", "str(x)", "x as text", str_builtin, "host"},
-    {"repr", "repr(x)", "x as text, as it looks inside a list: strings are quoted", repr_builtin, "host"},
-    {"int", "int(x)", "a number, one-element tensor or str as an int; drops a fraction", int_builtin, "host"},
-    {"float", "float(x)", "a number, one-element tensor or str as a float", float_builtin, "host"},
-    {"type", "type(x)", "the name of x's type: \"int\", \"list\", \"tensor\", …", type_builtin, "host"},
-    {"item", "item(x)", "the element of a one-element tensor as a host number", item_builtin, "host"},
-    {"tolist", "tolist(x)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
-    {"error", "error(message, kind = \"user\")", "raises an error", error_builtin, "host"},
-    {"assert", "assert(condition, message = nil)", "raises an error unless the condition is true", assert_builtin,
+    {"len", "len(x: iterable)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin,
      "host"},
+    {"str", "str(x: any)", "x as text", str_builtin, "host"},
+    {"repr", "repr(x: any)", "x as text, as it looks inside a list: strings are quoted", repr_builtin, "host"},
+    {"int", "int(x: number | bool | str | tensor)", "a number, one-element tensor or str as an int; drops a fraction",
+     int_builtin, "host"},
+    {"float", "float(x: number | bool | str | tensor)", "a number, one-element tensor or str as a float", float_builtin,
+     "host"},
+    {"type", "type(x: any)", "the name of x's type: \"int\", \"list\", \"tensor\", …", type_builtin, "host"},
+    {"item", "item(x: tensor | number | bool)", "the element of a one-element tensor as a host number", item_builtin,
+     "host"},
+    {"tolist", "tolist(x: tensor)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
+    {"error", "error(message: any, kind: str = \"user\", parameter: str | nil = nil)",
+     "raises an error; in the standard library, parameter names the argument that is wrong", error_builtin, "host"},
+    {"assert", "assert(condition: bool, message: any = nil)", "raises an error unless the condition is true",
+     assert_builtin, "host"},
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
-    {"counters", "counters(device = nil)",
+    {"counters", "counters(device: str | nil = nil)",
      "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, "
      "bytes copied, "
      "memory in use, traces, …",
      counters_builtin, "host"},
-    {"seed", "seed(n)", "restarts the random numbers", seed_builtin, "host"},
+    {"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"},
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
-    {"help", "help(f = nil)", "prints what a function takes and does", help_builtin, "host"},
+    {"help", "help(f: any = nil)", "prints what a function takes and does", help_builtin, "host"},
 };
 
 }  // namespace

@@ -1,10 +1,20 @@
 #include "bytecode/bytecode.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/number_text.h"
 
 namespace tsl {
+
+Span Proto::argument_span(uint32_t pc, int argument) const {
+  const auto call = std::lower_bound(call_arguments.begin(), call_arguments.end(), pc,
+                                     [](const CallArguments& c, uint32_t at) { return c.pc < at; });
+  const bool is_known =
+      call != call_arguments.end() && call->pc == pc && argument >= 0 && static_cast<uint32_t>(argument) < call->count;
+  return is_known ? argument_spans[call->first + static_cast<uint32_t>(argument)] : Span();
+}
 
 const OpcodeInfo& info(Opcode op) {
   static const OpcodeInfo table[] = {

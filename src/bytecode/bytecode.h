@@ -110,8 +110,15 @@ struct Loop {
   Span span;                       // of the statement
 };
 
+/// The source of a call's arguments, for errors: [first, first + count) of Proto::argument_spans.
+struct CallArguments {
+  uint32_t pc = 0;  // of the call
+  uint32_t first = 0, count = 0;
+};
+
 struct Proto : FunctionInfo {
-  bool is_internal = false;      // in the prelude: hidden from tracebacks
+  bool is_internal = false;      // in the prelude: no region of its own under --compile
+  bool is_library = false;       // in the standard library: hidden from tracebacks
   bool is_compiled = false;      // has @compile
   bool tests_arguments = false;  // has annotations on parameters
   /// The number of arguments for which a call needs no further checks; kNoDirectCall if there is none.
@@ -136,7 +143,11 @@ struct Proto : FunctionInfo {
   std::vector<Template> templates;
   std::vector<Handler> handlers;
   std::vector<Loop> loops;
+  std::vector<CallArguments> call_arguments;  // in the order of their calls
+  std::vector<Span> argument_spans;           // of the arguments of each call; a method's object comes first
 
+  /// Returns the source of an argument of the call at `pc`; not valid if there is none.
+  Span argument_span(uint32_t pc, int argument) const;
   uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }
 };
 

@@ -19,6 +19,7 @@ struct CompileOptions {
   /// only captured variables do, and the others stay in registers.
   bool export_cells = false;
   bool is_internal = false;  // a module of the prelude
+  bool is_library = false;   // a module of the standard library, the prelude included
 };
 
 /// Compiles a module's top level and all functions in it. `cells` holds the cells of variables that exist already

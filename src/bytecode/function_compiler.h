@@ -56,7 +56,6 @@ class FunctionCompiler {
   // function_compiler_functions.cpp: signatures, variables, code
   void signature();
   void prologue();
-  ValueType value_type(const ast::Annotation& annotation) const;
   bool is_global(const ast::Variable& v) const;
   VariableSlot slot_of(const ast::Variable& v);
   uint16_t global_index(const ast::Variable& v);
@@ -102,6 +101,7 @@ class FunctionCompiler {
   IndexShape index_shape(const ast::IndexExpr& e);
   void index_operands(const ast::IndexExpr& e);
   void call(const ast::CallExpr& e, Reg dst);
+  void note_arguments(const ast::CallExpr& e, bool is_method);
   uint16_t call_shape(const ast::CallExpr& e, bool is_method);
   void conditional(const ast::IfExpr& e, Reg dst, bool wants_value);
   void condition(const ast::Expr& e, bool jump_if, JumpList& targets);

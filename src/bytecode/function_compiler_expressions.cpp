@@ -200,7 +200,7 @@ void FunctionCompiler::record(const RecordExpr& e, Reg dst) {
   Ref<RecordKeys> keys = make_ref<RecordKeys>();
   for (const RecordEntry& entry : e.entries) {
     if (!entry.key || keys->find(entry.key) >= 0) return record_with_spread(e, dst);  // also for a key given twice
-    keys->names.push_back(entry.key);
+    keys->add(entry.key);
   }
   Scope scope(*this);
   const uint32_t first = next_;
@@ -336,7 +336,17 @@ void FunctionCompiler::call(const CallExpr& e, Reg dst) {
   } else {
     emit(has_names ? Opcode::call_named : Opcode::call, e.span, callee, b);
   }
+  note_arguments(e, is_method);
   if (!in_place) emit(Opcode::move, e.span, dst, callee);
+}
+
+/// Records where the arguments of the call that was emitted last are in the source.
+void FunctionCompiler::note_arguments(const CallExpr& e, bool is_method) {
+  const uint32_t first = static_cast<uint32_t>(proto_->argument_spans.size());
+  if (is_method) proto_->argument_spans.push_back(as<FieldExpr>(*e.callee).object->span);
+  for (const Argument& argument : e.args) proto_->argument_spans.push_back(argument.value->span);
+  const uint32_t count = static_cast<uint32_t>(proto_->argument_spans.size()) - first;
+  proto_->call_arguments.push_back({here() - 1, first, count});
 }
 
 // ---- Conditions ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include <bit>
 #include <optional>
 
+#include "bytecode/declaration.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/liveness.h"
 #include "value/builtin.h"
@@ -26,6 +27,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->span = function_.name_span.valid() ? function_.name_span : function_.span;
   proto_->is_module = function_.is_module;
   proto_->is_internal = module_.options.is_internal;
+  proto_->is_library = module_.options.is_library;
   variable_slots_.resize(function_.variables.size());
   for (const Variable* v : function_.captures) {
     if (!is_global(*v)) capture_index(*v);
@@ -57,22 +59,20 @@ void FunctionCompiler::signature() {
     if (!parameter.default_value) ++proto_->required;
   }
   const auto declare_dims = [&](const Annotation* annotation) {
-    if (!annotation) return;
-    for (const AnnotatedDim& dim : annotation->dims) {
-      if (dim.binds) signature.dim_registers.push_back(declare_register(*dim.variable, dim.span));
+    for (; annotation; annotation = annotation->other) {
+      for (const AnnotatedDim& dim : annotation->dims) {
+        if (dim.binds) signature.dim_registers.push_back(declare_register(*dim.variable, dim.span));
+      }
     }
   };
   for (const Parameter& parameter : function_.parameters) declare_dims(parameter.annotation);
   declare_dims(function_.returns);
+  const auto register_of = [this](const Variable& dim) { return variable_slots_[dim.index].index; };
   for (const Parameter& parameter : function_.parameters) {
-    ParameterInfo info;
-    info.name = parameter.variable->name;
-    info.has_default = parameter.default_value != nullptr;
-    if (parameter.annotation) info.type = value_type(*parameter.annotation);
+    signature.parameters.push_back(parameter_info(parameter, register_of));
     proto_->tests_arguments |= parameter.annotation != nullptr;
-    signature.parameters.push_back(std::move(info));
   }
-  if (function_.returns) signature.result = value_type(*function_.returns);
+  if (function_.returns) signature.result = value_type(*function_.returns, register_of);
   proto_->tests_arguments |= !signature.dim_registers.empty();  // they must start out unbound
 }
 
@@ -84,9 +84,10 @@ void FunctionCompiler::prologue() {
     emit(Opcode::box, v.span, variable_slots_[v.index].index);
   };
   const auto box_dims = [&](const Annotation* annotation) {
-    if (!annotation) return;
-    for (const AnnotatedDim& dim : annotation->dims) {
-      if (dim.binds) box(*dim.variable);
+    for (; annotation; annotation = annotation->other) {
+      for (const AnnotatedDim& dim : annotation->dims) {
+        if (dim.binds) box(*dim.variable);
+      }
     }
   };
   for (const Parameter& parameter : function_.parameters) box_dims(parameter.annotation);
@@ -104,36 +105,6 @@ void FunctionCompiler::prologue() {
     }
     box(*parameter.variable);
   }
-}
-
-ValueType FunctionCompiler::value_type(const Annotation& annotation) const {
-  ValueType type;
-  type.has_shape = annotation.has_shape;
-  if (annotation.base) {
-    static const char* const kKinds[] = {"nil", "int",      "float", "str",    "list",  "tuple", "record",
-                                         "fn",  "function", "range", "module", "dtype", "tensor"};
-    type.dtype = dtype_named(*annotation.base);
-    const bool is_kind =
-        std::any_of(std::begin(kKinds), std::end(kKinds), [&](const char* k) { return *annotation.base == k; });
-    if (!type.dtype && !is_kind) {
-      fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", *annotation.base));
-    }
-    const bool any_tensor = *annotation.base == "tensor" && annotation.has_shape;
-    if (!type.dtype && annotation.has_shape && !any_tensor) {
-      fail_at(ErrorKind::type, annotation.span, fmt::format("'{}' has no dimensions", *annotation.base));
-    }
-    if (!type.dtype && !any_tensor) type.kind = *annotation.base;
-  }
-  for (const AnnotatedDim& dim : annotation.dims) {
-    ValueType::Dim d;
-    d.size = dim.size;
-    if (dim.variable) {
-      d.name = dim.variable->name;
-      d.reg = variable_slots_[dim.variable->index].index;
-    }
-    type.dims.push_back(d);
-  }
-  return type;
 }
 
 // ---- Variables -----------------------------------------------------------------------------------------

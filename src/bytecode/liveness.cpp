@@ -29,8 +29,10 @@ class RegisterSet {
 
 /// Calls read(register, 1) for each name in an annotation: its check compares or binds the dimensions named so far.
 template <class Read> void visit_dims(const ValueType& type, Read read) {
-  for (const ValueType::Dim& dim : type.dims) {
-    if (dim.name) read(dim.reg, 1);
+  for (const TypeAlternative& each : type.alternatives) {
+    for (const TypeAlternative::Dim& dim : each.dims) {
+      if (dim.name) read(dim.reg, 1);
+    }
   }
 }
 
@@ -63,11 +65,13 @@ template <class Read, class Write> void visit_ranges(const Proto& proto, const I
       if (root == RootKind::reg) write(i.a, 1);
       return;
     }
-    case RangedOpcode::call:
-    case RangedOpcode::method: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
+    case RangedOpcode::call: read(i.a, static_cast<uint16_t>(1 + i.b)); return write(i.a, 1);
     case RangedOpcode::call_named:
-    case RangedOpcode::method_named:
       read(i.a, static_cast<uint16_t>(1 + proto.call_shapes[i.b].count()));
+      return write(i.a, 1);
+    case RangedOpcode::method: read(static_cast<uint16_t>(i.a + 1), i.b); return write(i.a, 1);
+    case RangedOpcode::method_named:
+      read(static_cast<uint16_t>(i.a + 1), static_cast<uint16_t>(proto.call_shapes[i.b].count()));
       return write(i.a, 1);
     case RangedOpcode::closure:
       for (const CaptureSource& source : proto.functions[i.wide()]->captures) {

@@ -1,10 +1,12 @@
 #include "engine/builtin_table.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "autodiff/builtins_autodiff.h"
 #include "base/error.h"
 #include "builtins/builtins.h"
+#include "bytecode/declaration.h"
 #include "engine/embedded.h"
 #include "engine/modules.h"
 
@@ -84,9 +86,14 @@ std::vector<std::string> BuiltinTable::names() const {
 }
 
 const Signature& BuiltinTable::signature(const Builtin& builtin) {
-  const auto known = signatures_.find(&builtin);
-  if (known != signatures_.end()) return known->second;
-  return signatures_.emplace(&builtin, parse_signature(builtin.signature, interner_)).first->second;
+  Recent& recent = recent_[reinterpret_cast<uintptr_t>(&builtin) / alignof(std::max_align_t) % std::size(recent_)];
+  if (recent.builtin == &builtin) return *recent.signature;
+  auto known = signatures_.find(&builtin);
+  if (known == signatures_.end()) {
+    known = signatures_.emplace(&builtin, parse_signature(builtin.signature, interner_)).first;
+  }
+  recent = {&builtin, &known->second};
+  return known->second;
 }
 
 const Signature& BuiltinTable::signature(const BuiltinFunction& native) {

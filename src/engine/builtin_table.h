@@ -37,6 +37,12 @@ class BuiltinTable final : public Builtins {
   std::unordered_map<Name, Value> rows_;
   std::unordered_map<Name, const EmbeddedSource*> prelude_;  // the source that defines each composite
   std::unordered_map<const Builtin*, Signature> signatures_;
+  /// Signatures of builtins that were called last, by their address: each call asks for one.
+  struct Recent {
+    const Builtin* builtin = nullptr;
+    const Signature* signature = nullptr;
+  };
+  Recent recent_[64];
 };
 
 }  // namespace tsl

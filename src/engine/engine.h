@@ -1,5 +1,6 @@
 // An Engine holds all state of one running TSL: sources, names, modules, memory, random state, options.
-// Engines share nothing, so several may run in several threads; one engine belongs to one thread at a time.
+// Engines share nothing but the CPU backend's workers, so several may run in several threads; one engine belongs to one
+// thread at a time.
 #pragma once
 
 #include <functional>

@@ -163,7 +163,8 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
   Pushed loading(loading_, {found.key, found.name});
   const std::unique_ptr<ast::Module> tree = read(found.name, found.text, found.key[0] == '<' ? "" : found.name);
   VariableCells cells;
-  run(*tree, {true, is_internal}, cells, engine_.names().intern(name));
+  const bool is_library = found.name.substr(0, 9) == "<stdlib>/";
+  run(*tree, {true, is_internal, is_library}, cells, engine_.names().intern(name));
   Ref<Module> module = make_ref<Module>();
   module->name = name;
   module->doc = tree->doc;

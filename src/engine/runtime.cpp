@@ -1,5 +1,6 @@
 #include "engine/runtime.h"
 
+#include <atomic>
 #include <utility>
 
 #include "base/error.h"
@@ -21,6 +22,16 @@ Attrs without_symbols(Attrs attrs) {
   attrs.for_each_size([](Dim& size) { size = size.hint(); });
   attrs.view = tsl::without_symbols(attrs.view);
   return attrs;
+}
+
+std::string missing_for(const exec::BackendEntry& backend, Device device) {
+  return backend.missing ? backend.missing(device.ordinal) : std::string();
+}
+
+/// Writes a line once a process, for the first of its engines.
+void say_once(Context& context, const std::string& line) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) context.write_log(line);
 }
 
 }  // namespace
@@ -66,11 +77,17 @@ std::unique_ptr<exec::Backend> EngineRuntime::open_device(Device device) {
 }
 
 void EngineRuntime::choose_device(Device device) {
-  if (!device.is_host() && !options_.open_backend) backends_.at(device).probe(device.ordinal);
+  if (!device.is_host() && !options_.open_backend) {
+    const exec::BackendEntry& backend = backends_.at(device);
+    backend.probe(device.ordinal);
+    if (const std::string missing = missing_for(backend, device); !missing.empty())
+      fail(ErrorKind::device, "{}", missing);
+  }
   default_ = device;
 }
 
-/// Finds the first device of a backend that may be the default place for tensors; otherwise the CPU.
+/// Finds the first device of a backend that may be the default place for tensors; otherwise the CPU. A device that
+/// lacks something is worth a line, since a program takes longer without it.
 Device EngineRuntime::find_device() {
   std::string reasons;
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
@@ -79,7 +96,9 @@ Device EngineRuntime::find_device() {
     if (options_.open_backend) return device;
     try {
       row.entry.probe(device.ordinal);
-      return device;
+      const std::string missing = missing_for(row.entry, device);
+      if (missing.empty()) return device;
+      say_once(context_, fmt::format("tsl: tensors are on the CPU, not on {}: {}\n", to_string(device), missing));
     } catch (const Failure& failure) {
       reasons += fmt::format("[device] tensors are on the CPU: {}\n", failure.what());
     }
@@ -185,7 +204,7 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (trace()) trace()->enter_device(device);
   if (trace()) return trace()->record(op, operands, attrs, result, device);
   const bool may_donate = !listeners().listening();
-  if (!regions_.has_materialized_trace()) return eager_.run(op, operands, attrs, result, device, may_donate);
+  if (!has_pending_symbols()) return eager_.run(op, operands, attrs, result, device, may_donate);
   const TensorType type{result.dtype, tsl::without_symbols(result.shape)};
   return eager_.run(op, operands, without_symbols(attrs), type, device, may_donate);
 }
@@ -194,17 +213,12 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
   return trace() ? trace()->move(tensor, attrs.device) : devices_.move(tensor, attrs.device);
 }
 
-Device EngineRuntime::device_of(std::span<const Operand> operands) {
-  for (const Operand& operand : operands) {
-    if (operand.is_tensor()) return operand.tensor.device();
-  }
-  return device();
-}
+int64_t EngineRuntime::tensor_limit(Device device) { return devices_.at(device).tensor_limit(); }
 
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const Tensor& result) {
   if (op.op_class == OpClass::view) {
-    if (regions_.has_materialized_trace()) result->layout = tsl::without_symbols(result.layout());
+    if (has_pending_symbols()) result->layout = tsl::without_symbols(result.layout());
     if (trace()) trace()->watch(operands[0].tensor, result);
   }
   if (listeners().listening()) listeners().record(op, operands, attrs, result);

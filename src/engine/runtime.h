@@ -63,7 +63,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
-  Device device_of(std::span<const Operand> operands);
+  int64_t tensor_limit(Device device) override;
 
   Context& context_;
   Interpreter& interpreter_;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct BackendEntry {
   void (*probe)(int ordinal);  // opens nothing; throws Failure (device) if there is no such device
   /// Opens a device. What it cannot compute runs on `host`, which outlives the backend.
   std::unique_ptr<exec::Backend> (*open)(int ordinal, exec::Backend& host, const BackendOptions& options);
+  /// Returns what is missing for programs to run on a device that probe() accepts, or "": such a device is no default
+  /// place. Null: nothing ever is.
+  std::string (*missing)(int ordinal) = nullptr;
 };
 
 class BackendRegistry {

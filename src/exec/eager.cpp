@@ -121,14 +121,15 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
   }
   inputs_.clear();
   numbers_.clear();
+  donated_.clear();
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) {
       numbers_.push_back(operand.scalar);
       continue;
     }
     inputs_.push_back(operand.tensor);
+    if (may_donate) donated_.push_back(static_cast<char>(operand.dying_references + 1));  // and the operand's own
   }
-  donated_.resize(may_donate ? inputs_.size() : 0, true);
   const ClearOnExit clear_on_exit(inputs_);
   Tensor result;
   const exec::RunError error = found->second.plan->run(inputs_, donated_, numbers_, {&result, 1});

@@ -40,7 +40,7 @@ class EagerExecutor {
   std::unordered_map<Key, Entry, KeyHash> cache_;
   Key key_;                     // reused by all calls
   std::vector<Tensor> inputs_;  // reused as well
-  std::vector<char> donated_;   // whether each input is donated, or empty
+  std::vector<char> donated_;   // the references to each input that the caller donates, or empty
   std::vector<Scalar> numbers_;
 };
 

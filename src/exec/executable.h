@@ -48,9 +48,10 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// Runs the plan. `symbols` holds the value of every symbol by id. Inputs have the types and layouts that the plan's
-  /// graph declares. `donated` is empty, or says for each tensor of the array whether the caller donates it: if only
-  /// this array and the caller reference it, and no other tensor shares its storage, it may be overwritten and become
-  /// an output. Fills `outputs`. An error leaves the inputs unchanged, unless it is a final Failure.
+  /// graph declares. `donated` is empty, or has for each tensor of the array the number of references to it that the
+  /// caller donates: if only these and the array reference it, and no other tensor shares its storage, it may be
+  /// overwritten and become an output. Fills `outputs`. An error leaves the inputs unchanged, unless it is a final
+  /// Failure.
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const graph::Plan& plan() const = 0;

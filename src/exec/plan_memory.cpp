@@ -53,20 +53,21 @@ PlanMemory::PlanMemory(const graph::Plan& plan, Allocator& allocator) : plan_(pl
 
 void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
   const uint64_t epoch = address_epoch_;
-  const auto bind_inputs = [&](auto&& is_donated) {
+  const auto bind_inputs = [&](auto&& donated_references) {
     for (Input& input : inputs_) {
       const size_t slot = inputs.slot(input.index);
       const Tensor& tensor = inputs.tensors()[slot];
-      const bool is_free = is_donated(slot) && tensor.layout().offset.hint() == 0 && tensor->use_count() <= 2 &&
-                           tensor->storage->use_count() == 1;
+      const uint32_t references = donated_references(slot);
+      const bool is_free = references > 0 && tensor.layout().offset.hint() == 0 &&
+                           tensor->use_count() <= references + 1 && tensor->storage->use_count() == 1;
       put(input.buffer, tensor.data());
       if (input.is_free == is_free) continue;
       input.is_free = is_free;
       is_chosen_ = false;
     }
   };
-  if (donated.empty()) bind_inputs([](size_t) { return false; });
-  else bind_inputs([flags = donated.data()](size_t slot) { return flags[slot]; });
+  if (donated.empty()) bind_inputs([](size_t) { return 0u; });
+  else bind_inputs([counts = donated.data()](size_t slot) { return static_cast<uint32_t>(counts[slot]); });
   const bool is_chosen = is_chosen_;
   if (!is_chosen) choose_donors();
   if (!is_chosen || address_epoch_ != epoch) {

@@ -145,8 +145,18 @@ void find_donors(Plan& plan, const BufferUsers& users, std::pmr::memory_resource
 // temporaries stay in the arena, whose address does not change.
 constexpr uint64_t kMinAliasedOutputBytes = uint64_t{1} << 20;
 
+/// Returns the donors of an output whose memory temporary `b` may use as well: they are read before b is written.
+std::vector<uint32_t> donors_before(const Plan& plan, const BufferUsers& users, uint32_t b, const Buffer& output,
+                                    int64_t safe_after) {
+  std::vector<uint32_t> donors = plan.donors[output.index];
+  if (static_cast<int64_t>(plan.buffers[b].first) <= safe_after) donors.clear();
+  std::erase_if(donors, [&](uint32_t in) { return !may_follow(plan, users, in, b); });  // the buffer of input i is i
+  return donors;
+}
+
 /// Aliases a temporary with the buffer its last reader writes, if that kernel is elementwise. An output that can take a
-/// donor's memory is not aliased.
+/// donor's memory is aliased only if some donor remains that can give its memory to the temporary, too: a chain of
+/// writes to a donated tensor then happens in place.
 void alias_temporaries(Plan& plan, const BufferUsers& users, std::pmr::memory_resource* memory) {
   std::pmr::vector<uint32_t> order(memory);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
@@ -155,10 +165,7 @@ void alias_temporaries(Plan& plan, const BufferUsers& users, std::pmr::memory_re
   }
   if (order.empty()) return;
   std::pmr::vector<bool> is_taken(plan.buffers.size(), false, memory);
-  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
-    const Buffer& buffer = plan.buffers[b];
-    is_taken[b] = buffer.kind == Buffer::Kind::output && !plan.donors[buffer.index].empty();
-  }
+  const int64_t safe_after = last_fallible(plan);
   // Goes from the end of the plan backwards, so that alias_of of later buffers is known.
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return plan.buffers[x].last > plan.buffers[y].last; });
@@ -168,15 +175,21 @@ void alias_temporaries(Plan& plan, const BufferUsers& users, std::pmr::memory_re
     if (reader == BufferUsers::kNoKernel || reader == BufferUsers::kSeveral) continue;
     const std::vector<uint32_t>& buffers = plan.kernels[reader].buffers;
     const auto next = std::find_if(buffers.end() - plan.kernels[reader].written, buffers.end(), [&](uint32_t out) {
-      const bool is_output = plan.buffers[plan.buffers[out].alias_of].kind == Buffer::Kind::output;
+      const Buffer& target = plan.buffers[plan.buffers[out].alias_of];
+      const bool is_output = target.kind == Buffer::Kind::output;
       if (is_taken[out] || plan.buffers[out].first != buffer.last ||
           (is_output && bytes_of(buffer) < kMinAliasedOutputBytes))
         return false;
-      return may_follow(plan, users, b, out);
+      if (!may_follow(plan, users, b, out)) return false;
+      return !is_output || plan.donors[target.index].empty() ||
+             !donors_before(plan, users, b, target, safe_after).empty();
     });
     if (next == buffers.end()) continue;
     is_taken[*next] = true;
     buffer.alias_of = plan.buffers[*next].alias_of;
+    const Buffer& target = plan.buffers[buffer.alias_of];
+    if (target.kind == Buffer::Kind::output)
+      plan.donors[target.index] = donors_before(plan, users, b, target, safe_after);
   }
 }
 

@@ -9,13 +9,16 @@ uint64_t bytes_of(const Buffer& buffer) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+std::span<const uint32_t> donors_of(const Plan& plan, uint32_t b) {
+  const Buffer& buffer = plan.buffers[plan.buffers[b].alias_of];
+  if (buffer.kind != Buffer::Kind::output || buffer.index >= plan.donors.size()) return {};
+  return plan.donors[buffer.index];
+}
+
 bool needs_success(const Plan& plan, const Kernel& kernel) {
   if (!plan.may_fail) return false;
-  return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [&](uint32_t b) {
-    const Buffer& buffer = plan.buffers[b];
-    return buffer.kind == Buffer::Kind::output && buffer.index < plan.donors.size() &&
-           !plan.donors[buffer.index].empty();
-  });
+  return std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
+                     [&](uint32_t b) { return !donors_of(plan, b).empty(); });
 }
 
 bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out) {
@@ -24,9 +27,8 @@ bool may_share_memory(const Plan& plan, uint32_t in, uint32_t out) {
   if (source.kind == Buffer::Kind::temporary && target.kind == Buffer::Kind::temporary) {
     return source.offset < target.offset + bytes_of(target) && target.offset < source.offset + bytes_of(source);
   }
-  if (source.kind != Buffer::Kind::input || target.kind != Buffer::Kind::output || target.index >= plan.donors.size())
-    return false;
-  const std::vector<uint32_t>& donors = plan.donors[target.index];
+  if (source.kind != Buffer::Kind::input) return false;
+  const std::span<const uint32_t> donors = donors_of(plan, out);
   return std::find(donors.begin(), donors.end(), source.index) != donors.end();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -46,11 +47,14 @@ struct Plan {
   std::vector<std::vector<uint32_t>> launches;
   std::vector<PlanOutput> outputs;
   uint64_t arena_bytes = 0;
-  /// Per output buffer: the inputs whose memory it may reuse if the caller donates them. Such outputs are written after
-  /// everything that may fail.
+  /// Per output buffer: the inputs whose memory it may reuse if the caller donates them. Such outputs, and the
+  /// temporaries that alias them, are written after everything that may fail.
   std::vector<std::vector<uint32_t>> donors;
   bool may_fail = false;  // depending on elements' values
 };
+
+/// Returns the inputs whose memory a buffer may use: those of the output that it is or aliases.
+std::span<const uint32_t> donors_of(const Plan& plan, uint32_t buffer);
 
 /// Whether the kernel must not run after a failure: it may overwrite a donated input, and a failed plan must not have
 /// changed its inputs.

@@ -119,8 +119,8 @@ struct BufferSubject {
   bool is_used() const { return !uses.of_buffer[id].empty(); }
   const Buffer& alias_of() const { return plan.buffers[buffer.alias_of]; }
   std::span<const uint32_t> donors() const {
-    if (!is(Buffer::Kind::output) || buffer.index >= plan.donors.size()) return {};
-    return plan.donors[buffer.index];
+    if (buffer.alias_of >= plan.buffers.size()) return {};
+    return donors_of(plan, id);
   }
   std::string dump() const { return fmt::format("buffer b{} of %{} of\n", id, buffer.node) + graph::dump(plan); }
 };
@@ -213,11 +213,6 @@ constexpr Rule<BufferSubject> kBufferRules[] = {
      }},
     {"Buffers that alias one buffer use it in turn; one kernel may overwrite its operand element by element.",
      shares_memory_in_turn},
-    {"No temporary aliases an output with donors.",
-     [](const BufferSubject& s) {
-       return s.buffer.alias_of == s.id || s.alias_of().kind != Buffer::Kind::output ||
-              s.alias_of().index >= s.plan.donors.size() || s.plan.donors[s.alias_of().index].empty();
-     }},
     {"A temporary begins at an aligned offset of the arena.",
      [](const BufferSubject& s) { return s.buffer.offset % kAlignment == 0; }},
     {"A temporary ends within the arena.", ends_in_arena},
@@ -236,11 +231,12 @@ constexpr Rule<BufferSubject> kBufferRules[] = {
                 s.plan.graph[donor.node].input_layout.is_contiguous();
        });
      }},
-    {"A donor is read before the output is written; one kernel may overwrite it element by element.",
+    {"A donor is read before the output, or what aliases it, is written; one kernel may overwrite it element by "
+     "element.",
      [](const BufferSubject& s) {
        return all_donors(s, [&](uint32_t i) { return ends_before(s.plan, s.uses, i, s.id); });
      }},
-    {"An output with donors is written after all that may fail.",
+    {"An output with donors, and what aliases it, is written after all that may fail.",
      [](const BufferSubject& s) {
        return s.donors().empty() || static_cast<int64_t>(s.buffer.first) > last_fallible(s.plan);
      }},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "tensor/limits.h"
 
 namespace tsl::graph {
 
@@ -10,6 +11,8 @@ class Target {
   virtual ~Target() = default;
   /// Whether the device computes `product`, a matmul with an epilogue, in one call.
   virtual bool has_epilogue(const Node& product) = 0;
+  /// The most bytes of a tensor.
+  virtual int64_t tensor_limit() const { return memory_limit(); }
 };
 
 }  // namespace tsl::graph

@@ -126,9 +126,18 @@ void AtomicFile::commit() {
 }
 
 std::string read_text_file(const std::string& path) {
-  FileReader reader(path);
-  std::string text(reader.left(), '\0');
-  reader.read(text.data(), text.size());
+  const auto [file, size] = open_to_read(path);
+  std::string text;
+  text.reserve(size);
+  // Files of the system, such as those in /proc, have a size of 0 and contents all the same.
+  constexpr size_t kPiece = 1 << 16;
+  for (size_t count = kPiece; count == kPiece;) {
+    const size_t before = text.size();
+    text.resize(before + kPiece);
+    count = std::fread(text.data() + before, 1, kPiece, file.get());
+    text.resize(before + count);
+  }
+  if (std::ferror(file.get())) fail_to_load(path, system_error());
   return text;
 }
 

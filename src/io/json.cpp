@@ -1,8 +1,6 @@
 #include "io/json.h"
 
-#include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -24,63 +22,73 @@ using Json = nlohmann::ordered_json;
 // More than any data file needs, and far from exhausting the stack.
 constexpr int kMaxDepth = 200;
 
-Value value_of(Context& context, const Json& json) {
-  switch (json.type()) {
-    case Json::value_t::boolean: return json.get<bool>();
-    case Json::value_t::number_integer: return json.get<int64_t>();
-    case Json::value_t::number_unsigned: {
-      const auto number = json.get<uint64_t>();
-      if (number > static_cast<uint64_t>(INT64_MAX)) return static_cast<double>(number);
-      return static_cast<int64_t>(number);
-    }
-    case Json::value_t::number_float: return json.get<double>();
-    case Json::value_t::string: return make_string(json.get<std::string>());
-    case Json::value_t::array: {
-      std::vector<Value> items;
-      for (const Json& item : json) items.push_back(value_of(context, item));
-      return make_list(std::move(items));
-    }
-    case Json::value_t::object: {
-      std::vector<std::pair<Name, Value>> entries;
-      for (const auto& [key, item] : json.items())
-        entries.emplace_back(context.names().intern(key), value_of(context, item));
-      return make_record(std::move(entries));
-    }
-    case Json::value_t::null:
-    case Json::value_t::binary:  // of other formats
-    case Json::value_t::discarded: break;
+/// Makes values while a text is parsed. nlohmann's own objects look through all their keys for each new one.
+class ValueBuilder : public nlohmann::json_sax<Json> {
+ public:
+  ValueBuilder(Context& context, const std::string& path) : context_(context), path_(path) {}
+
+  Value take() { return std::move(root_); }
+
+  bool null() override { return add(Value()); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(static_cast<int64_t>(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > static_cast<uint64_t>(INT64_MAX)) return add(static_cast<double>(value));
+    return add(static_cast<int64_t>(value));
   }
-  return Value();
-}
+  bool number_float(number_float_t value, const string_t&) override { return add(static_cast<double>(value)); }
+  bool string(string_t& value) override { return add(make_string(std::move(value))); }
+  bool binary(binary_t&) override { return add(Value()); }  // of other formats
+  bool start_object(size_t) override { return open(Value(make_ref<Record>())); }
+  bool key(string_t& value) override {
+    open_.back().key = context_.names().intern(value);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(size_t) override { return open(make_list({})); }
+  bool end_array() override { return close(); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    fail_to_load(path_, error.what());
+  }
+
+ private:
+  struct Open {
+    Value container;
+    Name key = nullptr;  // of the value that is read next
+  };
+
+  bool add(Value value) {
+    if (open_.empty()) root_ = std::move(value);
+    else if (Value& into = open_.back().container; into.is(Tag::list))
+      into.as<List>().items.push_back(std::move(value));
+    else into.as<Record>().set(open_.back().key, std::move(value));
+    return true;
+  }
+  bool open(Value container) {
+    if (open_.size() > kMaxDepth) fail_to_load(path_, fmt::format("it is nested more than {} deep", kMaxDepth));
+    open_.push_back({std::move(container)});
+    return true;
+  }
+  bool close() {
+    Value closed = std::move(open_.back().container);
+    open_.pop_back();
+    return add(std::move(closed));
+  }
+
+  Context& context_;
+  const std::string& path_;
+  Value root_;
+  std::vector<Open> open_;  // the containers around what is read, the outermost first
+};
 
 /// A JSON value in memory and as text, about.
 constexpr uint64_t kBytesPerValue = 64;
 
-/// Counts the values that a file would hold: a list that is shared is written wherever it occurs, but counted once.
-class ValueCounter {
- public:
-  uint64_t count(const Value& v, int depth = 0) {
-    if (v.is(Tag::tensor)) return 1 + static_cast<uint64_t>(element_count(v.tensor().shape()).hint());
-    const bool is_nested = v.is(Tag::list) || v.is(Tag::tuple) || v.is(Tag::record);
-    if (!is_nested || depth > kMaxDepth) return 1;
-    if (!v.unique()) {
-      const auto known = counts_.find(&v.as<Object>());
-      if (known != counts_.end()) return known->second;
-    }
-    uint64_t total = 1;
-    for (size_t i = 0; i < parts::count(v); ++i) total = std::min(total + count(parts::at(v, i), depth + 1), kTooMany);
-    if (!v.unique()) counts_.emplace(&v.as<Object>(), total);
-    return total;
-  }
-
- private:
-  static constexpr uint64_t kTooMany = uint64_t{1} << 50;  // its bytes do not wrap around
-
-  std::unordered_map<const Object*, uint64_t> counts_;  // of shared values
-};
-
 void check_json_size(const Value& v, const std::string& path) {
-  const uint64_t bytes = ValueCounter().count(v) * kBytesPerValue;
+  const auto weigh = [](const Value& leaf) -> uint64_t {
+    return leaf.is(Tag::tensor) ? 1 + static_cast<uint64_t>(element_count(leaf.tensor().shape()).hint()) : 1;
+  };
+  const uint64_t bytes = OccurrenceCounter(kMaxDepth, weigh).count(v) * kBytesPerValue;
   if (bytes <= static_cast<uint64_t>(memory_limit())) return;
   fail(ErrorKind::memory, "cannot save {}: the value takes {} as JSON", path, format_bytes(static_cast<double>(bytes)));
 }
@@ -105,9 +113,12 @@ class JsonWriter {
       case Tag::tensor: return write(to_nested_lists(context_, v.tensor()), depth);
       case Tag::record: {
         Json object = Json::object();
+        // A record's keys differ, so they need no search for each: that would take quadratic time.
+        auto& entries = static_cast<Json::object_t::Container&>(object.get_ref<Json::object_t&>());
         const Record& record = v.as<Record>();
+        entries.reserve(record.values.size());
         for (size_t i = 0; i < record.values.size(); ++i)
-          object[*record.keys->names[i]] = write(record.values[i], depth + 1);
+          entries.emplace_back(*record.keys->names[i], write(record.values[i], depth + 1));
         return object;
       }
       case Tag::absent:
@@ -142,13 +153,9 @@ class JsonWriter {
 
 Value load_json(Context& context, const std::string& path) {
   const std::string text = read_text_file(path);
-  const auto check_depth = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth) fail_to_load(path, fmt::format("it is nested more than {} deep", kMaxDepth));
-    return true;
-  };
-  try {
-    return value_of(context, Json::parse(text, check_depth));
-  } catch (const Json::exception& error) { fail_to_load(path, error.what()); }
+  ValueBuilder builder(context, path);
+  Json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 void save_json(Context& context, const std::string& path, const Value& value) {

@@ -146,8 +146,12 @@ void make_symbolic(InputGuard& guard, const InputGuard& known, Recorder& recorde
 }
 
 Value abstract_tensor(const Tensor& tensor, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-                      Recorder& recorder, Run& run, uint32_t& slot) {
-  if (slot == run.values.size()) run.values.push_back(tensor);
+                      Recorder& recorder, Run& run, uint32_t& slot, bool may_donate) {
+  if (slot == run.values.size()) {
+    run.values.push_back(tensor);
+    run.donated.resize(slot);
+    run.donated.push_back(may_donate);
+  }
   InputGuard guard;
   guard.kind = InputGuard::Kind::tensor;
   guard.dtype = tensor.dtype();
@@ -197,15 +201,16 @@ bool can_abstract(const Value& value) {
 }
 
 Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               Recorder& recorder, Run& run, uint32_t& slot) {
+               Recorder& recorder, Run& run, uint32_t& slot, bool may_donate) {
   const auto items = [&](const std::vector<Value>& from, std::vector<Value>& to) {
     to.reserve(from.size());
-    for (const Value& item : from) to.push_back(abstract(item, known, guards, recorder, run, slot));
+    const bool donates = may_donate && value.unique();
+    for (const Value& item : from) to.push_back(abstract(item, known, guards, recorder, run, slot, donates));
   };
   switch (value.tag()) {
     case Tag::integer:
     case Tag::real: return abstract_number(value, guards, recorder, run);
-    case Tag::tensor: return abstract_tensor(value.tensor(), known, guards, recorder, run, slot);
+    case Tag::tensor: return abstract_tensor(value.tensor(), known, guards, recorder, run, slot, may_donate);
     case Tag::list: {
       guards.push_back(container(InputGuard::Kind::list, value.as<List>().items.size()));
       Ref<List> list = make_ref<List>();
@@ -265,29 +270,27 @@ inline bool bind_tensor(const Value& value, const InputGuard& guard, Run& run) {
   return true;
 }
 
-const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, Run& run, bool may_donate,
-                             std::vector<char>& donated) {
+const InputGuard* bind_items(const std::vector<Value>& values, const InputGuard& container, Run& run, bool may_donate) {
   if (values.size() != container.count) return nullptr;
   const InputGuard* guard = &container + 1;
   for (const Value& item : values) {
     if (guard->kind == InputGuard::Kind::tensor) {  // tested first, since large values contain mostly tensors
       if (!bind_tensor(item, *guard++, run)) return nullptr;
     } else {
-      donated.resize(run.values.size(), may_donate);
-      guard = bind_input(item, guard, run, may_donate, donated);
+      run.donated.resize(run.values.size(), may_donate);
+      guard = bind_input(item, guard, run, may_donate);
       if (!guard) return nullptr;
     }
   }
-  donated.resize(run.values.size(), may_donate);
+  run.donated.resize(run.values.size(), may_donate);
   return guard;
 }
 
 }  // namespace
 
-const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate,
-                             std::vector<char>& donated) {
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate) {
   const auto items = [&](const std::vector<Value>& values) {
-    return bind_items(values, *guard, run, may_donate && value.unique(), donated);
+    return bind_items(values, *guard, run, may_donate && value.unique());
   };
   switch (guard->kind) {
     case InputGuard::Kind::constant: return same_constant(value, guard->constant) ? guard + 1 : nullptr;
@@ -298,7 +301,7 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
     }
     case InputGuard::Kind::tensor: {
       if (!bind_tensor(value, *guard, run)) return nullptr;
-      donated.push_back(may_donate);
+      run.donated.push_back(may_donate);
       return guard + 1;
     }
     case InputGuard::Kind::record: {

@@ -36,15 +36,13 @@ bool can_abstract(const Value& value);
 /// Converts a value for a trace: returns it with symbols for numbers and deferred tensors for tensors, appends its
 /// guards, and appends its tensors and numbers to the run from `slot` on, which advances (values that an earlier
 /// attempt has put there are kept). Extents become symbols if the `known` guards of the same input (or null) mark them
-/// as varying, or differ.
+/// as varying, or differ. `may_donate`: the caller donates the value, with what only it contains.
 Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
-               Recorder& recorder, Run& run, uint32_t& slot);
+               Recorder& recorder, Run& run, uint32_t& slot, bool may_donate);
 
 /// Checks a value against its guards, which start at `guard`. Appends its tensors to the run, and sets the symbols of
-/// its numbers and extents. Returns the next guard, or null if one fails. `may_donate`: the caller donates the value;
-/// `donated` receives, per tensor, whether all containers around it have one owner.
-const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate,
-                             std::vector<char>& donated);
+/// its numbers and extents. Returns the next guard, or null if one fails. `may_donate`: as for abstract().
+const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate);
 
 /// Whether a guard has the only reference to a function, so that no later call can match it.
 bool is_only_reference(const Value& constant);

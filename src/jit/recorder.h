@@ -16,6 +16,7 @@ namespace tsl::jit {
 struct Run {
   std::vector<Tensor> values;   // by slot
   std::vector<Scalar> symbols;  // by symbol id
+  std::vector<char> donated;    // by slot: the references to an input that the caller donates; the rest has none
 
   /// Returns a view of the tensor in a slot. `layout` starts at the slot's element (0, 0, …); its sizes may be symbols.
   Tensor view(size_t slot, const Layout& layout) const;

@@ -43,13 +43,30 @@ const std::vector<InputGuard>* Region::last_guards(const InputSource& source) co
   return nullptr;
 }
 
+namespace {
+
+/// Returns the alternative of a parameter's type that has a shape; null if there is none, or several.
+const TypeAlternative* only_shape(const ParameterInfo& parameter) {
+  const TypeAlternative* found = nullptr;
+  if (!parameter.type) return nullptr;
+  for (const TypeAlternative& each : parameter.type->alternatives) {
+    if (!each.has_shape) continue;
+    if (found) return nullptr;
+    found = &each;
+  }
+  return found;
+}
+
+}  // namespace
+
 void Region::add_annotated_shapes() {
   const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (!parameters[i].type || parameters[i].type->dims.size() > kMaxRank) continue;
+    const TypeAlternative* shaped = only_shape(parameters[i]);
+    if (!shaped || shaped->dims.size() > kMaxRank) continue;
     InputGuard guard;
     guard.kind = InputGuard::Kind::tensor;
-    for (const ValueType::Dim& dim : parameters[i].type->dims) {
+    for (const TypeAlternative::Dim& dim : shaped->dims) {
       if (dim.name) guard.varying |= static_cast<uint8_t>(1 << guard.layout.rank());
       guard.layout.shape.push_back(kUnknownExtent);
     }
@@ -178,17 +195,16 @@ bool RegionCache::bind_inputs(const Segment& segment, const Entry& entry) {
   for (const InputSource& source : interface_of(segment).sources) {
     if (source.kind == InputSource::Kind::constant) {
       run_.values.push_back(source.constant);
-      donated_.push_back(false);
+      run_.donated.push_back(0);
       continue;
     }
     if (source.kind == InputSource::Kind::moved) {
       run_.values.emplace_back();  // filled by move_inputs, once the guards hold
-      donated_.push_back(false);
+      run_.donated.push_back(0);
       continue;
     }
     if (source.kind == InputSource::Kind::cell && source.cell->is_set != source.is_set) return false;
-    const bool may_donate = source.kind == InputSource::Kind::argument;
-    if (!bind_input(*source_value(source, entry), source.guards.data(), run_, may_donate, donated_)) return false;
+    if (!bind_input(*source_value(source, entry), source.guards.data(), run_, source.may_donate())) return false;
   }
   return true;
 }
@@ -211,7 +227,7 @@ Segment* RegionCache::match(Segment& at, const Entry& entry) {
     run_.symbols.resize(candidate->end_symbol);
     if (bind_inputs(*candidate, entry) && guards_hold(*candidate, run_)) return candidate.get();
     run_.values.resize(values);
-    donated_.resize(values);
+    run_.donated.resize(values);
     run_.symbols.resize(symbols);
   }
   return nullptr;
@@ -221,12 +237,11 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
                          uint32_t& exit) {
   Segment* at = &region.root;
   while (Segment* segment = match(*at, entry)) {
-    if (!move_inputs(*segment) ||
-        !run_plan(*segment, run_, segment->is_last ? donated_slots(*segment) : std::span<const char>())) {
+    if (!move_inputs(*segment) || !run_plan(*segment, run_)) {
       failed = true;
       return false;
     }
-    donated_.resize(run_.values.size());
+    run_.donated.resize(run_.values.size());
     for (const OutputTemplate& printed : interface_of(*segment).printed)
       context_.print(printed.rebuild(context_, run_));
     if (segment->is_last) {
@@ -242,12 +257,6 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     at = segment;
   }
   return false;
-}
-
-/// Returns the slots whose memory the last segment's outputs may reuse, because nothing reads them afterwards.
-std::span<const char> RegionCache::donated_slots(const Segment& segment) {
-  for (uint32_t slot : segment.kept_slots) donated_[slot] = false;
-  return donated_;
 }
 
 void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit) {
@@ -268,7 +277,7 @@ void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value&
 void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
-  donated_.clear();
+  run_.donated.clear();
 }
 
 void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path) {
@@ -431,7 +440,7 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
     clear_run();
     return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
-  std::vector<Value> args(entry.args.begin(), entry.args.end());
+  std::vector<Value> args(entry.args.size());  // no copies: the caller may donate its arguments
   TraceSession trace(tracing_, region, run_, path, after_replay);
   const CurrentTrace current(trace_, trace);
   for (size_t i = 0; i < args.size(); ++i) {
@@ -481,13 +490,11 @@ class RegionCache::BodyRegisters {
     for (uint16_t r : loop.live_out) {
       if (std::find(registers.begin(), registers.end(), r) == registers.end()) registers.push_back(r);
     }
-    for (uint16_t r : registers) {
-      InputSource source;
-      source.kind = InputSource::Kind::reg;
-      source.index = r;
-      Saved saved{r, trace.take_input(std::move(source), frame.base[r])};
-      frame.base[r] = saved.abstracted;
-      saved_.push_back(std::move(saved));
+    try {
+      for (uint16_t r : registers) abstract(trace, r);
+    } catch (...) {
+      roll_back();
+      throw;
     }
   }
 
@@ -497,6 +504,16 @@ class RegionCache::BodyRegisters {
     for (const Saved& s : saved_) {
       const bool wanted = std::find(loop_.live_out.begin(), loop_.live_out.end(), s.reg) != loop_.live_out.end();
       if (wanted && !identical(frame_.base[s.reg], s.abstracted)) out.emplace_back(s.reg, &frame_.base[s.reg]);
+    }
+    return out;
+  }
+
+  /// Returns the registers whose values must remain: the body has not written them, or a print that fails after the
+  /// last segment would leave them as they were.
+  std::vector<Value> kept(bool prints) const {
+    std::vector<Value> out;
+    for (const Saved& s : saved_) {
+      if (prints || identical(frame_.base[s.reg], s.abstracted)) out.push_back(s.abstracted);
     }
     return out;
   }
@@ -517,6 +534,16 @@ class RegionCache::BodyRegisters {
     uint16_t reg;
     Value abstracted;
   };
+
+  void abstract(TraceSession& trace, uint16_t r) {
+    InputSource source;
+    source.kind = InputSource::Kind::reg;
+    source.index = r;
+    frame_.base[r] = Value();  // `originals_` has the only reference: the last segment may reuse the memory
+    saved_.push_back({r, trace.take_input(std::move(source), originals_[r])});
+    frame_.base[r] = saved_.back().abstracted;
+  }
+
   Frame& frame_;
   const Loop& loop_;
   std::vector<Value> originals_;  // of all registers of the frame
@@ -535,7 +562,7 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
     run_traced(trace, [&] {
       exit = tracing_.interpreter.run_body(frame, *entry.loop);
       Value nothing;
-      trace.commit(nothing, registers.written(), exit);
+      trace.commit(nothing, registers.written(), exit, registers.kept(trace.prints()));
     });
     registers.restore(context_);
     return exit;

@@ -65,8 +65,6 @@ class RegionCache {
 
   /// Returns the trace that is being recorded, or null.
   TraceSession* trace() const { return trace_ && trace_->is_active() ? trace_ : nullptr; }
-  /// Whether the running region's trace has been materialized: its tensors have elements and its symbols are numbers.
-  bool has_materialized_trace() const { return trace_ && !trace_->is_active(); }
   const TraceCounts& counts() const { return counts_; }
 
   /// Whether this function could be a region but is interpreted.
@@ -96,7 +94,6 @@ class RegionCache {
   bool bind_inputs(const Segment& segment, const Entry& entry);
   /// Makes the copies to other devices that the segment starts with. Returns false if there is no memory for one.
   bool move_inputs(const Segment& segment);
-  std::span<const char> donated_slots(const Segment& segment);
   void put_outputs(const Segment& segment, const Entry& entry, Value& result, uint32_t& exit);
   /// The value that an input has now, or null for constants and copies, which have no guards.
   const Value* source_value(const InputSource& source, const Entry& entry) const;
@@ -109,8 +106,7 @@ class RegionCache {
   const Tracing tracing_;
   Context& context_;
   std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  Run run_;                    // of the running region; kept for its capacity
-  std::vector<char> donated_;  // per slot: the caller donates the tensor, and nothing else references it
+  Run run_;  // of the running region; kept for its capacity
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };

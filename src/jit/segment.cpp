@@ -22,8 +22,21 @@ bool guards_hold(const Segment& segment, Run& run) {
   return true;
 }
 
-bool run_plan(Segment& segment, Run& run, std::span<const char> donated) {
+namespace {
+
+/// Returns the references that the caller donates, by slot; none if inputs are read after the segment.
+std::span<const char> donated_references(const Segment& segment, Run& run) {
+  if (!segment.is_last) return {};
+  run.donated.resize(run.values.size());
+  for (uint32_t slot : segment.kept_slots) run.donated[slot] = 0;
+  return run.donated;
+}
+
+}  // namespace
+
+bool run_plan(Segment& segment, Run& run) {
   if (!segment.plans) return true;
+  const std::span<const char> donated = donated_references(segment, run);
   const size_t first = run.values.size();
   run.values.resize(first + segment.plans->output_count());
   bool done = false;

@@ -43,10 +43,10 @@ struct Segment {
 /// and contains the inputs already.
 bool guards_hold(const Segment& segment, Run& run);
 
-/// Runs the segment's plan and appends its outputs to the run. `donated` is by slot of the run, or empty. Returns false
-/// if the plan failed without changing anything: interpreting the same code then raises the error. Throws a final
-/// Failure if something was changed.
-bool run_plan(Segment& segment, Run& run, std::span<const char> donated);
+/// Runs the segment's plan and appends its outputs to the run. The outputs of a last segment may reuse the memory of
+/// donated inputs, since nothing reads them afterwards. Returns false if the plan failed without changing anything:
+/// interpreting the same code then raises the error. Throws a final Failure if something was changed.
+bool run_plan(Segment& segment, Run& run);
 
 /// Reads an element on the host.
 Scalar element(exec::Devices& devices, const Tensor& zero_dimensional);

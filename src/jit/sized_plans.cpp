@@ -65,7 +65,8 @@ exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   Entry entry;
   entry.sizes.reserve(size_symbols_.size());
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
-  entry.plan = backend.prepare(graph::compile(graph::with_sizes(graph_, symbols), options_, log_, &backend));
+  graph::Graph sized = graph::with_sizes(graph_, symbols, backend.tensor_limit());
+  entry.plan = backend.prepare(graph::compile(std::move(sized), options_, log_, &backend));
   if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
   return *entries_.emplace_back(std::move(entry)).plan;
 }

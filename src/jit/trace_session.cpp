@@ -49,6 +49,7 @@ TraceSession::TraceSession(const Tracing& tracing, Region& region, Run& run, std
 
 TraceSession::~TraceSession() {
   if (is_active()) stop(TraceState::discarded);
+  if (state_ == TraceState::materialized) context_.runtime().region_has_ended();
   tracing_.interpreter.release_replaced(depth_);
 }
 
@@ -65,7 +66,8 @@ void TraceSession::restrict_to(const ast::CompileRequest& request, bool fast_num
 }
 
 Value TraceSession::take_input(InputSource source, const Value& value) {
-  Value abstracted = abstract(value, expected_guards(source), source.guards, *recorder_, run_, next_slot_);
+  Value abstracted =
+      abstract(value, expected_guards(source), source.guards, *recorder_, run_, next_slot_, source.may_donate());
   if (state_ != TraceState::replaying) region_.update_history(source);
   interface().sources.push_back(std::move(source));
   return abstracted;
@@ -294,6 +296,7 @@ std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& 
   for (const Value& value : std::exchange(printed_, {})) n.printed.push_back(capture(value));
   if (is_last) {
     n.exit = exit_;
+    for (const Value& value : std::exchange(kept_, {})) capture(value);  // for its slots
     n.result = capture(*result_);
     for (auto& [reg, value] : registers_) n.registers.emplace_back(reg, capture(*value));
     for (const Entered& e : entered_) {
@@ -315,7 +318,7 @@ std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& 
 void TraceSession::compute(Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (!run_plan(segment, run_, {})) throw RestartTrace{};
+  if (!run_plan(segment, run_)) throw RestartTrace{};
   state_ = TraceState::recording;
 }
 
@@ -335,6 +338,7 @@ void TraceSession::stop(TraceState state) {
 /// Ends recording: all deferred tensors get their elements.
 void TraceSession::materialize() {
   stop(TraceState::materialized);
+  context_.runtime().trace_has_ended();
   symbols_->close();
   recorder_->release(run_);
   for (Entered& e : entered_) {
@@ -377,12 +381,14 @@ void TraceSession::flush() {
   flush_effects(*segment);  // last, since it may fail
 }
 
-void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit) {
+void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit,
+                          std::vector<Value> kept) {
   if (is_active() && any_escapes(result, registers)) abort("it makes a closure that outlives it");
   if (is_active()) {
     result_ = &result;
     registers_ = std::move(registers);
     exit_ = exit;
+    kept_ = std::move(kept);
     end_segment({}, true);
     materialize();
   }

@@ -46,6 +46,10 @@ struct InputSource {
   Device device;       // moved: target of the copy
   uint32_t slot = 0;   // moved: slot of the copy
   std::vector<InputGuard> guards;
+
+  /// Whether the caller does not read the input after the region: an argument is moved to its call, and a register
+  /// that a loop body writes is replaced. The segment keeps the slots of other registers.
+  bool may_donate() const { return kind == Kind::argument || kind == Kind::reg; }
 };
 
 /// Inputs, outputs and effects of a segment.
@@ -117,13 +121,17 @@ class TraceSession {
   /// Reads a tensor with all elements. This aborts the trace if the tensor is deferred.
   Tensor read(const Tensor& tensor);
   void print(Value value);
+  /// Whether the current segment prints.
+  bool prints() const { return !printed_.empty(); }
   /// Cuts the segment or aborts the trace if it has grown too large.
   void check_limits();
   /// Ends recording: computes all pending ops. The interpreter continues eagerly.
   void abort(const std::string& reason);
 
-  /// Ends the trace at the end of its region. The result and the registers get their elements.
-  void commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit);
+  /// Ends the trace at the end of its region. The result and the registers get their elements. `kept`: inputs that the
+  /// caller reads again.
+  void commit(Value& result, std::vector<std::pair<uint16_t, Value*>> registers, uint32_t exit,
+              std::vector<Value> kept = {});
   /// Called before an error is caught in the region. Its message may contain any number, so the trace pins all of them.
   /// If memory has run out, throws RestartTrace instead: that is no result of the program to depend on, and ops may be
   /// incomplete.
@@ -185,6 +193,7 @@ class TraceSession {
   // Set by commit(), for the last segment:
   Value* result_ = nullptr;
   std::vector<std::pair<uint16_t, Value*>> registers_;
+  std::vector<Value> kept_;
   uint32_t exit_ = 0;
 };
 

@@ -228,12 +228,20 @@ struct AnnotatedDim {
   bool binds = false;            // the first use in the signature
 };
 
-/// `f32[b, 64]`, `[b, n]`, `f32` (any shape), `int`, `fn`, `record`…
+/// `f32[b, 64]`, `[b, n]`, `f32` (any shape), `int`, `fn`, `record`…, and alternatives: `int | nil`, `list | "all"`.
 struct Annotation {
-  Span span;
-  Name base = nullptr;  // dtype or kind name; null in `[b, n]`
+  Span span;            // of this alternative
+  Name base = nullptr;  // dtype or kind name; null in `[b, n]` and for a literal
+  Name text = nullptr;  // for a literal: the string that the value must be
   bool has_shape = false;
   List<AnnotatedDim> dims;
+  Annotation* other = nullptr;  // the alternative after `|`
+};
+
+/// Where a number must lie: `in 0..=1`, `in 0..`.
+struct Limits {
+  std::optional<double> low, high;
+  bool is_closed = false;  // `..=`: high itself is allowed
 };
 
 // ---- Functions -----------------------------------------------------------------------------------
@@ -242,6 +250,7 @@ struct Parameter {
   Span span;
   Variable* variable = nullptr;
   Annotation* annotation = nullptr;
+  std::optional<Limits> limits;   // after the annotation
   Expr* default_value = nullptr;  // evaluated at the call, in the function's scope
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "syntax/literals.h"
 #include "syntax/parser.h"
 
 namespace tsl {
@@ -98,28 +99,6 @@ bool is_name(std::string_view text) {
   return true;
 }
 
-std::string escape(std::string_view text, bool in_fstring) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
-      case '{':
-      case '}': out.append(in_fstring ? 2 : 1, c); break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-          out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out;
-}
-
 std::string real_text(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -131,7 +110,7 @@ std::string literal_text(const Expr& e) {
     case ExprKind::boolean: return as<BoolExpr>(e).value ? "true" : "false";
     case ExprKind::integer: return std::to_string(as<IntExpr>(e).value);
     case ExprKind::real: return real_text(as<RealExpr>(e).value);
-    case ExprKind::string: return "\"" + escape(*as<StringExpr>(e).text, false) + "\"";
+    case ExprKind::string: return "\"" + encode_text(*as<StringExpr>(e).text, false) + "\"";
     case ExprKind::name: return *as<NameExpr>(e).name;
     case ExprKind::typed: {
       const auto& typed = as<TypedExpr>(e);
@@ -168,7 +147,6 @@ class Formatter {
   void pattern(const Pattern& pattern);
   void function_statement(const FunctionStmt& declared);
   void signature(const Function& function);
-  void annotation(const Annotation& annotation);
   void body(const Function& function);
   void import(const ImportStmt& import);
   void doc(std::string_view text);
@@ -301,7 +279,7 @@ void Formatter::pattern(const Pattern& pattern_) {
 }
 
 void Formatter::import(const ImportStmt& import) {
-  const std::string path = import.is_file ? "\"" + escape(*import.path, false) + "\"" : *import.path;
+  const std::string path = import.is_file ? "\"" + encode_text(*import.path, false) + "\"" : *import.path;
   if (import.variable) {
     out_ += "import " + path;
     if (import.is_file || import.variable->name != import.path) out_ += " as " + *import.variable->name;
@@ -339,7 +317,8 @@ void Formatter::signature(const Function& function) {
     out_ += *parameter.variable->name;
     if (parameter.annotation) {
       out_ += ": ";
-      annotation(*parameter.annotation);
+      out_ += format(*parameter.annotation);
+      if (parameter.limits) out_ += " in " + format(*parameter.limits);
     }
     if (parameter.default_value) {
       out_ += " = ";
@@ -349,24 +328,7 @@ void Formatter::signature(const Function& function) {
   out_ += ")";
   if (!function.returns) return;
   out_ += " -> ";
-  annotation(*function.returns);
-}
-
-void Formatter::annotation(const Annotation& annotation) {
-  if (annotation.base) out_ += *annotation.base;
-  if (!annotation.has_shape) return;
-  out_ += "[";
-  bool is_first = true;
-  for (const AnnotatedDim& dim : annotation.dims) {
-    if (!is_first) out_ += ", ";
-    is_first = false;
-    if (dim.size >= 0) {
-      out_ += std::to_string(dim.size);
-    } else {
-      out_ += dim.variable ? *dim.variable->name : "_";
-    }
-  }
-  out_ += "]";
+  out_ += format(*function.returns);
 }
 
 void Formatter::body(const Function& function) {
@@ -524,7 +486,7 @@ void Formatter::record(const RecordExpr& record) {
     if (!entry.key) {
       out_ += "...";
     } else {
-      out_ += is_name(*entry.key) ? *entry.key : "\"" + escape(*entry.key, false) + "\"";
+      out_ += is_name(*entry.key) ? *entry.key : "\"" + encode_text(*entry.key, false) + "\"";
       out_ += ": ";
     }
     expression(*entry.value);
@@ -556,7 +518,7 @@ void Formatter::fstring(const FStringExpr& fstring) {
   out_ += "f\"";
   for (const FStringPart& part : fstring.parts) {
     if (!part.value) {
-      out_ += escape(*part.text, true);
+      out_ += encode_text(*part.text, true);
       continue;
     }
     out_ += "{";

@@ -306,4 +306,26 @@ std::string decode_text(std::string_view text, Span span, bool in_fstring) {
   return out;
 }
 
+std::string encode_text(std::string_view text, bool in_fstring) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      case '{':
+      case '}': out.append(in_fstring ? 2 : 1, c); break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+          out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out;
+}
+
 }  // namespace tsl

@@ -23,5 +23,7 @@ Number read_number(std::string_view text, Span span, bool negative);
 /// Decodes the escapes in the text between quotes; `in_fstring` also turns `{{` and `}}` into braces. `span`
 /// starts where `text` does. Throws Failure (syntax) at a malformed escape.
 std::string decode_text(std::string_view text, Span span, bool in_fstring);
+/// Escapes a text for a place between quotes, so that decode_text() gives it back.
+std::string encode_text(std::string_view text, bool in_fstring);
 
 }  // namespace tsl

@@ -29,15 +29,17 @@ class ParseRun {
     parser_.getInterpreter<antlr4::atn::ParserATNSimulator>()->setPredictionMode(antlr4::atn::PredictionMode::SLL);
   }
 
-  grammar::TslParser::ModuleContext* run() {
-    grammar::TslParser::ModuleContext* tree = parser_.module();
-    if (parser_.lacks_memory()) throw std::bad_alloc();
-    return tree;
-  }
+  grammar::TslParser::ModuleContext* run() { return checked(parser_.module()); }
+  grammar::TslParser::DeclaredSignatureContext* run_declaration() { return checked(parser_.declaredSignature()); }
   const TokenSource& tokens() const { return tokens_; }
   bool is_at_end() const { return errors_->is_at_end(); }
 
  private:
+  template <class Tree> Tree* checked(Tree* tree) {
+    if (parser_.lacks_memory()) throw std::bad_alloc();
+    return tree;
+  }
+
   TokenSource tokens_;
   antlr4::CommonTokenStream stream_;
   grammar::TslParser parser_;
@@ -64,6 +66,15 @@ std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Intern
   module->main = TreeBuilder(run.tokens(), source.text(), names, *module).build(tree);
   module->doc = run.tokens().module_doc();
   return module;
+}
+
+std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names) {
+  const Source source("<declaration>", std::string(text));
+  ParseRun run(source, 0);
+  grammar::TslParser::DeclaredSignatureContext* tree = run.run_declaration();
+  auto made = std::make_unique<Declaration>();
+  made->function = TreeBuilder(run.tokens(), source.text(), names, made->tree).build(tree, made->rest);
+  return made;
 }
 
 std::vector<Span> find_comments(const Source& source) {

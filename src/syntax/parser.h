@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -20,6 +21,16 @@ namespace tsl {
 
 /// Parses source `id`. Throws Failure (ErrorKind::syntax, or limit for trees nested too deeply).
 std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names);
+
+/// A signature that is not part of a module, such as a builtin's.
+struct Declaration {
+  ast::Module tree;  // owns the nodes; spans are offsets in the text
+  ast::Function* function = nullptr;
+  ast::Parameter* rest = nullptr;  // `...name: type`, which takes further positional arguments; may be null
+};
+
+/// Parses "sum(x: array, axis: integers | nil = nil)". Throws Failure (syntax).
+std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names);
 
 /// What the resolver needs to know about names outside the module.
 struct ResolveOptions {
@@ -45,5 +56,8 @@ std::vector<Span> find_comments(const Source& source);
 /// Formats the tree as canonical text; parse(format(m)) gives the same tree. Comments are lost, since the tree does not
 /// contain them; `##` documentation is kept. `fn f() { return x }` becomes `fn f() = x`. Lines are not wrapped.
 std::string format(const ast::Module& module);
+/// Format the type of a parameter or a result, and the limits of a parameter.
+std::string format(const ast::Annotation& annotation);
+std::string format(const ast::Limits& limits);
 
 }  // namespace tsl

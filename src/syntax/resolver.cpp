@@ -238,8 +238,10 @@ void Resolver::parameters(Function& function) {
 }
 
 void Resolver::annotation(const Annotation& annotation, Origin origin) {
-  for (const AnnotatedDim& dim : annotation.dims) {
-    if (dim.binds) declare(dim.variable, origin);
+  for (const Annotation* each = &annotation; each; each = each->other) {
+    for (const AnnotatedDim& dim : each->dims) {
+      if (dim.binds) declare(dim.variable, origin);
+    }
   }
 }
 

@@ -45,6 +45,29 @@ void TreeBuilder::grow(Span span) {
           {fmt::format("at most {} levels are possible; name a part of it with 'let'", kMaxHeight)});
 }
 
+Function* TreeBuilder::build(Parser::DeclaredSignatureContext* context, Parameter*& rest) {
+  Function* made = arena_.make<Function>();
+  made->span = span_of(*context);
+  made->name = name_of(*context->NAME()->getSymbol());
+  function_ = made;
+  std::vector<Parser::ParameterContext*> named;
+  for (Parser::DeclaredParameterContext* item : context->declaredParameter()) {
+    if (rest) fail_at(ErrorKind::syntax, span_of(*item), "no parameter can follow '...'");
+    if (item->parameter()) {
+      named.push_back(item->parameter());
+      continue;
+    }
+    std::vector<Variable*> dims;
+    Parameter others;
+    others.span = span_of(*item);
+    others.variable = variable(*item->NAME()->getSymbol());
+    others.annotation = annotation(*made, item->annotation(), dims);
+    rest = arena_.make<Parameter>(others);
+  }
+  parameters(*made, named, nullptr);
+  return made;
+}
+
 // ---- Statements ----------------------------------------------------------------------------------------
 
 Function* TreeBuilder::build(Parser::ModuleContext* context) {
@@ -264,23 +287,26 @@ Function* TreeBuilder::function(Span span, Parser::SignatureContext* signature, 
     made->span = span;
     made->enclosing = function_;
     function_ = made;
-    parameters(*made, signature);
+    parameters(*made, signature->parameter(), signature->annotation());
     made->body = body(body_);
     function_ = made->enclosing;
     return made;
   });
 }
 
-void TreeBuilder::parameters(Function& function, Parser::SignatureContext* signature) {
+Parameter TreeBuilder::parameter(Parser::ParameterContext* context) {
+  Parameter made;
+  made.span = span_of(*context);
+  made.variable = variable(*context->NAME()->getSymbol());
+  if (context->limits()) made.limits = limits(context->limits());
+  if (context->expression()) made.default_value = expression(context->expression());
+  return made;
+}
+
+void TreeBuilder::parameters(Function& function, const std::vector<Parser::ParameterContext*>& contexts,
+                             Parser::AnnotationContext* result) {
   std::vector<Parameter> built;
-  const auto contexts = signature->parameter();
-  for (Parser::ParameterContext* context : contexts) {
-    Parameter made;
-    made.span = span_of(*context);
-    made.variable = variable(*context->NAME()->getSymbol());
-    if (context->expression()) made.default_value = expression(context->expression());
-    built.push_back(made);
-  }
+  for (Parser::ParameterContext* context : contexts) built.push_back(parameter(context));
   // Annotations come second, since a dimension may have the name of any parameter.
   function.parameters = arena_.copy(built);
   std::vector<Variable*> dims;
@@ -288,14 +314,27 @@ void TreeBuilder::parameters(Function& function, Parser::SignatureContext* signa
     if (!contexts[i]->annotation()) continue;
     function.parameters[i].annotation = annotation(function, contexts[i]->annotation(), dims);
   }
-  if (signature->annotation()) function.returns = annotation(function, signature->annotation(), dims);
+  if (result) function.returns = annotation(function, result, dims);
 }
 
 Annotation* TreeBuilder::annotation(Function& function, Parser::AnnotationContext* context,
                                     std::vector<Variable*>& dims) {
+  Annotation* first = nullptr;
+  Annotation** next = &first;
+  for (Parser::AlternativeContext* item : context->alternative()) {
+    *next = alternative(function, item, dims);
+    next = &(*next)->other;
+  }
+  return first;
+}
+
+Annotation* TreeBuilder::alternative(Function& function, Parser::AlternativeContext* context,
+                                     std::vector<Variable*>& dims) {
   Annotation made;
   made.span = span_of(*context);
-  if (context->start->getType() != Parser::BRACKET_OPEN) made.base = name_of(*context->start);
+  const Token& start = *context->start;
+  if (start.getType() == Parser::STRING) made.text = string_of(start);
+  else if (start.getType() != Parser::BRACKET_OPEN) made.base = name_of(start);
   if (Parser::DimensionsContext* dimensions = context->dimensions()) {
     made.has_shape = true;
     std::vector<AnnotatedDim> built;
@@ -303,6 +342,26 @@ Annotation* TreeBuilder::annotation(Function& function, Parser::AnnotationContex
     made.dims = arena_.copy(built);
   }
   return arena_.make<Annotation>(made);
+}
+
+Limits TreeBuilder::limits(Parser::LimitsContext* context) {
+  Limits made;
+  if (context->low) made.low = limit(context->low);
+  if (context->high) made.high = limit(context->high);
+  made.is_closed = context->op->getType() == Parser::CLOSED_RANGE;
+  const bool is_empty = made.low && made.high && (made.is_closed ? *made.high < *made.low : *made.high <= *made.low);
+  if (is_empty || (!made.low && !made.high) || (made.is_closed && !made.high)) {
+    fail_at(ErrorKind::syntax, span_of(*context), "no number lies in this range");
+  }
+  return made;
+}
+
+double TreeBuilder::limit(Parser::LimitContext* context) {
+  const Token& token = *context->stop;
+  const Number number = read_number(text_of(token), span_of(token), false);
+  if (!number.dtype.empty()) fail_at(ErrorKind::syntax, span_of(token), "a limit is a plain number");
+  const double size = number.is_integer ? static_cast<double>(number.integer) : number.real;
+  return context->start == context->stop ? size : -size;
 }
 
 AnnotatedDim TreeBuilder::dimension(Function& function, Parser::DimensionContext* context,

@@ -27,6 +27,9 @@ class TreeBuilder {
       : tokens_(tokens), text_(text), names_(names), module_(module), arena_(module.arena) {}
 
   ast::Function* build(Parser::ModuleContext* context);
+  /// Builds the function that a builtin's signature declares; it has no body. `rest` receives the last parameter if it
+  /// is `...name`.
+  ast::Function* build(Parser::DeclaredSignatureContext* context, ast::Parameter*& rest);
 
  private:
   // tree_builder.cpp: statements, functions and patterns.
@@ -40,10 +43,16 @@ class TreeBuilder {
   ast::List<ast::Stmt*> statements(const std::vector<Parser::StatementContext*>& contexts);
   ast::Pattern* pattern(Parser::PatternContext* context, bool is_mutable);
   ast::Function* function(Span span, Parser::SignatureContext* signature, Parser::FunctionBodyContext* body);
-  void parameters(ast::Function& function, Parser::SignatureContext* signature);
+  ast::Parameter parameter(Parser::ParameterContext* context);
+  void parameters(ast::Function& function, const std::vector<Parser::ParameterContext*>& contexts,
+                  Parser::AnnotationContext* result);
   ast::Block* body(Parser::FunctionBodyContext* context);
   ast::Annotation* annotation(ast::Function& function, Parser::AnnotationContext* context,
                               std::vector<ast::Variable*>& dims);
+  ast::Annotation* alternative(ast::Function& function, Parser::AlternativeContext* context,
+                               std::vector<ast::Variable*>& dims);
+  ast::Limits limits(Parser::LimitsContext* context);
+  double limit(Parser::LimitContext* context);
   ast::AnnotatedDim dimension(ast::Function& function, Parser::DimensionContext* context,
                               std::vector<ast::Variable*>& dims);
   ast::Attribute attribute(Parser::AttributeContext* context);

@@ -44,7 +44,8 @@ Ref<Storage> BlockCache::allocate(uint64_t bytes) {
   } else {
     storage = make_block(bytes, size);
   }
-  stats_.live_bytes += storage->bytes();
+  storage->requested_bytes_ = bytes;
+  stats_.live_bytes += bytes;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
   Ref<Storage> block(storage);
   on_hand_out(*storage, bytes);
@@ -52,7 +53,7 @@ Ref<Storage> BlockCache::allocate(uint64_t bytes) {
 }
 
 bool BlockCache::exceeds_limit(uint64_t more) const {
-  return limit_ > 0 && (more > limit_ || stats_.live_bytes + stats_.cached_bytes > limit_ - more);
+  return limit_ > 0 && (more > limit_ || held_bytes_ > limit_ - more);
 }
 
 Storage* BlockCache::make_block(uint64_t bytes, uint64_t size) {
@@ -67,7 +68,9 @@ Storage* BlockCache::make_block(uint64_t bytes, uint64_t size) {
   }
   if (!data) refuse(bytes, cached);
   try {
-    return new Storage(this, data, size, device_);
+    Storage* storage = new Storage(this, data, size, device_);
+    held_bytes_ += size;
+    return storage;
   } catch (...) {
     give_to_system(data, size);
     throw;
@@ -85,7 +88,7 @@ void BlockCache::refuse(uint64_t bytes, uint64_t given_up) const {
 }
 
 void BlockCache::free(Storage* storage) {
-  stats_.live_bytes -= storage->bytes();
+  stats_.live_bytes -= storage->requested_bytes_;
   stats_.cached_bytes += storage->bytes();
   on_take_back(*storage);
   storage->next_free_ = std::exchange(free_[static_cast<size_t>(SizeClasses::class_of(storage->bytes()))], storage);
@@ -98,6 +101,7 @@ void BlockCache::release_cache() {
     while (Storage* storage = first) {
       first = storage->next_free_;
       stats_.cached_bytes -= storage->bytes();
+      held_bytes_ -= storage->bytes();
       give_to_system(storage->data(), storage->bytes());
       delete storage;
     }

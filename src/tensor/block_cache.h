@@ -61,6 +61,7 @@ class BlockCache : public Allocator {
   Device device_;
   SizeClasses classes_;
   uint64_t limit_ = 0;
+  uint64_t held_bytes_ = 0;     // of all blocks, in use and cached
   std::vector<Storage*> free_;  // per class: a list of blocks, the last freed one first
   Stats stats_;
 };

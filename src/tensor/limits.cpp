@@ -3,22 +3,16 @@
 #include <algorithm>
 #include <array>
 
-#include <unistd.h>
-
 #include "base/error.h"
+#include "base/machine.h"
 #include "tensor/tensor.h"
 
 namespace tsl {
 
-int64_t memory_limit() {
-  static const int64_t limit = [] {
-    const int64_t pages = sysconf(_SC_PHYS_PAGES);
-    const int64_t page_size = sysconf(_SC_PAGESIZE);
-    int64_t bytes = 0;
-    if (pages <= 0 || __builtin_mul_overflow(pages, page_size, &bytes)) return kMaxTensorBytes;
-    return std::min(bytes, kMaxTensorBytes);
-  }();
-  return limit;
+int64_t memory_limit() { return as_limit(machine_limits().memory); }
+
+int64_t as_limit(uint64_t memory) {
+  return static_cast<int64_t>(std::min(memory, static_cast<uint64_t>(kMaxTensorBytes)));
 }
 
 std::optional<int64_t> count_if_representable(const Shape& shape) {
@@ -42,8 +36,7 @@ std::string format_bytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
 }
 
-void check_size(std::string_view op, DType dtype, const Shape& shape, bool is_view) {
-  const int64_t limit = is_view ? kMaxTensorBytes : memory_limit();
+void check_size(std::string_view op, DType dtype, const Shape& shape, int64_t limit) {
   const int64_t item = static_cast<int64_t>(size_of(dtype));
   const std::optional<int64_t> count = count_if_representable(shape);
   if (count && *count <= limit / item) return;

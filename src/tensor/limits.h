@@ -14,15 +14,17 @@ namespace tsl {
 /// Below this many bytes no index computation overflows; no machine has more memory.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 
-/// Returns the most bytes of a tensor: the machine's physical memory, at most kMaxTensorBytes.
+/// Returns the most bytes of a tensor on the host: the memory that the process may use, at most kMaxTensorBytes.
 int64_t memory_limit();
+/// Returns the most bytes of a tensor on a device of this memory.
+int64_t as_limit(uint64_t memory);
 
 /// Returns the product of the extents' hints; null if it exceeds int64.
 std::optional<int64_t> count_if_representable(const Shape& shape);
 
-/// Throws Failure (memory) if a result of this type would be too large. A view has no memory of its own and is compared
-/// with kMaxTensorBytes only.
-void check_size(std::string_view op, DType dtype, const Shape& shape, bool is_view);
+/// Throws Failure (memory) if a result of this type takes more than `limit` bytes: those of its device or, for a view,
+/// which has no memory of its own, kMaxTensorBytes.
+void check_size(std::string_view op, DType dtype, const Shape& shape, int64_t limit);
 
 /// Formats a size: "16.0 TiB".
 std::string format_bytes(double bytes);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "tensor/ints.h"
+#include "tensor/limits.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
 
@@ -134,11 +135,19 @@ struct Operand {
   Tensor tensor;
   Scalar scalar;
   const Symbol* symbol = nullptr;
+  /// The caller's own references to the tensor, if nothing reads it after the call: an eager op may then overwrite it.
+  uint8_t dying_references = 0;
 
   Operand() = default;
   Operand(Tensor t) : tensor(std::move(t)) {}
   Operand(Scalar s, const Symbol* symbol = nullptr) : scalar(s), symbol(symbol) {}
   bool is_tensor() const { return static_cast<bool>(tensor); }
+  /// Returns the operand of a tensor that the caller references once, and does not read after the call.
+  static Operand dying(Tensor t) {
+    Operand operand(std::move(t));
+    operand.dying_references = 1;
+    return operand;
+  }
 };
 
 /// Describes an operand: "f32[128, 784]", "int 3".
@@ -218,6 +227,10 @@ class Ops {
 
  protected:
   virtual Device default_device() { return {}; }
+  /// Returns the most bytes of a tensor on a device that is not the host.
+  virtual int64_t tensor_limit(Device) { return memory_limit(); }
+  /// Returns the device of a result: that of the operands, else device().
+  Device device_of(std::span<const Operand> operands);
   /// Computes or records an op that is not a view, with operands that are promoted, broadcast and checked.
   virtual Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                      const TensorType& result) = 0;
@@ -229,6 +242,7 @@ class Ops {
   Tensor call_across_devices(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
+  int64_t limit_for(Device device, const TensorType& type);
   Tensor finish(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
 
   std::optional<Device> place_;

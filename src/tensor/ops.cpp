@@ -10,6 +10,8 @@ namespace tsl {
 namespace {
 
 constexpr int kMaxElementwiseArity = 3;
+// No device is asked for its memory, which opens it, for a tensor of so few bytes.
+constexpr int64_t kFitsEveryDevice = int64_t{1} << 30;
 
 // Whether the op's operands promote and broadcast: true for elementwise ops, except those that only convert or copy.
 bool takes_numbers(const OpDef& op) {
@@ -152,11 +154,14 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
   if (in_form) return finish(def, operands, attrs);
 
   const Shape common = broadcast_operands(def, operands);
-  check_size(def.name, dtype, common, true);  // before the operands are expanded to it
+  check_size(def.name, dtype, common, kMaxTensorBytes);  // before the operands are expanded to it
   std::array<Operand, kMaxElementwiseArity> formed;
   for (size_t i = 0; i < operands.size(); ++i) {
     formed[i] = operands[i];
-    if (operands[i].is_tensor()) formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
+    if (!operands[i].is_tensor()) continue;
+    formed[i].tensor = expand(*this, cast(*this, operands[i].tensor, wanted(i)), common);
+    if (formed[i].tensor.get() != operands[i].tensor.get()) formed[i].dying_references = 0;
+    else if (operands[i].dying_references > 0) ++formed[i].dying_references;  // `operands` references it, too
   }
   return finish(def, {formed.data(), operands.size()}, attrs);
 }
@@ -164,7 +169,7 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
 Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   const Layout layout = def.view(x.layout(), attrs);
-  check_size(def.name, x.dtype(), layout.shape, true);
+  check_size(def.name, x.dtype(), layout.shape, kMaxTensorBytes);
   // Guards the size of a repeating view. Other ops check sizes in each run, but a view may never be read.
   if (def.repeats)
     guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
@@ -173,9 +178,24 @@ Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const
   return result;
 }
 
+Device Ops::device_of(std::span<const Operand> operands) {
+  for (const Operand& operand : operands) {
+    if (operand.is_tensor()) return operand.tensor.device();
+  }
+  return device();
+}
+
+int64_t Ops::limit_for(Device device, const TensorType& type) {
+  if (device.is_host()) return memory_limit();
+  const std::optional<int64_t> count = count_if_representable(type.shape);
+  const bool fits = count && *count <= kFitsEveryDevice / static_cast<int64_t>(size_of(type.dtype));
+  return fits ? kFitsEveryDevice : tensor_limit(device);
+}
+
 Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   const TensorType type = def.infer(operands, attrs);
-  check_size(def.name, type.dtype, type.shape, false);
+  check_size(def.name, type.dtype, type.shape,
+             limit_for(def.op == Op::to_device ? attrs.device : device_of(operands), type));
   Tensor result = run(def, operands, attrs, type);
   after(def, operands, attrs, result);
   return result;

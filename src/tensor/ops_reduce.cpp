@@ -133,11 +133,13 @@ void vjp_extremum(VjpCall& call) {
   call.grads[0] = as_gradient(call, 0, where(is_extreme, g / ties, 0.0));
 }
 
-// Each element's gradient is its share of the sum.
+// Each element's gradient is its share of the sum; zero where all elements are -inf, whose difference would be NaN.
 void vjp_logsumexp(VjpCall& call) {
   using namespace diff;
   const Var x = var(call, call.inputs[0].tensor), g = var(call, with_axes(call, call.grad));
-  call.grads[0] = as_gradient(call, 0, g * exp(x - var(call, with_axes(call, call.output))));
+  const Var total = var(call, with_axes(call, call.output));
+  const Var finite_total = where(eq(total, -std::numeric_limits<double>::infinity()), 0.0, total);
+  call.grads[0] = as_gradient(call, 0, g * exp(x - finite_total));
 }
 
 constexpr std::nullopt_t none = std::nullopt;

@@ -51,6 +51,7 @@ class Storage : public Counted {
   Allocator* allocator_;
   void* data_;
   size_t bytes_;
+  size_t requested_bytes_ = 0;  // by the tensor that uses the block; the rest of it may never be touched
   Device device_;
   Storage* next_free_ = nullptr;  // links cached blocks, so that freeing needs no memory
 };
@@ -60,7 +61,7 @@ class Storage : public Counted {
 class Allocator {
  public:
   struct Stats {
-    uint64_t live_bytes = 0;
+    uint64_t live_bytes = 0;  // requested by tensors; blocks may be somewhat larger
     uint64_t peak_bytes = 0;
     uint64_t cached_bytes = 0;
     uint64_t system_allocations = 0;  // allocations from the system

@@ -25,8 +25,9 @@ struct Args {
 
 struct Builtin {
   std::string_view name;
-  /// The signature, such as "sum(x, axis = nil, keepdims = false)": parameters, constant defaults, `...rest` last.
-  /// Parsed once.
+  /// The signature, such as "sum(x: array, axis: integers | nil = nil)": parameters with their types and limits, as in
+  /// annotations, constant defaults, `...rest` last. Parsed once; each call is checked against it before the function
+  /// runs.
   std::string_view signature;
   std::string_view doc;  // one line or more; shown by help()
   Value (*function)(Context&, Args);
@@ -34,6 +35,8 @@ struct Builtin {
   /// The builtin calls bound[0] with its arguments: they are bound by the signature of that callable, and may be
   /// Value::absent() for parameters with defaults (signature.h).
   bool forwards = false;
+  /// The first two arguments may be given in the other order, so that pipes work: xs |> map(f) is map(f, xs).
+  bool may_swap = false;
 };
 
 /// All builtins by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL.

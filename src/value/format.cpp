@@ -1,7 +1,5 @@
 #include "value/format.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "value/builtin.h"
 #include "value/context.h"
@@ -14,20 +12,6 @@
 #include "value/value_walk.h"
 
 namespace tsl {
-
-namespace {
-
-// Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
-constexpr int kMaxDepth = 100;
-
-std::string number_text(Scalar value) {
-  switch (value.type) {
-    case ScalarType::boolean: return value.boolean ? "true" : "false";
-    case ScalarType::integer: return std::to_string(value.integer);
-    case ScalarType::real: return float_text(value.real);
-  }
-  return "";
-}
 
 std::string quoted(const std::string& text) {
   std::string result = "\"";
@@ -44,6 +28,20 @@ std::string quoted(const std::string& text) {
     }
   }
   return result + "\"";
+}
+
+namespace {
+
+// Deeper nesting is shown as "…": nobody reads it, and it must not exhaust the stack.
+constexpr int kMaxDepth = 100;
+
+std::string number_text(Scalar value) {
+  switch (value.type) {
+    case ScalarType::boolean: return value.boolean ? "true" : "false";
+    case ScalarType::integer: return std::to_string(value.integer);
+    case ScalarType::real: return float_text(value.real);
+  }
+  return "";
 }
 
 std::string join_lazy_string(Context& context, const LazyString& text) {
@@ -150,6 +148,7 @@ std::string to_string(Context& context, const Value& value) {
 }
 
 std::string to_repr(Context& context, const Value& value) {
+  limit_occurrences(value, "the text of a value is too long");
   return repr(context, with_joined_strings(context, value), 0);
 }
 
@@ -198,36 +197,14 @@ void check_format(Context& context, const Value& value, const std::string& spec)
 
 namespace {
 
-bool is_known(const Value& value, int depth) {
-  if (depth > kMaxDepth) return true;  // not shown
-  const auto all = [depth](const std::vector<Value>& items) {
-    return std::all_of(items.begin(), items.end(), [depth](const Value& item) { return is_known(item, depth + 1); });
-  };
-  switch (value.tag()) {
-    case Tag::symbol: return false;
-    case Tag::tensor: return value.tensor_data()->recording == nullptr;
-    case Tag::list: return all(value.as<List>().items);
-    case Tag::tuple: return all(value.as<Tuple>().items);
-    case Tag::record: return all(value.as<Record>().values);
-    case Tag::range: return !value.as<Range>().begin.is(Tag::symbol) && !value.as<Range>().end.is(Tag::symbol);
-    case Tag::lazy_string: return known_string(value) != nullptr;
-    case Tag::nil:
-    case Tag::boolean:
-    case Tag::integer:
-    case Tag::real:
-    case Tag::dtype:
-    case Tag::absent:
-    case Tag::string:
-    case Tag::function:
-    case Tag::builtin:
-    case Tag::module:
-    case Tag::cell: return true;
-  }
-  return true;
+bool is_known_leaf(const Value& leaf) {
+  return !leaf.is(Tag::symbol) && !(leaf.is(Tag::tensor) && leaf.tensor_data()->recording != nullptr);
 }
 
 }  // namespace
 
-bool is_known(Context& context, const Value& value) { return !context.runtime().is_tracing() || is_known(value, 0); }
+bool is_known(Context& context, const Value& value) {
+  return !context.runtime().is_tracing() || !any_leaf(value, [](const Value& leaf) { return !is_known_leaf(leaf); });
+}
 
 }  // namespace tsl

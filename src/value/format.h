@@ -15,6 +15,8 @@ class Context;
 std::string to_string(Context&, const Value& value);
 /// Formats a value as inside a container: strings are quoted.
 std::string to_repr(Context&, const Value& value);
+/// Returns a text in quotes, with escapes.
+std::string quoted(const std::string& text);
 /// Formats f"{v:spec}": std::format's specs for numbers and strings; one-element tensors format as their element.
 std::string format_value(Context&, const Value& value, const std::string& spec);
 

@@ -97,7 +97,9 @@ std::string FormatSpec::apply(double value) const {
   if (empty()) return float_text(value);
   if (type_is("bBcdoxXs")) unsuitable("a float");
   if (type_ != 0 || precision_ >= 0 || !std::isfinite(value)) {
-    return fmt::format(fmt::runtime("{:" + text_ + "}"), without_nan_sign(value));
+    // What is not finite is aligned as other numbers are; fmt has it to the left.
+    const std::string alignment = !std::isfinite(value) && alignment_.empty() && !zero_ ? ">" : "";
+    return fmt::format(fmt::runtime(fmt::format("{{:{}{}}}", alignment, text_)), without_nan_sign(value));
   }
   // A spec with only a width: the shortest text, which must still look like a float.
   std::string digits = float_text(std::fabs(value));

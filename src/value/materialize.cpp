@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "value/context.h"
 #include "value/format.h"
+#include "value/runtime.h"
 #include "value/value_walk.h"
 
 namespace tsl {
@@ -50,6 +52,11 @@ void materialize(Context& context, Value& value) {
     }
     for (const Ref<Cell>& cell : closure.as<Function>().captures) materialize_cell(*cell);
   }
+}
+
+void materialize_pending(Context& context, std::span<Value> values) {
+  if (!context.runtime().has_pending_symbols()) return;
+  for (Value& value : values) materialize(context, value);
 }
 
 }  // namespace tsl

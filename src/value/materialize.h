@@ -1,6 +1,8 @@
 // Removes a trace's symbols from values after the trace has ended.
 #pragma once
 
+#include <span>
+
 #include "value/value.h"
 
 namespace tsl {
@@ -16,5 +18,8 @@ struct TracedCell final : Cell {
 /// Replaces symbols everywhere in `value`, captured variables included, by their numbers. Containers without symbols
 /// remain the same objects. Lazy strings whose pieces are known become strings.
 void materialize(Context& context, Value& value);
+
+/// Materializes values that C++ code has held, if a trace has ended meanwhile.
+void materialize_pending(Context& context, std::span<Value> values);
 
 }  // namespace tsl

@@ -79,6 +79,17 @@ class Runtime {
     return make_ref<Cell>();
   }
   uint32_t next_trace_id() { return ++last_trace_id_; }
+
+  // After a trace that has ended before its region (see PendingSymbols):
+
+  /// Called when a trace has ended and the values in registers are materialized, and when its region has ended, too.
+  void trace_has_ended() { ++ended_traces_; }
+  void region_has_ended() { --ended_traces_; }
+  /// Whether a trace has ended during the instruction that the interpreter runs: what its C++ code holds, and nothing
+  /// else, may still refer to symbols of the trace.
+  bool has_pending_symbols() const { return ended_traces_ != materialized_traces_; }
+  /// Called between two instructions, when the values in registers are materialized.
+  void clear_pending_symbols() { materialized_traces_ = ended_traces_; }
   /// Called before a captured variable is read or written.
   virtual void enter(Cell& cell) = 0;
   /// Aborts the trace, if there is one, before something that must happen exactly once.
@@ -90,9 +101,29 @@ class Runtime {
   virtual void log(std::string_view topic, const std::string& text) = 0;
 
  private:
+  friend class PendingSymbols;
+
   OpListeners listeners_;
   bool is_tracing_ = false;
+  uint32_t ended_traces_ = 0;         // of regions that are still running
+  uint32_t materialized_traces_ = 0;  // of these, the ones that ended before the interpreter's instruction
   uint32_t last_trace_id_ = 0;
+};
+
+/// Begins a run of the interpreter. The instruction that called it remains pending, and what it holds is materialized
+/// after the run.
+class PendingSymbols {
+ public:
+  explicit PendingSymbols(Runtime& runtime) : runtime_(runtime), before_(runtime.materialized_traces_) {
+    runtime.clear_pending_symbols();
+  }
+  ~PendingSymbols() { runtime_.materialized_traces_ = before_; }
+  PendingSymbols(const PendingSymbols&) = delete;
+  PendingSymbols& operator=(const PendingSymbols&) = delete;
+
+ private:
+  Runtime& runtime_;
+  const uint32_t before_;
 };
 
 /// Suspends the trace during a scope, for loading a part of the prelude that is needed for the first time.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/error.h"
 #include "value/numbers.h"
@@ -15,75 +14,6 @@ std::string FunctionInfo::display_name() const {
 }
 
 namespace {
-
-// ---- Reading the signatures of builtins ----------------------------------------------------------------
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \n") - first + 1);
-}
-
-/// Splits `text` at commas outside brackets and quotes.
-std::vector<std::string_view> split_list(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  int depth = 0;
-  bool quoted = false;
-  size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    const bool at_end = i == text.size();
-    if (!at_end && text[i] == '"') quoted = !quoted;
-    if (!at_end && !quoted) depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
-    if (at_end || (text[i] == ',' && depth == 0 && !quoted)) {
-      const std::string_view piece = trimmed(text.substr(begin, i - begin));
-      if (!piece.empty()) pieces.push_back(piece);
-      begin = i + 1;
-    }
-  }
-  return pieces;
-}
-
-template <class Number> bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-Value read_default(std::string_view text) {
-  if (text == "nil") return Value();
-  if (text == "true") return Value(true);
-  if (text == "false") return Value(false);
-  int64_t integer = 0;
-  if (read_number(text, integer)) return Value(integer);
-  double real = 0;
-  if (read_number(text, real)) return Value(real);
-  if (const auto dtype = dtype_named(text)) return Value(*dtype);
-  if (text.size() >= 2 && text.front() == '"') {
-    std::string decoded;
-    for (size_t i = 1; i + 1 < text.size(); ++i) {
-      if (text[i] == '\\' && text[i + 1] == 'n') {
-        decoded += '\n';
-        ++i;
-      } else decoded += text[i];
-    }
-    return make_string(std::move(decoded));
-  }
-  const bool is_list = text.front() == '[';
-  if (!is_list && text.front() != '(') fail(ErrorKind::value, "'{}' cannot be a default in a signature", text);
-  std::vector<Value> items;
-  for (std::string_view item : split_list(text.substr(1, text.size() - 2))) items.push_back(read_default(item));
-  return is_list ? make_list(std::move(items)) : make_tuple(std::move(items));
-}
-
-ParameterInfo read_parameter(std::string_view text, Interner& names) {
-  ParameterInfo parameter;
-  const size_t equals = text.find('=');
-  parameter.has_default = equals != std::string_view::npos;
-  std::string_view name = trimmed(text.substr(0, equals));
-  name = trimmed(name.substr(0, name.find(':')));  // a type is only documentation
-  parameter.name = names.intern(name);
-  if (parameter.has_default) parameter.default_value = read_default(trimmed(text.substr(equals + 1)));
-  return parameter;
-}
 
 // ---- Binding arguments ---------------------------------------------------------------------------------
 
@@ -134,22 +64,10 @@ void place_named(const Signature& signature, Value* slots, const CallShape& shap
 
 }  // namespace
 
-Signature parse_signature(std::string_view text, Interner& names) {
-  Signature signature;
-  const size_t open = text.find('(');
-  signature.function = std::string(trimmed(text.substr(0, open)));
-  if (open == std::string_view::npos) return signature;
-  for (std::string_view piece : split_list(text.substr(open + 1, text.rfind(')') - open - 1))) {
-    if (piece.substr(0, 3) == "...") signature.has_rest = true;
-    else signature.parameters.push_back(read_parameter(piece, names));
-  }
-  return signature;
-}
-
 size_t bind_arguments(const Signature& signature, Value* slots, size_t given, const CallShape* shape) {
   const size_t parameters = signature.parameters.size();
   const size_t positional = shape ? shape->positional : given;
-  if (positional > parameters && !signature.has_rest) too_many(signature, given);
+  if (positional > parameters && !signature.rest) too_many(signature, given);
   if (shape && !shape->names.empty()) {
     if (positional > parameters) {  // a positional argument has its parameter
       parameter_named(signature, shape->names[0]);
@@ -165,6 +83,17 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
     }
   }
   return std::max(parameters, positional);
+}
+
+int argument_position(const Signature& signature, std::string_view name, size_t given, const CallShape* shape) {
+  const size_t positional = shape ? shape->positional : given;
+  for (size_t i = 0; i < positional && i < signature.parameters.size(); ++i) {
+    if (*signature.parameters[i].name == name) return static_cast<int>(i);
+  }
+  for (size_t i = 0; shape && i < shape->names.size(); ++i) {
+    if (*shape->names[i] == name) return static_cast<int>(positional + i);
+  }
+  return -1;
 }
 
 }  // namespace tsl

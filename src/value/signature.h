@@ -14,32 +14,66 @@
 
 namespace tsl {
 
+class Context;
 class Interner;
 
-/// The annotated type of a parameter or a result: `f32[b, 64]`, `[b, n]`, `f32`, `int`, …
-struct ValueType {
+/// A kind of value, as annotations name it: a type, or several types that many functions take.
+struct ValueKind {
+  const char* name;
+  uint32_t tags;                       // values with these tags fit, whatever they hold (tag_bit())
+  bool (*fits)(const Value&);          // whether a value with another tag fits; null: it does not
+  const char* note_for_int = nullptr;  // a note for the error if an int is given instead
+};
+/// Returns the kind of that name, such as "int" or "integers"; null if there is none.
+const ValueKind* kind_named(std::string_view name);
+
+inline constexpr uint32_t tag_bit(Tag tag) { return uint32_t{1} << static_cast<int>(tag); }
+
+/// Where a number must lie.
+struct NumberLimits {
+  std::optional<double> low, high;
+  bool is_closed = false;  // whether `high` itself is allowed
+};
+
+/// One alternative of a type: a kind, a tensor (`f32[b, 64]`, `[b, n]`, `f32`), or a string that is spelled out.
+struct TypeAlternative {
   struct Dim {
     int64_t size = -1;    // >= 0 for a literal
     Name name = nullptr;  // null for a literal or `_`
     uint16_t reg = 0;     // for a name: the register that holds its value
   };
-  std::string kind;  // a name that type() returns; "" for a tensor annotation
-  std::optional<DType> dtype;
+  const ValueKind* kind = nullptr;  // null for a tensor or a string
+  Name text = nullptr;              // for a string
+  std::optional<DType> dtype;       // of a tensor
   bool has_shape = false;
   std::vector<Dim> dims;
 };
 
+/// The annotated type of a parameter or a result: `f32[b, 64]`, `int | nil`, `list | "all"`, `float in 0..=1`, …
+struct ValueType {
+  std::vector<TypeAlternative> alternatives;
+  std::optional<NumberLimits> limits;  // of numbers, also of those in `integers`
+};
+
 struct ParameterInfo {
   Name name = nullptr;
+  uint32_t tags = kAnyTag;  // values with these tags need no further check
   bool has_default = false;
   Value default_value;  // for builtins; functions of the language compute their defaults
+  Span default_span;    // of the default in the source; for functions of the language
   std::optional<ValueType> type;
+
+  static constexpr uint32_t kAnyTag = ~tag_bit(Tag::absent);
+  /// Sets the type, and `tags` from it.
+  void set_type(ValueType annotated);
+  /// Whether a value was given and needs no further check.
+  bool accepts_tag(const Value& value) const { return tags >> static_cast<int>(value.tag()) & 1; }
 };
 
 struct Signature {
   std::string function;  // the function's name, for messages
   std::vector<ParameterInfo> parameters;
-  bool has_rest = false;  // for builtins: further positional arguments are collected
+  std::optional<ParameterInfo> rest;  // for builtins: takes further positional arguments
   std::optional<ValueType> result;
   std::vector<uint16_t> dim_registers;  // registers of all dimension names
 };
@@ -62,20 +96,28 @@ struct FunctionInfo {
   std::string display_name() const;
 };
 
-/// Parses a builtin's signature: "sum(x, axis = nil, keepdims = false)", "print(...values)".
-Signature parse_signature(std::string_view text, Interner& names);
-
 /// Orders `given` arguments, the last of which are named by `shape`, by parameters: slots[i] becomes parameter i,
 /// absent if it was not given and has a default. Throws Failure (type) for arguments that do not match. `slots` must
 /// have room for all parameters. Returns the number of arguments in `slots`, which exceeds the number of parameters
-/// only with has_rest. A null `shape` means that all arguments are positional.
+/// only with a `rest`. A null `shape` means that all arguments are positional.
 size_t bind_arguments(const Signature& signature, Value* slots, size_t given, const CallShape* shape);
 
+/// Describe a type: as it is written in an annotation, and in words ("int or nil").
+std::string annotation_text(const ValueType& type);
+std::string describe(const ValueType& type);
+
 /// Checks parameter `index` in `frame` (its registers) against its annotation, and binds the dimension names that occur
-/// for the first time. Throws Failure (type, shape).
-void check_parameter(const Signature& signature, size_t index, Value* frame);
+/// for the first time. Throws Failure (type, shape, value) that names the parameter.
+void check_parameter(Context&, const Signature& signature, size_t index, Value* frame);
 /// Checks all given parameters. `frame` has the registers of a new frame.
-void check_parameters(const Signature& signature, Value* frame);
-void check_result(const Signature& signature, const Value& result, Value* frame);
+void check_parameters(Context&, const Signature& signature, Value* frame);
+/// Checks an argument for `...name`.
+void check_rest(Context&, const Signature& signature, Value& argument);
+void check_result(Context&, const Signature& signature, const Value& result, Value* frame);
+/// Whether a value fits the type of a parameter without dimension names.
+bool fits(const ParameterInfo& parameter, const Value& value);
+
+/// Returns the position of parameter `name` among a call's `given` arguments; -1 if it is not given.
+int argument_position(const Signature& signature, std::string_view name, size_t given, const CallShape* shape);
 
 }  // namespace tsl

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "value/format.h"
+#include "value/format_spec.h"
 #include "value/numbers.h"
 #include "value/signature.h"
 
@@ -9,57 +11,117 @@ namespace tsl {
 
 namespace {
 
-std::string describe(const ValueType& type) {
-  if (!type.kind.empty()) return type.kind;
-  std::string text = type.dtype ? std::string(name_of(*type.dtype)) : "";
-  if (!type.has_shape) return text;
-  text += '[';
-  for (size_t i = 0; i < type.dims.size(); ++i) {
-    const ValueType::Dim& dim = type.dims[i];
-    if (i > 0) text += ", ";
+// A longer text of a value is cut.
+constexpr size_t kMaxValueText = 40;
+
+std::string dims_text(const TypeAlternative& type) {
+  std::string text;
+  for (const TypeAlternative::Dim& dim : type.dims) {
+    if (!text.empty()) text += ", ";
     text += dim.name ? *dim.name : dim.size >= 0 ? std::to_string(dim.size) : "_";
   }
-  return text + ']';
+  return "[" + text + "]";
 }
 
-std::string describe(const Value& value) {
-  return value.is(Tag::tensor) ? describe(value.tensor()) : std::string(type_name(value));
+std::string alternative_text(const TypeAlternative& type) {
+  if (type.kind) return type.kind->name;
+  if (type.text) return quoted(*type.text);
+  return (type.dtype ? std::string(name_of(*type.dtype)) : "") + (type.has_shape ? dims_text(type) : "");
+}
+
+std::string limits_text(const NumberLimits& limits) {
+  if (!limits.high) return fmt::format("at least {}", *limits.low);
+  const std::string high = fmt::format("{} {}", limits.is_closed ? "at most" : "less than", *limits.high);
+  if (!limits.low) return high;
+  return limits.is_closed ? fmt::format("from {} to {}", *limits.low, *limits.high)
+                          : fmt::format("at least {} and {}", *limits.low, high);
+}
+
+/// The tag of a value's type: a symbol counts as a number, a lazy string as a string.
+Tag type_tag(const Value& value) {
+  if (value.is(Tag::lazy_string)) return Tag::string;
+  if (!value.is(Tag::symbol)) return value.tag();
+  switch (value.symbol()->hint.type) {
+    case ScalarType::boolean: return Tag::boolean;
+    case ScalarType::integer: return Tag::integer;
+    case ScalarType::real: return Tag::real;
+  }
+  return Tag::symbol;
+}
+
+/// Formats a value for a message: tensors by their types.
+std::string value_text(Context& context, const Value& value) {
+  if (value.is(Tag::tensor)) return describe(value.tensor());
+  if (type_tag(value) == Tag::string) return quoted(to_string(context, value));
+  if (value.is(Tag::dtype)) return std::string(name_of(value.dtype()));
+  if (value.is(Tag::nil)) return "nil";
+  if (is_host_number(value)) {
+    const Scalar number = scalar_of(value);
+    if (number.type == ScalarType::boolean) return number.boolean ? "true" : "false";
+    return number.type == ScalarType::integer ? std::to_string(number.integer) : float_text(number.real);
+  }
+  const bool is_tuple = value.is(Tag::tuple);
+  if (!value.is(Tag::list) && !is_tuple) return std::string(type_name(value));
+  std::string text;
+  for (const Value& item : is_tuple ? value.as<Tuple>().items : value.as<List>().items) {
+    text += (text.empty() ? "" : ", ") + value_text(context, item);
+    if (text.size() > kMaxValueText) break;
+  }
+  return is_tuple ? "(" + text + ")" : "[" + text + "]";
+}
+
+/// Describes a value by its type and itself: "int 3", "f32[2]".
+std::string describe(Context& context, const Value& value) {
+  std::string text = value_text(context, value);
+  if (text.size() > kMaxValueText) {
+    size_t end = kMaxValueText;
+    while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
+    text = text.substr(0, end) + "…";
+  }
+  return value.is(Tag::tensor) || text == type_name(value) ? text : fmt::format("{} {}", type_name(value), text);
 }
 
 /// Names the subject of a check: "argument 'x'" or "the result".
 struct Subject {
+  Context& context;
   const Signature& signature;
   Value* frame;
-  size_t index;  // of a parameter; the number of parameters for the result
+  size_t index;  // of a parameter; the number of parameters for the result, and one more for `...rest`
   bool is_result() const { return index == signature.parameters.size(); }
+  const ParameterInfo& parameter() const { return is_rest() ? *signature.rest : signature.parameters[index]; }
+  bool is_rest() const { return index > signature.parameters.size(); }
 };
 
-[[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorKind kind) {
+[[noreturn]] void wrong(const Subject& subject, ErrorKind kind, const std::string& expected, const Value& value,
+                        std::vector<std::string> notes = {}) {
   const std::string& function = subject.signature.function;
-  const std::string what = subject.is_result()
-                               ? fmt::format("the result of {}", function)
-                               : fmt::format("'{}' of {}", *subject.signature.parameters[subject.index].name, function);
-  fail(kind, "{} must be {}, not {}", what, describe(type), describe(value));
+  if (subject.is_result()) {
+    fail_with(kind,
+              fmt::format("the result of {} must be {}, not {}", function, expected, describe(subject.context, value)),
+              notes);
+  }
+  const std::string& name = *subject.parameter().name;
+  fail_argument(
+      kind, name,
+      fmt::format("'{}' of {} must be {}, not {}", name, function, expected, describe(subject.context, value)),
+      std::move(notes));
 }
 
-bool fits_kind(const std::string& kind, const Value& value) {
-  const std::string_view actual = type_name(value);
-  if (kind == "fn") return actual == "function";
-  if (kind == "float") return actual == "float" || actual == "int";
-  return kind == actual;
+[[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorKind kind) {
+  std::vector<std::string> notes;
+  for (const TypeAlternative& each : type.alternatives) {
+    if (each.kind && each.kind->note_for_int && is_host_int(value)) notes.push_back(each.kind->note_for_int);
+  }
+  wrong(subject, kind, describe(type), value, std::move(notes));
 }
 
 /// Returns the variable of a register: a captured dimension or parameter is in a cell.
 Value& variable_at(Value& reg) { return reg.is(Tag::cell) ? reg.as<Cell>().value : reg; }
 
-const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
-  for (size_t i = 0; i < type.dims.size(); ++i) {
-    if (type.dims[i].name == name) {
-      axis = static_cast<int>(i);
-      return &type.dims[i];
-    }
-  }
-  return nullptr;
+bool names_dim(const ValueType& type, Name name) {
+  return std::any_of(type.alternatives.begin(), type.alternatives.end(), [name](const TypeAlternative& each) {
+    return std::any_of(each.dims.begin(), each.dims.end(), [name](const auto& dim) { return dim.name == name; });
+  });
 }
 
 /// Fails because two extents differ: names the parameter that bound the dimension. A note shows both types, unless the
@@ -72,43 +134,52 @@ const ValueType::Dim* dim_named(const ValueType& type, Name name, int& axis) {
                                         [name](const ParameterInfo& p) { return p.name == name; });
   for (size_t i = 0; i < signature.parameters.size() && i <= subject.index && !is_parameter; ++i) {
     const std::optional<ValueType>& type = signature.parameters[i].type;
-    int axis = 0;
-    if (!type || !dim_named(*type, name, axis)) continue;
+    if (!type || !names_dim(*type, name)) continue;
     const Value& other = variable_at(subject.frame[i]);
     if (other.is(Tag::absent)) continue;  // its default comes later
     if (i == subject.index) {
-      fail(ErrorKind::shape, "dimension '{}' of {} is both {} and {} in {}", *name, signature.function, bound.hint(),
-           found.hint(), quoted);
+      fail_argument(ErrorKind::shape, own,
+                    fmt::format("dimension '{}' of {} is both {} and {} in {}", *name, signature.function, bound.hint(),
+                                found.hint(), quoted));
     }
     const std::string& origin = *signature.parameters[i].name;
     std::vector<std::string> notes;
     if (!subject.is_result()) {
-      notes.push_back(fmt::format("{}: {}   {}: {}", origin, describe(other), own, describe(value)));
+      notes.push_back(fmt::format("{}: {}   {}: {}", origin, describe(subject.context, other), own,
+                                  describe(subject.context, value)));
     }
-    fail_with(ErrorKind::shape,
-              fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function,
-                          bound.hint(), origin, found.hint(), quoted),
-              std::move(notes));
+    fail_argument(ErrorKind::shape, own,
+                  fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function,
+                              bound.hint(), origin, found.hint(), quoted),
+                  std::move(notes));
   }
-  fail(ErrorKind::shape, "dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(),
-       found.hint(), quoted);
+  fail_argument(ErrorKind::shape, own,
+                fmt::format("dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(),
+                            found.hint(), quoted));
 }
 
 /// Returns the value of a dimension. A parameter may have the same name, and then any value.
-Dim bound_dim(const Subject& subject, const ValueType::Dim& dim, const Value& bound) {
+Dim bound_dim(const Subject& subject, const TypeAlternative::Dim& dim, const Value& bound) {
   if (is_host_int(bound)) return dim_of(bound);
-  fail(ErrorKind::type, "'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function,
-       type_name(bound));
+  fail_argument(ErrorKind::type, *dim.name,
+                fmt::format("'{}' of {} is a dimension and must be int, not {}", *dim.name, subject.signature.function,
+                            type_name(bound)));
 }
 
-void check_dims(const Subject& subject, const ValueType& type, const Value& value, const Shape& shape) {
-  if (shape.rank() != static_cast<int>(type.dims.size())) wrong_type(subject, type, value, ErrorKind::shape);
+/// Whether no argument has bound a dimension yet. Where an alternative without it was taken, it is nil.
+bool is_unbound(const Subject& subject, const TypeAlternative::Dim& dim, const Value& bound) {
+  return bound.is(Tag::absent) || (bound.is_nil() && dim.reg >= subject.signature.parameters.size());
+}
+
+void check_dims(const Subject& subject, const ValueType& type, const TypeAlternative& tensor, const Value& value,
+                const Shape& shape) {
+  if (shape.rank() != static_cast<int>(tensor.dims.size())) wrong_type(subject, type, value, ErrorKind::shape);
   for (int i = 0; i < shape.rank(); ++i) {
-    const ValueType::Dim& dim = type.dims[static_cast<size_t>(i)];
+    const TypeAlternative::Dim& dim = tensor.dims[static_cast<size_t>(i)];
     if (dim.size >= 0 && !(shape[i] == Dim(dim.size))) wrong_type(subject, type, value, ErrorKind::shape);
     if (!dim.name) continue;
     Value& bound = variable_at(subject.frame[dim.reg]);
-    if (bound.is(Tag::absent)) {
+    if (is_unbound(subject, dim, bound)) {
       bound = from_dim(shape[i]);
       continue;
     }
@@ -117,38 +188,147 @@ void check_dims(const Subject& subject, const ValueType& type, const Value& valu
   }
 }
 
-void check(const Subject& subject, const ValueType& type, const Value& value) {
-  if (!type.kind.empty()) {
-    if (!fits_kind(type.kind, value)) wrong_type(subject, type, value, ErrorKind::type);
-    return;
+/// Whether check_dims() would pass, up to names that occur twice. Binds nothing.
+bool fits_dims(const Subject& subject, const TypeAlternative& tensor, const Shape& shape) {
+  if (shape.rank() != static_cast<int>(tensor.dims.size())) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const TypeAlternative::Dim& dim = tensor.dims[static_cast<size_t>(i)];
+    if (dim.size >= 0 && !(shape[i] == Dim(dim.size))) return false;
+    if (!dim.name) continue;
+    const Value& bound = variable_at(subject.frame[dim.reg]);
+    if (!is_unbound(subject, dim, bound) && !(bound_dim(subject, dim, bound) == shape[i])) return false;
   }
-  const bool host_bool =
-      type.dtype == DType::boolean && !type.has_shape && std::string_view(type_name(value)) == "bool";
-  if (host_bool) return;
-  if (!value.is(Tag::tensor)) wrong_type(subject, type, value, ErrorKind::type);
-  const Tensor tensor = value.tensor();
-  if (type.dtype && *type.dtype != tensor.dtype()) wrong_type(subject, type, value, ErrorKind::type);
-  if (type.has_shape) check_dims(subject, type, value, tensor.shape());
+  return true;
+}
+
+bool has_dtype(const TypeAlternative& tensor, const Value& value) {
+  return value.is(Tag::tensor) && !tensor.kind && !tensor.text &&
+         (!tensor.dtype || *tensor.dtype == value.tensor_data()->dtype);
+}
+
+/// Whether a value fits an alternative that is no tensor with a shape.
+bool fits_kind(const TypeAlternative& type, const Value& value) {
+  if (type.kind) return type.kind->tags & tag_bit(type_tag(value)) || (type.kind->fits && type.kind->fits(value));
+  if (type.text) return value.is(Tag::string) && value.as<String>().text == *type.text;
+  if (type.has_shape) return false;
+  return has_dtype(type, value) || (type.dtype == DType::boolean && type_tag(value) == Tag::boolean);
+}
+
+void check_shape(const Subject& subject, const ValueType& type, const Value& value) {
+  const TypeAlternative* nearest = nullptr;
+  for (const TypeAlternative& each : type.alternatives) {
+    if (!has_dtype(each, value)) continue;
+    if (type.alternatives.size() == 1 || fits_dims(subject, each, value.tensor().shape())) {
+      return check_dims(subject, type, each, value, value.tensor().shape());
+    }
+    if (!nearest || each.dims.size() == static_cast<size_t>(value.tensor().rank())) nearest = &each;
+  }
+  if (nearest) check_dims(subject, type, *nearest, value, value.tensor().shape());
+  wrong_type(subject, type, value, ErrorKind::type);
+}
+
+bool is_within(const NumberLimits& limits, const Value& number) {
+  const auto holds = [&](ScalarOp op, double limit) {
+    return pinned(apply_scalar(op, number, Value(limit)), "limits of an argument").boolean;
+  };
+  if (limits.low && !holds(ScalarOp::ge, *limits.low)) return false;
+  return !limits.high || holds(limits.is_closed ? ScalarOp::le : ScalarOp::lt, *limits.high);
+}
+
+void check_limits(const Subject& subject, const NumberLimits& limits, const Value& value) {
+  if (value.is(Tag::list)) {
+    for (const Value& item : value.as<List>().items) check_limits(subject, limits, item);
+  } else if (value.is(Tag::tuple)) {
+    for (const Value& item : value.as<Tuple>().items) check_limits(subject, limits, item);
+  } else if (is_host_number(value) && !is_host_bool(value) && !is_within(limits, value)) {
+    wrong(subject, ErrorKind::value, limits_text(limits), value);
+  }
+}
+
+bool fits_kind(const ValueType& type, const Value& value) {
+  return std::any_of(type.alternatives.begin(), type.alternatives.end(),
+                     [&](const TypeAlternative& each) { return fits_kind(each, value); });
+}
+
+void check(const Subject& subject, const ValueType& type, const Value& value) {
+  // Only its text decides, or shows in the error.
+  if (value.is(Tag::lazy_string)) return check(subject, type, make_string(to_string(subject.context, value)));
+  if (!fits_kind(type, value)) check_shape(subject, type, value);
+  if (type.limits) check_limits(subject, *type.limits, value);
+  if (type.alternatives.size() == 1) return;
+  for (const TypeAlternative& each : type.alternatives) {
+    for (const TypeAlternative::Dim& dim : each.dims) {
+      if (!dim.name) continue;
+      Value& bound = variable_at(subject.frame[dim.reg]);
+      if (bound.is(Tag::absent)) bound = Value();
+    }
+  }
 }
 
 }  // namespace
 
-void check_parameter(const Signature& signature, size_t index, Value* frame) {
-  const std::optional<ValueType>& type = signature.parameters[index].type;
-  if (!type) return;
-  const Value value = variable_at(frame[index]);
-  check({signature, frame, index}, *type, value);
+std::string annotation_text(const ValueType& type) {
+  std::string text;
+  for (const TypeAlternative& each : type.alternatives) text += (text.empty() ? "" : " | ") + alternative_text(each);
+  if (!type.limits) return text;
+  const NumberLimits& limits = *type.limits;
+  text += " in ";
+  if (limits.low) text += fmt::format("{}", *limits.low);
+  text += limits.is_closed ? "..=" : "..";
+  return limits.high ? text + fmt::format("{}", *limits.high) : text;
 }
 
-void check_parameters(const Signature& signature, Value* frame) {
+std::string describe(const ValueType& type) {
+  std::string text;
+  for (size_t i = 0, count = type.alternatives.size(); i < count; ++i) {
+    if (i > 0) text += i + 1 == count ? " or " : ", ";
+    text += alternative_text(type.alternatives[i]);
+  }
+  return text;
+}
+
+void ParameterInfo::set_type(ValueType annotated) {
+  tags = 0;
+  for (const TypeAlternative& each : annotated.alternatives) {
+    if (each.kind) tags |= each.kind->tags;
+    else if (each.dtype == DType::boolean && !each.has_shape) tags |= tag_bit(Tag::boolean);
+  }
+  if (annotated.limits) {
+    tags &=
+        ~(tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol) | tag_bit(Tag::list) | tag_bit(Tag::tuple));
+  }
+  const bool has_dims = std::any_of(annotated.alternatives.begin(), annotated.alternatives.end(),
+                                    [](const TypeAlternative& each) { return each.has_shape; });
+  if (has_dims) tags = 0;  // an alternative without its names makes them nil
+  type = std::move(annotated);
+}
+
+void check_parameter(Context& context, const Signature& signature, size_t index, Value* frame) {
+  const ParameterInfo& parameter = signature.parameters[index];
+  const Value value = variable_at(frame[index]);
+  if (!parameter.type || parameter.accepts_tag(value) || value.is(Tag::absent)) return;
+  check({context, signature, frame, index}, *parameter.type, value);
+}
+
+void check_parameters(Context& context, const Signature& signature, Value* frame) {
   for (uint16_t reg : signature.dim_registers) frame[reg] = Value::absent();
-  for (size_t i = 0; i < signature.parameters.size(); ++i) {
-    if (!frame[i].is(Tag::absent)) check_parameter(signature, i, frame);
+  const size_t count = signature.parameters.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (!signature.parameters[i].accepts_tag(frame[i])) check_parameter(context, signature, i, frame);
   }
 }
 
-void check_result(const Signature& signature, const Value& result, Value* frame) {
-  if (signature.result) check({signature, frame, signature.parameters.size()}, *signature.result, result);
+void check_rest(Context& context, const Signature& signature, Value& argument) {
+  if (!signature.rest->accepts_tag(argument))
+    check({context, signature, nullptr, signature.parameters.size() + 1}, *signature.rest->type, argument);
+}
+
+bool fits(const ParameterInfo& parameter, const Value& value) {
+  return parameter.accepts_tag(value) || (parameter.type && fits_kind(*parameter.type, value));
+}
+
+void check_result(Context& context, const Signature& signature, const Value& result, Value* frame) {
+  if (signature.result) check({context, signature, frame, signature.parameters.size()}, *signature.result, result);
 }
 
 }  // namespace tsl

@@ -2,14 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tsl {
 
-inline bool is_ascii(std::string_view text) {
-  for (char c : text)
-    if (static_cast<unsigned char>(c) >= 0x80) return false;
-  return true;
+/// Returns the number of bytes before the first that is not ASCII.
+inline size_t ascii_prefix(std::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080ull;
+  size_t at = 0;
+  for (uint64_t word; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    if (word & kHighBits) break;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+  return at;
 }
 
 /// Returns the number of bytes of the code point at `at`, which must be within the text.
@@ -23,15 +31,15 @@ inline size_t utf8_width(std::string_view text, size_t at) {
 }
 
 inline size_t utf8_length(std::string_view text) {
-  size_t count = 0;
-  for (size_t at = 0; at < text.size(); at += utf8_width(text, at)) ++count;
+  size_t count = ascii_prefix(text);
+  for (size_t at = count; at < text.size(); at += utf8_width(text, at)) ++count;
   return count;
 }
 
 /// Returns the byte offset of the code point with this number; text.size() beyond the end.
 inline size_t utf8_offset(std::string_view text, size_t number) {
-  size_t at = 0;
-  for (; number > 0 && at < text.size(); --number) at += utf8_width(text, at);
+  size_t at = ascii_prefix(text.substr(0, number));
+  for (number -= at; number > 0 && at < text.size(); --number) at += utf8_width(text, at);
   return at;
 }
 

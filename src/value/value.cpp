@@ -1,5 +1,7 @@
 #include "value/value.h"
 
+#include <bit>
+
 #include "value/value_walk.h"
 
 namespace tsl {
@@ -133,11 +135,61 @@ void Value::release_counted() {
   }
 }
 
+namespace {
+
+// Texts that are shorter are read again at each use: that takes less time than an index.
+constexpr size_t kMinIndexedBytes = 128;
+
+}  // namespace
+
+CodePoints String::code_points() const {
+  if (text.size() < kMinIndexedBytes) return CodePoints(text);
+  if (!index_) index_ = std::make_unique<CodePointIndex>();
+  index_->extend(text);
+  return CodePoints(text, *index_);
+}
+
+namespace {
+
+// Comparing this many names takes no longer than a look into a hash table.
+constexpr size_t kMaxLinearNames = 16;
+
+/// Spreads the addresses of names, which are multiples of 16, over the slots of a table of a power of two.
+size_t slot_of(Name name, size_t slots) {
+  return static_cast<size_t>(reinterpret_cast<uintptr_t>(name) * 0x9e3779b97f4a7c15ull >> 32) & (slots - 1);
+}
+
+}  // namespace
+
 int RecordKeys::find(Name name) const {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<int>(i);
+  const Name* const begin = names.data();
+  const Name* const end = begin + names.size();
+  if (end > begin + kMaxLinearNames) return find_hashed(name);
+  for (const Name* at = begin; at != end; ++at) {
+    if (*at == name) return static_cast<int>(at - begin);
   }
   return -1;
+}
+
+int RecordKeys::find_hashed(Name name) const {
+  for (size_t at = slot_of(name, slots_.size()); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
+    if (names[slots_[at] - 1] == name) return static_cast<int>(slots_[at] - 1);
+  }
+  return -1;
+}
+
+void RecordKeys::add(Name name) {
+  names.push_back(name);
+  if (names.size() <= kMaxLinearNames) return;
+  if (2 * names.size() <= slots_.size()) return hash(names.size() - 1);
+  slots_.assign(std::bit_ceil(4 * names.size()), 0);
+  for (size_t i = 0; i < names.size(); ++i) hash(i);
+}
+
+void RecordKeys::hash(size_t position) {
+  size_t at = slot_of(names[position], slots_.size());
+  while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = static_cast<uint32_t>(position + 1);
 }
 
 Value* Record::find(Name name) {
@@ -150,12 +202,8 @@ void Record::set(Name name, Value value) {
     *slot = std::move(value);
     return;
   }
-  if (!keys.unique()) {
-    Ref<RecordKeys> copy = make_ref<RecordKeys>();
-    if (keys) copy->names = keys->names;
-    keys = std::move(copy);
-  }
-  keys->names.push_back(name);
+  if (!keys.unique()) keys = keys ? make_ref<RecordKeys>(*keys) : make_ref<RecordKeys>();
+  keys->add(name);
   values.push_back(std::move(value));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/source.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
+#include "value/code_points.h"
 
 namespace tsl {
 
@@ -214,10 +216,21 @@ class Value {
 };
 static_assert(sizeof(Value) == 16);
 
+/// A string. Its text may grow at its end, and is changed otherwise by assign() alone.
 struct String : Object {
   static constexpr Tag kTag = Tag::string;
   std::string text;
   explicit String(std::string t) : text(std::move(t)) {}
+  /// Replaces the text.
+  void assign(std::string_view t) {
+    text = t;
+    index_.reset();
+  }
+  /// Returns the text's code points. A long text is indexed when it is first asked, and not read again.
+  CodePoints code_points() const;
+
+ private:
+  mutable std::unique_ptr<CodePointIndex> index_;
 };
 
 struct List : Object {
@@ -232,8 +245,15 @@ struct Tuple : Object {
 
 /// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
 struct RecordKeys : Counted {
-  std::vector<Name> names;
+  std::vector<Name> names;    // grows through add() alone
   int find(Name name) const;  // -1 if there is no such key
+  void add(Name name);        // appends a key, which must be new
+
+ private:
+  int find_hashed(Name name) const;
+  void hash(size_t position);
+
+  std::vector<uint32_t> slots_;  // a hash table: position in `names` + 1, or 0; empty while there are few names
 };
 
 struct Record : Object {

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "base/error.h"
+
 namespace tsl::parts {
 
 namespace {
@@ -93,3 +95,24 @@ Value replaced(const Value& v, std::vector<Value> with) {
 }
 
 }  // namespace tsl::parts
+
+namespace tsl {
+
+namespace {
+
+// Enough for any program; a value that contains itself twice, sixty times over, must not fill the memory or run for
+// years.
+constexpr uint64_t kMaxOccurrences = uint64_t{1} << 28;
+constexpr int kMaxDepth = 1000;  // as deep as walks go that recurse
+
+}  // namespace
+
+void limit_occurrences(const Value& v, std::string_view action) {
+  if (!parts::has_parts(v)) return;
+  const uint64_t count = OccurrenceCounter(kMaxDepth, [](const Value&) { return uint64_t{1}; }).count(v);
+  if (count <= kMaxOccurrences) return;
+  fail(ErrorKind::limit, "{}: it has more than {} parts, counting shared ones wherever they occur", action,
+       kMaxOccurrences);
+}
+
+}  // namespace tsl

@@ -1,6 +1,9 @@
 // Walks nested values without recursion, because programs may nest values without limit.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -145,5 +148,36 @@ template <class Test> bool any_leaf(const Value& value, Test&& test) {
   }
   return false;
 }
+
+/// Returns how many values a walk would visit that visits shared parts wherever they occur: each leaf counts as
+/// weigh(leaf), a container as one more than its parts. Visits shared parts once. Counts no further than 2^50, and
+/// what is nested more than `max_depth` deep as one.
+template <class Weigh> class OccurrenceCounter {
+ public:
+  OccurrenceCounter(int max_depth, Weigh weigh) : max_depth_(max_depth), weigh_(std::move(weigh)) {}
+
+  uint64_t count(const Value& v, int depth = 0) {
+    if (!parts::has_parts(v)) return weigh_(v);
+    if (depth > max_depth_) return 1;
+    if (!v.unique()) {
+      const auto known = counts_.find(&v.as<Object>());
+      if (known != counts_.end()) return known->second;
+    }
+    uint64_t total = 1;
+    for (size_t i = 0; i < parts::count(v); ++i) total = std::min(total + count(parts::at(v, i), depth + 1), kTooMany);
+    if (!v.unique()) counts_.emplace(&v.as<Object>(), total);
+    return total;
+  }
+
+ private:
+  static constexpr uint64_t kTooMany = uint64_t{1} << 50;  // a sum of several does not wrap around
+
+  const int max_depth_;
+  Weigh weigh_;
+  std::unordered_map<const Object*, uint64_t> counts_;  // of shared values
+};
+
+/// Fails if a value is too large to be walked with its shared parts wherever they occur. `action`: "cannot print it".
+void limit_occurrences(const Value& v, std::string_view action);
 
 }  // namespace tsl

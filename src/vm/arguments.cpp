@@ -23,6 +23,16 @@ namespace {
 
 bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
 
+/// Runs a check of the argument for a parameter: the caret of its error is under it.
+template <class Check> auto about(const char* parameter, Check check) {
+  try {
+    return check();
+  } catch (Failure& failure) {
+    failure.error().parameter = parameter;
+    throw;
+  }
+}
+
 // Returns a host number: as it is, or read from a one-element tensor.
 Value host_number(Context& context, const Value& v) { return is_one_element(v) ? read_item(context, v.tensor()) : v; }
 
@@ -54,15 +64,19 @@ bool expect_bool(Context& context, const Value& v, const char* what) {
 }
 
 const std::string& expect_string(Context& context, const Value& v, const char* what) {
+  return expect_text(context, v, what).text;
+}
+
+const String& expect_text(Context& context, const Value& v, const char* what) {
   if (v.is(Tag::lazy_string) && !known_string(v)) {
     // Once read, a lazy string is formatted for good: its pieces become one known string. If the read ends the trace,
     // `v` may have become a string.
     std::string text = to_string(context, v);
     if (v.is(Tag::lazy_string)) v.as<LazyString>().pieces = {LazyString::Piece{make_string(std::move(text)), ""}};
   }
-  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>().text;  // already formatted by another reader
+  if (v.is(Tag::lazy_string)) return known_string(v)->as<String>();  // already formatted by another reader
   if (!v.is(Tag::string)) wrong_type(what, "a str", v);
-  return v.as<String>().text;
+  return v.as<String>();
 }
 
 Tensor expect_tensor(Context&, const Value& v, const char* what) {
@@ -148,7 +162,8 @@ DType expect_dtype(Context&, const Value& v, const char* what) {
 
 Device expect_device(Context& context, const Value& v, const char* what) {
   if (!v.is(Tag::string) && !v.is(Tag::lazy_string)) wrong_type(what, "\"cpu\", \"cuda\" or \"cuda:N\"", v);
-  return parse_device(expect_string(context, v, what), context.runtime().default_device());
+  const std::string& name = expect_string(context, v, what);
+  return about("device", [&] { return parse_device(name, context.runtime().default_device()); });
 }
 
 std::optional<std::vector<Value>> sequence_items(Context& context, const Value& v) {
@@ -172,9 +187,10 @@ Shape expect_shape(Context& context, const Value& v, const char* what) {
   return shape;
 }
 
-int expect_axis(Context& context, const Value& v, int rank, const char* what) {
+int expect_axis(Context& context, const Value& v, int rank, const char* what, const char* parameter) {
   if (v.is(Tag::tensor) && v.tensor().rank() > 1) wrong_type("axis", "an int", v);
-  return normalize_axis(expect_int(context, v, "axis"), rank, what);
+  const int64_t axis = expect_int(context, v, "axis");
+  return about(parameter, [&] { return normalize_axis(axis, rank, what); });
 }
 
 std::vector<int64_t> expect_axes(Context& context, const Value& v, int rank, const char* what) {

@@ -18,7 +18,8 @@ int64_t expect_int(Context&, const Value&, const char* what);
 double expect_real(Context&, const Value&, const char* what);  // int or float
 bool expect_bool(Context&, const Value&, const char* what);
 const std::string& expect_string(Context&, const Value&, const char* what);
-Tensor expect_tensor(Context&, const Value&, const char* what);  // no conversion
+const String& expect_text(Context&, const Value&, const char* what);  // likewise, to find code points in it
+Tensor expect_tensor(Context&, const Value&, const char* what);       // no conversion
 /// Makes a tensor from a tensor, a host number, or nested lists of them (ints give i64, floats f32, bools bool).
 Tensor to_tensor(Context&, const Value&, const char* what);
 /// As to_tensor(), with a given dtype: lists that contain only numbers are converted to it directly.
@@ -32,8 +33,9 @@ Device expect_device(Context&, const Value&, const char* what);
 Shape expect_shape(Context&, const Value&, const char* what);
 /// Returns the items of a list, a tuple or a tensor of one dimension; nothing for other values.
 std::optional<std::vector<Value>> sequence_items(Context&, const Value& v);
-/// Reads an axis, an int or an integer tensor of one element and at most one dimension; normalised.
-int expect_axis(Context&, const Value&, int rank, const char* what);
+/// Reads an axis, an int or an integer tensor of one element and at most one dimension; normalised. An
+/// error about its size is about the argument for `parameter`.
+int expect_axis(Context&, const Value&, int rank, const char* what, const char* parameter = "axis");
 /// Reads axes: nil for all axes, an int, a list of ints, or an integer tensor of at most one dimension. The result is
 /// normalised, sorted and unique.
 std::vector<int64_t> expect_axes(Context&, const Value&, int rank, const char* what);

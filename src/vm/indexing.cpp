@@ -49,19 +49,21 @@ std::vector<Value> slice_items(Context& context, const std::vector<Value>& items
 }
 
 Value get_in_string(Context& context, const Value& object, const IndexItem& item) {
-  const std::string& text = expect_string(context, object, "str");
-  const bool ascii = is_ascii(text);
-  const size_t length = ascii ? text.size() : utf8_length(text);
-  auto character = [&](int64_t number) {
-    const size_t at = ascii ? static_cast<size_t>(number) : utf8_offset(text, static_cast<size_t>(number));
-    return text.substr(at, ascii ? 1 : utf8_width(text, at));
+  const String& string = expect_text(context, object, "str");
+  const std::string& text = string.text;
+  const CodePoints points = string.code_points();
+  const auto characters = [&](int64_t first, int64_t end) {
+    const size_t begin = points.offset(static_cast<size_t>(first));
+    return std::string_view(text).substr(begin, points.offset(static_cast<size_t>(end)) - begin);
   };
-  if (item.kind == IndexItem::Kind::value) return make_string(character(position(context, item.value, length, object)));
-  const Positions at = positions(context, item, length);
-  if (ascii && at.step == 1)
-    return make_string(text.substr(static_cast<size_t>(at.start), static_cast<size_t>(at.count)));
+  if (item.kind == IndexItem::Kind::value) {
+    const size_t begin = points.offset(static_cast<size_t>(position(context, item.value, points.count(), object)));
+    return make_string(text.substr(begin, utf8_width(text, begin)));
+  }
+  const Positions at = positions(context, item, points.count());
+  if (at.step == 1) return make_string(std::string(characters(at.start, at.start + at.count)));
   std::string result;
-  for (int64_t i = 0; i < at.count; ++i) result += character(at.start + i * at.step);
+  for (int64_t i = 0, n = at.start; i < at.count; ++i, n += at.step) result += characters(n, n + 1);
   return make_string(std::move(result));
 }
 
@@ -173,6 +175,17 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
   fail(ErrorKind::type, "cannot index {}", type_name(object));
 }
 
+Value take_index(Context& context, Value& object, std::span<const IndexItem> items) {
+  const bool is_slice = items.size() == 1 && items[0].kind == IndexItem::Kind::slice;
+  if (!is_slice || !object.is(Tag::list)) return get_index(context, object, items);
+  const Positions at = positions(context, items[0], object.as<List>().items.size());
+  if (at.step != 1 || !object.unique()) return get_index(context, object, items);
+  std::vector<Value>& values = object.as<List>().items;
+  values.erase(values.begin() + at.start + at.count, values.end());
+  values.erase(values.begin(), values.begin() + at.start);
+  return std::move(object);
+}
+
 void set_index(Context& context, Value& object, std::span<const IndexItem> items, Value value) {
   if (object.is(Tag::tensor)) return tensor_set(context, object, items, value);
   if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
@@ -271,7 +284,11 @@ bool next_number(const Range& range, int64_t& state, Value& item) {
 bool next_entry(const Record& record, int64_t& state, Value& item) {
   const auto at = static_cast<size_t>(state);
   if (at >= record.values.size()) return false;
-  item = make_tuple({make_string(*record.keys->names[at]), record.values[at]});
+  Ref<Tuple> entry = make_ref<Tuple>();
+  entry->items.reserve(2);
+  entry->items.push_back(make_string(*record.keys->names[at]));
+  entry->items.push_back(record.values[at]);
+  item = Value(std::move(entry));
   ++state;
   return true;
 }
@@ -280,7 +297,9 @@ bool next_character(const std::string& text, int64_t& state, Value& item) {
   const auto at = static_cast<size_t>(state);
   if (at >= text.size()) return false;
   const size_t width = utf8_width(text, at);
-  item = make_string(text.substr(at, width));
+  const auto character = std::string_view(text).substr(at, width);
+  if (item.is(Tag::string) && item.unique()) item.as<String>().assign(character);  // of the loop's last turn
+  else item = make_string(std::string(character));
   state += static_cast<int64_t>(width);
   return true;
 }

@@ -18,6 +18,8 @@ struct IndexItem {
 };
 
 Value get_index(Context&, const Value& object, std::span<const IndexItem> items);
+/// As get_index(), of an object that nobody reads afterwards: a slice of a list that has no other owner is that list.
+Value take_index(Context&, Value& object, std::span<const IndexItem> items);
 // Assignments change `object` in place if it holds the only reference, and otherwise copy what is shared. If one fails,
 // `object` is unchanged, so a variable survives a failed assignment.
 

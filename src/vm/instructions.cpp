@@ -37,7 +37,7 @@ bool append_in_place(Value& left, const Value& right) {
 /// Applies target op= operand, in place where possible. If it fails, `target` is unchanged.
 void update_value(Context& context, BinaryOp op, Value& target, const Value& operand) {
   if (op == BinaryOp::add && append_in_place(target, operand)) return;
-  target = binary(context, op, target, operand);
+  target = binary(context, op, target, operand, {.a = true});
 }
 
 void clear_operands(Value* first, size_t count) {
@@ -54,14 +54,15 @@ void binary_operation(Context& context, Frame& frame, const Instruction& i, Bina
     if (i.kills_c() && i.c != i.a) clear(frame.base[i.c]);
     return;
   }
-  Value result = binary(context, op, left, right);
+  // A register that the result replaces is not read again, unless the op fails and so leaves it as it is.
+  Value result = binary(context, op, left, right, {.a = left_goes, .b = i.kills_c() || i.a == i.c});
   if (i.kills_b()) clear(left);
   if (i.kills_c()) clear(frame.base[i.c]);
   frame.base[i.a] = std::move(result);
 }
 
 void negate(Context& context, Frame& frame, const Instruction& i) {
-  Value result = negated(context, frame.base[i.b]);
+  Value result = negated(context, frame.base[i.b], i.kills_b() || i.a == i.b);
   if (i.kills_b()) clear(frame.base[i.b]);
   frame.base[i.a] = std::move(result);
 }
@@ -268,7 +269,7 @@ void get_index(Context& context, Frame& frame, const Instruction& i, const Value
 void get_items(Context& context, Frame& frame, const Instruction& i) {
   Value* object = frame.base + i.b;
   const std::vector<IndexItem> items = index_items(frame.proto->index_shapes[i.c], object + 1);
-  Value result = get_index(context, *object, items);
+  Value result = take_index(context, *object, items);
   clear(*object);
   frame.base[i.a] = std::move(result);
 }
@@ -383,11 +384,10 @@ class PathChange {
 /// Applies a change to the content of `target`, which is emptied meanwhile: a trace that ends during the change
 /// replaces containers wherever it finds them, but must not replace the one being changed.
 void change_part(Context& context, Value& target, PathChange change) {
-  const bool was_tracing = context.runtime().is_tracing();
   Value object = std::move(target);
   const auto put_back = [&] {
     target = std::move(object);
-    if (was_tracing && !context.runtime().is_tracing()) materialize(context, target);
+    materialize_pending(context, {&target, 1});
   };
   try {
     change.apply(object);
@@ -455,6 +455,9 @@ bool next_each(Context& context, Frame& frame, const Instruction& i) {
   }
   int64_t position = state.integer();
   Value item;
+  // A text's next character may replace the last one in place.
+  const bool is_text = iterable.is(Tag::string) && i.b != i.a && frame.base[i.b].is(Tag::string);
+  if (is_text) item = std::move(frame.base[i.b]);
   const bool has_item = iterate(context, iterable, position, item);
   state = Value(position);
   if (has_item) frame.base[i.b] = std::move(item);

@@ -70,6 +70,7 @@ const Proto& Interpreter::own(std::unique_ptr<Proto> proto) {
 }
 
 void Interpreter::run(const Run& run) {
+  const PendingSymbols pending(context_.runtime());
   for (;;) {
     try {
       return dispatch(run);
@@ -90,22 +91,17 @@ void Interpreter::run(const Run& run) {
 bool Interpreter::stops_at(const Run& run, const Frame* frame, const Instruction* pc) {
   const bool is_step = pc->op == Opcode::loop_body || (pc->op >= Opcode::call && pc->op <= Opcode::method_named);
   if (is_step && step_limit_ && ++steps_ > step_limit_) out_of_steps();
-  if (!ended_.empty()) materialize_registers(run.entry);
+  if (context_.runtime().has_pending_symbols()) materialize_registers(run);
   if (frame != run.body_frame) return false;
   const uint32_t at = static_cast<uint32_t>(pc - frame->proto->code.data());
   return at < run.begin || at >= run.end || pc->op == Opcode::return_;
 }
 
-bool Interpreter::holds_ended_trace() const { return !ended_.empty() && !context_.runtime().is_tracing(); }
-
-/// Materializes the values that pending operators and builtins have returned to the run that begins at the frame
-/// `entry`.
-void Interpreter::materialize_registers(size_t entry) {
-  if (ended_.back().pending_run > entry && holds_ended_trace()) {
-    ended_.back().pending_run = entry;
-    each_register(entry, [this](Value& value) { materialize(context_, value); });
-  }
-  release_replaced(entry);
+/// Materializes the values that pending operators and builtins have returned to the run.
+void Interpreter::materialize_registers(const Run& run) {
+  each_register(run.entry, [this](Value& value) { materialize(context_, value); });
+  context_.runtime().clear_pending_symbols();
+  release_replaced(run.entry);
 }
 
 // This function is longer than others: it contains all instructions, a few lines each. What is not for numbers, or is
@@ -435,10 +431,10 @@ again:
 
   CASE(test_given) : JUMP_IF(!base[pc->a].is(Tag::absent));
   CASE(check_parameter) : SAVE();
-  check_parameter(frame->proto->signature, pc->a, base);
+  check_parameter(context_, frame->proto->signature, pc->a, base);
   NEXT(pc + 1);
   CASE(check_result) : SAVE();
-  check_result(frame->proto->signature, base[pc->a], base);
+  check_result(context_, frame->proto->signature, base[pc->a], base);
   NEXT(pc + 1);
   CASE(import_) : SAVE();
   base[pc->a] =

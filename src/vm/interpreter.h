@@ -78,15 +78,12 @@ class Interpreter {
     for (Value *v = frames_[depth].base, *end = free_slot(); v < end; ++v) visit(*v);
   }
 
-  /// Records that a trace which began at the frame at `depth` has ended. Keeps the values it has replaced in registers
-  /// until that frame's run reaches its next instruction: pending operators and builtins above may refer to parts of
-  /// them.
-  void keep_replaced(size_t depth, std::vector<Value> replaced) {
-    ended_.push_back({depth, frames_.size(), std::move(replaced)});
-  }
+  /// Keeps the values that a trace which began at the frame at `depth` had in registers, until that frame's run reaches
+  /// its next instruction: pending operators and builtins above may refer to parts of them.
+  void keep_replaced(size_t depth, std::vector<Value> replaced) { replaced_.push_back({depth, std::move(replaced)}); }
   /// Releases the replaced values that are kept for frames from `depth` on.
   void release_replaced(size_t depth) {
-    while (!ended_.empty() && ended_.back().depth >= depth) ended_.pop_back();
+    while (!replaced_.empty() && replaced_.back().depth >= depth) replaced_.pop_back();
   }
 
   /// Returns the back-edges and calls executed while a step limit is set. At the limit, RegionHooks::out_of_steps() is
@@ -113,11 +110,10 @@ class Interpreter {
     uintptr_t of_regions = 0;  // the part between them that only regions use
   };
 
-  /// A trace that has ended while operators and builtins above its frame are still pending.
-  struct EndedTrace {
-    size_t depth;        // of the frame of its region
-    size_t pending_run;  // runs below this frame have not reached their next instruction yet
-    std::vector<Value> replaced;
+  /// What a trace has replaced in registers while operators and builtins above its frame were pending.
+  struct Replaced {
+    size_t depth;  // of the frame of its region
+    std::vector<Value> values;
   };
 
   /// Runs until the entry frame returns (its value is stored below its registers) or the body is left.
@@ -125,10 +121,7 @@ class Interpreter {
   void dispatch(const Run& run);
   /// Whether a run of a loop body must stop before the instruction at `pc`. Counts steps.
   bool stops_at(const Run& run, const Frame* frame, const Instruction* pc);
-  /// Whether a trace has ended while operators or builtins are pending. Values that only these hold may refer to the
-  /// trace's symbols; each run materializes them when they return to the stack.
-  bool holds_ended_trace() const;
-  void materialize_registers(size_t entry);
+  void materialize_registers(const Run& run);
   /// Pushes a frame for the function in *slot, whose bound arguments are above it.
   void enter(Value* slot, uint32_t flags);
 
@@ -145,7 +138,10 @@ class Interpreter {
   /// As prepare_call() for a method: the object is the first of the `count` values above *slot. `shapes` is null, or
   /// the call's shape with and without the object.
   bool prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name);
+  bool prepare_entry(Value* slot, size_t count, const CallShape* shape);
+  bool prepare_member(Value* slot, size_t count, const CallShape* shape);
   void call_builtin(Value* slot, size_t count, const CallShape* shape);
+  void convert_argument(Value* slot, size_t count, const CallShape* shape);
 
   // interpreter_unwind.cpp
   void locate(Error& error) const;
@@ -163,7 +159,7 @@ class Interpreter {
   FrameStack frames_;
   Value* builtin_end_;  // end of the stack slots that running builtins use
   NativeStack native_;
-  std::vector<EndedTrace> ended_;  // ordered from outer to inner frames
+  std::vector<Replaced> replaced_;  // ordered from outer to inner frames
   uint64_t steps_ = 0;
   uint64_t step_limit_ = 0;
 };

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "bytecode/declaration.h"
 #include "value/context.h"
 #include "value/materialize.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
 #include "vm/instructions.h"
@@ -102,10 +104,22 @@ Value Interpreter::call(const Value& callee, std::span<Value> args, const CallSh
   SlotGuard guard(*this, slot, slot + 1 + args.size());
   *slot = callee;
   std::move(args.begin(), args.end(), slot + 1);
-  if (holds_ended_trace())
-    std::for_each(slot + 1, slot + 1 + args.size(), [this](Value& value) { materialize(context_, value); });
-  if (prepare_call(slot, args.size(), shape, Frame::kEntry)) run({frames_.size() - 1, nullptr, 0, 0});
+  materialize_pending(context_, {slot + 1, args.size()});
+  if (prepare_entry(slot, args.size(), shape)) run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
+}
+
+/// As prepare_call(), for a call from C++: no argument of it is in the source.
+bool Interpreter::prepare_entry(Value* slot, size_t count, const CallShape* shape) {
+  try {
+    return prepare_call(slot, count, shape, Frame::kEntry);
+  } catch (Failure& failure) {
+    if (!failure.error().is_located) {
+      failure.error().parameter.clear();
+      failure.error().argument = -1;
+    }
+    throw;
+  }
 }
 
 Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool open) {
@@ -117,8 +131,8 @@ Value Interpreter::call_bound(const Value& function, std::span<Value> args, bool
   std::move(args.begin(), args.end(), slot + 1);
   const Signature& signature = function.as<Function>().info->signature;
   values_.reserve(slot + 1 + proto_of(function.as<Function>()).register_count);
-  if (!signature.dim_registers.empty()) check_parameters(signature, slot + 1);  // binds dimension names
-  enter(slot, Frame::kEntry | (open ? Frame::kOpen : 0));
+  if (!signature.dim_registers.empty()) check_parameters(context_, signature, slot + 1);  // binds dimension names
+  enter(slot, Frame::kEntry | Frame::kRegion | (open ? Frame::kOpen : 0));
   run({frames_.size() - 1, nullptr, 0, 0});
   return std::move(*slot);
 }
@@ -140,10 +154,39 @@ void Interpreter::enter(Value* slot, uint32_t flags) {
 
 namespace {
 
-/// Calls a dtype, f32(x): a conversion.
-Value convert(Context& context, DType dtype, std::span<Value> args) {
-  if (args.size() != 1) fail(ErrorKind::type, "{} takes 1 argument, not {}", name_of(dtype), args.size());
-  return convert(context, dtype, args[0]);
+/// Points an error about a parameter to the argument for it, and throws it on.
+[[noreturn]] void rethrow_at_argument(Failure& failure, const Signature& signature, size_t count,
+                                      const CallShape* shape) {
+  Error& error = failure.error();
+  if (!error.is_located && error.argument < 0 && !error.parameter.empty()) {
+    error.argument = argument_position(signature, error.parameter, count, shape);
+  }
+  throw;
+}
+
+void check_arguments(Context& context, const Signature& signature, Value* base, size_t count, const CallShape* shape) {
+  try {
+    check_parameters(context, signature, base);
+  } catch (Failure& failure) { rethrow_at_argument(failure, signature, count, shape); }
+}
+
+/// Exchanges the first two arguments where they fit only in the other order: xs |> map(f) is map(f, xs).
+void swap_arguments(const Signature& signature, Value* args) {
+  const std::vector<ParameterInfo>& parameters = signature.parameters;
+  if (args[1].is(Tag::absent) || fits(parameters[0], args[0]) || !fits(parameters[0], args[1])) return;
+  args[0].swap(args[1]);
+}
+
+/// Checks the arguments of a builtin, and fills in the defaults.
+void complete_arguments(Context& context, const Signature& signature, Value* args, size_t bound) {
+  const size_t parameters = signature.parameters.size();
+  for (size_t i = 0; i < parameters; ++i) {
+    const ParameterInfo& parameter = signature.parameters[i];
+    if (parameter.accepts_tag(args[i])) continue;
+    if (args[i].is(Tag::absent)) args[i] = parameter.default_value;
+    else check_parameter(context, signature, i, args);
+  }
+  for (size_t i = parameters; i < bound; ++i) check_rest(context, signature, args[i]);
 }
 
 }  // namespace
@@ -156,11 +199,25 @@ bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape
     return false;
   }
   if (!slot->is(Tag::dtype)) fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
-  SlotGuard guard(*this, slot + 1, slot + 1 + count);
-  if (shape && !shape->names.empty()) fail(ErrorKind::type, "a dtype takes no named arguments");
-  Value result = convert(context_, slot->dtype(), {slot + 1, count});
-  *slot = std::move(result);
+  convert_argument(slot, count, shape);
   return false;
+}
+
+/// Calls a dtype, f32(x): a conversion.
+void Interpreter::convert_argument(Value* slot, size_t count, const CallShape* shape) {
+  const DType dtype = slot->dtype();
+  Value* args = slot + 1;
+  values_.reserve(args + std::max<size_t>(count, 1));
+  SlotGuard guard(*this, args, args + std::max<size_t>(count, 1));
+  static const uint32_t kArrays = kind_named("array")->tags;
+  const bool fits = count == 1 && !shape && (kArrays & tag_bit(args->tag()) || is_host_number(*args));
+  if (!fits) {
+    const Signature signature = parse_signature(fmt::format("{}(x: array)", name_of(dtype)), context_.names());
+    bind_arguments(signature, args, count, shape);
+    check_arguments(context_, signature, args, count, shape);
+  }
+  Value result = convert(context_, dtype, *args);
+  *slot = std::move(result);
 }
 
 bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
@@ -168,7 +225,7 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
   Value* base = slot + 1;
   values_.reserve(base + std::max<size_t>(proto.register_count, count));
   if (shape || proto.direct_arity != count) bind_arguments(proto.signature, base, count, shape);
-  if (proto.tests_arguments) check_parameters(proto.signature, base);
+  if (proto.tests_arguments) check_arguments(context_, proto.signature, base, count, shape);
   const bool may_be_region = proto.is_compiled || (!frames_.empty() && (frames_.top()->flags & Frame::kOpen));
   const RegionHooks::CallMode mode = may_be_region ? hooks_->call_mode(*slot) : RegionHooks::CallMode::plain;
   if (mode == RegionHooks::CallMode::region) {
@@ -190,16 +247,17 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   values_.reserve(args + std::max(count, parameters));
   SlotGuard guard(*this, args, args + std::max(count, parameters));
   const size_t bound = bind_arguments(signature, args, count, shape);
-  for (size_t i = 0; i < parameters && !native.builtin->forwards; ++i) {
-    if (args[i].is(Tag::absent)) args[i] = signature.parameters[i].default_value;
-  }
-  // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
-  const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
-  const Placement placement(context_.ops(),
-                            tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
-  Value result =
-      native.builtin->function(context_, Args{{args, bound}, native.bound, shape ? shape->positional : count});
-  *slot = std::move(result);
+  try {
+    if (native.builtin->may_swap) swap_arguments(signature, args);
+    if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
+    // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
+    const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
+    const Placement placement(context_.ops(),
+                              tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
+    Value result =
+        native.builtin->function(context_, Args{{args, bound}, native.bound, shape ? shape->positional : count});
+    *slot = std::move(result);
+  } catch (Failure& failure) { rethrow_at_argument(failure, signature, count, shape); }
 }
 
 namespace {
@@ -233,11 +291,23 @@ constexpr std::pair<std::string_view, const char*> kForeign[] = {
 
 }  // namespace
 
+/// As prepare_call() for a field of an object, which stands before the arguments in the source.
+bool Interpreter::prepare_member(Value* slot, size_t count, const CallShape* shape) {
+  try {
+    return prepare_call(slot, count, shape, 0);
+  } catch (Failure& failure) {
+    if (!failure.error().is_located && failure.error().argument >= 0) ++failure.error().argument;
+    throw;
+  }
+}
+
 bool Interpreter::prepare_method(Value* slot, size_t count, const CallShape* shapes, Name name) {
+  frames_.top()->flags &= ~Frame::kMember;
   if (const Value* callee = member(context_, slot[1], name)) {
+    frames_.top()->flags |= Frame::kMember;
     *slot = *callee;
     std::move(slot + 2, slot + 1 + count, slot + 1);
-    return prepare_call(slot, count - 1, shapes ? shapes + 1 : nullptr, 0);
+    return prepare_member(slot, count - 1, shapes ? shapes + 1 : nullptr);
   }
   const Value* builtin = slot[1].is(Tag::module) ? nullptr : context_.builtins().find(name);
   if (!builtin) no_method(context_, slot[1], name);

@@ -10,6 +10,32 @@ namespace {
 
 Span span_of(const Frame& frame) { return frame.proto->spans[frame.pc_index()]; }
 
+/// Returns the span of the running call's argument at a position, else that of the instruction.
+Span span_of(const Frame& frame, int argument) {
+  const Span span = frame.proto->argument_span(frame.pc_index(), argument);
+  return span.valid() ? span : span_of(frame);
+}
+
+/// Returns the shape of the call that a frame runs; null if all arguments are positional.
+const CallShape* call_shape_of(const Frame& frame) {
+  const Instruction& call = *frame.pc;
+  const bool has_names = call.op == Opcode::call_named || call.op == Opcode::method_named;
+  return has_names ? &frame.proto->call_shapes[call.b] : nullptr;
+}
+
+/// Returns the position of the argument for a callee's parameter in the call that `caller` runs; -1 if it is not given.
+int argument_of(const Frame& caller, const Frame& callee, const std::string& parameter) {
+  const bool is_from_builtin = (callee.flags & Frame::kEntry) && !(callee.flags & Frame::kRegion);
+  if (is_from_builtin) return -1;
+  const bool is_method = caller.pc->op == Opcode::method || caller.pc->op == Opcode::method_named;
+  const bool is_member = is_method && (caller.flags & Frame::kMember);
+  const CallShape* shape = call_shape_of(caller);
+  if (shape && is_member) ++shape;  // the one without the object
+  const size_t given = shape ? shape->count() : caller.pc->b - (is_member ? 1u : 0u);
+  const int at = argument_position(callee.proto->signature, parameter, given, shape);
+  return at < 0 ? at : at + is_member;
+}
+
 /// Returns the handler of the frame that covers its current instruction.
 const Handler* handler_of(const Frame& frame) {
   const uint32_t pc = frame.pc_index();
@@ -21,15 +47,20 @@ const Handler* handler_of(const Frame& frame) {
 
 }  // namespace
 
-/// Adds the position and the calls to an error, when it first gets here. Frames of the prelude are left out: to users,
-/// composite builtins look like any others.
+/// Adds the position and the calls to an error, when it first gets here. Frames of the standard library are left out:
+/// to users, its functions look like builtins.
 void Interpreter::locate(Error& error) const {
   if (error.is_located) return;
   error.is_located = true;
   for (size_t i = frames_.size(); i-- > 0;) {
     const Frame& frame = frames_[i];
-    if (frame.proto->is_internal) continue;
-    if (!error.span.valid()) error.span = span_of(frame);
+    if (frame.proto->is_library) {
+      // The error is about a parameter of this function: the caret is under the argument for it.
+      const bool is_about = i > 0 && !error.span.valid() && !error.parameter.empty();
+      error.argument = is_about ? argument_of(frames_[i - 1], frame, error.parameter) : -1;
+      continue;
+    }
+    if (!error.span.valid()) error.span = span_of(frame, error.argument);
     else error.called_from.push_back({frame.proto->display_name(), span_of(frame)});
   }
 }
@@ -71,7 +102,7 @@ void Interpreter::drop_frames(const Run& run) {
 
 Span Interpreter::location() const {
   for (size_t i = frames_.size(); i-- > 0;) {
-    if (!frames_[i].proto->is_internal) return span_of(frames_[i]);
+    if (!frames_[i].proto->is_library) return span_of(frames_[i]);
   }
   return {};
 }

@@ -213,9 +213,7 @@ bool contains(Context& context, const Value& item, const Value& container) {
 
 // ---- Tensors ---------------------------------------------------------------------------------------
 
-Operand tensor_operand(const Value& v) { return v.is(Tag::tensor) ? Operand(v.tensor()) : operand_of(v); }
-
-Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
+Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& b, DyingOperands dying) {
   if (op == BinaryOp::matmul && !(a.is(Tag::tensor) && b.is(Tag::tensor))) wrong_operands(op, a, b);
   if (op == BinaryOp::pow && a.is(Tag::tensor) && is_host_number(b)) {
     // The exponent selects the op: x ** 2 is a product. So a trace pins its value.
@@ -225,12 +223,12 @@ Value tensor_binary(Context& context, BinaryOp op, const Value& a, const Value& 
                 {"x ** -1.0 computes in floats"});
     }
     if (exponent == Scalar::of(int64_t{2}) || exponent == Scalar::of(2.0)) {
-      const Tensor base = a.tensor();
-      if (is_float(base.dtype()) || exponent.type == ScalarType::integer) return context.ops().call(Op::square, {base});
+      if (is_float(a.tensor().dtype()) || exponent.type == ScalarType::integer)
+        return context.ops().call(Op::square, {op_operand(a, dying.a)});
     }
-    return context.ops().call(Op::pow, {a.tensor(), Operand(exponent)});
+    return context.ops().call(Op::pow, {op_operand(a, dying.a), Operand(exponent)});
   }
-  return context.ops().call(info_of(op).tensor, {tensor_operand(a), tensor_operand(b)});
+  return context.ops().call(info_of(op).tensor, {op_operand(a, dying.a), op_operand(b, dying.b)});
 }
 
 bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v); }
@@ -246,10 +244,15 @@ void expect_elementwise_operands(BinaryOp op, const Value& a, const Value& b) {
 
 }  // namespace
 
-Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
+Operand op_operand(const Value& v, bool is_dying) {
+  if (!v.is(Tag::tensor)) return operand_of(v);
+  return is_dying ? Operand::dying(v.tensor()) : Operand(v.tensor());
+}
+
+Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, DyingOperands dying) {
   if (op == BinaryOp::in) return contains(context, a, b);
   if (is_operand(a) && is_operand(b)) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return tensor_binary(context, op, a, b);
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) return tensor_binary(context, op, a, b, dying);
     if (op == BinaryOp::matmul) wrong_operands(op, a, b);
     const bool bits = op >= BinaryOp::bit_or;
     if (bits && (scalar_of(a).type == ScalarType::real || scalar_of(b).type == ScalarType::real))
@@ -272,9 +275,9 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b) {
   wrong_operands(op, a, b);
 }
 
-Value negated(Context& context, const Value& a) {
+Value negated(Context& context, const Value& a, bool is_dying) {
   if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
-  if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {a.tensor()});
+  if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {op_operand(a, is_dying)});
   fail(ErrorKind::type, "cannot negate {}", type_name(a));
 }
 

@@ -6,14 +6,23 @@
 #include <span>
 
 #include "syntax/ast.h"
+#include "tensor/op.h"
 #include "value/value.h"
 
 namespace tsl {
 
 class Context;
 
-Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b);
-Value negated(Context&, const Value& a);
+/// Operands of an operator that nothing else references and nobody reads afterwards: the result may use the memory of
+/// such a tensor.
+struct DyingOperands {
+  bool a = false, b = false;
+};
+
+Value binary(Context&, ast::BinaryOp op, const Value& a, const Value& b, DyingOperands dying = {});
+Value negated(Context&, const Value& a, bool is_dying = false);
+/// Returns the operand of an op for a tensor or a host number.
+Operand op_operand(const Value& v, bool is_dying = false);
 /// Compares values deeply and returns one bool; `==` of the language is elementwise for tensors.
 bool deep_equal(Context&, const Value& a, const Value& b);
 

@@ -473,8 +473,8 @@ device unknown device 'cuda:-1': {0}
 device unknown device 'cuda:1 ': {0}
 device unknown device 'cuda:300': {0}
 device unknown device '': {0}
-type to takes a device, such as "cuda", or a dtype, not nil
-type the device must be "cpu", "cuda" or "cuda:N", not dtype
+type 'target' of to must be str or dtype, not nil
+type 'device' of zeros must be str or nil, not dtype f32
 2.0 2.0
 )",
                     names_of_devices()));

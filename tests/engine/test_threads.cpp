@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "catch/skip.h"
 #include "support/op_matrix.h"
 #include "support/session.h"
 
@@ -16,6 +17,11 @@ using namespace tsl;
 namespace {
 
 constexpr int kThreads[] = {1, 2, 3, 8};
+
+bool is_on_gpu() {
+  const char* device = std::getenv("TSL_TEST_DEVICE");
+  return device && std::string_view(device) != "cpu";
+}
 
 /// The script's value, a tensor, as its type and bytes; the error of a script that fails.
 std::string bytes_of(const std::string& script, int threads) {
@@ -42,7 +48,7 @@ size_t count_results(const std::string& script) {
 }  // namespace
 
 TEST_CASE("products have the same bits on any number of threads", "[threads]") {
-  if (const char* device = std::getenv("TSL_TEST_DEVICE"); device && std::string_view(device) != "cpu") return;
+  if (is_on_gpu()) TSL_SKIP("the pool of threads is the CPU's");
   struct Extents {
     int m, k, n;
   };
@@ -70,7 +76,7 @@ TEST_CASE("products have the same bits on any number of threads", "[threads]") {
 }
 
 TEST_CASE("every op has the same bits on any number of threads", "[threads]") {
-  if (const char* device = std::getenv("TSL_TEST_DEVICE"); device && std::string_view(device) != "cpu") return;
+  if (is_on_gpu()) TSL_SKIP("the pool of threads is the CPU's");
   for (const MatrixCase& matrix_case : matrix_cases()) {
     bool computes = false;  // some ops take floats only, others integers
     for (const char* dtype : {"f32", "i16"}) {

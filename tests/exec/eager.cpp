@@ -96,6 +96,19 @@ TEST_CASE_METHOD(Fixture, "an operand with no other owner may donate its memory 
   }
 }
 
+TEST_CASE_METHOD(Fixture, "an operand whose owner does not read it again may donate its memory", "[exec]") {
+  for (const bool is_dying : {false, true}) {
+    for (const bool is_held : {false, true}) {
+      const Tensor owner = floats({1, 2});
+      const Tensor other = is_held ? owner : Tensor();
+      const std::vector<Operand> operands{is_dying ? Operand::dying(owner) : Operand(owner)};
+      const Tensor result = eager.run(op_def(Op::neg), operands, {}, {DType::f32, {2}}, {}, true);
+      CHECK(elements(result) == std::vector<float>{-1, -2});
+      CHECK((result.data() == owner.data()) == (is_dying && !is_held));
+    }
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "what only elements show is a Failure that says so", "[exec]") {
   const auto divide = [&] { run(Op::floordiv, {integers({6, 4}), integers({3, 0})}); };
   CHECK_THROWS_WITH(divide(), "integer division by zero");

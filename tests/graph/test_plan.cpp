@@ -229,6 +229,44 @@ TEST_CASE("an output with donors is not aliased by temporaries", "[plan]") {
   CHECK(aliased_temporaries(plan) == 0);
 }
 
+NodeId written(Graph& g, Arg x, Arg value, int64_t row) {
+  Attrs attrs;
+  attrs.view = slice(Layout::contiguous(kSquare), 0, row, 1, 1);
+  return g.add(op_def(Op::assign_view), {std::move(x), std::move(value)}, attrs, {DType::f32, kSquare}, Span{},
+               g.size());
+}
+
+TEST_CASE("a chain of writes to a donated input uses the input's memory alone", "[plan]") {
+  Graph g;
+  const NodeId x = input(g, kSquare), row = input(g, {1, 512});
+  NodeId y = written(g, read(g, x), read(g, row), 0);
+  for (int64_t i = 1; i < 5; ++i) {
+    Arg before = read(g, y);
+    before.layout = slice(before.layout, 0, i - 1, 1, 1);
+    const NodeId doubled = g.add(op_def(Op::exp), {before}, {}, {DType::f32, {1, 512}}, Span{}, g.size());
+    y = written(g, read(g, y), read(g, doubled), i);
+  }
+  give(g, y);
+  const Plan plan = compile(std::move(g));
+  CHECK(plan.donors[0] == std::vector<uint32_t>{0});
+  CHECK(aliased_temporaries(plan) == 4);
+  CHECK(plan.arena_bytes < kBytes);
+}
+
+TEST_CASE("writes to an input that is read later leave it as it is", "[plan]") {
+  Graph g;
+  const NodeId x = input(g, kSquare), row = input(g, {1, 512});
+  const NodeId once = written(g, read(g, x), read(g, row), 0);
+  give(g, written(g, read(g, once), read(g, row), 1));
+  give(g, add(g, Op::exp, {read(g, x)}));
+  const Plan plan = compile(std::move(g));
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    const bool is_alone =
+        plan.launches.size() == 1 || donors_of(plan, b).empty() || plan.buffers[b].first >= plan.buffers[0].last;
+    CHECK(is_alone);
+  }
+}
+
 TEST_CASE("parts of an output do not alias each other", "[plan]") {
   Graph g;
   const NodeId a = small_product(g), b = small_product(g);

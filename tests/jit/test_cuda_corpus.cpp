@@ -2,12 +2,14 @@
 //
 // The corpus generates some 30,000 different kernels. Most differ only in layouts, and share lines. So a set of
 // representatives is chosen, some 3,600, which together contain every line of any kernel, with names of the same types,
-// and every combination of ops and template. They are compiled for sm_80 and sm_90 with little optimisation, which
-// takes half the time and finds the same mistakes. A sample of the other kernels, which differs from run to run, is
-// compiled for sm_80 likewise, and for sm_90 as TSL does.
+// and every combination of ops and template. They are compiled with little optimisation, which takes half the time and
+// finds the same mistakes: all of them for sm_90, a half for sm_75, a sixth each for sm_80, sm_89 and sm_120, other
+// ones in every run. A sample of the other kernels, which differs from run to run, is divided likewise, and compiled
+// for sm_90 as TSL does.
 //   TSL_CORPUS_SEED=N            takes the sample of seed N, as an earlier run has printed it
 //   TSL_CORPUS_SAMPLE=N          has N kernels in the sample (default 600)
-//   TSL_CORPUS=all               compiles all of them as TSL does, for both
+//   TSL_CORPUS=all               compiles all of them as TSL does for sm_75 and sm_90, and the representatives, with
+//                                little optimisation, for the others
 //   TSL_CORPUS=none              compiles none, and prints a digest that shows whether a change generates other kernels
 //   TSL_TEST_FILL_CACHE=FOLDER   the test "the corpus fills a cache" compiles all of them for $TSL_TEST_FILL_ARCH
 //                                (default sm_90) and keeps them as tsl would with TSL_CACHE_DIR=FOLDER: on a machine
@@ -48,6 +50,13 @@ namespace {
 
 constexpr size_t kKernelsPerProgram = 64;  // more per program saves nothing
 constexpr size_t kSample = 600;            // of the kernels that are not representatives: half a minute on two cores
+// The architectures besides sm_90, with the share of the kernels that CI compiles for each: 1/share. The code for sm_75
+// is not that of the others (prelude: __CUDA_ARCH__ >= 800), so it has most.
+struct Share {
+  const char* arch;
+  size_t share;
+};
+constexpr Share kShares[] = {{"sm_75", 2}, {"sm_80", 6}, {"sm_89", 6}, {"sm_120", 6}};
 constexpr Tier kTiers[] = {Tier::eager, Tier::annotated, Tier::everything};
 
 /// Returns the kernels of the whole corpus, on every tier.
@@ -181,6 +190,22 @@ std::vector<const KernelSource*> sample_of_others(const std::vector<KernelSource
   std::mt19937_64 random(seed);
   std::sample(others.begin(), others.end(), std::back_inserter(out), count, random);
   return out;
+}
+
+/// Divides kernels among architectures by their shares, at random. The same seed gives the same parts.
+std::vector<std::vector<const KernelSource*>> parts_for_archs(std::vector<const KernelSource*> kernels, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::shuffle(kernels.begin(), kernels.end(), random);
+  std::vector<std::vector<const KernelSource*>> parts;
+  size_t begin = 0;
+  for (const Share& share : kShares) {
+    const size_t end = &share == std::end(kShares) - 1 ? kernels.size() : begin + kernels.size() / share.share;
+    parts.emplace_back(kernels.begin() + static_cast<std::ptrdiff_t>(begin),
+                       kernels.begin() + static_cast<std::ptrdiff_t>(end));
+    std::sort(parts.back().begin(), parts.back().end());  // neighbours share parts of the prelude
+    begin = end;
+  }
+  return parts;
 }
 
 /// Returns a kernel's text without white space, comments and the hash in its name, so that formatting does not matter.
@@ -327,7 +352,23 @@ TEST_CASE("a sample has other kernels than the chosen ones, the same ones for a 
   CHECK(sample_of_others(kernels, chosen, 1000, 7).size() == 98);
 }
 
-TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]") {
+TEST_CASE("the kernels are divided among the architectures, by their shares") {
+  std::vector<KernelSource> kernels;
+  for (int i = 0; i < 600; ++i) kernels.push_back({"k_" + std::to_string(i), ""});
+  const std::vector<const KernelSource*> all = cuda::pointers_to(kernels);
+  const auto parts = parts_for_archs(all, 7);
+  REQUIRE(parts.size() == std::size(kShares));
+  std::unordered_set<const KernelSource*> seen;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    CHECK(parts[i].size() == 600 / kShares[i].share);
+    seen.insert(parts[i].begin(), parts[i].end());
+  }
+  CHECK(seen.size() == kernels.size());
+  CHECK(parts == parts_for_archs(all, 7));
+  CHECK(parts != parts_for_archs(all, 8));
+}
+
+TEST_CASE("every kernel of the corpus compiles for sm_75 to sm_120", "[corpus]") {
   std::string why;
   const std::unique_ptr<cuda::Nvrtc> nvrtc = cuda::open_nvrtc(why);
   if (!nvrtc) TSL_SKIP(why);
@@ -340,21 +381,27 @@ TEST_CASE("every kernel of the corpus compiles for sm_80 and sm_90", "[corpus]")
   WARN(kernels.size() << " kernels (" << digest_of(kernels) << "), " << chosen.size() << " stand for the others");
   const std::string extent = variable("TSL_CORPUS");
   if (extent == "none") return;
+  const std::vector<std::string> fast = cuda::fast_options(*nvrtc);
   const auto complaints = [](const std::vector<const KernelSource*>& which, const char* arch,
                              const std::vector<std::string>& options) {
     return compile(which, arch, options, [](const auto&, const auto&) {});
   };
   if (extent == "all") {
-    for (const char* arch : {"sm_80", "sm_90"}) CHECK(complaints(all, arch, {}) == "");
+    for (const char* arch : {"sm_75", "sm_90"}) CHECK(complaints(all, arch, {}) == "");
+    for (const char* arch : {"sm_80", "sm_89", "sm_120"}) CHECK(complaints(chosen, arch, fast) == "");
     return;
   }
   const uint64_t seed = number_from("TSL_CORPUS_SEED", std::random_device()());
   const auto sample = sample_of_others(kernels, chosen, number_from("TSL_CORPUS_SAMPLE", kSample), seed);
   WARN("a sample of " << sample.size() << " others; to repeat it: TSL_CORPUS_SEED=" << seed);
-  const std::vector<std::string> fast = cuda::fast_options(*nvrtc);
-  for (const char* arch : {"sm_80", "sm_90"}) CHECK(complaints(chosen, arch, fast) == "");
-  CHECK(complaints(sample, "sm_80", fast) == "");
+  CHECK(complaints(chosen, "sm_90", fast) == "");
   CHECK(complaints(sample, "sm_90", {}) == "");
+  const auto chosen_parts = parts_for_archs(chosen, seed), sample_parts = parts_for_archs(sample, seed);
+  for (size_t i = 0; i < std::size(kShares); ++i) {
+    std::vector<const KernelSource*> part = chosen_parts[i];
+    part.insert(part.end(), sample_parts[i].begin(), sample_parts[i].end());
+    CHECK(complaints(part, kShares[i].arch, fast) == "");
+  }
 }
 
 TEST_CASE("the corpus fills a cache", "[.fill]") {  // run by its name alone

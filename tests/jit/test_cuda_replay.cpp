@@ -1,4 +1,5 @@
 // Counts and times what a replay on a GPU costs.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -161,7 +162,7 @@ fn check(name, a, w, b, kernels_of_most, bound) {
     let before = counters().kernels
     let y = fast(a, w, b)
     let kernels = counters().kernels - before
-    let magnitude = abs(f32(a)) @ abs(f32(w)) + abs(f32(b)) + 1.0
+    let magnitude = maximum(abs(f32(a)) @ abs(f32(w)) + abs(f32(b)), 2.0 ** -10)
     let error = max(abs(f32(y) - f32(exact(a, w, b))) / magnitude).item() / bound
     if kernels != expected or not (error <= 1.0) { print(name, y.dtype, kernels, error) }
   }
@@ -193,16 +194,17 @@ for i in 0..12 {
 let odd = tensor([0.0, 1.0, -1.0, 1.0, 0.0, 2.0, 3.0, 4.0, -4.0]) / tensor([0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 for (exact, fast) in pairs {
   let (x, y) = (exact(zeros([6, 8]), w, odd), fast(zeros([6, 8]), w, odd))
-  if not all((abs(x - y) < 1.0e-5) | (x == y) | (isnan(x) & isnan(y))).item() { print("not finite", x[0], y[0]) }
+  let bound = 4.0 * 2.0 ** -23 * where(isfinite(odd), abs(odd), 0.0)
+  if not all((abs(x - y) <= bound) | (x == y) | (isnan(x) & isnan(y))).item() { print("not finite", x[0], y[0]) }
 }
 print("done")
 )") == "done\n");
 }
 
-TEST_CASE("another size takes kernels that are there, in little time", "[cuda]") {
+TEST_CASE("another size takes kernels that are there, in little time", "[cuda][alone]") {
   TSL_NEEDS_GPU();
   Session session = on_gpu();
-  // The goal is a millisecond, but the machine may be busy.
+  // The goal is a millisecond. The machine may be busy, so the fastest of many first calls has to reach it.
   const std::string printed = session.output(R"(
 @compile
 fn compiled(a, b, k) = sum(exp(a * b + k) / (abs(a) + 1.0), axis: -1)
@@ -216,16 +218,18 @@ fn first_call(n) {
 }
 first_call(2048)
 first_call(4096)
-for n in [3000, 8192, 5000] { print(first_call(n)) }
+for n in 0..12 { print(first_call(3000 + 401 * n)) }
 )");
-  double seconds = 0;
-  int compiled = 0, from_disk = 0, read = 0;
+  double seconds = 0, fastest = 1;
+  int compiled = 0, from_disk = 0, read = 0, calls = 0;
   const char* line = printed.c_str();
   for (; std::sscanf(line, "(%lf, %d, %d)\n%n", &seconds, &compiled, &from_disk, &read) == 3; line += read) {
-    WARN("a new size took " << seconds * 1e3 << " ms");
-    CHECK(seconds < 5e-3);
+    fastest = std::min(fastest, seconds);
+    ++calls;
     CHECK(compiled == 0);
     CHECK(from_disk == 0);
   }
-  CHECK(read > 0);
+  CHECK(calls == 12);
+  WARN("the fastest first call of another size took " << fastest * 1e3 << " ms");
+  CHECK(fastest < 1e-3);
 }

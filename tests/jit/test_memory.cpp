@@ -300,7 +300,7 @@ for i in 0..3 { print(f(ones([4])).device, count[0].item()) }
   }
 }
 
-TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda]") {
+TEST_CASE("out of memory on a GPU: interpreted, traced, replayed", "[cuda][alone]") {
   TSL_NEEDS_GPU();
   check_eager("cuda");
   check_compiled("cuda");

@@ -121,7 +121,7 @@ EngineOptions with_gpus(const char* device) {
 
 TEST_CASE("random programs that move tensors agree on every tier", "[random][devices]") {
   int failed = 0;
-  for (uint32_t number = 0; number < TSL_RANDOM_PROGRAMS / 10; ++number) {
+  for (uint32_t number = 0; number < TSL_RANDOM_MOVES; ++number) {
     const std::string program = random_moves(number);
     const char* device = number % 2 ? "cuda:0" : "cpu";
     const std::string expected = outcome(program, Tier::eager, with_gpus(device));
@@ -142,7 +142,7 @@ TEST_CASE("random programs that move tensors agree on every tier", "[random][dev
 }
 
 TEST_CASE("random programs that move tensors compute what they do on the CPU alone", "[random][devices]") {
-  for (uint32_t number = 0; number < TSL_RANDOM_PROGRAMS / 10; ++number) {
+  for (uint32_t number = 0; number < TSL_RANDOM_MOVES; ++number) {
     std::string program = random_moves(number);
     // Comparisons of devices give other results on the CPU.
     if (program.find(".device ==") != std::string::npos) continue;

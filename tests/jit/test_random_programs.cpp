@@ -1,9 +1,15 @@
 // Random programs give the same output, bit for bit, and the same error on every tier.
-//   TSL_RANDOM_PROGRAMS  how many (default 4000, fewer under sanitizers), from TSL_RANDOM_FIRST on (default 1)
+//   TSL_RANDOM_SECONDS   for how long programs are run (default 60)
+//   TSL_RANDOM_PROGRAMS  how many are run instead
+//   TSL_RANDOM_FIRST     the number of the first one (default: another one each time, which the test prints)
 //   TSL_RANDOM_SEED      only this one, as a failure names it
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,45 +34,60 @@ std::string report(uint64_t seed, Block program) {
   return "TSL_RANDOM_SEED=" + std::to_string(seed) + "\n" + text + disagreement(text);
 }
 
-/// Runs programs begin, begin + 1, …, or this shard's, on all cores; returns the reports of those that differ.
-std::vector<std::string> run_programs(uint64_t begin, uint64_t count) {
+struct Ran {
+  uint64_t count = 0;
+  std::vector<std::string> reports;  // of programs that differ
+};
+
+/// Runs programs first, first + 1, …, or this shard's, on all cores: `count` of them, or until the time is over.
+Ran run_programs(uint64_t first, uint64_t count, std::chrono::steady_clock::time_point end) {
   constexpr size_t kMaxReports = 5;  // shrinking takes time, and most have the same cause
   Shard shard;
-  std::vector<uint64_t> seeds;
-  for (uint64_t seed = begin; seed < begin + count; ++seed) {
-    if (shard.takes_next()) seeds.push_back(seed);
-  }
-  std::atomic<size_t> next{0};
+  Ran ran;
+  uint64_t next = first;
   std::mutex mutex;
-  std::vector<std::string> reports;
-  auto work = [&] {
-    for (size_t at = next++; at < seeds.size(); at = next++) {
-      const uint64_t seed = seeds[at];
-      Block program = random_program(seed);
+  const auto take = [&]() -> std::optional<uint64_t> {
+    const std::lock_guard lock(mutex);
+    while (next < first + count && ran.reports.size() < kMaxReports && std::chrono::steady_clock::now() < end) {
+      const uint64_t seed = next++;
+      if (!shard.takes_next()) continue;
+      ++ran.count;
+      return seed;
+    }
+    return std::nullopt;
+  };
+  const auto work = [&] {
+    while (const std::optional<uint64_t> seed = take()) {
+      Block program = random_program(*seed);
       if (disagreement(to_text(program)).empty()) continue;
-      std::string text = report(seed, std::move(program));
+      std::string text = report(*seed, std::move(program));
       const std::lock_guard lock(mutex);
-      reports.push_back(std::move(text));
-      if (reports.size() >= kMaxReports) next = seeds.size();
+      ran.reports.push_back(std::move(text));
     }
   };
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
   for (std::thread& thread : threads) thread.join();
-  return reports;
+  return ran;
 }
 
 }  // namespace
 
 TEST_CASE("random programs agree on all tiers", "[random]") {
-  const char* seed = std::getenv("TSL_RANDOM_SEED");
-  const std::vector<std::string> reports =
-      seed ? run_programs(number_from("TSL_RANDOM_SEED", 0), 1)
-           : run_programs(number_from("TSL_RANDOM_FIRST", 1), number_from("TSL_RANDOM_PROGRAMS", TSL_RANDOM_PROGRAMS));
-  for (const std::string& text : reports) {
+  const bool is_one = std::getenv("TSL_RANDOM_SEED") != nullptr;
+  const uint64_t any = uint64_t{std::random_device()()} * 1'000'000;  // seeds of two runs hardly ever overlap
+  const uint64_t first = number_from(is_one ? "TSL_RANDOM_SEED" : "TSL_RANDOM_FIRST", any);
+  const uint64_t count = is_one ? 1 : number_from("TSL_RANDOM_PROGRAMS", UINT32_MAX);
+  const std::chrono::seconds time(
+      number_from("TSL_RANDOM_SECONDS", count < UINT32_MAX ? UINT32_MAX : TSL_RANDOM_SECONDS));
+  const Ran ran = run_programs(first, count, std::chrono::steady_clock::now() + time);
+  // WARN would break the line, which tools/test shows.
+  std::cout << "to repeat it: TSL_RANDOM_FIRST=" << first << " TSL_RANDOM_PROGRAMS=" << ran.count << std::endl;
+  for (const std::string& text : ran.reports) {
     UNSCOPED_INFO(text);
     CHECK(text.empty());
   }
+  CHECK(ran.count > 0);
 }
 
 TEST_CASE("the same seed gives the same program", "[random]") {

@@ -5,7 +5,9 @@
 using namespace tsl;
 
 int main() {
-  Interner names;
-  const Signature signature = parse_signature("sum(x, axis = nil)", names);
-  return signature.parameters.size() == 2 && Value(2.5).real() == 2.5 ? 0 : 1;
+  Signature signature;
+  signature.parameters.resize(2);
+  Value slots[2] = {Value(2.5), Value(1)};
+  const size_t bound = bind_arguments(signature, slots, 2, nullptr);
+  return bound == 2 && slots[0].real() == 2.5 && kind_named("integers") ? 0 : 1;
 }

@@ -87,9 +87,13 @@ std::vector<CorpusProgram> corpus_derivatives() {
 }
 
 std::vector<CorpusProgram> corpus_random_programs() {
-  const char* count = std::getenv("TSL_CORPUS_PROGRAMS");
+  const auto number = [](const char* variable, uint64_t otherwise) {
+    const char* text = std::getenv(variable);
+    return text ? std::strtoull(text, nullptr, 10) : otherwise;
+  };
+  const uint64_t first = number("TSL_CORPUS_FIRST", 1), count = number("TSL_CORPUS_PROGRAMS", 300);
   std::vector<CorpusProgram> out;
-  for (uint64_t seed = 1; seed <= (count ? std::strtoull(count, nullptr, 10) : 300); ++seed) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     out.push_back({fmt::format("random program {}", seed), to_text(random_program(seed)), "", {}});
   }
   return out;

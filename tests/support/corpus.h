@@ -23,7 +23,7 @@ struct CorpusProgram {
 std::vector<CorpusProgram> corpus_scripts();
 std::vector<CorpusProgram> corpus_matrix();
 std::vector<CorpusProgram> corpus_derivatives();
-/// Returns $TSL_CORPUS_PROGRAMS random programs, by default 300.
+/// Returns $TSL_CORPUS_PROGRAMS random programs, by default 300, from number $TSL_CORPUS_FIRST on, by default 1.
 std::vector<CorpusProgram> corpus_random_programs();
 /// Returns all programs.
 std::vector<CorpusProgram> corpus_programs();

@@ -9,12 +9,9 @@
 #else
 
 #include "catch.h"
+#include "catch/skip.h"
 
-#define TSL_NEEDS_GPU()                              \
-  do {                                               \
-    WARN("skipped: this build has no CUDA backend"); \
-    return;                                          \
-  } while (false)
+#define TSL_NEEDS_GPU() TSL_SKIP("this build has no CUDA backend")
 
 namespace tsl::cuda {
 struct Device {};

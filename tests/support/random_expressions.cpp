@@ -63,7 +63,7 @@ Extents Expressions::any_shape() {
   Extents shape;
   for (int axes = random_.below(3); axes > 0; --axes) {
     if (!used.empty() && random_.chance(75)) shape.push_back(used[random_.below(static_cast<int>(used.size()))]);
-    else shape.push_back(random_.pick({"1", "2", "3", "5"}));
+    else shape.push_back(random_.chance(4) ? "0" : random_.pick({"1", "2", "3", "5"}));
   }
   return shape;
 }
@@ -99,7 +99,15 @@ std::string Expressions::part(int depth) {
   }
 }
 
+std::string Expressions::failing() {
+  return random_.pick({"(1 // 0)", "[1, 2][7]", "int(\"x\")", "nil.x", "{a: 1}.b", "(\"a\" - 1)", "nil(1)",
+                       "(zeros([2]) + zeros([3]))", "arange(3)[tensor([1, 7])]", "(arange(4) // tensor([1, 0, 2, 1]))",
+                       "error(\"raised\")", "ones([2])[5]", "reshape(ones([3]), [2])", "(ones([2, 3]) @ ones([2]))",
+                       "ones([4611686018427387904, 4])", "tensor([1], dtype: u8) + 300", "max(zeros([0]))"});
+}
+
 std::string Expressions::integer(int depth) {
+  if (fails_here()) return failing();
   const std::string variable = host_variable(Kind::integer);
   if (random_.chance(1)) return random_.pick({"4611686018427387904", "9223372036854775807", "-9223372036854775807"});
   if (depth <= 0 || random_.chance(30)) {
@@ -128,6 +136,7 @@ std::string Expressions::integer(int depth) {
 }
 
 std::string Expressions::real(int depth) {
+  if (fails_here()) return failing();
   const std::string variable = host_variable(Kind::real);
   if (depth <= 0 || random_.chance(30)) {
     return !variable.empty() && random_.chance(70) ? variable
@@ -245,6 +254,7 @@ Extents Expressions::broadcastable(const Extents& shape) {
 }
 
 std::string Expressions::tensor(const std::string& dtype, const Extents& shape, int depth) {
+  if (fails_here()) return fmt::format("{}({})", dtype, failing());
   if (depth <= 0 || random_.chance(15)) return leaf(dtype, shape);
   switch (random_.below(14)) {
     case 0:
@@ -332,6 +342,7 @@ std::string Expressions::reduction(const std::string& dtype, const Extents& shap
   const size_t axis = static_cast<size_t>(random_.below(static_cast<int>(shape.size()) + 1));
   if (shape.size() >= 3) return elementwise(dtype, shape, depth);
   std::string extent = random_.pick({"1", "2", "4", "7"});
+  if (random_.chance(2)) extent = random_.pick({"129", "1025", "4100"});  // beyond a strip, a tile and a block
   if (!shape.empty() && random_.chance(40)) extent = shape[0];
   const Extents full = with(shape, axis, extent);
   const std::string where = fmt::format(
@@ -416,6 +427,12 @@ std::string Expressions::structure(const std::string& dtype, const Extents& shap
     return fmt::format("stack([{}, {}], axis: {})", tensor(dtype, part, depth - 1), tensor(dtype, part, depth - 1),
                        axis);
   }
+  if (dtype != "bool" && random_.chance(15)) return scattered(dtype, shape, axis, depth);
+  if (random_.chance(15)) return padded(dtype, shape, axis, depth);
+  if (dtype == "i64" && random_.chance(20)) {
+    return fmt::format("argsort({}, axis: {}, descending: {})", tensor(any_dtype(), shape, depth - 1), axis,
+                       random_.pick({"true", "false"}));
+  }
   if (random_.chance(30)) {
     const std::string name = dtype == "bool" ? "flip" : random_.pick({"cumsum", "cumprod", "sort"});
     return fmt::format("{}({}({}, axis: {}))", dtype, name, tensor(dtype, shape, depth - 1), axis);
@@ -431,6 +448,24 @@ std::string Expressions::structure(const std::string& dtype, const Extents& shap
   two[axis] = "2";
   return fmt::format("concat([{}, {}], axis: {}){}", tensor(dtype, shape, depth - 1), tensor(dtype, two, depth - 1),
                      axis, at_axis(axis, random_.pick({"2:", ":-2", "1:-1"})));
+}
+
+/// Adds some elements to others that an index names.
+std::string Expressions::scattered(const std::string& dtype, const Extents& shape, size_t axis, int depth) {
+  Extents some = shape;
+  some[axis] = random_.pick({"1", "3", "4"});
+  const std::string index = fmt::format("({} % max({}, 1))", tensor("i64", some, depth - 1), shape[axis]);
+  return fmt::format("scatter_add({}, {}, {}, {})", tensor(dtype, shape, depth - 1), axis, index,
+                     tensor(dtype, some, depth - 1));
+}
+
+/// Pads one axis, and removes the margin or as much of the other end.
+std::string Expressions::padded(const std::string& dtype, const Extents& shape, size_t axis, int depth) {
+  std::vector<std::string> margins(shape.size(), "(0, 0)");
+  margins[axis] = "(1, 2)";
+  const std::string value = dtype == "bool" ? "true" : random_.pick({"0", "1", "3"});
+  return fmt::format("pad({}, [{}], value: {}){}", tensor(dtype, shape, depth - 1), fmt::join(margins, ", "), value,
+                     at_axis(axis, random_.pick({"1:-2", ":-3", "3:"})));
 }
 
 std::string Expressions::rows(const std::string& dtype, const Extents& shape, int depth) {

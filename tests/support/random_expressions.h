@@ -52,6 +52,8 @@ class Expressions {
   /// Makes a host condition, or a 0-d bool tensor.
   std::string condition(int depth);
   std::string of(const Typed& type, int depth);
+  /// Makes an expression that fails whenever it is evaluated.
+  std::string failing();
   /// Makes a scalar tensor that depends smoothly on the float tensor `name`.
   std::string loss(const std::string& name, const Typed& type, int depth);
 
@@ -77,6 +79,9 @@ class Expressions {
   std::string sliced(const std::string& dtype, const Extents& shape, size_t axis, int depth);
   std::string host_variable(Kind kind);
   std::string any_slice(int depth);
+  std::string scattered(const std::string& dtype, const Extents& shape, size_t axis, int depth);
+  std::string padded(const std::string& dtype, const Extents& shape, size_t axis, int depth);
+  bool fails_here() { return random_.below(1500) == 0; }
   std::string part(int depth);
   Extents broadcastable(const Extents& shape);
 

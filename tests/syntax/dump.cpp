@@ -1,5 +1,7 @@
 #include "syntax/dump.h"
 
+#include "syntax/parser.h"
+
 #include <fmt/format.h>
 
 namespace tsl::test {
@@ -27,8 +29,8 @@ std::string dump_pattern(const Pattern& pattern) {
   return text + ")";
 }
 
-std::string dump_annotation(const Annotation& annotation) {
-  std::string text = annotation.base ? *annotation.base : "";
+std::string dump_alternative(const Annotation& annotation) {
+  std::string text = annotation.base ? *annotation.base : annotation.text ? "\"" + *annotation.text + "\"" : "";
   if (!annotation.has_shape) return text;
   text += "[";
   for (const AnnotatedDim& dim : annotation.dims) {
@@ -40,6 +42,11 @@ std::string dump_annotation(const Annotation& annotation) {
     }
   }
   return text + "]";
+}
+
+std::string dump_annotation(const Annotation& annotation) {
+  const std::string text = dump_alternative(annotation);
+  return annotation.other ? text + "|" + dump_annotation(*annotation.other) : text;
 }
 
 std::string dump_function(const Function& function) {
@@ -57,6 +64,7 @@ std::string dump_function(const Function& function) {
     if (text.back() != '(') text += " ";
     text += *parameter.variable->name;
     if (parameter.annotation) text += ":" + dump_annotation(*parameter.annotation);
+    if (parameter.limits) text += " in " + format(*parameter.limits);
     if (parameter.default_value) text += "=" + dump(*parameter.default_value);
   }
   text += ")";

@@ -21,6 +21,8 @@ void check_round_trip(const std::string& text) {
 }  // namespace
 
 TEST_CASE("formatting lays out statements") {
+  CHECK(formatted("fn f(x:int|nil=nil,p:float in 0.0..=1=1,s:\"a\"|[n] in -1..)->[n]|nil=x") ==
+        "fn f(x: int | nil = nil, p: float in 0..=1 = 1, s: \"a\" | [n] in -1..) -> [n] | nil = x\n");
   CHECK(formatted("let   x=1+2*3;x") == "let x = 1 + 2 * 3\nx\n");
   CHECK(formatted("fn f(x,k=2)->f32[b,_]{if x{return k}else if k{g()}else{}}") ==
         "fn f(x, k = 2) -> f32[b, _] {\n  if x {\n    return k\n  } else if k {\n    g()\n  } else { }\n}\n");
@@ -59,6 +61,8 @@ TEST_CASE("formatting keeps the tree") {
       "try { a } catch e { b }",
       "import nn; import nn as n; import \"./u.tsl\" as u; from nn import a, b as c",
       "@compile(mode: \"x\", k: 1)\nfn f(x: f32[b, 64], y: [b], z: f32[], g: fn = h) -> f32[b] { return }",
+      "fn f(x: int|nil = nil, y: f32[b] | \"a\\\"b\" = \"a\", p: float in 0..=1 = 0.5, n: int in -2.5.., m: int in "
+      "..3) -> [b] | nil = x",
       "fn f() { fn g() { return 1 }\n let h = fn(x) { let y = x; return y } }",
       "-9223372036854775808",
       "a and b and (c and d) or (e or f)",

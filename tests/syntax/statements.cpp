@@ -66,6 +66,19 @@ TEST_CASE("annotations bind a dimension's name at its first use") {
   CHECK(syntax_error("fn f(x: [1.5]) = x").message == "a size is a plain int");
 }
 
+TEST_CASE("a type has alternatives, and a number has limits") {
+  CHECK(tree_of("fn f(x: int | nil, y: f32[b] | [b, n] | \"a\\\"b\") -> [n] | nil = x") ==
+        "fn f (x:int|nil y:f32[+b]|[b +n]|\"a\"b\")->[n]|nil {return x}");
+  CHECK(tree_of("fn f(x: int in -1..=2.5 = 1, y: int | nil in 0.., z: float in ..3) { }") ==
+        "fn f (x:int in -1..=2.5=1 y:int|nil in 0.. z:float in ..3) {}");
+  CHECK(tree_of("let f = fn(x: int |\n nil in\n 0..) = x") == "let f = (fn (x:int|nil in 0..) {return x})");
+  for (const char* limits : {"..", "1..1", "2..=1", "0..="}) {
+    CHECK(syntax_error("fn f(x: int in " + std::string(limits) + ") = x").message == "no number lies in this range");
+  }
+  CHECK(syntax_error("fn f(x: int in 1i8..) = x").message == "a limit is a plain number");
+  CHECK(syntax_error("fn f(x: int |) = x").message == "expected a type after '|', found ')'");
+}
+
 TEST_CASE("attributes") {
   CHECK(tree_of("@compile\nfn f() = 1") == "fn f @compile() () {return 1}");
   CHECK(tree_of("@compile fn f() = 1") == "fn f @compile() () {return 1}");

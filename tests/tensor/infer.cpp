@@ -195,6 +195,37 @@ TEST_CASE_METHOD(Fixture, "results too large to exist are refused before anythin
   REQUIRE(format_bytes(16.0 * 1024 * 1024 * 1024 * 1024) == "16.0 TiB");
 }
 
+namespace {
+
+/// Ops for a device of some size.
+class OnDevice : public RecordingOps {
+ public:
+  explicit OnDevice(int64_t memory) : memory_(memory) {}
+
+ private:
+  Device default_device() override { return Device::of("cuda"); }
+  int64_t tensor_limit(Device) override { return memory_; }
+  const int64_t memory_;
+};
+
+}  // namespace
+
+TEST_CASE("a tensor may be as large as its device, whatever the host's memory is") {
+  const int64_t giga = int64_t{1} << 30, host = memory_limit();
+  const auto is_refused = [](OnDevice& ops, int64_t bytes) {
+    try {
+      fill(ops, {bytes}, DType::u8, Scalar::of(0.0));
+      return std::string();
+    } catch (const Failure& failure) { return std::string(failure.what()); }
+  };
+  OnDevice large(host * 4), small(2 * giga);
+  CHECK(is_refused(large, host * 3) == "");
+  CHECK_THAT(is_refused(large, host * 5), Catch::Contains("but a tensor may take " + format_bytes(host * 4.0)));
+  CHECK(is_refused(small, giga * 3 / 2) == "");
+  CHECK_THAT(is_refused(small, giga * 5 / 2),
+             Catch::Contains("fill: u8[2684354560] needs 2.5 GiB, but a tensor may take 2.0 GiB"));
+}
+
 TEST_CASE_METHOD(Fixture, "symbolic sizes flow through calls with the guards they need") {
   SymbolTable table;
   const Dim n = table.size_input(32);

@@ -8,9 +8,12 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
+import count_tests
 import layers
 import links
 import mutants
+import lists  # tests/mutants, whose folder mutants.py has added
 import recipes
 import switches
 import words
@@ -224,24 +227,87 @@ class Recipes(Case):
 
 class Mutants(Case):
     def test_finds_those_that_cannot_be_made(self):
-        self.write("src/a.cpp", "int x = 1;\n")
-        self.write("src/vm/b.cpp", "int y = 1;\n")
-        self.write("src/jit/b.cpp", "int y = 1;\n")
-        self.write("tests/mutants.txt", "# FILE\na.cpp ;; s/1/2/ ;; vm\na.cpp ;; s/z/2/ ;; vm\nb.cpp ;; s/1/2/ ;; vm\na.cpp ;; s/1/2/\n")
+        self.write("src/a.cpp", "int x = 1 + 2;\nint y = 3;\nint y = 3;\nint z = 1 + 1;\n")
+        self.write("tests/mutants/a.txt", "# FILE\ntests: vm\n\n1 a.cpp\n  int x = 1 + 2;\n  1 + 2 => 1\n\n2 a.cpp\n  int x;\n  x => y\n\n"
+                   "3 a.cpp\n  int y = 3;\n  3 => 4\n\n4 a.cpp\n  int z = 1 + 1;\n  1 => 4\n\n5 b.cpp\n  int z;\n  z => 4\n")
         out, failed = self.run_lint(mutants)
         self.assertTrue(failed)
         self.assertEqual(out.splitlines(), [
-            "tests/mutants.txt:3: changes nothing of src/a.cpp: s/z/2/",
-            "tests/mutants.txt:4: 2 files in src/ are named b.cpp", "tests/mutants.txt:5: not FILE ;; EXPRESSION ;; TESTS"])
+            "tests/mutants/a.txt:8: the line occurs 0 times in a.cpp: int x;",
+            "tests/mutants/a.txt:12: the line occurs 2 times in a.cpp: int y = 3;",
+            "tests/mutants/a.txt:16: the expression occurs 2 times in its line: 1",
+            "tests/mutants/a.txt:20: there is no src/b.cpp"])
+
+    def test_finds_what_is_no_mutant(self):
+        self.write("tests/mutants/a.txt", "1 a.cpp\n  int x;\n")
+        self.assertIn("a.txt:1: a mutant is NUMBER FILE", self.run_lint(mutants)[0])
+        self.write("tests/mutants/a.txt", "1 a.cpp\n  int x;\n  x => y\n\n1 a.cpp\n  int x;\n  x => y\n")
+        self.assertIn("a.txt:5: a.txt:1 has the number 1, too", self.run_lint(mutants)[0])
 
     def test_passes(self):
         self.write("src/a.cpp", "int x = 1;\n")
-        self.write("tests/mutants.txt", "a.cpp ;; s/1/2/ ;; vm\n")
-        self.assertEqual(self.run_lint(mutants), ("mutants: 1 change a file each\n", False))
+        self.write("tests/mutants/a.txt", "7 a.cpp\n  int x = 1;\n  1 => 2\n  equivalent: nothing reads it\n")
+        self.assertEqual(self.run_lint(mutants), ("mutants: 1 can be made\n", False))
 
     def test_fails_without_mutants(self):
-        self.write("tests/mutants.txt", "# none\n")
-        self.assertIn("none to check", self.run_lint(mutants)[0])
+        self.write("tests/mutants/a.txt", "# none\n")
+        self.assertIn("there are no mutants", self.run_lint(mutants)[0])
+
+    def test_makes_all_in_one_copy(self):
+        self.write("src/vm/a.cpp", "int x = 1 + 2;\n")
+        self.write("tests/mutants/a.txt", "1 vm/a.cpp\n  int x = 1 + 2;\n  1 + 2 => 4\n\n2 vm/a.cpp\n  int x = 1 + 2;\n  1 + 2 => 5\n")
+        lists.apply(self.root / "src", self.root / "mutated/src", self.root / "tests/mutants")
+        self.assertEqual((self.root / "mutated/src/vm/a.cpp").read_text(),
+                         "int x = (TSL_MUTANT(1) ? (4) : TSL_MUTANT(2) ? (5) : (1 + 2));\n")
+        self.assertIn("define TSL_MUTANT", (self.root / "mutated/mutant.h").read_text())
+
+
+class CountTests(Case):
+    def count(self, *tests, options=()):
+        rows = "".join(f'<testcase name="{name}" status="{status}">{inner}<system-out>{output}</system-out></testcase>'
+                       for name, status, inner, output in tests)
+        self.write("junit.xml", f"<testsuite>{rows}</testsuite>")
+        out = io.StringIO()
+        arguments, sys.argv = sys.argv, ["count_tests.py", *options, str(self.root / "junit.xml")]
+        try:
+            with contextlib.redirect_stdout(out):
+                count_tests.main()
+        except SystemExit as end:
+            return out.getvalue().splitlines(), bool(end.code)
+        finally:
+            sys.argv = arguments
+
+    def test_counts_cases_and_names_what_was_skipped(self):
+        lines, failed = self.count(
+            ("vm", "run", "", "cases: 12 passed, 0 failed, 0 skipped\n"),
+            ("cuda/two GPUs", "notrun", '<skipped message="SKIP_RETURN_CODE=77"/>',
+             'skipped: "two GPUs": one GPU\ncases: 0 passed, 0 failed, 1 skipped\n'),
+            ("engine", "run", "", 'skipped: "two GPUs at once": one GPU\ncases: 3 passed, 0 failed, 1 skipped\n'),
+            ("cuda_lang", "notrun", '<skipped message="SKIP_RETURN_CODE=77"/>', "skipped: no driver\n"),
+            ("docs", "run", "", "9 blocks, 0 failed\n"))
+        self.assertEqual(lines, ["skipped, 2: one GPU", "  cuda/two GPUs", "  engine: two GPUs at once", "skipped, 1: no driver",
+                                 "  cuda_lang", "16 passed, 0 failed, 3 skipped"])
+        self.assertFalse(failed)
+
+    def test_a_failure_is_one_whatever_is_printed(self):
+        lines, failed = self.count(
+            ("jit", "fail", "<failure/>", 'skipped: "a": no GPU\ncases: 5 passed, 2 failed, 1 skipped\n'),
+            ("vm", "fail", "<failure/>", "cut off"), ("io", "run", "", "cases: 0 passed, 0 failed, 0 skipped\n"),
+            ("tensor", "run", "", "cases: 1 passed, 0 failed, 2 skipped\n"))
+        self.assertEqual(lines[:4], ["failed: jit", "failed: vm", "failed: io: its filter matches no case",
+                                     "failed: tensor: 2 cases were skipped, and 0 of them are named"])
+        self.assertEqual(lines[-1], "6 passed, 5 failed, 1 skipped")
+        self.assertTrue(failed)
+
+    def test_what_is_expected_must_exist(self):
+        self.write("expected", "vm\n2 lang/*\ncuda:3 cuda/*\n")
+        options = ["--expect", str(self.root / "expected")]
+        one = ("lang/a", "run", "", "")
+        self.assertEqual(self.count(one, options=options)[0], [
+            "failed: there is no test vm", "failed: there are fewer than 2 tests lang/*", "failed: there are fewer than 3 tests cuda/*",
+            "1 passed, 3 failed, 0 skipped"])
+        self.assertIn("skipped, 3: this build has no CUDA backend (TSL_CUDA=OFF)",
+                      self.count(one, options=[*options, "--without-cuda"])[0])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@
 #include "exec/address_check.h"
 #include "exec/plan_memory.h"
 
+/// OpenBLAS ends its threads; it starts them as the process loads it. A library without threads lacks the function.
+extern "C" int blas_thread_shutdown_(void) __attribute__((weak));
+
 namespace tsl::cpu {
 
 using exec::RunError;
@@ -99,10 +102,19 @@ class CpuExecutable : public exec::Executable {
   std::vector<size_t> groups_;   // start of each group in small_, and the end
 };
 
+/// Ends the threads of OpenBLAS, once a process: the pool's threads divide the products, and there is one pool.
+void stop_library_threads() {
+  [[maybe_unused]] static const bool done = [] {
+    openblas_set_num_threads(1);
+    if (blas_thread_shutdown_) blas_thread_shutdown_();
+    return true;
+  }();
+}
+
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Isa isa) : table_(kernels(isa)), pool_(threads), scratch_(pool_.size()) {
-  openblas_set_num_threads(1);  // this engine's threads divide the products
+  stop_library_threads();
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {

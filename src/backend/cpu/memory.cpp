@@ -4,7 +4,8 @@
 #include <cstring>
 
 #include <sys/mman.h>
-#include <unistd.h>
+
+#include "base/machine.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -24,9 +25,7 @@ uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / u
 
 }  // namespace
 
-CachingAllocator::CachingAllocator() : BlockCache(Device{}, {kAlignment}) {
-  set_limit(static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
-}
+CachingAllocator::CachingAllocator() : BlockCache(Device{}, {kAlignment}) { set_limit(machine_limits().memory); }
 
 CachingAllocator::~CachingAllocator() { release_cache(); }
 

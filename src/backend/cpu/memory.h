@@ -5,7 +5,7 @@
 
 namespace tsl::cpu {
 
-/// Allocates 64-byte aligned blocks, large ones in huge pages. The limit is the machine's memory.
+/// Allocates 64-byte aligned blocks, large ones in huge pages. The limit is the memory that the process may use.
 class CachingAllocator : public BlockCache {
  public:
   CachingAllocator();

@@ -1,7 +1,14 @@
 #include "backend/cpu/threads.h"
 
+#include <atomic>
+#include <exception>
+#include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
+
+#include "base/machine.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -22,32 +29,87 @@ void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads)
-    : size_(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency())) {
-  if (size_ < 1) size_ = 1;
+/// The worker threads of the process. They live as long as a pool that has used them.
+class Workers {
+ public:
+  using Call = ThreadPool::Call;
+
+  /// Returns the process's workers.
+  static std::shared_ptr<Workers> of_process();
+  ~Workers();
+
+  /// Runs a loop on the calling thread and size - 1 workers. Returns false, having done nothing, if a loop of another
+  /// thread has the workers.
+  bool try_run(int size, int64_t count, Call call, void* context);
+
+ private:
+  void start(int size);
+  void work(int worker);
+  void take_items(int worker);
+
+  std::mutex in_use_;  // by the loop that runs
+  std::vector<std::thread> threads_;
+  std::atomic<uint32_t> epoch_{0};  // increased by each loop; workers wait for a change
+  // Whether workers may enter the loop, and how many are in it. A loop that has no items left does not wait for workers
+  // that have not entered: waking up may take longer than the loop.
+  static constexpr uint32_t kOpen = 1u << 31;
+  std::atomic<uint32_t> gate_{0};
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> stop_{false};
+  int size_ = 1;  // threads that take part in the loop, with the calling one
+  int64_t count_ = 0;
+  Call call_ = nullptr;
+  void* context_ = nullptr;
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;  // the first exception of the current loop
+};
+
+// ---- Pools ---------------------------------------------------------------------------------------------------------
+
+ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : machine_limits().cpus) {}
+
+ThreadPool::~ThreadPool() = default;
+
+void ThreadPool::run(int64_t count, Call call, void* context) {
+  if (count > 1 && size_ > 1) {
+    if (!workers_) workers_ = Workers::of_process();
+    if (workers_->try_run(size_, count, call, context)) return;
+  }
+  for (int64_t item = 0; item < count; ++item) call(context, item, 0);
 }
 
-ThreadPool::~ThreadPool() {
+// ---- Workers -------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Workers> Workers::of_process() {
+  static std::mutex mutex;
+  static auto* const last = new std::weak_ptr<Workers>;  // never destroyed: pools may outlive static objects
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Workers> workers = last->lock();
+  if (!workers) *last = workers = std::make_shared<Workers>();
+  return workers;
+}
+
+Workers::~Workers() {
   stop_.store(true);
   epoch_.fetch_add(1);
   epoch_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::start() {
+void Workers::start(int size) {
   try {
-    for (int worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+    for (int worker = static_cast<int>(threads_.size()) + 1; worker < size; ++worker)
+      threads_.emplace_back([this, worker] { work(worker); });
   } catch (const std::system_error&) {
     // If no more threads can be started, the existing ones do the work.
   }
 }
 
-void ThreadPool::run(int64_t count, Call call, void* context) {
-  if (count <= 1 || size_ == 1) {
-    for (int64_t item = 0; item < count; ++item) call(context, item, 0);
-    return;
-  }
-  if (threads_.empty()) start();
+bool Workers::try_run(int size, int64_t count, Call call, void* context) {
+  const std::unique_lock lock(in_use_, std::try_to_lock);
+  if (!lock) return false;
+  start(size);
+  size_ = size;
   count_ = count;
   call_ = call;
   context_ = context;
@@ -62,9 +124,10 @@ void ThreadPool::run(int64_t count, Call call, void* context) {
     else std::this_thread::yield();
   }
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return true;
 }
 
-void ThreadPool::take_items(int worker) {
+void Workers::take_items(int worker) {
   try {
     for (;;) {
       const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
@@ -78,7 +141,7 @@ void ThreadPool::take_items(int worker) {
   }
 }
 
-void ThreadPool::work(int worker) {
+void Workers::work(int worker) {
   uint32_t seen = 0;
   for (;;) {
     for (int spins = 0; spins < kSpins && epoch_.load(std::memory_order_acquire) == seen; ++spins) pause();
@@ -88,7 +151,7 @@ void ThreadPool::work(int worker) {
     uint32_t gate = gate_.load(std::memory_order_relaxed);
     while (gate & kOpen) {
       if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
-      take_items(worker);
+      if (worker < size_) take_items(worker);  // the loop may be of a smaller pool
       gate_.fetch_sub(1, std::memory_order_release);
       break;
     }

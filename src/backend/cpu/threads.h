@@ -1,20 +1,20 @@
-// A pool of worker threads for one engine.
+// The threads of the CPU backend: one set of workers a process, which the pools of all engines share.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <exception>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <memory>
+#include <type_traits>
 
 namespace tsl::cpu {
 
-/// Runs loops on all cores. Only one thread at a time may call parallel_for, and not from within a loop.
+class Workers;
+
+/// Runs loops on all cores, or on fewer threads. Only one thread at a time may call parallel_for of a pool, and not
+/// from within a loop.
 class ThreadPool {
  public:
-  /// `threads` includes the calling thread; 0 means one per core. Threads start with the first parallel loop, so
-  /// programs without one do not pay for them.
+  /// `threads` includes the calling thread; 0 means one per CPU that the process may use. Workers start with the first
+  /// parallel loop, so programs without one do not pay for them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -24,7 +24,7 @@ class ThreadPool {
 
   /// Calls body(item, worker) once for each item in [0, count), on any thread, with worker < size(). Returns when all
   /// are done. If a call throws, no further items start, and the first exception is rethrown here after all threads
-  /// have finished.
+  /// have finished. While a loop of another pool has the workers, the calling thread does all items.
   template <class Body> void parallel_for(int64_t count, Body&& body) {
     using Function = std::remove_reference_t<Body>;
     run(
@@ -33,26 +33,12 @@ class ThreadPool {
   }
 
  private:
+  friend class Workers;
   using Call = void (*)(void* context, int64_t item, int worker);
   void run(int64_t count, Call call, void* context);
-  void start();
-  void work(int worker);
-  void take_items(int worker);
 
   int size_;
-  std::vector<std::thread> threads_;
-  std::atomic<uint32_t> epoch_{0};  // increased by each loop; workers wait for a change
-  // Whether workers may enter the loop, and how many are in it. A loop that has no items left does not wait for workers
-  // that have not entered: waking up may take longer than the loop.
-  static constexpr uint32_t kOpen = 1u << 31;
-  std::atomic<uint32_t> gate_{0};
-  std::atomic<int64_t> next_{0};
-  std::atomic<bool> stop_{false};
-  int64_t count_ = 0;
-  Call call_ = nullptr;
-  void* context_ = nullptr;
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;  // the first exception of the current loop
+  std::shared_ptr<Workers> workers_;  // null until the first parallel loop
 };
 
 }  // namespace tsl::cpu

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "graph/buffers.h"
+
 namespace tsl::cpu {
 
 using graph::Instr;
@@ -54,9 +56,14 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
   for (int i = 0; i < reduced_rank_; ++i) row_length_ *= extent_[kept_rank_ + i] = kernel.reduced[i].hint();
   operations_ = static_cast<int64_t>(kernel.program.size());
+  copies_ = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load && kernel.buffers.size() == 2 &&
+            graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
+  if (copies_) from_ = kernel.buffers[0], to_ = kernel.buffers[1];
   by_rows_ = kernel.kind == graph::Template::row && row_length_ >= static_cast<int64_t>(kStrip);
   add_steps(kernel, plan);
   order_steps();
+  stores_number_ = rows_ == 1 && row_length_ == 1 && steps_.size() == 2 && steps_[0].kind == Step::Kind::scalar &&
+                   steps_[1].kind == Step::Kind::store && steps_[1].level == Level::full;
   find_direct_stores(kernel, plan);
   if (kernel.kind == graph::Template::pointwise) form_ = Form::pointwise;
   else if (kernel.kind == graph::Template::row) form_ = Form::rows;

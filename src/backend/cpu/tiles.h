@@ -125,6 +125,7 @@ class TileProgram {
   void read_ahead();
 
   // tiles_run.cpp
+  void store_number(RunState& state) const;
   void run_pointwise(RunState& state, int thread) const;
   void run_rows(RunState& state) const;
   void run_blocks(RunState& state) const;  // for row_blocks and columns: computes partial results first
@@ -165,9 +166,12 @@ class TileProgram {
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced
   int64_t rows_ = 1, row_length_ = 1;
   Form form_ = Form::pointwise;
-  bool by_rows_ = false;   // chains run one row at a time
-  bool in_place_ = false;  // columns: reduced in place, without a tile
-  int64_t tile_ = 0;       // per tile: elements (pointwise), rows (rows), columns (columns)
+  bool copies_ = false;  // each element of buffer `from_` to the same place in buffer `to_`
+  uint32_t from_ = 0, to_ = 0;
+  bool stores_number_ = false;  // writes one host number: its two steps need no tile
+  bool by_rows_ = false;        // chains run one row at a time
+  bool in_place_ = false;       // columns: reduced in place, without a tile
+  int64_t tile_ = 0;            // per tile: elements (pointwise), rows (rows), columns (columns)
   uint32_t registers_ = 0;
   int64_t operations_ = 0;  // steps per element, before chains are formed
   uint32_t slot_bytes_ = 0;

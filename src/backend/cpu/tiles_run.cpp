@@ -54,6 +54,8 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
 }
 
 void TileProgram::run(RunState& state, int thread) const {
+  if (stores_number_) return store_number(state);
+  if (copies_ && state.buffers[from_] == state.buffers[to_]) return;  // a donor, or an alias
   if (rows_ > 0) {
     switch (form_) {
       case Form::pointwise: run_pointwise(state, thread); break;
@@ -63,6 +65,13 @@ void TileProgram::run(RunState& state, int thread) const {
     }
   }
   if (kept_bytes_ > 0) finish_totals(state);
+}
+
+void TileProgram::store_number(RunState& state) const {
+  const Step &number = steps_[0], &store = steps_[1];
+  const Worker worker{state, nullptr, {}, {}};
+  const ScalarBits bits = to_bits(worker.scalar(number.scalar, number.symbol), number.dtype);
+  std::memcpy(worker.address(store) + store.access.offset * store.size, bits.bytes, store.size);
 }
 
 void TileProgram::run_pointwise(RunState& state, int thread) const {

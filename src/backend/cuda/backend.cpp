@@ -4,6 +4,7 @@
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
+#include "tensor/limits.h"
 
 namespace tsl::cuda {
 
@@ -15,6 +16,7 @@ class CudaBackend : public exec::Backend {
 
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
+  int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override {
     const PlanGemm gemm(node, gpu_.options.tf32);
     gpu_.device.make_current();
@@ -50,10 +52,24 @@ class CudaBackend : public exec::Backend {
   Gpu gpu_;
 };
 
+/// Says why no kernel can be compiled for a GPU; "" if one can.
+std::string missing_compiler(int ordinal) {
+  try {
+    const std::shared_ptr<const Driver> driver = Driver::open();
+    const Properties properties = properties_of(*driver, find_device(*driver, ordinal));
+    expect_nvrtc(DiskCache(default_cache_folder()), {driver->version_number(), properties.arch});
+    return {};
+  } catch (const Failure& failure) { return failure.what(); }
+}
+
 }  // namespace
 
 exec::BackendEntry backend_entry() {
-  return {.name = kBackendName, .is_default_place = true, .probe = check_device, .open = open_backend};
+  return {.name = kBackendName,
+          .is_default_place = true,
+          .probe = check_device,
+          .open = open_backend,
+          .missing = missing_compiler};
 }
 
 void check_device(int ordinal) {

@@ -142,7 +142,21 @@ template <class F> TSL_FN F clamp(F x, F lo, F hi) {
   return select(x > hi, hi, x);
 }
 #if defined(__CUDACC__)
+/// The result of an instruction before sm_80, which ignores a NaN: NaN, with the bits of later processors, if one is.
+TSL_FN float nan_if_either(float a, float b, float y) { return select(a == a && b == b, y, as_float(0x7fffffffu)); }
 /// The greater one; NaN if one is. 0 is greater than -0.
+TSL_FN float number_max(float a, float b) {
+  float y;
+  asm("max.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return nan_if_either(a, b, y);
+}
+TSL_FN float number_min(float a, float b) {
+  float y;
+  asm("min.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return nan_if_either(a, b, y);
+}
+#if __CUDA_ARCH__ >= 800
+/// The same in one instruction.
 TSL_FN float native_max(float a, float b) {
   float y;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
@@ -153,6 +167,10 @@ TSL_FN float native_min(float a, float b) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
   return y;
 }
+#else
+TSL_FN float native_max(float a, float b) { return number_max(a, b); }
+TSL_FN float native_min(float a, float b) { return number_min(a, b); }
+#endif
 TSL_FN float clamp(float x, float lo, float hi) { return native_min(native_max(x, lo), hi); }
 #endif
 /// The lesser one; x if it is NaN.

@@ -1,10 +1,15 @@
 // Tests the pool of threads: every item runs once, and exceptions.
 #include "backend/cpu/threads.h"
 
+#include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "catch.h"
 
@@ -21,7 +26,56 @@ void check_loop(ThreadPool& pool, int64_t count) {
   CHECK(std::accumulate(done.begin(), done.end(), 0) == count);
 }
 
+/// The threads of this process.
+int64_t count_threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+/// Whether the process has so many threads; one that has ended is listed for a moment.
+bool has_threads(int64_t wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (count_threads() > wanted && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  return count_threads() == wanted;
+}
+
 }  // namespace
+
+TEST_CASE("pools share the threads of the process, which end with the last of them") {
+  std::thread([] {}).join();  // a sanitizer starts its own thread with the first
+  const int64_t before = count_threads();
+  {
+    ThreadPool small(3);
+    check_loop(small, 1000);
+    CHECK(has_threads(before + 2));
+    ThreadPool large(5), another(5);
+    check_loop(large, 1000);
+    check_loop(another, 1000);
+    check_loop(small, 1000);
+    CHECK(has_threads(before + 4));
+  }
+  CHECK(has_threads(before));
+  ThreadPool again(3);
+  check_loop(again, 1000);
+  CHECK(has_threads(before + 2));
+}
+
+TEST_CASE("loops of several pools at a time do every item once") {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int threads : {2, 3, 4}) {
+    callers.emplace_back([threads, &wrong] {
+      ThreadPool pool(threads);
+      for (int round = 0; round < 300; ++round) {
+        std::atomic<int64_t> sum{0};
+        pool.parallel_for(100, [&](int64_t item, int worker) { sum += worker < threads ? item : 1'000'000; });
+        wrong += sum != 4950;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
+}
 
 TEST_CASE("a loop does every item once") {
   for (int threads : {1, 2, 4}) {

@@ -4,13 +4,14 @@
 
 namespace tsl::cuda {
 
-Blas::Blas()
-    : library_({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
-               "cuBLASLt, the matrix library of CUDA, was not found (libcublasLt.so.13 or .12): install it (Debian "
-               "package libcublas, or the CUDA Toolkit), set CUDA_HOME, or run with --device cpu") {
+Blas::Blas(int driver_version)
+    : library_(names_of("libcublasLt.so", driver_version),
+               missing_text("cuBLASLt, the matrix library of CUDA,", "libcublasLt.so", "libcublas", "nvidia-cublas",
+                            driver_version)) {
 #define TSL_RESOLVE(name) this->name = reinterpret_cast<decltype(&::name)>(library_.function(#name));
   TSL_BLAS_FUNCTIONS(TSL_RESOLVE)
 #undef TSL_RESOLVE
+  check_major(library_, static_cast<int>(cublasLtGetVersion() / 10000), driver_version);
 }
 
 void Blas::fail_on(cublasStatus_t status, std::string_view doing) const {

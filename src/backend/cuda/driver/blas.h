@@ -29,7 +29,8 @@ namespace tsl::cuda {
 
 /// The open library and its functions, named as in the header. The constructor fails (device) if it is not installed.
 struct Blas {
-  Blas();
+  /// Opens the library of a version that a driver for CUDA `driver_version` (12040) supports; 0: of any.
+  explicit Blas(int driver_version = 0);
   void check(cublasStatus_t status, std::string_view doing) const {
     if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
       fail_on(status, doing);

@@ -66,9 +66,7 @@ class Finder {
       if (other != b && plan_.buffers[other].first <= launch && may_share_memory(plan_, other, b))
         come_after(accesses_[other]);
     }
-    if (buffer.kind == Buffer::Kind::output && buffer.index < plan_.donors.size()) {
-      for (uint32_t donor : plan_.donors[buffer.index]) come_after(accesses_[inputs_[donor]]);
-    }
+    for (uint32_t donor : graph::donors_of(plan_, b)) come_after(accesses_[inputs_[donor]]);
   }
 
   void come_after(const BufferAccesses& accesses) {

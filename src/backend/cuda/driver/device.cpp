@@ -6,6 +6,13 @@
 
 namespace tsl::cuda {
 
+namespace {
+
+// Compute capability 7.5, the oldest that NVRTC 13 compiles for.
+constexpr int kOldestGpu = 75;
+
+}  // namespace
+
 CUdevice find_device(const Driver& driver, int ordinal) {
   const int count = driver.device_count();
   if (count == 1 && ordinal != 0) fail(ErrorKind::device, "there is no GPU {}: this machine has one, cuda:0", ordinal);
@@ -33,10 +40,10 @@ Properties properties_of(const Driver& driver, CUdevice device) {
   p.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
-  if (p.compute_major < 7) {
+  if (p.compute_major * 10 + p.compute_minor < kOldestGpu) {
     fail(ErrorKind::device,
-         "{} is too old: it is of compute capability {}.{}, and TSL needs 7.0 or newer; run with --device cpu", p.name,
-         p.compute_major, p.compute_minor);
+         "{} is too old: it is of compute capability {}.{}, and TSL needs {}.{} or newer; run with --device cpu",
+         p.name, p.compute_major, p.compute_minor, kOldestGpu / 10, kOldestGpu % 10);
   }
   return p;
 }

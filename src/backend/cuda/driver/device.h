@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/driver/driver.h"
+#include "backend/cuda/driver/nvrtc.h"
 #include "backend/cuda/driver/staging.h"
 #include "tensor/tensor.h"
 
@@ -61,6 +62,7 @@ class Device {
   const Driver& driver() const { return *driver_; }
   const Properties& properties() const { return properties_; }
   const std::string& arch() const { return properties_.arch; }
+  NvrtcTarget nvrtc_target() const { return {driver_->version_number(), properties_.arch}; }
   CUstream stream() const { return stream_; }
   Counters& counters() { return counters_; }
   const Counters& counters() const { return counters_; }

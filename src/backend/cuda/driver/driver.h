@@ -92,6 +92,8 @@ struct Driver {
 
   /// Returns the CUDA version that the driver supports: "12.4".
   std::string version() const;
+  /// Returns the same as a number: 12040.
+  int version_number() const { return version_; }
   int device_count() const { return device_count_; }
 
 #define TSL_DECLARE(name) decltype(&::name) name = nullptr;

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <future>
-#include <thread>
 #include <unordered_set>
 
 #include "backend/cuda/codegen/prelude.h"
 #include "base/error.h"
+#include "base/machine.h"
 
 namespace tsl::cuda {
 
@@ -58,7 +58,10 @@ Digest digest_of_unit(std::span<const Digest> keys) {
 
 // ---- NVRTC's version ----
 
-Digest key_of_version() { return Digester().add("nvrtc version").add(search_state()).digest(); }
+Digest key_of_version(const NvrtcTarget& target) {
+  const std::string driver = std::to_string(target.driver_version);
+  return Digester().add("nvrtc version").add(driver).add(target.arch).add(search_state()).digest();
+}
 
 /// Returns a text that changes with the file's state; "" if there is no file.
 std::string state_of(const std::string& path) {
@@ -70,8 +73,8 @@ std::string state_of(const std::string& path) {
 }  // namespace
 
 // Format of the entry: the version, a line feed, the file's state.
-std::string recall_nvrtc_version(const DiskCache& disk) {
-  const std::optional<Bytes> entry = disk.find(key_of_version());
+std::string recall_nvrtc_version(const DiskCache& disk, const NvrtcTarget& target) {
+  const std::optional<Bytes> entry = disk.find(key_of_version(target));
   if (!entry) return {};
   const std::string text(reinterpret_cast<const char*>(entry->data()), entry->size());
   const size_t end = text.find('\n');
@@ -80,11 +83,18 @@ std::string recall_nvrtc_version(const DiskCache& disk) {
   return !state.empty() && state == state_of(path) ? text.substr(0, end) : std::string();
 }
 
-void remember_nvrtc_version(const DiskCache& disk, const std::string& version, const std::string& path) {
+void remember_nvrtc_version(const DiskCache& disk, const std::string& version, const std::string& path,
+                            const NvrtcTarget& target) {
   const std::string state = state_of(path);
   if (state.empty() || path[0] != '/') return;
   const std::string text = version + "\n" + state;
-  disk.store(key_of_version(), std::as_bytes(std::span(text.data(), text.size())));
+  disk.store(key_of_version(target), std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void expect_nvrtc(const DiskCache& disk, const NvrtcTarget& target) {
+  if (!recall_nvrtc_version(disk, target).empty()) return;
+  const Nvrtc nvrtc(target);
+  remember_nvrtc_version(disk, nvrtc.version(), nvrtc.path(), target);
 }
 
 std::vector<std::string> kernel_options(const exec::BackendOptions& options) {
@@ -181,7 +191,7 @@ std::vector<CUfunction> KernelCache::get_many(std::span<CudaKernel* const> kerne
 
 void KernelCache::prepare_keys() {
   if (base_) return;
-  if (version_.empty()) version_ = recall_nvrtc_version(disk_);
+  if (version_.empty()) version_ = recall_nvrtc_version(disk_, device_.nvrtc_target());
   if (version_.empty()) open_nvrtc();
   base_ = keys_for(device_.arch(), version_, options_);
 }
@@ -189,13 +199,13 @@ void KernelCache::prepare_keys() {
 /// Opens NVRTC. Returns whether its version is not the expected one, so that keys must be computed again.
 bool KernelCache::open_nvrtc() {
   if (nvrtc_) return false;
-  nvrtc_ = std::make_unique<Nvrtc>();
+  nvrtc_ = std::make_unique<Nvrtc>(device_.nvrtc_target());
   if (nvrtc_->version() == version_) return false;
   version_ = nvrtc_->version();
   base_.reset();
   functions_.clear();
   functions_by_text_.clear();
-  remember_nvrtc_version(disk_, version_, nvrtc_->path());
+  remember_nvrtc_version(disk_, version_, nvrtc_->path(), device_.nvrtc_target());
   return true;
 }
 
@@ -253,7 +263,7 @@ void KernelCache::check_loaded(CUresult result) const {
 
 /// Divides the kernels into programs. Kernels of equal names go into different programs.
 std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Request> wanted) {
-  const size_t count = unit_count(wanted.size(), std::max(1u, std::thread::hardware_concurrency()));
+  const size_t count = unit_count(wanted.size(), static_cast<size_t>(machine_limits().cpus));
   std::vector<CompilationUnit> units(count);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const auto has_name = [&](const Request& other) { return other.kernel->name == wanted[i].kernel->name; };

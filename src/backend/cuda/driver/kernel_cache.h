@@ -101,8 +101,12 @@ void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cu
 Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,
                    std::span<const std::string> options = {});
 
-/// Returns NVRTC's version as last stored on disk, or "" if another version may have been installed since.
-std::string recall_nvrtc_version(const DiskCache& disk);
-void remember_nvrtc_version(const DiskCache& disk, const std::string& version, const std::string& path);
+/// Returns the version of the NVRTC for `target` as last stored on disk, or "" if another version may have been
+/// installed since.
+std::string recall_nvrtc_version(const DiskCache& disk, const NvrtcTarget& target = {});
+void remember_nvrtc_version(const DiskCache& disk, const std::string& version, const std::string& path,
+                            const NvrtcTarget& target = {});
+/// Fails (device) if there is no NVRTC for `target`. Opens it only if the disk does not say that it is there.
+void expect_nvrtc(const DiskCache& disk, const NvrtcTarget& target);
 
 }  // namespace tsl::cuda

@@ -1,6 +1,7 @@
 #include "backend/cuda/driver/library.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,53 @@ bool says_not_there(const std::string& problem, const std::string& path) {
   return problem.rfind(path + ": cannot open shared object file: No such file", 0) == 0;
 }
 
+// The toolkit's folder for a machine of another architecture, which holds this machine's libraries, too.
+#if defined(__aarch64__)
+constexpr const char* kTargetFolder = "/targets/sbsa-linux/lib";
+#else
+constexpr const char* kTargetFolder = "/targets/x86_64-linux/lib";
+#endif
+// The major versions of the toolkit that TSL works with, newest first.
+constexpr int kMajors[] = {13, 12};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Returns the paths that match a pattern, those of higher versions first.
+std::vector<std::string> matches(const std::string& pattern) {
+  std::vector<std::string> paths;
+  glob_t found = {};
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  std::sort(paths.begin(), paths.end(),
+            [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) > 0; });
+  return paths;
+}
+
+/// Returns where Python's packages may be: of the virtual environment, of the python3 on the PATH, of the user.
+std::vector<std::string> python_prefixes() {
+  std::vector<std::string> prefixes;
+  const auto add = [&](const std::string& prefix) {
+    if (!prefix.empty() && std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end())
+      prefixes.push_back(prefix);
+  };
+  add(variable("VIRTUAL_ENV"));
+  const std::string path = variable("PATH");
+  for (size_t at = 0; at < path.size(); at = std::min(path.find(':', at), path.size()) + 1) {
+    const std::string folder = path.substr(at, path.find(':', at) - at);
+    if (access((folder + "/python3").c_str(), X_OK) != 0) continue;
+    const std::string prefix = folder_of(folder);  // PREFIX of PREFIX/bin
+    add(prefix);
+    if (prefix == "/usr") add("/usr/local");  // where Debian's pip installs
+    break;
+  }
+  if (const std::string home = variable("HOME"); !home.empty()) add(home + "/.local");
+  return prefixes;
+}
+
 }  // namespace
 
 std::vector<std::string> program_folders() {
@@ -47,17 +95,61 @@ std::vector<std::string> program_folders() {
   return folders;
 }
 
-std::vector<std::string> toolkit_folders() {
+std::vector<std::string> toolkit_folders(const std::string& root) {
   std::vector<std::string> folders;
-  const auto add = [&](const char* root) {
-    if (!root || root[0] != '/') return;
-    for (const char* below : {"/lib64", "/targets/x86_64-linux/lib", "/lib"})
-      folders.push_back(root + std::string(below));
+  const auto add_toolkit = [&](const std::string& toolkit) {
+    if (toolkit.empty() || toolkit[0] != '/') return;
+    for (const char* below : {"/lib64", kTargetFolder, "/lib"}) folders.push_back(toolkit + below);
   };
-  add(std::getenv("CUDA_HOME"));
-  add(std::getenv("CUDA_PATH"));
-  add("/usr/local/cuda");
+  add_toolkit(variable("CUDA_HOME"));
+  add_toolkit(variable("CUDA_PATH"));
+  add_toolkit(root + "/usr/local/cuda");
+  for (const std::string& toolkit : matches(root + "/usr/local/cuda-*")) add_toolkit(toolkit);
+  add_toolkit(root + "/opt/cuda");
+  if (const std::string conda = variable("CONDA_PREFIX"); !conda.empty()) {
+    folders.push_back(conda + "/lib");
+    folders.push_back(conda + kTargetFolder);
+  }
+  for (const std::string& prefix : python_prefixes()) {
+    for (const char* packages : {"site-packages", "dist-packages"})
+      for (const std::string& folder : matches(prefix + "/lib/python3*/" + packages + "/nvidia/*/lib"))
+        folders.push_back(folder);
+  }
   return folders;
+}
+
+std::vector<std::string> names_of(const std::string& library, int driver_version) {
+  std::vector<std::string> names;
+  for (const int major : kMajors) {
+    if (driver_version == 0 || major <= driver_version / 1000) names.push_back(fmt::format("{}.{}", library, major));
+  }
+  names.push_back(library);
+  return names;
+}
+
+std::string missing_text(std::string_view what, const std::string& library, std::string_view debian,
+                         std::string_view pypi, int driver_version) {
+  std::string names;
+  int newest = 0;
+  for (const int major : kMajors) {
+    if (driver_version != 0 && major > driver_version / 1000) continue;
+    names += names.empty() ? fmt::format("{}.{}", library, major) : fmt::format(" or .{}", major);
+    newest = std::max(newest, major);
+  }
+  const std::string package = newest >= 13 ? std::string(pypi) : fmt::format("{}-cu12", pypi);
+  return fmt::format(
+      "{} was not found ({}): install it (Debian package {}, PyPI package {}, or the CUDA Toolkit), set "
+      "CUDA_HOME, or run with --device cpu",
+      what, names, debian, package);
+}
+
+void check_major(const Library& library, int major, int driver_version) {
+  if (driver_version == 0 || major <= driver_version / 1000) return;
+  fail(ErrorKind::device,
+       "{} is of CUDA {}, and the NVIDIA driver is for CUDA {}: update the driver, install the library of CUDA {}, or "
+       "run "
+       "with --device cpu",
+       library.name(), major, driver_version / 1000, driver_version / 1000);
 }
 
 std::string search_state() {
@@ -80,10 +172,10 @@ std::string search_state() {
   return state;
 }
 
-Library::Library(std::initializer_list<const char*> names, std::string_view missing) {
+Library::Library(const std::vector<std::string>& names, std::string_view missing) {
   std::vector<std::string> problems;
   const std::vector<std::string> first = program_folders(), last = toolkit_folders();
-  for (const std::string name : names) {
+  for (const std::string& name : names) {
     for (const std::string& folder : first)
       if (open(folder + "/" + name, problems)) return;
     if (open(name, problems)) return;

@@ -1,7 +1,6 @@
 // Opens libraries at run time, so that one program runs with and without them.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +12,9 @@ class Library {
  public:
   Library() = default;
   /// Opens the first of `names` that exists: in the program's folder and the lib folder beside it, then where the
-  /// dynamic linker looks, then in the CUDA Toolkit's folders ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda). If none opens,
-  /// fails (device) with `missing`, which says what is missing and what to do.
-  Library(std::initializer_list<const char*> names, std::string_view missing);
+  /// dynamic linker looks, then in toolkit_folders(). If none opens, fails (device) with `missing`, which says what is
+  /// missing and what to do.
+  Library(const std::vector<std::string>& names, std::string_view missing);
   Library(Library&& other) noexcept;
   Library& operator=(Library&& other) noexcept;
   ~Library();
@@ -36,7 +35,17 @@ class Library {
 
 /// Return the folders that are searched besides the linker's own, in order. For tests and messages.
 std::vector<std::string> program_folders();
-std::vector<std::string> toolkit_folders();
+/// Those of the CUDA Toolkit ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, /opt/cuda), of conda, and of
+/// pip's packages for the Python on the PATH. `root` is put in front of the fixed ones, for tests.
+std::vector<std::string> toolkit_folders(const std::string& root = "");
+/// Returns the file names of a library of the toolkit, newest first: of the major versions that a driver for CUDA
+/// `driver_version` (12040: 12.4) supports, or of all known ones for 0. The last name is without a version.
+std::vector<std::string> names_of(const std::string& library, int driver_version);
+/// Says that a library of the toolkit is missing and how to install it: the names of its Debian and PyPI packages.
+std::string missing_text(std::string_view what, const std::string& library, std::string_view debian,
+                         std::string_view pypi, int driver_version);
+/// Fails (device) if a library is of a newer major version than the driver.
+void check_major(const Library& library, int major, int driver_version);
 /// Returns a text that changes if libraries may have been installed or the search path has changed.
 std::string search_state();
 

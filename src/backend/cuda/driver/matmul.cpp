@@ -390,7 +390,7 @@ struct Matmul::State {
   Device& device;
   Allocator& allocator;
   Ref<Storage> workspaces[kWorkspaces], biases[kWorkspaces];
-  Blas blas;
+  Blas blas{device.driver().version_number()};
   Handle handle;
   std::string version;
   std::unordered_map<Key, std::unique_ptr<Problem>, KeyHash> problems;

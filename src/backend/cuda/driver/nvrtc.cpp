@@ -95,10 +95,10 @@ std::string annotate_log(const std::string& log, const Program& program) {
   return result;
 }
 
-Nvrtc::Nvrtc()
-    : library_({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-               "NVRTC, the CUDA compiler library, was not found (libnvrtc.so.13 or .12): install it (Debian package "
-               "cuda-nvrtc, or the CUDA Toolkit), set CUDA_HOME, or run with --device cpu") {
+Nvrtc::Nvrtc(const NvrtcTarget& target)
+    : library_(names_of("libnvrtc.so", target.driver_version),
+               missing_text("NVRTC, the CUDA compiler library,", "libnvrtc.so", "cuda-nvrtc", "nvidia-cuda-nvrtc",
+                            target.driver_version)) {
 #define TSL_RESOLVE(name) name##_ = reinterpret_cast<decltype(&::name)>(library_.function(#name));
   TSL_NVRTC_FUNCTIONS(TSL_RESOLVE)
 #undef TSL_RESOLVE
@@ -109,6 +109,8 @@ Nvrtc::Nvrtc()
     fail(ErrorKind::device, "{} is version {}, and TSL needs NVRTC 12.1 or newer; install it, or run with --device cpu",
          path(), version_);
   }
+  check_major(library_, major, target.driver_version);
+  if (!target.arch.empty()) check_arch(target.arch);
 }
 
 std::vector<std::string> Nvrtc::base_options(const std::string& version) {

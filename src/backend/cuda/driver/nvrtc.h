@@ -44,11 +44,18 @@ Program program_of(std::vector<const KernelSource*> kernels);
 
 using Cubin = std::vector<std::byte>;
 
+/// What NVRTC has to compile for.
+struct NvrtcTarget {
+  int driver_version = 0;  // the CUDA version that the driver supports: 12040 for 12.4; 0: any
+  std::string arch;        // "sm_90"; "": any
+};
+
 /// Compiles programs; may be used by several threads at a time. (NVRTC parses one program after the other and only then
 /// works in parallel, and half of a small kernel's time goes into the prelude. So kernels share programs.)
 class Nvrtc {
  public:
-  Nvrtc();
+  /// Opens NVRTC. Fails (device) if there is none that compiles for `target`.
+  explicit Nvrtc(const NvrtcTarget& target = {});
 
   /// Returns NVRTC's version: "13.0".
   const std::string& version() const { return version_; }

@@ -60,7 +60,8 @@ TEST_CASE("the prelude needs no header and has no line that includes one") {
 
 TEST_CASE("the scalar bodies and the helpers compile for every type of element") {
   TSL_NEEDS_NVRTC();
-  for (const auto& [arch, portable] : {std::pair("sm_80", false), {"sm_90", false}, {"sm_90", true}}) {
+  for (const auto& [arch, portable] :
+       {std::pair("sm_75", false), {"sm_75", true}, {"sm_80", false}, {"sm_90", false}, {"sm_90", true}}) {
     INFO(arch);
     std::vector<KernelSource> sources;
     for (const auto& [type, count] : {std::pair("bool", 16),

@@ -101,7 +101,7 @@ TEST_CASE("many small copies in a row all arrive, though their source changes at
   CHECK(last == (kCount - 1) * 2654435761u);
 }
 
-TEST_CASE("device memory is reused at the same address, aligned, and given back when it runs out", "[cuda]") {
+TEST_CASE("device memory is reused at the same address, aligned, and given back when it runs out", "[cuda][alone]") {
   TSL_NEEDS_GPU();
   Gpu gpu;
   DeviceAllocator allocator(gpu);
@@ -170,6 +170,41 @@ TEST_CASE("a kernel compiles, runs, and is found in memory and on disk the next 
   KernelCache without(gpu, DiskCache(""));
   CHECK(is_right(without.get(kScale.name, kScale.source)));
   CHECK(gpu.counters().kernel_launches == 5);
+}
+
+TEST_CASE("max and min of GPUs before sm_80 give the bits of later ones", "[cuda]") {
+  TSL_NEEDS_GPU();
+  const Folder folder;
+  Gpu gpu;
+  if (gpu.properties().compute_major < 8) TSL_SKIP("this GPU is older than sm_80");
+  DeviceAllocator allocator(gpu);
+  KernelCache cache(gpu, DiskCache(folder.path));
+  const CUfunction function = cache.get("k_both", R"(
+extern "C" __global__ void k_both(u32* wrong, const f32* a, i64 n) {
+  for (i64 i = blockIdx.x * i64(blockDim.x) + threadIdx.x; i < n * n; i += i64(gridDim.x) * blockDim.x) {
+    const f32 x = a[i / n], y = a[i % n];
+    if (bits_of(native_max(x, y)) != bits_of(number_max(x, y))) atomicAdd(wrong, 1u);
+    if (bits_of(native_min(x, y)) != bits_of(number_min(x, y))) atomicAdd(wrong + 1, 1u);
+  }
+})");
+  std::vector<uint32_t> values = numbers(2000, 5);
+  for (const uint32_t bits : {0u, 1u, 0x007fffffu, 0x00800000u, 0x3f800000u, 0x7f7fffffu, 0x7f800000u, 0x7f800001u,
+                              0x7fa00000u, 0x7fc00000u, 0x7fffffffu}) {
+    values.push_back(bits);
+    values.push_back(bits | 0x80000000u);
+  }
+  int64_t count = static_cast<int64_t>(values.size());
+  const Ref<Storage> from = allocator.allocate(values.size() * 4), to = allocator.allocate(8);
+  gpu.copy_to_device(at(from), values.data(), values.size() * 4);
+  gpu.fill(at(to), 0, 8);
+  CUdeviceptr wrong = at(to), in = at(from);
+  void* arguments[] = {&wrong, &in, &count};
+  Launch launch;
+  launch.function = function;
+  launch.block[0] = 256;
+  launch.grid[0] = 1000;
+  gpu.launch(launch, arguments, "k_both");
+  CHECK(to_host<uint32_t>(gpu, wrong, 2) == std::vector<uint32_t>{0, 0});
 }
 
 TEST_CASE("an entry that the driver does not take is compiled again", "[cuda]") {

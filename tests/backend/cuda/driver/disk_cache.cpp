@@ -164,9 +164,14 @@ TEST_CASE("a folder that cannot be made or written, or that others may write, do
 
   const DiskCache cache(folder.path);
   REQUIRE(cache.store(key_of("k"), payload_of_size(5, 1)));
-  if (geteuid() != 0) {  // root may write anywhere
-    chmod(cache.folder().c_str(), 0500);
-    CHECK_FALSE(cache.store(key_of("new"), payload_of_size(5, 1)));
+  {
+    const bool is_root = geteuid() == 0;  // who may write anywhere
+    chmod(cache.folder().c_str(), 0555);
+    chmod(folder.path.c_str(), 0755);
+    if (is_root) REQUIRE(seteuid(65534) == 0);
+    const bool stores = cache.store(key_of("new"), payload_of_size(5, 1));
+    if (is_root) REQUIRE(seteuid(0) == 0);
+    CHECK_FALSE(stores);
     CHECK(cache.find(key_of("k")) == payload_of_size(5, 1));
   }
   chmod(cache.folder().c_str(), 0777);

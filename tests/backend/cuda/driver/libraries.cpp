@@ -2,6 +2,11 @@
 #include "backend/cuda/driver/library.h"
 
 #include <dlfcn.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
 
 #include "backend/cuda/driver/blas.h"
 #include "support/gpu.h"
@@ -71,19 +76,26 @@ TEST_CASE("the toolkit's stand-in for the driver has every function used") {
 TEST_CASE("a GPU that is too old is as good as none, and the message says why") {
   const std::string path = find_stub();
   if (path.empty()) TSL_SKIP("no CUDA Toolkit with stubs/libcuda.so");
-  static int major;
+  static int major, minor;
   Driver driver(Library({path.c_str()}, "the stub did not open"));
   driver.cuDeviceGetName = [](char* name, int, CUdevice) { return *name = 'P', CUDA_SUCCESS; };
   driver.cuDeviceTotalMem = [](size_t*, CUdevice) { return CUDA_SUCCESS; };
   driver.cuDeviceGetAttribute = [](int* value, CUdevice_attribute which, CUdevice) {
-    *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? major : 1;
+    *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? major : minor;
     return CUDA_SUCCESS;
   };
-  major = 7;
-  CHECK(properties_of(driver, 0).arch == "sm_71");
-  major = 6;
-  CHECK_THROWS_WITH(properties_of(driver, 0),
-                    "P is too old: it is of compute capability 6.1, and TSL needs 7.0 or newer; run with --device cpu");
+  for (const auto& [of_major, of_minor] : {std::pair(7, 5), {8, 9}, {12, 0}}) {
+    major = of_major, minor = of_minor;
+    CHECK(properties_of(driver, 0).arch == fmt::format("sm_{}{}", major, minor));
+  }
+  for (const auto& [of_major, of_minor] : {std::pair(6, 1), {7, 0}, {7, 2}}) {
+    major = of_major, minor = of_minor;
+    CHECK_THROWS_WITH(
+        properties_of(driver, 0),
+        fmt::format("P is too old: it is of compute capability {}.{}, and TSL needs 7.5 or newer; run with "
+                    "--device cpu",
+                    major, minor));
+  }
 }
 
 TEST_CASE("where there is no room the message says whose, and what to do") {
@@ -123,13 +135,103 @@ TEST_CASE("cuBLASLt opens and has every function used") {
   }
 }
 
+namespace {
+
+/// An environment variable, restored at the end of the scope.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+size_t position_of(const std::vector<std::string>& folders, const std::string& folder) {
+  return static_cast<size_t>(std::find(folders.begin(), folders.end(), folder) - folders.begin());
+}
+
+}  // namespace
+
+TEST_CASE("the toolkit is looked for where installers, conda and pip put it, newer versions first") {
+  const Folder root;
+  const auto make = [&](const std::string& folder) {
+    std::filesystem::create_directories(root.path + folder);
+    return root.path + folder;
+  };
+  make("/usr/local/cuda-9.9");
+  make("/usr/local/cuda-12.4");
+  make("/usr/local/cuda-13.0");
+  const std::string conda = make("/conda"), python = make("/python/bin"), environment = make("/venv");
+  const std::string of_pip_13 = make("/venv/lib/python3.11/site-packages/nvidia/cu13/lib"),
+                    of_pip_12 = make("/python/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib"),
+                    of_debian = make("/python/lib/python3/dist-packages/nvidia/cublas/lib"),
+                    of_user = make("/home/.local/lib/python3.11/site-packages/nvidia/cublas/lib");
+  std::ofstream(python + "/python3") << "#!/bin/sh\n";
+  std::filesystem::permissions(python + "/python3", std::filesystem::perms::owner_all);
+  const Variable home("HOME", root.path + "/home"), cuda("CUDA_HOME", "/opt/some-cuda"),
+      conda_prefix("CONDA_PREFIX", conda), path("PATH", "/nowhere:" + python), venv("VIRTUAL_ENV", environment);
+  const std::vector<std::string> folders = toolkit_folders(root.path);
+  INFO(fmt::format("{}", fmt::join(folders, "\n")));
+  CHECK(folders.at(0) == "/opt/some-cuda/lib64");
+  const std::string in_order[] = {root.path + "/usr/local/cuda/lib64",
+                                  root.path + "/usr/local/cuda-13.0/lib64",
+                                  root.path + "/usr/local/cuda-12.4/lib64",
+                                  root.path + "/usr/local/cuda-9.9/lib64",
+                                  root.path + "/opt/cuda/lib64",
+                                  conda + "/lib",
+                                  of_pip_13,
+                                  of_pip_12};
+  for (const std::string& folder : in_order) {
+    INFO(folder);
+    CHECK(position_of(folders, folder) < folders.size());
+    if (&folder != in_order) CHECK(position_of(folders, (&folder)[-1]) < position_of(folders, folder));
+  }
+  CHECK(position_of(folders, of_debian) < folders.size());
+  CHECK(position_of(folders, of_user) < folders.size());
+}
+
+TEST_CASE("a library opens from conda's and from pip's folder") {
+  const Folder root;
+  const std::string conda = root.path + "/conda/lib",
+                    pip = root.path + "/venv/lib/python3.11/site-packages/nvidia/x/lib";
+  const std::string libm = Library({"libm.so.6"}, "no libm").name();
+  for (const std::string& folder : {conda, pip}) {
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(libm, folder + "/libtsl_" + (folder == conda ? "conda" : "pip") + ".so.13");
+  }
+  const Variable conda_prefix("CONDA_PREFIX", root.path + "/conda"), venv("VIRTUAL_ENV", root.path + "/venv");
+  CHECK(Library(names_of("libtsl_conda.so", 13000), "missing").name() == conda + "/libtsl_conda.so.13");
+  CHECK(Library(names_of("libtsl_pip.so", 13000), "missing").name() == pip + "/libtsl_pip.so.13");
+  CHECK_THROWS_WITH(Library(names_of("libtsl_pip.so", 12040), "missing"), "missing");  // the driver takes no 13
+}
+
+TEST_CASE("the version of a library is one that the driver supports") {
+  using Names = std::vector<std::string>;
+  CHECK(names_of("libx.so", 0) == Names{"libx.so.13", "libx.so.12", "libx.so"});
+  CHECK(names_of("libx.so", 13000) == Names{"libx.so.13", "libx.so.12", "libx.so"});
+  CHECK(names_of("libx.so", 14000) == Names{"libx.so.13", "libx.so.12", "libx.so"});
+  CHECK(names_of("libx.so", 12040) == Names{"libx.so.12", "libx.so"});
+  const Library library({"libc.so.6"}, "no C library");
+  CHECK_NOTHROW(check_major(library, 13, 0));
+  CHECK_NOTHROW(check_major(library, 12, 12040));
+  CHECK_NOTHROW(check_major(library, 12, 13000));
+  CHECK_THROWS_WITH(
+      check_major(library, 13, 12040),
+      Catch::Contains("libc.so.6 is of CUDA 13, and the NVIDIA driver is for CUDA 12: update the driver"));
+  CHECK(missing_text("Foo", "libfoo.so", "foo", "nvidia-foo", 12040) ==
+        "Foo was not found (libfoo.so.12): install it (Debian package foo, PyPI package nvidia-foo-cu12, or the CUDA "
+        "Toolkit), set CUDA_HOME, or run with --device cpu");
+  CHECK(missing_text("Foo", "libfoo.so", "foo", "nvidia-foo", 13000)
+            .find("(libfoo.so.13 or .12): install it (Debian "
+                  "package foo, PyPI package nvidia-foo, or") != std::string::npos);
+}
+
 TEST_CASE("where libraries are looked for follows the environment") {
-  const char* home = std::getenv("CUDA_HOME");
-  const std::string saved = home ? home : "";
-  setenv("CUDA_HOME", "/opt/some-cuda", 1);
-  CHECK(toolkit_folders().at(0) == "/opt/some-cuda/lib64");
-  saved.empty() ? unsetenv("CUDA_HOME") : setenv("CUDA_HOME", saved.c_str(), 1);
-  CHECK(toolkit_folders().back().rfind("/usr/local/cuda/", 0) == 0);
   CHECK_FALSE(program_folders().empty());
   CHECK(std::filesystem::is_directory(program_folders()[0]));
 

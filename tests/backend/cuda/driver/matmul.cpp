@@ -199,7 +199,7 @@ TEST_CASE("f32 products are of f32 unless tf32 is asked for", "[cuda]") {
   for (double& value : b.values) value = 1;
   CHECK(element(fixture.run(gemm, a, b, 64 * 64), DType::f32, 0) == 64 * x);
   gemm.tf32 = true;
-  CHECK(element(fixture.run(gemm, a, b, 64 * 64), DType::f32, 0) == Approx(64).epsilon(1e-3));
+  CHECK(element(fixture.run(gemm, a, b, 64 * 64), DType::f32, 0) == 64);  // the part that tf32 does not hold is lost
 }
 
 TEST_CASE("a product that was run once can be recorded", "[cuda]") {

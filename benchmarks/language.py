@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Times what programs do besides tensors (text, lists, records, files) in TSL and in CPython; prints README.md's table.
+
+    benchmarks/language.py [--tsl PATH] [--most 3]
+
+Fails if anything but catching errors takes more than `--most` times as long as in CPython.
+"""
+
+import argparse
+import functools
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tables import show_time, table
+
+FOLDER = Path(__file__).resolve().parent
+N = 100_000
+TEXT = "The quick brown fox; " * (N // 20)
+WIDE = "Größe, Maße, 東京; ab " * (N // 20)
+WORDS = TEXT.split(" ")
+NUMBERS = [i * 7919 % 100_003 for i in range(N)]
+NAMES = [f"key{i}" for i in range(N)]
+MIXED = [f"key{i}" for i in NUMBERS]
+TABLE = {name: 1 for name in NAMES}
+NESTED = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+SLOW = {"catch errors"}  # a C++ exception, with the place of the error, takes some microseconds
+KEPT = tempfile.TemporaryDirectory()
+
+
+def build_text():
+    s = ""
+    for _ in range(N):
+        s += "ab"
+    return s
+
+
+def index_text(t):
+    count = 0
+    for i in range(N):
+        if t[i] == "o":
+            count += 1
+    return count
+
+
+def slice_text(t):
+    count = 0
+    for i in range(N):
+        if t[i:i + 3] == "fox":
+            count += 1
+    return count
+
+
+def loop_text():
+    count = 0
+    for c in TEXT:
+        if c == "o":
+            count += 1
+    return count
+
+
+def format_text():
+    length = 0
+    for i in range(N):
+        length += len(f"{i}: {0.5:.2f}")
+    return length
+
+
+def parse_numbers():
+    total = 0
+    for i in range(N):
+        total += int(str(i))
+    return total
+
+
+def push():
+    items = []
+    for i in range(N):
+        items += [i]
+    return items
+
+
+def pop():
+    items = list(NUMBERS)
+    total = 0
+    while len(items) > 0:
+        total += items[-1]
+        items.pop()
+    return total
+
+
+def change_list():
+    items = list(NUMBERS)
+    for i in range(N):
+        items[i] = items[i] + 1
+    return items
+
+
+def slice_list():
+    total = 0
+    for i in range(N):
+        total += len(NUMBERS[i:i + 10])
+    return total
+
+
+def index_nested():
+    total = 0
+    for i in range(N):
+        total += NESTED[i % 3][1]
+    return total
+
+
+def sum_list():
+    total = 0
+    for x in NUMBERS:
+        total += x
+    return total
+
+
+def zip_lists():
+    total = 0
+    for a, b in zip(NUMBERS, NUMBERS):
+        total += a * b
+    return total
+
+
+def count_words():
+    counts = {}
+    for word in WORDS:
+        if word in counts:
+            counts[word] += 1
+        else:
+            counts[word] = 1
+    return counts
+
+
+def set_keys():
+    record = {}
+    for name in NAMES:
+        record[name] = 1
+    return record
+
+
+def get_keys():
+    total = 0
+    for name in NAMES:
+        total += TABLE[name]
+    return total
+
+
+class Point:  # what a small record is in Python
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+
+def change_fields():
+    p = Point(0, 0)
+    for i in range(N):
+        p.x += i
+        p.y = p.x
+    return p
+
+
+def loop_record():
+    total = 0
+    for _, value in TABLE.items():
+        total += value
+    return total
+
+
+def make_records():
+    items = []
+    for i in range(N):
+        items += [{"x": i, "y": i}]
+    return items
+
+
+def call_closure():
+    total = 0
+    add = lambda k: k + 1  # noqa: E731
+    for _ in range(N):
+        total = add(total)
+    return total
+
+
+def catch_errors():
+    count = 0
+    for _ in range(N // 10):
+        try:
+            raise RuntimeError("no")
+        except RuntimeError:
+            count += 1
+    return count
+
+
+def save_json():
+    with open(f"{KEPT.name}/python.json", "w", encoding="utf-8") as file:
+        json.dump(TABLE, file, indent=2)
+
+
+def load_json():
+    with open(f"{KEPT.name}/table.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+# By the names that language.tsl prints.
+PYTHON = {
+    'build text: s += "ab"': build_text,
+    "index text: t[i]": lambda: index_text(TEXT),
+    "index text that is not ASCII": lambda: index_text(WIDE),
+    "slice text: t[i:i + 3]": lambda: slice_text(TEXT),
+    "slice text that is not ASCII": lambda: slice_text(WIDE),
+    "loop over text": loop_text,
+    "split": lambda: TEXT.split(" "),
+    "join": lambda: " ".join(WORDS),
+    "replace": lambda: TEXT.replace("fox", "dog"),
+    'format: f"{i}: {x:.2f}"': format_text,
+    "int(str(i))": parse_numbers,
+    "push: l += [i]": push,
+    "pop: l[-1], l = l[:-1]": pop,
+    "change a list: l[i] = l[i] + 1": change_list,
+    "slice a list: l[i:i + 10]": slice_list,
+    "index nested lists": index_nested,
+    "loop over a list": sum_list,
+    "loop over zip": zip_lists,
+    "sort numbers": lambda: sorted(NUMBERS),
+    "sort text": lambda: sorted(MIXED),
+    "sort with a key": lambda: sorted(NUMBERS, key=lambda x: -x),
+    "map": lambda: list(map(lambda x: x + 1, NUMBERS)),
+    "filter": lambda: list(filter(lambda x: x % 2 == 0, NUMBERS)),
+    "reduce": lambda: functools.reduce(lambda a, b: a + b, NUMBERS),
+    "reverse": lambda: list(reversed(NUMBERS)),
+    "concatenate": lambda: NUMBERS + NUMBERS,
+    "search a list: x in l": lambda: -1 in NUMBERS,
+    "compare lists": lambda: NUMBERS == list(map(lambda x: x, NUMBERS)),
+    "new keys: r[name] = 1": set_keys,
+    "read keys: r[name]": get_keys,
+    "count words": count_words,
+    "change fields: p.x += i": change_fields,
+    "loop over a record": loop_record,
+    "make records: {x: i, y: i}": make_records,
+    "call a closure": call_closure,
+    "catch errors": catch_errors,
+    "save JSON": save_json,
+    "load JSON": load_json,
+    "text of a list: str(l)": lambda: str(NUMBERS),
+}
+
+
+def measure(work):
+    times = []
+    for _ in range(7):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def measure_tsl(program):
+    """Returns the seconds of each line of language.tsl, by its name."""
+    command = [program, str(FOLDER / "language.tsl"), KEPT.name]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {name: float(seconds) for name, seconds in (line.rsplit(" ", 1) for line in lines)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tsl", default=str(FOLDER.parent / "tools" / "tsl"), help="the program")
+    parser.add_argument("--most", type=float, default=3.0, help="the greatest ratio that is accepted")
+    options = parser.parse_args()
+    ours = measure_tsl(options.tsl)
+    if set(ours) != set(PYTHON):
+        sys.exit(f"measured by one only: {sorted(set(ours) ^ set(PYTHON))}")
+    theirs = {name: measure(work) for name, work in PYTHON.items()}
+    ratios = {name: ours[name] / theirs[name] for name in ours}
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    print(table(["what", "TSL", f"CPython {version}", "TSL / CPython"],
+                [[name, show_time(ours[name]), show_time(theirs[name]), f"{ratios[name]:.2f} ×"] for name in ours]))
+    slow = [name for name, ratio in ratios.items() if ratio > options.most and name not in SLOW]
+    if slow:
+        sys.exit(f"more than {options.most} × CPython's time: {', '.join(slow)}")
+
+
+if __name__ == "__main__":
+    main()

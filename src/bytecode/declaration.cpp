@@ -1,0 +1,108 @@
+#include "bytecode/declaration.h"
+
+#include "syntax/fail_at.h"
+#include "syntax/parser.h"
+
+namespace tsl {
+
+using namespace ast;
+
+namespace {
+
+TypeAlternative alternative(const Annotation& annotation, const RegisterOf& register_of) {
+  TypeAlternative type;
+  type.text = annotation.text;
+  type.has_shape = annotation.has_shape;
+  if (annotation.base) {
+    const std::string& base = *annotation.base;
+    type.dtype = dtype_named(base);
+    const ValueKind* kind = kind_named(base);
+    if (!type.dtype && !kind) fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", base));
+    const bool any_tensor = base == "tensor" && annotation.has_shape;
+    if (!type.dtype && annotation.has_shape && !any_tensor) {
+      fail_at(ErrorKind::type, annotation.span, fmt::format("'{}' has no dimensions", base));
+    }
+    if (!type.dtype && !any_tensor) type.kind = kind;
+  }
+  for (const AnnotatedDim& dim : annotation.dims) {
+    TypeAlternative::Dim d;
+    d.size = dim.size;
+    if (dim.variable) {
+      d.name = dim.variable->name;
+      d.reg = register_of(*dim.variable);
+    }
+    type.dims.push_back(d);
+  }
+  return type;
+}
+
+[[noreturn]] void not_constant(const Expr& e) {
+  fail_at(ErrorKind::syntax, e.span, "the default of a builtin's parameter is a constant");
+}
+
+Value constant(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::nil: return Value();
+    case ExprKind::boolean: return Value(as<BoolExpr>(e).value);
+    case ExprKind::integer: return Value(as<IntExpr>(e).value);
+    case ExprKind::real: return Value(as<RealExpr>(e).value);
+    case ExprKind::string: return make_string(*as<StringExpr>(e).text);
+    case ExprKind::name:
+      if (const auto dtype = dtype_named(*as<NameExpr>(e).name)) return Value(*dtype);
+      not_constant(e);
+    case ExprKind::fstring:
+    case ExprKind::typed:
+    case ExprKind::list:
+    case ExprKind::tuple:
+    case ExprKind::record:
+    case ExprKind::range:
+    case ExprKind::unary:
+    case ExprKind::binary:
+    case ExprKind::logical:
+    case ExprKind::call:
+    case ExprKind::index:
+    case ExprKind::field:
+    case ExprKind::lambda:
+    case ExprKind::if_:
+    case ExprKind::block: not_constant(e);
+  }
+  return Value();
+}
+
+}  // namespace
+
+ValueType value_type(const Annotation& annotation, const RegisterOf& register_of) {
+  ValueType type;
+  for (const Annotation* each = &annotation; each; each = each->other)
+    type.alternatives.push_back(alternative(*each, register_of));
+  return type;
+}
+
+ParameterInfo parameter_info(const Parameter& parameter, const RegisterOf& register_of) {
+  ParameterInfo info;
+  info.name = parameter.variable->name;
+  info.has_default = parameter.default_value != nullptr;
+  if (info.has_default) info.default_span = parameter.default_value->span;
+  if (!parameter.annotation) return info;
+  ValueType type = value_type(*parameter.annotation, register_of);
+  if (parameter.limits) type.limits = {parameter.limits->low, parameter.limits->high, parameter.limits->is_closed};
+  info.set_type(std::move(type));
+  return info;
+}
+
+Signature parse_signature(std::string_view text, Interner& names) {
+  const std::unique_ptr<Declaration> declared = parse_declaration(text, names);
+  const RegisterOf no_names = [](const Variable& dim) -> uint16_t {
+    fail_at(ErrorKind::name, dim.span, fmt::format("a builtin's dimension has no name, not '{}'", *dim.name));
+  };
+  Signature signature;
+  signature.function = *declared->function->name;
+  for (const Parameter& parameter : declared->function->parameters) {
+    signature.parameters.push_back(parameter_info(parameter, no_names));
+    if (parameter.default_value) signature.parameters.back().default_value = constant(*parameter.default_value);
+  }
+  if (declared->rest) signature.rest = parameter_info(*declared->rest, no_names);
+  return signature;
+}
+
+}  // namespace tsl

@@ -1,0 +1,25 @@
+// Signatures from their syntax: the annotated parameters of a function, and the declarations of builtins.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "syntax/ast.h"
+#include "value/signature.h"
+
+namespace tsl {
+
+/// Returns the register that holds a dimension's name.
+using RegisterOf = std::function<uint16_t(const ast::Variable&)>;
+
+/// Converts an annotation. Throws Failure (name, type) at its span.
+ValueType value_type(const ast::Annotation& annotation, const RegisterOf& register_of);
+/// Converts a parameter, except for the value of its default.
+ParameterInfo parameter_info(const ast::Parameter& parameter, const RegisterOf& register_of);
+
+/// Parses a builtin's signature, such as "sum(x: array, axis: integers | nil = nil)" or "print(...values: any)".
+/// Defaults are constants; dimensions have no names. Throws Failure (syntax, name, type).
+Signature parse_signature(std::string_view text, Interner& names);
+
+}  // namespace tsl

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# null_driver.sh TSL DRIVER_FOLDER: the program where there is a driver and, as it seems, a GPU: which device is the default,
+# what is refused, and how large tensors may be. Kernels compile and do not run.
+set -uo pipefail
+tsl=$1 driver=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export TSL_CACHE_DIR=$folder/cache
+failures=0
+
+# run SCRIPT [OPTION...]: what the program prints, on both streams.
+run() {
+  LD_LIBRARY_PATH=$driver${libraries:+:$libraries} "$tsl" "${@:2}" -e "$1" 2>&1
+}
+expect() {  # expect PATTERN TEXT
+  # shellcheck disable=SC2053
+  [[ $2 == $1 ]] && return
+  printf 'expected: %s\ngot: %s\n' "$1" "$2"
+  failures=$((failures + 1))
+}
+readonly where='print(zeros([2]).device)'
+
+reason=$(NULL_DRIVER_COMPUTE=90 run '0' --device cuda) || { echo "skipped: $reason"; exit 77; }
+
+# The GPU is the default, also if the disk says that NVRTC is there.
+expect 'cuda:0' "$(run "$where")"
+expect 'cuda:0' "$(run "$where")"
+expect 'cuda:0' "$(NULL_DRIVER_COMPUTE=75 run "$where")"
+
+# A GPU that is too old is as good as none; who asks for it hears why.
+expect 'cpu' "$(NULL_DRIVER_COMPUTE=70 run "$where")"
+expect '*null is too old: it is of compute capability 7.0, and TSL needs 7.5 or newer*' \
+  "$(NULL_DRIVER_COMPUTE=70 run "$where" --device cuda)"
+
+# Where NVRTC does not serve, one line says why, for each process.
+line='tsl: tensors are on the CPU, not on cuda:0: NVRTC * compiles for sm_* to sm_*, not for sm_990: install a newer one*'
+expect "$line"$'\ncpu' "$(NULL_DRIVER_COMPUTE=990 run "$where")"
+expect 'error\[device\]: NVRTC * not for sm_990*' "$(NULL_DRIVER_COMPUTE=990 run "$where" --device cuda)"
+expect 'cpu' "$(NULL_DRIVER_COMPUTE=990 run "$where" --device cpu)"
+mkdir "$folder/broken"
+libm=$(ldd "$tsl" | awk '$1 ~ /^libm\.so/ { print $3 }')
+for name in libnvrtc.so libnvrtc.so.12 libnvrtc.so.13; do cp "$libm" "$folder/broken/$name"; done
+libraries=$folder/broken
+expect 'tsl: tensors are on the CPU, not on cuda:0: *libnvrtc.so* has no function nvrtcVersion: it is too old*'$'\ncpu' \
+  "$(run "$where")"
+expect 'cpu' "$(run "$where" --device cpu)"
+libraries=
+
+# Tensors may be as large as the GPU, and no larger, eagerly and compiled.
+export NULL_DRIVER_MEMORY=$((141 << 30))
+for options in "" --compile; do
+  # shellcheck disable=SC2086
+  expect '(107374182400,)' "$(run 'print(zeros([100 * 1024 * 1024 * 1024], dtype: u8).shape)' $options)"
+  # shellcheck disable=SC2086
+  expect '*fill: u8\[161061273600\] needs 150.0 GiB, but a tensor may take 141.0 GiB*' \
+    "$(run 'print(zeros([150 * 1024 * 1024 * 1024], dtype: u8).shape)' $options)"
+  # shellcheck disable=SC2086
+  expect $'(7,)\n(107374182400,)' "$(run '@compile fn f(n) { return zeros([n], dtype: u8) + ones([n], dtype: u8) }
+    f(3); f(5); print(f(7).shape); print(f(100 * 1024 * 1024 * 1024).shape)' $options)"
+done
+
+((failures == 0)) && echo passed

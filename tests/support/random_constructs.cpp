@@ -1,0 +1,113 @@
+// Statements about host values, modules and errors, and derivatives of derivatives.
+#include "support/random_generator.h"
+
+namespace tsl {
+
+void Generator::append_construct(Block& out) {
+  switch (random_.below(7)) {
+    case 0: return append_host_list(out);
+    case 1: return append_string(out);
+    case 2: return append_map(out);
+    case 3: return append_module(out);
+    case 4:
+    case 5: return append_higher_gradient(out);
+    default: return append_failure(out);
+  }
+}
+
+void Generator::append_host_list(Block& out) {
+  const std::string name = fresh("l");
+  const auto integer = [&] { return expressions_.integer(1); };
+  out.emplace_back(fmt::format("var {} = [{}, {}, {}]", name, integer(), integer(), integer()));
+  for (int n = 1 + random_.below(3); n > 0; --n) {
+    switch (random_.below(6)) {
+      case 0: out.emplace_back(fmt::format("{}[{} % 3] = {}", name, integer(), integer())); break;
+      case 1: out.emplace_back(fmt::format("{0} = {0} + [{1}]", name, integer())); break;
+      case 2: out.emplace_back(fmt::format("{0} = map(fn(e) = e * {1} + {2}, {0})", name, integer(), integer())); break;
+      case 3:
+        out.emplace_back(fmt::format("{0} = sorted({0}, reverse: {1})", name, random_.pick({"true", "false"})));
+        break;
+      case 4: out.emplace_back(fmt::format("{0} = {0}[::-1] + filter(fn(e) = e > {1}, {0})", name, integer())); break;
+      default: out.emplace_back(fmt::format("{0}[{1} % 3] += {2}", name, integer(), integer())); break;
+    }
+  }
+  out.emplace_back(fmt::format("print({0}, len({0}), sum({0}), max({0}), tensor({0}).tolist())", name));
+}
+
+void Generator::append_string(Block& out) {
+  const std::string name = fresh("t");
+  out.emplace_back(fmt::format("var {} = f\"{{{}}}:{{{}:.3f}}\"", name, expressions_.integer(1), expressions_.real(1)));
+  switch (random_.below(4)) {
+    case 0: out.emplace_back(fmt::format("{0} = {0} + str({1})", name, expressions_.integer(1))); break;
+    case 1: out.emplace_back(fmt::format("{0} = replace({0}, \"1\", \"one\")", name)); break;
+    case 2: out.emplace_back(fmt::format("{0} = {0} + f\"{{{1}}}\"", name, expressions_.tensor("f32", {}, 1))); break;
+    default: break;
+  }
+  out.emplace_back(fmt::format("print({0}, len({0}), {0}[{1} % 3], split({0}, \":\"), upper({0}) == {0})", name,
+                               expressions_.integer(0)));
+}
+
+void Generator::append_map(Block& out) {
+  const std::string name = fresh("m"), key = fresh("q");
+  const Typed type{Kind::tensor, expressions_.any_dtype(), {"2"}};
+  out.emplace_back(fmt::format("var {} = {{}}", name));
+  Block fill;
+  fill.emplace_back(
+      fmt::format("{}[f\"k{{{}}}\"] = {{w: {}, n: {}}}", name, key, expressions_.of(type, 1), expressions_.integer(1)));
+  out.push_back(branch(fmt::format("for {} in 0..{}", key, 2 + random_.below(3)), std::move(fill)));
+  for (int n = random_.below(3); n > 0; --n) {
+    const std::string place = fmt::format("{}[\"k{}\"]", name, random_.below(2));
+    switch (random_.below(4)) {
+      case 0: out.emplace_back(fmt::format("{}.n += {}", place, expressions_.integer(1))); break;
+      case 1: out.emplace_back(fmt::format("{}.w = {}", place, expressions_.of(type, 1))); break;
+      case 2:
+        out.emplace_back(fmt::format("{}.w[0] = {}", place, type.dtype == "bool" ? "true" : random_.pick({"1", "2"})));
+        break;
+      default:
+        out.emplace_back(fmt::format("{}[f\"{{{}}}\"] = {}[\"k1\"]", name, expressions_.integer(1), name));
+        break;
+    }
+  }
+  Block show;
+  show.emplace_back(fmt::format("print({0}, {1}[{0}].n, {1}[{0}].w.tolist())", key, name));
+  out.push_back(branch(fmt::format("for {} in keys({})", key, name), std::move(show)));
+}
+
+void Generator::append_module(Block& out) {
+  if (!has_module_) return append_declaration(out);
+  const std::string name = fresh("v");
+  switch (random_.below(4)) {
+    case 0: out.emplace_back(fmt::format("print(state.count_up({}), state.count)", expressions_.integer(1))); break;
+    case 1: out.emplace_back(fmt::format("print(state.note({}), state.total())", expressions_.integer(1))); break;
+    case 2: out.emplace_back("state.clear()"); break;
+    default:
+      out.emplace_back(fmt::format("let {} = state.step({})", name, expressions_.tensor("f32", {"2"}, 1)));
+      declare(name, {Kind::tensor, "f32", {"2"}}, false);
+      break;
+  }
+}
+
+void Generator::append_higher_gradient(Block& out) {
+  std::vector<Variable> floats;
+  for (const Variable& v : scope()) {
+    if (v.type.kind == Kind::tensor && is_float_name(v.type.dtype)) floats.push_back(v);
+  }
+  if (floats.empty()) return append_declaration(out);
+  const Variable v = floats[random_.below(static_cast<int>(floats.size()))];
+  const std::string inner = fresh("y"), outer = fresh("z"), name = fresh("d");
+  std::string f = fmt::format("grad(fn({}) = {})", inner, expressions_.loss(inner, v.type, 2));
+  for (int order = random_.chance(20) ? 2 : 1; order > 0; --order) {
+    const std::string weight = random_.chance(50) ? outer : expressions_.tensor(v.type.dtype, v.type.shape, 1);
+    f = fmt::format("grad(fn({0}) = sum({1}({0}) * {2}))", outer, f, weight);
+  }
+  out.emplace_back(fmt::format("let {} = {}({})", name, f, v.name));
+  declare(name, v.type, false);
+}
+
+void Generator::append_failure(Block& out) {
+  Statement failing(fmt::format("let {} = {}", fresh("v"), expressions_.failing()));
+  if (random_.chance(30)) out.push_back(std::move(failing));
+  else out.push_back(branch("if " + expressions_.condition(1), {std::move(failing)}));
+}
+
+}  // namespace tsl
