@@ -221,6 +221,7 @@ const Value* RegionCache::source_value(const InputSource& source, const Entry& e
     case InputSource::Kind::argument: return &entry.args[source.index];
     case InputSource::Kind::reg: return &entry.frame->base[source.index];
     case InputSource::Kind::cell: return &source.cell->value;
+    case InputSource::Kind::outcome: return &run_.outcomes[source.index].value;
     case InputSource::Kind::constant:
     case InputSource::Kind::moved: break;
   }
@@ -294,6 +295,11 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
+    if (const auto& effect = interface_of(*segment).effect) {
+      perform(context_, *effect, run_);
+      failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
+      if (failed) return false;
+    }
     at = segment;
   }
   return false;
@@ -323,6 +329,7 @@ void RegionCache::put_outputs(const Segment& segment, const Entry& entry, Value&
 void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
+  run_.outcomes.clear();
   donated_.clear();
 }
 
@@ -338,7 +345,8 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
       const Value* value = source_value(source, entry);
       if (!value) continue;
       const InputGuard* guard = source.guards.data();
-      const std::string what = source.kind == InputSource::Kind::cell ? "a captured variable"
+      const std::string what = source.kind == InputSource::Kind::cell      ? "a captured variable"
+                               : source.kind == InputSource::Kind::outcome ? "what an effect returned"
                                : source.kind == InputSource::Kind::argument
                                    ? *region.proto->signature.parameters[source.index].name
                                    : "a variable";
