@@ -113,8 +113,13 @@ bool is_dead_path(const Segment& segment, const Segment& tree) {
 }
 
 void evict_dead(Segment& segment, const Segment& tree) {
-  std::erase_if(segment.next, [&tree](const auto& next) { return is_dead_path(*next, tree); });
-  for (const auto& next : segment.next) evict_dead(*next, tree);
+  for (size_t i = 0; i < segment.next.size();) {  // the tree stays whole meanwhile, since is_dead_path walks it
+    if (is_dead_path(*segment.next[i], tree)) {
+      segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      evict_dead(*segment.next[i++], tree);
+    }
+  }
 }
 
 bool contains(const std::vector<Segment*>& path, const Segment& segment) {
