@@ -145,9 +145,8 @@ void EngineRuntime::effect_print(Value value) {
   else context_.print(value);
 }
 
-Value EngineRuntime::effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) {
-  abort_trace("it has a side effect");
-  return run(context_, args);
+Value EngineRuntime::effect(EffectFunction run, std::vector<Value> args) {
+  return trace() ? trace()->perform(run, args) : run(context_, args);
 }
 
 void EngineRuntime::enter(Cell& cell) {

@@ -130,8 +130,13 @@ bool is_dead_path(const Segment& segment, const Segment& tree) {
 }
 
 void evict_dead(Segment& segment, const Segment& tree) {
-  std::erase_if(segment.next, [&tree](const auto& next) { return is_dead_path(*next, tree); });
-  for (const auto& next : segment.next) evict_dead(*next, tree);
+  for (size_t i = 0; i < segment.next.size();) {  // the tree stays whole meanwhile, since is_dead_path walks it
+    if (is_dead_path(*segment.next[i], tree)) {
+      segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      evict_dead(*segment.next[i++], tree);
+    }
+  }
 }
 
 bool contains(const std::vector<Segment*>& path, const Segment& segment) {
@@ -238,6 +243,7 @@ const Value* RegionCache::source_value(const InputSource& source, const Entry& e
     case InputSource::Kind::argument: return &entry.args[source.index];
     case InputSource::Kind::reg: return &entry.frame->base[source.index];
     case InputSource::Kind::cell: return &source.cell->value;
+    case InputSource::Kind::outcome: return &run_.outcomes[source.index].value;
     case InputSource::Kind::constant:
     case InputSource::Kind::moved: break;
   }
@@ -309,6 +315,11 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
+    if (const auto& effect = interface_of(*segment).effect) {
+      perform(context_, *effect, run_);
+      failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
+      if (failed) return false;
+    }
     at = segment;
   }
   return false;
@@ -333,6 +344,7 @@ void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
   run_.donated.clear();
+  run_.outcomes.clear();
 }
 
 void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path) {
@@ -347,7 +359,8 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
       const Value* value = source_value(source, entry);
       if (!value) continue;
       const InputGuard* guard = source.guards.data();
-      const std::string what = source.kind == InputSource::Kind::cell ? "a captured variable"
+      const std::string what = source.kind == InputSource::Kind::cell      ? "a captured variable"
+                               : source.kind == InputSource::Kind::outcome ? "what an effect returned"
                                : source.kind == InputSource::Kind::argument
                                    ? *region.proto->signature.parameters[source.index].name
                                    : "a variable";
