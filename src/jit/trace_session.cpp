@@ -224,7 +224,6 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
     state_ = TraceState::recording;
     if (after_replay_ == AfterReplay::record) return;
     materialize();
-    if (region_.has_fallen_back) evict_all_paths();
     return;
   }
   std::unique_ptr<Segment> segment = build_segment(reads, is_last);
@@ -234,6 +233,7 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
   path_.reserve(path_.size() + 1);
   compute(*segment);
   flush_effects(*segment);  // nothing may fail between this and adding the segment to the path
+  segment->last_use = region_.pacing->now();
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
   ++position_;
@@ -360,13 +360,8 @@ void TraceSession::abort(const std::string& reason) {
   if (!is_active()) return;
   flush();
   region_.fall_back(context_, reason);
-  evict_all_paths();
-}
-
-/// Evicts all trace paths, including this one; for a region that falls back.
-void TraceSession::evict_all_paths() {
+  region_.evict_end(path_);
   path_.clear();
-  region_.evict_all_paths();
 }
 
 /// Computes the pending ops and prints deferred output. The result is not added to the tree.

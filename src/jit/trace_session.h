@@ -167,7 +167,6 @@ class TraceSession {
   void flush();
   void stop(TraceState state);
   void materialize();
-  void evict_all_paths();
 
   const Tracing& tracing_;
   Context& context_;
