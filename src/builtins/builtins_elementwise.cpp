@@ -26,6 +26,11 @@ Value same_kind(const Value& like, std::vector<Value> items) {
   fail(ErrorKind::type, "{} takes tensors, numbers and lists of them, not {}", op_def(op).name, type_name(x));
 }
 
+[[noreturn]] void list_beside_tensor(std::string_view function, const char* parameter) {
+  fail_argument(ErrorKind::type, parameter, fmt::format("{} takes no list or tuple beside a tensor", function),
+                {"tensor(…) makes a tensor of a list"});
+}
+
 // More than any data needs, and far from exhausting the stack.
 constexpr int kMaxNesting = 1000;
 
@@ -82,11 +87,7 @@ class Elementwise {
   }
 
   Value lists(const Value& a, const Value& b, int depth) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) {
-      fail_with(ErrorKind::type,
-                fmt::format("{} takes no {} beside a tensor", op_def(op_).name, type_name(is_list(a) ? a : b)),
-                {"tensor(…) makes a tensor of a list"});
-    }
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) list_beside_tensor(op_def(op_).name, is_list(a) ? "a" : "b");
     if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
       fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op_).name, items_of(a).size(),
            items_of(b).size());
@@ -133,6 +134,10 @@ Value bounded(Context& context, Op op, Op within, const Value& x, const Value& b
 
 Value clamp_builtin(Context& context, Args args) {
   Value x = std::move(args[0]);
+  for (size_t i : {1, 2}) {
+    const bool is_mixed = x.is(Tag::tensor) ? is_list(args[i]) : is_list(x) && args[i].is(Tag::tensor);
+    if (is_mixed) list_beside_tensor("clamp", i == 1 ? "min" : "max");
+  }
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");
   if (!args[1].is_nil()) x = bounded(context, Op::maximum, Op::ge, x, args[1]);
   if (!args[2].is_nil()) x = bounded(context, Op::minimum, Op::le, x, args[2]);

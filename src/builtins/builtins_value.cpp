@@ -117,8 +117,12 @@ Value item_builtin(Context& context, Args args) {
   return read_item(context, expect_tensor(context, args[0], "item"));
 }
 
+Value run_tolist(Context& context, std::span<Value> args) { return to_nested_lists(context, args[0].tensor()); }
+
 Value tolist_builtin(Context& context, Args args) {
-  return to_nested_lists(context, expect_tensor(context, args[0], "tolist"));
+  const Tensor tensor = expect_tensor(context, args[0], "tolist");
+  if (!tensor.deferred()) return to_nested_lists(context, tensor);
+  return context.runtime().effect(run_tolist, {Value(tensor)});
 }
 
 // ---- Errors, time, randomness ----------------------------------------------------------------------

@@ -145,9 +145,8 @@ void EngineRuntime::effect_print(Value value) {
   else context_.print(value);
 }
 
-Value EngineRuntime::effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) {
-  abort_trace("it has a side effect");
-  return run(context_, args);
+Value EngineRuntime::effect(EffectFunction run, std::vector<Value> args) {
+  return trace() ? trace()->perform(run, args) : run(context_, args);
 }
 
 void EngineRuntime::enter(Cell& cell) {
@@ -180,7 +179,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   if (trace() || listeners().listening()) return CallMode::plain;
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
-  if (regions_.has_fallen_back(function.as<Function>())) return CallMode::open;
+  if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
   return interpreter_.has_stack_for_region() ? CallMode::region : CallMode::plain;
 }
 

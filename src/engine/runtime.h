@@ -37,7 +37,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   RandomState next_random(Dim count) override;
   void seed(uint64_t seed) override;
   void effect_print(Value value) override;
-  Value effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) override;
+  Value effect(EffectFunction run, std::vector<Value> args) override;
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
   void resume() override { devices_.forget_active(); }

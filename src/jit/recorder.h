@@ -1,6 +1,7 @@
 // Records op calls as nodes of a graph instead of computing them.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,14 +10,22 @@
 #include "graph/graph.h"
 #include "tensor/op.h"
 #include "tensor/symbol.h"
+#include "value/value.h"
 
 namespace tsl::jit {
 
+/// What an effect has returned or thrown.
+struct Outcome {
+  Value value;
+  std::exception_ptr error;
+};
+
 /// The tensors and numbers of one run of a region so far: its inputs and the outputs of its segments.
 struct Run {
-  std::vector<Tensor> values;   // by slot
-  std::vector<Scalar> symbols;  // by symbol id
-  std::vector<char> donated;    // by slot: the references to an input that the caller donates; the rest has none
+  std::vector<Tensor> values;     // by slot
+  std::vector<char> donated;      // by slot: the references to an input that the caller donates; the rest has none
+  std::vector<Scalar> symbols;    // by symbol id
+  std::vector<Outcome> outcomes;  // of the effects, in order
 
   /// Returns a view of the tensor in a slot. `layout` starts at the slot's element (0, 0, …); its sizes may be symbols.
   Tensor view(size_t slot, const Layout& layout) const;

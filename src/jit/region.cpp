@@ -15,10 +15,10 @@ namespace tsl::jit {
 
 namespace {
 
-// The most trace paths of a region. If there are more, guards do not describe what really varies.
-constexpr size_t kMaxTracePaths = 32;
 // The most regions for function objects of one declaration that captured different variables.
 constexpr size_t kMaxCaptures = 8;
+// The most inputs whose shapes a region remembers. Variables of finished calls are never seen again.
+constexpr size_t kMaxHistories = 10'000;
 // The most calls and loop iterations in one trace.
 constexpr uint64_t kMaxSteps = 100'000;
 
@@ -60,6 +60,7 @@ const TypeAlternative* only_shape(const ParameterInfo& parameter) {
 }  // namespace
 
 void Region::add_annotated_shapes() {
+  if (loop) return;
   const std::vector<ParameterInfo>& parameters = proto->signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const TypeAlternative* shaped = only_shape(parameters[i]);
@@ -76,6 +77,10 @@ void Region::add_annotated_shapes() {
 }
 
 void Region::update_history(const InputSource& source) {
+  if (shape_histories.size() > kMaxHistories) {
+    shape_histories.clear();
+    add_annotated_shapes();
+  }
   const auto at = std::find_if(shape_histories.begin(), shape_histories.end(),
                                [&](const ShapeHistory& input) { return input.describes(source); });
   ShapeHistory& history =
@@ -124,26 +129,62 @@ bool is_dead_path(const Segment& segment, const Segment& tree) {
   });
 }
 
-size_t evict_dead(Segment& segment, const Segment& tree) {
-  size_t evicted = 0;
-  for (size_t i = 0; i < segment.next.size();) {
+void evict_dead(Segment& segment, const Segment& tree) {
+  for (size_t i = 0; i < segment.next.size();) {  // the tree stays whole meanwhile, since is_dead_path walks it
     if (is_dead_path(*segment.next[i], tree)) {
-      evicted += count_paths(*segment.next[i]);
       segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
     } else {
-      evicted += evict_dead(*segment.next[i++], tree);
+      evict_dead(*segment.next[i++], tree);
     }
   }
-  return evicted;
+}
+
+bool contains(const std::vector<Segment*>& path, const Segment& segment) {
+  return std::find(path.begin(), path.end(), &segment) != path.end();
+}
+
+/// Finds the end of the trace path that was used least recently and is not in `kept`; null if there is none.
+const Segment* least_used(const Segment& segment, const std::vector<Segment*>& kept) {
+  const Segment* found = nullptr;
+  for (const auto& next : segment.next) {
+    const Segment* end = next->next.empty() ? next.get() : least_used(*next, kept);
+    if (end && !contains(kept, *end) && (!found || end->last_use < found->last_use)) found = end;
+  }
+  return found;
+}
+
+/// Evicts `end` and the segments that lead only to it, apart from `kept`. Returns whether `end` is below `segment`.
+bool evict(Segment& segment, const Segment& end, const std::vector<Segment*>& kept) {
+  for (size_t i = 0; i < segment.next.size(); ++i) {
+    Segment& next = *segment.next[i];
+    if (&next != &end && !evict(next, end, kept)) continue;
+    if (next.next.empty() && !contains(kept, next))
+      segment.next.erase(segment.next.begin() + static_cast<ptrdiff_t>(i));
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-void Region::evict_dead_paths() { evicted_paths += evict_dead(root, root); }
+void Region::evict_dead_paths() { evict_dead(root, root); }
+
+void Region::make_room(const std::vector<Segment*>& path) {
+  while (!root.next.empty() && count_paths(root) >= kMaxTracePaths) {
+    const Segment* end = least_used(root, path);
+    if (!end) return;
+    evict(root, *end, path);
+  }
+}
+
+void Region::evict_end(const std::vector<Segment*>& path) {
+  if (!path.empty()) evict(root, *path.back(), {});
+}
 
 void Region::evict_all_paths() {
   root.next.clear();
   shape_histories.clear();
+  add_annotated_shapes();
 }
 
 bool Region::is_dead() const {
@@ -158,26 +199,43 @@ std::string Region::name(Context& context) const {
 }
 
 void Region::fall_back(Context& context, const std::string& reason) {
-  has_fallen_back = true;
-  fallback_reason = reason;
-  context.runtime().log("recompiles",
-                        fmt::format("[recompiles] {} falls back to the interpreter: {}\n", name(context), reason));
+  pacing->abort_trace();
+  context.runtime().log("recompiles", fmt::format("[recompiles] {} falls back to the interpreter for {} calls: {}\n",
+                                                  name(context), pacing->calls_left(), reason));
 }
 
-Region& RegionCache::find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures) {
-  auto& regions = regions_[loop ? static_cast<const void*>(loop) : &proto];
+RegionGroup& RegionCache::group_of(const Proto& proto, const Loop* loop) {
+  return groups_[loop ? static_cast<const void*>(loop) : &proto];
+}
+
+Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* loop,
+                          const std::vector<Ref<Cell>>& captures) {
+  auto& regions = group.regions;
   for (const auto& region : regions) {
     if (region->captures == captures) return *region;
   }
   std::erase_if(regions, [](const auto& region) { return region->is_dead(); });
-  if (regions.size() >= kMaxCaptures) regions.erase(regions.begin());
+  if (regions.size() >= kMaxCaptures) {
+    regions.erase(std::min_element(regions.begin(), regions.end(),
+                                   [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
+  }
   auto region = std::make_unique<Region>();
   region->proto = &proto;
   region->loop = loop;
   region->captures = captures;
-  if (!loop) region->add_annotated_shapes();
+  region->pacing = &group.pacing;
+  region->add_annotated_shapes();
   regions.push_back(std::move(region));
   return *regions.back();
+}
+
+bool RegionCache::skips(Region& region) {
+  TracePacing& pacing = *region.pacing;
+  if (!pacing.is_waiting()) return false;
+  if (pacing.rarely_replays()) region.evict_all_paths();
+  if (!region.root.next.empty()) return false;
+  pacing.count_interpreted();
+  return true;
 }
 
 const Value* RegionCache::source_value(const InputSource& source, const Entry& entry) const {
@@ -185,6 +243,7 @@ const Value* RegionCache::source_value(const InputSource& source, const Entry& e
     case InputSource::Kind::argument: return &entry.args[source.index];
     case InputSource::Kind::reg: return &entry.frame->base[source.index];
     case InputSource::Kind::cell: return &source.cell->value;
+    case InputSource::Kind::outcome: return &run_.outcomes[source.index].value;
     case InputSource::Kind::constant:
     case InputSource::Kind::moved: break;
   }
@@ -244,7 +303,9 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     run_.donated.resize(run_.values.size());
     for (const OutputTemplate& printed : interface_of(*segment).printed)
       context_.print(printed.rebuild(context_, run_));
+    segment->last_use = region.pacing->now();
     if (segment->is_last) {
+      region.last_use = segment->last_use = region.pacing->count_replay();
       put_outputs(*segment, entry, result, exit);
       return true;
     }
@@ -253,6 +314,11 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
       const Tensor element_view = run_.view(read.slot, read.layout);
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
+    }
+    if (const auto& effect = interface_of(*segment).effect) {
+      perform(context_, *effect, run_);
+      failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
+      if (failed) return false;
     }
     at = segment;
   }
@@ -278,19 +344,23 @@ void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
   run_.donated.clear();
+  run_.outcomes.clear();
 }
 
 void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path) {
   if (!context_.runtime().logs("recompiles")) return;
   const Segment& at = path.empty() ? region.root : *path.back();
-  std::string reason = path.empty() ? "first call" : "a host read had another result";
+  std::string reason = !path.empty()       ? "a host read had another result"
+                       : region.was_traced ? "it is tried again"
+                                           : "first call";
   if (!at.next.empty()) {
     reason = "another branch was taken";
     for (const InputSource& source : interface_of(*at.next.back()).sources) {
       const Value* value = source_value(source, entry);
       if (!value) continue;
       const InputGuard* guard = source.guards.data();
-      const std::string what = source.kind == InputSource::Kind::cell ? "a captured variable"
+      const std::string what = source.kind == InputSource::Kind::cell      ? "a captured variable"
+                               : source.kind == InputSource::Kind::outcome ? "what an effect returned"
                                : source.kind == InputSource::Kind::argument
                                    ? *region.proto->signature.parameters[source.index].name
                                    : "a variable";
@@ -301,6 +371,8 @@ void RegionCache::log_trace(const Region& region, const Entry& entry, const std:
       }
     }
   }
+  const uint32_t wait = region.pacing->calls_left();
+  if (wait > 0) reason += fmt::format("; the next {} calls that fit no trace path are interpreted", wait);
   context_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(context_), reason));
 }
 
@@ -318,19 +390,22 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
     throw;
   }
   if (failed) return Outcome::failed;
-  const char* reason = nullptr;
-  const size_t paths = region.root.next.empty() ? 0 : count_paths(region.root);
-  if (paths + region.evicted_paths >= kMaxTracePaths) reason = "it has too many trace paths";
-  else if (!inputs_fit(entry)) reason = "an input has too many parts";
-  if (reason) {
-    region.fall_back(context_, reason);
-    if (path.empty()) region.evict_all_paths();  // otherwise the path so far is replayed, then interpreted
+  if (region.pacing->is_waiting()) {
+    region.pacing->count_interpreted();
     return Outcome::failed;
   }
+  if (!inputs_fit(entry)) {
+    region.fall_back(context_, "an input has too many parts");
+    return Outcome::failed;
+  }
+  region.pacing->begin_trace();
   ++counts_.traces;
-  if (!region.root.next.empty()) ++counts_.retraces;
+  if (region.was_traced) ++counts_.retraces;
   log_trace(region, entry, path);
+  region.was_traced = true;
+  region.last_use = region.pacing->now();
   region.evict_dead_paths();  // only after the log has described how this call differs
+  region.make_room(path);
   return Outcome::untraced;
 }
 
@@ -342,14 +417,24 @@ bool RegionCache::inputs_fit(const Entry& entry) const {
          std::all_of(entry.loop->live_out.begin(), entry.loop->live_out.end(), register_fits);
 }
 
-bool RegionCache::has_fallen_back(const Function& function) const {
-  const auto found = regions_.find(&proto_of(function));
-  if (found == regions_.end()) return false;
-  for (const auto& region : found->second) {
-    if (region->captures == function.captures) return region->has_fallen_back;
-  }
-  return false;
+bool RegionCache::is_interpreting(const Function& function) const {
+  const auto found = groups_.find(&proto_of(function));
+  return found != groups_.end() && found->second.is_interpreting;
 }
+
+/// Marks a group's regions as interpreted during a scope: recursive calls must not become regions, since each would
+/// count as a call of its own.
+class RegionCache::Interpreting {
+ public:
+  explicit Interpreting(RegionGroup& group) : group_(group), before_(std::exchange(group.is_interpreting, true)) {}
+  ~Interpreting() { group_.is_interpreting = before_; }
+  Interpreting(const Interpreting&) = delete;
+  Interpreting& operator=(const Interpreting&) = delete;
+
+ private:
+  RegionGroup& group_;
+  const bool before_;
+};
 
 namespace {
 
@@ -369,15 +454,17 @@ template <class Body> auto interpret_after_restart(Body&& body) {
 
 Value RegionCache::call(const Value& function, std::span<Value> args) {
   const Function& closure = function.as<Function>();
-  Region& region = find(proto_of(closure), nullptr, closure.captures);
+  RegionGroup& group = group_of(proto_of(closure), nullptr);
+  Region& region = find(group, proto_of(closure), nullptr, closure.captures);
   Entry entry;
   entry.function = &function;
   entry.args = args;
   Value result;
   uint32_t exit = 0;
   std::vector<Segment*> path;
-  const Outcome outcome = advance(region, entry, path, result, exit);
+  const Outcome outcome = skips(region) ? Outcome::failed : advance(region, entry, path, result, exit);
   if (outcome == Outcome::done) return result;
+  const Interpreting interpreting(group);
   if (outcome == Outcome::untraced) {
     try {
       return trace_function(region, entry, path, AfterReplay::record);
@@ -458,8 +545,10 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
 }
 
 std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loop) {
-  Region& region = find(*frame.proto, &loop, frame.function().captures);
-  if (region.has_fallen_back) return std::nullopt;
+  RegionGroup& group = group_of(*frame.proto, &loop);
+  if (group.is_interpreting) return std::nullopt;
+  Region& region = find(group, *frame.proto, &loop, frame.function().captures);
+  if (skips(region)) return std::nullopt;
   Entry entry;
   entry.frame = &frame;
   entry.loop = &loop;
@@ -468,6 +557,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   std::vector<Segment*> path;
   const Outcome outcome = advance(region, entry, path, unused, exit);
   if (outcome == Outcome::done) return exit;
+  const Interpreting interpreting(group);
   if (outcome == Outcome::untraced) {
     try {
       return trace_loop_body(region, entry, path, AfterReplay::record);

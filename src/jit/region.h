@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bytecode/bytecode.h"
+#include "jit/trace_pacing.h"
 #include "jit/trace_session.h"
 #include "vm/stack.h"
 
@@ -24,11 +25,11 @@ struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  Segment root;                  // empty; its `next` are the first segments of the trace paths
-  bool has_fallen_back = false;  // interpreted from now on; its own calls and loops become regions
-  std::string fallback_reason;
+  Segment root;                   // empty; its `next` are the first segments of the trace paths
+  TracePacing* pacing = nullptr;  // of all regions of this declaration
+  bool was_traced = false;
+  uint64_t last_use = 0;  // in the time of `pacing`
 
-  size_t evicted_paths = 0;  // trace paths that no later call could match
   /// The guards last recorded for an input. References nothing: it may describe a variable that no longer exists.
   struct ShapeHistory {
     InputSource::Kind kind = InputSource::Kind::argument;
@@ -49,13 +50,25 @@ struct Region {
   void add_annotated_shapes();
   /// Evicts traces guarded on a closure that only this cache references: no later call can match them.
   void evict_dead_paths();
+  /// Evicts trace paths, the least recently used first, until there is room for one more. Does not evict `path`.
+  void make_room(const std::vector<Segment*>& path);
+  /// Evicts the end of a path: the segments that no other trace path shares.
+  void evict_end(const std::vector<Segment*>& path);
   /// Evicts all trace paths and all shape histories.
   void evict_all_paths();
   /// Whether this region has the only reference to one of the captured variables, so that the function no longer
   /// exists.
   bool is_dead() const;
   std::string name(Context&) const;  // "step (digits.tsl:31)"
+  /// Called when the region cannot be traced: calls that fit no trace path are interpreted for a while.
   void fall_back(Context&, const std::string& reason);
+};
+
+/// The regions of one declaration: of a loop, or of functions that captured different variables.
+struct RegionGroup {
+  TracePacing pacing;
+  bool is_interpreting = false;  // one of the regions is running, and calls of any of them are interpreted
+  std::vector<std::unique_ptr<Region>> regions;
 };
 
 /// All regions of an engine.
@@ -67,8 +80,8 @@ class RegionCache {
   TraceSession* trace() const { return trace_ && trace_->is_active() ? trace_ : nullptr; }
   const TraceCounts& counts() const { return counts_; }
 
-  /// Whether this function could be a region but is interpreted.
-  bool has_fallen_back(const Function& function) const;
+  /// Whether a call of this function is interpreted because it is a recursive call of a region that is.
+  bool is_interpreting(const Function& function) const;
   Value call(const Value& function, std::span<Value> args);
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop);
 
@@ -82,12 +95,16 @@ class RegionCache {
 
   enum class Outcome : uint8_t { done, untraced, failed };
   class BodyRegisters;
+  class Interpreting;
 
   /// Replays segments with the values at hand; `path` receives them. If it does not finish, the rest of the region is
   /// untraced or must be interpreted.
   Outcome advance(Region& region, const Entry& entry, std::vector<Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
-  Region& find(const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
+  RegionGroup& group_of(const Proto& proto, const Loop* loop);
+  Region& find(RegionGroup& group, const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
+  /// Whether a region waits and has no trace path, so that the call is interpreted. Counts the call.
+  bool skips(Region& region);
   bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
   Segment* match(Segment& at, const Entry& entry);
@@ -105,8 +122,8 @@ class RegionCache {
 
   const Tracing tracing_;
   Context& context_;
-  std::unordered_map<const void*, std::vector<std::unique_ptr<Region>>> regions_;  // by Proto or Loop
-  Run run_;  // of the running region; kept for its capacity
+  std::unordered_map<const void*, RegionGroup> groups_;  // by Proto or Loop
+  Run run_;                                              // of the running region; kept for its capacity
   TraceSession* trace_ = nullptr;
   TraceCounts counts_;
 };

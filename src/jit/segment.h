@@ -34,7 +34,8 @@ struct Segment {
   uint32_t first_output = 0;          // the slot of the plan's first output
   std::vector<uint32_t> kept_slots;   // inputs that the tree's owner reads after the plan has run
   std::vector<Read> reads;
-  bool is_last = false;  // the region ends here
+  bool is_last = false;   // the region ends here
+  uint64_t last_use = 0;  // in the time of the region's owner
   std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // possible successors; at most one has guards that hold
 };

@@ -130,13 +130,13 @@ void TraceSession::watch(const Tensor& original, const Tensor& view) {
 
 void TraceSession::enter_device(Device device) {
   if (recorder_->is_empty() || recorder_->device() == device) return;
-  end_segment({}, false);
+  end_segment({});
 }
 
 /// Copies a tensor to another device. The copy is an input of the next segment, so the original must be computed
 /// before.
 Tensor TraceSession::move(const Tensor& tensor, Device device) {
-  if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({}, false);
+  if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({});
   if (!is_active()) return tracing_.devices.move(tensor, device);
   const Tensor original = deferred(tensor);
   InputSource source;
@@ -155,7 +155,7 @@ Tensor TraceSession::move(const Tensor& tensor, Device device) {
 void TraceSession::check_limits() {
   if (!is_active()) return;
   if (recorder_->node_count() > kMaxSegmentNodes) {
-    end_segment({}, false);  // during a replay as well: the recorded path was cut here
+    end_segment({});  // during a replay as well: the recorded path was cut here
   } else if (state_ == TraceState::replaying) {
     return;
   } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
@@ -168,7 +168,7 @@ void TraceSession::check_limits() {
 Value TraceSession::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
   if (!is_deferred) return Value(element(tracing_.devices, tensor));
-  end_segment({tensor}, false);
+  end_segment({.reads = {tensor}});
   const Scalar number = element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
   if (!is_active()) return Value(number);
   const Symbol* symbol = symbols_->input(number);
@@ -188,6 +188,38 @@ Tensor TraceSession::read(const Tensor& tensor) {
 /// Defers a print. A replay also stores the value, without printing it, so that the same tensors are alive as in the
 /// first run.
 void TraceSession::print(Value value) { printed_.push_back(std::move(value)); }
+
+void perform(Context& context, const Effect& effect, Run& run) {
+  Outcome outcome;
+  try {
+    const TracingPause pause(context.runtime());
+    const Placement placement(context.ops(), std::nullopt);
+    std::vector<Value> args;
+    for (const OutputTemplate& arg : effect.args) args.push_back(arg.rebuild(context, run));
+    outcome.value = effect.run(context, args);
+  } catch (...) { outcome.error = std::current_exception(); }
+  run.outcomes.push_back(std::move(outcome));
+}
+
+Value TraceSession::perform(EffectFunction run, const std::vector<Value>& args) {
+  end_segment({.effect = run, .effect_args = args});
+  const uint32_t number = effects_++;
+  if (number == run_.outcomes.size())
+    jit::perform(context_, *static_cast<SegmentInterface&>(*path_[position_ - 1]->interface).effect, run_);
+  const Outcome outcome = run_.outcomes[number];
+  if (outcome.error) {
+    abort("an effect failed");
+    std::rethrow_exception(outcome.error);
+  }
+  if (!can_abstract(outcome.value)) abort("an effect returned too many parts");
+  if (!is_active()) return outcome.value;
+  InputSource source;
+  source.kind = InputSource::Kind::outcome;
+  source.index = number;
+  Value abstracted = take_input(std::move(source), outcome.value);
+  check_limits();
+  return is_active() ? abstracted : outcome.value;
+}
 
 void TraceSession::begin_segment() {
   interface_ = std::make_unique<SegmentInterface>();
@@ -213,7 +245,7 @@ namespace {
 
 }  // namespace
 
-void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
+void TraceSession::end_segment(const SegmentEnd& end) {
   if (state_ == TraceState::replaying) {  // computed already: only assigns slots to its values
     [[maybe_unused]] const Segment& segment = *path_[position_++];
     [[maybe_unused]] const Recorder::Cut cut = recorder_->cut(next_slot_);
@@ -224,16 +256,16 @@ void TraceSession::end_segment(const std::vector<Tensor>& reads, bool is_last) {
     state_ = TraceState::recording;
     if (after_replay_ == AfterReplay::record) return;
     materialize();
-    if (region_.has_fallen_back) evict_all_paths();
     return;
   }
-  std::unique_ptr<Segment> segment = build_segment(reads, is_last);
+  std::unique_ptr<Segment> segment = build_segment(end);
   log_guards(*segment);
   Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
   compute(*segment);
   flush_effects(*segment);  // nothing may fail between this and adding the segment to the path
+  segment->last_use = region_.pacing->now();
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
   ++position_;
@@ -272,7 +304,7 @@ void TraceSession::log_guards(const Segment& segment) const {
   context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
-std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& reads, bool is_last) {
+std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   auto segment = std::make_unique<Segment>();
   state_ = TraceState::cut;
   Recorder::Cut cut = recorder_->cut(next_slot_);
@@ -282,9 +314,9 @@ std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& 
   segment->guards.assign(symbols_->guards().begin() + static_cast<ptrdiff_t>(first_guard_), symbols_->guards().end());
   segment->input_slots = cut.input_slots;
   segment->first_output = next_slot_;
-  segment->is_last = is_last;
+  segment->is_last = end.is_last;
   next_slot_ += static_cast<uint32_t>(cut.values.size());
-  for (const Tensor& tensor : reads) {
+  for (const Tensor& tensor : end.reads) {
     Read read;
     read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
     read.layout = tensor.layout();
@@ -294,7 +326,12 @@ std::unique_ptr<Segment> TraceSession::build_segment(const std::vector<Tensor>& 
   const auto capture = [&](const Value& value) { return OutputTemplate::capture(value, *recorder_, kept_slots); };
   SegmentInterface& n = interface();
   for (const Value& value : std::exchange(printed_, {})) n.printed.push_back(capture(value));
-  if (is_last) {
+  if (end.effect) {
+    n.effect.emplace();
+    n.effect->run = end.effect;
+    for (const Value& value : end.effect_args) n.effect->args.push_back(capture(value));
+  }
+  if (end.is_last) {
     n.exit = exit_;
     for (const Value& value : std::exchange(kept_, {})) capture(value);  // for its slots
     n.result = capture(*result_);
@@ -360,13 +397,8 @@ void TraceSession::abort(const std::string& reason) {
   if (!is_active()) return;
   flush();
   region_.fall_back(context_, reason);
-  evict_all_paths();
-}
-
-/// Evicts all trace paths, including this one; for a region that falls back.
-void TraceSession::evict_all_paths() {
+  region_.evict_end(path_);
   path_.clear();
-  region_.evict_all_paths();
 }
 
 /// Computes the pending ops and prints deferred output. The result is not added to the tree.
@@ -375,7 +407,7 @@ void TraceSession::flush() {
     next_slot_ = static_cast<uint32_t>(run_.values.size());
     printed_.clear();
   }
-  const std::unique_ptr<Segment> segment = build_segment({}, false);
+  const std::unique_ptr<Segment> segment = build_segment({});
   compute(*segment);
   materialize();
   flush_effects(*segment);  // last, since it may fail
@@ -389,7 +421,7 @@ void TraceSession::commit(Value& result, std::vector<std::pair<uint16_t, Value*>
     registers_ = std::move(registers);
     exit_ = exit;
     kept_ = std::move(kept);
-    end_segment({}, true);
+    end_segment({.is_last = true});
     materialize();
   }
   tsl::materialize(context_, result);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -37,8 +39,8 @@ struct Tracing {
 
 /// The place from which a region reads an input.
 struct InputSource {
-  enum class Kind : uint8_t { argument, reg, cell, constant, moved } kind = Kind::argument;
-  uint32_t index = 0;  // number of the argument or register; moved: slot of the original
+  enum class Kind : uint8_t { argument, reg, cell, outcome, constant, moved } kind = Kind::argument;
+  uint32_t index = 0;  // number of the argument, register or outcome; moved: slot of the original
   Ref<Cell> cell;
   bool is_set = true;  // cell: whether the variable had been declared
   Tensor constant;     // a tensor that the region builds from constants only
@@ -52,16 +54,27 @@ struct InputSource {
   bool may_donate() const { return kind == Kind::argument || kind == Kind::reg; }
 };
 
+/// A call at the end of a segment that uses a file, the clock or a whole tensor. What it returns is an input of the
+/// next segment, which guards it as any other.
+struct Effect {
+  EffectFunction run = nullptr;
+  std::vector<OutputTemplate> args;
+};
+
 /// Inputs, outputs and effects of a segment.
 struct SegmentInterface : SegmentData {
   std::vector<InputSource> sources;     // inputs that this segment reads first
   std::vector<OutputTemplate> printed;  // in order
+  std::optional<Effect> effect;         // after the prints
   // The last segment only:
   OutputTemplate result;
   std::vector<std::pair<Ref<Cell>, OutputTemplate>> cells;     // assigned captured variables
   std::vector<std::pair<uint16_t, OutputTemplate>> registers;  // a loop body's variables
   uint32_t exit = 0;                                           // the pc at which the frame continues after a loop body
 };
+
+/// Performs an effect with the values of this run, outside any trace, and adds its outcome to the run.
+void perform(Context& context, const Effect& effect, Run& run);
 
 /// Thrown to unwind a trace if its segment failed when it was computed, or memory ran out. The region is then
 /// interpreted from its start. Not an error of the program.
@@ -123,6 +136,8 @@ class TraceSession {
   void print(Value value);
   /// Whether the current segment prints.
   bool prints() const { return !printed_.empty(); }
+  /// Ends the segment and performs an effect, once: a replay of this run returns the same outcome.
+  Value perform(EffectFunction run, const std::vector<Value>& args);
   /// Cuts the segment or aborts the trace if it has grown too large.
   void check_limits();
   /// Ends recording: computes all pending ops. The interpreter continues eagerly.
@@ -157,9 +172,17 @@ class TraceSession {
   bool has_made(const Cell& cell) const;
   bool escapes(const Value& value) const;
   bool any_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
+  /// The last part of a segment: host reads, an effect, or the end of the region.
+  struct SegmentEnd {
+    std::vector<Tensor> reads{};
+    EffectFunction effect = nullptr;
+    std::span<const Value> effect_args{};
+    bool is_last = false;
+  };
+
   /// Ends the segment. Computes it, unless it belongs to the path being replayed.
-  void end_segment(const std::vector<Tensor>& reads, bool is_last);
-  std::unique_ptr<Segment> build_segment(const std::vector<Tensor>& reads, bool is_last);
+  void end_segment(const SegmentEnd& end);
+  std::unique_ptr<Segment> build_segment(const SegmentEnd& end);
   void log_guards(const Segment& segment) const;
   void compute(Segment& segment);
   void flush_effects(const Segment& segment);
@@ -167,7 +190,6 @@ class TraceSession {
   void flush();
   void stop(TraceState state);
   void materialize();
-  void evict_all_paths();
 
   const Tracing& tracing_;
   Context& context_;
@@ -184,6 +206,7 @@ class TraceSession {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<SegmentInterface> interface_;
   uint32_t next_slot_ = 0;
+  uint32_t effects_ = 0;  // performed or replayed so far
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
   std::vector<Value> printed_;  // in this segment

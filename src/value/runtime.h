@@ -17,6 +17,10 @@ namespace tsl {
 
 class Context;
 
+/// A function that has a side effect or depends on more than its arguments' types: files, the clock, elements of a
+/// tensor. Its arguments contain no symbols.
+using EffectFunction = Value (*)(Context&, std::span<Value>);
+
 /// The operands that one call of a random op reserves.
 struct RandomState {
   Operand key;
@@ -58,8 +62,8 @@ class Runtime {
 
   /// Prints str(value) and a newline: at once, or whenever the compiled region runs.
   virtual void effect_print(Value value) = 0;
-  /// Calls `run`, which has a side effect (files, clock): at once, or in order whenever the compiled region runs.
-  virtual Value effect(Value (*run)(Context&, std::span<Value>), std::vector<Value> args) = 0;
+  /// Calls `run`: at once, or in order whenever the compiled region runs.
+  virtual Value effect(EffectFunction run, std::vector<Value> args) = 0;
 
   /// Returns the counters of a device; zeros if it has not been used.
   virtual Counters counters(Device device) = 0;

@@ -164,7 +164,7 @@ size_t slot_of(Name name, size_t slots) {
 int RecordKeys::find(Name name) const {
   const Name* const begin = names.data();
   const Name* const end = begin + names.size();
-  if (end > begin + kMaxLinearNames) return find_hashed(name);
+  if (static_cast<size_t>(end - begin) > kMaxLinearNames) return find_hashed(name);
   for (const Name* at = begin; at != end; ++at) {
     if (*at == name) return static_cast<int>(at - begin);
   }

@@ -498,6 +498,8 @@ TEST_CASE("the caret is under the argument, in every form of call and on every t
       {"x.sum(axis: [0, 9])", "[0, 9]"},
       {"transpose(x, 0, 9)", "9"},
       {"zeros([2], device: \"gpu\")", "\"gpu\""},
+      {"minimum(x, [0, 2])", "[0, 2]"},
+      {"x.clamp(min: [0, 2])", "[0, 2]"},
       {"map(fn(v) = flatten(v, 9), [x])", "9"},
       {"[x] |> map(fn(v) = nn.flatten(v, 9))", "9"},
       {"inner(x)", "7"},

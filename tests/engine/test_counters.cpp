@@ -51,5 +51,6 @@ TEST_CASE("memory counts what tensors asked for, not the blocks that hold it") {
   const std::string bytes = added("memory", "", fmt::format("let kept = zeros([{}])", elements), true);
   CHECK(std::stoll(bytes) == elements * 4);
   const std::string peak = added("memory_peak", "", fmt::format("var kept = zeros([{}]); kept = 0", elements), true);
-  CHECK(std::stoll(peak) == elements * 4);
+  CHECK(std::stoll(peak) <= elements * 4);
+  CHECK(std::stoll(peak) > elements * 4 - 10'000);
 }

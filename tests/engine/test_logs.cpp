@@ -104,8 +104,13 @@ TEST_CASE("guards and recompilations give their reasons", "[logs]") {
 }
 
 TEST_CASE("what makes a region be interpreted is told", "[logs]") {
-  const std::string log = logged("recompiles", "@compile\nfn f(x) = x.tolist()\nlet y = f(ones([3]))");
-  CHECK(contains(log, "[recompiles] f (test.tsl:2) falls back to the interpreter: the host reads a whole tensor\n"));
+  const std::string log = logged("recompiles",
+                                 "@compile\nfn f(x) { let y = x * 2.0; return fn() = y }\n"
+                                 "for i in 0..40 { f(ones([3])) }");
+  CHECK(contains(
+      log,
+      "[recompiles] f (test.tsl:2) falls back to the interpreter for 32 calls: it makes a closure that outlives it\n"));
+  CHECK(contains(log, "[recompiles] f (test.tsl:2): it is tried again\n"));
 }
 
 TEST_CASE("bytecode is shown with its registers, constants, handlers and loops", "[logs]") {

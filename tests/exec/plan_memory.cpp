@@ -109,3 +109,21 @@ TEST_CASE("what a plan keeps of the last run's memory follows its inputs and who
   CHECK(taken > 50);
   CHECK(stayed > 20);
 }
+
+TEST_CASE("an output that views an input starts where the input and the view say", "[memory]") {
+  cpu::CpuBackend backend(1);
+  Graph graph;
+  const NodeId a = input(graph, {kCount});
+  Layout tail = Layout::contiguous({kCount - 3});
+  tail.offset = 3;
+  graph.outputs.push_back({a, tail});
+  const auto executable = backend.prepare(compile(std::move(graph)));
+  for (const int64_t offset : {0, 2, 5}) {
+    const std::vector<Tensor> inputs = {filled(backend.allocator(), offset, 1)};
+    for (int64_t i = 0; i < kCount; ++i) elements(inputs[0])[i] = static_cast<float>(i);
+    std::vector<Tensor> outputs(1);
+    CHECK(!executable->run(inputs, {}, {}, outputs));
+    CHECK(outputs[0]->storage == inputs[0]->storage);
+    CHECK(elements(outputs[0])[0] == 3);
+  }
+}

@@ -46,6 +46,17 @@ TEST_CASE("softmax is one row kernel") {
   CHECK(plan.kernels[0].kind == Template::row);
 }
 
+TEST_CASE("rows' sums that are summed along the rows again take a second kernel") {
+  Graph g;
+  const NodeId rows = reduce(g, Op::sum, input(g, {4, 8}), 1);
+  Attrs attrs;
+  attrs.axes = {1};
+  const Operand spread_out = Tensor(DType::f32, Layout::contiguous({4, 8}), nullptr);
+  const TensorType type = op_def(Op::sum).infer({&spread_out, 1}, attrs);
+  give(g, g.add(op_def(Op::sum), {spread(g, rows, {4, 8})}, attrs, type, Span{}, g.size()));
+  CHECK(compile(std::move(g)).kernels.size() == 2);
+}
+
 TEST_CASE("the mean of rows' losses stays in the rows' kernel") {
   Graph g;
   const NodeId x = input(g, {8, 16});

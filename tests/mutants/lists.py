@@ -7,7 +7,8 @@ A file tests/mutants/*.txt lists some. Lines that begin with # are comments; a p
       is_reduction(node) => false
 
 that is its number, which TSL_MUTANT names, and the file under src/; one line of that file, which occurs there once; and
-an expression that occurs once in this line, with what replaces it. A fourth line "equivalent: REASON" marks a mutant
+an expression that occurs once in this line, with what replaces it; both are put in parentheses, so it must be a whole
+operand. A fourth line "equivalent: REASON" marks a mutant
 that no test can notice. A paragraph "tests: PATTERN..." names, for what follows in the file, the tests that run first.
 
     lists.py apply SOURCE TARGET   copies the folder src/ with all mutants in it; keeps what has not changed

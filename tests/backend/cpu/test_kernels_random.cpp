@@ -51,6 +51,22 @@ TEST_CASE("a stream read in parts is the stream", "[kernels][random]") {
   }
 }
 
+TEST_CASE("random numbers have the same bits on every instruction set", "[kernels][random]") {
+  const size_t n = 5000;
+  for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    for (const auto& kernels : {&KernelTable::random_uniform, &KernelTable::random_normal}) {
+      Bytes first(n * size_of(dtype));
+      (cpu::kernels(Isa::generic).*kernels)[index(dtype)](first.data(), 17, 3, 0, n);
+      for (Isa isa : isas()) {
+        INFO(name_of(dtype) << " isa " << static_cast<int>(isa));
+        Bytes got(n * size_of(dtype));
+        (cpu::kernels(isa).*kernels)[index(dtype)](got.data(), 17, 3, 0, n);
+        CHECK(first_difference(dtype, first, got) == -1);
+      }
+    }
+  }
+}
+
 TEST_CASE("uniform numbers are the leading bits of their words", "[kernels][random]") {
   const size_t n = 4096;
   std::vector<int64_t> words(2 * n);

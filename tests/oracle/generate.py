@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Makes the case files of the oracle: generate.py [PART...]. Needs numpy, mpmath, ml_dtypes and onnx."""
+
+import importlib
+import os
+import sys
+
+import numpy as np
+
+SEED = 20261124
+PARTS = {
+    "elementwise": "elementwise builtins and operators, by NumPy's long doubles and mpmath",
+    "reduce": "reductions, running sums and order, by NumPy",
+    "shape": "builtins that make, move and join elements, by NumPy",
+    "index": "reading and writing elements, by NumPy",
+    "linear": "products of matrices, by NumPy",
+    "neural": "composites, layers and losses, by definitions in NumPy's long doubles",
+    "onnx": "the ONNX backend's node tests (Apache-2.0, https://github.com/onnx/onnx), translated by onnx_*.py",
+    "optim": "optimizers, clipping and schedules, by definitions in NumPy's long doubles",
+    "random": "random numbers, by Philox in Python and mpmath",
+}
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
+
+
+def main():
+    from oracle import write
+    total = 0
+    for name in sys.argv[1:] or PARTS:
+        rng = np.random.default_rng([SEED, *name.encode()])
+        module = importlib.import_module(name + "_cases" if name in ("onnx", "random") else name)
+        about = [PARTS[name] + ".", f"Made by generate.py with seed {SEED}; not to be edited."]
+        count = write(os.path.join(FOLDER, name + ".txt"), about, module.sections(rng))
+        print(f"{name}: {count} cases")
+        total += count
+    print(f"{total} cases, seed {SEED}")
+
+
+if __name__ == "__main__":
+    main()
