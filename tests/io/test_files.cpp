@@ -87,7 +87,7 @@ struct Fixture {
   }
 };
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 }  // namespace
 

@@ -149,7 +149,7 @@ Gone check_all(std::vector<CorpusProgram> programs, BoundsOf&& bounds_of, May&& 
     return ours.none();
   });
   const InRepository here;
-  const cuda::Device keeps_the_gpu_open;
+  [[maybe_unused]] const cuda::Device keeps_the_gpu_open;
   std::vector<Differences> found(programs.size());
   in_parallel(programs.size(),
               [&](size_t i) { found[i] = differences(programs[i], bounds_of(programs[i]), wanted[i]); });
