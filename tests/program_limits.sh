@@ -57,10 +57,10 @@ container=(unshare --mount bash -c 'echo 0::/ >"$0/cgroup" && mount -t tmpfs non
   echo 2147483648 >/sys/fs/cgroup/memory.max && echo 100000 100000 >/sys/fs/cgroup/cpu.max &&
   mount --bind "$0/cgroup" /proc/$$/cgroup && exec "$@"' "$folder")
 if "${container[@]}" true 2>"$folder/unshare.txt"; then
-  for script in 'zeros([3, 1024, 1024, 1024], dtype: u8)' 'let x = zeros([1024, 1024, 1024], dtype: u8); let y = x + 1'; do
+  for script in 'zeros([3, 1024, 1024, 1024], dtype: u8)' 'let x = zeros([1024, 1024, 1024], dtype: u8); let y = x + 1; print(x[0, 0, 0])'; do
     expect 1 "error[memory]: " "${container[@]}" "$tsl" --device cpu -e "$script"
   done
-  expect 0 "" "${container[@]}" "$tsl" --device cpu -e 'let x = zeros([1024, 1024, 100], dtype: u8); let y = x + 1'
+  expect 0 "" "${container[@]}" "$tsl" --device cpu -e 'let x = zeros([1024, 1024, 100], dtype: u8); let y = x + 1; assert(y[0, 0, 0] > x[0, 0, 0])'
   check_threads 1 "${container[@]}" "$tsl"
   check_threads 3 "${container[@]}" "$tsl" --threads 3
 else

@@ -84,7 +84,7 @@ TEST_CASE("a freed block is handed out again, at the same address") {
   Ref<Storage> first = allocator.allocate(1000);
   void* address = first->data();
   CHECK(first->bytes() == 1024);
-  CHECK(allocator.stats().live_bytes == 1024);
+  CHECK(allocator.stats().live_bytes == 1000);  // what was asked for
   first = nullptr;
   CHECK(allocator.stats().live_bytes == 0);
   CHECK(allocator.stats().cached_bytes == 1024);
@@ -93,7 +93,7 @@ TEST_CASE("a freed block is handed out again, at the same address") {
   const Ref<Storage> third = allocator.allocate(900);
   CHECK(third->data() != address);
   CHECK(allocator.stats().system_allocations == 2);
-  CHECK(allocator.stats().peak_bytes == 2048);
+  CHECK(allocator.stats().peak_bytes == 1800);
   CHECK(allocator.handed_out == 3);
   CHECK(allocator.taken_back == 1);
 }
