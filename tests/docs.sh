@@ -7,6 +7,11 @@ tsl=$1
 folder=$2
 shift 2
 
+# The folder is emptied, so it must be one that this script has made.
+if [[ -e $folder && $(find "$folder" -mindepth 1 -maxdepth 1 ! -name run ! -name check) ]]; then
+  echo "docs.sh: $folder holds more than blocks" >&2
+  exit 2
+fi
 rm -rf "$folder"
 mkdir -p "$folder/run" "$folder/check"
 mapfile -t pages < <(find "$@" -name '*.md' | sort)
