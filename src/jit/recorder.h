@@ -15,17 +15,17 @@
 namespace tsl::jit {
 
 /// What an effect has returned or thrown.
-struct Outcome {
+struct EffectOutcome {
   Value value;
   std::exception_ptr error;
 };
 
 /// The tensors and numbers of one run of a region so far: its inputs and the outputs of its segments.
 struct Run {
-  std::vector<Tensor> values;     // by slot
-  std::vector<char> donated;      // by slot: the references to an input that the caller donates; the rest has none
-  std::vector<Scalar> symbols;    // by symbol id
-  std::vector<Outcome> outcomes;  // of the effects, in order
+  std::vector<Tensor> values;   // by slot
+  std::vector<char> donated;    // by slot: the references to an input that the caller donates; the rest has none
+  std::vector<Scalar> symbols;  // by symbol id
+  std::vector<EffectOutcome> outcomes;  // of the effects, in order
 
   /// Returns a view of the tensor in a slot. `layout` starts at the slot's element (0, 0, …); its sizes may be symbols.
   Tensor view(size_t slot, const Layout& layout) const;

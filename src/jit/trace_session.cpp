@@ -190,7 +190,7 @@ Tensor TraceSession::read(const Tensor& tensor) {
 void TraceSession::print(Value value) { printed_.push_back(std::move(value)); }
 
 void perform(Context& context, const Effect& effect, Run& run) {
-  Outcome outcome;
+  EffectOutcome outcome;
   try {
     const TracingPause pause(context.runtime());
     const Placement placement(context.ops(), std::nullopt);
@@ -206,7 +206,7 @@ Value TraceSession::perform(EffectFunction run, const std::vector<Value>& args) 
   const uint32_t number = effects_++;
   if (number == run_.outcomes.size())
     jit::perform(context_, *static_cast<SegmentInterface&>(*path_[position_ - 1]->interface).effect, run_);
-  const Outcome outcome = run_.outcomes[number];
+  const EffectOutcome outcome = run_.outcomes[number];
   if (outcome.error) {
     abort("an effect failed");
     std::rethrow_exception(outcome.error);
