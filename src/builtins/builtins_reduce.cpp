@@ -102,7 +102,6 @@ template <Op kOp> Value items_builtin(Context& context, Args args) {
 }
 
 template <Op kOp> Value logic_builtin(Context& context, Args args) {
-  static_assert(kOp == Op::any || kOp == Op::all, "says what the new op gives of host values");
   if (args[0].is(Tag::tensor) || !args[1].is_nil()) return reduce_tensor(context, kOp, args);
   if (!is_host_number(args[0]) && !is_sequence(args[0])) return reduce_tensor(context, kOp, args);
   const std::vector<Value> items = is_sequence(args[0]) ? items_of(context, args[0]) : std::vector<Value>{args[0]};
@@ -110,10 +109,15 @@ template <Op kOp> Value logic_builtin(Context& context, Args args) {
       std::any_of(items.begin(), items.end(), [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); });
   if (is_nested) return reduce_tensor(context, kOp, args);
   expect_no_keepdims(context, kOp, args);
+  const auto step = [](bool result, bool item) {
+    return apply_scalar(op_def(op_def(kOp).step.value()).scalar.value(), Value(result), Value(item)).boolean();
+  };
+  bool result = op_def(kOp).of_nothing.value() != 0;
   for (const Value& item : items) {
-    if (truth(context, item) == (kOp == Op::any)) return kOp == Op::any;
+    if (step(result, false) == result && step(result, true) == result) break;  // as `or` and `and` do
+    result = step(result, truth(context, item));
   }
-  return kOp == Op::all;
+  return result;
 }
 
 // Without an axis, the index counts all elements.
