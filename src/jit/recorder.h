@@ -47,7 +47,7 @@ class Recorder : public Recording {
   /// Adds an op and returns its deferred result. All tensor operands must be deferred in this recorder; all ops since
   /// the last cut must be on the same device.
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                Span span, Device device = {});
+                const Origin& origin, Device device = {});
   /// Registers a view that was made elsewhere, so that its value counts as alive.
   void watch(const Tensor& view);
   uint32_t node_count() const { return graph_.size(); }

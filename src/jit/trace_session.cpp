@@ -106,12 +106,12 @@ Tensor TraceSession::deferred(const Tensor& tensor) {
 }
 
 Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                            const TensorType& type, Device device) {
+                            const TensorType& type, const Origin& origin, Device device) {
   std::vector<Operand> inputs(operands.begin(), operands.end());
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
-  return recorder_->record(op, inputs, attrs, type, tracing_.interpreter.location(), device);
+  return recorder_->record(op, inputs, attrs, type, origin, device);
 }
 
 /// Makes a view depend on symbols: a tensor with elements has a numeric layout, but a view of it that depends on
@@ -346,8 +346,8 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   // The new interface must exist first: if performing the segment fails, later inputs are added to it.
   segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
-                                                  tracing_.compile_log);
+    segment->plans =
+        std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_, *region_.names);
   }
   return segment;
 }
