@@ -12,6 +12,7 @@ namespace tsl::jit {
 
 /// A host read at the end of a segment: the element becomes a symbol of the next segment.
 struct Read {
+  Span span;            // of the code that reads
   uint32_t slot = 0;    // of the run
   Layout layout;        // of the element, relative to the slot's element (0, 0, …)
   uint32_t symbol = 0;  // its id in the following segments
@@ -36,6 +37,7 @@ struct Segment {
   std::vector<Read> reads;
   bool is_last = false;   // the region ends here
   uint64_t last_use = 0;  // in the time of the region's owner
+  uint32_t replays = 0;   // that have waited for `reads`
   std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // possible successors; at most one has guards that hold
 };
