@@ -60,7 +60,7 @@ void run_main(const Command& command, Engine& engine) {
       const bool is_code = command.kind == Command::Kind::code;
       const std::string name = is_code ? "<command line>" : "<stdin>";
       const std::string text = is_code ? command.script : ModuleLoader::read_stream(std::cin, name);
-      if (command.check) engine.modules().read(name, text);
+      if (command.check) engine.modules().read_program(name, text, "");
       else if (command.interactive) engine.run_line(text);
       else engine.run(name, text);
       return;
@@ -83,9 +83,13 @@ bool flush_output() {
 
 }  // namespace
 
-int report(const Error& error, Engine& engine, bool color) {
+void show(const Error& error, Engine& engine, bool color) {
   std::fflush(stdout);
   std::cerr << render(error, engine.sources(), color) << std::flush;
+}
+
+int report(const Error& error, Engine& engine, bool color) {
+  show(error, engine, color);
   if (error.kind == ErrorKind::syntax) return kExitSyntax;
   return error.kind == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
 }
@@ -124,6 +128,7 @@ int run_command(int argc, char** argv) {
     return kExitFailed;
   }
   Engine& engine = *opened;
+  engine.show_warning = [&](const Error& warning) { show(warning, engine, color); };
   const InterruptScope interrupts(engine);
   int code = 0;
   try {

@@ -47,6 +47,8 @@ int run_tests(const std::vector<std::string>& paths, const EngineOptions& option
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);
 
+/// Prints an error or a warning to standard error.
+void show(const Error& error, Engine& engine, bool color);
 /// Prints an error to standard error and returns the exit code for it.
 int report(const Error& error, Engine& engine, bool color);
 
