@@ -119,6 +119,9 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
       ->type_name("N")
       ->check(check_threads);
+  app.add_flag_callback(
+      "--timings", [&] { command.timings = command.engine.profile = true; },
+      "Say after the run where the time for compiling went");
   app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")

@@ -100,7 +100,8 @@ namespace {
 int write_profile(const Command& command, Engine& engine, bool color, int code) {
   std::fflush(stdout);
   try {
-    std::cerr << engine.profile_text(command.script, color) << std::flush;
+    if (command.timings) std::cerr << engine.timings_text(command.script) << std::flush;
+    if (command.profile) std::cerr << engine.profile_text(command.script, color) << std::flush;
     if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
   } catch (const Failure& failure) {
     const int failed = report(failure.error(), engine, color);
@@ -134,7 +135,7 @@ int run_command(int argc, char** argv) {
   try {
     run_main(command, engine);
   } catch (const Failure& failure) { code = report(failure.error(), engine, color); }
-  if (command.profile) code = write_profile(command, engine, color, code);
+  if (command.engine.profile) code = write_profile(command, engine, color, code);
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
   return code;

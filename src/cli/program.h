@@ -21,6 +21,7 @@ struct Command {
   CacheCommand cache;
   EngineOptions engine;
   std::string color = "auto";
+  bool timings = false;      // print where the time for compiling went
   bool profile = false;      // print the profile after the run
   std::string trace_file;    // write it as a Chrome trace; "": do not
   bool check = false;        // only parse and resolve

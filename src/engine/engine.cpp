@@ -67,6 +67,8 @@ std::string Engine::profile_text(const std::string& title, bool color) {
   return runtime_->profiling()->text(title, color);
 }
 
+std::string Engine::timings_text(const std::string& title) { return runtime_->profiling()->timings_text(title); }
+
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }

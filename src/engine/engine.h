@@ -66,6 +66,8 @@ class Engine final : public Context {
 
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
+  /// Formats where the time for compiling went so far.
+  std::string timings_text(const std::string& title);
   /// Writes the profile so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 
