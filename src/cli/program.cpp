@@ -67,6 +67,7 @@ void run_main(const Command& command, Engine& engine) {
     }
     case Command::Kind::prompt:
     case Command::Kind::test:
+    case Command::Kind::diff:
     case Command::Kind::cache: return;
   }
 }
@@ -83,7 +84,7 @@ bool flush_output() {
 
 }  // namespace
 
-int report(const Error& error, Engine& engine, bool color) {
+int report_error(const Error& error, Engine& engine, bool color) {
   std::fflush(stdout);
   std::cerr << render(error, engine.sources(), color) << std::flush;
   if (error.kind == ErrorKind::syntax) return kExitSyntax;
@@ -97,6 +98,7 @@ int run_command(int argc, char** argv) {
   const int settled = parse_command(argc, argv, command);
   if (settled >= 0) return settled;
   if (command.kind == Command::Kind::cache) return run_cache(command.cache);
+  if (command.kind == Command::Kind::diff) return run_diff(command.dumps);
   if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
 
   const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
@@ -105,8 +107,9 @@ int run_command(int argc, char** argv) {
   const bool color = wants_color(command.color);
   std::unique_ptr<Engine> opened;
   try {
+    begin_reports(command);
     opened = std::make_unique<Engine>(command.engine);
-  } catch (const Failure& failure) {  // no such device
+  } catch (const Failure& failure) {  // no such device, or no place for a report
     std::cerr << render(failure.error(), SourceMap(), color) << std::flush;
     return kExitFailed;
   }
@@ -115,9 +118,12 @@ int run_command(int argc, char** argv) {
   int code = 0;
   try {
     run_main(command, engine);
-  } catch (const Failure& failure) { code = report(failure.error(), engine, color); }
+  } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
+  try {
+    write_reports(command, engine, color);  // also for a program that has failed
+  } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   return code;
 }
 

@@ -17,6 +17,10 @@ namespace tsl::exec {
 class Backend;
 }
 
+namespace tsl::report {
+struct Recording;
+}
+
 namespace tsl {
 
 struct EngineOptions {
@@ -31,6 +35,7 @@ struct EngineOptions {
   exec::BackendOptions backend;  // for every device that the engine opens
   /// If set, opens every device except the CPU instead of the registered backends. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
+  bool record = false;  // records what is compiled, for reports: Engine::recording()
   std::vector<std::string> script_args;
 };
 
@@ -55,6 +60,10 @@ class Engine final : public Context {
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
+  /// Records all that is compiled from now on.
+  void start_recording();
+  /// Returns what was compiled so far; null if that is not recorded.
+  const report::Recording* recording() const;
   const EngineOptions& options() const { return options_; }
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }

@@ -15,6 +15,7 @@
 #include "exec/devices.h"
 #include "exec/eager.h"
 #include "jit/region.h"
+#include "report/run_recorder.h"
 #include "value/runtime.h"
 #include "vm/region_hooks.h"
 
@@ -41,6 +42,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Value effect(EffectFunction run, std::vector<Value> args) override;
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
+  std::string explain(const Value& function) override;
   void resume() override { devices_.forget_active(); }
   void enter(Cell& cell) override;
   void abort_trace(const std::string& reason) override;
@@ -54,12 +56,17 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void error_caught(ErrorKind kind) override;
   void out_of_steps() override { abort_trace("it runs too long to be traced"); }
 
+  /// Records all that is compiled from now on; without effect if it is recorded already.
+  void start_recording();
+  const report::RunRecorder* recorder() const { return recorder_.get(); }
+
  private:
   std::unique_ptr<exec::Backend> open_device(Device device);
   void choose_device(Device device);
   Device find_device();
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
   jit::Tracing tracing();
+  void observe(exec::PlanObserver& observer);
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
@@ -76,6 +83,10 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
   CompileLog compile_log_;
+  TraceLog trace_log_;
+  exec::PlanObservers plan_observers_;
+  jit::TraceObservers trace_observers_;
+  std::unique_ptr<report::RunRecorder> recorder_;
   jit::RegionCache regions_;
   Ref<Cell> random_;
 };
