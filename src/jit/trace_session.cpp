@@ -432,10 +432,11 @@ bool TraceSession::any_escapes(const Value& result, const std::vector<std::pair<
 
 void TraceSession::fail() {
   if (state_ != TraceState::replaying && state_ != TraceState::recording) return;
+  if (tracing_.observed()) {
+    const RegionNote region = region_.note(context_);
+    tracing_.observers->each([&](TraceObserver& o) { o.on_abort(region, "the program failed in it", {}, 0); });
+  }
   flush();
-  if (!tracing_.observed()) return;
-  const RegionNote region = region_.note(context_);
-  tracing_.observers->each([&](TraceObserver& o) { o.on_abort(region, "the program failed in it", {}, 0); });
 }
 
 void TraceSession::error_caught(ErrorKind kind) {

@@ -13,6 +13,20 @@ void InputSource::set_name(const RegisterName* variable) {
   if (variable) origin = variable->span;
 }
 
+namespace {
+
+/// Returns the name of a variable of a module, as "nn.linear"; "" if `value` is no module, or has no such variable.
+std::string member_name(const Value& value, const Cell& cell) {
+  if (!value.is(Tag::module)) return "";
+  const Module& module = value.as<Module>();
+  for (const auto& [name, exported] : module.exports) {
+    if (exported.get() == &cell) return module.name + "." + *name;
+  }
+  return "";
+}
+
+}  // namespace
+
 /// Names a captured variable, which the innermost function uses.
 void TraceSession::set_cell_name(InputSource& source) const {
   const Frame& frame = tracing_.interpreter.frame();
@@ -30,12 +44,25 @@ void TraceSession::set_cell_name(InputSource& source) const {
     source.origin = proto.captures[i].span;
     return;
   }
-  for (uint16_t r = 0; r < proto.register_count; ++r) {
+  for (const auto* cells : {&proto.globals, &captures}) {
+    for (const Ref<Cell>& cell : *cells) {
+      if (source.name.empty()) source.name = member_name(cell->value, *source.cell);
+    }
+  }
+  for (uint16_t r = 0; r < proto.register_count && source.name.empty(); ++r) {
     const Value& value = frame.base[r];
+    source.name = member_name(value, *source.cell);
     if (!value.is(Tag::cell) || &value.as<Cell>() != source.cell.get()) continue;
     return source.set_name(proto.register_name(r, frame.pc_index()));
   }
-  source.name = "the state of random numbers";  // the only variable that belongs to no function
+  if (!source.name.empty()) return;
+  const Value& value = source.cell->value;
+  if (!value.is(Tag::function)) {
+    source.name = "the state of random numbers";  // the only variable that belongs to no function
+    return;
+  }
+  source.name = value.as<Function>().info->display_name();  // of the prelude
+  source.origin = value.as<Function>().info->span;
 }
 
 /// Describes the end of the segment while its graph is still there.

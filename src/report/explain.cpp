@@ -164,7 +164,9 @@ void write_specialisation(Writer& to, const RegionRecord& region, const Speciali
   }
   std::string text = fmt::format("{}{}: {} recorded, {} compiled to {}", to.bold(s.name), of,
                                  plural(s.ops_recorded, "op"), s.ops_compiled, plural(s.kernels.size(), "kernel"));
-  if (s.kernels.empty()) text += s.ops_recorded == 0 ? ": it only views its inputs" : ": no result of it is used";
+  if (s.kernels.empty() && s.ops_recorded == 0) text += ": it only views its inputs";
+  else if (s.kernels.empty())
+    text += s.ops_compiled == 0 ? ": its results are unused, or inputs" : ": they could not be loaded";
   if (!s.sizes.empty()) text += ", for " + s.sizes;
   to.line(1, text);
   to.lines(2, s.eliminated,

@@ -217,13 +217,24 @@ bool has_inputs(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
   });
 }
 
+/// Returns the code of a kernel; that of its whole launch if the device does not name the launch's kernels apart.
+std::string code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
+  std::string of_launch;
+  for (const exec::KernelSource& source : sources) {
+    if (source.launch != kernel.launch) continue;
+    if (source.name == kernel.name) return source.text;
+    of_launch += of_launch.empty() ? source.text : "\n" + source.text;
+  }
+  return of_launch;
+}
+
 }  // namespace
 
 void RunRecorder::on_executable(const exec::Executable& executable) {
   const graph::Plan& plan = executable.plan();
   SpecialisationRecord* to = current(plan.options);
   if (!to) return;
-  std::vector<exec::KernelSource> sources = executable.sources();
+  const std::vector<exec::KernelSource> sources = executable.sources();
   for (const exec::LoadedKernel& loaded : executable.kernels()) {
     const std::vector<uint32_t>& launch = plan.launches[loaded.launch];
     const graph::KernelFacts facts = graph::facts_of(plan, launch);
@@ -245,9 +256,7 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.occupancy = loaded.occupancy;
     record.has_inputs = has_inputs(plan, launch);
     if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
-    for (exec::KernelSource& source : sources) {
-      if (source.name == loaded.name && source.launch == loaded.launch) record.code = std::move(source.text);
-    }
+    record.code = code_of(loaded, sources);
   }
   if (plan.graph.size() <= kMaxNodes) to->plan_json = plan_json(executable);
 }
