@@ -33,6 +33,8 @@ struct Command {
   std::vector<std::string> dumps;  // diff: two folders
   EngineOptions engine;
   std::string color = "auto";
+  bool profile = false;      // print the profile after the run
+  std::string trace_file;    // write it as a Chrome trace; "": do not
   bool check = false;        // only parse and resolve
   bool interactive = false;  // a prompt after the script
 };

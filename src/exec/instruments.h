@@ -16,38 +16,36 @@ class PlanObserver : public graph::CompileObserver {
   virtual void on_executable(const Executable&) {}
 };
 
-/// Several observers as one.
+struct Instruments {
+  Timeline* timeline = nullptr;  // null: times are not recorded
+  std::vector<PlanObserver*> observers;
+};
+
+/// Passes what a compiler reports to several observers.
 class PlanObservers final : public PlanObserver {
  public:
-  void add(PlanObserver& observer) { all_.push_back(&observer); }
-  bool empty() const { return all_.empty(); }
-
+  explicit PlanObservers(const std::vector<PlanObserver*>& observers) : observers_(observers) {}
   void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override {
-    for (PlanObserver* o : all_) o->on_pass(options, pass, graph);
+    for (PlanObserver* each : observers_) each->on_pass(options, pass, graph);
   }
   void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override {
-    for (PlanObserver* o : all_) o->on_eliminated(options, node);
+    for (PlanObserver* each : observers_) each->on_eliminated(options, node);
   }
   bool wants_reasons() const override {
-    return std::any_of(all_.begin(), all_.end(), [](const PlanObserver* o) { return o->wants_reasons(); });
+    return std::any_of(observers_.begin(), observers_.end(), [](PlanObserver* each) { return each->wants_reasons(); });
   }
   void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override {
-    for (PlanObserver* o : all_) o->on_fusion(options, graph, fusion);
+    for (PlanObserver* each : observers_) each->on_fusion(options, graph, fusion);
   }
   void on_plan(const graph::Plan& plan) override {
-    for (PlanObserver* o : all_) o->on_plan(plan);
+    for (PlanObserver* each : observers_) each->on_plan(plan);
   }
   void on_executable(const Executable& executable) override {
-    for (PlanObserver* o : all_) o->on_executable(executable);
+    for (PlanObserver* each : observers_) each->on_executable(executable);
   }
 
  private:
-  std::vector<PlanObserver*> all_;
-};
-
-struct Instruments {
-  Timeline* timeline = nullptr;      // null: times are not recorded
-  PlanObserver* observer = nullptr;  // null: nothing watches
+  const std::vector<PlanObserver*>& observers_;
 };
 
 }  // namespace tsl::exec
