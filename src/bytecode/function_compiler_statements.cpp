@@ -130,8 +130,7 @@ void FunctionCompiler::declare(const DeclareStmt& s) {
   if (is_register) {
     const Reg reg = allocate(s.span);
     into(*s.value, reg);
-    variable_slots_[pattern.variable->index] = {RootKind::reg, reg};
-    bound_[reg] = true;
+    bind_register(*pattern.variable, reg, pattern.span);
     return;
   }
   allocate_pattern(pattern);
@@ -397,8 +396,7 @@ void FunctionCompiler::try_statement(const TryStmt& s) {
   handler.handler = here();
   handler.reg = error;
   if (s.error) {
-    variable_slots_[s.error->index] = {RootKind::reg, error};
-    bound_[error] = true;
+    bind_register(*s.error, error, s.error->span);
     if (s.error->is_captured) {
       variable_slots_[s.error->index].kind = RootKind::cell;
       emit(Opcode::box, s.error->span, error);

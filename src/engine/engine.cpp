@@ -108,6 +108,12 @@ Value Engine::run_file(const std::string& path) {
   return modules_->run_script(path, ModuleLoader::read_file(path), path);
 }
 
+void Engine::start_recording() { runtime_->start_recording(); }
+
+const report::Recording* Engine::recording() const {
+  return runtime_->recorder() ? &runtime_->recorder()->recording() : nullptr;
+}
+
 void Engine::check_file(const std::string& path) { modules_->read_program(path, ModuleLoader::read_file(path), path); }
 
 Value Engine::call(const Value& callee, std::span<Value> args, const CallShape* shape) {

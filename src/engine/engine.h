@@ -20,6 +20,10 @@ class Backend;
 class Timeline;
 }  // namespace tsl::exec
 
+namespace tsl::report {
+struct Recording;
+}
+
 namespace tsl {
 
 /// What happens to warnings: shown once for each line, or not, or raised as errors of the program.
@@ -40,6 +44,7 @@ struct EngineOptions {
   exec::BackendOptions backend;  // for every device that the engine opens
   /// If set, opens every device except the CPU instead of the registered backends. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
+  bool record = false;  // records what is compiled, for reports: Engine::recording()
   std::vector<std::string> script_args;
 };
 
@@ -64,6 +69,10 @@ class Engine final : public Context {
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
+  /// Records all that is compiled from now on.
+  void start_recording();
+  /// Returns what was compiled so far; null if that is not recorded.
+  const report::Recording* recording() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
   /// Formats where the time for compiling went so far.

@@ -157,6 +157,8 @@ Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options
 }
 
 Value ModuleLoader::run_script(std::string name, std::string text, const std::string& path) {
+  // A program that calls explain() is recorded from its start; others do not pay for that.
+  if (text.find("explain(") != std::string::npos) engine_.start_recording();
   Pushed loading(loading_, {path.empty() ? "" : canonical_path(path), name});
   const std::unique_ptr<ast::Module> module = read_program(std::move(name), std::move(text), path);
   VariableCells cells;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "engine/backends.h"
 #include "engine/engine.h"
+#include "report/explain.h"
 #include "tensor/device_names.h"
 #include "value/numbers.h"
 #include "vm/interpreter.h"
@@ -45,17 +46,43 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
       compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
+      trace_log_(context, {.recompiles = logs("recompiles"), .guards = logs("guards")}),
       regions_(tracing()),
       random_(make_ref<Cell>()) {
   random_->is_set = random_->is_mutable = true;
   if (compile_log_.logs_any()) devices_.instruments().observers.push_back(&compile_log_);
+  if (trace_log_.logs_any()) trace_observers_.add(trace_log_);
+  if (options.record) start_recording();
   if (options.profile) begin_profile();
   if (!options.device.empty()) choose_device(parse_device(options.device));
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
 }
 
-jit::Tracing EngineRuntime::tracing() { return {context_, interpreter_, devices_, options_.fast_numerics}; }
+jit::Tracing EngineRuntime::tracing() {
+  return {context_, interpreter_, devices_, options_.fast_numerics, &trace_observers_};
+}
+
+// ---- Observers -------------------------------------------------------------------------------------------------
+
+void EngineRuntime::start_recording() {
+  if (recorder_) return;
+  recorder_ = std::make_unique<report::RunRecorder>(context_.sources());
+  devices_.instruments().observers.push_back(recorder_.get());
+  trace_observers_.add(*recorder_);
+}
+
+std::string EngineRuntime::explain(const Value& function) {
+  start_recording();
+  const report::Recording& recording = recorder_->recording();
+  if (function.is(Tag::nil)) return report::explain(recording, {});
+  if (!function.is(Tag::function))
+    return "a builtin function is no region: its ops are part of the region that calls it\n";
+  const Proto& proto = proto_of(function.as<Function>());
+  std::vector<const void*> declarations = {&proto};
+  for (const Loop& loop : proto.loops) declarations.push_back(&loop);
+  return report::explain(recording, {.declarations = std::move(declarations), .title = proto.display_name()});
+}
 
 // ---- Devices ---------------------------------------------------------------------------------------------------
 
