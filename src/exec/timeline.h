@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/source.h"
@@ -87,6 +88,8 @@ class Timeline {
 
   /// Numbers an activity.
   Id add(Activity activity);
+  /// Sets the name that a library's kernel has in the device's own tools, once they report it.
+  void set_kernel_name(Id id, std::string name) { activities_[id].kernel.name = std::move(name); }
   const Activity& operator[](Id id) const { return activities_[id]; }
   size_t size() const { return activities_.size(); }
   /// Returns the activity of a kind that needs no name.
@@ -100,6 +103,10 @@ class Timeline {
   void set_origin(const Origin& origin);
   uint32_t origin() const { return origin_; }
   const Origin& origin(uint32_t number) const { return origins_[number]; }
+
+  /// Adds a line on how complete or exact the recording is, unless it is there.
+  void add_note(std::string note);
+  const std::vector<std::string>& notes() const { return notes_; }
 
   void add_source(Source& source) { sources_.push_back(&source); }
   void remove_source(Source& source) { std::erase(sources_, &source); }
@@ -140,6 +147,7 @@ class Timeline {
   std::vector<Mark> marks_;
   std::vector<DeviceWork> work_;
   std::vector<Source*> sources_;
+  std::vector<std::string> notes_;
   uint32_t origin_ = 0;
   bool is_flushing_ = false;
   Instant first_, last_;  // last_: when the reader was last given something
