@@ -15,7 +15,8 @@
 
 namespace tsl::exec {
 class Backend;
-}
+class Timeline;
+}  // namespace tsl::exec
 
 namespace tsl {
 
@@ -23,6 +24,8 @@ struct EngineOptions {
   bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
+  bool profile = false;           // record what takes time: see Engine::profile_text()
+  size_t trace_events = 0;        // of these, the most events to keep for write_trace()
   uint64_t seed = 0;
   int threads = 0;     // 0: one per core
   std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
@@ -55,7 +58,14 @@ class Engine final : public Context {
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
+  /// Formats the profile so far as tables (EngineOptions::profile must be set).
+  std::string profile_text(const std::string& title, bool color);
+  /// Writes the profile so far as a Chrome trace. Throws Failure (io).
+  void write_trace(const std::string& path);
+
   const EngineOptions& options() const { return options_; }
+  /// Returns the timeline of the profile, or null.
+  exec::Timeline* timeline();
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -40,12 +41,12 @@ inline constexpr int kActivityKinds = static_cast<int>(ActivityKind::range) + 1;
 /// A row of the timeline's table of activities.
 struct Activity {
   ActivityKind kind = ActivityKind::interpret;
-  std::string name;          // of the region, the kernel or the range; "" if the kind says it all
-  Span span;                 // where the program has it
-  Device device;             // kernels and copies
-  graph::KernelFacts facts;  // kernels: of their launch
-  LoadedKernel kernel;       // kernels
-  std::string plan;          // kernels: the specialisation that the plan belongs to; "" for an eager op
+  std::string name = {};          // of the region, the kernel or the range; "" if the kind says it all
+  Span span = {};                 // where the program has it
+  Device device = {};             // kernels and copies
+  graph::KernelFacts facts = {};  // kernels: of their launch
+  LoadedKernel kernel = {};       // kernels
+  std::string plan = {};          // kernels: the specialisation that the plan belongs to; "" for an eager op
 };
 
 /// The time in ticks of the processor's counter, which takes less time to read than a clock.
@@ -66,23 +67,29 @@ class Timeline {
     uint64_t begin, end;
     Id id;
     uint32_t origin;
+    uint64_t launched = 0;  // when the host launched it; 0: not known
   };
   /// Consumes marks and work. The host's marks are complete up to the last of them, and so is the devices' work.
   class Reader {
    public:
     virtual ~Reader() = default;
-    virtual void read(const Timeline& timeline, std::vector<Mark> marks, std::vector<DeviceWork> work) = 0;
+    virtual void read(const Timeline& timeline, std::span<const Mark> marks, std::span<const DeviceWork> work) = 0;
   };
   /// Makes a device that runs asynchronously add all work so far.
   class Source {
    public:
     virtual ~Source() = default;
     virtual void add_work(Timeline& timeline) = 0;
+    /// Says that the timeline ends, which is not to be used any more.
+    virtual void on_end() = 0;
   };
 
   static constexpr Id kEnd = ~Id{0};
 
   explicit Timeline(Reader& reader);
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
   /// Returns a number that no other timeline of the process has.
   uint64_t serial() const { return serial_; }
 
@@ -94,6 +101,9 @@ class Timeline {
   size_t size() const { return activities_.size(); }
   /// Returns the activity of a kind that needs no name.
   Id of(ActivityKind kind) const { return static_cast<Id>(kind); }
+
+  /// Returns the activity of a named range; adds it at the first call.
+  Id range(const std::string& name);
 
   void begin(Id id) { put({now_in_ticks(), id, origin_}); }
   void end() { put({now_in_ticks(), kEnd, 0}); }
@@ -108,19 +118,24 @@ class Timeline {
   void add_note(std::string note);
   const std::vector<std::string>& notes() const { return notes_; }
 
+  /// Registers a device that adds work, until it is removed or the timeline ends.
   void add_source(Source& source) { sources_.push_back(&source); }
   void remove_source(Source& source) { std::erase(sources_, &source); }
   /// Passes everything so far to the reader.
   void flush();
 
-  /// Converts ticks to seconds since the timeline began.
-  double seconds(uint64_t ticks) const;
+  /// The ticks at which the timeline began, and at which the reader was last given something.
+  uint64_t begin_ticks() const { return first_.ticks; }
+  uint64_t end_ticks() const { return last_.ticks; }
+  /// Converts a number of ticks to seconds.
+  double seconds(double ticks) const;
   /// Returns the ticks at a time of the host's steady clock, in nanoseconds.
   uint64_t ticks_at(int64_t steady_nanoseconds) const;
 
  private:
-  // As many marks take 16 MB, and a flush of a device, which waits for it, is rare.
-  static constexpr size_t kMaxMarks = size_t{1} << 20;
+  // Few enough to stay in a cache; with devices more, 16 MB, since a flush waits for them.
+  static constexpr size_t kMaxMarks = size_t{1} << 15;
+  static constexpr size_t kMaxMarksWithDevices = size_t{1} << 20;
   struct OriginHash {
     size_t operator()(const Origin& origin) const {
       return (origin.span.source * 31 + origin.span.begin) * 0x9e3779b97f4a7c15ull + origin.span.end * 2 +
@@ -134,7 +149,7 @@ class Timeline {
 
   void put(const Mark& mark) {
     marks_.push_back(mark);
-    if (marks_.size() >= kMaxMarks) flush();
+    if (marks_.size() >= (sources_.empty() ? kMaxMarks : kMaxMarksWithDevices)) flush();
   }
   static Instant now();
   double nanoseconds_per_tick() const;
@@ -142,6 +157,7 @@ class Timeline {
   const uint64_t serial_;
   Reader& reader_;
   std::vector<Activity> activities_;
+  std::unordered_map<std::string, Id> ranges_;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, uint32_t, OriginHash> numbers_;  // of origins
   std::vector<Mark> marks_;

@@ -320,6 +320,7 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
     Read read;
     read.slot = static_cast<uint32_t>(recorder_->slot_of(tensor));
     read.layout = tensor.layout();
+    read.span = tracing_.interpreter.location();
     segment->reads.push_back(read);
   }
   std::vector<uint32_t> kept_slots;

@@ -63,22 +63,25 @@ std::vector<Timeline::Id> attribute(const WorkCall& call, std::span<const GpuRec
 
 // ---- Start and end ----
 
-WorkLog::~WorkLog() {
+WorkLog::~WorkLog() { change(nullptr); }
+
+void WorkLog::change(Timeline* timeline) {
   if (timeline_) {
     add_work(*timeline_);
     timeline_->remove_source(*this);
   }
-  stop();
+  on_end();
+  if (!timeline) return;
+  timeline_ = timeline;
+  timeline->add_source(*this);
+  device_.set_log(this);
+  start();
 }
 
-void WorkLog::change(Timeline* timeline) {
+void WorkLog::on_end() {
+  timeline_ = nullptr;
+  device_.set_log(nullptr);
   stop();
-  timeline_ = timeline;
-  device_.set_log(timeline ? this : nullptr);
-  if (!timeline) return;
-  serial_ = timeline->serial();
-  timeline->add_source(*this);
-  start();
 }
 
 void WorkLog::start() {
@@ -183,7 +186,6 @@ uint64_t WorkLog::ticks_at(uint64_t nanoseconds, const Moment& last) const {
 }
 
 void WorkLog::add_work(Timeline& timeline) {
-  if (&timeline != timeline_ || timeline.serial() != serial_) return;
   {
     const ActivityScope wait(&timeline, ActivityKind::wait);
     device_.driver().cuStreamSynchronize(device_.stream());  // the device's next call reports an error
@@ -200,7 +202,7 @@ void WorkLog::add(const WorkCall& call, Timeline::Id activity, uint64_t begin, u
     begin = call.ticks;
   }
   end = std::min(std::max(begin, end), exec::now_in_ticks());
-  timeline_->add_work({std::min(begin, end), end, activity, call.origin});
+  timeline_->add_work({std::min(begin, end), end, activity, call.origin, call.ticks});
 }
 
 void WorkLog::add_reported() {

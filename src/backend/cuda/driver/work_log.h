@@ -52,7 +52,7 @@ class WorkLog final : public exec::Timeline::Source {
   WorkLog(const WorkLog&) = delete;
   WorkLog& operator=(const WorkLog&) = delete;
 
-  /// Records for this timeline from now on; null: for none. A timeline that is replaced may be gone already.
+  /// Records for this timeline from now on; null: for none.
   void follow(exec::Timeline* timeline) {
     if (timeline != timeline_ || (timeline && timeline->serial() != serial_)) change(timeline);
   }
@@ -62,6 +62,7 @@ class WorkLog final : public exec::Timeline::Source {
 
   /// Adds all work since the last call, for which it waits.
   void add_work(exec::Timeline& timeline) override;
+  void on_end() override;
 
   /// A call that gives the device work; does nothing without a log. Calls within it belong to it.
   class Scope {
