@@ -15,7 +15,6 @@ class CudaBackend : public exec::Backend {
   CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {
     gpu_.owner = this;
   }
-  ~CudaBackend() override { gpu_.timeline(); }  // so that the log does not use a timeline that is gone
 
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }

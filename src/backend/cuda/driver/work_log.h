@@ -54,7 +54,7 @@ class WorkLog final : public exec::Timeline::Source {
 
   /// Records for this timeline from now on; null: for none.
   void follow(exec::Timeline* timeline) {
-    if (timeline != timeline_ || (timeline && timeline->serial() != serial_)) change(timeline);
+    if (timeline != timeline_) change(timeline);
   }
   exec::Timeline* timeline() const { return timeline_; }
   /// Whether kernels must be launched one by one.
@@ -123,7 +123,6 @@ class WorkLog final : public exec::Timeline::Source {
 
   Device& device_;
   exec::Timeline* timeline_ = nullptr;
-  uint64_t serial_ = 0;   // of the timeline
   int depth_ = 0;         // scopes; only the outermost is a call
   bool is_open_ = false;  // the last of calls_ has not ended
   std::vector<WorkCall> calls_;
