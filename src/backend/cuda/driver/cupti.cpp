@@ -12,8 +12,9 @@ namespace tsl::cuda {
 
 namespace {
 
-constexpr int kKinds[] = {cupti::kExternalCorrelation, cupti::kDriver, cupti::kConcurrentKernel, cupti::kMemcpy,
-                          cupti::kMemcpyPeer,          cupti::kMemset};
+constexpr int kKinds[] = {
+    cupti::kExternalCorrelation, cupti::kDriver, cupti::kRuntime, cupti::kConcurrentKernel, cupti::kMemcpy,
+    cupti::kMemcpyPeer,          cupti::kMemset};
 constexpr size_t kAlignment = 8;  // of a buffer
 // Never destroyed: CUPTI may call back while the process ends.
 Cupti* instance = nullptr;

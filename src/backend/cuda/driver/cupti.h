@@ -37,6 +37,7 @@ enum ActivityKind : int {
   kMemcpy = 1,
   kMemset = 2,
   kDriver = 4,
+  kRuntime = 5,
   kConcurrentKernel = 10,
   kMemcpyPeer = 22,
   kExternalCorrelation = 39,

@@ -201,8 +201,8 @@ void WorkLog::add(const WorkCall& call, Timeline::Id activity, uint64_t begin, u
     end += call.ticks - begin;
     begin = call.ticks;
   }
-  end = std::min(std::max(begin, end), exec::now_in_ticks());
-  timeline_->add_work({std::min(begin, end), end, activity, call.origin, call.ticks});
+  end = std::max(std::min(end, exec::now_in_ticks()), begin + 1);  // no work takes no time
+  timeline_->add_work({begin, end, activity, call.origin, call.ticks});
 }
 
 void WorkLog::add_reported() {

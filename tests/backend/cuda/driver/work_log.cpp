@@ -127,6 +127,7 @@ TEST_CASE("CUPTI's records have the fields that TSL reads where it reads them") 
   CHECK(int{cupti::kMemcpy} == int{CUPTI_ACTIVITY_KIND_MEMCPY});
   CHECK(int{cupti::kMemset} == int{CUPTI_ACTIVITY_KIND_MEMSET});
   CHECK(int{cupti::kDriver} == int{CUPTI_ACTIVITY_KIND_DRIVER});
+  CHECK(int{cupti::kRuntime} == int{CUPTI_ACTIVITY_KIND_RUNTIME});
   CHECK(int{cupti::kConcurrentKernel} == int{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
   CHECK(int{cupti::kMemcpyPeer} == int{CUPTI_ACTIVITY_KIND_MEMCPY2});
   CHECK(int{cupti::kExternalCorrelation} == int{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION});
