@@ -21,6 +21,7 @@ struct Command {
   CacheCommand cache;
   EngineOptions engine;
   std::string color = "auto";
+  bool timings = false;      // print where the time for compiling went
   bool profile = false;      // print the profile after the run
   std::string trace_file;    // write it as a Chrome trace; "": do not
   bool check = false;        // only parse and resolve
@@ -47,6 +48,8 @@ int run_tests(const std::vector<std::string>& paths, const EngineOptions& option
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);
 
+/// Prints an error or a warning to standard error.
+void show(const Error& error, Engine& engine, bool color);
 /// Prints an error to standard error and returns the exit code for it.
 int report(const Error& error, Engine& engine, bool color);
 

@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kMaxCaptures = 8;
 // The most inputs whose shapes a region remembers. Variables of finished calls are never seen again.
 constexpr size_t kMaxHistories = 10'000;
+// A read that is replayed so often is worth a warning: each makes the device and the host wait for each other.
+constexpr uint32_t kManyReads = 1'000;
 // The most calls and loop iterations in one trace.
 constexpr uint64_t kMaxSteps = 100'000;
 
@@ -198,10 +200,13 @@ std::string Region::name(Context& context) const {
   return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), context.sources().location(span));
 }
 
-void Region::fall_back(Context& context, const std::string& reason) {
+void Region::fall_back(Context& context, const std::string& reason, Span span) {
   pacing->abort_trace();
   context.runtime().log("recompiles", fmt::format("[recompiles] {} falls back to the interpreter for {} calls: {}\n",
                                                   name(context), pacing->calls_left(), reason));
+  if (loop || !proto->is_compiled) return;  // --compile asks for as much as there is to be had
+  context.warn(
+      make_warning(fmt::format("{} has @compile, but this is interpreted: {}", proto->display_name(), reason), span));
 }
 
 RegionGroup& RegionCache::group_of(const Proto& proto, const Loop* loop) {
@@ -312,6 +317,12 @@ Segment* RegionCache::match(Segment& at, const Entry& entry) {
   return nullptr;
 }
 
+void RegionCache::warn_of_reads(const Segment& segment) {
+  context_.warn(make_warning(
+      fmt::format("compiled code has waited here {} times for the host to read a number", kManyReads),
+      segment.reads[0].span, {"it runs in one piece if the number stays in a tensor, or is read less often"}));
+}
+
 bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
                          uint32_t& exit) {
   Segment* at = &region.root;
@@ -336,6 +347,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
       if (exec::Timeline* timeline = tracing_.devices.timeline()) timeline->set_origin(read.span);
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
+    if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);
     if (const auto& effect = interface_of(*segment).effect) {
       perform(context_, *effect, run_);
       failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
@@ -416,7 +428,7 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
     return Outcome::failed;
   }
   if (!inputs_fit(entry)) {
-    region.fall_back(context_, "an input has too many parts");
+    region.fall_back(context_, "an input has too many parts", tracing_.interpreter.location());
     return Outcome::failed;
   }
   region.pacing->begin_trace();

@@ -13,6 +13,7 @@
 #include "jit/input_guards.h"
 #include "jit/output_template.h"
 #include "jit/segment.h"
+#include "jit/unused_results.h"
 #include "syntax/ast.h"
 #include "value/runtime.h"
 
@@ -185,6 +186,7 @@ class TraceSession {
   void log_guards(const Segment& segment) const;
   void compute(Segment& segment);
   void flush_effects(const Segment& segment);
+  void note_unused_results(const graph::Graph& graph);
   void begin_segment();
   void flush();
   void stop(TraceState state);
@@ -208,7 +210,9 @@ class TraceSession {
   uint32_t effects_ = 0;  // performed or replayed so far
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
-  std::vector<Value> printed_;  // in this segment
+  UnusedResults unused_results_;
+  std::vector<Error> warnings_;  // about this segment, shown once it is on the path
+  std::vector<Value> printed_;   // in this segment
   std::vector<Entered> entered_;
   std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred
