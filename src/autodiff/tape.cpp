@@ -52,7 +52,8 @@ void Tape::add_input(const Tensor& input) {
   inputs_.push_back(input);
 }
 
-void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) {
+void Tape::record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result,
+                  const Origin& origin) {
   if (!def.vjp || !is_float(result.dtype())) return;
   const auto node_of = [this](const Operand& operand) {
     return operand.is_tensor() ? nodes_.find(operand.tensor.get()) : TensorNumbers::kNone;
@@ -71,6 +72,7 @@ void Tape::record(const OpDef& def, std::span<const Operand> operands, const Att
   call.operand_count = static_cast<uint32_t>(operands.size());
   if (reads_attrs(def)) call.attrs = std::make_unique<const Attrs>(attrs);
   call.result = result;
+  call.origin = Origin(origin.span, true);
   for (const Operand& operand : operands) {
     operands_.push_back(operand);
     operand_nodes_.push_back(node_of(operand));
@@ -134,6 +136,7 @@ std::vector<Tensor> Tape::gradients(Ops& ops, std::span<const Tensor> results, s
 void Tape::differentiate(Ops& ops, const Call& call, const Tensor& gradient, Scratch& scratch,
                          std::vector<Tensor>& sums) {
   const Placement placement(ops, gradient.device());
+  const OriginScope origin(ops, call.origin);
   const size_t count = call.operand_count;
   const uint32_t* nodes = operand_nodes_.data() + call.first_operand;
   for (size_t i = 0; i < count; ++i) scratch.needed[i] = nodes[i] != TensorNumbers::kNone;

@@ -52,7 +52,8 @@ class Tape final : public OpListener {
   /// as well.
   void add_input(const Tensor& input);
   /// Records a call, if the gradient of its result would reach an input.
-  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
+  void record(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result,
+              const Origin& origin) override;
   /// Keeps the symbol table alive that later calls may refer to.
   void keep_alive(const std::shared_ptr<SymbolTable>& symbols) override { symbols_ = symbols; }
 
@@ -72,6 +73,7 @@ class Tape final : public OpListener {
     uint32_t operand_count = 0;
     std::unique_ptr<const Attrs> attrs;  // null if all have their defaults
     Tensor result;
+    Origin origin;  // of what the derivative rule calls
   };
   /// Memory for one rule's flags and results, reused by all rules.
   struct Scratch {

@@ -24,6 +24,16 @@ inline Span join(Span a, Span b) {
   return {a.source, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
 }
 
+/// Where the program calls an op. The ops of a backward pass have the position of the call that they differentiate.
+struct Origin {
+  Span span;
+  bool is_backward = false;
+
+  Origin() = default;
+  Origin(Span position, bool backward = false) : span(position), is_backward(backward) {}
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
 /// One file, `-e` text, prompt line or embedded module, with an index of its lines.
 class Source {
  public:

@@ -44,25 +44,17 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       host_(options.threads),
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
+      compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
       regions_(tracing()),
       random_(make_ref<Cell>()) {
   random_->is_set = random_->is_mutable = true;
+  if (compile_log_.logs_any()) devices_.instruments().observer = &compile_log_;
   if (!options.device.empty()) choose_device(parse_device(options.device));
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
 }
 
-/// Also sets up the compile log.
-jit::Tracing EngineRuntime::tracing() {
-  compile_log_.sources = &context_.sources();
-  compile_log_.graph = logs("graph");
-  compile_log_.fusion = logs("fusion");
-  compile_log_.plan = logs("plan");
-  compile_log_.write = [](void* context, const std::string& text) { static_cast<Context*>(context)->write_log(text); };
-  compile_log_.context = &context_;
-  return {context_, interpreter_, devices_, options_.fast_numerics,
-          options_.log_topics.empty() ? nullptr : &compile_log_};
-}
+jit::Tracing EngineRuntime::tracing() { return {context_, interpreter_, devices_, options_.fast_numerics}; }
 
 // ---- Devices ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +193,8 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (op.op == Op::to_device) return move(operands[0].tensor, attrs);
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
-  if (trace()) return trace()->record(op, operands, attrs, result, device);
+  if (trace()) return trace()->record(op, operands, attrs, result, origin(), device);
+  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
   const bool may_donate = !listeners().listening();
   if (!has_pending_symbols()) return eager_.run(op, operands, attrs, result, device, may_donate);
   const TensorType type{result.dtype, tsl::without_symbols(result.shape)};
@@ -212,6 +205,8 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
   return trace() ? trace()->move(tensor, attrs.device) : devices_.move(tensor, attrs.device);
 }
 
+Span EngineRuntime::location() const { return interpreter_.location(); }
+
 int64_t EngineRuntime::tensor_limit(Device device) { return devices_.at(device).tensor_limit(); }
 
 void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
@@ -220,7 +215,7 @@ void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, co
     if (has_pending_symbols()) result->layout = tsl::without_symbols(result.layout());
     if (trace()) trace()->watch(operands[0].tensor, result);
   }
-  if (listeners().listening()) listeners().record(op, operands, attrs, result);
+  if (listeners().listening()) listeners().record(op, operands, attrs, result, origin());
 }
 
 }  // namespace tsl

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/cpu/backend.h"
+#include "engine/compile_log.h"
 #include "exec/backend_registry.h"
 #include "exec/devices.h"
 #include "exec/eager.h"
@@ -29,7 +30,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   // Runtime
   Allocator& allocator() override { return host_.allocator(); }
   Device default_device() override;
-  Tensor to_device(Tensor host) override { return devices_.at(device()).to_device(host); }
+  Tensor to_device(Tensor host) override { return devices_.to_device(host, device()); }
   Tensor read(const Tensor& tensor) override;
   Value read_number(const Tensor& tensor) override;
   Tensor to_host(const Tensor& tensor) override { return devices_.to_host(read(tensor)); }
@@ -64,6 +65,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;
   Tensor move(const Tensor& tensor, const Attrs& attrs);
   int64_t tensor_limit(Device device) override;
+  Span location() const override;
 
   Context& context_;
   Interpreter& interpreter_;
@@ -73,7 +75,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   exec::Devices devices_;
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
-  graph::CompileLog compile_log_;
+  CompileLog compile_log_;
   jit::RegionCache regions_;
   Ref<Cell> random_;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "exec/executable.h"
+#include "exec/instruments.h"
 #include "graph/target.h"
 #include "tensor/counters.h"
 
@@ -25,6 +26,14 @@ class Backend : public graph::Target {
   /// Called when the device is used again after another device was.
   virtual void activate() {}
   virtual Counters counters() const = 0;
+
+  /// Sets the observers, which must outlive the backend's use.
+  void set_instruments(const Instruments& instruments) { instruments_ = &instruments; }
+  /// Returns the timeline of the engine, or null.
+  Timeline* timeline() const { return instruments_ ? instruments_->timeline : nullptr; }
+
+ private:
+  const Instruments* instruments_ = nullptr;
 };
 
 }  // namespace tsl::exec

@@ -6,6 +6,10 @@
 
 namespace tsl::exec {
 
+Devices::Devices(exec::Backend& host, Open open) : host_(host), open_(std::move(open)) {
+  host_.set_instruments(instruments_);
+}
+
 Devices::~Devices() {
   for (auto& [device, backend] : opened_) {
     try {
@@ -20,11 +24,32 @@ Devices::~Devices() {
 exec::Backend& Devices::activate(Device device) {
   std::unique_ptr<exec::Backend>& backend = opened_[{device.backend, device.ordinal}];
   active_ = nullptr;  // in case opening fails half-way
-  if (!backend) backend = open_(device);
-  else backend->activate();
+  if (backend) {
+    backend->activate();
+  } else {
+    const ActivityScope scope(timeline(), ActivityKind::start_up);
+    backend = open_(device);
+    backend->set_instruments(instruments_);
+  }
   active_ = backend.get();
   active_device_ = device;
   return *backend;
+}
+
+std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, const graph::PlanOptions& options) {
+  exec::Backend& backend = at(device);
+  const ActivityScope scope(timeline(), ActivityKind::compile);
+  graph::Plan plan = graph::compile(std::move(graph), options, instruments_.observer, &backend);
+  std::unique_ptr<Executable> executable = backend.prepare(std::move(plan));
+  if (instruments_.observer) instruments_.observer->on_executable(*executable);
+  return executable;
+}
+
+Tensor Devices::to_host(const Tensor& tensor) {
+  exec::Backend& backend = at(tensor.device());
+  if (tensor.device().is_host()) return tensor;
+  const ActivityScope scope(timeline(), ActivityKind::to_host);
+  return backend.to_host(tensor);
 }
 
 Tensor Devices::move(const Tensor& tensor, Device to) {
@@ -35,11 +60,18 @@ Tensor Devices::move(const Tensor& tensor, Device to) {
   }
   if (!moved) {
     moved = to_host(tensor);
-    if (!to.is_host()) moved = at(to).to_device(moved);
+    if (!to.is_host()) moved = to_device(moved, to);
   }
   Layout layout = Layout::contiguous(tensor.shape());
   layout.offset = moved.layout().offset;
   return moved.with_layout(layout);
+}
+
+Tensor Devices::to_device(const Tensor& host, Device to) {
+  exec::Backend& backend = at(to);
+  if (to.is_host()) return host;
+  const ActivityScope scope(timeline(), ActivityKind::to_device);
+  return backend.to_device(host);
 }
 
 Counters Devices::counters(Device device) const {

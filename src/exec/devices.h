@@ -16,7 +16,7 @@ class Devices {
   /// Opens a device that is not the host, or throws Failure (device).
   using Open = std::function<std::unique_ptr<exec::Backend>(Device)>;
 
-  Devices(exec::Backend& host, Open open) : host_(host), open_(std::move(open)) {}
+  Devices(exec::Backend& host, Open open);
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
@@ -31,19 +31,29 @@ class Devices {
   /// Forgets which device is active: the thread's device may have changed, or the thread.
   void forget_active() { active_ = nullptr; }
 
+  /// Compiles a graph for a device: an executable that is ready to run.
+  std::unique_ptr<Executable> compile(Device device, graph::Graph graph, const graph::PlanOptions& options);
+
   /// Copies a tensor to host memory; the layout may change.
-  Tensor to_host(const Tensor& tensor) { return at(tensor.device()).to_host(tensor); }
+  Tensor to_host(const Tensor& tensor);
+  /// Copies a tensor of host memory to a device; the layout may change.
+  Tensor to_device(const Tensor& host, Device to);
   /// Copies a tensor to another device; the copy is contiguous.
   Tensor move(const Tensor& tensor, Device to);
 
   /// Returns the device's counters: all 0 if it has not been opened.
   Counters counters(Device device) const;
 
+  /// The observers of all devices.
+  Instruments& instruments() { return instruments_; }
+  Timeline* timeline() const { return instruments_.timeline; }
+
  private:
   exec::Backend& activate(Device device);
 
   exec::Backend& host_;
   Open open_;
+  Instruments instruments_;
   std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<exec::Backend>> opened_;  // by backend and ordinal
   exec::Backend* active_ = nullptr;
   Device active_device_;

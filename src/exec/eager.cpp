@@ -1,7 +1,6 @@
 #include "exec/eager.h"
 
 #include "base/error.h"
-#include "graph/compile.h"
 
 namespace tsl::exec {
 
@@ -86,7 +85,7 @@ void EagerExecutor::make_key(const OpDef& op, std::span<const Operand> operands,
   }
 }
 
-EagerExecutor::Entry EagerExecutor::compile(exec::Backend& backend, const OpDef& op, std::span<const Operand> operands,
+EagerExecutor::Entry EagerExecutor::compile(Device device, const OpDef& op, std::span<const Operand> operands,
                                             const Attrs& attrs, const TensorType& type) {
   Entry entry;
   entry.symbols = std::make_unique<SymbolTable>();
@@ -106,18 +105,18 @@ EagerExecutor::Entry EagerExecutor::compile(exec::Backend& backend, const OpDef&
   }
   const graph::NodeId node = graph.add(op, std::move(args), attrs, type, Span{}, 0);
   graph.outputs.push_back({node, Layout::contiguous(type.shape)});
-  entry.plan = backend.prepare(graph::compile(std::move(graph)));
+  entry.plan = devices_.compile(device, std::move(graph), {});
   return entry;
 }
 
 Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                           const TensorType& type, Device device, bool may_donate) {
-  exec::Backend& backend = devices_.at(device);
+  devices_.at(device);  // makes it active
   make_key(op, operands, attrs, type, device);
   auto found = cache_.find(key_);
   if (found == cache_.end()) {
     if (cache_.size() >= kMaxSignatures) cache_.clear();
-    found = cache_.emplace(key_, compile(backend, op, operands, attrs, type)).first;
+    found = cache_.emplace(key_, compile(device, op, operands, attrs, type)).first;
   }
   inputs_.clear();
   numbers_.clear();

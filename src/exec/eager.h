@@ -33,7 +33,7 @@ class EagerExecutor {
 
   void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 Device device);
-  Entry compile(exec::Backend& backend, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
+  Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                 const TensorType& type);
 
   Devices& devices_;

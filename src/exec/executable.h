@@ -3,6 +3,8 @@
 
 #include <concepts>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "graph/plan.h"
@@ -43,6 +45,19 @@ class Inputs {
   size_t size_ = 0;
 };
 
+/// A kernel of an executable, by the name that it has in the device's own tools.
+struct LoadedKernel {
+  std::string name;     // "k_mul_add__3fa2"
+  uint32_t launch = 0;  // of the plan
+  // The following are known for generated code only.
+  int64_t blocks = 0;
+  int threads = 0;          // per block
+  int registers = -1;       // per thread
+  int64_t spilled = -1;     // bytes of registers in memory, per thread
+  int64_t shared = -1;      // bytes of shared memory, per block
+  double occupancy = -1.0;  // the share of a multiprocessor's threads that can run
+};
+
 /// A plan prepared for one device.
 class Executable {
  public:
@@ -55,6 +70,8 @@ class Executable {
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const graph::Plan& plan() const = 0;
+  /// Returns the kernels that a run launches, in order; without generated code, one for each launch.
+  virtual std::vector<LoadedKernel> kernels() const;
 };
 
 }  // namespace tsl::exec

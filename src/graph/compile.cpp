@@ -2,11 +2,7 @@
 
 #include <memory_resource>
 
-#include <fmt/format.h>
-
 #include "graph/buffers.h"
-#include "graph/dump.h"
-#include "graph/fuse.h"
 #include "graph/launches.h"
 #include "graph/lower.h"
 #include "graph/passes.h"
@@ -14,54 +10,59 @@
 
 namespace tsl::graph {
 
+const char* name_of(Pass pass) {
+  switch (pass) {
+    case Pass::recording: return "recording";
+    case Pass::dead_code: return "dead code";
+    case Pass::decompose: return "decompose";
+    case Pass::simplify: return "simplify";
+    case Pass::absorb_epilogues: return "absorb epilogues";
+  }
+  return "";
+}
+
 namespace {
 
-void log_lines(const CompileLog* log, const std::string& text) {
-  if (log && log->write) log->write(log->context, text);
-}
-
-void log_eliminated(const CompileLog& log, const Node& node) {
-  const std::string location = log.sources && node.span.valid() ? log.sources->location(node.span) : "?";
-  log_lines(&log, fmt::format("[graph] eliminated: {} at {}: its result is unused\n", node.def().name, location));
-}
-
 /// Runs the passes on the graph.
-Graph rewrite(Graph graph, const PlanOptions& options, const CompileLog* log, Target* target) {
+Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
   const bool checks = enforces_specification();
-  if (checks) verify(graph, "recording");
-  if (log && log->graph) log_lines(log, "[graph]\n" + dump(graph, log->sources));
+  const auto has_ended = [&](Pass pass) {
+    if (checks) verify(graph, name_of(pass), pass != Pass::recording);
+    if (observer) observer->on_pass(options, pass, graph);
+  };
+  has_ended(Pass::recording);
   graph = dead_code(std::move(graph), [&](const Node& node) {
-    if (log && log->graph) log_eliminated(*log, node);
+    if (observer) observer->on_eliminated(options, node);
   });
-  if (checks) verify(graph, "dead code", true);
+  has_ended(Pass::dead_code);
   graph = decompose(std::move(graph));
-  if (checks) verify(graph, "spell out", true);
+  has_ended(Pass::decompose);
   graph = simplify(std::move(graph));
-  if (checks) verify(graph, "simplify", true);
+  has_ended(Pass::simplify);
   if (!options.fast_numerics || !target) return graph;
   graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return target->has_epilogue(product); });
-  if (checks) verify(graph, "absorb epilogues", true);
+  has_ended(Pass::absorb_epilogues);
   return graph;
 }
 
 }  // namespace
 
-Plan compile(Graph graph, const PlanOptions& options, const CompileLog* log, Target* target) {
+Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
   Plan plan;
   plan.options = options;
-  plan.graph = rewrite(std::move(graph), options, log, target);
+  plan.graph = rewrite(std::move(graph), options, observer, target);
   // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
-  const Fusion fusion = fuse(plan.graph, log && log->fusion, &scratch);
-  if (log && log->fusion) log_lines(log, dump(plan.graph, fusion, log->sources));
+  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), &scratch);
+  if (observer) observer->on_fusion(options, plan.graph, fusion);
   lower(plan, fusion, &scratch);
   if (enforces_specification()) verify_kernels(plan, "lower");
   make_launches(plan, &scratch);
   if (enforces_specification()) verify_launches(plan, "launches");
   assign_buffers(plan, &scratch);
   if (enforces_specification()) verify(plan, "buffers");
-  if (log && log->plan) log_lines(log, dump(plan));
+  if (observer) observer->on_plan(plan);
   return plan;
 }
 

@@ -1,23 +1,34 @@
 // The compiler: turns a graph into a plan.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
+#include "graph/fuse.h"
 #include "graph/plan.h"
 #include "graph/target.h"
 
 namespace tsl::graph {
 
-/// What to log while a graph is compiled, and where to.
-struct CompileLog {
-  const SourceMap* sources = nullptr;
-  bool graph = false, fusion = false, plan = false;
-  void (*write)(void* context, const std::string& text) = nullptr;
-  void* context = nullptr;
+/// The passes on a graph, in order; `recording` is the graph before any pass.
+enum class Pass : uint8_t { recording, dead_code, decompose, simplify, absorb_epilogues };
+const char* name_of(Pass pass);
+
+/// Watches a graph being compiled. A call for a pass comes when the pass has ended.
+class CompileObserver {
+ public:
+  virtual ~CompileObserver() = default;
+  virtual void on_pass(const PlanOptions&, Pass, const Graph&) {}
+  /// Called for each node that dead code removes, before on_pass().
+  virtual void on_eliminated(const PlanOptions&, const Node&) {}
+  /// Whether on_fusion() needs the reasons why groups ended.
+  virtual bool wants_reasons() const { return false; }
+  virtual void on_fusion(const PlanOptions&, const Graph&, const Fusion&) {}
+  virtual void on_plan(const Plan&) {}
 };
 
 /// Runs the passes: dead code → decompose → simplify → absorb epilogues → fuse → lower → plan. `target` (optional) is
 /// the device that will run the plan; the passes query its capabilities.
-Plan compile(Graph graph, const PlanOptions& options = {}, const CompileLog* log = nullptr, Target* target = nullptr);
+Plan compile(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr,
+             Target* target = nullptr);
 
 }  // namespace tsl::graph

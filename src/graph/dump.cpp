@@ -125,7 +125,7 @@ std::string dump(const Graph& graph, const SourceMap* sources) {
 
 std::string dump(const Graph& graph, const Fusion& fusion, const SourceMap* sources) {
   std::string text =
-      fmt::format("[fusion] {} ops in {} groups\n", fusion.level.size() - graph.inputs().size(), fusion.groups.size());
+      fmt::format("{} ops in {} groups\n", fusion.level.size() - graph.inputs().size(), fusion.groups.size());
   for (const Group& group : fusion.groups) {
     const char* kind = group.is_op ? "op" : group.rows_stay ? "row" : group.has_reduction ? "reduce" : "pointwise";
     text += fmt::format("  {} {}:", kind, to_string(group.loops));
@@ -151,7 +151,7 @@ std::string dump(const Kernel& kernel) {
 }
 
 std::string dump(const Plan& plan) {
-  std::string text = fmt::format("[plan] {} kernels in {} launches, {} buffers, arena {} bytes\n", plan.kernels.size(),
+  std::string text = fmt::format("{} kernels in {} launches, {} buffers, arena {} bytes\n", plan.kernels.size(),
                                  plan.launches.size(), plan.buffers.size(), plan.arena_bytes);
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
     if (plan.buffers[b].alias_of != b) text += fmt::format("  b{} aliases b{}\n", b, plan.buffers[b].alias_of);

@@ -60,15 +60,16 @@ NodeId Graph::add_input(DType dtype, const Layout& layout) {
   return add(std::move(node));
 }
 
-NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
-                  uint32_t order) {
+NodeId Graph::add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type,
+                  const Origin& origin, uint32_t order) {
   Node node;
   node.op = op.op;
   node.attrs = attrs;
   node.args = std::move(args);
   node.dtype = type.dtype;
   node.shape = type.shape;
-  node.span = span;
+  node.span = origin.span;
+  node.is_backward = origin.is_backward;
   node.order = order;
   return add(std::move(node));
 }

@@ -41,7 +41,8 @@ struct Node {
   Shape shape;
   Layout input_layout;  // inputs only: the strides of the caller's tensor, offset 0
   Span span;
-  uint32_t order = 0;  // position in the program, by which errors and effects are ordered
+  bool is_backward = false;  // part of a backward pass: `span` is the position of what it differentiates
+  uint32_t order = 0;        // position in the program, by which errors and effects are ordered
 
   const OpDef& def() const { return op_def(op); }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
@@ -100,7 +101,7 @@ class Graph {
   }
   NodeId add_input(DType dtype, const Layout& layout);
   /// Adds an op, or returns an equal node.
-  NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, Span span,
+  NodeId add(const OpDef& op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type, const Origin& origin,
              uint32_t order);
   /// As above, for a node whose operands are nodes of this graph; also adds inputs.
   NodeId add(Node&& node);

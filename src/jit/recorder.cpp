@@ -50,7 +50,7 @@ graph::NodeId Recorder::node_of(uint32_t index) {
 }
 
 Tensor Recorder::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                        Span span, Device device) {
+                        const Origin& origin, Device device) {
   assert(is_empty() || device == device_);
   device_ = device;
   std::vector<graph::Arg> args;
@@ -68,7 +68,7 @@ Tensor Recorder::record(const OpDef& op, std::span<const Operand> operands, cons
     args.push_back(std::move(arg));
   }
   Value value;
-  value.node = graph_.add(op, std::move(args), attrs, type, span, order_++);
+  value.node = graph_.add(op, std::move(args), attrs, type, origin, order_++);
   value.dtype = type.dtype;
   value.device = device;
   value.layout = Layout::contiguous(type.shape);

@@ -47,7 +47,7 @@ class Recorder : public Recording {
   /// Adds an op and returns its deferred result. All tensor operands must be deferred in this recorder; all ops since
   /// the last cut must be on the same device.
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                Span span, Device device = {});
+                const Origin& origin, Device device = {});
   /// Returns the position in the program of the op that is recorded next.
   uint32_t next_order() const { return order_; }
   /// Registers a view that was made elsewhere, so that its value counts as alive.

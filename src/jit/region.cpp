@@ -210,7 +210,25 @@ void Region::fall_back(Context& context, const std::string& reason, Span span) {
 }
 
 RegionGroup& RegionCache::group_of(const Proto& proto, const Loop* loop) {
-  return groups_[loop ? static_cast<const void*>(loop) : &proto];
+  RegionGroup& group = groups_[loop ? static_cast<const void*>(loop) : &proto];
+  if (group.names.region.empty()) {
+    const Span span = loop ? loop->span : proto.span;
+    group.names.region = fmt::format("{}:{}", loop ? "loop" : proto.display_name(),
+                                     context_.sources().get(span.source).line_of(span.begin));
+  }
+  return group;
+}
+
+const RegionActivities& RegionCache::activities(RegionGroup& group, const Proto& proto, const Loop* loop) const {
+  exec::Timeline& timeline = *tracing_.devices.timeline();
+  if (group.activities.serial == timeline.serial()) return group.activities;
+  exec::Activity activity{
+      .kind = exec::ActivityKind::replay, .name = group.names.region, .span = loop ? loop->span : proto.span};
+  group.activities.replay = timeline.add(activity);
+  activity.kind = exec::ActivityKind::trace;
+  group.activities.trace = timeline.add(activity);
+  group.activities.serial = timeline.serial();
+  return group.activities;
 }
 
 Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* loop,
@@ -229,6 +247,8 @@ Region& RegionCache::find(RegionGroup& group, const Proto& proto, const Loop* lo
   region->loop = loop;
   region->captures = captures;
   region->pacing = &group.pacing;
+  region->names = &group.names;
+  region->activities = &group.activities;
   region->add_annotated_shapes();
   regions.push_back(std::move(region));
   return *regions.back();
@@ -467,6 +487,8 @@ template <class Body> auto interpret_after_restart(Body&& body) {
 Value RegionCache::call(const Value& function, std::span<Value> args) {
   const Function& closure = function.as<Function>();
   RegionGroup& group = group_of(proto_of(closure), nullptr);
+  exec::Timeline* const timeline = tracing_.devices.timeline();
+  const exec::ActivityScope scope(timeline, timeline ? activities(group, proto_of(closure), nullptr).replay : 0);
   Region& region = find(group, proto_of(closure), nullptr, closure.captures);
   Entry entry;
   entry.function = &function;
@@ -513,7 +535,8 @@ class StepLimit {
 }  // namespace
 
 /// Runs `body`, which interprets the region and commits the trace; ends the trace if it fails.
-template <class Body> void RegionCache::run_traced(TraceSession& trace, Body&& body) {
+template <class Body> void RegionCache::run_traced(const Region& region, TraceSession& trace, Body&& body) {
+  const exec::ActivityScope scope(tracing_.devices.timeline(), region.activities->trace);
   try {
     try {
       body();
@@ -549,7 +572,7 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
   }
   const StepLimit limit(tracing_.interpreter, kMaxSteps);
   Value result;
-  run_traced(trace, [&] {
+  run_traced(region, trace, [&] {
     result = tracing_.interpreter.call_bound(*entry.function, args);
     trace.commit(result, {}, 0);
   });
@@ -559,6 +582,8 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
 std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loop) {
   RegionGroup& group = group_of(*frame.proto, &loop);
   if (group.is_interpreting) return std::nullopt;
+  exec::Timeline* const timeline = tracing_.devices.timeline();
+  const exec::ActivityScope scope(timeline, timeline ? activities(group, *frame.proto, &loop).replay : 0);
   Region& region = find(group, *frame.proto, &loop, frame.function().captures);
   if (skips(region)) return std::nullopt;
   Entry entry;
@@ -661,7 +686,7 @@ uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::v
   const StepLimit limit(tracing_.interpreter, kMaxSteps);
   try {
     uint32_t exit = 0;
-    run_traced(trace, [&] {
+    run_traced(region, trace, [&] {
       exit = tracing_.interpreter.run_body(frame, *entry.loop);
       Value nothing;
       trace.commit(nothing, registers.written(), exit, registers.kept(trace.prints()));

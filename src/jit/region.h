@@ -20,13 +20,22 @@ class Context;
 
 namespace tsl::jit {
 
+/// The activities of a declaration's regions in a timeline.
+struct RegionActivities {
+  uint64_t serial = 0;  // of the timeline
+  exec::Timeline::Id replay = 0, trace = 0;
+};
+
 /// A function (with its captured variables) or a loop body, with all its trace paths.
 struct Region {
   const Proto* proto = nullptr;
   const Loop* loop = nullptr;  // null for a function
   std::vector<Ref<Cell>> captures;
-  Segment root;                   // empty; its `next` are the first segments of the trace paths
-  TracePacing* pacing = nullptr;  // of all regions of this declaration
+  Segment root;  // empty; its `next` are the first segments of the trace paths
+  // Of all regions of this declaration:
+  TracePacing* pacing = nullptr;
+  SpecialisationNames* names = nullptr;
+  const RegionActivities* activities = nullptr;
   bool was_traced = false;
   uint64_t last_use = 0;  // in the time of `pacing`
 
@@ -68,6 +77,8 @@ struct Region {
 /// The regions of one declaration: of a loop, or of functions that captured different variables.
 struct RegionGroup {
   TracePacing pacing;
+  SpecialisationNames names;
+  RegionActivities activities;
   bool is_interpreting = false;  // one of the regions is running, and calls of any of them are interpreted
   std::vector<std::unique_ptr<Region>> regions;
 };
@@ -103,6 +114,8 @@ class RegionCache {
   Outcome advance(Region& region, const Entry& entry, std::vector<Segment*>& path, Value& result, uint32_t& exit);
   bool inputs_fit(const Entry& entry) const;
   RegionGroup& group_of(const Proto& proto, const Loop* loop);
+  /// Returns the group's activities in the engine's timeline, which must exist.
+  const RegionActivities& activities(RegionGroup& group, const Proto& proto, const Loop* loop) const;
   Region& find(RegionGroup& group, const Proto& proto, const Loop* loop, const std::vector<Ref<Cell>>& captures);
   /// Whether a region waits and has no trace path, so that the call is interpreted. Counts the call.
   bool skips(Region& region);
@@ -118,7 +131,7 @@ class RegionCache {
   const Value* source_value(const InputSource& source, const Entry& entry) const;
   Value trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
-  template <class Body> void run_traced(TraceSession& trace, Body&& body);
+  template <class Body> void run_traced(const Region& region, TraceSession& trace, Body&& body);
   void log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
   void clear_run();
 

@@ -23,8 +23,8 @@ void add_inputs(const Symbol* symbol, std::unordered_set<const Symbol*>& seen, s
 }  // namespace
 
 SizedPlans::SizedPlans(exec::Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
-                       const graph::CompileLog* log)
-    : devices_(devices), device_(device), options_(options), log_(log), graph_(std::move(graph)) {
+                       SpecialisationNames& names)
+    : devices_(devices), device_(device), options_(options), names_(names), graph_(std::move(graph)) {
   find_size_symbols();
 }
 
@@ -66,7 +66,8 @@ exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   entry.sizes.reserve(size_symbols_.size());
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
   graph::Graph sized = graph::with_sizes(graph_, symbols, backend.tensor_limit());
-  entry.plan = backend.prepare(graph::compile(std::move(sized), options_, log_, &backend));
+  options_.name = names_.next();
+  entry.plan = devices_.compile(device_, std::move(sized), options_);
   if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
   return *entries_.emplace_back(std::move(entry)).plan;
 }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "exec/devices.h"
@@ -12,11 +13,18 @@
 
 namespace tsl::jit {
 
+/// Names the specialisations of a region in the order in which they are compiled: "step:12#0", "step:12#1".
+struct SpecialisationNames {
+  std::string region;  // "step:12": the function and the line
+  uint32_t count = 0;
+  std::string next() { return region + "#" + std::to_string(count++); }
+};
+
 class SizedPlans {
  public:
-  /// `graph` must compute something. `log` is null or outlives this.
+  /// `graph` must compute something. `names` outlives this.
   SizedPlans(exec::Devices& devices, Device device, graph::Graph graph, const graph::PlanOptions& options,
-             const graph::CompileLog* log);
+             SpecialisationNames& names);
 
   /// Returns the plan for the sizes of this run, given the values of all symbols; it is ready to run. The reference is
   /// valid until the next call. Throws Failure (memory) if a tensor of the segment would be too large.
@@ -36,7 +44,7 @@ class SizedPlans {
   exec::Devices& devices_;
   Device device_;
   graph::PlanOptions options_;
-  const graph::CompileLog* log_;
+  SpecialisationNames& names_;
   graph::Graph graph_;
   std::vector<uint32_t> size_symbols_;  // ids of the input symbols that extents and strides depend on
   std::vector<Entry> entries_;          // the most recently used one is last

@@ -106,17 +106,17 @@ Tensor TraceSession::deferred(const Tensor& tensor) {
 }
 
 Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
-                            const TensorType& type, Device device) {
+                            const TensorType& type, const Origin& origin, Device device) {
   std::vector<Operand> inputs(operands.begin(), operands.end());
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
   const auto is_tensor = [](const Operand& operand) { return operand.is_tensor(); };
-  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) &&
+  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) && !origin.is_backward &&
                              !context_.runtime().listeners().listening() &&
                              !tracing_.interpreter.frame().proto->is_library;
   if (is_of_program) unused_results_.called(recorder_->next_order());
-  return recorder_->record(op, inputs, attrs, type, tracing_.interpreter.location(), device);
+  return recorder_->record(op, inputs, attrs, type, origin, device);
 }
 
 /// Makes a view depend on symbols: a tensor with elements has a numeric layout, but a view of it that depends on
@@ -354,8 +354,8 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
   note_unused_results(cut.graph);
   if (cut.graph.size() > cut.graph.inputs().size()) {
-    segment->plans = std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_,
-                                                  tracing_.compile_log);
+    segment->plans =
+        std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_, *region_.names);
   }
   return segment;
 }

@@ -34,8 +34,7 @@ struct Tracing {
   Context& context;
   Interpreter& interpreter;
   exec::Devices& devices;
-  bool fast_numerics = false;                      // kernels need not round between ops, where functions allow that
-  const graph::CompileLog* compile_log = nullptr;  // null: compiling logs nothing
+  bool fast_numerics = false;  // kernels need not round between ops, where functions allow that
 };
 
 /// The place from which a region reads an input.
@@ -123,7 +122,7 @@ class TraceSession {
   /// Called before a captured variable is used: records it as an input.
   void enter(Cell& cell);
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
-                Device device);
+                const Origin& origin, Device device);
   /// Called before an op is recorded. Ends the segment if the op is on another device.
   void enter_device(Device device);
   /// Copies a tensor to another device; the copy is contiguous.

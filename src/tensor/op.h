@@ -225,7 +225,12 @@ class Ops {
   /// device.
   Device device() { return place_ ? *place_ : default_device(); }
 
+  /// Returns where the program calls the running op: as the innermost OriginScope says, else location().
+  Origin origin() const { return origin_ ? *origin_ : Origin(location()); }
+
  protected:
+  /// Returns the position of the running call in the program, if it is known.
+  virtual Span location() const { return {}; }
   virtual Device default_device() { return {}; }
   /// Returns the most bytes of a tensor on a device that is not the host.
   virtual int64_t tensor_limit(Device) { return memory_limit(); }
@@ -239,6 +244,7 @@ class Ops {
 
  private:
   friend class Placement;
+  friend class OriginScope;
   Tensor call_across_devices(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_elementwise(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
   Tensor call_view(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
@@ -246,6 +252,7 @@ class Ops {
   Tensor finish(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs);
 
   std::optional<Device> place_;
+  const Origin* origin_ = nullptr;
 };
 
 /// Sets, during its lifetime, the device on which ops without tensor operands make tensors; nothing means the default
@@ -260,6 +267,19 @@ class Placement {
  private:
   Ops& ops_;
   const std::optional<Device> before_;
+};
+
+/// Sets the origin of the ops that are called during its lifetime.
+class OriginScope {
+ public:
+  OriginScope(Ops& ops, const Origin& origin) : ops_(ops), before_(std::exchange(ops.origin_, &origin)) {}
+  ~OriginScope() { ops_.origin_ = before_; }
+  OriginScope(const OriginScope&) = delete;
+  OriginScope& operator=(const OriginScope&) = delete;
+
+ private:
+  Ops& ops_;
+  const Origin* const before_;
 };
 
 // Short forms of ops that C++ code calls often. Axes count from the end when negative.

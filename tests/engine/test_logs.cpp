@@ -47,7 +47,7 @@ TEST_CASE("the dumps in docs/architecture.md are what is logged", "[logs]") {
     ++checked;
   }
   CHECK(checked > 10);
-  CHECK(contains(log, "[plan] 1 kernels in 1 launches, 2 buffers, arena 0 bytes"));
+  CHECK(contains(log, ": 1 kernels in 1 launches, 2 buffers, arena 0 bytes"));
 }
 
 TEST_CASE("a graph's nodes, and those without a use, are named with their lines", "[logs]") {
@@ -55,7 +55,7 @@ TEST_CASE("a graph's nodes, and those without a use, are named with their lines"
       logged("graph", "@compile\nfn f(x) {\n  let unused = exp(x)\n  return x * 2.0\n}\nlet y = f(ones([3]))");
   INFO(log);
   CHECK(contains(log, "mul(%0, 2) : f32[3]  # test.tsl:4"));
-  CHECK(contains(log, "[graph] eliminated: exp at test.tsl:3: its result is unused"));
+  CHECK(contains(log, "[graph] f:2#0: eliminated exp at test.tsl:3: its result is unused"));
 }
 
 TEST_CASE("groups are told with their ops", "[logs]") {

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/op_kernels.h"
 #include "exec/address_check.h"
+#include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
 
 /// OpenBLAS ends its threads; it starts them as the process loads it. A library without threads lacks the function.
@@ -43,8 +44,11 @@ class CpuExecutable : public exec::Executable {
     backend_.count_launches(plan_.launches.size());
     bool is_op = true;  // allocates memory while it runs, and overwrites no input (Plan::donors)
     try {
+      exec::Timeline* const timeline = backend_.timeline();
+      exec::Timeline::Id activity = timeline ? activities_.first(*timeline, *this, Device()) : 0;
       for (const std::vector<uint32_t>& launch : plan_.launches) {
         is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
+        const exec::ActivityScope scope(timeline, activity++);
         run_launch(launch, state);
         if (state.error) break;
       }
@@ -98,6 +102,7 @@ class CpuExecutable : public exec::Executable {
   Plan plan_;
   exec::PlanMemory memory_;
   std::vector<std::optional<TileProgram>> programs_;
+  exec::PlanActivities activities_;
   std::vector<uint32_t> small_;  // small kernels of the current launch
   std::vector<size_t> groups_;   // start of each group in small_, and the end
 };

@@ -1,0 +1,23 @@
+#include "exec/plan_activities.h"
+
+#include <utility>
+
+namespace tsl::exec {
+
+void PlanActivities::add(Timeline& timeline, const Executable& executable, Device device) {
+  const graph::Plan& plan = executable.plan();
+  first_ = static_cast<Timeline::Id>(timeline.size());
+  serial_ = timeline.serial();
+  for (LoadedKernel& kernel : executable.kernels()) {
+    Activity activity;
+    activity.kind = ActivityKind::kernel;
+    activity.name = kernel.name;
+    activity.device = device;
+    activity.facts = graph::facts_of(plan, plan.launches[kernel.launch]);
+    activity.plan = plan.options.name;
+    activity.kernel = std::move(kernel);
+    timeline.add(std::move(activity));
+  }
+}
+
+}  // namespace tsl::exec

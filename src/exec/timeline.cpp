@@ -1,0 +1,85 @@
+#include "exec/timeline.h"
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace tsl::exec {
+
+namespace {
+
+int64_t steady_nanoseconds() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+uint64_t now_in_ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#elif defined(__aarch64__)
+  uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return static_cast<uint64_t>(steady_nanoseconds());
+#endif
+}
+
+Timeline::Instant Timeline::now() {
+  const uint64_t before = now_in_ticks();
+  const int64_t time = steady_nanoseconds();
+  return {before + (now_in_ticks() - before) / 2, time};
+}
+
+Timeline::Timeline(Reader& reader)
+    : serial_(next_serial()), reader_(reader), origins_(1), first_(now()), last_(first_) {
+  for (int kind = 0; kind < kActivityKinds; ++kind) add({.kind = static_cast<ActivityKind>(kind)});
+}
+
+Timeline::Id Timeline::add(Activity activity) {
+  activities_.push_back(std::move(activity));
+  return static_cast<Id>(activities_.size() - 1);
+}
+
+void Timeline::set_origin(const Origin& origin) {
+  if (origin == origins_[origin_]) return;
+  const auto [at, is_new] = numbers_.try_emplace(origin, static_cast<uint32_t>(origins_.size()));
+  if (is_new) origins_.push_back(origin);
+  origin_ = at->second;
+}
+
+void Timeline::flush() {
+  if (std::exchange(is_flushing_, true)) return;
+  for (Source* source : sources_) source->add_work(*this);
+  last_ = now();
+  reader_.read(*this, std::exchange(marks_, {}), std::exchange(work_, {}));
+  is_flushing_ = false;
+}
+
+double Timeline::nanoseconds_per_tick() const {
+  const Instant end = last_.ticks > first_.ticks ? last_ : now();
+  return static_cast<double>(end.nanoseconds - first_.nanoseconds) / static_cast<double>(end.ticks - first_.ticks);
+}
+
+double Timeline::seconds(uint64_t ticks) const {
+  constexpr double kSecond = 1e-9;
+  return static_cast<double>(static_cast<int64_t>(ticks - first_.ticks)) * nanoseconds_per_tick() * kSecond;
+}
+
+uint64_t Timeline::ticks_at(int64_t steady_nanoseconds) const {
+  const double since = static_cast<double>(steady_nanoseconds - first_.nanoseconds);
+  return first_.ticks + static_cast<uint64_t>(static_cast<int64_t>(since / nanoseconds_per_tick()));
+}
+
+}  // namespace tsl::exec

@@ -1,0 +1,165 @@
+// Records what an engine does and when, for its profile: scopes on the host, and work on devices, on one clock.
+//
+// The host's scopes nest: each moment belongs to the innermost one. A device that runs asynchronously reports its work
+// later, with the times at which it ran. Whoever reads the timeline (`Reader`) receives both in pieces, so that the
+// memory it takes is bounded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/source.h"
+#include "exec/executable.h"
+#include "graph/kernel_facts.h"
+
+namespace tsl::exec {
+
+/// What a scope of the host, or the work of a device, is for.
+enum class ActivityKind : uint8_t {
+  start_up,   // from the start of the process to the first line of the program, and opening devices
+  parse,      // source to bytecode
+  interpret,  // the interpreter, and what belongs to nothing else
+  trace,      // recording the ops of a region
+  compile,    // graph to plan
+  generate,   // a plan to code for the device
+  load,       // compiled code onto the device
+  replay,     // a compiled region: guards, binding, results
+  launch,     // starting kernels on a device that runs asynchronously
+  kernel,     // a kernel on its device: has facts
+  to_device,  // copies
+  to_host,    // copies
+  wait,       // the host waits for the device
+  output,     // printing
+  range,      // with_range("name", fn)
+};
+inline constexpr int kActivityKinds = static_cast<int>(ActivityKind::range) + 1;
+
+/// A row of the timeline's table of activities.
+struct Activity {
+  ActivityKind kind = ActivityKind::interpret;
+  std::string name;          // of the region, the kernel or the range; "" if the kind says it all
+  Span span;                 // where the program has it
+  Device device;             // kernels and copies
+  graph::KernelFacts facts;  // kernels: of their launch
+  LoadedKernel kernel;       // kernels
+  std::string plan;          // kernels: the specialisation that the plan belongs to; "" for an eager op
+};
+
+/// The time in ticks of the processor's counter, which takes less time to read than a clock.
+uint64_t now_in_ticks();
+
+class Timeline {
+ public:
+  using Id = uint32_t;
+  /// Begins the scope of an activity, or ends the innermost scope (kEnd). `origin`: a number of origins(); 0: the
+  /// activity's own.
+  struct Mark {
+    uint64_t ticks;
+    Id id;
+    uint32_t origin;
+  };
+  /// Work of a device, in ticks of the host's counter.
+  struct DeviceWork {
+    uint64_t begin, end;
+    Id id;
+    uint32_t origin;
+  };
+  /// Consumes marks and work. The host's marks are complete up to the last of them, and so is the devices' work.
+  class Reader {
+   public:
+    virtual ~Reader() = default;
+    virtual void read(const Timeline& timeline, std::vector<Mark> marks, std::vector<DeviceWork> work) = 0;
+  };
+  /// Makes a device that runs asynchronously add all work so far.
+  class Source {
+   public:
+    virtual ~Source() = default;
+    virtual void add_work(Timeline& timeline) = 0;
+  };
+
+  static constexpr Id kEnd = ~Id{0};
+
+  explicit Timeline(Reader& reader);
+  /// Returns a number that no other timeline of the process has.
+  uint64_t serial() const { return serial_; }
+
+  /// Numbers an activity.
+  Id add(Activity activity);
+  const Activity& operator[](Id id) const { return activities_[id]; }
+  size_t size() const { return activities_.size(); }
+  /// Returns the activity of a kind that needs no name.
+  Id of(ActivityKind kind) const { return static_cast<Id>(kind); }
+
+  void begin(Id id) { put({now_in_ticks(), id, origin_}); }
+  void end() { put({now_in_ticks(), kEnd, 0}); }
+  void add_work(const DeviceWork& work) { work_.push_back(work); }
+
+  /// Sets the origin of kernels of eager ops, which have none of their own.
+  void set_origin(const Origin& origin);
+  uint32_t origin() const { return origin_; }
+  const Origin& origin(uint32_t number) const { return origins_[number]; }
+
+  void add_source(Source& source) { sources_.push_back(&source); }
+  void remove_source(Source& source) { std::erase(sources_, &source); }
+  /// Passes everything so far to the reader.
+  void flush();
+
+  /// Converts ticks to seconds since the timeline began.
+  double seconds(uint64_t ticks) const;
+  /// Returns the ticks at a time of the host's steady clock, in nanoseconds.
+  uint64_t ticks_at(int64_t steady_nanoseconds) const;
+
+ private:
+  // As many marks take 16 MB, and a flush of a device, which waits for it, is rare.
+  static constexpr size_t kMaxMarks = size_t{1} << 20;
+  struct OriginHash {
+    size_t operator()(const Origin& origin) const {
+      return (origin.span.source * 31 + origin.span.begin) * 0x9e3779b97f4a7c15ull + origin.span.end * 2 +
+             (origin.is_backward ? 1 : 0);
+    }
+  };
+  struct Instant {
+    uint64_t ticks;
+    int64_t nanoseconds;
+  };
+
+  void put(const Mark& mark) {
+    marks_.push_back(mark);
+    if (marks_.size() >= kMaxMarks) flush();
+  }
+  static Instant now();
+  double nanoseconds_per_tick() const;
+
+  const uint64_t serial_;
+  Reader& reader_;
+  std::vector<Activity> activities_;
+  std::vector<Origin> origins_;
+  std::unordered_map<Origin, uint32_t, OriginHash> numbers_;  // of origins
+  std::vector<Mark> marks_;
+  std::vector<DeviceWork> work_;
+  std::vector<Source*> sources_;
+  uint32_t origin_ = 0;
+  bool is_flushing_ = false;
+  Instant first_, last_;  // last_: when the reader was last given something
+};
+
+/// A scope of the host; does nothing without a timeline.
+class ActivityScope {
+ public:
+  ActivityScope(Timeline* timeline, Timeline::Id id) : timeline_(timeline) {
+    if (timeline_) timeline_->begin(id);
+  }
+  ActivityScope(Timeline* timeline, ActivityKind kind) : ActivityScope(timeline, static_cast<Timeline::Id>(kind)) {}
+  ~ActivityScope() {
+    if (timeline_) timeline_->end();
+  }
+  ActivityScope(const ActivityScope&) = delete;
+  ActivityScope& operator=(const ActivityScope&) = delete;
+
+ private:
+  Timeline* const timeline_;
+};
+
+}  // namespace tsl::exec

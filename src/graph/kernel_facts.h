@@ -1,0 +1,51 @@
+// Describes the launches of a plan to people, and to tools that measure them: what kind of work, how much, and for
+// which lines of the program.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/plan.h"
+
+namespace tsl::graph {
+
+/// The kind of a launch's work, from its kernels and ops.
+enum class Category : uint8_t {
+  pointwise,
+  row_reduction,     // along the axis that is contiguous in memory; softmax and norms
+  column_reduction,  // along other axes
+  full_reduction,    // to one number
+  multi_tensor,      // a pointwise program on many tensors
+  matmul,
+  indexing,  // take, scatter, nonzero
+  scan,
+  sort,
+  copy,
+};
+std::string_view name_of(Category category);
+
+struct KernelFacts {
+  /// An op of the program that the launch computes, or a part of one.
+  struct SourceOp {
+    std::string name;
+    Origin origin;  // without a position for eager ops
+  };
+  std::string name;  // "mul_add_sum"
+  Category category = Category::pointwise;
+  std::string types;   // "f32[4096, 1024], f32[1024] -> f32[4096]"
+  uint64_t bytes = 0;  // read and written at least: each element of each tensor once
+  uint64_t flops = 0;  // a function counts as one
+  std::vector<SourceOp> ops;
+};
+
+/// Describes a launch: kernels of `plan`.
+KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels);
+
+/// Returns a name for the kernels of a launch that is unique for what they compute: "k_mul_add__3fa2". Sizes do not
+/// count.
+std::string unique_name(const Plan& plan, std::span<const uint32_t> kernels);
+
+}  // namespace tsl::graph

@@ -1,0 +1,154 @@
+// What one run has traced and compiled, as plain data. An observer fills a Recording, and the renderers (explain, the
+// dump, the page) read nothing else: no engine, no graph, no sources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tsl::report {
+
+/// A position in the program.
+struct Location {
+  std::string file;
+  uint32_t line = 0;   // from 1; 0: unknown
+  std::string source;  // the expression there, or the line if it has none
+
+  bool valid() const { return line > 0; }
+  friend bool operator==(const Location&, const Location&) = default;
+};
+
+/// Formats a location: "train.tsl:12"; "?" if it is unknown.
+std::string to_string(const Location& location);
+
+/// A property that must hold again before a segment runs.
+struct GuardRecord {
+  std::string variable;    // "x", "params.lr"
+  Location origin;         // the declaration of the variable
+  std::string condition;   // "is a tensor f32[3]", "n > 2 is true"
+  std::string reason;      // why code depends on a number: "branch", "size", "index"
+  Location needed;         // the line that needed the number
+  double nanoseconds = 0;  // estimated cost of each check
+};
+
+/// The end of a trace that did not reach the end of its region.
+struct AbortRecord {
+  std::string reason;
+  Location location;
+  uint32_t calls = 0;  // interpreted before the next trace
+};
+
+struct TraceRecord {
+  std::string reason;                   // "first call", "n (train.tsl:8) was 3, is 5"
+  std::string variable, before, after;  // the variable that changed, if one did
+  Location origin;                      // its declaration
+  Location needed;                      // the line that needed its value
+  std::vector<uint32_t> segments;       // recorded by this trace, by number
+  std::vector<AbortRecord> aborts;
+};
+
+struct SegmentRecord {
+  uint32_t number = 0;
+  std::string end;       // "host read", "effect", "another device", "too many nodes", "end", "abort"
+  std::string op;        // host read: the op whose result is read
+  Location op_location;  // and its position
+  Location location;     // of what ended the segment
+  std::vector<GuardRecord> guards;
+};
+
+/// An op of the program.
+struct OpRecord {
+  std::string name;
+  Location location;
+  bool is_backward = false;
+};
+
+struct KernelRecord {
+  std::string symbol;    // the unique name, as in a profiler
+  std::string name;      // "mul_add_sum"
+  std::string category;  // "row reduction"
+  std::string types;     // "f32[4096, 1024] -> f32[4096]"
+  uint64_t bytes = 0, flops = 0;
+  uint32_t launch = 0;
+  std::vector<OpRecord> ops;
+  int64_t blocks = 0;
+  int threads = 0;
+  int registers = -1;  // -1 here and below: unknown
+  int64_t spilled = -1, shared = -1;
+  double occupancy = -1;
+  bool has_inputs = true;  // false: computes constants, in every run
+  std::string ir;          // the kernel IR
+  std::string code;        // generated code; "" if there is none
+};
+
+struct GroupRecord {
+  std::string kind;  // "pointwise", "row", "reduce", "op"
+  std::string loops;
+  std::vector<OpRecord> ops;
+};
+
+/// A reason why two ops are in different kernels.
+struct MissedFusion {
+  OpRecord producer, consumer;
+  std::string reason;
+};
+
+struct MemoryRecord {
+  uint64_t arena = 0;        // bytes for all temporaries
+  uint64_t temporaries = 0;  // bytes of all temporaries, if none shared memory
+  uint64_t inputs = 0, outputs = 0;
+  uint32_t aliases = 0;    // buffers that use the memory of another one
+  uint32_t donations = 0;  // outputs that may reuse an input
+};
+
+/// One text of the compiler's work, by its stage: "02-graph".
+struct StageText {
+  std::string name;
+  std::string text;
+};
+
+struct SpecialisationRecord {
+  std::string name;  // "step:12#0"
+  uint32_t segment = 0;
+  std::string sizes;  // for which it was compiled: "x.shape[0] = 64"; "" if no size is a symbol
+  std::string device;
+  uint32_t ops_recorded = 0, ops_compiled = 0;
+  std::vector<StageText> stages;
+  std::vector<OpRecord> eliminated;
+  std::vector<GroupRecord> groups;
+  std::vector<MissedFusion> missed;
+  std::vector<KernelRecord> kernels;
+  MemoryRecord memory;
+  std::string graphviz;
+  std::string plan_json;  // what is needed to run its kernels alone
+};
+
+/// A function or a loop body that is compiled as a whole, with all that its calls have made.
+struct RegionRecord {
+  const void* declaration = nullptr;  // its identity
+  std::string name;                   // "step:12"
+  bool is_loop = false;
+  Location location;
+  uint64_t replays = 0, traced_calls = 0, interpreted_calls = 0;
+  std::vector<TraceRecord> traces;
+  std::vector<SegmentRecord> segments;
+  std::vector<SpecialisationRecord> specialisations;
+};
+
+/// A file that regions come from.
+struct SourceRecord {
+  std::string file;
+  std::string text;
+};
+
+struct Recording {
+  std::vector<RegionRecord> regions;  // in the order of their first calls
+  std::vector<SourceRecord> sources;
+  uint32_t eager_plans = 0;  // compiled for ops outside regions
+  std::string cache_key;     // what compiled code depends on besides the program, a line each
+  std::string counters;      // of the device after the run
+
+  RegionRecord& region(const void* declaration);
+};
+
+}  // namespace tsl::report
