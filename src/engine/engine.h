@@ -29,6 +29,7 @@ struct EngineOptions {
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
   Warnings warnings = Warnings::on;
+  bool check_nan = false;  // --check-nan: interprets everything, op by op, and checks each result
   uint64_t seed = 0;
   int threads = 0;     // 0: one per core
   std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
@@ -62,6 +63,7 @@ class Engine final : public Context {
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
   const EngineOptions& options() const { return options_; }
+  /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
 
