@@ -48,7 +48,7 @@ int set_cap(const cuda::DiskCache& cache, uint64_t bytes) {
 }  // namespace
 
 int run_cache(const CacheCommand& command) {
-  const cuda::DiskCache cache(cuda::default_cache_folder());
+  const cuda::DiskCache cache(default_cache_folder());
   if (cache.folder().empty()) {
     std::cerr << "error[io]: there is no folder for a cache: set TSL_CACHE_DIR, XDG_CACHE_HOME or HOME\n";
     return kExitFailed;

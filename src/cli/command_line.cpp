@@ -94,7 +94,7 @@ Warnings warnings_of(const std::string& choice) {
   return choice == "on" ? Warnings::on : choice == "off" ? Warnings::off : Warnings::error;
 }
 
-void add_options(CLI::App& app, Command& command, std::string& code) {
+void add_options(CLI::App& app, Command& command, std::string& code, std::string& profile) {
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
   app.add_flag("--check", command.check, "Only look for syntax and name errors");
@@ -121,6 +121,7 @@ void add_options(CLI::App& app, Command& command, std::string& code) {
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
       ->type_name("N")
       ->check(check_threads);
+  app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")
       ->check(check_topics);
@@ -150,6 +151,15 @@ void add_cache(CLI::App& app, Command& command) {
   cap->callback([&] { command.cache.action = CacheCommand::Action::cap; });
 }
 
+/// `file`: "true" if only the tables are wanted.
+void set_profile(Command& command, const std::string& file) {
+  command.profile = command.engine.profile = true;
+  if (file == "true") return;
+  constexpr size_t kTraceEvents = 400'000;  // as JSON about 80 MB, which browsers still load
+  command.trace_file = file;
+  command.engine.trace_events = kTraceEvents;
+}
+
 constexpr const char* kFooter = R"(tsl SCRIPT [ARGS]   runs a script; - is standard input
 tsl                 starts a prompt; runs standard input if that is no terminal
 tsl test PATH...    runs the scripts under PATH and compares what they print with their "# expect:" comments
@@ -171,7 +181,8 @@ int parse_command(int argc, char** argv, Command& command) {
   app.footer(kFooter);
   app.allow_extras();  // the script and its arguments; options of tsl may precede or follow them
   std::string code;
-  add_options(app, command, code);
+  std::string profile;
+  add_options(app, command, code, profile);
   const std::string_view first = argc > 1 ? argv[1] : "";  // in other positions "test" is an ordinary argument
   if (first == "test") add_test(app, command);
   if (first == "cache") add_cache(app, command);
@@ -184,6 +195,7 @@ int parse_command(int argc, char** argv, Command& command) {
               << "\nRun with --help for more information.\n";
     return kExitUsage;
   }
+  if (app.count("--profile") > 0) set_profile(command, profile);
   std::vector<std::string> rest = app.remaining();
   if (app.count("-e") > 0) {
     char** const option =

@@ -97,6 +97,19 @@ int report(const Error& error, Engine& engine, bool color) {
 
 namespace {
 
+/// Writes the profile of the run, also of one that failed. Returns the exit code.
+int write_profile(const Command& command, Engine& engine, bool color, int code) {
+  std::fflush(stdout);
+  try {
+    std::cerr << engine.profile_text(command.script, color) << std::flush;
+    if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
+  } catch (const Failure& failure) {
+    const int failed = report(failure.error(), engine, color);
+    return code == 0 ? failed : code;
+  }
+  return code;
+}
+
 int run_command(int argc, char** argv) {
   Command command;
   const int settled = parse_command(argc, argv, command);
@@ -124,6 +137,7 @@ int run_command(int argc, char** argv) {
   try {
     run_main(command, engine);
   } catch (const Failure& failure) { code = report(failure.error(), engine, color); }
+  if (command.profile) code = write_profile(command, engine, color, code);
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
   return code;

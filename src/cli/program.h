@@ -21,6 +21,8 @@ struct Command {
   CacheCommand cache;
   EngineOptions engine;
   std::string color = "auto";
+  bool profile = false;      // print the profile after the run
+  std::string trace_file;    // write it as a Chrome trace; "": do not
   bool check = false;        // only parse and resolve
   bool interactive = false;  // a prompt after the script
 };

@@ -61,9 +61,19 @@ void Engine::enter() {
   if (is_writing_)
     fail(ErrorKind::value, "the engine cannot run a program while it writes what another one prints or logs");
   runtime_->resume();
+  runtime_->end_start_up();
 }
 
+std::string Engine::profile_text(const std::string& title, bool color) {
+  return runtime_->profiling()->text(title, color);
+}
+
+void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
+
+exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
+
 void Engine::print(const Value& value) {
+  const exec::ActivityScope scope(timeline(), exec::ActivityKind::output);
   fail_for_good([&] { write(output, to_string(*this, value) + "\n"); });
 }
 

@@ -17,7 +17,8 @@
 
 namespace tsl::exec {
 class Backend;
-}
+class Timeline;
+}  // namespace tsl::exec
 
 namespace tsl {
 
@@ -30,6 +31,8 @@ struct EngineOptions {
   std::string log_topics;         // "graph,fusion,…"
   Warnings warnings = Warnings::on;
   bool check_nan = false;  // --check-nan: interprets everything, op by op, and checks each result
+  bool profile = false;           // record what takes time: see Engine::profile_text()
+  size_t trace_events = 0;        // of these, the most events to keep for write_trace()
   uint64_t seed = 0;
   int threads = 0;     // 0: one per core
   std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
@@ -62,7 +65,14 @@ class Engine final : public Context {
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
+  /// Formats the profile so far as tables (EngineOptions::profile must be set).
+  std::string profile_text(const std::string& title, bool color);
+  /// Writes the profile so far as a Chrome trace. Throws Failure (io).
+  void write_trace(const std::string& path);
+
   const EngineOptions& options() const { return options_; }
+  /// Returns the timeline of the profile, or null.
+  exec::Timeline* timeline();
   /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }

@@ -11,6 +11,7 @@
 #include "engine/builtin_table.h"
 #include "engine/embedded.h"
 #include "engine/engine.h"
+#include "exec/timeline.h"
 #include "syntax/parser.h"
 #include "value/runtime.h"
 #include "vm/interpreter.h"
@@ -118,6 +119,7 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
 
 std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string text, const std::string& path,
                                                 const std::vector<ast::Variable*>& predeclared) {
+  const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   const uint32_t source = engine_.sources().add(std::move(name), std::move(text));
   if (!path.empty()) folders_[source] = fs::path(path).parent_path().string();
   std::unique_ptr<ast::Module> module = parse(engine_.sources(), source, engine_.names());
@@ -140,8 +142,14 @@ std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::s
   return module;
 }
 
+std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
+                                                 VariableCells& cells) {
+  const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
+  return compile(engine_.builtins(), module, options, cells);
+}
+
 Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
-  std::unique_ptr<Proto> compiled = compile(engine_.builtins(), module, options, cells);
+  std::unique_ptr<Proto> compiled = to_bytecode(module, options, cells);
   compiled->name = name;
   const Proto& proto = engine_.interpreter().own(std::move(compiled));
   if (engine_.runtime().logs("bytecode")) engine_.write_log(disassemble(proto, engine_.sources()));

@@ -50,6 +50,7 @@ class ModuleLoader {
     std::string name;  // of the source, for messages
     std::string text;
   };
+  std::unique_ptr<Proto> to_bytecode(const ast::Module& module, const CompileOptions& options, VariableCells& cells);
   Found find(const std::string& path, bool is_file, uint32_t importing_source) const;
   Ref<Module> load(const Found& found, const std::string& name, bool is_internal);
 

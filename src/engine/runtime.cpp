@@ -49,7 +49,8 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       regions_(tracing()),
       random_(make_ref<Cell>()) {
   random_->is_set = random_->is_mutable = true;
-  if (compile_log_.logs_any()) devices_.instruments().observer = &compile_log_;
+  if (compile_log_.logs_any()) devices_.instruments().observers.push_back(&compile_log_);
+  if (options.profile) begin_profile();
   if (!options.device.empty()) choose_device(parse_device(options.device));
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
@@ -108,6 +109,7 @@ Tensor EngineRuntime::read(const Tensor& tensor) {
 }
 
 Value EngineRuntime::read_number(const Tensor& tensor) {
+  if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(location());
   return trace() ? trace()->read_number(tensor) : Value(jit::element(devices_, tensor));
 }
 
@@ -213,6 +215,29 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
 }
 
 Span EngineRuntime::location() const { return interpreter_.location(); }
+
+Value EngineRuntime::profile(const Value& function) {
+  abort_trace("profile() runs in it");
+  Profiling profiling(context_, devices_, options_);
+  Value result = context_.call(function, {});
+  context_.write_log(profiling.text(function.as<Function>().info->display_name(), false));
+  return result;
+}
+
+Value EngineRuntime::with_range(const std::string& name, const Value& function) {
+  exec::Timeline* const timeline = devices_.timeline();
+  const exec::ActivityScope scope(timeline, timeline ? timeline->range(name) : 0);
+  return context_.call(function, {});
+}
+
+void EngineRuntime::begin_profile() {
+  profiling_ = std::make_unique<Profiling>(context_, devices_, options_);
+  devices_.timeline()->begin(devices_.timeline()->of(exec::ActivityKind::start_up));
+}
+
+void EngineRuntime::end_start_up() {
+  if (profiling_ && !std::exchange(has_started_, true)) profiling_->timeline().end();
+}
 
 int64_t EngineRuntime::tensor_limit(Device device) { return devices_.at(device).tensor_limit(); }
 

@@ -12,6 +12,7 @@
 #include "backend/cpu/backend.h"
 #include "engine/compile_log.h"
 #include "engine/nan_check.h"
+#include "engine/profiling.h"
 #include "exec/backend_registry.h"
 #include "exec/devices.h"
 #include "exec/eager.h"
@@ -28,6 +29,12 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   /// Everything must outlive this, except the interpreter, which is not used any more when the engine is destroyed.
   EngineRuntime(Context& context, Interpreter& interpreter, const EngineOptions& options);
 
+  exec::Devices& devices() { return devices_; }
+  /// Returns the profile of the whole run (EngineOptions::profile), or null.
+  Profiling* profiling() { return profiling_.get(); }
+  /// Called when the first program begins.
+  void end_start_up();
+
   // Runtime
   Allocator& allocator() override { return host_.allocator(); }
   Device default_device() override;
@@ -42,6 +49,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Value effect(EffectFunction run, std::vector<Value> args) override;
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
+  Value profile(const Value& function) override;
+  Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
   void enter(Cell& cell) override;
   void abort_trace(const std::string& reason) override;
@@ -67,6 +76,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Tensor move(const Tensor& tensor, const Attrs& attrs);
   int64_t tensor_limit(Device device) override;
   Span location() const override;
+  void begin_profile();
 
   Context& context_;
   Interpreter& interpreter_;
@@ -80,6 +90,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   CompileLog compile_log_;
   jit::RegionCache regions_;
   Ref<Cell> random_;
+  std::unique_ptr<Profiling> profiling_;
+  bool has_started_ = false;
 };
 
 }  // namespace tsl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "exec/executable.h"
 #include "exec/instruments.h"
@@ -26,6 +27,8 @@ class Backend : public graph::Target {
   /// Called when the device is used again after another device was.
   virtual void activate() {}
   virtual Counters counters() const = 0;
+  /// Returns the name of the hardware: "NVIDIA H200".
+  virtual std::string hardware() const { return ""; }
 
   /// Sets the observers, which must outlive the backend's use.
   void set_instruments(const Instruments& instruments) { instruments_ = &instruments; }

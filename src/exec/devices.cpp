@@ -39,9 +39,11 @@ exec::Backend& Devices::activate(Device device) {
 std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, const graph::PlanOptions& options) {
   exec::Backend& backend = at(device);
   const ActivityScope scope(timeline(), ActivityKind::compile);
-  graph::Plan plan = graph::compile(std::move(graph), options, instruments_.observer, &backend);
+  PlanObservers observers(instruments_.observers);
+  PlanObserver* const observer = instruments_.observers.empty() ? nullptr : &observers;
+  graph::Plan plan = graph::compile(std::move(graph), options, observer, &backend);
   std::unique_ptr<Executable> executable = backend.prepare(std::move(plan));
-  if (instruments_.observer) instruments_.observer->on_executable(*executable);
+  observers.on_executable(*executable);
   return executable;
 }
 

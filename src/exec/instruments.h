@@ -1,6 +1,9 @@
 // The observers of one engine: its timeline, and what watches plans being made. Both may be set and unset between runs.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "exec/executable.h"
 #include "exec/timeline.h"
 #include "graph/compile.h"
@@ -14,8 +17,35 @@ class PlanObserver : public graph::CompileObserver {
 };
 
 struct Instruments {
-  Timeline* timeline = nullptr;      // null: times are not recorded
-  PlanObserver* observer = nullptr;  // null: nothing watches
+  Timeline* timeline = nullptr;  // null: times are not recorded
+  std::vector<PlanObserver*> observers;
+};
+
+/// Passes what a compiler reports to several observers.
+class PlanObservers final : public PlanObserver {
+ public:
+  explicit PlanObservers(const std::vector<PlanObserver*>& observers) : observers_(observers) {}
+  void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override {
+    for (PlanObserver* each : observers_) each->on_pass(options, pass, graph);
+  }
+  void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override {
+    for (PlanObserver* each : observers_) each->on_eliminated(options, node);
+  }
+  bool wants_reasons() const override {
+    return std::any_of(observers_.begin(), observers_.end(), [](PlanObserver* each) { return each->wants_reasons(); });
+  }
+  void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override {
+    for (PlanObserver* each : observers_) each->on_fusion(options, graph, fusion);
+  }
+  void on_plan(const graph::Plan& plan) override {
+    for (PlanObserver* each : observers_) each->on_plan(plan);
+  }
+  void on_executable(const Executable& executable) override {
+    for (PlanObserver* each : observers_) each->on_executable(executable);
+  }
+
+ private:
+  const std::vector<PlanObserver*>& observers_;
 };
 
 }  // namespace tsl::exec

@@ -52,6 +52,12 @@ Timeline::Id Timeline::add(Activity activity) {
   return static_cast<Id>(activities_.size() - 1);
 }
 
+Timeline::Id Timeline::range(const std::string& name) {
+  const auto [at, is_new] = ranges_.try_emplace(name, static_cast<Id>(size()));
+  if (is_new) add({.kind = ActivityKind::range, .name = name});
+  return at->second;
+}
+
 void Timeline::set_origin(const Origin& origin) {
   if (origin == origins_[origin_]) return;
   const auto [at, is_new] = numbers_.try_emplace(origin, static_cast<uint32_t>(origins_.size()));
@@ -63,7 +69,9 @@ void Timeline::flush() {
   if (std::exchange(is_flushing_, true)) return;
   for (Source* source : sources_) source->add_work(*this);
   last_ = now();
-  reader_.read(*this, std::exchange(marks_, {}), std::exchange(work_, {}));
+  reader_.read(*this, marks_, work_);
+  marks_.clear();
+  work_.clear();
   is_flushing_ = false;
 }
 
@@ -72,9 +80,9 @@ double Timeline::nanoseconds_per_tick() const {
   return static_cast<double>(end.nanoseconds - first_.nanoseconds) / static_cast<double>(end.ticks - first_.ticks);
 }
 
-double Timeline::seconds(uint64_t ticks) const {
-  constexpr double kSecond = 1e-9;
-  return static_cast<double>(static_cast<int64_t>(ticks - first_.ticks)) * nanoseconds_per_tick() * kSecond;
+double Timeline::seconds(double ticks) const {
+  constexpr double kNanosecond = 1e-9;
+  return ticks * nanoseconds_per_tick() * kNanosecond;
 }
 
 uint64_t Timeline::ticks_at(int64_t steady_nanoseconds) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,12 +40,12 @@ inline constexpr int kActivityKinds = static_cast<int>(ActivityKind::range) + 1;
 /// A row of the timeline's table of activities.
 struct Activity {
   ActivityKind kind = ActivityKind::interpret;
-  std::string name;          // of the region, the kernel or the range; "" if the kind says it all
-  Span span;                 // where the program has it
-  Device device;             // kernels and copies
-  graph::KernelFacts facts;  // kernels: of their launch
-  LoadedKernel kernel;       // kernels
-  std::string plan;          // kernels: the specialisation that the plan belongs to; "" for an eager op
+  std::string name = {};          // of the region, the kernel or the range; "" if the kind says it all
+  Span span = {};                 // where the program has it
+  Device device = {};             // kernels and copies
+  graph::KernelFacts facts = {};  // kernels: of their launch
+  LoadedKernel kernel = {};       // kernels
+  std::string plan = {};          // kernels: the specialisation that the plan belongs to; "" for an eager op
 };
 
 /// The time in ticks of the processor's counter, which takes less time to read than a clock.
@@ -65,12 +66,13 @@ class Timeline {
     uint64_t begin, end;
     Id id;
     uint32_t origin;
+    uint64_t launched = 0;  // when the host launched it; 0: not known
   };
   /// Consumes marks and work. The host's marks are complete up to the last of them, and so is the devices' work.
   class Reader {
    public:
     virtual ~Reader() = default;
-    virtual void read(const Timeline& timeline, std::vector<Mark> marks, std::vector<DeviceWork> work) = 0;
+    virtual void read(const Timeline& timeline, std::span<const Mark> marks, std::span<const DeviceWork> work) = 0;
   };
   /// Makes a device that runs asynchronously add all work so far.
   class Source {
@@ -92,6 +94,9 @@ class Timeline {
   /// Returns the activity of a kind that needs no name.
   Id of(ActivityKind kind) const { return static_cast<Id>(kind); }
 
+  /// Returns the activity of a named range; adds it at the first call.
+  Id range(const std::string& name);
+
   void begin(Id id) { put({now_in_ticks(), id, origin_}); }
   void end() { put({now_in_ticks(), kEnd, 0}); }
   void add_work(const DeviceWork& work) { work_.push_back(work); }
@@ -101,19 +106,24 @@ class Timeline {
   uint32_t origin() const { return origin_; }
   const Origin& origin(uint32_t number) const { return origins_[number]; }
 
+  /// Registers a device that adds work; the timeline must outlive this, or the device must unregister.
   void add_source(Source& source) { sources_.push_back(&source); }
   void remove_source(Source& source) { std::erase(sources_, &source); }
   /// Passes everything so far to the reader.
   void flush();
 
-  /// Converts ticks to seconds since the timeline began.
-  double seconds(uint64_t ticks) const;
+  /// The ticks at which the timeline began, and at which the reader was last given something.
+  uint64_t begin_ticks() const { return first_.ticks; }
+  uint64_t end_ticks() const { return last_.ticks; }
+  /// Converts a number of ticks to seconds.
+  double seconds(double ticks) const;
   /// Returns the ticks at a time of the host's steady clock, in nanoseconds.
   uint64_t ticks_at(int64_t steady_nanoseconds) const;
 
  private:
-  // As many marks take 16 MB, and a flush of a device, which waits for it, is rare.
-  static constexpr size_t kMaxMarks = size_t{1} << 20;
+  // Few enough to stay in a cache; with devices more, 16 MB, since a flush waits for them.
+  static constexpr size_t kMaxMarks = size_t{1} << 15;
+  static constexpr size_t kMaxMarksWithDevices = size_t{1} << 20;
   struct OriginHash {
     size_t operator()(const Origin& origin) const {
       return (origin.span.source * 31 + origin.span.begin) * 0x9e3779b97f4a7c15ull + origin.span.end * 2 +
@@ -127,7 +137,7 @@ class Timeline {
 
   void put(const Mark& mark) {
     marks_.push_back(mark);
-    if (marks_.size() >= kMaxMarks) flush();
+    if (marks_.size() >= (sources_.empty() ? kMaxMarks : kMaxMarksWithDevices)) flush();
   }
   static Instant now();
   double nanoseconds_per_tick() const;
@@ -135,6 +145,7 @@ class Timeline {
   const uint64_t serial_;
   Reader& reader_;
   std::vector<Activity> activities_;
+  std::unordered_map<std::string, Id> ranges_;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, uint32_t, OriginHash> numbers_;  // of origins
   std::vector<Mark> marks_;

@@ -47,6 +47,7 @@ class KernelBuilder {
       if (buffer_of_[id] >= 0) emit_store(id);
     }
     kernel_.nodes.assign(group_.nodes.begin(), group_.nodes.end());
+    if (kernel_.name.empty()) kernel_.name = name_of(graph_[group_.nodes[0]]);  // a fill, which is no instruction
     return std::move(kernel_);
   }
 

@@ -34,7 +34,7 @@ struct PlanOutput {
 
 /// Compile options of the traced function. A backend ignores an option that it does not support.
 struct PlanOptions {
-  std::string name;            // of the specialisation: "step:12#0"; "" for an eager op
+  std::string name = {};       // of the specialisation: "step:12#0"; "" for an eager op
   bool graphs = true;          // kernels may be launched as a CUDA graph
   bool fast_numerics = false;  // values need not be rounded between ops
 };

@@ -344,6 +344,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     for (const Read& read : segment->reads) {
       const Tensor element_view = run_.view(read.slot, read.layout);
       run_.symbols.resize(std::max<size_t>(run_.symbols.size(), read.symbol + 1));
+      if (exec::Timeline* timeline = tracing_.devices.timeline()) timeline->set_origin(read.span);
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
     if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);

@@ -12,10 +12,10 @@ namespace tsl::jit {
 
 /// A host read at the end of a segment: the element becomes a symbol of the next segment.
 struct Read {
-  Span span;            // of the code that reads
   uint32_t slot = 0;    // of the run
   Layout layout;        // of the element, relative to the slot's element (0, 0, …)
   uint32_t symbol = 0;  // its id in the following segments
+  Span span;            // where the program reads it
 };
 
 /// Data of the tree's owner for each segment: input sources, effects, the region's outputs.

@@ -73,6 +73,11 @@ class Runtime {
   /// thread to another GPU.
   virtual void resume() = 0;
 
+  /// Calls a function of no arguments, and logs what took how long.
+  virtual Value profile(const Value& function) = 0;
+  /// Calls a function of no arguments as a named range of the profile.
+  virtual Value with_range(const std::string& name, const Value& function) = 0;
+
   // During a trace:
 
   bool is_tracing() const { return is_tracing_; }

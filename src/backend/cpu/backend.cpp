@@ -2,7 +2,10 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "backend/cpu/op_kernels.h"
 #include "exec/address_check.h"
@@ -135,6 +138,17 @@ Counters CpuBackend::counters() const {
   out.memory_peak = memory.peak_bytes;
   out.memory_cached = memory.cached_bytes;
   return out;
+}
+
+std::string CpuBackend::hardware() const {
+  std::ifstream info("/proc/cpuinfo");
+  std::string model = "CPU";
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    model = line.substr(std::min(line.find(':') + 2, line.size()));
+    break;
+  }
+  return model + ", " + std::to_string(pool_.size()) + " threads";
 }
 
 }  // namespace tsl::cpu

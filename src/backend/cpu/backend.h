@@ -19,6 +19,7 @@ class CpuBackend : public exec::Backend {
   Allocator& allocator() override { return allocator_; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Counters counters() const override;
+  std::string hardware() const override;
 
   /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }

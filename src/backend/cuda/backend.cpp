@@ -30,6 +30,7 @@ class CudaBackend : public exec::Backend {
   }
   void activate() override { gpu_.device.make_current(); }
 
+  std::string hardware() const override { return gpu_.device.properties().name; }
   tsl::Counters counters() const override {
     const Counters& device = gpu_.device.counters();
     const Allocator::Stats memory = gpu_.allocator.stats();

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cache_folder.h"
+
 namespace tsl::cuda {
 
 /// A 128-bit hash of a text (FNV-1a). Two different texts practically never have the same digest.
@@ -40,9 +42,6 @@ using Bytes = std::vector<std::byte>;
 Bytes encode_entry(const Digest& key, std::span<const std::byte> payload);
 /// Decodes an entry; nothing if the file is damaged, truncated, or has another version or key.
 std::optional<Bytes> decode_entry(const Digest& key, std::span<const std::byte> file);
-
-/// Returns $TSL_CACHE_DIR, else $XDG_CACHE_HOME/tsl, else ~/.cache/tsl; "" if none of these variables is set.
-std::string default_cache_folder();
 
 /// Stores entries in the folder `kernels` below the cache's folder, which is created on first use, accessible to this
 /// user only. Never fails: on any error, nothing is found or stored. Processes and threads may share the folder, since

@@ -1,0 +1,38 @@
+// One profile of an engine: its timeline, from begin to end.
+#pragma once
+
+#include <string>
+
+#include "exec/devices.h"
+#include "report/profile.h"
+
+namespace tsl {
+
+class Context;
+struct EngineOptions;
+
+class Profiling {
+ public:
+  /// Begins. EngineOptions::trace_events are kept for a trace.
+  Profiling(Context& context, exec::Devices& devices, const EngineOptions& options);
+  /// Ends; the devices have the instruments that they had before.
+  ~Profiling();
+  Profiling(const Profiling&) = delete;
+  Profiling& operator=(const Profiling&) = delete;
+
+  exec::Timeline& timeline() { return timeline_; }
+  /// Formats the profile so far as tables.
+  std::string text(const std::string& title, bool color);
+  /// Writes the events so far as a Chrome trace. Throws Failure (io).
+  void write_trace(const std::string& path);
+
+ private:
+  Context& context_;
+  exec::Devices& devices_;
+  const EngineOptions& options_;
+  report::Profile profile_;
+  exec::Timeline timeline_;
+  const exec::Instruments before_;
+};
+
+}  // namespace tsl

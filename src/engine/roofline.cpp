@@ -1,0 +1,107 @@
+#include "engine/roofline.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "base/cache_folder.h"
+#include "base/error.h"
+
+namespace tsl {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Copies between arrays larger than any cache, and a product; the best of several runs each.
+constexpr const char* kScript = R"(fn best(f) {
+  var least = 1e9
+  for i in 0..6 {
+    let begin = clock()
+    f()[0, 0].item()
+    let took = clock() - begin
+    if took < least { least = took }
+  }
+  return least
+}
+let n = %ROWS
+let x = ones([n, 1024])
+let copy_time = best(fn() = x + 1.0)
+let m = %MATRIX
+let a = ones([m, m])
+let matmul_time = best(fn() = a @ a)
+[8.0 * n * 1024 / copy_time, 2.0 * m * m * m / matmul_time]
+)";
+
+std::string replaced(std::string text, const std::string& what, int64_t number) {
+  return text.replace(text.find(what), what.size(), std::to_string(number));
+}
+
+report::Roofline measure(Device device, EngineOptions options) {
+  options.profile = false;
+  options.log_topics.clear();
+  options.device = to_string(device);
+  const bool is_host = device.is_host();
+  Engine engine(std::move(options));
+  const int64_t rows = is_host ? 32 << 10 : 256 << 10, matrix = is_host ? 1024 : 4096;
+  const Value found = engine.run("roofline.tsl", replaced(replaced(kScript, "%ROWS", rows), "%MATRIX", matrix));
+  report::Roofline roofline;
+  roofline.bytes_per_second = found.as<List>().items[0].real();
+  roofline.flops_per_second = found.as<List>().items[1].real();
+  return roofline;
+}
+
+/// The kept measurements, by hardware. A file that cannot be read counts as empty.
+Json read_kept(const std::string& path) {
+  std::ifstream file(path);
+  Json kept = Json::parse(file, nullptr, false);
+  return kept.is_object() ? kept : Json::object();
+}
+
+/// Keeps the measurements if the folder can be written; if not, they are made again next time.
+void keep(const std::string& path, const Json& kept) {
+  std::error_code ignored;
+  fs::create_directories(fs::path(path).parent_path(), ignored);
+  const std::string fresh = path + "." + std::to_string(::getpid());
+  std::ofstream file(fresh);
+  file << kept.dump(1) << '\n';
+  file.close();
+  if (file) fs::rename(fresh, path, ignored);
+  else fs::remove(fresh, ignored);
+}
+
+uint64_t cached_bytes(Device device) {
+  constexpr uint64_t kGpuCache = uint64_t{50} << 20;  // of an H100; older ones have less
+  if (!device.is_host()) return kGpuCache;
+  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+}
+
+}  // namespace
+
+report::Roofline roofline_of(const std::string& hardware, Device device, const EngineOptions& options) {
+  const std::string folder = default_cache_folder();
+  const std::string path = folder.empty() ? "" : folder + "/rooflines.json";
+  Json kept = path.empty() ? Json::object() : read_kept(path);
+  report::Roofline roofline;
+  if (const auto at = kept.find(hardware); at != kept.end() && at->is_object()) {
+    roofline.bytes_per_second = at->value("bytes_per_second", 0.0);
+    roofline.flops_per_second = at->value("flops_per_second", 0.0);
+  }
+  if (roofline.bytes_per_second <= 0) {
+    try {
+      roofline = measure(device, options);
+    } catch (const Failure&) {
+      return {};  // too little memory, say: the profile then has no column for it
+    }
+    kept[hardware] = {{"bytes_per_second", roofline.bytes_per_second}, {"flops_per_second", roofline.flops_per_second}};
+    if (!path.empty()) keep(path, kept);
+  }
+  roofline.cached_bytes = cached_bytes(device);
+  return roofline;
+}
+
+}  // namespace tsl

@@ -1,0 +1,204 @@
+// Tests profiles: that each moment counts once, and what the tables say about programs.
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "report/profile.h"
+#include "report/profile_table.h"
+#include "report/profile_trace.h"
+#include "support/session.h"
+
+using namespace tsl;
+using exec::ActivityKind;
+using exec::Timeline;
+using report::Profile;
+using report::ProfileRow;
+
+namespace {
+
+/// A timeline whose marks and device works are given by hand.
+struct HandMade {
+  Profile profile{100};
+  Timeline timeline{profile};
+  const uint64_t begin = timeline.begin_ticks();
+  std::vector<Timeline::Mark> marks;
+  std::vector<Timeline::DeviceWork> work;
+
+  Timeline::Id kernel(const std::string& name) { return timeline.add({.kind = ActivityKind::kernel, .name = name}); }
+  void mark(uint64_t at, Timeline::Id id) { marks.push_back({begin + at, id, 0}); }
+  void run(Timeline::Id id, uint64_t from, uint64_t to) { work.push_back({begin + from, begin + to, id, 0}); }
+  void read() { profile.read(timeline, marks, work); }
+  const ProfileRow& row(Timeline::Id id) const {
+    for (const ProfileRow& each : profile.rows()) {
+      if (each.id == id) return each;
+    }
+    FAIL("no row");
+    return profile.rows()[0];
+  }
+  double sum() const {
+    return std::accumulate(profile.rows().begin(), profile.rows().end(), 0.0,
+                           [](double all, const ProfileRow& each) { return all + each.share_ticks; });
+  }
+};
+
+EngineOptions profiled(bool compile_all = false) {
+  EngineOptions options;
+  options.profile = true;
+  options.compile_all = compile_all;
+  return options;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a moment of nested scopes belongs to the innermost", "[profile]") {
+  HandMade t;
+  const Timeline::Id inner = t.kernel("k");
+  t.mark(10, t.timeline.of(ActivityKind::replay));
+  t.mark(20, inner);
+  t.mark(50, Timeline::kEnd);
+  t.mark(60, Timeline::kEnd);
+  t.read();
+  CHECK(t.row(inner).ticks == 30);
+  CHECK(t.row(inner).share_ticks == 30);
+  CHECK(t.row(t.timeline.of(ActivityKind::replay)).share_ticks == 20);
+  REQUIRE_FALSE(t.profile.scopes().empty());
+  CHECK(t.profile.scopes()[0].first_ticks == 50);
+  CHECK(t.sum() == static_cast<double>(t.profile.end_ticks() - t.profile.begin_ticks()));
+}
+
+TEST_CASE("while a device computes, time is its kernels' and not the host's", "[profile]") {
+  HandMade t;
+  const Timeline::Id a = t.kernel("a"), b = t.kernel("b");
+  t.mark(0, t.timeline.of(ActivityKind::launch));
+  t.mark(5, Timeline::kEnd);
+  t.run(a, 10, 40);
+  t.run(b, 30, 60);  // 10 ticks of these at the same time as a
+  t.read();
+  CHECK(t.row(a).ticks == 30);
+  CHECK(t.row(b).ticks == 30);
+  CHECK(t.row(a).share_ticks == 25);
+  CHECK(t.row(b).share_ticks == 25);
+  CHECK(t.row(t.timeline.of(ActivityKind::launch)).share_ticks == 5);
+  CHECK(t.sum() == static_cast<double>(t.profile.end_ticks() - t.profile.begin_ticks()));
+}
+
+TEST_CASE("the end of a scope that began before the profile is ignored", "[profile]") {
+  HandMade t;
+  t.mark(5, Timeline::kEnd);
+  t.mark(6, t.timeline.of(ActivityKind::trace));
+  t.mark(9, Timeline::kEnd);
+  t.read();
+  CHECK(t.row(t.timeline.of(ActivityKind::trace)).ticks == 3);
+}
+
+TEST_CASE("the fused kernel of a * b + c is one row with its line", "[profile]") {
+  Session s(profiled());
+  s.output("@compile\nfn f(a, b, c) = a * b + c\nlet x = ones([300, 300])\nfor i in 0..5 { f(x, x, x) }\n");
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  INFO(text);
+  CHECK(contains(text, "k_mul_add__"));
+  CHECK(contains(text, "pointwise  f32[300, 300]"));
+  CHECK(contains(text, "test.tsl:2"));
+  CHECK(contains(text, "100.00 %"));
+  CHECK(contains(text, "f:2"));
+  CHECK(contains(text, "5 calls: first "));
+}
+
+TEST_CASE("a result that nothing uses is named with its line", "[profile]") {
+  Session s(profiled());
+  s.output(
+      "@compile\nfn f(a, b, c) {\n  let d = a * b + c\n}\nlet x = 1.0\nf(tensor([1.0]), tensor([2.0]), "
+      "tensor([3.0]))\n");
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  INFO(text);
+  CHECK(contains(text, "f:2#0 launches 0 kernels: the result of test.tsl:3 (mul, add) is unused"));
+}
+
+TEST_CASE("backward passes are told apart, on the lines of what they differentiate", "[profile]") {
+  for (const bool compile_all : {false, true}) {
+    Session s(profiled(compile_all));
+    s.output(
+        "fn loss(w, x) {\n  let y = x @ w\n  return sum(y * y)\n}\n"
+        "let w = ones([64, 64])\nlet x = ones([32, 64])\nfor i in 0..3 { print(sum(grad(loss)(w, x))) }\n");
+    const std::string text = s.engine.profile_text("test.tsl", false);
+    INFO(text);
+    CHECK(contains(text, "test.tsl:2           backward let y = x @ w"));
+    CHECK(contains(text, "% in backward passes"));
+  }
+}
+
+TEST_CASE("shares sum to the whole, and kernels have lines, in every tier", "[profile]") {
+  const std::string program =
+      "import nn\nfn loss(p, x) = mean(square(nn.relu(x @ p.w + p.b)))\n"
+      "var p = {w: randn([100, 50]), b: zeros([50])}\nlet x = randn([20, 100])\n"
+      "for i in 0..20 {\n  let g = grad(loss)(p, x)\n  p = tree_map(fn(p, g) = p - 0.1 * g, p, g)\n}\nprint(loss(p, "
+      "x))\n";
+  for (const bool compile_all : {false, true}) {
+    Session s(profiled(compile_all));
+    s.output(program);
+    const std::string text = s.engine.profile_text("test.tsl", false);
+    INFO(text);
+    CHECK(contains(text, " 100.00 % "));
+    CHECK_FALSE(contains(text, "without a line"));
+  }
+}
+
+TEST_CASE("profile(f) logs a table and returns what f returns", "[profile]") {
+  EngineOptions options;
+  Session s(options);
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  CHECK(s.eval("let x = ones([50])\nfn work() = with_range(\"summing\", fn() = sum(x + 1.0).item())\nprofile(work)") ==
+        "100.0");
+  INFO(log);
+  CHECK(contains(log, "profile of work"));
+  CHECK(contains(log, "k_add__"));
+  CHECK(contains(log, "summing"));
+  CHECK(s.eval("1 + 1") == "2");
+}
+
+TEST_CASE("a trace is JSON with the kernels and their lines", "[profile]") {
+  EngineOptions options = profiled();
+  options.trace_events = 1000;
+  Session s(options);
+  s.output("@compile\nfn f(a) = exp(a) + 1.0\nfor i in 0..3 { f(ones([10])) }\n");
+  const std::string path = "test_profile_trace.json";
+  s.engine.write_trace(path);
+  std::ifstream file(path);
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  size_t kernels = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (!contains(event.value("name", ""), "k_exp_add__")) continue;
+    ++kernels;
+    CHECK(event["args"]["lines"] == "test.tsl:2");
+    CHECK(event["args"]["specialisation"] == "f:2#0");
+  }
+  CHECK(kernels == 3);
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a trace over its limit is cut, and says so", "[profile]") {
+  EngineOptions options = profiled();
+  options.trace_events = 10;
+  Session s(options);
+  s.output("for i in 0..30 { exp(ones([10])) }\n");
+  const std::string path = "test_profile_cut.json";
+  s.engine.write_trace(path);
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  CHECK(contains(text.str(), "the trace is cut here"));
+  CHECK(nlohmann::json::parse(text.str())["traceEvents"].size() < 20);
+  std::remove(path.c_str());
+}
+
+TEST_CASE("a trace that cannot be written is an error", "[profile]") {
+  EngineOptions options = profiled();
+  options.trace_events = 10;
+  Session s(options);
+  CHECK_THROWS_AS(s.engine.write_trace("/nowhere/trace.json"), Failure);
+}
