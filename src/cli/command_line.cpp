@@ -102,6 +102,8 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   app.add_flag_callback(
       "--no-compile", [&] { command.engine.compile_annotated = false; },
       "Compile nothing, not even @compile functions");
+  app.add_flag("--check-nan", command.engine.check_nan,
+               "Stop at the first op that makes a NaN or an infinity; runs op by op, also what is compiled otherwise");
   app.add_option("--device", command.engine.device,
                  "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
