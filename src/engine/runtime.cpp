@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "report/explain.h"
 #include "tensor/device_names.h"
+#include "value/format.h"
 #include "value/numbers.h"
 #include "vm/interpreter.h"
 
@@ -247,7 +248,7 @@ Value EngineRuntime::profile(const Value& function) {
   abort_trace("profile() runs in it");
   Profiling profiling(context_, devices_, options_);
   Value result = context_.call(function, {});
-  context_.write_log(profiling.text(function.as<Function>().info->display_name(), false));
+  context_.write_log(profiling.text(to_repr(context_, function), false));
   return result;
 }
 
