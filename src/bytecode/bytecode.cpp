@@ -16,6 +16,13 @@ Span Proto::argument_span(uint32_t pc, int argument) const {
   return is_known ? argument_spans[call->first + static_cast<uint32_t>(argument)] : Span();
 }
 
+const RegisterName* Proto::register_name(uint16_t reg, uint32_t pc) const {
+  for (auto it = register_names.rbegin(); it != register_names.rend(); ++it) {
+    if (it->reg == reg && it->begin <= pc && pc < it->end) return &*it;
+  }
+  return nullptr;
+}
+
 const OpcodeInfo& info(Opcode op) {
   static const OpcodeInfo table[] = {
 #define TSL_OPCODE(name, roles, text) {#name, roles},

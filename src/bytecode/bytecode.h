@@ -57,6 +57,7 @@ static_assert(sizeof(Instruction) == 8);
 /// The source of a captured cell when a closure is made.
 struct CaptureSource {
   Name name = nullptr;
+  Span span;                   // of the variable's declaration
   bool from_register = false;  // otherwise from the captures of the enclosing function
   uint16_t index = 0;
 };
@@ -110,6 +111,15 @@ struct Loop {
   Span span;                       // of the statement
 };
 
+/// A variable in a register, for messages: it is there in instructions [begin, end).
+struct RegisterName {
+  uint16_t reg = 0;
+  uint32_t begin = 0, end = 0;
+  Name name = nullptr;
+  Span span;                                 // of the declaration
+  static constexpr uint32_t kOpenEnd = ~0u;  // while the scope of the variable is compiled
+};
+
 /// The source of a call's arguments, for errors: [first, first + count) of Proto::argument_spans.
 struct CallArguments {
   uint32_t pc = 0;  // of the call
@@ -117,6 +127,7 @@ struct CallArguments {
 };
 
 struct Proto : FunctionInfo {
+  Span extent;                   // of the whole declaration, or of the module
   bool is_internal = false;      // in the prelude: no region of its own under --compile
   bool is_library = false;       // in the standard library: hidden from tracebacks
   bool is_compiled = false;      // has @compile
@@ -135,6 +146,7 @@ struct Proto : FunctionInfo {
   std::vector<CaptureSource> captures;
   std::vector<Ref<Cell>> globals;  // captured top-level variables of modules, which exist once
   std::vector<Name> global_names;
+  std::vector<Span> global_spans;  // of their declarations
   std::vector<std::unique_ptr<Proto>> functions;
   std::vector<CallShape> call_shapes;
   std::vector<IndexShape> index_shapes;
@@ -143,9 +155,12 @@ struct Proto : FunctionInfo {
   std::vector<Template> templates;
   std::vector<Handler> handlers;
   std::vector<Loop> loops;
+  std::vector<RegisterName> register_names;   // in the order of their declarations
   std::vector<CallArguments> call_arguments;  // in the order of their calls
   std::vector<Span> argument_spans;           // of the arguments of each call; a method's object comes first
 
+  /// Returns the variable in a register at an instruction; null if it holds a temporary.
+  const RegisterName* register_name(uint16_t reg, uint32_t pc) const;
   /// Returns the source of an argument of the call at `pc`; not valid if there is none.
   Span argument_span(uint32_t pc, int argument) const;
   uint32_t parameter_count() const { return static_cast<uint32_t>(signature.parameters.size()); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -44,7 +45,10 @@ class FunctionCompiler {
   class Scope {
    public:
     explicit Scope(FunctionCompiler& compiler) : compiler_(compiler), saved_(compiler.next_) {}
-    ~Scope() { compiler_.next_ = saved_; }
+    ~Scope() {
+      compiler_.forget_registers(saved_);
+      compiler_.next_ = saved_;
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
@@ -62,6 +66,8 @@ class FunctionCompiler {
   uint16_t capture_index(const ast::Variable& v);
   Reg allocate(Span span);
   Reg declare_register(const ast::Variable& v, Span span);
+  void bind_register(const ast::Variable& v, Reg reg, Span span);
+  void forget_registers(uint32_t first);
   bool is_fresh(Reg r) const { return !bound_[r]; }
   uint32_t emit(Opcode op, Span span, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint8_t extra = 0);
   uint32_t emit_wide(Opcode op, Span span, uint32_t a, uint32_t value);
@@ -133,7 +139,8 @@ class FunctionCompiler {
   void while_loop(const ast::WhileStmt& s);
   void for_loop(const ast::ForStmt& s);
   void for_range(const ast::ForStmt& s, const ast::RangeExpr& range);
-  void loop_body(const ast::ForStmt& s, Reg item, Opcode next, Reg state);
+  /// `bar`: the register of the loop's progress bar, if it has one.
+  void loop_body(const ast::ForStmt& s, Reg item, Opcode next, Reg state, std::optional<Reg> bar = std::nullopt);
   Reg loop_item(const ast::Pattern& pattern);
   uint32_t begin_loop(Span span);
   void import(const ast::ImportStmt& s);
@@ -144,6 +151,7 @@ class FunctionCompiler {
   FunctionCompiler* enclosing_;
   std::unique_ptr<Proto> proto_;
   uint32_t next_ = 0;                         // the first free register
+  std::vector<size_t> named_;                 // of Proto::register_names, those in scope
   std::vector<bool> bound_;                   // registers that hold a variable in scope
   std::vector<VariableSlot> variable_slots_;  // of the function's own variables, by their index
   std::vector<LoopContext> loops_;

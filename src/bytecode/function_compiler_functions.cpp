@@ -25,6 +25,7 @@ std::unique_ptr<Proto> FunctionCompiler::run() {
   proto_->name = function_.name;
   proto_->doc = std::string(function_.doc);
   proto_->span = function_.name_span.valid() ? function_.name_span : function_.span;
+  proto_->extent = function_.span;
   proto_->is_module = function_.is_module;
   proto_->is_internal = module_.options.is_internal;
   proto_->is_library = module_.options.is_library;
@@ -126,6 +127,7 @@ uint16_t FunctionCompiler::global_index(const Variable& v) {
     }
     proto_->globals.push_back(cell);
     proto_->global_names.push_back(v.name);
+    proto_->global_spans.push_back(v.span);
   }
   return entry->second;
 }
@@ -135,7 +137,7 @@ uint16_t FunctionCompiler::capture_index(const Variable& v) {
   if (is_new) {
     entry->second = narrow(proto_->captures.size(), v.span, "captured variables");
     const VariableSlot outside = enclosing_->slot_of(v);
-    proto_->captures.push_back({v.name, outside.kind == RootKind::cell, outside.index});
+    proto_->captures.push_back({v.name, v.span, outside.kind == RootKind::cell, outside.index});
   }
   return entry->second;
 }
@@ -156,9 +158,22 @@ FunctionCompiler::Reg FunctionCompiler::allocate(Span span) {
 
 FunctionCompiler::Reg FunctionCompiler::declare_register(const Variable& v, Span span) {
   const Reg reg = allocate(span);
+  bind_register(v, reg, span);
+  return reg;
+}
+
+/// Makes a register hold a variable from here on.
+void FunctionCompiler::bind_register(const Variable& v, Reg reg, Span span) {
   variable_slots_[v.index] = {RootKind::reg, reg};
   bound_[reg] = true;
-  return reg;
+  named_.push_back(proto_->register_names.size());
+  proto_->register_names.push_back({reg, here(), RegisterName::kOpenEnd, v.name, span});
+}
+
+/// Ends the extent of the variables whose registers are freed.
+void FunctionCompiler::forget_registers(uint32_t first) {
+  for (; !named_.empty() && proto_->register_names[named_.back()].reg >= first; named_.pop_back())
+    proto_->register_names[named_.back()].end = here();
 }
 
 // ---- Code ----------------------------------------------------------------------------------------------

@@ -102,6 +102,8 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   app.add_flag_callback(
       "--no-compile", [&] { command.engine.compile_annotated = false; },
       "Compile nothing, not even @compile functions");
+  app.add_flag("--check-nan", command.engine.check_nan,
+               "Stop at the first op that makes a NaN or an infinity; runs op by op, also what is compiled otherwise");
   app.add_option("--device", command.engine.device,
                  "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
@@ -128,6 +130,7 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
       ->check(check_topics);
   add_choice(app, "--warn", {"on", "off", "error"}, "Warnings: shown, or not, or errors of the script",
              [&](const std::string& choice) { command.engine.warnings = warnings_of(choice); });
+  app.add_option("--dump", command.report.dump, "Write each stage of compiled code to files in DIR")->type_name("DIR");
   add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
              [&](const std::string& when) { command.color = when; });
   app.set_version_flag("--version", "tsl " TSL_VERSION);
@@ -152,6 +155,21 @@ void add_cache(CLI::App& app, Command& command) {
   cap->callback([&] { command.cache.action = CacheCommand::Action::cap; });
 }
 
+/// Adds the options of `tsl explain`, which runs a script as `tsl` does.
+void add_explain(CLI::App& app, Command& command) {
+  command.report.explain = true;
+  app.add_flag("--json", command.report.json, "explain: the report as JSON");
+  app.add_option("--html", command.report.html, "explain: write a page to FILE instead")->type_name("FILE");
+  app.add_option("--to", command.report.to, "explain: write the report to FILE, not to standard error")
+      ->type_name("FILE");
+}
+
+void add_diff(CLI::App& app, Command& command) {
+  command.kind = Command::Kind::diff;
+  CLI::App* diff = app.add_subcommand("diff", "Show what differs between two dumps");
+  diff->add_option("DIR", command.dumps, "Folders that --dump has written")->required()->expected(2);
+}
+
 /// `file`: "true" if only the tables are wanted.
 void set_profile(Command& command, const std::string& file) {
   command.profile = command.engine.profile = true;
@@ -164,6 +182,8 @@ void set_profile(Command& command, const std::string& file) {
 constexpr const char* kFooter = R"(tsl SCRIPT [ARGS]   runs a script; - is standard input
 tsl                 starts a prompt; runs standard input if that is no terminal
 tsl test PATH...    runs the scripts under PATH and compares what they print with their "# expect:" comments
+tsl explain SCRIPT  runs a script under --compile, then tells what was compiled and why; --json, --html FILE, --to FILE
+tsl diff DIR1 DIR2  shows what differs between two dumps (--dump DIR)
 tsl cache           shows the GPU kernels kept on disk; `tsl cache clear`, `tsl cache cap SIZE`
 
 Exit codes: 0; 1 the script failed; 2 usage; 65 syntax error; 130 interrupted.)";
@@ -187,8 +207,14 @@ int parse_command(int argc, char** argv, Command& command) {
   const std::string_view first = argc > 1 ? argv[1] : "";  // in other positions "test" is an ordinary argument
   if (first == "test") add_test(app, command);
   if (first == "cache") add_cache(app, command);
+  if (first == "diff") add_diff(app, command);
+  std::vector<char*> arguments(argv, argv + argc);
+  if (first == "explain") {
+    add_explain(app, command);
+    arguments.erase(arguments.begin() + 1);
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) { return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage; }
   if (command.kind != Command::Kind::prompt) {
     if (app.remaining(true).empty()) return -1;
@@ -210,7 +236,12 @@ int parse_command(int argc, char** argv, Command& command) {
     command.kind = rest[0] == "-" ? Command::Kind::input : Command::Kind::script;
     command.script = rest[0];
     rest.erase(rest.begin());
+  } else if (command.report.explain) {
+    std::cerr << "tsl explain: which script?\nRun with --help for more information.\n";
+    return kExitUsage;
   }
+  command.engine.record = command.report.any();
+  command.engine.compile_all |= command.report.explain;
   command.engine.script_args = std::move(rest);
   return -1;
 }

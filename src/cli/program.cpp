@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/modules.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -67,6 +68,7 @@ void run_main(const Command& command, Engine& engine) {
     }
     case Command::Kind::prompt:
     case Command::Kind::test:
+    case Command::Kind::diff:
     case Command::Kind::cache: return;
   }
 }
@@ -88,7 +90,7 @@ void show(const Error& error, Engine& engine, bool color) {
   std::cerr << render(error, engine.sources(), color) << std::flush;
 }
 
-int report(const Error& error, Engine& engine, bool color) {
+int report_error(const Error& error, Engine& engine, bool color) {
   show(error, engine, color);
   if (error.kind == ErrorKind::syntax) return kExitSyntax;
   return error.kind == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
@@ -104,7 +106,7 @@ int write_profile(const Command& command, Engine& engine, bool color, int code) 
     if (command.profile) std::cerr << engine.profile_text(command.script, color) << std::flush;
     if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
   } catch (const Failure& failure) {
-    const int failed = report(failure.error(), engine, color);
+    const int failed = report_error(failure.error(), engine, color);
     return code == 0 ? failed : code;
   }
   return code;
@@ -115,6 +117,7 @@ int run_command(int argc, char** argv) {
   const int settled = parse_command(argc, argv, command);
   if (settled >= 0) return settled;
   if (command.kind == Command::Kind::cache) return run_cache(command.cache);
+  if (command.kind == Command::Kind::diff) return run_diff(command.dumps);
   if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
 
   const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
@@ -123,21 +126,27 @@ int run_command(int argc, char** argv) {
   const bool color = wants_color(command.color);
   std::unique_ptr<Engine> opened;
   try {
+    begin_reports(command);
     opened = std::make_unique<Engine>(command.engine);
-  } catch (const Failure& failure) {  // no such device
+  } catch (const Failure& failure) {  // no such device, or no place for a report
     std::cerr << render(failure.error(), SourceMap(), color) << std::flush;
     return kExitFailed;
   }
   Engine& engine = *opened;
   engine.show_warning = [&](const Error& warning) { show(warning, engine, color); };
+  if (isatty(STDERR_FILENO) != 0)
+    engine.interpreter().progress_line().write = [](std::string_view text) { std::cerr << text << std::flush; };
   const InterruptScope interrupts(engine);
   int code = 0;
   try {
     run_main(command, engine);
-  } catch (const Failure& failure) { code = report(failure.error(), engine, color); }
+  } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   if (command.engine.profile) code = write_profile(command, engine, color, code);
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
+  try {
+    write_reports(command, engine, color);  // also for a program that has failed
+  } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   return code;
 }
 

@@ -14,11 +14,23 @@ struct CacheCommand {
   uint64_t cap = 0;  // bytes
 };
 
+/// What is written about a run after it: the options of `tsl explain`, and --dump.
+struct ReportCommand {
+  bool explain = false;
+  bool json = false;
+  std::string html;  // the file for the page
+  std::string to;    // the file for the report; "": standard error
+  std::string dump;  // the folder
+  bool any() const { return explain || !dump.empty(); }
+};
+
 struct Command {
-  enum class Kind { script, code, input, prompt, test, cache } kind = Kind::prompt;
+  enum class Kind { script, code, input, prompt, test, cache, diff } kind = Kind::prompt;
   std::string script;  // a path, or code
   std::vector<std::string> test_paths;
   CacheCommand cache;
+  ReportCommand report;
+  std::vector<std::string> dumps;  // diff: two folders
   EngineOptions engine;
   std::string color = "auto";
   bool timings = false;      // print where the time for compiling went
@@ -50,7 +62,15 @@ int run_cache(const CacheCommand& command);
 
 /// Prints an error or a warning to standard error.
 void show(const Error& error, Engine& engine, bool color);
+/// Makes what reports need before a program runs, so that a folder that cannot be used costs no run. Throws Failure
+/// (io).
+void begin_reports(const Command& command);
+/// Writes the reports on what an engine has run. Throws Failure (io).
+void write_reports(const Command& command, Engine& engine, bool color);
+/// Shows what differs between two dumps. Returns 1 if anything does.
+int run_diff(const std::vector<std::string>& dumps);
+
 /// Prints an error to standard error and returns the exit code for it.
-int report(const Error& error, Engine& engine, bool color);
+int report_error(const Error& error, Engine& engine, bool color);
 
 }  // namespace tsl

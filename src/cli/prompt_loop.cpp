@@ -41,7 +41,7 @@ int run_prompt(Engine& engine, bool color) {
     try {
       const Value value = engine.run_line(entry);
       if (!value.is_nil()) engine.output(to_repr(engine, value) + "\n");
-    } catch (const Failure& failure) { report(failure.error(), engine, color); }
+    } catch (const Failure& failure) { report_error(failure.error(), engine, color); }
     std::fflush(stdout);
   }
   if (shows_prompt) std::cout << '\n';

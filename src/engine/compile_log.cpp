@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "graph/dump.h"
+#include "jit/guard_notes.h"
 
 namespace tsl {
 
@@ -28,6 +29,24 @@ void CompileLog::on_eliminated(const graph::PlanOptions& options, const graph::N
 void CompileLog::on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) {
   if (!topics_.fusion || is_eager(options)) return;
   context_.write_log(fmt::format("[fusion] {}: {}", options.name, dump(graph, fusion, &context_.sources())));
+}
+
+void TraceLog::on_trace(const jit::RegionNote& region, const jit::TraceReason& reason) {
+  if (!topics_.recompiles) return;
+  context_.write_log(fmt::format("[recompiles] {}: {}\n", region.title, to_text(reason, context_.sources())));
+}
+
+void TraceLog::on_segment(const jit::RegionNote& region, const jit::SegmentNote& segment) {
+  if (!topics_.guards) return;
+  std::string text = fmt::format("[guards] {}\n", region.title);
+  for (const jit::GuardNote& guard : segment.guards) text += fmt::format("  {}\n", to_text(guard, context_.sources()));
+  context_.write_log(text);
+}
+
+void TraceLog::on_abort(const jit::RegionNote& region, const std::string& reason, Span, uint32_t calls) {
+  if (!topics_.recompiles || calls == 0) return;
+  context_.write_log(
+      fmt::format("[recompiles] {} falls back to the interpreter for {} calls: {}\n", region.title, calls, reason));
 }
 
 void CompileLog::on_plan(const graph::Plan& plan) {

@@ -53,6 +53,7 @@ template <class Sink, class Output> void Engine::write(const Sink& sink, const O
       if (engine.runtime_) engine.runtime_->resume();
     }
   } const writing{*this};
+  interpreter_->progress_line().hide();
   sink(text);
 }
 
@@ -106,6 +107,12 @@ Value Engine::run_line(std::string text, const std::string& path) {
 Value Engine::run_file(const std::string& path) {
   enter();
   return modules_->run_script(path, ModuleLoader::read_file(path), path);
+}
+
+void Engine::start_recording() { runtime_->start_recording(); }
+
+const report::Recording* Engine::recording() const {
+  return runtime_->recorder() ? &runtime_->recorder()->recording() : nullptr;
 }
 
 void Engine::check_file(const std::string& path) { modules_->read_program(path, ModuleLoader::read_file(path), path); }

@@ -20,6 +20,10 @@ class Backend;
 class Timeline;
 }  // namespace tsl::exec
 
+namespace tsl::report {
+struct Recording;
+}
+
 namespace tsl {
 
 /// What happens to warnings: shown once for each line, or not, or raised as errors of the program.
@@ -29,9 +33,10 @@ struct EngineOptions {
   bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
-  bool profile = false;           // record what takes time: see Engine::profile_text()
-  size_t trace_events = 0;        // of these, the most events to keep for write_trace()
   Warnings warnings = Warnings::on;
+  bool check_nan = false;   // --check-nan: interprets everything, op by op, and checks each result
+  bool profile = false;     // record what takes time: see Engine::profile_text()
+  size_t trace_events = 0;  // of these, the most events to keep for write_trace()
   uint64_t seed = 0;
   int threads = 0;     // 0: one per core
   std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
@@ -40,6 +45,7 @@ struct EngineOptions {
   exec::BackendOptions backend;  // for every device that the engine opens
   /// If set, opens every device except the CPU instead of the registered backends. For tests.
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
+  bool record = false;  // records what is compiled, for reports: Engine::recording()
   std::vector<std::string> script_args;
 };
 
@@ -64,6 +70,10 @@ class Engine final : public Context {
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
+  /// Records all that is compiled from now on.
+  void start_recording();
+  /// Returns what was compiled so far; null if that is not recorded.
+  const report::Recording* recording() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
   /// Formats where the time for compiling went so far.
@@ -74,6 +84,7 @@ class Engine final : public Context {
   const EngineOptions& options() const { return options_; }
   /// Returns the timeline of the profile, or null.
   exec::Timeline* timeline();
+  /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "engine/backends.h"
 #include "engine/engine.h"
+#include "report/explain.h"
 #include "tensor/device_names.h"
 #include "value/numbers.h"
 #include "vm/interpreter.h"
@@ -44,18 +45,45 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       host_(options.threads),
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
+      nan_check_(*this, *this),
       compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
+      trace_log_(context, {.recompiles = logs("recompiles"), .guards = logs("guards")}),
       regions_(tracing()),
       random_(make_ref<Cell>()) {
   random_->is_set = random_->is_mutable = true;
   if (compile_log_.logs_any()) devices_.instruments().observers.push_back(&compile_log_);
+  if (trace_log_.logs_any()) trace_observers_.add(trace_log_);
+  if (options.record) start_recording();
   if (options.profile) begin_profile();
   if (!options.device.empty()) choose_device(parse_device(options.device));
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
 }
 
-jit::Tracing EngineRuntime::tracing() { return {context_, interpreter_, devices_, options_.fast_numerics}; }
+jit::Tracing EngineRuntime::tracing() {
+  return {context_, interpreter_, devices_, options_.fast_numerics, &trace_observers_};
+}
+
+// ---- Observers -------------------------------------------------------------------------------------------------
+
+void EngineRuntime::start_recording() {
+  if (recorder_) return;
+  recorder_ = std::make_unique<report::RunRecorder>(context_.sources());
+  devices_.instruments().observers.push_back(recorder_.get());
+  trace_observers_.add(*recorder_);
+}
+
+std::string EngineRuntime::explain(const Value& function) {
+  start_recording();
+  const report::Recording& recording = recorder_->recording();
+  if (function.is(Tag::nil)) return report::explain(recording, {});
+  if (!function.is(Tag::function))
+    return "a builtin function is no region: its ops are part of the region that calls it\n";
+  const Proto& proto = proto_of(function.as<Function>());
+  std::vector<const void*> declarations = {&proto};
+  for (const Loop& loop : proto.loops) declarations.push_back(&loop);
+  return report::explain(recording, {.declarations = std::move(declarations), .title = proto.display_name()});
+}
 
 // ---- Devices ---------------------------------------------------------------------------------------------------
 
@@ -171,6 +199,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
   if (trace()) trace()->restrict_to(proto.request);
   if (trace() || listeners().listening()) return CallMode::plain;
+  if (options_.check_nan) return CallMode::plain;
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
   if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
@@ -178,7 +207,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
 }
 
 std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& loop) {
-  if (trace() || listeners().listening() || !options_.compile_all) return std::nullopt;
+  if (trace() || listeners().listening() || !options_.compile_all || options_.check_nan) return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
   return regions_.run_loop_body(frame, loop);
 }
@@ -197,6 +226,11 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (trace()) trace()->enter_device(device);
   if (trace()) return trace()->record(op, operands, attrs, result, origin(), device);
   if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
+  if (options_.check_nan) {  // there are no traces
+    const Tensor computed = eager_.run(op, operands, attrs, result, device, false);
+    nan_check_.check(op, operands, computed);
+    return computed;
+  }
   const bool may_donate = !listeners().listening();
   if (!has_pending_symbols()) return eager_.run(op, operands, attrs, result, device, may_donate);
   const TensorType type{result.dtype, tsl::without_symbols(result.shape)};

@@ -11,11 +11,13 @@
 
 #include "backend/cpu/backend.h"
 #include "engine/compile_log.h"
+#include "engine/nan_check.h"
 #include "engine/profiling.h"
 #include "exec/backend_registry.h"
 #include "exec/devices.h"
 #include "exec/eager.h"
 #include "jit/region.h"
+#include "report/run_recorder.h"
 #include "value/runtime.h"
 #include "vm/region_hooks.h"
 
@@ -48,6 +50,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Value effect(EffectFunction run, std::vector<Value> args) override;
   Counters counters(Device device) override { return devices_.counters(device); }
   TraceCounts trace_counts() const override { return regions_.counts(); }
+  std::string explain(const Value& function) override;
   Value profile(const Value& function) override;
   Value with_range(const std::string& name, const Value& function) override;
   void resume() override { devices_.forget_active(); }
@@ -62,6 +65,10 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
   void error_caught(ErrorKind kind) override;
   void out_of_steps() override { abort_trace("it runs too long to be traced"); }
+
+  /// Records all that is compiled from now on; without effect if it is recorded already.
+  void start_recording();
+  const report::RunRecorder* recorder() const { return recorder_.get(); }
 
  private:
   std::unique_ptr<exec::Backend> open_device(Device device);
@@ -85,7 +92,11 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   exec::Devices devices_;
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
+  NanCheck nan_check_;
   CompileLog compile_log_;
+  TraceLog trace_log_;
+  jit::TraceObservers trace_observers_;
+  std::unique_ptr<report::RunRecorder> recorder_;
   jit::RegionCache regions_;
   Ref<Cell> random_;
   std::unique_ptr<Profiling> profiling_;

@@ -58,6 +58,13 @@ struct LoadedKernel {
   double occupancy = -1.0;  // the share of a multiprocessor's threads that can run
 };
 
+/// The generated code of a kernel.
+struct KernelSource {
+  std::string name;     // of the kernel: LoadedKernel::name
+  uint32_t launch = 0;  // of the plan
+  std::string text;
+};
+
 /// A plan prepared for one device.
 class Executable {
  public:
@@ -72,6 +79,8 @@ class Executable {
   virtual const graph::Plan& plan() const = 0;
   /// Returns the kernels that a run launches, in order; without generated code, one for each launch.
   virtual std::vector<LoadedKernel> kernels() const;
+  /// Returns the code of all kernels, for people; none if it was not generated.
+  virtual std::vector<KernelSource> sources() const { return {}; }
 };
 
 }  // namespace tsl::exec

@@ -135,7 +135,10 @@ std::string dump(const Graph& graph, const Fusion& fusion, const SourceMap* sour
     }
     text += '\n';
   }
-  for (const std::string& decision : fusion.decisions) text += "  " + decision + "\n";
+  for (const FusionDecision& d : fusion.decisions) {
+    text += fmt::format("  %{} {} does not join %{} {}: {}\n", d.consumer, graph[d.consumer].def().name, d.producer,
+                        graph[d.producer].def().name, d.reason);
+  }
   return text;
 }
 

@@ -5,8 +5,6 @@
 #include <span>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 #include "graph/domain.h"
 #include "graph/dump.h"
 
@@ -442,8 +440,7 @@ class Fuser {
 
   void note(NodeId consumer, NodeId producer, const char* reason) {
     if (!explain_) return;
-    result_.decisions.push_back(fmt::format("%{} {} does not join %{} {}: {}", consumer, graph_[consumer].def().name,
-                                            producer, graph_[producer].def().name, reason));
+    result_.decisions.push_back({consumer, producer, reason});
   }
 
   static constexpr int kUnvisited = -1, kOpen = -2;

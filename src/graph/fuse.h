@@ -29,12 +29,18 @@ struct Group {
   bool is_op = false;       // one op with a kernel of its own
 };
 
+/// Why a node did not join the group of one that it reads. A later decision may have joined them all the same.
+struct FusionDecision {
+  NodeId consumer, producer;
+  const char* reason;
+};
+
 struct Fusion {
   explicit Fusion(std::pmr::memory_resource* memory) : groups(memory), group_of(memory), level(memory) {}
-  std::pmr::vector<Group> groups;      // in a valid order of execution
-  std::pmr::vector<int> group_of;      // per node; -1 for inputs and dead nodes
-  std::pmr::vector<Level> level;       // per node, within its group
-  std::vector<std::string> decisions;  // why groups ended where they did
+  std::pmr::vector<Group> groups;         // in a valid order of execution
+  std::pmr::vector<int> group_of;         // per node; -1 for inputs and dead nodes
+  std::pmr::vector<Level> level;          // per node, within its group
+  std::vector<FusionDecision> decisions;  // why groups ended where they did
 };
 
 /// Whether ops of this class can share kernels; all other ops have kernels of their own.

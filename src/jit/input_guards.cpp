@@ -10,8 +10,6 @@
 
 namespace tsl::jit {
 
-namespace {
-
 bool same_constant(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
   if (a.is(Tag::string)) return a.as<String>().text == b.as<String>().text;
@@ -33,6 +31,8 @@ bool same_constant(const Value& a, const Value& b) {
   }
   return identical(a, b);
 }
+
+namespace {
 
 InputGuard container(InputGuard::Kind kind, size_t count) {
   InputGuard guard;
@@ -315,53 +315,8 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
   return nullptr;
 }
 
-std::string difference(const Value& value, const InputGuard*& guard, const std::string& what) {
-  const InputGuard& f = *guard++;
-  const auto items = [&](const std::vector<Value>& values, const char* kind) -> std::string {
-    if (values.size() != f.count) return fmt::format("{} has {} items, had {}", what, values.size(), f.count);
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::string name = f.kind == InputGuard::Kind::record ? fmt::format("{}.{}", what, *f.keys->names[i])
-                                                                  : fmt::format("{}{}[{}]", kind, what, i);
-      std::string found = difference(values[i], guard, name);
-      if (!found.empty()) return found;
-    }
-    return "";
-  };
-  switch (f.kind) {
-    case InputGuard::Kind::constant: {
-      if (same_constant(value, f.constant)) return "";
-      if (!value.is(Tag::function) || !f.constant.is(Tag::function))
-        return fmt::format("{} is another {}", what, type_name(value));
-      return fmt::format("{} is another function ({}, was {})", what, value.as<Function>().info->display_name(),
-                         f.constant.as<Function>().info->display_name());
-    }
-    case InputGuard::Kind::number: {
-      const char* type = f.type == ScalarType::integer ? "int" : "float";
-      return std::string(type_name(value)) == type ? "" : fmt::format("{} is {}, was {}", what, type_name(value), type);
-    }
-    case InputGuard::Kind::tensor: {
-      if (!value.is(Tag::tensor)) return fmt::format("{} is {}, was tensor", what, type_name(value));
-      const TensorData& data = *value.tensor_data();
-      if (!(data.device == f.device))
-        return fmt::format("{} is on {}, was on {}", what, to_string(data.device), to_string(f.device));
-      if (data.dtype == f.dtype && fits(data.layout, f)) return "";
-      const std::string now = describe(data.dtype, data.layout.shape), before = describe(f.dtype, f.layout.shape);
-      return now == before ? fmt::format("{} has other strides", what)
-                           : fmt::format("{} is {}, was {}", what, now, before);
-    }
-    case InputGuard::Kind::record: {
-      if (!value.is(Tag::record)) return fmt::format("{} is {}, was record", what, type_name(value));
-      if (value.as<Record>().keys->names != f.keys->names) return fmt::format("{} has other keys", what);
-      return items(value.as<Record>().values, "");
-    }
-    case InputGuard::Kind::list:
-      return value.is(Tag::list) ? items(value.as<List>().items, "")
-                                 : fmt::format("{} is {}, was list", what, type_name(value));
-    case InputGuard::Kind::tuple:
-      return value.is(Tag::tuple) ? items(value.as<Tuple>().items, "")
-                                  : fmt::format("{} is {}, was tuple", what, type_name(value));
-  }
-  return "";
+bool matches(const TensorData& tensor, const InputGuard& guard) {
+  return tensor.dtype == guard.dtype && tensor.device == guard.device && fits(tensor.layout, guard);
 }
 
 }  // namespace tsl::jit

@@ -47,7 +47,9 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
 /// Whether a guard has the only reference to a function, so that no later call can match it.
 bool is_only_reference(const Value& constant);
 
-/// Describes the first difference between a value and its guards; "" if there is none.
-std::string difference(const Value& value, const InputGuard*& guard, const std::string& what);
+/// Whether two values are the same constant: identical, or equal and immutable.
+bool same_constant(const Value& a, const Value& b);
+/// Whether a tensor matches its guard.
+bool matches(const TensorData& tensor, const InputGuard& guard);
 
 }  // namespace tsl::jit

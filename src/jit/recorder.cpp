@@ -75,6 +75,11 @@ Tensor Recorder::record(const OpDef& op, std::span<const Operand> operands, cons
   return deferred(std::move(value));
 }
 
+const graph::Node* Recorder::producer(const Tensor& tensor) const {
+  const graph::NodeId node = values_[tensor->node].node;
+  return node == graph::kNoNode || graph_[node].is_input ? nullptr : &graph_[node];
+}
+
 void Recorder::watch(const Tensor& view) { watched_.push_back(view); }
 
 Recorder::Cut Recorder::cut(uint32_t first_slot) {

@@ -67,6 +67,8 @@ class Recorder : public Recording {
   /// Ends the segment. Its values get slots first_slot, first_slot + 1, …
   Cut cut(uint32_t first_slot);
 
+  /// Returns the node of the current graph that computes a deferred tensor; null if there is none.
+  const graph::Node* producer(const Tensor& deferred) const;
   /// Returns the slot of the deferred tensor's value, or -1 if it is not computed yet.
   int32_t slot_of(const Tensor& deferred) const { return values_[deferred->node].slot; }
   /// Whether a deferred tensor is an entire value and not a view of one.

@@ -200,15 +200,6 @@ std::string Region::name(Context& context) const {
   return fmt::format("{}{} ({})", loop ? "loop in " : "", proto->display_name(), context.sources().location(span));
 }
 
-void Region::fall_back(Context& context, const std::string& reason, Span span) {
-  pacing->abort_trace();
-  context.runtime().log("recompiles", fmt::format("[recompiles] {} falls back to the interpreter for {} calls: {}\n",
-                                                  name(context), pacing->calls_left(), reason));
-  if (loop || !proto->is_compiled) return;  // --compile asks for as much as there is to be had
-  context.warn(
-      make_warning(fmt::format("{} has @compile, but this is interpreted: {}", proto->display_name(), reason), span));
-}
-
 RegionGroup& RegionCache::group_of(const Proto& proto, const Loop* loop) {
   RegionGroup& group = groups_[loop ? static_cast<const void*>(loop) : &proto];
   if (group.names.region.empty()) {
@@ -380,35 +371,6 @@ void RegionCache::clear_run() {
   run_.outcomes.clear();
 }
 
-void RegionCache::log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path) {
-  if (!context_.runtime().logs("recompiles")) return;
-  const Segment& at = path.empty() ? region.root : *path.back();
-  std::string reason = !path.empty()       ? "a host read had another result"
-                       : region.was_traced ? "it is tried again"
-                                           : "first call";
-  if (!at.next.empty()) {
-    reason = "another branch was taken";
-    for (const InputSource& source : interface_of(*at.next.back()).sources) {
-      const Value* value = source_value(source, entry);
-      if (!value) continue;
-      const InputGuard* guard = source.guards.data();
-      const std::string what = source.kind == InputSource::Kind::cell      ? "a captured variable"
-                               : source.kind == InputSource::Kind::outcome ? "what an effect returned"
-                               : source.kind == InputSource::Kind::argument
-                                   ? *region.proto->signature.parameters[source.index].name
-                                   : "a variable";
-      const std::string found = difference(*value, guard, what);
-      if (!found.empty()) {
-        reason = found;
-        break;
-      }
-    }
-  }
-  const uint32_t wait = region.pacing->calls_left();
-  if (wait > 0) reason += fmt::format("; the next {} calls that fit no trace path are interpreted", wait);
-  context_.runtime().log("recompiles", fmt::format("[recompiles] {}: {}\n", region.name(context_), reason));
-}
-
 RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                           Value& result, uint32_t& exit) {
   clear_run();
@@ -428,16 +390,16 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
     return Outcome::failed;
   }
   if (!inputs_fit(entry)) {
-    region.fall_back(context_, "an input has too many parts", tracing_.interpreter.location());
+    region.fall_back(tracing_, "an input has too many parts", tracing_.interpreter.location());
     return Outcome::failed;
   }
   region.pacing->begin_trace();
   ++counts_.traces;
   if (region.was_traced) ++counts_.retraces;
-  log_trace(region, entry, path);
+  notify_trace(region, entry, path);
   region.was_traced = true;
   region.last_use = region.pacing->now();
-  region.evict_dead_paths();  // only after the log has described how this call differs
+  region.evict_dead_paths();  // only after the observers were told how this call differs
   region.make_room(path);
   return Outcome::untraced;
 }
@@ -485,6 +447,15 @@ template <class Body> auto interpret_after_restart(Body&& body) {
 
 }  // namespace
 
+RunKind RegionCache::kind_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::done: return RunKind::replayed;
+    case Outcome::untraced: return RunKind::traced;
+    case Outcome::failed: return RunKind::interpreted;
+  }
+  return RunKind::interpreted;
+}
+
 Value RegionCache::call(const Value& function, std::span<Value> args) {
   const Function& closure = function.as<Function>();
   RegionGroup& group = group_of(proto_of(closure), nullptr);
@@ -498,6 +469,7 @@ Value RegionCache::call(const Value& function, std::span<Value> args) {
   uint32_t exit = 0;
   std::vector<Segment*> path;
   const Outcome outcome = skips(region) ? Outcome::failed : advance(region, entry, path, result, exit);
+  notify_run(region, kind_of(outcome));
   if (outcome == Outcome::done) return result;
   const Interpreting interpreting(group);
   if (outcome == Outcome::untraced) {
@@ -569,6 +541,7 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
   for (size_t i = 0; i < args.size(); ++i) {
     InputSource source;
     source.index = static_cast<uint32_t>(i);
+    source.set_name(region.proto->register_name(static_cast<uint16_t>(i), 0));
     args[i] = trace.take_input(std::move(source), entry.args[i]);
   }
   const StepLimit limit(tracing_.interpreter, kMaxSteps);
@@ -586,7 +559,10 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   exec::Timeline* const timeline = tracing_.devices.timeline();
   const exec::ActivityScope scope(timeline, timeline ? activities(group, *frame.proto, &loop).replay : 0);
   Region& region = find(group, *frame.proto, &loop, frame.function().captures);
-  if (skips(region)) return std::nullopt;
+  if (skips(region)) {
+    notify_run(region, RunKind::interpreted);
+    return std::nullopt;
+  }
   Entry entry;
   entry.frame = &frame;
   entry.loop = &loop;
@@ -594,6 +570,7 @@ std::optional<uint32_t> RegionCache::run_loop_body(Frame& frame, const Loop& loo
   uint32_t exit = 0;
   std::vector<Segment*> path;
   const Outcome outcome = advance(region, entry, path, unused, exit);
+  notify_run(region, kind_of(outcome));
   if (outcome == Outcome::done) return exit;
   const Interpreting interpreting(group);
   if (outcome == Outcome::untraced) {
@@ -667,6 +644,7 @@ class RegionCache::BodyRegisters {
     InputSource source;
     source.kind = InputSource::Kind::reg;
     source.index = r;
+    source.set_name(frame_.proto->register_name(r, loop_.begin));
     frame_.base[r] = Value();  // `originals_` has the only reference: the last segment may reuse the memory
     saved_.push_back({r, trace.take_input(std::move(source), originals_[r])});
     frame_.base[r] = saved_.back().abstracted;

@@ -69,9 +69,10 @@ struct Region {
   /// exists.
   bool is_dead() const;
   std::string name(Context&) const;  // "step (digits.tsl:31)"
-  /// Called when the region cannot be traced further than `span`: calls that fit no trace path are interpreted for a
+  RegionNote note(Context&) const;
+  /// Called when the region cannot be traced further than `at`: calls that fit no trace path are interpreted for a
   /// while. Warns if the program asks for the region.
-  void fall_back(Context&, const std::string& reason, Span span);
+  void fall_back(const Tracing&, const std::string& reason, Span at);
 };
 
 /// The regions of one declaration: of a loop, or of functions that captured different variables.
@@ -106,6 +107,7 @@ class RegionCache {
   };
 
   enum class Outcome : uint8_t { done, untraced, failed };
+  static RunKind kind_of(Outcome outcome);
   class BodyRegisters;
   class Interpreting;
 
@@ -132,7 +134,10 @@ class RegionCache {
   Value trace_function(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   uint32_t trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path, AfterReplay after_replay);
   template <class Body> void run_traced(const Region& region, TraceSession& trace, Body&& body);
-  void log_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
+  // region_notes.cpp
+  TraceReason compare(const Segment& candidate, const Entry& entry, const std::vector<Segment*>& path);
+  void notify_trace(const Region& region, const Entry& entry, const std::vector<Segment*>& path);
+  void notify_run(const Region& region, RunKind kind) const;
   void clear_run();
 
   const Tracing tracing_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "graph/passes.h"
 
 namespace tsl::jit {
@@ -55,6 +57,17 @@ bool SizedPlans::fits(const Entry& entry, std::span<const Scalar> symbols) const
   return true;
 }
 
+void SizedPlans::watch(const TraceObservers& observers, RegionNote region, std::vector<std::string> size_names) {
+  watch_.reset(new Watch{observers, std::move(region), names_.watched++, std::move(size_names)});
+}
+
+void SizedPlans::notify(const Entry& entry) const {
+  SpecialisationNote note{options_.name, watch_->number, {}};
+  for (size_t i = 0; i < entry.sizes.size(); ++i)
+    note.sizes += fmt::format("{}{} = {}", i > 0 ? ", " : "", watch_->size_names[i], entry.sizes[i]);
+  watch_->observers.each([&](TraceObserver& o) { o.on_specialisation(watch_->region, note); });
+}
+
 exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   exec::Backend& backend = devices_.at(device_);
   const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& e) { return fits(e, symbols); });
@@ -67,6 +80,7 @@ exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
   graph::Graph sized = graph::with_sizes(graph_, symbols, backend.tensor_limit());
   options_.name = names_.next();
+  if (watch_) notify(entry);
   entry.plan = devices_.compile(device_, std::move(sized), options_);
   if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
   return *entries_.emplace_back(std::move(entry)).plan;

@@ -10,6 +10,7 @@
 
 #include "exec/devices.h"
 #include "graph/compile.h"
+#include "jit/trace_observer.h"
 
 namespace tsl::jit {
 
@@ -17,6 +18,7 @@ namespace tsl::jit {
 struct SpecialisationNames {
   std::string region;  // "step:12": the function and the line
   uint32_t count = 0;
+  uint32_t watched = 0;  // segments whose plans observers see, which are numbered
   std::string next() { return region + "#" + std::to_string(count++); }
 };
 
@@ -30,6 +32,13 @@ class SizedPlans {
   /// valid until the next call. Throws Failure (memory) if a tensor of the segment would be too large.
   exec::Executable& at(std::span<const Scalar> symbols);
 
+  /// Returns the ids of the input symbols that extents and strides depend on.
+  const std::vector<uint32_t>& size_symbols() const { return size_symbols_; }
+  /// Tells observers of each plan that is compiled. `size_names` are the variables of size_symbols().
+  void watch(const TraceObservers& observers, RegionNote region, std::vector<std::string> size_names);
+  /// Returns the number among the watched segments of the declaration.
+  uint32_t number() const { return watch_ ? watch_->number : SegmentNote::kNoPlans; }
+
   size_t output_count() const { return graph_.outputs.size(); }
 
  private:
@@ -38,7 +47,15 @@ class SizedPlans {
     std::unique_ptr<exec::Executable> plan;
   };
 
+  struct Watch {
+    const TraceObservers& observers;
+    RegionNote region;
+    uint32_t number;
+    std::vector<std::string> size_names;
+  };
+
   void find_size_symbols();
+  void notify(const Entry& entry) const;
   bool fits(const Entry& entry, std::span<const Scalar> symbols) const;
 
   exec::Devices& devices_;
@@ -47,6 +64,7 @@ class SizedPlans {
   SpecialisationNames& names_;
   graph::Graph graph_;
   std::vector<uint32_t> size_symbols_;  // ids of the input symbols that extents and strides depend on
+  std::unique_ptr<Watch> watch_;        // null: nothing watches
   std::vector<Entry> entries_;          // the most recently used one is last
 };
 

@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "base/number_text.h"
+#include "jit/guard_notes.h"
 #include "jit/region.h"
 #include "value/context.h"
-#include "value/format.h"
 #include "value/materialize.h"
 #include "value/value_walk.h"
 #include "vm/interpreter.h"
@@ -43,6 +42,7 @@ TraceSession::TraceSession(const Tracing& tracing, Region& region, Run& run, std
       recorder_(std::make_unique<Recorder>(symbols_)),
       interface_(std::make_unique<SegmentInterface>()) {
   restrict_to(region.proto->request, tracing.fast_numerics);
+  symbols_->set_locate([this] { return tracing_.interpreter.location(); });
   context_.runtime().listeners().trace_begins(symbols_);
   context_.runtime().set_tracing(true);
 }
@@ -82,6 +82,7 @@ void TraceSession::enter(Cell& cell) {
   source.kind = InputSource::Kind::cell;
   source.cell = entered.cell;
   source.is_set = cell.is_set;
+  set_cell_name(source);
   cell.value = take_input(std::move(source), entered.original);
   entered.abstracted = cell.value;
   entered_.push_back(std::move(entered));
@@ -112,7 +113,7 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
   const auto is_tensor = [](const Operand& operand) { return operand.is_tensor(); };
-  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) &&
+  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) && !origin.is_backward &&
                              !context_.runtime().listeners().listening() &&
                              !tracing_.interpreter.frame().proto->is_library;
   if (is_of_program) unused_results_.called(recorder_->next_order());
@@ -135,13 +136,14 @@ void TraceSession::watch(const Tensor& original, const Tensor& view) {
 
 void TraceSession::enter_device(Device device) {
   if (recorder_->is_empty() || recorder_->device() == device) return;
-  end_segment({});
+  end_segment({.kind = SegmentEndKind::other_device});
 }
 
 /// Copies a tensor to another device. The copy is an input of the next segment, so the original must be computed
 /// before.
 Tensor TraceSession::move(const Tensor& tensor, Device device) {
-  if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0) end_segment({});
+  if (tensor->recording == recorder_.get() && recorder_->slot_of(tensor) < 0)
+    end_segment({.kind = SegmentEndKind::copy});
   if (!is_active()) return tracing_.devices.move(tensor, device);
   const Tensor original = deferred(tensor);
   InputSource source;
@@ -160,7 +162,7 @@ Tensor TraceSession::move(const Tensor& tensor, Device device) {
 void TraceSession::check_limits() {
   if (!is_active()) return;
   if (recorder_->node_count() > kMaxSegmentNodes) {
-    end_segment({});  // during a replay as well: the recorded path was cut here
+    end_segment({.kind = SegmentEndKind::too_many_nodes});  // during a replay as well: the recorded path was cut here
   } else if (state_ == TraceState::replaying) {
     return;
   } else if (symbols_->guards().size() > kMaxGuards || symbols_->size() > kMaxSymbols) {
@@ -173,7 +175,7 @@ void TraceSession::check_limits() {
 Value TraceSession::read_number(const Tensor& tensor) {
   const bool is_deferred = tensor->recording == recorder_.get();
   if (!is_deferred) return Value(element(tracing_.devices, tensor));
-  end_segment({.reads = {tensor}});
+  end_segment({.kind = SegmentEndKind::host_read, .reads = {tensor}});
   const Scalar number = element(tracing_.devices, is_active() ? recorder_->concrete(tensor, run_) : tensor);
   if (!is_active()) return Value(number);
   const Symbol* symbol = symbols_->input(number);
@@ -207,7 +209,7 @@ void perform(Context& context, const Effect& effect, Run& run) {
 }
 
 Value TraceSession::perform(EffectFunction run, const std::vector<Value>& args) {
-  end_segment({.effect = run, .effect_args = args});
+  end_segment({.kind = SegmentEndKind::effect, .effect = run, .effect_args = args});
   const uint32_t number = effects_++;
   if (number == run_.outcomes.size())
     jit::perform(context_, *static_cast<SegmentInterface&>(*path_[position_ - 1]->interface).effect, run_);
@@ -221,6 +223,8 @@ Value TraceSession::perform(EffectFunction run, const std::vector<Value>& args) 
   InputSource source;
   source.kind = InputSource::Kind::outcome;
   source.index = number;
+  source.origin = tracing_.interpreter.location();
+  source.name = excerpt(context_.sources(), source.origin);
   Value abstracted = take_input(std::move(source), outcome.value);
   check_limits();
   return is_active() ? abstracted : outcome.value;
@@ -263,8 +267,8 @@ void TraceSession::end_segment(const SegmentEnd& end) {
     materialize();
     return;
   }
+  SegmentNote note = begin_note(end);
   std::unique_ptr<Segment> segment = build_segment(end);
-  log_guards(*segment);
   Segment& parent = path_.empty() ? region_.root : *path_.back();
   parent.next.reserve(parent.next.size() + 1);
   path_.reserve(path_.size() + 1);
@@ -273,41 +277,10 @@ void TraceSession::end_segment(const SegmentEnd& end) {
   segment->last_use = region_.pacing->now();
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
+  notify_segment(std::move(note));
   ++position_;
   begin_segment();
   for (Error& warning : std::exchange(warnings_, {})) context_.warn(std::move(warning));
-}
-
-namespace {
-
-/// Formats a shape: "[s3, 784]".
-std::string to_text(const Shape& shape) {
-  std::vector<std::string> extents;
-  for (Dim d : shape) extents.push_back(d.symbol() ? fmt::format("s{}", d.symbol()->id) : std::to_string(d.hint()));
-  return fmt::format("[{}]", fmt::join(extents, ", "));
-}
-
-}  // namespace
-
-/// Logs the guards that are checked before the segment runs again, one per line.
-void TraceSession::log_guards(const Segment& segment) const {
-  if (!context_.runtime().logs("guards")) return;
-  std::string text;
-  for (const InputSource& source : static_cast<const SegmentInterface&>(*segment.interface).sources) {
-    for (const InputGuard& guard : source.guards) {
-      if (guard.kind == InputGuard::Kind::tensor)
-        text += fmt::format("  tensor {}{}\n", name_of(guard.dtype), to_text(guard.layout.shape));
-      else if (guard.kind == InputGuard::Kind::constant)
-        text += fmt::format("  the same {}\n", type_name(guard.constant));
-    }
-  }
-  for (const SymbolGuard& guard : segment.guards) {
-    const Scalar value = guard.condition->hint;
-    text +=
-        fmt::format("  {}: s{} is {}\n", guard.reason, guard.condition->id,
-                    value.type == ScalarType::real ? number_text(value.real) : fmt::format("{}", value.as_integer()));
-  }
-  context_.runtime().log("guards", fmt::format("[guards] {}\n{}", region_.name(context_), text));
 }
 
 std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
@@ -356,6 +329,7 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans =
         std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_, *region_.names);
+    if (tracing_.observed()) watch_plans(*segment);
   }
   return segment;
 }
@@ -381,6 +355,7 @@ void TraceSession::flush_effects(const Segment& segment) {
 
 void TraceSession::stop(TraceState state) {
   state_ = state;
+  symbols_->set_locate(nullptr);
   context_.runtime().listeners().trace_ends();
   context_.runtime().set_tracing(false);
 }
@@ -411,7 +386,7 @@ void TraceSession::abort(const std::string& reason) {
   flush();
   region_.evict_end(path_);
   path_.clear();
-  region_.fall_back(context_, reason, tracing_.interpreter.location());
+  region_.fall_back(tracing_, reason, tracing_.interpreter.location());
 }
 
 /// Computes the pending ops and prints deferred output. The result is not added to the tree.
@@ -468,7 +443,12 @@ bool TraceSession::any_escapes(const Value& result, const std::vector<std::pair<
 }
 
 void TraceSession::fail() {
-  if (state_ == TraceState::replaying || state_ == TraceState::recording) flush();
+  if (state_ != TraceState::replaying && state_ != TraceState::recording) return;
+  if (tracing_.observed()) {
+    const RegionNote region = region_.note(context_);
+    tracing_.observers->each([&](TraceObserver& o) { o.on_abort(region, "the program failed in it", {}, 0); });
+  }
+  flush();
 }
 
 void TraceSession::error_caught(ErrorKind kind) {

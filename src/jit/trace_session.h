@@ -13,6 +13,7 @@
 #include "jit/input_guards.h"
 #include "jit/output_template.h"
 #include "jit/segment.h"
+#include "jit/trace_observer.h"
 #include "jit/unused_results.h"
 #include "syntax/ast.h"
 #include "value/runtime.h"
@@ -22,6 +23,7 @@ namespace tsl {
 class Context;
 class Interpreter;
 struct Loop;
+struct RegisterName;
 
 }  // namespace tsl
 
@@ -35,6 +37,9 @@ struct Tracing {
   Interpreter& interpreter;
   exec::Devices& devices;
   bool fast_numerics = false;  // kernels need not round between ops, where functions allow that
+  const TraceObservers* observers = nullptr;
+
+  bool observed() const { return observers && !observers->empty(); }
 };
 
 /// The place from which a region reads an input.
@@ -48,10 +53,14 @@ struct InputSource {
   Device device;       // moved: target of the copy
   uint32_t slot = 0;   // moved: slot of the copy
   std::vector<InputGuard> guards;
+  std::string name;  // of the variable, for messages
+  Span origin;       // of its declaration
 
   /// Whether the caller does not read the input after the region: an argument is moved to its call, and a register
   /// that a loop body writes is replaced. The segment keeps the slots of other registers.
   bool may_donate() const { return kind == Kind::argument || kind == Kind::reg; }
+  /// Sets the name of an argument or a register; `variable` is null for a temporary.
+  void set_name(const RegisterName* variable);
 };
 
 /// A call at the end of a segment that uses a file, the clock or a whole tensor. What it returns is an input of the
@@ -174,6 +183,7 @@ class TraceSession {
   bool any_escapes(const Value& result, const std::vector<std::pair<uint16_t, Value*>>& registers) const;
   /// The last part of a segment: host reads, an effect, or the end of the region.
   struct SegmentEnd {
+    SegmentEndKind kind = SegmentEndKind::end;
     std::vector<Tensor> reads{};
     EffectFunction effect = nullptr;
     std::span<const Value> effect_args{};
@@ -183,7 +193,10 @@ class TraceSession {
   /// Ends the segment. Computes it, unless it belongs to the path being replayed.
   void end_segment(const SegmentEnd& end);
   std::unique_ptr<Segment> build_segment(const SegmentEnd& end);
-  void log_guards(const Segment& segment) const;
+  void set_cell_name(InputSource& source) const;
+  SegmentNote begin_note(const SegmentEnd& end) const;
+  void notify_segment(SegmentNote note) const;
+  void watch_plans(Segment& segment) const;
   void compute(Segment& segment);
   void flush_effects(const Segment& segment);
   void note_unused_results(const graph::Graph& graph);

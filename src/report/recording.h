@@ -29,6 +29,7 @@ struct GuardRecord {
   std::string reason;      // why code depends on a number: "branch", "size", "index"
   Location needed;         // the line that needed the number
   double nanoseconds = 0;  // estimated cost of each check
+  std::string text;        // all of this as a sentence
 };
 
 /// The end of a trace that did not reach the end of its region.
@@ -49,6 +50,7 @@ struct TraceRecord {
 
 struct SegmentRecord {
   uint32_t number = 0;
+  uint32_t plans = 0;    // number of its plans; ~0: it computes no tensors
   std::string end;       // "host read", "effect", "another device", "too many nodes", "end", "abort"
   std::string op;        // host read: the op whose result is read
   Location op_location;  // and its position
@@ -91,6 +93,7 @@ struct GroupRecord {
 struct MissedFusion {
   OpRecord producer, consumer;
   std::string reason;
+  uint32_t from = 0, into = 0;  // the groups, by number
 };
 
 struct MemoryRecord {
@@ -108,10 +111,9 @@ struct StageText {
 };
 
 struct SpecialisationRecord {
-  std::string name;  // "step:12#0"
-  uint32_t segment = 0;
-  std::string sizes;  // for which it was compiled: "x.shape[0] = 64"; "" if no size is a symbol
-  std::string device;
+  std::string name;    // "step:12#0"
+  uint32_t plans = 0;  // those of the segment with this number of plans
+  std::string sizes;   // for which it was compiled: "x.shape[0] = 64"; "" if no size is a symbol
   uint32_t ops_recorded = 0, ops_compiled = 0;
   std::vector<StageText> stages;
   std::vector<OpRecord> eliminated;
@@ -129,6 +131,8 @@ struct RegionRecord {
   std::string name;                   // "step:12"
   bool is_loop = false;
   Location location;
+  uint32_t last_line = 0;  // of the declaration
+  std::string tree;        // its syntax tree as canonical text
   uint64_t replays = 0, traced_calls = 0, interpreted_calls = 0;
   std::vector<TraceRecord> traces;
   std::vector<SegmentRecord> segments;
@@ -147,8 +151,6 @@ struct Recording {
   uint32_t eager_plans = 0;  // compiled for ops outside regions
   std::string cache_key;     // what compiled code depends on besides the program, a line each
   std::string counters;      // of the device after the run
-
-  RegionRecord& region(const void* declaration);
 };
 
 }  // namespace tsl::report

@@ -279,7 +279,7 @@ bool SymbolTable::is_settled(const Symbol* symbol, int depth) const {
 
 Scalar SymbolTable::pin(const Symbol* symbol, const char* reason) {
   if (is_settled(symbol, kSettledDepth)) return symbol->hint;
-  guards_.push_back({symbol, reason});
+  guards_.push_back({symbol, reason, locate_ ? locate_() : Span()});
   settled_.insert(symbol);
   // Once a symbol has been found equal to a constant, its value is known.
   if (symbol->kind == Kind::expression && symbol->op == ScalarOp::eq && symbol->hint.boolean &&

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/source.h"
 #include "tensor/scalar.h"
 
 namespace tsl {
@@ -37,11 +39,15 @@ struct Symbol {
 struct SymbolGuard {
   const Symbol* condition;
   const char* reason;  // "branch", "size", "index", "specialised", …
+  Span span;           // the position in the program that needed the value; not valid if unknown
 };
 
 /// The symbols of one trace. Not thread-safe.
 class SymbolTable {
  public:
+  /// Sets the function that locates the program, so that guards have positions.
+  void set_locate(std::function<Span()> locate) { locate_ = std::move(locate); }
+
   const Symbol* input(Scalar hint);  // a new input slot
   /// Makes a symbol for an extent that is between kMinSymbolicExtent and kMaxSymbolicExtent in every run: input guards
   /// compare all other extents exactly, so no symbol guard needs to check this range.
@@ -80,6 +86,7 @@ class SymbolTable {
   std::unordered_multimap<uint64_t, const Symbol*> index_;
   std::vector<SymbolGuard> guards_;
   std::unordered_set<const Symbol*> settled_;  // symbols whose values earlier guards imply
+  std::function<Span()> locate_;
   uint32_t input_count_ = 0;
   bool is_closed_ = false;
 };

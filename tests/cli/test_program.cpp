@@ -120,6 +120,50 @@ TEST_CASE("exit codes") {
   CHECK(run({"--device", "cuda", "-e", "1"}).err.find("error[device]") == 0);
 }
 
+TEST_CASE("tsl explain runs a script, then reports on it, also if it fails") {
+  const std::string path =
+      script("explain.tsl", "fn f(x) = x + 1.0\nprint(f(ones([2])))\nif len(args()) > 0 { error(\"oh\") }\n");
+  const Outcome done = run({"explain", path});
+  CHECK(done.code == 0);
+  CHECK(done.out == run({path}).out);
+  CHECK(done.err.find("the program: ") == 0);
+  CHECK(done.err.find("f:1#0") != std::string::npos);
+  const Outcome failed = run({"explain", path, "now"});
+  CHECK(failed.code == 1);
+  CHECK(failed.err.find("error[user]: oh") == 0);
+  CHECK(failed.err.find("f:1#0") != std::string::npos);
+  CHECK(run({"explain", "--json", path}).err.find("{\n \"version\": 1,") == 0);
+  const std::string page = path + ".html", report = path + ".txt";
+  CHECK(run({"explain", "--html", page, path}).err.empty());
+  CHECK(fs::file_size(page) > 10'000);
+  CHECK(run({"explain", "--to", report, path}).err.empty());
+  CHECK(fs::file_size(report) > 100);
+  CHECK(run({"explain"}).code == 2);
+  CHECK(run({"explain", "--html", "/proc/no/page.html", path}).err.find("error[io]: cannot write /proc/no/page.html") ==
+        0);
+}
+
+TEST_CASE("a script is dumped, and dumps are compared") {
+  const std::string path = script("dump.tsl", "@compile\nfn f(x) = x + 1.0\nprint(f(ones([2])))\n");
+  const std::string a = path + ".a", b = path + ".b";
+  CHECK(run({"--dump", a, path}).code == 0);
+  CHECK(run({"--dump", b, path}).code == 0);
+  CHECK(fs::exists(a + "/f.2.0/02-graph.txt"));
+  CHECK(run({"diff", a, b}).code == 0);
+  CHECK(run({"diff", a, b}).out.empty());
+  CHECK(run({"--numerics", "fast", "--dump", b, path}).code == 0);
+  const Outcome changed = run({"diff", a, b});
+  CHECK(changed.code == 1);
+  CHECK(changed.out.find("- numerics exact\n    + numerics fast\n") != std::string::npos);
+  CHECK(run({"diff", a}).code == 2);
+  CHECK(run({"diff", a, "/proc"}).code == 2);
+  const Outcome refused = run({"--dump", "/proc/no/folder", path});
+  CHECK(refused.code == 1);
+  CHECK(refused.out.empty());  // the script does not run
+  CHECK(refused.err.find("error[io]: cannot make the folder /proc/no/folder") == 0);
+  CHECK(run({script("args.tsl", "print(args())"), "explain", "diff"}).out == "[\"explain\", \"diff\"]\n");
+}
+
 TEST_CASE("standard input that is no terminal is a script") {
   CHECK(run({}, "print(3)\n4").out == "3\n");  // no values are shown
   const Outcome failed = run({}, "print(1)\nerror(\"oh\")\nprint(2)\n");

@@ -223,7 +223,7 @@ TEST_CASE("a compiled function keeps devices apart", "[devices]") {
   session.engine.log = [&](std::string_view text) { logged += text; };
   session.engine.run("test.tsl", program);
   CHECK(session.engine.runtime().trace_counts().traces == 3);
-  CHECK(logged.find("f (test.tsl:3): x is on cuda:1, was on cuda:0") != std::string::npos);
+  CHECK(logged.find("f (test.tsl:3): x (test.tsl:3) was on cuda:0, is on cuda:1") != std::string::npos);
 }
 
 TEST_CASE("tensors move within compiled functions", "[devices]") {

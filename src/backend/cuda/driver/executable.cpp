@@ -151,6 +151,16 @@ class CudaExecutable : public exec::Executable {
   }
 
   const Plan& plan() const override { return plan_; }
+  /// Generates the texts again: they are freed once their kernels are loaded.
+  std::vector<exec::KernelSource> sources() const override {
+    std::vector<exec::KernelSource> out;
+    for (const LaunchUnit& unit : units_) {
+      if (unit.gemm) continue;
+      for (const CudaKernel& cuda_kernel : generate_launch(plan_, plan_.launches[unit.launch], true).kernels)
+        out.push_back({cuda_kernel.name(), unit.launch, cuda_kernel.source()});
+    }
+    return out;
+  }
 
   std::vector<exec::LoadedKernel> kernels() const override {
     std::vector<exec::LoadedKernel> out;

@@ -1,0 +1,153 @@
+#include "report/dump.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "report/dump_format.h"
+#include "report/explain.h"
+
+namespace tsl::report {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void fail_io(const char* what, const fs::path& path, const std::error_code& error) {
+  fail(ErrorKind::io, "cannot {} {}: {}", what, path.string(), error.message());
+}
+
+/// Makes a file name of a specialisation's: "step.12.0" for "step:12#0". Characters with a meaning in shells or file
+/// systems are replaced.
+std::string folder_name(const std::string& name) {
+  std::string out;
+  for (char c : name) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<signed char>(c) < 0;
+    out += is_plain ? c : c == ':' || c == '#' ? '.' : '_';
+  }
+  return out.empty() || out[0] == '.' ? "_" + out : out;
+}
+
+/// Formats the uses of a kernel, as comments.
+std::string kernel_comment(const SpecialisationRecord& s, const KernelRecord& kernel) {
+  std::string text = fmt::format("// {}, launch {}: {}, {}\n", s.name, kernel.launch, kernel.category, kernel.types);
+  const std::string facts = facts_of(kernel);
+  if (!facts.empty()) text += fmt::format("// {}\n", facts);
+  for (const OpRecord& op : kernel.ops) {
+    text += fmt::format("// {}", to_string(op));
+    if (!op.location.source.empty()) text += ": " + op.location.source;
+    text += '\n';
+  }
+  return text;
+}
+
+std::string guards_text(const RegionRecord& region, const SpecialisationRecord& s) {
+  std::string text = fmt::format("{} ({})\n", region.name, to_string(region.location));
+  for (const TraceRecord& trace : region.traces) text += fmt::format("trace: {}\n", trace.reason);
+  for (const SegmentRecord& segment : region.segments) {
+    if (segment.plans != s.plans) continue;
+    text += fmt::format("segment {}, which ends with {}\n", segment.number + 1, end_of(segment));
+    for (const GuardRecord& guard : segment.guards) text += "  " + guard.text + "\n";
+  }
+  if (!s.sizes.empty()) text += fmt::format("sizes: {}\n", s.sizes);
+  return text;
+}
+
+void write_kernels(const SpecialisationRecord& s, const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const KernelRecord& kernel : s.kernels) {
+    std::string& text = files[kernel.symbol + (kernel.code.empty() ? ".txt" : ".cu")];
+    if (!text.empty()) text += '\n';
+    text += kernel_comment(s, kernel) + (kernel.code.empty() ? kernel.ir : kernel.code);
+  }
+  if (files.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_io("make", folder, error);
+  for (const auto& [name, text] : files) write_file((folder / name).string(), text);
+}
+
+void write_specialisation(const RegionRecord& region, const SpecialisationRecord& s, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_io("make", folder, error);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    if (!text.empty()) write_file((folder / name).string(), text);
+  };
+  for (const StageText& stage : s.stages) {
+    const std::string title = fmt::format("# {}: {}\n", s.name, stage.name);
+    write(stage.name + ".txt", title + stage.text);
+  }
+  write("guards.txt", guards_text(region, s));
+  write("graph.dot", s.graphviz);
+  write("plan.json", s.plan_json);
+  write_kernels(s, folder / "kernels");
+}
+
+/// Lists what a folder has besides the parts of a dump: files of other names, and folders without a stage's file.
+std::string foreign_file(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_symlink()) return name;
+    if (entry.is_directory() ? !fs::exists(entry.path() / kGuardsFile) : name != kVersionFile && name != kReportFile)
+      return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+void write_file(const std::string& path, const std::string& text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file)
+    fail(ErrorKind::io, "cannot write {}: {}", path, errno != 0 ? std::strerror(errno) : "the file did not take all");
+}
+
+bool is_dump(const std::string& folder) {
+  std::ifstream file(fs::path(folder) / kVersionFile);
+  std::string line;
+  return std::getline(file, line) && line.rfind(kMagic, 0) == 0;
+}
+
+void prepare_dump(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder))
+    fail_io("make the folder", folder, error ? error : std::make_error_code(std::errc::not_a_directory));
+  try {
+    if (!fs::is_empty(folder)) {
+      if (!is_dump(folder))
+        fail(ErrorKind::io, "cannot dump to {}: the folder is not empty, and no dump of tsl", folder);
+      if (const std::string other = foreign_file(folder); !other.empty())
+        fail(ErrorKind::io, "cannot replace the dump in {}: {} is no part of it", folder, other);
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder)) fs::remove_all(entry.path());
+    }
+  } catch (const fs::filesystem_error& failure) { fail_io("empty", folder, failure.code()); }
+  write_file((fs::path(folder) / kVersionFile).string(), fmt::format("{} {}\n", kMagic, kFormat));
+}
+
+void write_dump(const Recording& recording, const std::string& folder) {
+  const fs::path root(folder);
+  write_file((root / kVersionFile).string(), fmt::format("{} {}\n{}", kMagic, kFormat, recording.cache_key));
+  std::set<std::string> used;
+  for (const RegionRecord& region : recording.regions) {
+    for (const SpecialisationRecord& s : region.specialisations) {
+      const std::string plain = folder_name(s.name);
+      std::string name = plain;  // functions of one name may start on lines of one number in several files
+      for (int n = 2; !used.insert(name).second; ++n) name = fmt::format("{}-{}", plain, n);
+      write_specialisation(region, s, root / name);
+    }
+  }
+  write_file((root / kReportFile).string(), explain(recording, {}));
+}
+
+}  // namespace tsl::report

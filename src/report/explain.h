@@ -1,0 +1,35 @@
+// Renders a recording for people and for tools: what was compiled, and why as it was.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/recording.h"
+
+namespace tsl::report {
+
+struct ExplainOptions {
+  std::vector<const void*> declarations;  // only these regions; empty: all
+  std::string title;                      // what they belong to: "step"; "": the program
+  bool color = false;
+};
+
+/// Formats a summary, then each region.
+std::string explain(const Recording& recording, const ExplainOptions& options);
+
+/// Formats all of it as JSON. docs/explain.md describes the keys. `with_texts`: with sources and code, for the page.
+std::string explain_json(const Recording& recording, bool with_texts = false);
+
+/// Describes the tier of a region in one line: "compiled", or why it was interpreted.
+std::string tier_of(const RegionRecord& region);
+
+/// Describes what ends a segment: "a host read: `float(loss)` (train.tsl:15) reads the result of sum (train.tsl:14)".
+std::string end_of(const SegmentRecord& segment);
+
+/// Describes the launch facts of a kernel that are known: "registers 32, occupancy 75 %"; "" if none is.
+std::string facts_of(const KernelRecord& kernel);
+
+/// Describes an op with its line: "sum (train.tsl:14)".
+std::string to_string(const OpRecord& op);
+
+}  // namespace tsl::report

@@ -1,0 +1,161 @@
+// Renders a recording as JSON.
+#include "report/explain.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tsl::report {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Location& location) {
+  if (!location.valid()) return nullptr;
+  return {{"file", location.file}, {"line", location.line}, {"source", location.source}};
+}
+
+Json json_of(const OpRecord& op) {
+  return {{"name", op.name}, {"location", json_of(op.location)}, {"backward", op.is_backward}};
+}
+
+Json json_of(const GuardRecord& guard);
+Json json_of(const AbortRecord& abort);
+Json json_of(const TraceRecord& trace);
+Json json_of(const SegmentRecord& segment);
+Json json_of(const GroupRecord& group);
+Json json_of(const MissedFusion& missed);
+Json json_of(const KernelRecord& kernel);
+Json json_of(const SpecialisationRecord& specialisation);
+Json json_of(const RegionRecord& region);
+
+template <class Items> Json list_of(const Items& items) {
+  Json out = Json::array();
+  for (const auto& item : items) out.push_back(json_of(item));
+  return out;
+}
+
+Json json_of(const GuardRecord& guard) {
+  return {{"variable", guard.variable}, {"origin", json_of(guard.origin)}, {"condition", guard.condition},
+          {"reason", guard.reason},     {"needed", json_of(guard.needed)}, {"ns", guard.nanoseconds}};
+}
+
+Json json_of(const AbortRecord& abort) {
+  return {{"reason", abort.reason}, {"location", json_of(abort.location)}, {"interpreted_calls", abort.calls}};
+}
+
+Json json_of(const TraceRecord& trace) {
+  return {{"reason", trace.reason},     {"variable", trace.variable},     {"origin", json_of(trace.origin)},
+          {"before", trace.before},     {"after", trace.after},           {"needed", json_of(trace.needed)},
+          {"segments", trace.segments}, {"aborts", list_of(trace.aborts)}};
+}
+
+Json json_of(const SegmentRecord& segment) {
+  return {{"number", segment.number},
+          {"plans", segment.plans == ~0u ? Json(nullptr) : Json(segment.plans)},
+          {"end", segment.end},
+          {"location", json_of(segment.location)},
+          {"op", segment.op},
+          {"op_location", json_of(segment.op_location)},
+          {"guards", list_of(segment.guards)}};
+}
+
+Json json_of(const GroupRecord& group) {
+  return {{"kind", group.kind}, {"loops", group.loops}, {"ops", list_of(group.ops)}};
+}
+
+Json json_of(const MissedFusion& missed) {
+  return {{"producer", json_of(missed.producer)}, {"consumer", json_of(missed.consumer)}, {"reason", missed.reason}};
+}
+
+/// Returns a fact, or null if it is unknown, which is a negative number.
+template <class Number> Json fact(Number value) { return value < 0 ? Json(nullptr) : Json(value); }
+
+Json json_of(const KernelRecord& kernel) {
+  return {{"symbol", kernel.symbol},
+          {"name", kernel.name},
+          {"category", kernel.category},
+          {"types", kernel.types},
+          {"bytes", kernel.bytes},
+          {"flops", kernel.flops},
+          {"launch", kernel.launch},
+          {"ops", list_of(kernel.ops)},
+          {"blocks", kernel.blocks},
+          {"threads", kernel.threads},
+          {"registers", fact(kernel.registers)},
+          {"spilled", fact(kernel.spilled)},
+          {"shared", fact(kernel.shared)},
+          {"occupancy", fact(kernel.occupancy)},
+          {"constant", !kernel.has_inputs}};
+}
+
+Json json_of(const SpecialisationRecord& s) {
+  const MemoryRecord& m = s.memory;
+  return {{"name", s.name},
+          {"plans", s.plans},
+          {"sizes", s.sizes},
+          {"ops_recorded", s.ops_recorded},
+          {"ops_compiled", s.ops_compiled},
+          {"eliminated", list_of(s.eliminated)},
+          {"groups", list_of(s.groups)},
+          {"not_fused", list_of(s.missed)},
+          {"kernels", list_of(s.kernels)},
+          {"memory",
+           {{"inputs", m.inputs},
+            {"outputs", m.outputs},
+            {"temporaries", m.temporaries},
+            {"arena", m.arena},
+            {"aliases", m.aliases},
+            {"donations", m.donations}}}};
+}
+
+Json json_of(const RegionRecord& region) {
+  return {
+      {"name", region.name},
+      {"loop", region.is_loop},
+      {"location", json_of(region.location)},
+      {"tier", tier_of(region)},
+      {"runs",
+       {{"from_plans", region.replays}, {"traced", region.traced_calls}, {"interpreted", region.interpreted_calls}}},
+      {"traces", list_of(region.traces)},
+      {"segments", list_of(region.segments)},
+      {"specialisations", list_of(region.specialisations)}};
+}
+
+/// Adds sources, code, and what the text of a report says in words.
+void add_texts(Json& out, const Recording& recording) {
+  for (const SourceRecord& source : recording.sources)
+    out["sources"].push_back({{"file", source.file}, {"text", source.text}});
+  for (size_t r = 0; r < recording.regions.size(); ++r) {
+    const RegionRecord& region = recording.regions[r];
+    Json& to = out["regions"][r];
+    to["last_line"] = region.last_line;
+    for (size_t i = 0; i < region.segments.size(); ++i) {
+      to["segments"][i]["end_text"] = end_of(region.segments[i]);
+      for (size_t g = 0; g < region.segments[i].guards.size(); ++g)
+        to["segments"][i]["guards"][g]["text"] = region.segments[i].guards[g].text;
+    }
+    for (size_t s = 0; s < region.specialisations.size(); ++s) {
+      const std::vector<KernelRecord>& kernels = region.specialisations[s].kernels;
+      for (size_t k = 0; k < kernels.size(); ++k) {
+        Json& kernel = to["specialisations"][s]["kernels"][k];
+        kernel["facts"] = facts_of(kernels[k]);
+        kernel["ir"] = kernels[k].ir;
+        kernel["code"] = kernels[k].code;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string explain_json(const Recording& recording, bool with_texts) {
+  Json out{{"version", 1},
+           {"cache_key", recording.cache_key},
+           {"eager_plans", recording.eager_plans},
+           {"counters", recording.counters},
+           {"regions", list_of(recording.regions)}};
+  if (with_texts) add_texts(out, recording);
+  return out.dump(with_texts ? -1 : 1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tsl::report

@@ -1,0 +1,264 @@
+#include "report/run_recorder.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/intern.h"
+#include "graph/dump.h"
+#include "graph/kernel_facts.h"
+#include "jit/guard_notes.h"
+#include "report/plan_json.h"
+#include "syntax/parser.h"
+
+namespace tsl::report {
+
+namespace {
+
+// Plans of more nodes are recorded without their texts, which would take more memory than the program.
+constexpr uint32_t kMaxNodes = 5'000;
+constexpr size_t kMaxMissed = 200;  // of one specialisation
+
+/// Formats the tree of a region as canonical text; its own text if that cannot be parsed alone.
+std::string tree_text(const SourceMap& sources, Span extent) {
+  if (!extent.valid()) return "";
+  std::string text = sources.get(extent.source).text().substr(extent.begin, extent.end - extent.begin) + "\n";
+  try {
+    SourceMap alone;
+    Interner names;
+    const uint32_t id = alone.add("region", text);
+    return format(*parse(alone, id, names));
+  } catch (const Failure&) { return text; }
+}
+
+}  // namespace
+
+Location RunRecorder::location_of(Span span) {
+  if (!span.valid()) return {};
+  const Source& source = sources_.get(span.source);
+  const bool known = std::any_of(recording_.sources.begin(), recording_.sources.end(),
+                                 [&](const SourceRecord& each) { return each.file == source.name(); });
+  if (!known) recording_.sources.push_back({source.name(), source.text()});
+  return {source.name(), source.line_of(span.begin), jit::excerpt(sources_, span)};
+}
+
+OpRecord RunRecorder::op_of(const graph::Node& node) {
+  return {node.is_input ? "input" : graph::name_of(node), location_of(node.span), node.is_backward};
+}
+
+RegionRecord& RunRecorder::region_of(const jit::RegionNote& note) {
+  const auto [entry, is_new] = index_.try_emplace(note.declaration, recording_.regions.size());
+  if (!is_new) return recording_.regions[entry->second];
+  RegionRecord& record = recording_.regions.emplace_back();
+  record.declaration = note.declaration;
+  record.name = note.name;
+  record.is_loop = note.is_loop;
+  record.location = location_of(note.span);
+  if (note.extent.valid()) record.last_line = sources_.get(note.extent.source).line_of(note.extent.end - 1);
+  record.tree = tree_text(sources_, note.extent);
+  return record;
+}
+
+// ---- Traces ------------------------------------------------------------------------------------------------------
+
+void RunRecorder::on_run(const void* declaration, jit::RunKind kind) {
+  const auto found = index_.find(declaration);
+  if (found == index_.end()) return;  // it was compiled before the recording began
+  RegionRecord& record = recording_.regions[found->second];
+  switch (kind) {
+    case jit::RunKind::replayed: ++record.replays; return;
+    case jit::RunKind::traced: ++record.traced_calls; return;
+    case jit::RunKind::interpreted: ++record.interpreted_calls; return;
+  }
+}
+
+void RunRecorder::on_trace(const jit::RegionNote& region, const jit::TraceReason& reason) {
+  TraceRecord record;
+  record.reason = to_text(reason, sources_);
+  record.variable = reason.variable.name;
+  record.before = reason.before;
+  record.after = reason.after;
+  record.origin = location_of(reason.variable.origin);
+  record.needed = location_of(reason.needed);
+  region_of(region).traces.push_back(std::move(record));
+}
+
+void RunRecorder::on_segment(const jit::RegionNote& region, const jit::SegmentNote& note) {
+  RegionRecord& to = region_of(region);
+  SegmentRecord& record = to.segments.emplace_back();
+  record.number = static_cast<uint32_t>(to.segments.size()) - 1;
+  record.plans = note.plans;
+  record.end = name_of(note.end);
+  record.location = location_of(note.span);
+  record.op = note.op;
+  record.op_location = location_of(note.op_span);
+  for (const jit::GuardNote& guard : note.guards) {
+    record.guards.push_back({guard.variable.name, location_of(guard.variable.origin), guard.condition, guard.reason,
+                             location_of(guard.needed), guard.nanoseconds, to_text(guard, sources_)});
+  }
+  if (!to.traces.empty()) to.traces.back().segments.push_back(record.number);
+}
+
+void RunRecorder::on_abort(const jit::RegionNote& region, const std::string& reason, Span at, uint32_t calls) {
+  RegionRecord& to = region_of(region);
+  if (to.traces.empty()) to.traces.emplace_back().reason = "a call that could not be traced";
+  to.traces.back().aborts.push_back({reason, location_of(at), calls});
+}
+
+void RunRecorder::on_specialisation(const jit::RegionNote& region, const jit::SpecialisationNote& note) {
+  RegionRecord& to = region_of(region);
+  current_region_ = index_.at(region.declaration);
+  SpecialisationRecord& record = to.specialisations.emplace_back();
+  record.name = note.name;
+  record.plans = note.plans;
+  record.sizes = note.sizes;
+  record.stages.push_back({"01-ast", to.tree});
+  last_graph_.clear();
+}
+
+// ---- Compilations ------------------------------------------------------------------------------------------------
+
+SpecialisationRecord* RunRecorder::current(const graph::PlanOptions& options) {
+  if (options.name.empty() || current_region_ >= recording_.regions.size()) return nullptr;
+  std::vector<SpecialisationRecord>& all = recording_.regions[current_region_].specialisations;
+  return all.empty() || all.back().name != options.name ? nullptr : &all.back();
+}
+
+void RunRecorder::on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) {
+  if (options.name.empty() && pass == graph::Pass::recording) ++recording_.eager_plans;
+  SpecialisationRecord* to = current(options);
+  if (!to) return;
+  const auto ops = static_cast<uint32_t>(graph.size() - graph.inputs().size());
+  if (pass == graph::Pass::recording) to->ops_recorded = ops;
+  to->ops_compiled = ops;
+  if (graph.size() > kMaxNodes) return;
+  std::string text = dump(graph, &sources_);
+  if (pass == graph::Pass::recording) {
+    to->stages.push_back({"02-graph", text});
+    to->stages.push_back({"03-passes", ""});
+  } else {
+    to->stages.back().text += fmt::format("after {}:{}\n", name_of(pass), text == last_graph_ ? " no change" : "");
+    if (text != last_graph_) to->stages.back().text += text;
+  }
+  last_graph_ = std::move(text);
+}
+
+void RunRecorder::on_eliminated(const graph::PlanOptions& options, const graph::Node& node) {
+  if (SpecialisationRecord* to = current(options)) to->eliminated.push_back(op_of(node));
+}
+
+void RunRecorder::on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) {
+  SpecialisationRecord* to = current(options);
+  if (!to) return;
+  for (const graph::Group& group : fusion.groups) {
+    GroupRecord& record = to->groups.emplace_back();
+    record.kind = group.is_op ? "op" : group.rows_stay ? "row" : group.has_reduction ? "reduce" : "pointwise";
+    std::vector<int64_t> loops;
+    for (Dim extent : group.loops) loops.push_back(extent.hint());
+    record.loops = fmt::format("[{}]", fmt::join(loops, ", "));
+    for (graph::NodeId id : group.nodes) record.ops.push_back(op_of(graph[id]));
+  }
+  const auto miss = [&](graph::NodeId producer, graph::NodeId consumer, std::string reason) {
+    const int from = fusion.group_of[producer], into = fusion.group_of[consumer];
+    if (from < 0 || from == into || to->missed.size() >= kMaxMissed) return;
+    const auto is_same = [&](const MissedFusion& each) {
+      return each.from == static_cast<uint32_t>(from) && each.into == static_cast<uint32_t>(into);
+    };
+    if (std::any_of(to->missed.begin(), to->missed.end(), is_same)) return;
+    to->missed.push_back({op_of(graph[producer]), op_of(graph[consumer]), std::move(reason),
+                          static_cast<uint32_t>(from), static_cast<uint32_t>(into)});
+  };
+  for (const graph::FusionDecision& d : fusion.decisions) miss(d.producer, d.consumer, d.reason);
+  for (graph::NodeId id = 0; id < graph.size(); ++id) {
+    for (const graph::Arg& arg : graph[id].args) {
+      if (!arg.is_tensor() || graph[arg.node].is_input || fusion.group_of[id] < 0) continue;
+      const bool is_op = fusion.groups[static_cast<size_t>(fusion.group_of[id])].is_op;
+      const graph::Node& alone = graph[is_op ? id : arg.node];
+      if (graph::fuses(alone.def().op_class)) miss(arg.node, id, "their groups were formed apart");
+      else miss(arg.node, id, fmt::format("{} has a kernel of its own", graph::name_of(alone)));
+    }
+  }
+  if (graph.size() <= kMaxNodes) {
+    to->stages.push_back({"04-fused", dump(graph, fusion, &sources_)});
+    to->graphviz = graphviz_of(graph, fusion, options.name);
+  }
+}
+
+void RunRecorder::on_plan(const graph::Plan& plan) {
+  SpecialisationRecord* to = current(plan.options);
+  if (!to) return;
+  for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
+    const graph::Buffer& buffer = plan.buffers[b];
+    const uint64_t bytes = graph::bytes_of(buffer);
+    to->memory.aliases += buffer.alias_of != b;
+    switch (buffer.kind) {
+      case graph::Buffer::Kind::input: to->memory.inputs += bytes; break;
+      case graph::Buffer::Kind::output: to->memory.outputs += bytes; break;
+      case graph::Buffer::Kind::temporary: to->memory.temporaries += bytes; break;
+    }
+  }
+  to->memory.arena = plan.arena_bytes;
+  to->memory.donations = static_cast<uint32_t>(
+      std::count_if(plan.donors.begin(), plan.donors.end(), [](const auto& inputs) { return !inputs.empty(); }));
+  if (plan.graph.size() <= kMaxNodes) to->stages.push_back({"plan", dump(plan)});
+}
+
+namespace {
+
+/// Whether a launch reads tensors, or numbers of the run: if not, every run computes the same.
+bool has_inputs(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
+  return std::any_of(launch.begin(), launch.end(), [&](uint32_t k) {
+    const graph::Kernel& kernel = plan.kernels[k];
+    if (kernel.kind == graph::Template::op) return true;
+    return std::any_of(kernel.program.begin(), kernel.program.end(), [](const graph::Instr& i) {
+      return i.kind == graph::Instr::Kind::load || i.kind == graph::Instr::Kind::gather || i.symbol || i.symbol2;
+    });
+  });
+}
+
+/// Returns the code of a kernel; that of its whole launch if the device does not name the launch's kernels apart.
+std::string code_of(const exec::LoadedKernel& kernel, const std::vector<exec::KernelSource>& sources) {
+  std::string of_launch;
+  for (const exec::KernelSource& source : sources) {
+    if (source.launch != kernel.launch) continue;
+    if (source.name == kernel.name) return source.text;
+    of_launch += of_launch.empty() ? source.text : "\n" + source.text;
+  }
+  return of_launch;
+}
+
+}  // namespace
+
+void RunRecorder::on_executable(const exec::Executable& executable) {
+  const graph::Plan& plan = executable.plan();
+  SpecialisationRecord* to = current(plan.options);
+  if (!to) return;
+  const std::vector<exec::KernelSource> sources = executable.sources();
+  for (const exec::LoadedKernel& loaded : executable.kernels()) {
+    const std::vector<uint32_t>& launch = plan.launches[loaded.launch];
+    const graph::KernelFacts facts = graph::facts_of(plan, launch);
+    KernelRecord& record = to->kernels.emplace_back();
+    record.symbol = loaded.name;
+    record.name = facts.name;
+    record.category = graph::name_of(facts.category);
+    record.types = facts.types;
+    record.bytes = facts.bytes;
+    record.flops = facts.flops;
+    record.launch = loaded.launch;
+    for (const graph::KernelFacts::SourceOp& op : facts.ops)
+      record.ops.push_back({op.name, location_of(op.origin.span), op.origin.is_backward});
+    record.blocks = loaded.blocks;
+    record.threads = loaded.threads;
+    record.registers = loaded.registers;
+    record.spilled = loaded.spilled;
+    record.shared = loaded.shared;
+    record.occupancy = loaded.occupancy;
+    record.has_inputs = has_inputs(plan, launch);
+    if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
+    record.code = code_of(loaded, sources);
+  }
+  if (plan.graph.size() <= kMaxNodes) to->plan_json = plan_json(executable);
+}
+
+}  // namespace tsl::report
