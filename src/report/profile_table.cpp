@@ -259,6 +259,7 @@ class Table {
       if (activity(row).kind == ActivityKind::kernel) kernels += row.calls;
     }
     say(fmt::format("{} kernel launches; kernels run for {:.1f} % of the time", kernels, percent(kernel_ticks())));
+    for (const std::string& note : timeline_.notes()) say(note);
     add_unused();
     const double copies = ticks_of(ActivityKind::to_device) + ticks_of(ActivityKind::to_host);
     const double host =

@@ -190,8 +190,12 @@ void WorkLog::add_work(Timeline& timeline) {
     const ActivityScope wait(&timeline, ActivityKind::wait);
     device_.driver().cuStreamSynchronize(device_.stream());  // the device's next call reports an error
   }
+  CUcontext before = nullptr;  // perhaps another GPU's
+  device_.driver().cuCtxGetCurrent(&before);
+  device_.driver().cuCtxSetCurrent(device_.context());
   if (cupti_) add_reported();
   else add_timed();
+  device_.driver().cuCtxSetCurrent(before);
   calls_.erase(calls_.begin(), calls_.end() - (is_open_ ? 1 : 0));
 }
 
