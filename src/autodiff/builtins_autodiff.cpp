@@ -352,11 +352,12 @@ constexpr Builtin kRows[] = {
      grad_builtin, "autodiff"},
     {"value_and_grad", "value_and_grad(f: fn | dtype, wrt: integers = 0, has_aux: bool = false)",
      "like grad, but the function gives (f(…), gradient)", value_and_grad_builtin, "autodiff"},
-    {"vjp", "vjp(f: fn | dtype, ...arguments: any)",
-     "(f(…), pullback): pullback(g) gives the gradient by the argument, or a tuple of those by all, for the "
-     "gradient g of\n"
-     "the value. It may be called any number of times.",
-     vjp_builtin, "autodiff"},
+    with_effect(
+        {"vjp", "vjp(f: fn | dtype, ...arguments: any)",
+         "(f(…), pullback): pullback(g) gives the gradient by the argument, or a tuple of those by all, for the "
+         "gradient g of\n"
+         "the value. It may be called any number of times.",
+         vjp_builtin, "autodiff"}),
     {"stop_gradient", "stop_gradient(x: any)", "x, taken for a constant by grad and its kin", stop_gradient_builtin,
      "autodiff"},
 };

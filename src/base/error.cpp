@@ -21,8 +21,15 @@ std::string_view name_of(ErrorKind kind) {
     case ErrorKind::limit: return "limit";
     case ErrorKind::interrupt: return "interrupt";
     case ErrorKind::user: return "user";
+    case ErrorKind::warning: return "warning";
   }
   return "";
+}
+
+Error make_warning(std::string message, Span span, std::vector<std::string> notes) {
+  Error warning{ErrorKind::warning, std::move(message), span, std::move(notes), {}};
+  warning.is_warning = true;
+  return warning;
 }
 
 void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes) {
@@ -38,6 +45,7 @@ void fail_argument(ErrorKind kind, std::string_view parameter, std::string messa
 namespace {
 
 constexpr const char* kRed = "\x1b[1;31m";
+constexpr const char* kYellow = "\x1b[1;33m";
 constexpr const char* kBlue = "\x1b[1;34m";
 constexpr const char* kReset = "\x1b[0m";
 
@@ -116,10 +124,11 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
 }  // namespace
 
 std::string render(const Error& error, const SourceMap& sources, bool color) {
-  const char* red = color ? kRed : "";
+  const char* accent = !color ? "" : error.is_warning ? kYellow : kRed;
   const char* blue = color ? kBlue : "";
   const char* plain = color ? kReset : "";
-  std::string text = fmt::format("{}error[{}]{}: {}\n", red, name_of(error.kind), plain, error.message);
+  const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", name_of(error.kind));
+  std::string text = fmt::format("{}{}{}: {}\n", accent, heading, plain, error.message);
   if (error.span.valid()) text += render_location(error, sources, blue, plain);
   for (const std::string& note : error.notes) text += fmt::format("     {}={} {}\n", blue, plain, note);
   text += render_calls(error, sources);

@@ -13,7 +13,7 @@
 
 namespace tsl {
 
-enum class ErrorKind { syntax, name, type, shape, index, value, io, memory, device, limit, interrupt, user };
+enum class ErrorKind { syntax, name, type, shape, index, value, io, memory, device, limit, interrupt, user, warning };
 
 std::string_view name_of(ErrorKind kind);
 
@@ -33,7 +33,11 @@ struct Error {
   int argument = -1;                  // its position among the arguments of the call: the caret is under it
   bool is_located = false;            // the interpreter has filled in span and called_from
   bool is_final = false;              // no `try` of the program catches it
+  bool is_warning = false;            // the program goes on
 };
+
+/// Makes a warning about a place of the program. Its kind is shown if warnings are errors.
+Error make_warning(std::string message, Span span, std::vector<std::string> notes = {});
 
 /// Carries an Error from its origin to the `try`, prompt or program that handles it. Lower layers throw it without a
 /// span; the interpreter adds the span of the running instruction.
@@ -58,7 +62,7 @@ template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_stri
   fail_with(kind, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Formats the text that a user sees:
+/// Formats the text that a user sees ("warning: message" for a warning):
 ///   error[kind]: message
 ///     --> file.tsl:9:16
 ///      9 | source line

@@ -103,11 +103,12 @@ constexpr Builtin kRows[] = {
     {"load", "load(path: str, device: str | nil = nil)",
      "what a .npy (tensor), .npz or .safetensors (record of tensors) or .json file holds", effect_builtin<run_load>,
      "host"},
-    {"save", "save(path: str, value: any)",
-     "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)", effect_builtin<run_save>,
-     "host", false, true},
+    with_effect({"save", "save(path: str, value: any)",
+                 "writes a tensor (.npy), a record of tensors (.npz, .safetensors), or data (.json)",
+                 effect_builtin<run_save>, "host", false, true}),
     {"read_text", "read_text(path: str)", "a file's text", effect_builtin<run_read_text>, "host"},
-    {"write_text", "write_text(path: str, text: str)", "writes text to a file", effect_builtin<run_write_text>, "host"},
+    with_effect({"write_text", "write_text(path: str, text: str)", "writes text to a file",
+                 effect_builtin<run_write_text>, "host"}),
 };
 
 }  // namespace

@@ -276,8 +276,8 @@ Value help_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"print", "print(...values: any)", "writes values to the output, with spaces between them and a newline after",
-     print_builtin, "host"},
+    with_effect({"print", "print(...values: any)",
+                 "writes values to the output, with spaces between them and a newline after", print_builtin, "host"}),
     {"len", "len(x: iterable)", "how many items, characters or keys x has; of a tensor, the first extent", len_builtin,
      "host"},
     {"str", "str(x: any)", "x as text", str_builtin, "host"},
@@ -290,10 +290,11 @@ constexpr Builtin kRows[] = {
     {"item", "item(x: tensor | number | bool)", "the element of a one-element tensor as a host number", item_builtin,
      "host"},
     {"tolist", "tolist(x: tensor)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
-    {"error", "error(message: any, kind: str = \"user\", parameter: str | nil = nil)",
-     "raises an error; in the standard library, parameter names the argument that is wrong", error_builtin, "host"},
-    {"assert", "assert(condition: bool, message: any = nil)", "raises an error unless the condition is true",
-     assert_builtin, "host"},
+    with_effect({"error", "error(message: any, kind: str = \"user\", parameter: str | nil = nil)",
+                 "raises an error; in the standard library, parameter names the argument that is wrong", error_builtin,
+                 "host"}),
+    with_effect({"assert", "assert(condition: bool, message: any = nil)",
+                 "raises an error unless the condition is true", assert_builtin, "host"}),
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
     {"counters", "counters(device: str | nil = nil)",
      "what a device (by default, the one that tensors are made on) and the tracer have done so far: kernels launched, "
@@ -304,9 +305,9 @@ constexpr Builtin kRows[] = {
      "what was compiled so far for a function and the loops in it, or for the whole program, as a str: traces, guards, "
      "kernels, …",
      explain_builtin, "host"},
-    {"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"},
+    with_effect({"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
-    {"help", "help(f: any = nil)", "prints what a function takes and does", help_builtin, "host"},
+    with_effect({"help", "help(f: any = nil)", "prints what a function takes and does", help_builtin, "host"}),
 };
 
 }  // namespace

@@ -90,6 +90,10 @@ void add_backend_option(CLI::App& app, const exec::BackendOption& option, exec::
   }
 }
 
+Warnings warnings_of(const std::string& choice) {
+  return choice == "on" ? Warnings::on : choice == "off" ? Warnings::off : Warnings::error;
+}
+
 void add_options(CLI::App& app, Command& command, std::string& code, std::string& profile) {
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
@@ -115,11 +119,16 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   app.add_option("--threads", command.engine.threads, "How many threads compute (0: one per core)")
       ->type_name("N")
       ->check(check_threads);
+  app.add_flag_callback(
+      "--timings", [&] { command.timings = command.engine.profile = true; },
+      "Say after the run where the time for compiling went");
   app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")
       ->check(check_topics);
   app.add_option("--dump", command.report.dump, "Write each stage of compiled code to files in DIR")->type_name("DIR");
+  add_choice(app, "--warn", {"on", "off", "error"}, "Warnings: shown, or not, or errors of the script",
+             [&](const std::string& choice) { command.engine.warnings = warnings_of(choice); });
   add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
              [&](const std::string& when) { command.color = when; });
   app.set_version_flag("--version", "tsl " TSL_VERSION);
@@ -127,6 +136,7 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
 
 void add_test(CLI::App& app, Command& command) {
   command.kind = Command::Kind::test;
+  command.engine.warnings = Warnings::off;  // a test may do on purpose what they are about
   CLI::App* test = app.add_subcommand("test", "Run the tests under PATH...");
   test->fallthrough();  // `tsl test --device cuda PATH`
   test->add_option("PATH", command.test_paths, "Scripts and folders")->required();

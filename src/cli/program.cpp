@@ -60,7 +60,7 @@ void run_main(const Command& command, Engine& engine) {
       const bool is_code = command.kind == Command::Kind::code;
       const std::string name = is_code ? "<command line>" : "<stdin>";
       const std::string text = is_code ? command.script : ModuleLoader::read_stream(std::cin, name);
-      if (command.check) engine.modules().read(name, text);
+      if (command.check) engine.modules().read_program(name, text, "");
       else if (command.interactive) engine.run_line(text);
       else engine.run(name, text);
       return;
@@ -84,9 +84,13 @@ bool flush_output() {
 
 }  // namespace
 
-int report_error(const Error& error, Engine& engine, bool color) {
+void show(const Error& error, Engine& engine, bool color) {
   std::fflush(stdout);
   std::cerr << render(error, engine.sources(), color) << std::flush;
+}
+
+int report_error(const Error& error, Engine& engine, bool color) {
+  show(error, engine, color);
   if (error.kind == ErrorKind::syntax) return kExitSyntax;
   return error.kind == ErrorKind::interrupt ? kExitInterrupted : kExitFailed;
 }
@@ -97,7 +101,8 @@ namespace {
 int write_profile(const Command& command, Engine& engine, bool color, int code) {
   std::fflush(stdout);
   try {
-    std::cerr << engine.profile_text(command.script, color) << std::flush;
+    if (command.timings) std::cerr << engine.timings_text(command.script) << std::flush;
+    if (command.profile) std::cerr << engine.profile_text(command.script, color) << std::flush;
     if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine, color);
@@ -127,12 +132,13 @@ int run_command(int argc, char** argv) {
     return kExitFailed;
   }
   Engine& engine = *opened;
+  engine.show_warning = [&](const Error& warning) { show(warning, engine, color); };
   const InterruptScope interrupts(engine);
   int code = 0;
   try {
     run_main(command, engine);
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
-  if (command.profile) code = write_profile(command, engine, color, code);
+  if (command.engine.profile) code = write_profile(command, engine, color, code);
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
   try {

@@ -33,6 +33,7 @@ struct Command {
   std::vector<std::string> dumps;  // diff: two folders
   EngineOptions engine;
   std::string color = "auto";
+  bool timings = false;      // print where the time for compiling went
   bool profile = false;      // print the profile after the run
   std::string trace_file;    // write it as a Chrome trace; "": do not
   bool check = false;        // only parse and resolve
@@ -67,6 +68,8 @@ void write_reports(const Command& command, Engine& engine, bool color);
 /// Shows what differs between two dumps. Returns 1 if anything does.
 int run_diff(const std::vector<std::string>& dumps);
 
+/// Prints an error or a warning to standard error.
+void show(const Error& error, Engine& engine, bool color);
 /// Prints an error to standard error and returns the exit code for it.
 int report_error(const Error& error, Engine& engine, bool color);
 

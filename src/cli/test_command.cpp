@@ -115,6 +115,7 @@ std::string run_test(const fs::path& path, const std::string& text, const Engine
   Engine engine(options);
   std::string output;
   engine.output = [&output](std::string_view printed) { output += printed; };
+  engine.show_warning = [&engine](const Error& warning) { show(warning, engine, false); };
   std::optional<Error> error;
   try {
     engine.run_file(path.string());

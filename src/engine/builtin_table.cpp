@@ -62,6 +62,12 @@ const Value* BuiltinTable::row(std::string_view name) const {
 
 bool BuiltinTable::contains(Name name) const { return values_.count(name) || prelude_.count(name); }
 
+/// Dtypes and the composites of the prelude have none.
+bool BuiltinTable::has_effect(Name name) const {
+  const auto row = rows_.find(name);
+  return row != rows_.end() && row->second.as<BuiltinFunction>().builtin->has_effect;
+}
+
 const Value* BuiltinTable::find(Name name) {
   const auto found = values_.find(name);
   if (found != values_.end()) return &found->second;

@@ -22,6 +22,7 @@ class BuiltinTable final : public Builtins {
   const Value* native(Name name) const override;
   const Value* row(std::string_view name) const override;
   bool contains(Name name) const override;
+  bool has_effect(Name name) const override;
   const Value* find(Name name) override;
   std::vector<std::string> names() const override;
   const Signature& signature(const Builtin& builtin) override;

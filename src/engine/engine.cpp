@@ -30,6 +30,7 @@ template <class Body> void fail_for_good(Body&& body) {
 Engine::Engine(EngineOptions options)
     : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
       log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
+      show_warning([this](const Error& warning) { log(render(warning, sources())); }),
       options_(std::move(options)) {
   interpreter_ = std::make_unique<Interpreter>(*this);
   runtime_ = std::make_unique<EngineRuntime>(*this, *interpreter_, options_);  // may log
@@ -43,7 +44,7 @@ Engine::Engine(EngineOptions options)
 
 Engine::~Engine() = default;
 
-void Engine::write(const std::function<void(std::string_view)>& sink, std::string_view text) {
+template <class Sink, class Output> void Engine::write(const Sink& sink, const Output& text) {
   struct Writing {
     Engine& engine;
     const bool before = std::exchange(engine.is_writing_, true);
@@ -66,6 +67,8 @@ std::string Engine::profile_text(const std::string& title, bool color) {
   return runtime_->profiling()->text(title, color);
 }
 
+std::string Engine::timings_text(const std::string& title) { return runtime_->profiling()->timings_text(title); }
+
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
@@ -77,6 +80,17 @@ void Engine::print(const Value& value) {
 
 void Engine::write_log(std::string_view text) {
   fail_for_good([&] { write(log, text); });
+}
+
+void Engine::warn(Error warning) {
+  if (options_.warnings == Warnings::off) return;
+  if (options_.warnings == Warnings::error) {
+    warning.is_warning = false;
+    warning.is_final = true;
+    throw Failure(std::move(warning));
+  }
+  if (!warned_.emplace(sources().location(warning.span), warning.message).second) return;
+  fail_for_good([&] { write(show_warning, warning); });
 }
 
 Value Engine::run(std::string name, std::string text) {
@@ -100,7 +114,7 @@ const report::Recording* Engine::recording() const {
   return runtime_->recorder() ? &runtime_->recorder()->recording() : nullptr;
 }
 
-void Engine::check_file(const std::string& path) { modules_->read(path, ModuleLoader::read_file(path)); }
+void Engine::check_file(const std::string& path) { modules_->read_program(path, ModuleLoader::read_file(path), path); }
 
 Value Engine::call(const Value& callee, std::span<Value> args, const CallShape* shape) {
   if (is_writing_ || interpreter_->depth() == 0) enter();  // else a builtin calls back

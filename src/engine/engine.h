@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exec/backend_options.h"
@@ -24,12 +26,16 @@ struct Recording;
 
 namespace tsl {
 
+/// What happens to warnings: shown once for each line, or not, or raised as errors of the program.
+enum class Warnings : uint8_t { on, off, error };
+
 struct EngineOptions {
   bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
   bool profile = false;           // record what takes time: see Engine::profile_text()
   size_t trace_events = 0;        // of these, the most events to keep for write_trace()
+  Warnings warnings = Warnings::on;
   uint64_t seed = 0;
   int threads = 0;     // 0: one per core
   std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
@@ -69,6 +75,8 @@ class Engine final : public Context {
   const report::Recording* recording() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
+  /// Formats where the time for compiling went so far.
+  std::string timings_text(const std::string& title);
   /// Writes the profile so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 
@@ -87,11 +95,14 @@ class Engine final : public Context {
   /// Receives log output (default: standard error), under the same rules.
   std::function<void(std::string_view)> log;
   void write_log(std::string_view text) override;
+  /// Receives warnings, which render() formats (default: as text to standard error), under the same rules.
+  std::function<void(const Error&)> show_warning;
+  void warn(Error warning) override;
   const std::vector<std::string>& script_args() const override { return options_.script_args; }
   bool shows_device() const override { return options_.show_device; }
 
  private:
-  void write(const std::function<void(std::string_view)>& sink, std::string_view text);
+  template <class Sink, class Output> void write(const Sink& sink, const Output& text);
   void enter();
 
   EngineOptions options_;
@@ -100,7 +111,8 @@ class Engine final : public Context {
   std::unique_ptr<BuiltinTable> builtins_;
   std::unique_ptr<ModuleLoader> modules_;
   std::unique_ptr<Prompt> prompt_;
-  bool is_writing_ = false;  // `output` or `log` is running
+  bool is_writing_ = false;                               // `output`, `log` or `show_warning` is running
+  std::set<std::pair<std::string, std::string>> warned_;  // the line and the message of each warning so far
 };
 
 }  // namespace tsl

@@ -141,6 +141,13 @@ std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, cons
   return compile(engine_.builtins(), module, options, cells);
 }
 
+std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::string text, const std::string& path) {
+  std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path);
+  const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
+  for (Error& warning : find_unused_values(*module, has_effect)) engine_.warn(std::move(warning));
+  return module;
+}
+
 Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
   std::unique_ptr<Proto> compiled = to_bytecode(module, options, cells);
   compiled->name = name;
@@ -153,7 +160,7 @@ Value ModuleLoader::run_script(std::string name, std::string text, const std::st
   // A program that calls explain() is recorded from its start; others do not pay for that.
   if (text.find("explain(") != std::string::npos) engine_.start_recording();
   Pushed loading(loading_, {path.empty() ? "" : canonical_path(path), name});
-  const std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path);
+  const std::unique_ptr<ast::Module> module = read_program(std::move(name), std::move(text), path);
   VariableCells cells;
   return run(*module, {}, cells);
 }
@@ -171,9 +178,10 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
   if (!is_internal) engine_.runtime().abort_trace("it imports a module");
   const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});
-  const std::unique_ptr<ast::Module> tree = read(found.name, found.text, found.key[0] == '<' ? "" : found.name);
-  VariableCells cells;
   const bool is_library = found.name.substr(0, 9) == "<stdlib>/";
+  const std::unique_ptr<ast::Module> tree =
+      is_library ? read(found.name, found.text, "") : read_program(found.name, found.text, found.name);
+  VariableCells cells;
   run(*tree, {true, is_internal, is_library}, cells, engine_.names().intern(name));
   Ref<Module> module = make_ref<Module>();
   module->name = name;

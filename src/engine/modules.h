@@ -34,6 +34,8 @@ class ModuleLoader {
   /// use.
   std::unique_ptr<ast::Module> read(std::string name, std::string text, const std::string& path = "",
                                     const std::vector<ast::Variable*>& predeclared = {});
+  /// Reads a script or a module of the user, and warns of values that it does not use.
+  std::unique_ptr<ast::Module> read_program(std::string name, std::string text, const std::string& path);
   /// Compiles and runs a module from read().
   Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr);
 

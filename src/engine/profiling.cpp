@@ -24,6 +24,7 @@ Profiling::Profiling(Context& context, exec::Devices& devices, const EngineOptio
       before_(devices.instruments()) {
   devices_.instruments().timeline = &timeline_;
   devices_.instruments().observers.push_back(&profile_);
+  devices_.instruments().observers.push_back(&timings_);
 }
 
 Profiling::~Profiling() {
@@ -41,6 +42,11 @@ std::string Profiling::text(const std::string& title, bool color) {
     return known[name] = roofline_of(devices_.at(device).hardware(), device, options_);
   };
   return report::profile_text({timeline_, profile_, context_.sources(), title, roofline, color});
+}
+
+std::string Profiling::timings_text(const std::string& title) {
+  timeline_.flush();
+  return report::timings_text({timeline_, profile_, context_.sources(), title, {}, false}, timings_);
 }
 
 void Profiling::write_trace(const std::string& path) {

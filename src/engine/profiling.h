@@ -5,6 +5,7 @@
 
 #include "exec/devices.h"
 #include "report/profile.h"
+#include "report/timings.h"
 
 namespace tsl {
 
@@ -23,6 +24,8 @@ class Profiling {
   exec::Timeline& timeline() { return timeline_; }
   /// Formats the profile so far as tables.
   std::string text(const std::string& title, bool color);
+  /// Formats what compiling took so far.
+  std::string timings_text(const std::string& title);
   /// Writes the events so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 
@@ -31,6 +34,7 @@ class Profiling {
   exec::Devices& devices_;
   const EngineOptions& options_;
   report::Profile profile_;
+  report::Timings timings_;
   exec::Timeline timeline_;
   const exec::Instruments before_;
 };

@@ -48,6 +48,8 @@ class Recorder : public Recording {
   /// the last cut must be on the same device.
   Tensor record(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 const Origin& origin, Device device = {});
+  /// Returns the position in the program of the op that is recorded next.
+  uint32_t next_order() const { return order_; }
   /// Registers a view that was made elsewhere, so that its value counts as alive.
   void watch(const Tensor& view);
   uint32_t node_count() const { return graph_.size(); }

@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kMaxCaptures = 8;
 // The most inputs whose shapes a region remembers. Variables of finished calls are never seen again.
 constexpr size_t kMaxHistories = 10'000;
+// A read that is replayed so often is worth a warning: each makes the device and the host wait for each other.
+constexpr uint32_t kManyReads = 1'000;
 // The most calls and loop iterations in one trace.
 constexpr uint64_t kMaxSteps = 100'000;
 
@@ -306,6 +308,12 @@ Segment* RegionCache::match(Segment& at, const Entry& entry) {
   return nullptr;
 }
 
+void RegionCache::warn_of_reads(const Segment& segment) {
+  context_.warn(make_warning(
+      fmt::format("compiled code has waited here {} times for the host to read a number", kManyReads),
+      segment.reads[0].span, {"it runs in one piece if the number stays in a tensor, or is read less often"}));
+}
+
 bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
                          uint32_t& exit) {
   Segment* at = &region.root;
@@ -330,6 +338,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
       if (exec::Timeline* timeline = tracing_.devices.timeline()) timeline->set_origin(read.span);
       run_.symbols[read.symbol] = element(tracing_.devices, element_view);
     }
+    if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);
     if (const auto& effect = interface_of(*segment).effect) {
       perform(context_, *effect, run_);
       failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
@@ -381,7 +390,7 @@ RegionCache::Outcome RegionCache::advance(Region& region, const Entry& entry, st
     return Outcome::failed;
   }
   if (!inputs_fit(entry)) {
-    region.fall_back(tracing_, "an input has too many parts", {});
+    region.fall_back(tracing_, "an input has too many parts", tracing_.interpreter.location());
     return Outcome::failed;
   }
   region.pacing->begin_trace();

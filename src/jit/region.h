@@ -70,8 +70,9 @@ struct Region {
   bool is_dead() const;
   std::string name(Context&) const;  // "step (digits.tsl:31)"
   RegionNote note(Context&) const;
-  /// Called when the region cannot be traced: calls that fit no trace path are interpreted for a while.
-  void fall_back(const Tracing&, const std::string& reason, Span at);
+  /// Called when the region cannot be traced further than `span`: calls that fit no trace path are interpreted for a
+  /// while. Warns if the program asks for the region.
+  void fall_back(const Tracing&, const std::string& reason, Span span);
 };
 
 /// The regions of one declaration: of a loop, or of functions that captured different variables.
@@ -122,6 +123,7 @@ class RegionCache {
   bool skips(Region& region);
   bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
+  void warn_of_reads(const Segment& segment);
   Segment* match(Segment& at, const Entry& entry);
   bool bind_inputs(const Segment& segment, const Entry& entry);
   /// Makes the copies to other devices that the segment starts with. Returns false if there is no memory for one.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "value/context.h"
 #include "value/signature.h"
 
@@ -18,11 +20,15 @@ RegionNote Region::note(Context& context) const {
           loop != nullptr};
 }
 
-void Region::fall_back(const Tracing& tracing, const std::string& reason, Span at) {
+void Region::fall_back(const Tracing& tracing, const std::string& reason, Span span) {
   pacing->abort_trace();
-  if (!tracing.observed()) return;
-  const RegionNote region = note(tracing.context);
-  tracing.observers->each([&](TraceObserver& o) { o.on_abort(region, reason, at, pacing->calls_left()); });
+  if (tracing.observed()) {
+    const RegionNote region = note(tracing.context);
+    tracing.observers->each([&](TraceObserver& o) { o.on_abort(region, reason, span, pacing->calls_left()); });
+  }
+  if (loop || !proto->is_compiled) return;  // --compile asks for as much as there is to be had
+  tracing.context.warn(
+      make_warning(fmt::format("{} has @compile, but this is interpreted: {}", proto->display_name(), reason), span));
 }
 
 /// Describes how this run differs from a segment that it might have followed. Binds the run's inputs to it.

@@ -37,6 +37,7 @@ struct Segment {
   std::vector<Read> reads;
   bool is_last = false;   // the region ends here
   uint64_t last_use = 0;  // in the time of the region's owner
+  uint32_t replays = 0;   // that have waited for `reads`
   std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // possible successors; at most one has guards that hold
 };

@@ -112,6 +112,11 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
   for (Operand& operand : inputs) {
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
+  const auto is_tensor = [](const Operand& operand) { return operand.is_tensor(); };
+  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) &&
+                             !context_.runtime().listeners().listening() &&
+                             !tracing_.interpreter.frame().proto->is_library;
+  if (is_of_program) unused_results_.called(recorder_->next_order());
   return recorder_->record(op, inputs, attrs, type, origin, device);
 }
 
@@ -275,6 +280,7 @@ void TraceSession::end_segment(const SegmentEnd& end) {
   notify_segment(std::move(note));
   ++position_;
   begin_segment();
+  for (Error& warning : std::exchange(warnings_, {})) context_.warn(std::move(warning));
 }
 
 std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
@@ -319,12 +325,18 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   segment->kept_slots = std::move(kept_slots);
   // The new interface must exist first: if performing the segment fails, later inputs are added to it.
   segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
+  note_unused_results(cut.graph);
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans =
         std::make_unique<SizedPlans>(tracing_.devices, cut.device, std::move(cut.graph), options_, *region_.names);
     if (tracing_.observed()) watch_plans(*segment);
   }
   return segment;
+}
+
+void TraceSession::note_unused_results(const graph::Graph& graph) {
+  for (const graph::Node* node : unused_results_.find(graph, context_.sources()))
+    warnings_.push_back(make_warning(fmt::format("the result of `{}` is unused", node->def().name), node->span));
 }
 
 void TraceSession::compute(Segment& segment) {
@@ -372,9 +384,9 @@ void TraceSession::materialize() {
 void TraceSession::abort(const std::string& reason) {
   if (!is_active()) return;
   flush();
-  region_.fall_back(tracing_, reason, tracing_.interpreter.location());
   region_.evict_end(path_);
   path_.clear();
+  region_.fall_back(tracing_, reason, tracing_.interpreter.location());
 }
 
 /// Computes the pending ops and prints deferred output. The result is not added to the tree.
@@ -441,6 +453,7 @@ void TraceSession::fail() {
 
 void TraceSession::error_caught(ErrorKind kind) {
   if (is_active() && kind == ErrorKind::memory) throw RestartTrace{};
+  unused_results_.clear();  // the error may have kept them from being used
   for (uint32_t id = 0; is_active() && id < symbols_->size(); ++id) {
     if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
   }

@@ -14,6 +14,7 @@
 #include "jit/output_template.h"
 #include "jit/segment.h"
 #include "jit/trace_observer.h"
+#include "jit/unused_results.h"
 #include "syntax/ast.h"
 #include "value/runtime.h"
 
@@ -198,6 +199,7 @@ class TraceSession {
   void watch_plans(Segment& segment) const;
   void compute(Segment& segment);
   void flush_effects(const Segment& segment);
+  void note_unused_results(const graph::Graph& graph);
   void begin_segment();
   void flush();
   void stop(TraceState state);
@@ -221,7 +223,9 @@ class TraceSession {
   uint32_t effects_ = 0;  // performed or replayed so far
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
-  std::vector<Value> printed_;  // in this segment
+  UnusedResults unused_results_;
+  std::vector<Error> warnings_;  // about this segment, shown once it is on the path
+  std::vector<Value> printed_;   // in this segment
   std::vector<Entered> entered_;
   std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred

@@ -46,6 +46,10 @@ struct ResolveOptions {
 /// if a similar name exists.
 void resolve(ast::Module& module, const ResolveOptions& options);
 
+/// Returns a warning for each expression statement that does nothing: its value is not used, and no part of it has an
+/// effect. The module's last expression counts as used. `has_effect` is asked about the builtins that are called.
+std::vector<Error> find_unused_values(const ast::Module& module, const std::function<bool(Name)>& has_effect);
+
 /// Whether `text` may become complete with more lines (for prompts): it ends within brackets, after an operator, before
 /// a `catch`… A string cannot continue on the next line, so an unterminated one is an error.
 bool is_incomplete(const std::string& text);

@@ -37,7 +37,16 @@ struct Builtin {
   bool forwards = false;
   /// The first two arguments may be given in the other order, so that pipes work: xs |> map(f) is map(f, xs).
   bool may_swap = false;
+  /// A call does more than to return a value (or to draw random numbers for it): it prints, writes, fails on purpose,
+  /// or calls a function, which may. Set by with_effect().
+  bool has_effect = false;
 };
+
+/// Marks a row of a table of builtins: a call of it whose value is not used is no mistake.
+constexpr Builtin with_effect(Builtin row) {
+  row.has_effect = true;
+  return row;
+}
 
 /// All builtins by name: C++ functions, dtypes, and the composites of the prelude, which are written in TSL.
 class Builtins {
@@ -49,6 +58,8 @@ class Builtins {
   virtual const Value* row(std::string_view name) const = 0;
   /// Whether the builtin exists. Loads nothing.
   virtual bool contains(Name name) const = 0;
+  /// Whether a call of the builtin does more than to return a value. Loads nothing.
+  virtual bool has_effect(Name name) const = 0;
   /// Returns any builtin, after loading its part of the prelude if necessary; null if there is none.
   virtual const Value* find(Name name) = 0;
   /// All of them, in alphabetical order.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/intern.h"
 #include "base/source.h"
 #include "tensor/op.h"
@@ -44,6 +45,8 @@ class Context {
   virtual void print(const Value& value) = 0;
   /// Writes to the log. The program cannot catch exceptions of this either.
   virtual void write_log(std::string_view text) = 0;
+  /// Shows a warning, once for each line and message. Throws it as a final Failure if warnings are errors.
+  virtual void warn(Error warning) = 0;
   /// Returns the arguments after the script's name.
   virtual const std::vector<std::string>& script_args() const = 0;
   /// Whether displays of tensors outside host memory name their device.

@@ -30,6 +30,16 @@ TEST_CASE("an error is rendered with its place, notes and calls") {
         "  called from loss (mnist.tsl:1), <main> (mnist.tsl:1)\n");
 }
 
+TEST_CASE("a warning is rendered as an error is, without its kind") {
+  SourceMap sources;
+  const uint32_t id = sources.add("mnist.tsl", "a + b\n");
+  Error warning = make_warning("unused", {id, 0, 5}, {"a note"});
+  CHECK(render(warning, sources) ==
+        "warning: unused\n  --> mnist.tsl:1:1\n   1 | a + b\n     | ^^^^^\n     = a note\n");
+  warning.is_warning = false;
+  CHECK(render(warning, sources).rfind("error[warning]: unused\n", 0) == 0);
+}
+
 TEST_CASE("an error without a place is rendered without one") {
   SourceMap sources;
   CHECK(render({ErrorKind::io, "no such file", {}, {}, {}}, sources) == "error[io]: no such file\n");

@@ -70,6 +70,33 @@ std::string script(const std::string& name, const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("warnings go to standard error, or are off, or are errors") {
+  const std::string code = "let x = 1\nx + 1\nprint(x)";
+  const Outcome shown = run({"-e", code});
+  CHECK(shown.code == 0);
+  CHECK(shown.out == "1\n");
+  CHECK(shown.err ==
+        "warning: this value is not used, and computing it has no effect\n"
+        "  --> <command line>:2:1\n   2 | x + 1\n     | ^^^^^\n");
+  CHECK(run({"--warn", "on", "-e", code}).err == shown.err);
+  CHECK(run({"--check", "-e", code}).err == shown.err);
+  CHECK(run({"--warn", "off", "-e", code}).err == "");
+  const Outcome failed = run({"--warn", "error", "-e", code});
+  CHECK(failed.code == 1);
+  CHECK(failed.out == "");
+  CHECK(failed.err.rfind("error[warning]: this value is not used", 0) == 0);
+  CHECK(run({"--warn", "some", "-e", code}).code == 2);
+  CHECK(run({"-i"}, "1 + 1\nlet y = 2\ny\n").err.find("warning") == std::string::npos);
+}
+
+TEST_CASE("tsl test shows warnings only if it is asked to") {
+  const std::string path = script("warned.tsl", "let x = 1\nx + 1\nprint(x)  # expect: 1");
+  CHECK(run({"test", path}).err == "");
+  CHECK(run({"test", path}).code == 0);
+  CHECK(run({"test", "--warn", "on", path}).err.find("warning: ") != std::string::npos);
+  CHECK(run({"test", "--warn", "error", path}).code == 1);
+}
+
 TEST_CASE("scripts, code and standard input") {
   CHECK(run({script("hello.tsl", "print(\"hello\")")}).out == "hello\n");
   CHECK(run({"-e", "print(1 + 1)"}).out == "2\n");

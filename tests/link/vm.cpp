@@ -12,6 +12,7 @@ class BareContext final : public Context {
   Value import(Name, bool, uint32_t) override { return {}; }
   void print(const Value&) override {}
   void write_log(std::string_view) override {}
+  void warn(Error) override {}
   const std::vector<std::string>& script_args() const override { return args_; }
   bool shows_device() const override { return false; }
 

@@ -147,6 +147,15 @@ TEST_CASE("shares sum to the whole, and kernels have lines, in every tier", "[pr
   }
 }
 
+TEST_CASE("timings name the phases and the specialisations", "[profile]") {
+  Session s(profiled());
+  s.output("@compile\nfn f(a) = exp(a) + 1.0\nprint(f(ones([10])).shape, sum(ones([3])))\n");
+  const std::string text = s.engine.timings_text("test.tsl");
+  INFO(text);
+  for (const char* part : {"parsing", "tracing", "fuse\n", "prepare for the device", "f:2#0\n", "eager ops\n"})
+    CHECK(contains(text, part));
+}
+
 TEST_CASE("profile(f) logs a table and returns what f returns", "[profile]") {
   EngineOptions options;
   Session s(options);

@@ -1,0 +1,40 @@
+// Where the time for compiling goes, by phase and by specialisation: --timings.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "report/profile_table.h"
+
+namespace tsl::report {
+
+/// Measures the passes on graphs.
+class Timings final : public exec::PlanObserver {
+ public:
+  enum class Phase : uint8_t { dead_code, decompose, simplify, absorb_epilogues, fuse, lower, prepare };
+  static constexpr size_t kPhases = static_cast<size_t>(Phase::prepare) + 1;
+
+  void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;
+  void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override;
+  void on_plan(const graph::Plan& plan) override;
+  void on_executable(const exec::Executable& executable) override;
+
+  uint64_t ticks(Phase phase) const { return by_phase_[static_cast<size_t>(phase)]; }
+  /// By name; "" for all eager ops.
+  const std::map<std::string, uint64_t>& by_specialisation() const { return by_specialisation_; }
+
+ private:
+  void end(Phase phase, const std::string& specialisation);
+
+  uint64_t begin_ = 0;  // of the running phase
+  std::array<uint64_t, kPhases> by_phase_{};
+  std::map<std::string, uint64_t> by_specialisation_;
+};
+
+const char* name_of(Timings::Phase phase);
+
+/// Formats what the program took before it could run: by phase, and by specialisation.
+std::string timings_text(const ProfileView& view, const Timings& timings);
+
+}  // namespace tsl::report

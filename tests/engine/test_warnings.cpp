@@ -1,0 +1,125 @@
+// Tests warnings: each once for a line, and what a host receives.
+#include "support/session.h"
+
+using namespace tsl;
+
+namespace {
+
+/// Returns the warnings of a script, as "line: message", one per line.
+std::string warned(const std::string& program, bool compile_all = false) {
+  EngineOptions options;
+  options.compile_all = compile_all;
+  Session s(options);
+  std::string text;
+  s.engine.show_warning = [&](const Error& warning) {
+    text += std::to_string(s.line_of(warning)) + ": " + warning.message + "\n";
+  };
+  s.output(program);
+  return text;
+}
+
+constexpr const char* kUnused = "this value is not used, and computing it has no effect\n";
+
+}  // namespace
+
+TEST_CASE("builtins without effects are known to have none", "[warnings]") {
+  CHECK(warned("let x = ones([2])\nexp(x)\nf32(x)\nsoftmax(x)\nsorted([2, 1])\nprint(x)") ==
+        std::string("2: ") + kUnused + "3: " + kUnused + "4: " + kUnused + "5: " + kUnused);
+  CHECK(warned("let x = [1]\nmap(print, x)\nassert(true)\nseed(1)\nhelp(len)\nx.len()\n0") == "");
+}
+
+TEST_CASE("a host receives warnings in the log, unless it takes them itself", "[warnings]") {
+  Session s;
+  std::string log;
+  s.engine.log = [&](std::string_view text) { log += text; };
+  s.output("fn f(x) { x }\nf(1)");
+  CHECK(log.rfind("warning: this value is not used", 0) == 0);
+}
+
+TEST_CASE("a line is warned about once", "[warnings]") {
+  Session s;
+  int count = 0;
+  s.engine.show_warning = [&](const Error&) { ++count; };
+  s.output("1 + 1\n0");
+  s.output("1 + 1\n0");
+  CHECK(count == 1);
+}
+
+TEST_CASE("nobody is warned about the prompt's entries", "[warnings]") {
+  Session s;
+  int count = 0;
+  s.engine.show_warning = [&](const Error&) { ++count; };
+  s.engine.run_line("1 + 1\n0");
+  CHECK(count == 0);
+}
+
+TEST_CASE("warnings as errors stop a program, which cannot catch them", "[warnings]") {
+  EngineOptions options;
+  options.warnings = Warnings::error;
+  Session s(options);
+  CHECK(s.error_text("print(1)\n1 + 1\n0") ==
+        std::string("warning: ") + "this value is not used, and computing it has no effect");
+  CHECK(s.printed == "");
+}
+
+TEST_CASE("a result that compiled code computes for nothing is named, once for a line", "[warnings]") {
+  const std::string function = "@compile\nfn f(x) {\n  let d = exp(x) * 2.0 + x\n  return x * 3.0\n}\n";
+  CHECK(warned(function + "let y = [f(ones([2])), f(ones([2])), f(ones([3]))]") ==
+        "3: the result of `add` is unused\n");
+  CHECK(warned("fn f(x) = exp(x)\nlet x = ones([2])\nfor i in 0..3 {\n  f(x)\n}", true) ==
+        "1: the result of `exp` is unused\n");
+  CHECK(
+      warned("@compile\nfn f(x) {\n  let s = (x * 2.0).sum().item()\n  let d = x + 1.0\n  return s\n}\nf(ones([2]))") ==
+      "4: the result of `add` is unused\n");
+}
+
+TEST_CASE("results that are unused for a good reason are not named", "[warnings]") {
+  const auto is_quiet = [](const std::string& program) {
+    INFO(program);
+    CHECK(warned(program) == "");
+    CHECK(warned(program, true) == "");
+  };
+  is_quiet("@compile\nfn f(x) {\n  let (v, i) = topk(x, 2)\n  return i\n}\nf(ones([3]))");
+  is_quiet("@compile\nfn f(x) = grad(fn(x) = sum(x * x + 1.0))(x)\nf(ones([3]))");
+  is_quiet(
+      "@compile\nfn f(x, y) {\n  let (l, g) = value_and_grad(fn(p) = sum(p.a * p.b))({a: x, b: y})\n  return g.a\n}\n"
+      "f(ones([3]), ones([3]))");
+  is_quiet("@compile\nfn f(x) {\n  let z = zeros([len(x)])\n  return z.shape\n}\nf(ones([3]))");
+  is_quiet(
+      "@compile\nfn f(x) {\n  try {\n    let y = x + 1.0\n    error(\"no\")\n    return y\n  } catch e { return x "
+      "}\n}\n"
+      "f(ones([3]))");
+  is_quiet("import nn\n@compile\nfn f(x) = nn.layer_norm(x, nn.layer_norm_init(3))\nlet y = 0");
+}
+
+TEST_CASE("a function with @compile that falls back is named, with the reason and its line", "[warnings]") {
+  const std::string reads = "fn f(x) {\n  let t = x.tolist()\n  let s = f\"{x}\"\n  return len(s)\n}\n";
+  CHECK(warned("@compile\n" + reads + "for i in 0..3 { f(ones([2])) }") ==
+        "5: f has @compile, but this is interpreted: the host reads a whole tensor\n");
+  CHECK(warned(reads + "for i in 0..3 { f(ones([2])) }", true) == "");  // nobody has asked for this function
+}
+
+TEST_CASE("a host read that is replayed often is named", "[warnings]") {
+  const std::string program =
+      "@compile\nfn f(x) {\n  let s = (x * 2.0).sum().item()\n  return x * s\n}\nlet x = ones([2])\n";
+  CHECK(warned(program + "for i in 0..900 { let _ = f(x) }") == "");
+  CHECK(warned(program + "for i in 0..1100 { let _ = f(x) }") ==
+        "3: compiled code has waited here 1000 times for the host to read a number\n");
+  CHECK(warned("var x = ones([2])\nvar s = 0.0\nfor i in 0..1100 {\n  x = x * 1.0\n  s += x.sum().item()\n}", true) ==
+        "5: compiled code has waited here 1000 times for the host to read a number\n");
+}
+
+TEST_CASE("warnings about compiled code stop a program in error mode", "[warnings]") {
+  EngineOptions options;
+  options.warnings = Warnings::error;
+  const auto fails = [&](const std::string& program) {
+    Session s(options);
+    return s.error_text(program);
+  };
+  CHECK(fails("@compile\nfn f(x) {\n  let d = exp(x)\n  return x\n}\ntry { f(ones([2])) } catch e { print(1) }") ==
+        "warning: the result of `exp` is unused");
+  CHECK(fails("@compile\nfn f(x) {\n  let s = f\"{x}\"\n  return len(s)\n}\nf(ones([2]))") ==
+        "warning: f has @compile, but this is interpreted: the host reads a whole tensor");
+  CHECK(fails("@compile\nfn f(x) = x * x.sum().item()\nfor i in 0..1100 { let _ = f(ones([2])) }") ==
+        "warning: compiled code has waited here 1000 times for the host to read a number");
+}
