@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -26,12 +27,19 @@ size_t setting(const char* name, size_t otherwise) {
 
 size_t memory() { return setting("NULL_DRIVER_MEMORY", size_t{8} << 30); }
 
+/// An event is the time at which it was recorded, since all work is done at once.
+struct Event {
+  std::chrono::steady_clock::time_point time;
+};
+Event* event_of(CUevent event) { return reinterpret_cast<Event*>(event); }
+
 int attribute(CUdevice_attribute which) {
   const int compute = static_cast<int>(setting("NULL_DRIVER_COMPUTE", 90));
   switch (which) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return compute / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return compute % 10;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 132;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
     default: return 0;
   }
 }
@@ -107,6 +115,9 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction) {
   return *value = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0, CUDA_SUCCESS;
 }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int threads, size_t) {
+  return *blocks = 1024 / threads, CUDA_SUCCESS;
+}
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                         void**, void**) {
   return CUDA_SUCCESS;
@@ -123,6 +134,8 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph, const CUgraphNode*
 CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph, const CUgraphNode*, size_t, CUevent) {
   return *node = handle<CUgraphNode>(), CUDA_SUCCESS;
 }
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode, CUgraph* graph) { return *graph = nullptr, CUDA_SUCCESS; }
+CUresult cuGraphGetNodes(CUgraph, CUgraphNode*, size_t* count) { return *count = 0, CUDA_SUCCESS; }
 CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph, unsigned long long) {
   return *exec = handle<CUgraphExec>(), CUDA_SUCCESS;
 }
@@ -133,8 +146,14 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph) {
 CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 
-CUresult cuEventCreate(CUevent* event, unsigned) { return *event = handle<CUevent>(), CUDA_SUCCESS; }
-CUresult cuEventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
+CUresult cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent event, CUstream) {
+  return event_of(event)->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
+}
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
-CUresult cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  const std::chrono::duration<float, std::milli> elapsed = event_of(end)->time - event_of(begin)->time;
+  return *milliseconds = elapsed.count(), CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent event) { return delete event_of(event), CUDA_SUCCESS; }
 }

@@ -282,6 +282,9 @@ Value tree_map_builtin(Context& context, Args args) {
   return TreeMap(context, args[0]).run(trees, 0);
 }
 
+/// The loops are compiled with instructions of their own.
+Value progress_builtin(Context&, Args args) { return std::move(args[0]); }
+
 constexpr Builtin kRows[] = {
     {"range", "range(start: integer, stop: integer | nil = nil, step: integer = 1)",
      "the ints from start up to but without stop; range(n) counts from 0", range_builtin, "host"},
@@ -301,6 +304,9 @@ constexpr Builtin kRows[] = {
     {"sorted", "sorted(x: iterable, key: fn | dtype | nil = nil, reverse: bool = false)",
      "the items in order, or in the order of key(item); equals keep theirs; NaN counts as the greatest", sorted_builtin,
      "host"},
+    {"progress", "progress(x: iterable)",
+     "x; a loop `for v in progress(x)` shows on the terminal how far it is, and how long it will take",
+     progress_builtin, "host"},
     {"reversed", "reversed(x: iterable)", "the items from the last to the first", reversed_builtin, "host"},
     {"keys", "keys(record: record)", "the list of a record's keys", keys_builtin, "host"},
     {"values", "values(record: record)", "the list of a record's values", values_builtin, "host"},

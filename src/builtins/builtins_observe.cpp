@@ -15,9 +15,10 @@ Value with_range_builtin(Context& context, Args args) {
 }
 
 constexpr Builtin kRows[] = {
-    {"profile", "profile(f: fn)", "calls f, and logs what took how long; returns its result", profile_builtin, "host"},
-    {"with_range", "with_range(name: str, f: fn)",
-     "calls f as a named range of profiles and traces; returns its result", with_range_builtin, "host"},
+    with_effect({"profile", "profile(f: fn)", "calls f, and logs what took how long; returns its result",
+                 profile_builtin, "host"}),
+    with_effect({"with_range", "with_range(name: str, f: fn)",
+                 "calls f as a named range of profiles and traces; returns its result", with_range_builtin, "host"}),
 };
 
 }  // namespace

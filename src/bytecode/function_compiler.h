@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -138,7 +139,8 @@ class FunctionCompiler {
   void while_loop(const ast::WhileStmt& s);
   void for_loop(const ast::ForStmt& s);
   void for_range(const ast::ForStmt& s, const ast::RangeExpr& range);
-  void loop_body(const ast::ForStmt& s, Reg item, Opcode next, Reg state);
+  /// `bar`: the register of the loop's progress bar, if it has one.
+  void loop_body(const ast::ForStmt& s, Reg item, Opcode next, Reg state, std::optional<Reg> bar = std::nullopt);
   Reg loop_item(const ast::Pattern& pattern);
   uint32_t begin_loop(Span span);
   void import(const ast::ImportStmt& s);

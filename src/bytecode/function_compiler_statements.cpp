@@ -310,14 +310,36 @@ void FunctionCompiler::while_loop(const WhileStmt& s) {
   loops_.pop_back();
 }
 
+namespace {
+
+/// Returns the argument of a call progress(xs) of the builtin; null for any other expression.
+const Expr* argument_of_progress(const Expr& iterable) {
+  if (iterable.kind != ExprKind::call) return nullptr;
+  const CallExpr& call = as<CallExpr>(iterable);
+  if (call.callee->kind != ExprKind::name || call.args.size() != 1 || call.args[0].name) return nullptr;
+  const NameExpr& callee = as<NameExpr>(*call.callee);
+  return !callee.variable && *callee.name == "progress" ? call.args[0].value : nullptr;
+}
+
+}  // namespace
+
 void FunctionCompiler::for_loop(const ForStmt& s) {
   Scope scope(*this);
   if (s.iterable->kind == ExprKind::range) return for_range(s, as<RangeExpr>(*s.iterable));
-  const Reg state = allocate(s.iterable->span);
-  allocate(s.iterable->span);
-  into(*s.iterable, state);
-  emit(Opcode::start_each, s.iterable->span, state);
-  loop_body(s, loop_item(*s.pattern), Opcode::next_each, state);
+  const Expr* shown = argument_of_progress(*s.iterable);
+  const Span head = s.iterable->span;
+  const Reg state = allocate(head);
+  allocate(head);
+  into(shown ? *shown : *s.iterable, state);
+  if (!shown) {
+    emit(Opcode::start_each, head, state);
+    return loop_body(s, loop_item(*s.pattern), Opcode::next_each, state);
+  }
+  const Reg bar = allocate(head);
+  emit(Opcode::start_progress, head, bar, state);
+  emit(Opcode::start_each, head, state);
+  loop_body(s, loop_item(*s.pattern), Opcode::next_each, state, bar);
+  emit(Opcode::drop, head, bar);
 }
 
 /// Compiles a loop over a range without making the range.
@@ -335,7 +357,7 @@ FunctionCompiler::Reg FunctionCompiler::loop_item(const Pattern& pattern) {
   return allocate(pattern.span);
 }
 
-void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg state) {
+void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg state, std::optional<Reg> bar) {
   JumpList to_next;
   const Span head = s.iterable->span;
   jump(to_next, head);
@@ -355,6 +377,7 @@ void FunctionCompiler::loop_body(const ForStmt& s, Reg item, Opcode next, Reg st
   proto_->loops[loop].end = here();
   patch_here(to_next);
   patch_here(loops_.back().continues);
+  if (bar) emit(Opcode::count_progress, head, *bar);
   emit(next, head, state, item);
   jump_to(top, head);
   patch_here(loops_.back().breaks);

@@ -102,6 +102,8 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   app.add_flag_callback(
       "--no-compile", [&] { command.engine.compile_annotated = false; },
       "Compile nothing, not even @compile functions");
+  app.add_flag("--check-nan", command.engine.check_nan,
+               "Stop at the first op that makes a NaN or an infinity; runs op by op, also what is compiled otherwise");
   app.add_option("--device", command.engine.device,
                  "Where tensors are made: cpu, cuda or cuda:N (default: the first GPU, else the CPU)")
       ->type_name("DEVICE");
@@ -126,9 +128,9 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")
       ->check(check_topics);
-  app.add_option("--dump", command.report.dump, "Write each stage of compiled code to files in DIR")->type_name("DIR");
   add_choice(app, "--warn", {"on", "off", "error"}, "Warnings: shown, or not, or errors of the script",
              [&](const std::string& choice) { command.engine.warnings = warnings_of(choice); });
+  app.add_option("--dump", command.report.dump, "Write each stage of compiled code to files in DIR")->type_name("DIR");
   add_choice(app, "--color", {"auto", "always", "never"}, "Colour in messages",
              [&](const std::string& when) { command.color = when; });
   app.set_version_flag("--version", "tsl " TSL_VERSION);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/modules.h"
+#include "vm/interpreter.h"
 
 namespace tsl {
 
@@ -133,6 +134,8 @@ int run_command(int argc, char** argv) {
   }
   Engine& engine = *opened;
   engine.show_warning = [&](const Error& warning) { show(warning, engine, color); };
+  if (isatty(STDERR_FILENO) != 0)
+    engine.interpreter().progress_line().write = [](std::string_view text) { std::cerr << text << std::flush; };
   const InterruptScope interrupts(engine);
   int code = 0;
   try {

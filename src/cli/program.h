@@ -60,6 +60,8 @@ int run_tests(const std::vector<std::string>& paths, const EngineOptions& option
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);
 
+/// Prints an error or a warning to standard error.
+void show(const Error& error, Engine& engine, bool color);
 /// Makes what reports need before a program runs, so that a folder that cannot be used costs no run. Throws Failure
 /// (io).
 void begin_reports(const Command& command);
@@ -68,8 +70,6 @@ void write_reports(const Command& command, Engine& engine, bool color);
 /// Shows what differs between two dumps. Returns 1 if anything does.
 int run_diff(const std::vector<std::string>& dumps);
 
-/// Prints an error or a warning to standard error.
-void show(const Error& error, Engine& engine, bool color);
 /// Prints an error to standard error and returns the exit code for it.
 int report_error(const Error& error, Engine& engine, bool color);
 

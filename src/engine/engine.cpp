@@ -53,6 +53,7 @@ template <class Sink, class Output> void Engine::write(const Sink& sink, const O
       if (engine.runtime_) engine.runtime_->resume();
     }
   } const writing{*this};
+  interpreter_->progress_line().hide();
   sink(text);
 }
 

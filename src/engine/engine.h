@@ -33,9 +33,10 @@ struct EngineOptions {
   bool compile_all = false;       // --compile: outermost calls and top-level loop bodies too
   bool compile_annotated = true;  // @compile functions (--no-compile turns it off)
   std::string log_topics;         // "graph,fusion,…"
-  bool profile = false;           // record what takes time: see Engine::profile_text()
-  size_t trace_events = 0;        // of these, the most events to keep for write_trace()
   Warnings warnings = Warnings::on;
+  bool check_nan = false;   // --check-nan: interprets everything, op by op, and checks each result
+  bool profile = false;     // record what takes time: see Engine::profile_text()
+  size_t trace_events = 0;  // of these, the most events to keep for write_trace()
   uint64_t seed = 0;
   int threads = 0;     // 0: one per core
   std::string device;  // where tensors are made by default: "cpu", "cuda", "cuda:1"; "": the first GPU, else the CPU
@@ -83,6 +84,7 @@ class Engine final : public Context {
   const EngineOptions& options() const { return options_; }
   /// Returns the timeline of the profile, or null.
   exec::Timeline* timeline();
+  /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
 

@@ -135,17 +135,17 @@ std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string te
   return module;
 }
 
-std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
-                                                 VariableCells& cells) {
-  const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
-  return compile(engine_.builtins(), module, options, cells);
-}
-
 std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::string text, const std::string& path) {
   std::unique_ptr<ast::Module> module = read(std::move(name), std::move(text), path);
   const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
   for (Error& warning : find_unused_values(*module, has_effect)) engine_.warn(std::move(warning));
   return module;
+}
+
+std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
+                                                 VariableCells& cells) {
+  const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
+  return compile(engine_.builtins(), module, options, cells);
 }
 
 Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {

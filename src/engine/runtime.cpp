@@ -45,6 +45,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       host_(options.threads),
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
+      nan_check_(*this, *this),
       compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
       trace_log_(context, {.recompiles = logs("recompiles"), .guards = logs("guards")}),
       regions_(tracing()),
@@ -198,6 +199,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
   if (trace()) trace()->restrict_to(proto.request);
   if (trace() || listeners().listening()) return CallMode::plain;
+  if (options_.check_nan) return CallMode::plain;
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
   if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
@@ -205,7 +207,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
 }
 
 std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& loop) {
-  if (trace() || listeners().listening() || !options_.compile_all) return std::nullopt;
+  if (trace() || listeners().listening() || !options_.compile_all || options_.check_nan) return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
   return regions_.run_loop_body(frame, loop);
 }
@@ -224,6 +226,11 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (trace()) trace()->enter_device(device);
   if (trace()) return trace()->record(op, operands, attrs, result, origin(), device);
   if (exec::Timeline* timeline = devices_.timeline()) timeline->set_origin(origin());
+  if (options_.check_nan) {  // there are no traces
+    const Tensor computed = eager_.run(op, operands, attrs, result, device, false);
+    nan_check_.check(op, operands, computed);
+    return computed;
+  }
   const bool may_donate = !listeners().listening();
   if (!has_pending_symbols()) return eager_.run(op, operands, attrs, result, device, may_donate);
   const TensorType type{result.dtype, tsl::without_symbols(result.shape)};

@@ -11,6 +11,7 @@
 
 #include "backend/cpu/backend.h"
 #include "engine/compile_log.h"
+#include "engine/nan_check.h"
 #include "engine/profiling.h"
 #include "exec/backend_registry.h"
 #include "exec/devices.h"
@@ -91,6 +92,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   exec::Devices devices_;
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
+  NanCheck nan_check_;
   CompileLog compile_log_;
   TraceLog trace_log_;
   jit::TraceObservers trace_observers_;

@@ -4,11 +4,11 @@
 
 namespace tsl::exec {
 
-void PlanActivities::add(Timeline& timeline, const Executable& executable, Device device) {
-  const graph::Plan& plan = executable.plan();
+void PlanActivities::add(Timeline& timeline, const graph::Plan& plan, Device device,
+                         std::vector<LoadedKernel> kernels) {
   first_ = static_cast<Timeline::Id>(timeline.size());
   serial_ = timeline.serial();
-  for (LoadedKernel& kernel : executable.kernels()) {
+  for (LoadedKernel& kernel : kernels) {
     Activity activity;
     activity.kind = ActivityKind::kernel;
     activity.name = kernel.name;

@@ -1,5 +1,6 @@
 #include "exec/timeline.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -47,6 +48,10 @@ Timeline::Timeline(Reader& reader)
   for (int kind = 0; kind < kActivityKinds; ++kind) add({.kind = static_cast<ActivityKind>(kind)});
 }
 
+Timeline::~Timeline() {
+  for (Source* source : sources_) source->on_end();
+}
+
 Timeline::Id Timeline::add(Activity activity) {
   activities_.push_back(std::move(activity));
   return static_cast<Id>(activities_.size() - 1);
@@ -63,6 +68,10 @@ void Timeline::set_origin(const Origin& origin) {
   const auto [at, is_new] = numbers_.try_emplace(origin, static_cast<uint32_t>(origins_.size()));
   if (is_new) origins_.push_back(origin);
   origin_ = at->second;
+}
+
+void Timeline::add_note(std::string note) {
+  if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(std::move(note));
 }
 
 void Timeline::flush() {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/source.h"
@@ -79,16 +80,23 @@ class Timeline {
    public:
     virtual ~Source() = default;
     virtual void add_work(Timeline& timeline) = 0;
+    /// Says that the timeline ends, which is not to be used any more.
+    virtual void on_end() = 0;
   };
 
   static constexpr Id kEnd = ~Id{0};
 
   explicit Timeline(Reader& reader);
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
   /// Returns a number that no other timeline of the process has.
   uint64_t serial() const { return serial_; }
 
   /// Numbers an activity.
   Id add(Activity activity);
+  /// Sets the name that a library's kernel has in the device's own tools, once they report it.
+  void set_kernel_name(Id id, std::string name) { activities_[id].kernel.name = std::move(name); }
   const Activity& operator[](Id id) const { return activities_[id]; }
   size_t size() const { return activities_.size(); }
   /// Returns the activity of a kind that needs no name.
@@ -106,7 +114,11 @@ class Timeline {
   uint32_t origin() const { return origin_; }
   const Origin& origin(uint32_t number) const { return origins_[number]; }
 
-  /// Registers a device that adds work; the timeline must outlive this, or the device must unregister.
+  /// Adds a line on how complete or exact the recording is, unless it is there.
+  void add_note(std::string note);
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Registers a device that adds work, until it is removed or the timeline ends.
   void add_source(Source& source) { sources_.push_back(&source); }
   void remove_source(Source& source) { std::erase(sources_, &source); }
   /// Passes everything so far to the reader.
@@ -151,6 +163,7 @@ class Timeline {
   std::vector<Mark> marks_;
   std::vector<DeviceWork> work_;
   std::vector<Source*> sources_;
+  std::vector<std::string> notes_;
   uint32_t origin_ = 0;
   bool is_flushing_ = false;
   Instant first_, last_;  // last_: when the reader was last given something

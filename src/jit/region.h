@@ -70,9 +70,9 @@ struct Region {
   bool is_dead() const;
   std::string name(Context&) const;  // "step (digits.tsl:31)"
   RegionNote note(Context&) const;
-  /// Called when the region cannot be traced further than `span`: calls that fit no trace path are interpreted for a
+  /// Called when the region cannot be traced further than `at`: calls that fit no trace path are interpreted for a
   /// while. Warns if the program asks for the region.
-  void fall_back(const Tracing&, const std::string& reason, Span span);
+  void fall_back(const Tracing&, const std::string& reason, Span at);
 };
 
 /// The regions of one declaration: of a loop, or of functions that captured different variables.

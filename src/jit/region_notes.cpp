@@ -24,11 +24,11 @@ void Region::fall_back(const Tracing& tracing, const std::string& reason, Span s
   pacing->abort_trace();
   if (tracing.observed()) {
     const RegionNote region = note(tracing.context);
-    tracing.observers->each([&](TraceObserver& o) { o.on_abort(region, reason, span, pacing->calls_left()); });
+    tracing.observers->each([&](TraceObserver& o) { o.on_abort(region, reason, at, pacing->calls_left()); });
   }
   if (loop || !proto->is_compiled) return;  // --compile asks for as much as there is to be had
   tracing.context.warn(
-      make_warning(fmt::format("{} has @compile, but this is interpreted: {}", proto->display_name(), reason), span));
+      make_warning(fmt::format("{} has @compile, but this is interpreted: {}", proto->display_name(), reason), at));
 }
 
 /// Describes how this run differs from a segment that it might have followed. Binds the run's inputs to it.

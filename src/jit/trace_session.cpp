@@ -113,7 +113,7 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
     if (operand.is_tensor()) operand.tensor = deferred(operand.tensor);
   }
   const auto is_tensor = [](const Operand& operand) { return operand.is_tensor(); };
-  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) &&
+  const bool is_of_program = std::any_of(operands.begin(), operands.end(), is_tensor) && !origin.is_backward &&
                              !context_.runtime().listeners().listening() &&
                              !tracing_.interpreter.frame().proto->is_library;
   if (is_of_program) unused_results_.called(recorder_->next_order());

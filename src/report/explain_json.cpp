@@ -150,10 +150,10 @@ void add_texts(Json& out, const Recording& recording) {
 
 std::string explain_json(const Recording& recording, bool with_texts) {
   Json out{{"version", 1},
-                 {"cache_key", recording.cache_key},
-                 {"eager_plans", recording.eager_plans},
-                 {"counters", recording.counters},
-                 {"regions", list_of(recording.regions)}};
+           {"cache_key", recording.cache_key},
+           {"eager_plans", recording.eager_plans},
+           {"counters", recording.counters},
+           {"regions", list_of(recording.regions)}};
   if (with_texts) add_texts(out, recording);
   return out.dump(with_texts ? -1 : 1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -102,7 +102,7 @@ void RunRecorder::on_segment(const jit::RegionNote& region, const jit::SegmentNo
 
 void RunRecorder::on_abort(const jit::RegionNote& region, const std::string& reason, Span at, uint32_t calls) {
   RegionRecord& to = region_of(region);
-  if (to.traces.empty()) to.traces.push_back({.reason = "a call that could not be traced"});
+  if (to.traces.empty()) to.traces.emplace_back().reason = "a call that could not be traced";
   to.traces.back().aborts.push_back({reason, location_of(at), calls});
 }
 

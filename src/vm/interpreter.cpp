@@ -104,6 +104,12 @@ void Interpreter::materialize_registers(const Run& run) {
   release_replaced(run.entry);
 }
 
+/// Returns nil where no bar is to be shown. Replays of a trace count nothing, so a trace shows none either.
+Value Interpreter::start_progress(const Value& iterable) {
+  if (!progress_line_.write || context_.runtime().is_tracing()) return Value();
+  return Value(make_ref<ProgressBar>(progress_line_, count_of_items(iterable)));
+}
+
 // This function is longer than others: it contains all instructions, a few lines each. What is not for numbers, or is
 // long, is in instructions.cpp and interpreter_calls.cpp.
 //
@@ -416,6 +422,11 @@ again:
   NEXT(pc + 1);
   CASE(next_each) : SAVE();
   JUMP_IF(vm::next_each(context_, *frame, *pc));
+  CASE(start_progress) : base[pc->a] = start_progress(base[pc->b]);
+  NEXT(pc + 1);
+  CASE(count_progress)
+      : if (!base[pc->a].is_nil()) static_cast<ProgressBar&>(base[pc->a].as<BuiltinFunction>()).count();
+  NEXT(pc + 1);
   CASE(loop_body) : {
     if (interrupt.load(std::memory_order_relaxed)) {
       SAVE();

@@ -28,6 +28,7 @@
 #include "bytecode/bytecode.h"
 #include "value/value.h"
 #include "vm/cycles.h"
+#include "vm/progress.h"
 #include "vm/region_hooks.h"
 #include "vm/stack.h"
 
@@ -62,6 +63,8 @@ class Interpreter {
   /// Whether the C++ stack has room for a region within the running ones: unlike interpreting, each nested region uses
   /// it.
   bool has_stack_for_region() const;
+  /// Returns the terminal's line for the bars of loops over progress(xs).
+  ProgressLine& progress_line() { return progress_line_; }
   /// Returns the innermost frame.
   Frame& frame() { return *frames_.top(); }
 
@@ -151,10 +154,13 @@ class Interpreter {
   void drop_frames(const Run& run);
   void out_of_steps();
 
+  Value start_progress(const Value& iterable);
+
   Context& context_;
   RegionHooks* hooks_ = nullptr;
   CycleCollector cycles_;
   std::vector<std::unique_ptr<Proto>> protos_;
+  ProgressLine progress_line_;
   ValueStack values_;
   FrameStack frames_;
   Value* builtin_end_;  // end of the stack slots that running builtins use

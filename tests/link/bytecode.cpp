@@ -13,6 +13,7 @@ class NoBuiltins final : public Builtins {
   const Value* native(Name) const override { return nullptr; }
   const Value* row(std::string_view) const override { return nullptr; }
   bool contains(Name) const override { return false; }
+  bool has_effect(Name) const override { return false; }
   const Value* find(Name) override { return nullptr; }
   std::vector<std::string> names() const override { return {}; }
   const Signature& signature(const Builtin&) override { return none_; }

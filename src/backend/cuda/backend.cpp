@@ -12,7 +12,9 @@ namespace {
 
 class CudaBackend : public exec::Backend {
  public:
-  CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {}
+  CudaBackend(int ordinal, exec::Backend& host, const exec::BackendOptions& options) : gpu_(ordinal, host, options) {
+    gpu_.owner = this;
+  }
 
   Allocator& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
@@ -22,10 +24,17 @@ class CudaBackend : public exec::Backend {
     gpu_.device.make_current();
     return gemm.is_call() && gpu_.matmul().has_epilogue(gemm.gemm());
   }
-  Tensor to_device(const Tensor& host) override { return move_to_device(gpu_, host); }
-  Tensor to_host(const Tensor& tensor) override { return move_to_host(gpu_, tensor); }
+  Tensor to_device(const Tensor& host) override {
+    gpu_.timeline();
+    return move_to_device(gpu_, host);
+  }
+  Tensor to_host(const Tensor& tensor) override {
+    gpu_.timeline();
+    return move_to_host(gpu_, tensor);
+  }
   Tensor from_peer(const Tensor& tensor, exec::Backend& peer) override {
     auto* const other = dynamic_cast<CudaBackend*>(&peer);
+    gpu_.timeline();
     return other ? move_between(other->gpu_, gpu_, tensor) : Tensor();
   }
   void activate() override { gpu_.device.make_current(); }

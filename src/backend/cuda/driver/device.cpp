@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/driver/work_log.h"
 #include "base/error.h"
 
 namespace tsl::cuda {
@@ -39,6 +40,7 @@ Properties properties_of(const Driver& driver, CUdevice device) {
   p.total_memory = memory;
   p.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   p.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  p.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   p.arch = fmt::format("sm_{}{}", p.compute_major, p.compute_minor);
   if (p.compute_major * 10 + p.compute_minor < kOldestGpu) {
     fail(ErrorKind::device,
@@ -85,18 +87,21 @@ void Device::synchronize() const { check(driver_->cuStreamSynchronize(stream_), 
 
 void Device::copy_to_device(CUdeviceptr to, const void* from, uint64_t bytes) {
   if (bytes == 0) return;
+  const WorkLog::Scope call(log_, GpuRecord::Kind::to_device, bytes);
   staging().to_device(to, static_cast<const std::byte*>(from), bytes);
   counters_.bytes_to_device += bytes;
 }
 
 void Device::copy_to_host(void* to, CUdeviceptr from, uint64_t bytes) {
   if (bytes == 0) return;
+  const WorkLog::Scope call(log_, GpuRecord::Kind::to_host, bytes);
   staging().to_host(static_cast<std::byte*>(to), from, bytes);
   counters_.bytes_to_host += bytes;
 }
 
 void Device::copy_on_device(CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
   if (bytes == 0) return;
+  const WorkLog::Scope call(log_, GpuRecord::Kind::on_device, bytes);
   check(driver_->cuMemcpyDtoDAsync(to, from, bytes, stream_), "copying within the GPU");
   counters_.bytes_on_device += bytes;
 }
@@ -106,7 +111,10 @@ void Device::copy_from(Device& other, CUdeviceptr to, CUdeviceptr from, uint64_t
   allow_access(other);
   wait_for(other);
   make_current();
-  check(driver_->cuMemcpyPeerAsync(to, context_, from, other.context_, bytes, stream_), "copying from another GPU");
+  {
+    const WorkLog::Scope call(log_, GpuRecord::Kind::on_device, bytes);
+    check(driver_->cuMemcpyPeerAsync(to, context_, from, other.context_, bytes, stream_), "copying from another GPU");
+  }
   counters_.bytes_on_device += bytes;
   other.wait_for(*this);  // the other device may overwrite the memory next
   make_current();
@@ -139,6 +147,7 @@ void Device::wait_for(const Device& other) const {
 
 void Device::fill(CUdeviceptr at, unsigned char value, uint64_t bytes) {
   if (bytes == 0) return;
+  const WorkLog::Scope call(log_, GpuRecord::Kind::fill, bytes);
   check(driver_->cuMemsetD8Async(at, value, bytes, stream_), "filling memory of the GPU");
 }
 
@@ -164,10 +173,12 @@ void Device::launch_graph(CUgraphExec graph, std::string_view name) {
 // Uses relaxed mode: libraries may load their kernels on first use while their work is recorded.
 void Device::begin_capture() {
   check(driver_->cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "starting to record work");
+  if (log_) log_->pause();
 }
 
 CUgraph Device::end_capture() {
   CUgraph graph = nullptr;
+  if (log_) log_->resume();
   check(driver_->cuStreamEndCapture(stream_, &graph), "recording work");
   if (!graph) fail(ErrorKind::device, "CUDA recorded no graph");
   return graph;
@@ -175,6 +186,7 @@ CUgraph Device::end_capture() {
 
 void Device::abandon_capture() noexcept {
   CUgraph graph = nullptr;
+  if (log_) log_->resume();
   driver_->cuStreamEndCapture(stream_, &graph);
   if (graph) driver_->cuGraphDestroy(graph);
 }

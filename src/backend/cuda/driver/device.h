@@ -14,6 +14,8 @@
 
 namespace tsl::cuda {
 
+class WorkLog;
+
 /// What a device has done since it was opened, or since the caller last reset these counters.
 struct Counters {
   uint64_t bytes_to_device = 0;
@@ -31,6 +33,7 @@ struct Properties {
   std::string arch;  // "sm_90"
   int compute_major = 0, compute_minor = 0;
   uint64_t total_memory = 0;
+  int threads_per_multiprocessor = 1;  // that can run at the same time
 };
 
 /// Returns the driver's handle of GPU `ordinal`. Fails (device) if the driver sees no such GPU.
@@ -63,7 +66,11 @@ class Device {
   const Properties& properties() const { return properties_; }
   const std::string& arch() const { return properties_.arch; }
   NvrtcTarget nvrtc_target() const { return {driver_->version_number(), properties_.arch}; }
+  CUcontext context() const { return context_; }
   CUstream stream() const { return stream_; }
+  /// Returns the log of a profile that all calls below write to, or null.
+  WorkLog* log() const { return log_; }
+  void set_log(WorkLog* log) { log_ = log; }
   Counters& counters() { return counters_; }
   const Counters& counters() const { return counters_; }
 
@@ -119,7 +126,8 @@ class Device {
   CUstream stream_ = nullptr;
   Properties properties_;
   Counters counters_;
-  std::vector<CUcontext> peers_;      // contexts whose memory this device may access
+  std::vector<CUcontext> peers_;  // contexts whose memory this device may access
+  WorkLog* log_ = nullptr;
   std::unique_ptr<Staging> staging_;  // allocated by the first copy
 };
 

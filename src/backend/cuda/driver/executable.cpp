@@ -12,11 +12,13 @@
 #include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
 #include "exec/address_check.h"
+#include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
 #include "tensor/elements.h"
 
 namespace tsl::cuda {
 
+using exec::ActivityKind;
 using exec::RunError;
 using graph::Kernel;
 using graph::Plan;
@@ -100,12 +102,19 @@ struct LaunchUnit {
   bool has_offsets = false;               // the run's offsets choose between vectorized and scalar kernels
   const LoadedKernels* chosen = nullptr;  // for the current run
   const LoadedKernels* set = nullptr;     // the kernels that its calls are bound to
+  exec::PlanActivities vectorized_activities = {}, scalar_activities = {};
+
+  /// Returns the kernels of the last run; before the first, those that are loaded.
+  const LoadedKernels& kernels() const { return chosen ? *chosen : vectorized; }
+  exec::PlanActivities& activities() { return &kernels() == &scalar ? scalar_activities : vectorized_activities; }
 };
 
 /// A part of the plan that runs after the previous one: kernels and matrix products in one launcher, or one standalone
 /// op.
 struct Step {
-  uint32_t op = 0;  // the standalone op's kernel in the plan
+  uint32_t op = 0;      // the standalone op's kernel in the plan
+  uint32_t launch = 0;  // and its launch
+  exec::PlanActivities op_activity;
   std::vector<size_t> units;
   std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op
 };
@@ -133,8 +142,11 @@ class CudaExecutable : public exec::Executable {
  public:
   CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
-    for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
-    link_calls();
+    {
+      const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
+      for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
+      link_calls();
+    }
     load_all();
   }
 
@@ -150,9 +162,21 @@ class CudaExecutable : public exec::Executable {
     return out;
   }
 
+  std::vector<exec::LoadedKernel> kernels() const override {
+    std::vector<exec::LoadedKernel> out;
+    for (const Step& step : steps_) {
+      if (!step.launcher) out.push_back(standalone_op(step));
+      for (size_t u : step.units) {
+        for (exec::LoadedKernel& kernel : kernels_of(units_[u])) out.push_back(std::move(kernel));
+      }
+    }
+    return out;
+  }
+
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
     gpu_.device.make_current();
+    exec::Timeline* const timeline = gpu_.timeline();
     if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
     memory_.bind(inputs, donated);
     last_began_at_.reset();
@@ -161,8 +185,12 @@ class CudaExecutable : public exec::Executable {
       if (bound_epoch_ != memory_.address_epoch()) check_devices(inputs);
       for (LaunchUnit& unit : units_) choose_kernels(unit, symbols);
       if (scratch_bytes_ > 0) scratch_ = gpu_.allocator.allocate(scratch_bytes_);
-      prepare_launchers(symbols);
-      error = run_steps(symbols);
+      if (timeline) set_activities(*timeline);
+      {
+        const exec::ActivityScope launching(timeline, ActivityKind::launch);
+        prepare_launchers(symbols);
+        error = run_steps(symbols);
+      }
       if (reporting_) error = first_of(error, reported(error));
       if (!error) memory_.make_outputs(inputs, symbols, outputs);
     } catch (...) {
@@ -197,6 +225,7 @@ class CudaExecutable : public exec::Executable {
     Step& step = steps_.back();
     if (is_standalone) {
       step.op = kernels[0];
+      step.launch = launch;
       return;
     }
     if (!step.launcher)
@@ -236,6 +265,60 @@ class CudaExecutable : public exec::Executable {
     }
     return use;
   }
+
+  // ---- For a profile ----
+
+  /// Describes the kernels of a unit. Those of a library have the library's name: it chooses them when they run.
+  std::vector<exec::LoadedKernel> kernels_of(const LaunchUnit& unit) const {
+    std::vector<exec::LoadedKernel> out;
+    if (unit.gemm) {
+      out.push_back({.name = "matmul (cuBLASLt)", .launch = unit.launch});
+      return out;
+    }
+    const LoadedKernels& loaded = unit.kernels();
+    for (size_t i = 0; i < loaded.kernels.size(); ++i) {
+      const CUfunction function = loaded.functions[i];
+      const KernelCache::Resources resources = gpu_.kernels.resources(function);
+      exec::LoadedKernel& kernel = out.emplace_back();
+      kernel.name = gpu_.kernels.name_of(function);
+      kernel.launch = unit.launch;
+      kernel.blocks = loaded.kernels[i].blocks;
+      kernel.threads = loaded.kernels[i].threads_x * loaded.kernels[i].threads_y;
+      kernel.registers = resources.registers;
+      kernel.spilled = resources.local_bytes;
+      kernel.shared = resources.shared_bytes;  // launches use no dynamic shared memory
+      kernel.occupancy = gpu_.kernels.occupancy(function, kernel.threads);
+    }
+    return out;
+  }
+
+  exec::LoadedKernel standalone_op(const Step& step) const {
+    const graph::Node& node = plan_.graph[plan_.kernels[step.op].op_node];
+    const bool is_gemm = node.op == Op::matmul && is_float(node.dtype);
+    return {.name = is_gemm ? "matmul (cuBLASLt, copied operands)" : fmt::format("{} (on the host)", node.def().name),
+            .launch = step.launch};
+  }
+
+  /// Sets the activities of the kernels that this run launches.
+  void set_activities(exec::Timeline& timeline) {
+    const tsl::Device device = name_of(gpu_.device);
+    for (Step& step : steps_) {
+      if (!step.launcher) {
+        step.op_activity.first(timeline, plan_, device, [&] { return std::vector{standalone_op(step)}; });
+        continue;
+      }
+      size_t call = 0;
+      for (size_t u : step.units) {
+        LaunchUnit& unit = units_[u];
+        const exec::Timeline::Id first =
+            unit.activities().first(timeline, plan_, device, [&] { return kernels_of(unit); });
+        step.launcher->set_activities(call, unit.calls, first);
+        call += unit.calls;
+      }
+    }
+  }
+
+  // ---- Calls ----
 
   /// Sets the dependencies of each step's calls: within a launch, on the call before. An empty launch passes its own
   /// dependencies on.
@@ -286,13 +369,18 @@ class CudaExecutable : public exec::Executable {
 
   /// Loads the kernels, and frees their texts, which are not needed any more.
   std::vector<CUfunction> functions_of(const std::vector<CudaKernel*>& kernels) {
+    const exec::ActivityScope loading(gpu_.timeline(), ActivityKind::load);
     std::vector<CUfunction> functions = gpu_.kernels.get_many(kernels);
     for (CudaKernel* cuda_kernel : kernels) cuda_kernel->text = {};
     return functions;
   }
 
   void load_scalar(LaunchUnit& unit) {
-    GeneratedKernels generated = generate_launch(plan_, plan_.launches[unit.launch], false);
+    GeneratedKernels generated;
+    {
+      const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
+      generated = generate_launch(plan_, plan_.launches[unit.launch], false);
+    }
     scratch_bytes_ = std::max(scratch_bytes_, generated.scratch_bytes);
     unit.scalar = LoadedKernels(std::move(generated), gpu_);
     std::vector<CudaKernel*> scalar;
@@ -324,6 +412,7 @@ class CudaExecutable : public exec::Executable {
 
   /// Returns the failure that kernels reported. Waits only for the last kernels that may report one.
   RunError reported(const RunError& of_an_op) {
+    const exec::ActivityScope waiting(gpu_.timeline(), ActivityKind::wait);
     if (of_an_op) gpu_.device.synchronize();
     else reporting_->wait_for_reports();
     return gpu_.errors.take();
@@ -332,8 +421,12 @@ class CudaExecutable : public exec::Executable {
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
       if (&step == &steps_.back()) last_began_at_ = launches();
-      if (step.launcher) step.launcher->launch();
-      else if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
+      if (step.launcher) {
+        step.launcher->launch();
+        continue;
+      }
+      const WorkLog::Scope call(gpu_.device.log(), step.op_activity.id());
+      if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
     }
     return {};
   }

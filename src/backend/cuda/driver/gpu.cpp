@@ -6,6 +6,7 @@ Gpu::Gpu(int ordinal, exec::Backend& host, const exec::BackendOptions& options)
     : host(host),
       options(options),
       device(ordinal),
+      log(device),
       allocator(device, options.memory_limit),
       kernels(device, DiskCache(default_cache_folder()), kernel_options(options)),
       errors(device, allocator) {}

@@ -8,6 +8,7 @@
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/matmul.h"
 #include "backend/cuda/driver/memory.h"
+#include "backend/cuda/driver/work_log.h"
 #include "exec/backend.h"
 #include "exec/backend_options.h"
 
@@ -21,11 +22,18 @@ struct Gpu {
 
   exec::Backend& host;
   const exec::BackendOptions options;
+  const exec::Backend* owner = nullptr;  // the backend whose timeline is followed; null: none
   Device device;
+  WorkLog log;
   DeviceAllocator allocator;
   KernelCache kernels;
   ErrorReport errors;
 
+  /// Returns the timeline to record for, or null. Called where work begins, since the timeline may change between runs.
+  exec::Timeline* timeline() {
+    if (owner) log.follow(owner->timeline());
+    return log.timeline();
+  }
   /// Returns the matrix library, which the first product opens.
   Matmul& matmul();
 

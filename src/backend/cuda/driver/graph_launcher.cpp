@@ -1,6 +1,7 @@
 #include "backend/cuda/driver/graph_launcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -53,6 +54,7 @@ void CudaGraphLauncher::destroy() {
   executable_ = nullptr;
   graph_ = nullptr;
   nodes_.clear();
+  profiled_nodes_ = nullptr;
 }
 
 void CudaGraphLauncher::copy_arg_tables() {
@@ -84,7 +86,9 @@ void CudaGraphLauncher::prepare() {
 
 void CudaGraphLauncher::launch() {
   if (calls_.empty()) return;
-  if (!is_current_) return launch_each();
+  WorkLog* const log = device_.log();
+  if (!is_current_ || (log && log->times_each_call())) return launch_each();
+  const WorkLog::Scope call(log, log ? profiled_nodes() : nullptr);
   device_.launch_graph(executable_, calls_.front().name);
   device_.counters().graph_kernels += calls_.size();
 }
@@ -101,6 +105,7 @@ void CudaGraphLauncher::launch_each() {
 }
 
 void CudaGraphLauncher::launch(KernelCall& call) {
+  const WorkLog::Scope scope(device_.log(), call.activity);
   if (call.library) {
     call.library->enqueue(call.values);
     ++device_.counters().kernel_launches;
@@ -114,6 +119,34 @@ void CudaGraphLauncher::launch(KernelCall& call) {
   device_.launch(launch, pointers.data(), call.name);
 }
 
+void CudaGraphLauncher::set_activities(size_t first, size_t count, exec::Timeline::Id id) {
+  for (size_t i = 0; i < count; ++i) {
+    if (std::exchange(calls_[first + i].activity, id + static_cast<exec::Timeline::Id>(i)) != id + i)
+      profiled_nodes_ = nullptr;
+  }
+}
+
+/// Returns the graph's nodes by their numbers, as the profile needs them.
+std::shared_ptr<const GraphNodes> CudaGraphLauncher::profiled_nodes() {
+  if (profiled_nodes_) return profiled_nodes_;
+  const Driver& driver = device_.driver();
+  const exec::Timeline& timeline = *device_.log()->timeline();
+  auto nodes = std::make_shared<GraphNodes>(calls_.size() + (has_event_ ? 1 : 0));
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_[i].library && calls_[i].activity != kNoActivity)
+      (*nodes)[i] = {calls_[i].activity, timeline[calls_[i].activity].kernel.name};
+  }
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_[i].library) continue;
+    CUgraph child = nullptr;
+    size_t count = 0;
+    driver.check(driver.cuGraphChildGraphNodeGetGraph(nodes_[i], &child), "reading a graph");
+    if (child) driver.check(driver.cuGraphGetNodes(child, nullptr, &count), "reading a graph");
+    nodes->insert(nodes->end(), count, {calls_[i].activity, ""});
+  }
+  return profiled_nodes_ = std::move(nodes);
+}
+
 bool CudaGraphLauncher::instantiate_graph() {
   const Driver& driver = device_.driver();
   driver.check(driver.cuGraphCreate(&graph_, 0), "making a graph");
@@ -121,7 +154,8 @@ bool CudaGraphLauncher::instantiate_graph() {
     nodes_.push_back(add_node(call));
     if (!nodes_.back()) return false;
   }
-  if (reported_) add_event();
+  has_event_ = reported_ != nullptr;
+  if (has_event_) add_event();
   driver.check(driver.cuGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
   for (KernelCall& call : calls_) call.is_sent = true;
   return true;

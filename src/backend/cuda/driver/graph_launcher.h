@@ -12,6 +12,7 @@
 
 #include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/driver/device.h"
+#include "backend/cuda/driver/work_log.h"
 
 namespace tsl::cuda {
 
@@ -39,6 +40,7 @@ struct KernelCall {
   bool reports = false;                  // may report failures; wait_for_reports() waits for it
   std::vector<uint32_t> after;           // earlier calls of this launcher that it depends on
   std::shared_ptr<LibraryWork> library;  // null for a kernel
+  exec::Timeline::Id activity = kNoActivity;  // in the profile, if there is one
 
   void set(uint32_t word, uint64_t value) {
     if (values[word] == value) return;
@@ -58,6 +60,8 @@ class CudaGraphLauncher {
   /// Returns the calls, in an order in which they can be launched one by one. After the first launch their number and
   /// order are fixed, and a call that changes must be marked as not sent.
   std::vector<KernelCall>& calls() { return calls_; }
+  /// Sets the activities of calls in the profile: from call `first` on, `count` calls have activities from `id` on.
+  void set_activities(size_t first, size_t count, exec::Timeline::Id id);
   /// Waits for those calls of the last launch that may report failures.
   void wait_for_reports() const;
   /// Instantiates or patches the graph, and copies changed tables. Everything that may run out of memory happens here.
@@ -76,13 +80,16 @@ class CudaGraphLauncher {
   CUgraphNode add_node(KernelCall& call);
   void add_event();
   size_t end_of_reports() const;
+  std::shared_ptr<const GraphNodes> profiled_nodes();
   void destroy();
 
   Device& device_;
   const bool as_graph_;
   std::vector<KernelCall> calls_;
-  CUevent reported_ = nullptr;      // null before the first launch, or if no call reports
-  std::vector<CUgraphNode> nodes_;  // one per call
+  CUevent reported_ = nullptr;                        // null before the first launch, or if no call reports
+  std::vector<CUgraphNode> nodes_;                    // one per call
+  bool has_event_ = false;                            // the graph has a node after those
+  std::shared_ptr<const GraphNodes> profiled_nodes_;  // null: not known yet
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;
   bool has_run_ = false;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "backend/cuda/codegen/prelude.h"
+#include "backend/cuda/driver/work_log.h"
 #include "base/error.h"
 #include "base/machine.h"
 
@@ -220,6 +221,7 @@ bool KernelCache::find_on_disk(const Request& wanted) {
   if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS)
     return false;
   functions_[wanted.key] = function;
+  names_[function] = wanted.kernel->name;
   ++stats_.from_disk;
   return true;
 }
@@ -275,6 +277,7 @@ std::vector<KernelCache::CompilationUnit> KernelCache::divide(std::span<const Re
 }
 
 void KernelCache::compile(std::span<const Request> wanted) {
+  const exec::ActivityScope scope(device_.log() ? device_.log()->timeline() : nullptr, exec::ActivityKind::generate);
   const std::vector<CompilationUnit> units = divide(wanted);
   // This thread compiles the first program. If no thread can be started, it also compiles the others, when their
   // results are read.
@@ -305,6 +308,7 @@ void KernelCache::keep_unit(const CompilationUnit& unit, Cubin cubin) {
     device_.check(device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()),
                   "looking up a kernel");
     functions_[wanted.key] = function;
+    names_[function] = wanted.kernel->name;
     ++stats_.compiled;
   }
   store_unit(disk_, keys, std::move(cubin));
@@ -322,6 +326,13 @@ KernelCache::Resources KernelCache::resources(CUfunction function) const {
   resources.shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   resources.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   return resources;
+}
+
+double KernelCache::occupancy(CUfunction function, int threads) const {
+  int blocks = 0;
+  device_.check(device_.driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, 0),
+                "asking for a kernel's occupancy");
+  return static_cast<double>(blocks) * threads / device_.properties().threads_per_multiprocessor;
 }
 
 }  // namespace tsl::cuda

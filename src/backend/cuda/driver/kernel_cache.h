@@ -43,6 +43,8 @@ class KernelCache {
   /// Loads CUDA kernels. Names are computed only for kernels that are not in memory.
   std::vector<CUfunction> get_many(std::span<CudaKernel* const> kernels);
 
+  /// Returns the name of a function of this cache, which other tools show too.
+  const std::string& name_of(CUfunction function) const { return names_.at(function); }
   const KernelCacheStats& stats() const { return stats_; }
 
   struct Resources {
@@ -52,6 +54,8 @@ class KernelCache {
     int max_threads = 0;   // per block, as registers allow
   };
   Resources resources(CUfunction function) const;
+  /// Returns the share of a multiprocessor's threads that can run the kernel at the same time.
+  double occupancy(CUfunction function, int threads) const;
 
  private:
   struct Request {
@@ -79,6 +83,7 @@ class KernelCache {
   std::optional<Digester> base_;  // the common start of all keys
   std::unordered_map<Digest, CUmodule, DigestHash> units_;
   std::unordered_map<Digest, CUfunction, DigestHash> functions_;
+  std::unordered_map<CUfunction, std::string> names_;
   // Functions by kernel text: comparing texts costs less than hashing one.
   std::unordered_map<KernelText, CUfunction, KernelTextHash> functions_by_text_;
   KernelCacheStats stats_;

@@ -99,7 +99,8 @@ std::vector<std::string> toolkit_folders(const std::string& root) {
   std::vector<std::string> folders;
   const auto add_toolkit = [&](const std::string& toolkit) {
     if (toolkit.empty() || toolkit[0] != '/') return;
-    for (const char* below : {"/lib64", kTargetFolder, "/lib"}) folders.push_back(toolkit + below);
+    for (const char* below : {"/lib64", kTargetFolder, "/lib", "/extras/CUPTI/lib64"})
+      folders.push_back(toolkit + below);
   };
   add_toolkit(variable("CUDA_HOME"));
   add_toolkit(variable("CUDA_PATH"));

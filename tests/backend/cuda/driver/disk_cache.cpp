@@ -87,13 +87,13 @@ TEST_CASE("where the cache lies follows the environment") {
   setenv("TSL_CACHE_DIR", "/one", 1);
   setenv("XDG_CACHE_HOME", "/two", 1);
   setenv("HOME", "/three", 1);
-  CHECK(default_cache_folder() == "/one");
+  CHECK(tsl::default_cache_folder() == "/one");
   unsetenv("TSL_CACHE_DIR");
-  CHECK(default_cache_folder() == "/two/tsl");
+  CHECK(tsl::default_cache_folder() == "/two/tsl");
   setenv("XDG_CACHE_HOME", "relative", 1);  // which the standard says to ignore
-  CHECK(default_cache_folder() == "/three/.cache/tsl");
+  CHECK(tsl::default_cache_folder() == "/three/.cache/tsl");
   unsetenv("HOME");
-  CHECK(default_cache_folder().empty());
+  CHECK(tsl::default_cache_folder().empty());
   const auto restore = [](const char* name, const std::string& value) {
     value.empty() ? unsetenv(name) : setenv(name, value.c_str(), 1);
   };
