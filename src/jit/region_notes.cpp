@@ -20,7 +20,7 @@ RegionNote Region::note(Context& context) const {
           loop != nullptr};
 }
 
-void Region::fall_back(const Tracing& tracing, const std::string& reason, Span span) {
+void Region::fall_back(const Tracing& tracing, const std::string& reason, Span at) {
   pacing->abort_trace();
   if (tracing.observed()) {
     const RegionNote region = note(tracing.context);
