@@ -277,9 +277,9 @@ void TraceSession::end_segment(const SegmentEnd& end) {
   segment->last_use = region_.pacing->now();
   parent.next.push_back(std::move(segment));
   path_.push_back(parent.next.back().get());
-  notify_segment(std::move(note));
   ++position_;
   begin_segment();
+  notify_segment(std::move(note));  // an observer may fail: what it writes may not be writable
   for (Error& warning : std::exchange(warnings_, {})) context_.warn(std::move(warning));
 }
 

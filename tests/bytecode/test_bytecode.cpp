@@ -30,6 +30,32 @@ TEST_CASE("a loop knows the registers it reads and writes") {
   CHECK(proto.code[loop.end].op == Opcode::next_range);
 }
 
+TEST_CASE("a function knows which variable a register holds at an instruction") {
+  Session s;
+  const Value f = s.engine.run("test.tsl",
+                               "fn f(a, b) {\n  var x = a\n  if a > b { let inner = b; x = inner * 2 }\n  for i in "
+                               "0..9 { let t = x * b; x = t + i }\n"
+                               "  return x\n}\nf");
+  const Proto& proto = proto_of(f);
+  const Loop& loop = proto.loops[0];
+  const auto name_at = [&](uint16_t reg, uint32_t pc) {
+    const RegisterName* found = proto.register_name(reg, pc);
+    return found ? *found->name : std::string();
+  };
+  const auto line_at = [&](uint16_t reg, uint32_t pc) {
+    const Span span = proto.register_name(reg, pc)->span;
+    return s.engine.sources().get(span.source).line_of(span.begin);
+  };
+  CHECK(name_at(0, 0) == "a");
+  CHECK(name_at(1, loop.begin) == "b");
+  CHECK(name_at(2, loop.begin) == "x");
+  CHECK(line_at(2, loop.begin) == 2);
+  CHECK(name_at(3, loop.begin).empty());  // the state of the loop, where `inner` was before
+  CHECK(name_at(5, loop.begin) == "i");
+  CHECK(line_at(5, loop.begin) == 4);
+  CHECK(name_at(2, 0).empty());  // `x` is not declared yet
+}
+
 TEST_CASE("a loop knows where its body may leave to") {
   Session s;
   const Value f = s.engine.run("test.tsl",

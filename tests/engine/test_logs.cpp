@@ -91,7 +91,8 @@ TEST_CASE("guards and recompilations give their reasons", "[logs]") {
       "let d = f(ones([3, 1], dtype: f64), 1, one)\nlet e = f(1.5, 1, one)\n";
   const std::string guards = logged("guards", program);
   INFO(guards);
-  CHECK(contains(guards, "[guards] f (test.tsl:2)\n  x (test.tsl:2) is tensor f32[3], about 6 ns\n"));
+  CHECK(contains(guards, "[guards] f (test.tsl:2)\n  x (test.tsl:2) is tensor f32[3]"));
+  CHECK(contains(guards, ", about 6 ns\n"));
   CHECK(contains(guards, "  g (test.tsl:2) is the function one, about 7 ns\n"));
   CHECK(contains(guards, "  `n > 2` is false: branch (test.tsl:3), about 12 ns\n"));
   const std::string recompiles = logged("recompiles", program);

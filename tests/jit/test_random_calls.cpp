@@ -18,8 +18,8 @@ using namespace tsl;
 namespace {
 
 /// Builtins with side effects, or with results that differ each time.
-const char* const kLeftOut[] = {"load",     "save", "read_text", "write_text", "clock",
-                                "counters", "args", "help",      "input"};
+const char* const kLeftOut[] = {"load", "save", "read_text", "write_text", "clock",  "counters",
+                                "args", "help", "input",     "explain",    "profile"};
 
 class Calls {
  public:
