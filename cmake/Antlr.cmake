@@ -25,9 +25,11 @@ if(text MATCHES "Version ([0-9.]+)" AND antlr4-runtime_VERSION)
   endif()
 endif()
 
-# The static library, so that the program starts without another shared one to load.
+# The static library, so that programs start without another shared one to load. It is not position-independent, so that
+# a shared library (TSL_IS_SHARED) needs the shared one.
 add_library(tsl_antlr_runtime INTERFACE)
-target_link_libraries(tsl_antlr_runtime INTERFACE $<IF:$<TARGET_EXISTS:antlr4_static>,antlr4_static,antlr4_shared>)
+set(is_shared $<OR:$<NOT:$<TARGET_EXISTS:antlr4_static>>,$<BOOL:$<TARGET_PROPERTY:TSL_IS_SHARED>>>)
+target_link_libraries(tsl_antlr_runtime INTERFACE $<IF:${is_shared},antlr4_shared,antlr4_static>)
 target_include_directories(tsl_antlr_runtime SYSTEM INTERFACE ${ANTLR4_INCLUDE_DIR})
 
 # tsl_add_antlr_parser(TARGET GRAMMAR)

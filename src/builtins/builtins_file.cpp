@@ -96,6 +96,7 @@ Value run_write_text(Context& context, std::span<Value> args) {
 }
 
 template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Context& context, Args args) {
+  require_permission(context.permissions().files, "files");
   return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
 }
 

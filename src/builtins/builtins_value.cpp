@@ -152,7 +152,10 @@ Value read_clock(Context&, std::span<Value>) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Value clock_builtin(Context& context, Args) { return context.runtime().effect(read_clock, {}); }
+Value clock_builtin(Context& context, Args) {
+  require_permission(context.permissions().clock, "the clock");
+  return context.runtime().effect(read_clock, {});
+}
 
 Value read_counters(Context& context, std::span<Value> args) {
   const bool is_default = args[0].is_nil();

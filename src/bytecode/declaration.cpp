@@ -1,5 +1,7 @@
 #include "bytecode/declaration.h"
 
+#include <algorithm>
+
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
 
@@ -92,16 +94,26 @@ ParameterInfo parameter_info(const Parameter& parameter, const RegisterOf& regis
 
 Signature parse_signature(std::string_view text, Interner& names) {
   const std::unique_ptr<Declaration> declared = parse_declaration(text, names);
-  const RegisterOf no_names = [](const Variable& dim) -> uint16_t {
-    fail_at(ErrorKind::name, dim.span, fmt::format("a builtin's dimension has no name, not '{}'", *dim.name));
-  };
   Signature signature;
   signature.function = *declared->function->name;
-  for (const Parameter& parameter : declared->function->parameters) {
-    signature.parameters.push_back(parameter_info(parameter, no_names));
+  const auto parameters = declared->function->parameters;
+  std::vector<Name> dims;  // their values follow the parameters', where `...rest` would be
+  const RegisterOf register_of = [&](const Variable& dim) -> uint16_t {
+    if (declared->rest)
+      fail_at(ErrorKind::name, dim.span, fmt::format("beside '...', a dimension has no name, not '{}'", *dim.name));
+    const auto known = std::find(dims.begin(), dims.end(), dim.name);
+    const auto number = static_cast<uint16_t>(parameters.size() + static_cast<size_t>(known - dims.begin()));
+    if (known == dims.end()) {
+      dims.push_back(dim.name);
+      signature.dim_registers.push_back(number);
+    }
+    return number;
+  };
+  for (const Parameter& parameter : parameters) {
+    signature.parameters.push_back(parameter_info(parameter, register_of));
     if (parameter.default_value) signature.parameters.back().default_value = constant(*parameter.default_value);
   }
-  if (declared->rest) signature.rest = parameter_info(*declared->rest, no_names);
+  if (declared->rest) signature.rest = parameter_info(*declared->rest, register_of);
   return signature;
 }
 

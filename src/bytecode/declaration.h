@@ -19,7 +19,8 @@ ValueType value_type(const ast::Annotation& annotation, const RegisterOf& regist
 ParameterInfo parameter_info(const ast::Parameter& parameter, const RegisterOf& register_of);
 
 /// Parses a builtin's signature, such as "sum(x: array, axis: integers | nil = nil)" or "print(...values: any)".
-/// Defaults are constants; dimensions have no names. Throws Failure (syntax, name, type).
+/// Defaults are constants; dimensions have names only without `...`, and their registers follow the parameters. Throws
+/// Failure (syntax, name, type).
 Signature parse_signature(std::string_view text, Interner& names);
 
 }  // namespace tsl

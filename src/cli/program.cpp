@@ -17,25 +17,25 @@ namespace tsl {
 
 namespace {
 
-// A signal handler can only access globals: this is the flag of the running engine.
-std::atomic<std::atomic<bool>*> interrupt_flag{nullptr};
+// A signal handler can only access globals: this is the watch of the running engine.
+std::atomic<RunWatch*> interrupted_watch{nullptr};
 
 void on_interrupt(int) {
-  if (std::atomic<bool>* flag = interrupt_flag.load()) flag->store(true);
+  if (RunWatch* watch = interrupted_watch.load()) watch->interrupt();
 }
 
 /// Lets SIGINT interrupt an engine during a scope.
 class InterruptScope {
  public:
   explicit InterruptScope(Engine& engine) {
-    interrupt_flag = &engine.interrupt_requested;
+    interrupted_watch = &engine.watch;
     struct sigaction action = {};
     action.sa_handler = on_interrupt;  // without SA_RESTART, so that a prompt's read ends
     sigaction(SIGINT, &action, &before_);
   }
   ~InterruptScope() {
     sigaction(SIGINT, &before_, nullptr);
-    interrupt_flag = nullptr;
+    interrupted_watch = nullptr;
   }
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;

@@ -17,7 +17,7 @@ bool read_entry(Engine& engine, bool shows_prompt, std::string& entry) {
     if (shows_prompt) std::cout << (entry.empty() ? ">>> " : "... ") << std::flush;
     std::string line;
     if (!std::getline(std::cin, line)) {
-      if (engine.interrupt_requested.exchange(false)) {  // Ctrl-C drops the entry
+      if (engine.watch.take_interrupt()) {  // Ctrl-C drops the entry
         std::cin.clear();
         clearerr(stdin);
         std::cout << '\n';

@@ -35,6 +35,14 @@ void BuiltinTable::add_rows(std::span<const Builtin> rows) {
   }
 }
 
+void BuiltinTable::define(const Builtin& builtin) {
+  const Name name = interner_.intern(builtin.name);
+  if (contains(name)) fail(ErrorKind::name, "there is a builtin '{}' already", builtin.name);
+  signature(builtin);
+  add_rows({&builtin, 1});
+  values_[name] = rows_[name];
+}
+
 /// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
 /// starts with an underscore is private to its part.
 void BuiltinTable::scan_prelude(const EmbeddedSource& source) {

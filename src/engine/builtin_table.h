@@ -28,6 +28,10 @@ class BuiltinTable final : public Builtins {
   const Signature& signature(const Builtin& builtin) override;
   const Signature& signature(const BuiltinFunction& native) override;
 
+  /// Adds a function of the host program. Throws Failure (name) if there is a builtin of its name, (syntax) if its
+  /// signature is none.
+  void define(const Builtin& builtin);
+
  private:
   void add_rows(std::span<const Builtin> rows);
   void scan_prelude(const EmbeddedSource& source);

@@ -28,7 +28,8 @@ template <class Body> void fail_for_good(Body&& body) {
 }  // namespace
 
 Engine::Engine(EngineOptions options)
-    : output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
+    : Context(options.permissions),
+      output([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }),
       log([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }),
       show_warning([this](const Error& warning) { log(render(warning, sources())); }),
       options_(std::move(options)) {
@@ -96,16 +97,20 @@ void Engine::warn(Error warning) {
 
 Value Engine::run(std::string name, std::string text) {
   enter();
+  const RunWatch::Scope scope(watch, options_.limits);
   return modules_->run_script(std::move(name), std::move(text), "");
 }
 
-Value Engine::run_line(std::string text, const std::string& path) {
+Value Engine::run_line(std::string text, const std::string& path, const std::string& name) {
   enter();
-  return prompt_->run(std::move(text), path);
+  const RunWatch::Scope scope(watch, options_.limits);
+  const RegionPause pause(*runtime_, interpreter_->depth() > 0);
+  return prompt_->run(std::move(text), path, name);
 }
 
 Value Engine::run_file(const std::string& path) {
   enter();
+  const RunWatch::Scope scope(watch, options_.limits);
   return modules_->run_script(path, ModuleLoader::read_file(path), path);
 }
 
@@ -116,6 +121,26 @@ const report::Recording* Engine::recording() const {
 }
 
 void Engine::check_file(const std::string& path) { modules_->read_program(path, ModuleLoader::read_file(path), path); }
+
+const Value* Engine::find(std::string_view name) {
+  const Name known = names().intern(std::string(name));
+  const Value* variable = prompt_->find(known);
+  return variable ? variable : builtins_->find(known);
+}
+
+void Engine::assign(std::string_view name, Value value) {
+  enter();
+  prompt_->assign(names().intern(std::string(name)), std::move(value));
+}
+
+void Engine::define(const Builtin& function) { builtins_->define(function); }
+
+Value Engine::call_from_host(const Value& callee, std::span<Value> args, const CallShape* shape) {
+  enter();
+  const RunWatch::Scope scope(watch, options_.limits);
+  const RegionPause pause(*runtime_, interpreter_->depth() > 0);
+  return interpreter_->call(callee, args, shape);
+}
 
 Value Engine::call(const Value& callee, std::span<Value> args, const CallShape* shape) {
   if (is_writing_ || interpreter_->depth() == 0) enter();  // else a builtin calls back

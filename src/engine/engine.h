@@ -47,8 +47,11 @@ struct EngineOptions {
   std::function<std::unique_ptr<exec::Backend>(Device device, exec::Backend& host)> open_backend;
   bool record = false;  // records what is compiled, for reports: Engine::recording()
   std::vector<std::string> script_args;
+  Permissions permissions;
+  RunLimits limits;  // of each run() and call() by the host program
 };
 
+struct Builtin;
 class BuiltinTable;   // builtin_table.h: builtins by name
 class EngineRuntime;  // runtime.h: where ops go: eager, recorder, tapes
 class Interpreter;    // interpreter.h: runs bytecode
@@ -62,12 +65,21 @@ class Engine final : public Context {
 
   /// Runs text as a module and returns its last expression's value (nil if none). Throws Failure.
   Value run(std::string name, std::string text);
-  /// Runs one prompt entry, in which names declared by earlier entries are visible. `path` is its file, if it has one.
-  Value run_line(std::string text, const std::string& path = "");
+  /// Runs one prompt entry, in which names declared by earlier entries are visible. `path` is its file, if it has one;
+  /// `name` stands for it in messages.
+  Value run_line(std::string text, const std::string& path = "", const std::string& name = "");
   Value run_file(const std::string& path);
   /// Parses and resolves a file without running it.
   void check_file(const std::string& path);
+  /// Returns a variable that a prompt entry has declared, or a builtin; null if there is neither.
+  const Value* find(std::string_view name);
+  /// Assigns a variable of later prompt entries.
+  void assign(std::string_view name, Value value);
+  /// Adds a function of the host program, which must outlive the engine.
+  void define(const Builtin& function);
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
+  /// As call(), for the host program: limited, and also from a function of the host that a compiled one is calling.
+  Value call_from_host(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr);
   Value import(Name path, bool is_file, uint32_t importing_source) override;
 
   /// Records all that is compiled from now on.

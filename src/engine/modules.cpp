@@ -96,6 +96,8 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
     }
     tried.push_back("the standard library");
   }
+  require_permission(engine_.permissions().files,
+                     fmt::format("files, and the standard library has no module '{}'", path));
   // A trace has no guard for which files exist.
   engine_.runtime().abort_trace("it looks for a module's file");
   if (is_file) {
@@ -105,7 +107,7 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
   }
   const bool is_anchored = is_file && (path.substr(0, 1) == "." || path.substr(0, 1) == "/");
   for (const std::string& folder : search_folders()) {
-    if (is_anchored) break;
+    if (is_anchored || !engine_.permissions().environment) break;
     if (at(fs::path(folder) / (is_file ? path : path + ".tsl"), found)) return found;
   }
   std::string list;

@@ -94,11 +94,14 @@ Device EngineRuntime::default_device() {
 }
 
 std::unique_ptr<exec::Backend> EngineRuntime::open_device(Device device) {
+  if (!context_.permissions().gpus) fail(ErrorKind::device, "the host program does not allow {}", to_string(device));
   if (options_.open_backend) return options_.open_backend(device, host_);
   return backends_.at(device).open(device.ordinal, host_, options_.backend);
 }
 
 void EngineRuntime::choose_device(Device device) {
+  if (!device.is_host() && !context_.permissions().gpus)
+    fail(ErrorKind::device, "the host program does not allow {}", to_string(device));
   if (!device.is_host() && !options_.open_backend) {
     const exec::BackendEntry& backend = backends_.at(device);
     backend.probe(device.ordinal);
@@ -112,6 +115,7 @@ void EngineRuntime::choose_device(Device device) {
 /// lacks something is worth a line, since a program takes longer without it.
 Device EngineRuntime::find_device() {
   std::string reasons;
+  if (!context_.permissions().gpus) return {};
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
     if (!row.entry.is_default_place) continue;
     const Device device{row.backend, 0};
@@ -200,7 +204,7 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
   const Proto& proto = proto_of(function.as<Function>());
   if (trace()) trace()->restrict_to(proto.request);
   if (trace() || listeners().listening()) return CallMode::plain;
-  if (options_.check_nan) return CallMode::plain;
+  if (options_.check_nan || region_pauses_ > 0) return CallMode::plain;
   const bool wanted = proto.is_compiled ? options_.compile_annotated : options_.compile_all && !proto.is_internal;
   if (!wanted) return CallMode::plain;
   if (regions_.is_interpreting(function.as<Function>())) return CallMode::open;
@@ -208,7 +212,8 @@ RegionHooks::CallMode EngineRuntime::call_mode(const Value& function) {
 }
 
 std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& loop) {
-  if (trace() || listeners().listening() || !options_.compile_all || options_.check_nan) return std::nullopt;
+  if (trace() || listeners().listening() || !options_.compile_all || options_.check_nan || region_pauses_ > 0)
+    return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
   return regions_.run_loop_body(frame, loop);
 }

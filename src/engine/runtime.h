@@ -33,6 +33,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   exec::Devices& devices() { return devices_; }
   /// Returns the profile of the whole run (EngineOptions::profile), or null.
   Profiling* profiling() { return profiling_.get(); }
+  /// Begins or ends a pause, in which all code is interpreted (RegionPause).
+  void pause_regions(int change) { region_pauses_ += change; }
   /// Called when the first program begins.
   void end_start_up();
 
@@ -101,6 +103,22 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Ref<Cell> random_;
   std::unique_ptr<Profiling> profiling_;
   bool has_started_ = false;
+  int region_pauses_ = 0;
+};
+
+/// Interprets all code during a scope: code that a function of the host calls while a region may be running.
+class RegionPause {
+ public:
+  RegionPause(EngineRuntime& runtime, bool is_needed) : runtime_(runtime), change_(is_needed ? 1 : 0) {
+    runtime_.pause_regions(change_);
+  }
+  ~RegionPause() { runtime_.pause_regions(-change_); }
+  RegionPause(const RegionPause&) = delete;
+  RegionPause& operator=(const RegionPause&) = delete;
+
+ private:
+  EngineRuntime& runtime_;
+  const int change_;
 };
 
 }  // namespace tsl

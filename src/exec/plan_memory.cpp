@@ -59,7 +59,7 @@ void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
       const Tensor& tensor = inputs.tensors()[slot];
       const uint32_t references = donated_references(slot);
       const bool is_free = references > 0 && tensor.layout().offset.hint() == 0 &&
-                           tensor->use_count() <= references + 1 && tensor->storage->use_count() == 1;
+                           tensor->use_count() <= references + 1 && tensor->storage->is_exclusive();
       put(input.buffer, tensor.data());
       if (input.is_free == is_free) continue;
       input.is_free = is_free;

@@ -38,13 +38,15 @@ class Allocator;
 /// A block of device memory; returns to its allocator when the last reference is gone.
 class Storage : public Counted {
  public:
-  Storage(Allocator* allocator, void* data, size_t bytes, Device device)
-      : allocator_(allocator), data_(data), bytes_(bytes), device_(device) {}
+  Storage(Allocator* allocator, void* data, size_t bytes, Device device, bool is_read_only = false)
+      : allocator_(allocator), data_(data), bytes_(bytes), device_(device), is_read_only_(is_read_only) {}
   ~Storage();
   static void destroy(Storage* storage);
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  /// Whether the only tensor that references it may write its elements.
+  bool is_exclusive() const { return use_count() == 1 && !is_read_only_; }
 
  private:
   friend class BlockCache;
@@ -53,6 +55,7 @@ class Storage : public Counted {
   size_t bytes_;
   size_t requested_bytes_ = 0;  // by the tensor that uses the block; the rest of it may never be touched
   Device device_;
+  bool is_read_only_;             // memory of the host program that must not change
   Storage* next_free_ = nullptr;  // links cached blocks, so that freeing needs no memory
 };
 

@@ -19,6 +19,7 @@ struct Args {
   std::span<Value> values;
   std::span<const Value> bound;  // BuiltinFunction::bound
   size_t positional;             // how many were given without a name; what follows in `values` has one or is a default
+  const BuiltinFunction* callee = nullptr;  // the value that is called
   Value& operator[](size_t i) const { return values[i]; }
   size_t size() const { return values.size(); }
 };

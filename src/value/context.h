@@ -2,7 +2,6 @@
 // engine implements it; tests may implement their own.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "base/intern.h"
 #include "base/source.h"
 #include "tensor/op.h"
+#include "value/run_watch.h"
 #include "value/value.h"
 
 namespace tsl {
@@ -20,6 +20,17 @@ namespace tsl {
 class Builtins;
 class Runtime;
 struct CallShape;
+
+/// What a program may do besides computing.
+struct Permissions {
+  bool files = true;        // read and write files, and import them
+  bool environment = true;  // modules in the folders of $TSL_PATH
+  bool clock = true;
+  bool gpus = true;
+};
+
+/// Throws Failure (io) unless the host allows `what`, one of Permissions.
+void require_permission(bool allowed, std::string_view what);
 
 class Context {
  public:
@@ -52,11 +63,14 @@ class Context {
   /// Whether displays of tensors outside host memory name their device.
   virtual bool shows_device() const = 0;
 
-  /// Set from a signal handler or another thread; the interpreter raises error[interrupt] soon after.
-  std::atomic<bool> interrupt_requested{false};
+  /// What programs may do. Set before they run.
+  const Permissions& permissions() const { return permissions_; }
+  /// Interrupts programs and limits what they take.
+  RunWatch watch;
 
  protected:
   Context() = default;
+  explicit Context(const Permissions& permissions) : permissions_(permissions) {}
   /// Sets the parts that the accessors return. Called once they exist; they must outlive every use.
   void connect(Ops& ops, Runtime& runtime, Builtins& builtins) {
     ops_ = &ops;
@@ -70,6 +84,7 @@ class Context {
   Builtins* builtins_ = nullptr;
   SourceMap sources_;
   Interner names_;
+  const Permissions permissions_;
 };
 
 }  // namespace tsl

@@ -151,7 +151,7 @@ Value to_nested_lists(Context& context, const Tensor& tensor) {
 
 bool may_write_elements(Context& context, const Value& object) {
   const TensorData& data = *object.tensor_data();
-  return data.use_count() == 1 && data.storage && data.storage->use_count() == 1 &&
+  return data.use_count() == 1 && data.storage && data.storage->is_exclusive() &&
          data.layout.is_contiguous() &&  // an expanded view shows one element at several positions
          context.runtime().may_write_in_place(data);
 }

@@ -121,7 +121,7 @@ void Interpreter::dispatch(const Run& run) {
   const Instruction* code;
   Value* base;
   const Value* constants;
-  const std::atomic<bool>& interrupt = context_.interrupt_requested;
+  RunWatch& watch = context_.watch;
   const bool is_watched = run.body_frame || step_limit_;
 
 #define LOAD()                                  \
@@ -360,7 +360,7 @@ again:
   CASE(call) : {
     Value* slot = base + pc->a;
     SAVE();
-    if (interrupt.load(std::memory_order_relaxed)) interrupted();
+    if (watch.is_pending()) watch.check();
     if (slot->is(Tag::function)) {
       const Proto* proto = &proto_of(slot->as<Function>());
       if (proto->direct_arity == pc->b && !(frame->flags & Frame::kOpen)) {
@@ -428,9 +428,9 @@ again:
       : if (!base[pc->a].is_nil()) static_cast<ProgressBar&>(base[pc->a].as<BuiltinFunction>()).count();
   NEXT(pc + 1);
   CASE(loop_body) : {
-    if (interrupt.load(std::memory_order_relaxed)) {
+    if (watch.is_pending()) {
       SAVE();
-      interrupted();
+      watch.check();
     }
     if (frame->flags & Frame::kOpen) {
       SAVE();

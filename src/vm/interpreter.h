@@ -150,7 +150,6 @@ class Interpreter {
   void locate(Error& error) const;
   bool unwind(const Run& run, const Failure& failure);
   Value error_record(const Error& error) const;
-  [[noreturn]] void interrupted();
   void drop_frames(const Run& run);
   void out_of_steps();
 

@@ -192,7 +192,7 @@ void complete_arguments(Context& context, const Signature& signature, Value* arg
 }  // namespace
 
 bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape, uint32_t flags) {
-  if (context_.interrupt_requested.load(std::memory_order_relaxed)) interrupted();
+  if (context_.watch.is_pending()) context_.watch.check();
   if (slot->is(Tag::function)) return prepare_function(slot, count, shape, flags);
   if (slot->is(Tag::builtin)) {
     call_builtin(slot, count, shape);
@@ -242,20 +242,21 @@ bool Interpreter::prepare_function(Value* slot, size_t count, const CallShape* s
 void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape) {
   const BuiltinFunction& native = slot->as<BuiltinFunction>();
   const Signature& signature = context_.builtins().signature(native);
-  const size_t parameters = signature.parameters.size();
   Value* args = slot + 1;
-  values_.reserve(args + std::max(count, parameters));
-  SlotGuard guard(*this, args, args + std::max(count, parameters));
+  const size_t slots = std::max(count, signature.parameters.size() + signature.dim_registers.size());
+  values_.reserve(args + slots);
+  SlotGuard guard(*this, args, args + slots);
   const size_t bound = bind_arguments(signature, args, count, shape);
   try {
     if (native.builtin->may_swap) swap_arguments(signature, args);
+    for (const uint16_t dim : signature.dim_registers) args[dim] = Value::absent();
     if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
     // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
     const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
     const Placement placement(context_.ops(),
                               tensor == args + bound ? std::nullopt : std::optional(tensor->tensor_data()->device));
-    Value result =
-        native.builtin->function(context_, Args{{args, bound}, native.bound, shape ? shape->positional : count});
+    Value result = native.builtin->function(
+        context_, Args{{args, bound}, native.bound, shape ? shape->positional : count, &native});
     *slot = std::move(result);
   } catch (Failure& failure) { rethrow_at_argument(failure, signature, count, shape); }
 }

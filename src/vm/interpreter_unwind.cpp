@@ -124,15 +124,6 @@ Value Interpreter::error_record(const Error& error) const {
                       {names.intern("line"), Value(line)}});
 }
 
-void Interpreter::interrupted() {
-  context_.interrupt_requested.store(false);
-  Error error;
-  error.kind = ErrorKind::interrupt;
-  error.message = "interrupted";
-  error.is_final = true;  // otherwise a loop could catch it and never end
-  throw Failure(std::move(error));
-}
-
 void Interpreter::out_of_steps() {
   set_step_limit(0);
   hooks_->out_of_steps();

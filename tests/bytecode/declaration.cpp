@@ -60,7 +60,7 @@ TEST_CASE("most arguments are checked by their tag alone") {
 TEST_CASE("errors of declarations") {
   CHECK(error_of("f(x: integer | whole)") == "unknown type 'whole'");
   CHECK(error_of("f(x: int[2])") == "'int' has no dimensions");
-  CHECK(error_of("f(x: [n])") == "a builtin's dimension has no name, not 'n'");
+  CHECK(error_of("f(x: [n], ...rest: any)") == "beside '...', a dimension has no name, not 'n'");
   CHECK(error_of("f(x: int = 1 + 1)") == "the default of a builtin's parameter is a constant");
   CHECK(error_of("f(...x: int, y: int)") == "no parameter can follow '...'");
   CHECK_FALSE(error_of("f(x").empty());

@@ -209,12 +209,12 @@ TEST_CASE("recursion through builtins ends before the stack does") {
 
 TEST_CASE("an interrupt ends any loop and cannot be caught") {
   Session s;
-  s.engine.interrupt_requested = true;
+  s.engine.watch.interrupt();
   CHECK(s.error("while true { }").kind == ErrorKind::interrupt);
-  CHECK_FALSE(s.engine.interrupt_requested);
-  s.engine.interrupt_requested = true;
+  CHECK_FALSE(s.engine.watch.is_interrupted());
+  s.engine.watch.interrupt();
   CHECK(s.error("var n = 0; for i in 0..10 { try { n += 1 } catch e { } }").kind == ErrorKind::interrupt);
-  s.engine.interrupt_requested = true;
+  s.engine.watch.interrupt();
   CHECK(s.error("fn f(n) = f(n)\nf(1)").kind == ErrorKind::interrupt);
   CHECK(s.eval("1") == "1");
 }

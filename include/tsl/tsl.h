@@ -1,0 +1,314 @@
+/*
+ * TSL, the tensor scripting language, for programs in C. (C++: tsl.hpp wraps this.)
+ *
+ *     tsl_engine engine;
+ *     tsl_value f, x, y;
+ *     tsl_config config;
+ *     tsl_config_init(&config);
+ *     tsl_engine_create(&config, &engine);
+ *     tsl_run(engine, tsl_str("demo"), tsl_str("fn f(x) = x * 2.0 + 1.0"), NULL);
+ *     tsl_get(engine, tsl_str("f"), &f);
+ *     tsl_new_float(engine, 20.5, &x);
+ *     tsl_call(engine, f, &x, 1, &y);
+ *     tsl_engine_destroy(engine);
+ *
+ * Status. Every call returns a tsl_status. Unless it is TSL_OK, the call has changed nothing that it was to return, and
+ * tsl_get_error() says what happened. No call throws, aborts or prints.
+ *
+ * Handles. A tsl_engine and a tsl_value are numbers, and {0} is no handle. A handle that is null, released, or of
+ * another engine is a TSL_MISUSE, in release builds as in debug builds.
+ *
+ * Ownership. Each value that a call returns is released by the caller with tsl_release(), or with its engine. Values
+ * passed to a call stay the caller's. Strings passed to a call are copied. A string that a call returns belongs to the
+ * engine or to the value; its lifetime is at the call. Strings are UTF-8 and need no terminating 0.
+ *
+ * Threads. An engine is used by one thread at a time, but not always by the same one; only tsl_interrupt() may be
+ * called at any time. Engines are independent of each other, so that each thread may have its own.
+ *
+ * State of the process. All engines share one pool of worker threads, the CUDA context of each GPU, and the kernels on
+ * disk, if these are allowed.
+ *
+ * Versions. The API is not stable before version 1.0: a program is built and run with the same minor version.
+ */
+#ifndef TSL_TSL_H
+#define TSL_TSL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define TSL_API __attribute__((visibility("default")))
+#else
+#define TSL_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TSL_VERSION_MAJOR 0
+#define TSL_VERSION_MINOR 1
+#define TSL_VERSION_PATCH 0
+
+/* Returns the version of the library: major << 16 | minor << 8 | patch. */
+TSL_API uint32_t tsl_version(void);
+
+/* ---- Types ---- */
+
+typedef struct tsl_engine {
+  uint64_t id;
+} tsl_engine; /* all state of one running TSL */
+typedef struct tsl_value {
+  uint64_t id;
+} tsl_value; /* a reference to a value of an engine */
+
+typedef struct tsl_string {
+  const char* data; /* may be NULL if length is 0 */
+  size_t length;    /* in bytes */
+} tsl_string;
+
+/* Makes a tsl_string of a C string. */
+static inline tsl_string tsl_str(const char* text) {
+  tsl_string string = {text, text ? strlen(text) : 0};
+  return string;
+}
+
+/* The result of a call. The kinds from TSL_SYNTAX on are those of the language's errors. */
+typedef enum tsl_status {
+  TSL_OK = 0,
+  TSL_MISUSE = 1,   /* an argument of the call is wrong: a handle, a kind, a size, a null pointer */
+  TSL_INTERNAL = 2, /* a defect of TSL */
+  TSL_SYNTAX = 10,
+  TSL_NAME,
+  TSL_TYPE,
+  TSL_SHAPE,
+  TSL_INDEX,
+  TSL_VALUE,
+  TSL_IO,
+  TSL_MEMORY,
+  TSL_DEVICE,
+  TSL_LIMIT, /* a limit of the configuration, or of the language */
+  TSL_INTERRUPT,
+  TSL_USER /* error("…") of a script, or tsl_fail() of a native function */
+} tsl_status;
+
+typedef enum tsl_kind {
+  TSL_KIND_NIL,
+  TSL_KIND_BOOL,
+  TSL_KIND_INT,
+  TSL_KIND_FLOAT,
+  TSL_KIND_STRING,
+  TSL_KIND_LIST,
+  TSL_KIND_TUPLE,
+  TSL_KIND_RECORD,
+  TSL_KIND_RANGE,
+  TSL_KIND_FUNCTION,
+  TSL_KIND_MODULE,
+  TSL_KIND_DTYPE,
+  TSL_KIND_TENSOR
+} tsl_kind;
+
+typedef enum tsl_dtype {
+  TSL_DTYPE_BOOL, /* a byte, 0 or 1 */
+  TSL_DTYPE_U8,
+  TSL_DTYPE_I8,
+  TSL_DTYPE_I16,
+  TSL_DTYPE_I32,
+  TSL_DTYPE_I64,
+  TSL_DTYPE_F16,
+  TSL_DTYPE_BF16,
+  TSL_DTYPE_F32,
+  TSL_DTYPE_F64
+} tsl_dtype;
+
+/* ---- Engines ---- */
+
+/* What a script may do besides computing. A script that does something else fails with TSL_IO or TSL_DEVICE. */
+typedef enum tsl_capability {
+  TSL_ALLOW_FILES = 1,       /* load, save, read_text, write_text, import "file" */
+  TSL_ALLOW_ENVIRONMENT = 2, /* modules in the folders of $TSL_PATH; needs TSL_ALLOW_FILES */
+  TSL_ALLOW_CLOCK = 4,       /* clock() */
+  TSL_ALLOW_COMPILE = 8,     /* @compile functions are compiled, and not interpreted */
+  TSL_ALLOW_GPU = 16         /* tensors on GPUs, and the cache of their kernels on disk */
+} tsl_capability;
+
+/* Receives text. It must not call anything with the engine that calls it. */
+typedef void (*tsl_write)(void* user, tsl_string text);
+
+/* How an engine is made. tsl_config_init() sets the defaults, which are those named here. */
+typedef struct tsl_config {
+  size_t struct_size;    /* set by tsl_config_init(); tells which fields the program knows */
+  uint32_t capabilities; /* tsl_capability, combined by |; default: none */
+  uint32_t threads;      /* that compute; default: 0, one per core */
+  tsl_string device;     /* where tensors are made: "cpu", "cuda", "cuda:1"; default: "cpu" */
+  uint64_t memory_limit; /* bytes for tensors, by device; default: 0, none */
+  uint64_t source_limit; /* bytes of a source; default: 0, 256 MiB */
+  uint64_t step_limit;   /* calls and iterations of loops in one tsl_run() or tsl_call(); default: 0, none */
+  double time_limit;     /* seconds for one tsl_run() or tsl_call(); default: 0, none */
+  uint64_t seed;         /* of random numbers; default: 0 */
+  tsl_write output;      /* receives what scripts print; default: NULL, it is dropped */
+  tsl_write diagnostics; /* receives warnings and logs; default: NULL, they are dropped */
+  void* user;            /* the first argument of both */
+} tsl_config;
+
+/* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */
+TSL_API tsl_status tsl_config_init_sized(tsl_config* config, size_t struct_size);
+#define tsl_config_init(config) tsl_config_init_sized((config), sizeof(tsl_config))
+
+/* Makes an engine. config: NULL for the defaults. If it fails, tsl_get_error() of this thread takes {0}. */
+TSL_API tsl_status tsl_engine_create(const tsl_config* config, tsl_engine* engine);
+/* Ends an engine. Releases its values, and calls the release functions of its wrapped tensors and native functions.
+ * Must not be called from a function that the engine calls. */
+TSL_API tsl_status tsl_engine_destroy(tsl_engine engine);
+
+/* Ends the tsl_run() or tsl_call() that is running, or else the next one, with TSL_INTERRUPT, which no script can
+ * catch. May be called from any thread and from a signal handler, but not while tsl_engine_destroy() runs. It takes
+ * effect at the next call or iteration of a loop: an op that is running is finished first. */
+TSL_API tsl_status tsl_interrupt(tsl_engine engine);
+
+/* ---- Running ---- */
+
+/* Runs source text, in which the names declared by earlier runs are visible. `name` stands for the text in messages.
+ * result: receives the value of the last expression; NULL if it is not wanted. If the run fails, what it has declared
+ * so far remains. */
+TSL_API tsl_status tsl_run(tsl_engine engine, tsl_string name, tsl_string source, tsl_value* result);
+/* Runs a file likewise. The host reads it, so TSL_ALLOW_FILES is not needed. Relative imports start at its folder. */
+TSL_API tsl_status tsl_run_file(tsl_engine engine, tsl_string path, tsl_value* result);
+
+/* Reads a variable that earlier runs have declared, or a function of the language. TSL_NAME if there is none. */
+TSL_API tsl_status tsl_get(tsl_engine engine, tsl_string name, tsl_value* result);
+/* Assigns a variable of later runs, which is declared by `var` if there is none of this name. */
+TSL_API tsl_status tsl_set(tsl_engine engine, tsl_string name, tsl_value value);
+
+/* Calls a function with arguments by position. result: NULL if it is not wanted. */
+TSL_API tsl_status tsl_call(tsl_engine engine, tsl_value function, const tsl_value* arguments, size_t count,
+                            tsl_value* result);
+/* As tsl_call(); the last `named` arguments are given by name. */
+TSL_API tsl_status tsl_call_named(tsl_engine engine, tsl_value function, const tsl_value* arguments, size_t count,
+                                  const tsl_string* names, size_t named, tsl_value* result);
+
+/* ---- Errors ---- */
+
+typedef struct tsl_error {
+  tsl_status kind;
+  tsl_string message;  /* one sentence */
+  tsl_string file;     /* the name of the source; empty if no place is known */
+  uint32_t line;       /* from 1; 0 if no place is known */
+  uint32_t column;     /* from 1, in code points */
+  uint32_t end_column; /* of the place's end, which it does not contain, if that is in the same line */
+  size_t frames;       /* the calls that led there: tsl_get_frame() */
+} tsl_error;
+
+typedef struct tsl_frame {
+  tsl_string function; /* "<main>" for the code outside of functions */
+  tsl_string file;
+  uint32_t line; /* of the call */
+} tsl_frame;
+
+/* Reads the error of the engine's last call that failed. Its strings are valid until a call of this engine fails again.
+ * Neither this nor the next three calls change it. engine: {0} for the last tsl_engine_create() of this thread. */
+TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
+/* Reads one of its calls; 0 is the innermost. */
+TSL_API tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame);
+/* Formats the error as the program `tsl` shows it: several lines, with the source line. */
+TSL_API tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text);
+/* Formats the error as a JSON object: {"kind", "message", "file", "line", "column", "end_column", "notes", "frames"}.
+ */
+TSL_API tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text);
+
+/* ---- Values ---- */
+
+TSL_API tsl_status tsl_new_nil(tsl_engine engine, tsl_value* result);
+TSL_API tsl_status tsl_new_bool(tsl_engine engine, bool value, tsl_value* result);
+TSL_API tsl_status tsl_new_int(tsl_engine engine, int64_t value, tsl_value* result);
+TSL_API tsl_status tsl_new_float(tsl_engine engine, double value, tsl_value* result);
+/* TSL_VALUE if the text is no UTF-8. */
+TSL_API tsl_status tsl_new_string(tsl_engine engine, tsl_string text, tsl_value* result);
+/* Makes a list of values, which stay the caller's. */
+TSL_API tsl_status tsl_new_list(tsl_engine engine, const tsl_value* items, size_t count, tsl_value* result);
+TSL_API tsl_status tsl_new_tuple(tsl_engine engine, const tsl_value* items, size_t count, tsl_value* result);
+/* Makes a record. TSL_VALUE if two keys are equal. */
+TSL_API tsl_status tsl_new_record(tsl_engine engine, const tsl_string* keys, const tsl_value* values, size_t count,
+                                  tsl_value* result);
+
+/* Makes another handle of the same value, to be released by itself. */
+TSL_API tsl_status tsl_retain(tsl_engine engine, tsl_value value, tsl_value* result);
+/* Releases a handle. {0} is no error here. */
+TSL_API tsl_status tsl_release(tsl_engine engine, tsl_value value);
+
+TSL_API tsl_status tsl_get_kind(tsl_engine engine, tsl_value value, tsl_kind* kind);
+TSL_API tsl_status tsl_get_bool(tsl_engine engine, tsl_value value, bool* result);
+TSL_API tsl_status tsl_get_int(tsl_engine engine, tsl_value value, int64_t* result);
+/* Reads a float, or an int as a float. */
+TSL_API tsl_status tsl_get_float(tsl_engine engine, tsl_value value, double* result);
+/* Reads a string, which is valid while the handle is. */
+TSL_API tsl_status tsl_get_string(tsl_engine engine, tsl_value value, tsl_string* result);
+/* Reads the number of items of a list, a tuple or a record. */
+TSL_API tsl_status tsl_get_length(tsl_engine engine, tsl_value value, size_t* length);
+/* Reads an item of a list, a tuple or a record; 0 is the first. TSL_INDEX if there is none. */
+TSL_API tsl_status tsl_get_item(tsl_engine engine, tsl_value value, size_t index, tsl_value* result);
+/* Reads a key of a record, which is valid while the engine is. */
+TSL_API tsl_status tsl_get_key(tsl_engine engine, tsl_value record, size_t index, tsl_string* key);
+/* Reads a field of a record or a member of a module. TSL_NAME if there is none. */
+TSL_API tsl_status tsl_get_field(tsl_engine engine, tsl_value record, tsl_string key, tsl_value* result);
+/* Formats a value as print() does. The text is valid until the next call with this engine. */
+TSL_API tsl_status tsl_to_text(tsl_engine engine, tsl_value value, tsl_string* text);
+
+/* ---- Tensors ---- */
+
+#define TSL_MAX_RANK 8
+
+typedef struct tsl_tensor_type {
+  tsl_dtype dtype;
+  int32_t rank;                  /* 0 to TSL_MAX_RANK */
+  int64_t shape[TSL_MAX_RANK];   /* the first `rank` numbers count */
+  int64_t strides[TSL_MAX_RANK]; /* in elements. For tensors that the host gives: at least 0; all 0 for a dense one */
+} tsl_tensor_type;
+
+/* Called when nothing refers to wrapped memory or to a native function any more: once, in the thread that uses the
+ * engine, also if the call that was to wrap it has failed. It must not call anything with this engine. */
+typedef void (*tsl_release_function)(void* user);
+
+typedef enum tsl_access {
+  TSL_READ_ONLY, /* the host's memory never changes; writing x[i] = v in a script copies it first */
+  TSL_WRITABLE   /* TSL may write results over elements that no value refers to any more */
+} tsl_access;
+
+/* Makes a tensor of the host's memory, without a copy. The memory must stay valid, and the host must not change it,
+ * until `release` is called (NULL: the host knows another way). Its elements are aligned to their size. */
+TSL_API tsl_status tsl_tensor_wrap(tsl_engine engine, const tsl_tensor_type* type, void* data, tsl_access access,
+                                   tsl_release_function release, void* user, tsl_value* result);
+/* Makes a tensor of a copy of the host's memory, on the engine's device. data: NULL for zeros. */
+TSL_API tsl_status tsl_tensor_copy(tsl_engine engine, const tsl_tensor_type* type, const void* data, tsl_value* result);
+/* Reads dtype, shape and, of tensors in host memory, strides. */
+TSL_API tsl_status tsl_tensor_get_type(tsl_engine engine, tsl_value tensor, tsl_tensor_type* type);
+/* Copies the elements to the host's memory, densely in row order. bytes: the size of that memory, which must be that of
+ * the elements. */
+TSL_API tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* data, size_t bytes);
+/* Returns the address of element [0, 0, …] of a tensor in host memory, without a copy: to be read with the strides of
+ * tsl_tensor_get_type(), while the handle is valid. TSL_DEVICE if the tensor is on a GPU. */
+TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data);
+
+/* ---- Native functions ---- */
+
+/* A function of the host. The arguments fit the signature, and their handles are valid during the call. The result is
+ * nil unless `result` is set, whose handle TSL takes over. To fail, it returns what tsl_fail() returns. It may call
+ * anything with the engine but tsl_engine_destroy(). */
+typedef tsl_status (*tsl_native)(tsl_engine engine, void* user, const tsl_value* arguments, size_t count,
+                                 tsl_value* result);
+
+/* Defines a function that later runs may call. signature: "scale(x: f32[n, m], by: float = 1.0)", parameters as in the
+ * language's declarations, with defaults that are constants. Each call is checked against it. In compiled code the
+ * calls happen at each run, in the program's order. */
+TSL_API tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,
+                              tsl_release_function release);
+/* Sets the error of a native function; returns `kind`, from TSL_SYNTAX on. */
+TSL_API tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,465 @@
+// TSL for programs in C++20: a header over tsl.h, which is the manual for what this leaves out.
+//
+//     auto engine = tsl::Engine::create().value();
+//     engine.run("fn f(x) = x * 2.0 + 1.0").value();
+//     double y = engine.call<double>("f", 20.5).value();
+//
+// Nothing here throws but Result::value(), which throws tsl::Exception if there is none.
+#pragma once
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tsl/tsl.h"
+
+namespace tsl {
+inline namespace api0 {  // so that these names are none of the library's own
+
+/// Why a call failed.
+struct Error {
+  tsl_status kind = TSL_INTERNAL;
+  std::string message;
+  std::string text;  // as the program `tsl` shows it, with the source line
+  std::string file;  // "" if no place is known
+  uint32_t line = 0, column = 0;
+};
+
+class Exception : public std::exception {
+ public:
+  explicit Exception(Error error) : error_(std::make_shared<Error>(std::move(error))) {}
+  const char* what() const noexcept override { return error_->text.c_str(); }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::shared_ptr<const Error> error_;
+};
+
+/// A T, or the error that there is instead.
+template <class T> class [[nodiscard]] Result {
+ public:
+  Result(T value) : content_(std::move(value)) {}
+  Result(Error error) : content_(std::move(error)) {}
+  bool has_value() const { return content_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+  /// Returns the value, or throws Exception.
+  T& value() & { return checked(); }
+  T&& value() && { return std::move(checked()); }
+  T& operator*() & { return std::get<0>(content_); }
+  T* operator->() { return &std::get<0>(content_); }
+  const Error& error() const { return std::get<1>(content_); }
+
+ private:
+  T& checked() {
+    if (!has_value()) throw Exception(error());
+    return std::get<0>(content_);
+  }
+  std::variant<T, Error> content_;
+};
+
+/// Success, or an error.
+template <> class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+  bool has_value() const { return !error_; }
+  explicit operator bool() const { return has_value(); }
+  void value() const {
+    if (error_) throw Exception(*error_);
+  }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+namespace detail {
+
+inline tsl_string text(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string text(tsl_string text) { return text.length ? std::string(text.data, text.length) : std::string(); }
+
+/// Reads the error of the engine's last call that failed.
+inline Error error_of(tsl_engine engine, tsl_status status) {
+  Error error;
+  error.kind = status;
+  tsl_error about = {};
+  tsl_string shown = {nullptr, 0};
+  if (tsl_get_error(engine, &about) != TSL_OK || about.kind != status) {
+    engine = {0};  // the engine is none: the error is the thread's
+    tsl_get_error(engine, &about);
+  }
+  tsl_get_error_text(engine, &shown);
+  error.message = text(about.message);
+  error.text = text(shown);
+  error.file = text(about.file);
+  error.line = about.line;
+  error.column = about.column;
+  return error;
+}
+
+template <class T> constexpr tsl_dtype dtype_of() {
+  if constexpr (std::same_as<T, bool>) return TSL_DTYPE_BOOL;
+  else if constexpr (std::same_as<T, uint8_t>) return TSL_DTYPE_U8;
+  else if constexpr (std::same_as<T, int8_t>) return TSL_DTYPE_I8;
+  else if constexpr (std::same_as<T, int16_t>) return TSL_DTYPE_I16;
+  else if constexpr (std::same_as<T, int32_t>) return TSL_DTYPE_I32;
+  else if constexpr (std::same_as<T, int64_t>) return TSL_DTYPE_I64;
+  else if constexpr (std::same_as<T, float>) return TSL_DTYPE_F32;
+  else {
+    static_assert(std::same_as<T, double>, "a tensor has no elements of this type");
+    return TSL_DTYPE_F64;
+  }
+}
+
+}  // namespace detail
+
+/// A counted reference to a value. It must not be used after its engine has ended, but may be destroyed then.
+class Value {
+ public:
+  Value() = default;
+  /// Takes over a handle.
+  Value(tsl_engine engine, tsl_value handle) : engine_(engine), handle_(handle) {}
+  Value(const Value& other) : engine_(other.engine_) {
+    if (other.handle_.id != 0) tsl_retain(engine_, other.handle_, &handle_);
+  }
+  Value(Value&& other) noexcept : engine_(other.engine_), handle_(std::exchange(other.handle_, {0})) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(engine_, other.engine_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Value() {
+    if (handle_.id != 0) tsl_release(engine_, handle_);
+  }
+
+  tsl_engine engine() const { return engine_; }
+  tsl_value handle() const { return handle_; }
+  tsl_value detach() { return std::exchange(handle_, {0}); }
+
+  tsl_kind kind() const {
+    tsl_kind kind = TSL_KIND_NIL;
+    tsl_get_kind(engine_, handle_, &kind);
+    return kind;
+  }
+  /// Converts to bool, int64_t, double, std::string or Tensor.
+  template <class T> Result<T> as() const;
+  /// Formats the value as print() does.
+  std::string text() const {
+    tsl_string text = {nullptr, 0};
+    tsl_to_text(engine_, handle_, &text);
+    return detail::text(text);
+  }
+  size_t size() const {
+    size_t size = 0;
+    tsl_get_length(engine_, handle_, &size);
+    return size;
+  }
+  Result<Value> operator[](size_t index) const {
+    return made([&](tsl_value* result) { return tsl_get_item(engine_, handle_, index, result); });
+  }
+  Result<Value> operator[](std::string_view key) const {
+    return made([&](tsl_value* result) { return tsl_get_field(engine_, handle_, detail::text(key), result); });
+  }
+
+ protected:
+  template <class Call> Result<Value> made(Call&& call) const {
+    tsl_value result = {0};
+    const tsl_status status = call(&result);
+    if (status != TSL_OK) return detail::error_of(engine_, status);
+    return Value(engine_, result);
+  }
+
+ private:
+  tsl_engine engine_ = {0};
+  tsl_value handle_ = {0};
+};
+
+/// A value that is a tensor.
+class Tensor : public Value {
+ public:
+  using Value::Value;
+  explicit Tensor(Value value) : Value(std::move(value)) {}
+
+  tsl_tensor_type type() const {
+    tsl_tensor_type type = {};
+    tsl_tensor_get_type(engine(), handle(), &type);
+    return type;
+  }
+  std::vector<int64_t> shape() const {
+    const tsl_tensor_type found = type();
+    return {found.shape, found.shape + found.rank};
+  }
+  /// Returns the number of elements.
+  size_t count() const {
+    const tsl_tensor_type found = type();
+    size_t count = 1;
+    for (int i = 0; i < found.rank; ++i) count *= static_cast<size_t>(found.shape[i]);
+    return count;
+  }
+  /// Copies the elements to memory of the program, in row order. TSL_TYPE if they are not of type T, TSL_MISUSE if they
+  /// are not as many.
+  template <class T> Result<void> read_into(std::span<T> elements) const {
+    if (type().dtype != detail::dtype_of<T>()) return Error{TSL_TYPE, "the tensor has another dtype", "", "", 0, 0};
+    const tsl_status status = tsl_tensor_read(engine(), handle(), elements.data(), elements.size_bytes());
+    if (status != TSL_OK) return detail::error_of(engine(), status);
+    return {};
+  }
+  /// Copies the elements likewise.
+  template <class T> Result<std::vector<T>> read() const {
+    std::vector<T> elements(count());
+    const Result<void> copied = read_into(std::span<T>(elements));
+    if (!copied) return copied.error();
+    return elements;
+  }
+};
+
+template <class T> Result<T> Value::as() const {
+  tsl_status status = TSL_OK;
+  if constexpr (std::same_as<T, Value>) {
+    return *this;
+  } else if constexpr (std::same_as<T, Tensor>) {
+    tsl_tensor_type type = {};
+    status = tsl_tensor_get_type(engine_, handle_, &type);
+    if (status == TSL_OK) return Tensor(*this);
+  } else if constexpr (std::same_as<T, std::string>) {
+    tsl_string text = {nullptr, 0};
+    status = tsl_get_string(engine_, handle_, &text);
+    if (status == TSL_OK) return detail::text(text);
+  } else if constexpr (std::same_as<T, bool>) {
+    bool value = false;
+    status = tsl_get_bool(engine_, handle_, &value);
+    if (status == TSL_OK) return value;
+  } else if constexpr (std::integral<T>) {
+    int64_t value = 0;
+    status = tsl_get_int(engine_, handle_, &value);
+    if (status == TSL_OK && std::in_range<T>(value)) return static_cast<T>(value);
+    if (status == TSL_OK) return Error{TSL_VALUE, "the int does not fit the type", "", "", 0, 0};
+  } else {
+    static_assert(std::floating_point<T>, "a value of TSL has no such type");
+    double value = 0;
+    status = tsl_get_float(engine_, handle_, &value);
+    if (status == TSL_OK) return static_cast<T>(value);
+  }
+  return detail::error_of(engine_, status);
+}
+
+/// How an engine is made; see tsl_config.
+struct Config {
+  uint32_t capabilities = 0;
+  uint32_t threads = 0;
+  std::string device = "cpu";
+  uint64_t memory_limit = 0, source_limit = 0, step_limit = 0;
+  double time_limit = 0;
+  uint64_t seed = 0;
+  std::function<void(std::string_view)> output = nullptr, diagnostics = nullptr;
+};
+
+class Engine {
+ public:
+  static Result<Engine> create(Config config = {}) {
+    Engine engine;
+    engine.config_ = std::make_unique<Config>(std::move(config));
+    const Config& from = *engine.config_;
+    tsl_config to;
+    tsl_config_init(&to);
+    to.capabilities = from.capabilities;
+    to.threads = from.threads;
+    to.device = detail::text(from.device);
+    to.memory_limit = from.memory_limit;
+    to.source_limit = from.source_limit;
+    to.step_limit = from.step_limit;
+    to.time_limit = from.time_limit;
+    to.seed = from.seed;
+    to.user = engine.config_.get();
+    if (from.output)
+      to.output = [](void* user, tsl_string text) { static_cast<Config*>(user)->output({text.data, text.length}); };
+    if (from.diagnostics)
+      to.diagnostics = [](void* user, tsl_string text) {
+        static_cast<Config*>(user)->diagnostics({text.data, text.length});
+      };
+    const tsl_status status = tsl_engine_create(&to, &engine.handle_);
+    if (status != TSL_OK) return detail::error_of({0}, status);
+    return engine;
+  }
+  Engine(Engine&& other) noexcept : config_(std::move(other.config_)), handle_(std::exchange(other.handle_, {0})) {}
+  Engine& operator=(Engine&& other) noexcept {
+    std::swap(config_, other.config_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Engine() {
+    if (handle_.id != 0) tsl_engine_destroy(handle_);
+  }
+
+  tsl_engine handle() const { return handle_; }
+  /// Ends the program that runs; may be called from any thread.
+  void interrupt() const { tsl_interrupt(handle_); }
+
+  Result<Value> run(std::string_view source, std::string_view name = "<host>") const {
+    return made([&](tsl_value* result) { return tsl_run(handle_, detail::text(name), detail::text(source), result); });
+  }
+  Result<Value> run_file(std::string_view path) const {
+    return made([&](tsl_value* result) { return tsl_run_file(handle_, detail::text(path), result); });
+  }
+  Result<Value> get(std::string_view name) const {
+    return made([&](tsl_value* result) { return tsl_get(handle_, detail::text(name), result); });
+  }
+  template <class T> Result<void> set(std::string_view name, const T& value) const {
+    Result<Value> converted = make(value);
+    if (!converted) return converted.error();
+    return done(tsl_set(handle_, detail::text(name), converted->handle()));
+  }
+
+  /// Makes a value of a bool, a number, a string or a span of numbers, whose elements are copied.
+  template <class T> Result<Value> make(const T& from) const {
+    if constexpr (std::derived_from<T, Value>) {
+      return Value(from);
+    } else if constexpr (std::same_as<T, bool>) {
+      return made([&](tsl_value* result) { return tsl_new_bool(handle_, from, result); });
+    } else if constexpr (std::integral<T>) {
+      return made([&](tsl_value* result) { return tsl_new_int(handle_, static_cast<int64_t>(from), result); });
+    } else if constexpr (std::floating_point<T>) {
+      return made([&](tsl_value* result) { return tsl_new_float(handle_, static_cast<double>(from), result); });
+    } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+      return made([&](tsl_value* result) { return tsl_new_string(handle_, detail::text(std::string_view(from)), result); });
+    } else {
+      const std::span elements(from);
+      using Element = std::remove_cv_t<typename decltype(elements)::element_type>;
+      const tsl_tensor_type type = {detail::dtype_of<Element>(), 1, {static_cast<int64_t>(elements.size())}, {0}};
+      return made([&](tsl_value* result) { return tsl_tensor_copy(handle_, &type, elements.data(), result); });
+    }
+  }
+  /// Makes a tensor of the program's memory, without a copy; the memory must live as long as the tensor, in scripts, too.
+  template <class T>
+  Result<Tensor> wrap(std::span<T> elements, const std::vector<int64_t>& shape,
+                      tsl_access access = TSL_READ_ONLY) const {
+    tsl_tensor_type type = {detail::dtype_of<std::remove_cv_t<T>>(), static_cast<int32_t>(shape.size()), {0}, {0}};
+    size_t count = 1;
+    for (size_t i = 0; i < shape.size() && i < TSL_MAX_RANK; ++i) count *= static_cast<size_t>(type.shape[i] = shape[i]);
+    if (shape.size() > TSL_MAX_RANK || count != elements.size())
+      return Error{TSL_SHAPE, "the shape does not fit the number of elements", "", "", 0, 0};
+    if (std::is_const_v<T> && access != TSL_READ_ONLY)
+      return Error{TSL_MISUSE, "constant memory is read-only", "", "", 0, 0};
+    void* const data = const_cast<std::remove_cv_t<T>*>(elements.data());
+    Result<Value> wrapped = made([&](tsl_value* result) {
+      return tsl_tensor_wrap(handle_, &type, data, access, nullptr, nullptr, result);
+    });
+    if (!wrapped) return wrapped.error();
+    return Tensor(std::move(*wrapped));
+  }
+
+  /// Calls a function, by its value or its name, and converts the result to R.
+  template <class R = Value, class... Args> Result<R> call(const Value& function, const Args&... args) const {
+    Result<Value> made_args[sizeof...(Args) + 1] = {make(args)..., Value()};
+    tsl_value handles[sizeof...(Args) + 1] = {};
+    for (size_t i = 0; i < sizeof...(Args); ++i) {
+      if (!made_args[i]) return made_args[i].error();
+      handles[i] = made_args[i]->handle();
+    }
+    Result<Value> result = made(
+        [&](tsl_value* value) { return tsl_call(handle_, function.handle(), handles, sizeof...(Args), value); });
+    if (!result) return result.error();
+    return result->template as<R>();
+  }
+  template <class R = Value, class... Args> Result<R> call(std::string_view function, const Args&... args) const {
+    Result<Value> found = get(function);
+    if (!found) return found.error();
+    return call<R>(*found, args...);
+  }
+
+  /// Defines a function that scripts may call: def("scale(x: f32[n], by: float)", [](Tensor x, double by) { … }). The
+  /// lambda takes what Value::as() makes and returns what make() takes, or nothing. Its exceptions are errors of the
+  /// script.
+  template <class Function> Result<void> def(std::string_view signature, Function function, std::string_view doc = "") const;
+
+ private:
+  Engine() = default;
+  Result<void> done(tsl_status status) const {
+    if (status != TSL_OK) return detail::error_of(handle_, status);
+    return {};
+  }
+  template <class Call> Result<Value> made(Call&& call) const {
+    tsl_value result = {0};
+    const tsl_status status = call(&result);
+    if (status != TSL_OK) return detail::error_of(handle_, status);
+    return Value(handle_, result);
+  }
+  friend struct Borrowed;
+
+  std::unique_ptr<Config> config_;
+  tsl_engine handle_ = {0};
+};
+
+/// An engine of whose handle somebody else takes care.
+struct Borrowed {
+  explicit Borrowed(tsl_engine handle) { engine.handle_ = handle; }
+  ~Borrowed() { engine.handle_ = {0}; }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  Engine engine;
+};
+
+namespace detail {
+
+template <class Function> struct Caller : Caller<decltype(&Function::operator())> {};
+template <class Class, class R, class... Args> struct Caller<R (Class::*)(Args...) const> {
+  using Parameters = std::tuple<std::remove_cvref_t<Args>...>;
+  static constexpr size_t kCount = sizeof...(Args);
+};
+template <class Class, class R, class... Args>
+struct Caller<R (Class::*)(Args...)> : Caller<R (Class::*)(Args...) const> {};
+
+/// Calls a lambda with the arguments of a script, converted.
+template <class Function, size_t... I>
+tsl_status call(tsl_engine handle, Function& function, const tsl_value* arguments, tsl_value* result,
+                std::index_sequence<I...>) {
+  using Parameters = typename Caller<Function>::Parameters;
+  const Borrowed borrowed(handle);
+  const auto argument = [&]<size_t k>() {
+    tsl_value copy = {0};
+    tsl_retain(handle, arguments[k], &copy);
+    return Value(handle, copy).as<std::tuple_element_t<k, Parameters>>().value();
+  };
+  (void)argument, (void)arguments;
+  if constexpr (std::is_void_v<decltype(function(argument.template operator()<I>()...))>) {
+    function(argument.template operator()<I>()...);
+  } else {
+    *result = borrowed.engine.make(function(argument.template operator()<I>()...)).value().detach();
+  }
+  return TSL_OK;
+}
+
+}  // namespace detail
+
+template <class Function>
+Result<void> Engine::def(std::string_view signature, Function function, std::string_view doc) const {
+  constexpr size_t count = detail::Caller<Function>::kCount;
+  const tsl_native native = [](tsl_engine engine, void* user, const tsl_value* arguments, size_t given,
+                               tsl_value* result) -> tsl_status {
+    try {
+      if (given != count) return tsl_fail(engine, TSL_TYPE, detail::text("the lambda has other parameters than its signature"));
+      return detail::call(engine, *static_cast<Function*>(user), arguments, result, std::make_index_sequence<count>());
+    } catch (const Exception& failure) {
+      const tsl_status kind = failure.error().kind < TSL_SYNTAX ? TSL_USER : failure.error().kind;
+      return tsl_fail(engine, kind, detail::text(failure.error().message));
+    } catch (const std::exception& failure) {
+      return tsl_fail(engine, TSL_USER, detail::text(failure.what()));
+    } catch (...) { return tsl_fail(engine, TSL_USER, detail::text("an unknown exception")); }
+  };
+  const auto release = [](void* user) { delete static_cast<Function*>(user); };
+  return done(tsl_define(handle_, detail::text(signature), detail::text(doc), native, new Function(std::move(function)),
+                         release));
+}
+
+}  // namespace api0
+}  // namespace tsl

@@ -1,0 +1,193 @@
+// Running programs, their variables, and their errors.
+#include <nlohmann/json.hpp>
+
+#include "api/host.h"
+#include "base/error.h"
+#include "engine/modules.h"
+#include "value/signature.h"
+
+using namespace tsl;
+using namespace tsl::api;
+
+namespace {
+
+constexpr size_t kFewArguments = 16;  // for which no memory is allocated
+
+/// Values that are moved into a call.
+class Arguments {
+ public:
+  Arguments(const Host& host, const tsl_value* handles, size_t count) : count_(count) {
+    require_array(handles, count, "arguments");
+    if (count > kFewArguments) many_.resize(count);
+    for (size_t i = 0; i < count; ++i) values()[i] = host.value(handles[i], fmt::format("arguments[{}]", i));
+  }
+  std::span<Value> span() { return {values(), count_}; }
+
+ private:
+  Value* values() { return count_ > kFewArguments ? many_.data() : few_; }
+
+  const size_t count_;
+  Value few_[kFewArguments];
+  std::vector<Value> many_;
+};
+
+void run_text(Host& host, std::string_view name, std::string text, const std::string& path, tsl_value* result) {
+  if (host.source_limit() > 0 && text.size() > host.source_limit())
+    fail(ErrorKind::limit, "a source may take {} bytes, not {}", host.source_limit(), text.size());
+  Value value = host.engine().run_line(std::move(text), path, std::string(name.empty() ? "<host>" : name));
+  if (result) host.put(result, std::move(value));
+}
+
+/// Runs body(problem) without changing the error that it reads.
+template <class Body> tsl_status read_problem(tsl_engine engine, Body&& body) {
+  Host* const host = engine.id == 0 ? nullptr : Host::find(engine);
+  if (engine.id != 0 && !host) return TSL_MISUSE;
+  try {
+    return body(host ? host->problem() : thread_problem(), host) ? TSL_OK : TSL_MISUSE;
+  } catch (const std::exception&) { return TSL_MEMORY; }
+}
+
+const SourceMap& sources_of(Host* host) {
+  static const SourceMap none;
+  return host ? host->engine().sources() : none;
+}
+
+nlohmann::ordered_json location_json(Host* host, Span span) {
+  if (!span.valid()) return {{"file", nullptr}, {"line", nullptr}};
+  const Source& source = sources_of(host).get(span.source);
+  return {{"file", source.name()}, {"line", source.line_of(span.begin)}};
+}
+
+const char* kind_text(const Problem& problem) {
+  return problem.status == TSL_MISUSE     ? "misuse"
+         : problem.status == TSL_INTERNAL ? "internal"
+                                          : name_of(problem.error.kind).data();
+}
+
+std::string error_json(const Problem& problem, Host* host, const tsl_error& error) {
+  nlohmann::ordered_json out{{"kind", kind_text(problem)}, {"message", problem.error.message}};
+  out.update(location_json(host, problem.error.span));
+  out["column"] = error.column;
+  out["end_column"] = error.end_column;
+  out["notes"] = problem.error.notes;
+  out["frames"] = nlohmann::ordered_json::array();
+  for (const CallSite& call : problem.error.called_from) {
+    nlohmann::ordered_json frame{{"function", call.function}};
+    frame.update(location_json(host, call.span));
+    out["frames"].push_back(std::move(frame));
+  }
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+tsl_error describe(const Problem& problem, Host* host) {
+  tsl_error error = {};
+  error.kind = problem.status;
+  error.message = string_of(problem.error.message);
+  error.frames = problem.error.called_from.size();
+  const Span span = problem.error.span;
+  if (!span.valid()) return error;
+  const Source& source = sources_of(host).get(span.source);
+  error.file = string_of(source.name());
+  error.line = source.line_of(span.begin);
+  error.column = source.column_of(span.begin);
+  if (source.line_of(span.end) == error.line) error.end_column = source.column_of(span.end);
+  return error;
+}
+
+}  // namespace
+
+tsl_status tsl_run(tsl_engine engine, tsl_string name, tsl_string source, tsl_value* result) {
+  return run_call(engine, [&](Host& host) {
+    run_text(host, text_of(name, "name"), std::string(text_of(source, "source")), "", result);
+  });
+}
+
+tsl_status tsl_run_file(tsl_engine engine, tsl_string path, tsl_value* result) {
+  return run_call(engine, [&](Host& host) {
+    const std::string file(text_of(path, "path"));
+    run_text(host, file, ModuleLoader::read_file(file), file, result);
+  });
+}
+
+tsl_status tsl_get(tsl_engine engine, tsl_string name, tsl_value* result) {
+  return run_call(engine, [&](Host& host) {
+    require_pointer(result, "result");
+    const std::string_view wanted = text_of(name, "name");
+    const Value* value = host.engine().find(wanted);
+    if (!value) fail(ErrorKind::name, "there is no variable '{}'", wanted);
+    host.put(result, *value);
+  });
+}
+
+tsl_status tsl_set(tsl_engine engine, tsl_string name, tsl_value value) {
+  return run_call(engine, [&](Host& host) {
+    Value assigned = host.value(value, "value");
+    host.engine().assign(text_of(name, "name"), std::move(assigned));
+  });
+}
+
+tsl_status tsl_call(tsl_engine engine, tsl_value function, const tsl_value* arguments, size_t count,
+                    tsl_value* result) {
+  return tsl_call_named(engine, function, arguments, count, nullptr, 0, result);
+}
+
+tsl_status tsl_call_named(tsl_engine engine, tsl_value function, const tsl_value* arguments, size_t count,
+                          const tsl_string* names, size_t named, tsl_value* result) {
+  return run_call(engine, [&](Host& host) {
+    const Value callee = host.value(function, "function");
+    Arguments args(host, arguments, count);
+    require_array(names, named, "names");
+    constexpr size_t kMost = 1000;
+    if (named > count || count > kMost) throw Misuse{"more names than arguments, or more than 1000 arguments"};
+    CallShape shape;
+    shape.positional = static_cast<uint16_t>(count - named);
+    for (size_t i = 0; i < named; ++i)
+      shape.names.push_back(host.engine().names().intern(std::string(text_of(names[i], "names"))));
+    Value value = host.engine().call_from_host(callee, args.span(), named > 0 ? &shape : nullptr);
+    if (result) host.put(result, std::move(value));
+  });
+}
+
+// ---- Errors
+// ----------------------------------------------------------------------------------------------------------
+
+tsl_status tsl_get_error(tsl_engine engine, tsl_error* error) {
+  return read_problem(engine, [&](Problem& problem, Host* host) {
+    if (error) *error = describe(problem, host);
+    return error != nullptr;
+  });
+}
+
+tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame) {
+  return read_problem(engine, [&](Problem& problem, Host* host) {
+    if (!frame || index >= problem.error.called_from.size()) return false;
+    const CallSite& call = problem.error.called_from[index];
+    *frame = {string_of(call.function), {}, 0};
+    if (!call.span.valid()) return true;
+    const Source& source = sources_of(host).get(call.span.source);
+    frame->file = string_of(source.name());
+    frame->line = source.line_of(call.span.begin);
+    return true;
+  });
+}
+
+tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text) {
+  return read_problem(engine, [&](Problem& problem, Host* host) {
+    if (!text) return false;
+    const bool is_of_program = problem.status != TSL_MISUSE && problem.status != TSL_INTERNAL;
+    problem.text = problem.status == TSL_OK ? ""
+                   : is_of_program          ? render(problem.error, sources_of(host))
+                                            : fmt::format("error[{}]: {}\n", kind_text(problem), problem.error.message);
+    *text = string_of(problem.text);
+    return true;
+  });
+}
+
+tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text) {
+  return read_problem(engine, [&](Problem& problem, Host* host) {
+    if (!text) return false;
+    problem.json = error_json(problem, host, describe(problem, host));
+    *text = string_of(problem.json);
+    return true;
+  });
+}

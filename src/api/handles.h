@@ -1,0 +1,42 @@
+// The handles of one engine's values: numbers that are checked at each use.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tsl/tsl.h"
+#include "value/value.h"
+
+namespace tsl::api {
+
+/// A handle has, from its highest bit on, 24 bits of the engine's serial number, 16 of a generation, and 24 of a slot.
+/// Releasing a slot begins its next generation, so that old handles are recognised until 65535 others had the slot.
+class Handles {
+ public:
+  explicit Handles(uint64_t serial) : engine_((serial & kEngineMask) << kEngineShift) {}
+
+  /// Takes over a value. Throws Failure (limit) beyond 16 million handles.
+  tsl_value add(Value value);
+  /// Returns the value of a handle; null if it is none of this engine's, or released. Valid until the next add().
+  const Value* find(tsl_value handle) const;
+  /// Releases a handle. Returns whether it was one.
+  bool release(tsl_value handle);
+  void clear() { slots_.clear(); }
+
+ private:
+  static constexpr int kEngineShift = 40, kGenerationShift = 24;
+  static constexpr uint64_t kEngineMask = 0xFFFFFF, kSlotMask = 0xFFFFFF;
+  struct Slot {
+    Value value;
+    uint16_t generation = 1;
+    bool is_used = false;
+    uint32_t next_free = 0;
+  };
+
+  tsl_value handle_of(uint32_t slot) const;
+
+  const uint64_t engine_;
+  std::vector<Slot> slots_{1};  // slot 0 heads the list of free ones
+};
+
+}  // namespace tsl::api

@@ -1,0 +1,258 @@
+#include "api/host.h"
+
+#include <array>
+#include <mutex>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "api/host_function.h"
+#include "tensor/device_names.h"
+
+namespace tsl::api {
+
+namespace {
+
+// The engines of the process. An engine's number is its slot, below a serial number that no other engine has.
+constexpr int kSlotBits = 12;
+constexpr size_t kMaxEngines = size_t{1} << kSlotBits;
+
+struct Entry {
+  std::atomic<uint64_t> id{0};
+  std::atomic<Host*> host{nullptr};
+};
+
+std::array<Entry, kMaxEngines> entries;
+std::mutex entries_mutex;  // for making and ending engines
+uint64_t last_serial = 0;
+
+EngineOptions options_of(const tsl_config& config) {
+  const auto allows = [&config](tsl_capability capability) { return (config.capabilities & capability) != 0; };
+  EngineOptions options;
+  options.permissions = {.files = allows(TSL_ALLOW_FILES),
+                         .environment = allows(TSL_ALLOW_ENVIRONMENT),
+                         .clock = allows(TSL_ALLOW_CLOCK),
+                         .gpus = allows(TSL_ALLOW_GPU)};
+  options.compile_annotated = allows(TSL_ALLOW_COMPILE);
+  options.threads = static_cast<int>(config.threads);
+  options.device = text_of(config.device, "config.device");
+  if (options.device.empty()) options.device = "cpu";
+  options.backend.memory_limit = config.memory_limit;
+  options.limits = {.steps = config.step_limit, .seconds = config.time_limit};
+  options.seed = config.seed;
+  return options;
+}
+
+}  // namespace
+
+Host::Host(uint64_t id, const tsl_config& config)
+    : id_(id), source_limit_(config.source_limit), handles_(id >> kSlotBits) {
+  engine_ = std::make_unique<Engine>(options_of(config));
+  const auto writer = [user = config.user](tsl_write write) {
+    return [write, user](std::string_view text) {
+      if (write) write(user, string_of(text));
+    };
+  };
+  engine_->output = writer(config.output);
+  engine_->log = writer(config.diagnostics);
+}
+
+Host::~Host() { handles_.clear(); }
+
+Host* Host::find(tsl_engine handle) {
+  const Entry& entry = entries[handle.id & (kMaxEngines - 1)];
+  if (handle.id == 0 || entry.id.load(std::memory_order_acquire) != handle.id) return nullptr;
+  return entry.host.load(std::memory_order_relaxed);
+}
+
+const Value& Host::value(tsl_value handle, std::string_view argument) const {
+  const Value* value = handles_.find(handle);
+  if (!value)
+    throw Misuse{fmt::format("'{}' is no value of this engine: it is null, released, or another engine's", argument)};
+  return *value;
+}
+
+void Host::add_function(std::unique_ptr<HostFunction> function) {
+  functions_.push_back(std::move(function));
+  try {
+    engine_->define(*functions_.back());
+  } catch (...) {
+    functions_.pop_back();
+    throw;
+  }
+}
+
+Host::Use::Use(Host& host) : host_(host) {
+  static thread_local char here;
+  const uint64_t me = reinterpret_cast<uintptr_t>(&here);
+  uint64_t user = 0;
+  is_outermost_ = host.user_.compare_exchange_strong(user, me);
+  is_allowed_ = is_outermost_ || user == me;
+}
+
+Host::Use::~Use() {
+  if (is_outermost_) host_.user_.store(0);
+}
+
+// ---- Errors
+// ----------------------------------------------------------------------------------------------------------
+
+Problem& thread_problem() {
+  thread_local Problem problem;
+  return problem;
+}
+
+tsl_status status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::syntax: return TSL_SYNTAX;
+    case ErrorKind::name: return TSL_NAME;
+    case ErrorKind::type: return TSL_TYPE;
+    case ErrorKind::shape: return TSL_SHAPE;
+    case ErrorKind::index: return TSL_INDEX;
+    case ErrorKind::value: return TSL_VALUE;
+    case ErrorKind::io: return TSL_IO;
+    case ErrorKind::memory: return TSL_MEMORY;
+    case ErrorKind::device: return TSL_DEVICE;
+    case ErrorKind::limit: return TSL_LIMIT;
+    case ErrorKind::interrupt: return TSL_INTERRUPT;
+    case ErrorKind::user:
+    case ErrorKind::warning: return TSL_USER;
+  }
+  return TSL_INTERNAL;
+}
+
+std::optional<ErrorKind> kind_of(tsl_status status) {
+  for (int kind = 0; kind < static_cast<int>(ErrorKind::warning); ++kind) {
+    if (status_of(static_cast<ErrorKind>(kind)) == status) return static_cast<ErrorKind>(kind);
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+tsl_status store(Problem& problem, tsl_status status, std::string_view message) noexcept {
+  problem.status = status;
+  problem.error = Error();
+  try {
+    problem.error.message = message;
+  } catch (const std::bad_alloc&) { problem.error.message.clear(); }
+  return status;
+}
+
+}  // namespace
+
+tsl_status store_misuse(Problem& problem, std::string_view message) noexcept {
+  return store(problem, TSL_MISUSE, message);
+}
+
+tsl_status store_exception(Problem& problem) noexcept {
+  try {
+    throw;
+  } catch (const Misuse& misuse) { return store_misuse(problem, misuse.message); } catch (const Failure& failure) {
+    try {
+      problem.error = failure.error();
+      return problem.status = status_of(failure.error().kind);
+    } catch (const std::bad_alloc&) { return store(problem, TSL_MEMORY, "out of memory"); }
+  } catch (const std::bad_alloc&) {
+    return store(problem, TSL_MEMORY, "out of memory");
+  } catch (const std::exception& other) { return store(problem, TSL_INTERNAL, other.what()); } catch (...) {
+    return store(problem, TSL_INTERNAL, "an unknown exception");
+  }
+}
+
+// ---- Arguments
+// -------------------------------------------------------------------------------------------------------
+
+void require_pointer(const void* pointer, std::string_view argument) {
+  if (!pointer) throw Misuse{fmt::format("'{}' is a null pointer", argument)};
+}
+
+void require_array(const void* items, size_t count, std::string_view argument) {
+  if (count > 0) require_pointer(items, argument);
+}
+
+std::string_view text_of(tsl_string string, std::string_view argument) {
+  require_array(string.data, string.length, argument);
+  return {string.data, string.length};
+}
+
+}  // namespace tsl::api
+
+// ---- Engines
+// ---------------------------------------------------------------------------------------------------------
+
+using namespace tsl;
+using namespace tsl::api;
+
+uint32_t tsl_version(void) { return TSL_VERSION_MAJOR << 16 | TSL_VERSION_MINOR << 8 | TSL_VERSION_PATCH; }
+
+tsl_status tsl_config_init_sized(tsl_config* config, size_t struct_size) {
+  if (!config || struct_size < sizeof(size_t))
+    return store_misuse(thread_problem(), "'config' is a null pointer, or has no room for its size");
+  std::memset(config, 0, struct_size);
+  config->struct_size = struct_size;
+  return TSL_OK;
+}
+
+namespace {
+
+/// Copies the fields that the host program knows; the others have their defaults.
+tsl_config checked(const tsl_config* given) {
+  tsl_config config;
+  tsl_config_init(&config);
+  if (!given) return config;
+  if (given->struct_size < sizeof(size_t)) throw Misuse{"'config' was not initialised by tsl_config_init()"};
+  if (given->struct_size > sizeof config) throw Misuse{"'config' is of a newer version of TSL than this library"};
+  std::memcpy(&config, given, given->struct_size);
+  constexpr uint32_t kAll =
+      TSL_ALLOW_FILES | TSL_ALLOW_ENVIRONMENT | TSL_ALLOW_CLOCK | TSL_ALLOW_COMPILE | TSL_ALLOW_GPU;
+  if (config.capabilities & ~kAll) throw Misuse{"'config.capabilities' has an unknown bit"};
+  constexpr uint32_t kMostThreads = 9999;
+  if (config.threads > kMostThreads) throw Misuse{fmt::format("'config.threads' is more than {}", kMostThreads)};
+  if (!(config.time_limit >= 0)) throw Misuse{"'config.time_limit' is no number of seconds"};
+  return config;
+}
+
+void create(const tsl_config* given, tsl_engine* engine) {
+  require_pointer(engine, "engine");
+  const tsl_config config = checked(given);
+  const std::lock_guard<std::mutex> lock(entries_mutex);
+  for (size_t slot = 0; slot < kMaxEngines; ++slot) {
+    if (entries[slot].id.load() != 0) continue;
+    const uint64_t id = ++last_serial << kSlotBits | slot;
+    entries[slot].host = new Host(id, config);
+    entries[slot].id.store(id, std::memory_order_release);
+    engine->id = id;
+    return;
+  }
+  fail(ErrorKind::limit, "a process has at most {} engines", kMaxEngines);
+}
+
+}  // namespace
+
+tsl_status tsl_engine_create(const tsl_config* config, tsl_engine* engine) {
+  try {
+    create(config, engine);
+    return TSL_OK;
+  } catch (...) { return store_exception(thread_problem()); }
+}
+
+tsl_status tsl_engine_destroy(tsl_engine engine) {
+  Host* host = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(entries_mutex);
+    host = Host::find(engine);
+    if (!host) return store_misuse(thread_problem(), "the engine is null or destroyed");
+    if (host->is_in_use()) return store_misuse(thread_problem(), "the engine is running, here or in another thread");
+    entries[engine.id & (kMaxEngines - 1)].id.store(0, std::memory_order_release);
+  }
+  delete host;
+  return TSL_OK;
+}
+
+tsl_status tsl_interrupt(tsl_engine engine) {
+  Host* const host = Host::find(engine);
+  if (!host) return TSL_MISUSE;
+  host->engine().watch.interrupt();
+  return TSL_OK;
+}

@@ -1,0 +1,111 @@
+// What the C API keeps for one engine: its handles, its last error, and the functions of the host program.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/handles.h"
+#include "engine/engine.h"
+#include "tsl/tsl.h"
+
+namespace tsl::api {
+
+/// The host program called the API wrongly.
+struct Misuse {
+  std::string message;
+};
+
+/// The error of a call, as tsl_get_error() shows it.
+struct Problem {
+  tsl_status status = TSL_OK;
+  Error error;
+  std::string file, text, json;  // what was returned of it
+};
+
+struct HostFunction;
+
+class Host {
+ public:
+  Host(uint64_t id, const tsl_config& config);
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// Returns the engine of a handle; null if there is none.
+  static Host* find(tsl_engine handle);
+
+  tsl_engine handle() const { return {id_}; }
+  Engine& engine() { return *engine_; }
+  Problem& problem() { return problem_; }
+  /// Returns the value of a handle. Throws Misuse, which names the argument.
+  const Value& value(tsl_value handle, std::string_view argument) const;
+  Handles& handles() { return handles_; }
+  /// Stores a value in a new handle for the host program.
+  void put(tsl_value* result, Value value) { *result = handles_.add(std::move(value)); }
+  void add_function(std::unique_ptr<HostFunction> function);
+  uint64_t source_limit() const { return source_limit_; }
+
+  /// Whether the running native function has set its error.
+  bool has_function_error = false;
+  std::string text;  // what tsl_to_text() returned last
+
+  /// The use of an engine by a thread, from the outermost call of the API to its end.
+  class Use {
+   public:
+    explicit Use(Host& host);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    /// Whether no other thread uses the engine.
+    bool is_allowed() const { return is_allowed_; }
+
+   private:
+    Host& host_;
+    bool is_allowed_ = false, is_outermost_ = false;
+  };
+  bool is_in_use() const { return user_.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  const uint64_t id_;
+  const uint64_t source_limit_;
+  std::vector<std::unique_ptr<HostFunction>> functions_;  // the engine refers to them
+  std::unique_ptr<Engine> engine_;
+  Handles handles_;
+  Problem problem_;
+  std::atomic<uint64_t> user_{0};  // the thread that uses the engine, by the address of a variable of its own
+};
+
+/// Returns the problem of this thread's last call without an engine.
+Problem& thread_problem();
+tsl_status status_of(ErrorKind kind);
+std::optional<ErrorKind> kind_of(tsl_status status);
+
+/// Stores the exception that is being handled. Throws nothing.
+tsl_status store_exception(Problem& problem) noexcept;
+tsl_status store_misuse(Problem& problem, std::string_view message) noexcept;
+
+/// Runs a call of the API: body(host). Its exceptions become a status, and the engine's error.
+template <class Body> tsl_status run_call(tsl_engine handle, Body&& body) noexcept {
+  Host* const host = Host::find(handle);
+  if (!host) return store_misuse(thread_problem(), "the engine is null or destroyed");
+  const Host::Use use(*host);
+  if (!use.is_allowed()) return store_misuse(thread_problem(), "another thread uses the engine");
+  try {
+    body(*host);
+    return TSL_OK;
+  } catch (...) { return store_exception(host->problem()); }
+}
+
+/// Returns the text of an argument. Throws Misuse.
+std::string_view text_of(tsl_string string, std::string_view argument);
+inline tsl_string string_of(std::string_view text) { return {text.data(), text.size()}; }
+/// Throws Misuse if a pointer that a call needs is null.
+void require_pointer(const void* pointer, std::string_view argument);
+/// Throws Misuse unless the items can be read.
+void require_array(const void* items, size_t count, std::string_view argument);
+
+}  // namespace tsl::api

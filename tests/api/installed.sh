@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# installed.sh BUILD FOLDER EXAMPLES: installs a build in FOLDER/prefix; there a project of its own finds it by CMake and
+# a program by pkg-config, builds the examples, and runs them.
+set -euo pipefail
+build=$1 folder=$2 examples=$3
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rm -rf "$folder"
+mkdir -p "$folder"
+cmake --install "$build" --prefix "$folder/prefix" >"$folder/install.log"
+cmake -S "$here/project" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DEXAMPLES="$examples" >"$folder/build.log"
+cmake --build "$folder/build" >>"$folder/build.log" || { cat "$folder/build.log"; exit 1; }
+
+expect() {
+  if [[ $2 != "$3" ]]; then
+    printf '%s printed:\n%s\nand not:\n%s\n' "$1" "$2" "$3"
+    exit 1
+  fi
+}
+expect minimal "$("$folder/build/minimal")" "0 0 6 2 0 "
+"$folder/build/particles" "$examples/particles.tsl" "$folder/particles.pgm" 50 | tee "$folder/particles.log"
+grep -q '^50 steps' "$folder/particles.log"
+[[ $(head -c 2 "$folder/particles.pgm") == P5 ]]
+
+if command -v pkg-config >/dev/null; then
+  libraries=$(dirname "$(find "$folder/prefix" -name libtsl.so)")
+  export PKG_CONFIG_PATH=$libraries/pkgconfig
+  # shellcheck disable=SC2046
+  cc "$examples/minimal.c" $(pkg-config --cflags --libs tsl) -Wl,-rpath,"$libraries" -o "$folder/minimal"
+  expect "minimal by pkg-config" "$("$folder/minimal")" "0 0 6 2 0 "
+fi

@@ -1,0 +1,78 @@
+// Tests the C++ header over the C API. It must not see the library's own headers, whose names are others.
+#include <stdexcept>
+
+#include "catch.h"
+#include "tsl/tsl.hpp"
+
+TEST_CASE("a call from C++ converts numbers, strings and spans", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  engine.run("fn f(x) = x * 2.0 + 1.0\nfn name(a, b) = f\"{a}/{b}\"\nfn total(x) = sum(x)").value();
+  CHECK(engine.call<double>("f", 20.5).value() == 42);
+  CHECK(engine.call<std::string>("name", "a", true).value() == "a/true");
+  const std::vector<float> numbers = {1, 2, 3};
+  CHECK(engine.call<tsl::Tensor>("total", numbers).value().read<float>().value() == std::vector<float>{6});
+  CHECK_FALSE(engine.call<double>("name", 1, 2));
+  CHECK_FALSE(engine.call<double>("missing"));
+}
+
+TEST_CASE("an error in C++ has the script's message and place", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  const auto result = engine.run("let a = 1\nerror(\"no\")", "demo");
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == TSL_USER);
+  CHECK(result.error().message == "no");
+  CHECK(result.error().file == "demo");
+  CHECK(result.error().line == 2);
+  CHECK(tsl::Engine::create({.device = "cuda"}).error().kind == TSL_DEVICE);
+  CHECK(tsl::Value().as<double>().error().kind == TSL_MISUSE);
+}
+
+TEST_CASE("lambdas are functions of scripts, and their exceptions errors", "[api]") {
+  std::string printed;
+  auto engine = tsl::Engine::create({.output = [&](std::string_view text) { printed += text; }}).value();
+  int calls = 0;
+  engine.def("plus(a: float | int, b: float | int)", [&calls](double a, double b) { return ++calls, a + b; }).value();
+  engine.def("note(text: str)", [&printed](const std::string& text) { printed += text; }).value();
+  engine.def("fails()", []() -> double { throw std::runtime_error("a reason"); }).value();
+  engine
+      .def("doubled(x: f32[n])",
+           [](const tsl::Tensor& x) {
+             auto numbers = x.read<float>().value();
+             for (float& each : numbers) each *= 2;
+             return numbers;
+           })
+      .value();
+  CHECK(engine.run("plus(1, 2.5)").value().as<double>().value() == 3.5);
+  engine.run("note(\"hello \")\nprint(doubled(ones([2])).tolist())").value();
+  CHECK(printed == "hello [2.0, 2.0]\n");
+  CHECK(engine.run("fails()").error().message == "a reason");
+  CHECK(engine.run("plus(\"a\", 1)").error().kind == TSL_TYPE);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("values are counted, and engines move", "[api]") {
+  auto first = tsl::Engine::create().value();
+  tsl::Value list = first.run("[1, [2, \"three\"], {four: 4}]").value();
+  const tsl::Value copy = list;
+  list = tsl::Value();
+  CHECK(copy.size() == 3);
+  CHECK(copy[1].value()[1].value().as<std::string>().value() == "three");
+  CHECK(copy[2].value()["four"].value().as<int>().value() == 4);
+  CHECK(copy[2].value()["five"].error().kind == TSL_NAME);
+  tsl::Engine second = std::move(first);
+  CHECK(copy.text() == "[1, [2, \"three\"], {four: 4}]");
+  second = tsl::Engine::create().value();  // ends the engine of the values
+  CHECK(copy.size() == 0);
+}
+
+TEST_CASE("wrapped spans are read without a copy", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  std::vector<double> numbers = {1, 2, 3, 4, 5, 6};
+  const tsl::Tensor x = engine.wrap(std::span(numbers), {2, 3}).value();
+  const void* data = nullptr;
+  REQUIRE(tsl_tensor_map(engine.handle(), x.handle(), &data) == TSL_OK);
+  CHECK(data == numbers.data());
+  engine.run("fn rows(x: f64[n, m]) = sum(x, axis: 1)").value();
+  CHECK(engine.call<tsl::Tensor>("rows", x).value().read<double>().value() == std::vector<double>{6, 15});
+  CHECK(engine.wrap(std::span(numbers), {2, 2}).error().kind == TSL_SHAPE);
+}

@@ -1,0 +1,112 @@
+// Tests functions of the host program that scripts call.
+#include <functional>
+
+#include "api.h"
+
+using namespace tsl::api_test;
+
+namespace {
+
+/// scale(x, by): adds up its calls in `user`.
+tsl_status scale(tsl_engine engine, void* user, const tsl_value* arguments, size_t count, tsl_value* result) {
+  ++*static_cast<int*>(user);
+  if (count != 2) return tsl_fail(engine, TSL_USER, str("wrong count"));
+  double by = 0;
+  tsl_get_float(engine, arguments[1], &by);
+  if (by < 0) return tsl_fail(engine, TSL_VALUE, str("a scale is not negative"));
+  float x[3] = {};
+  const tsl_status status = tsl_tensor_read(engine, arguments[0], x, sizeof x);
+  if (status != TSL_OK) return status;
+  for (float& each : x) each *= static_cast<float>(by);
+  tsl_tensor_type type = {};
+  tsl_tensor_get_type(engine, arguments[0], &type);
+  return tsl_tensor_copy(engine, &type, x, result);
+}
+
+struct WithScale : Fixture {
+  WithScale() : Fixture([](tsl_config& config) { config.capabilities = TSL_ALLOW_COMPILE; }) {
+    const tsl_string signature = str("scale(x: f32[n], by: float | int in -10..=1000 = 2.0)");
+    REQUIRE(tsl_define(engine, signature, str("scales"), scale, &calls, nullptr) == TSL_OK);
+  }
+  int calls = 0;
+};
+
+}  // namespace
+
+TEST_CASE("scripts call functions of the host", "[api]") {
+  WithScale t;
+  CHECK(t.text(t.eval("scale(tensor([1.0, 2.0, 3.0])).tolist()")) == "[2.0, 4.0, 6.0]");
+  CHECK(t.text(t.eval("scale(by: 3, x: tensor([1.0, 2.0, 3.0])).tolist()")) == "[3.0, 6.0, 9.0]");
+  CHECK(t.calls == 2);
+  t.eval("help(scale)");
+  CHECK(t.printed.find("scale(x: f32[n], by: float") == 0);
+}
+
+TEST_CASE("a call that does not fit the signature does not reach the host", "[api]") {
+  WithScale t;
+  CHECK(t.run("scale(1.0)") == TSL_TYPE);
+  CHECK(t.run("scale(ones([2, 2]))") == TSL_SHAPE);
+  CHECK(t.run("scale(ones([2]), 1, 2)") == TSL_TYPE);
+  CHECK(t.calls == 0);
+  const auto pair = [](tsl_engine, void*, const tsl_value*, size_t, tsl_value*) { return TSL_OK; };
+  REQUIRE(tsl_define(t.engine, str("pair(a: f32[n, m], b: f32[m, n])"), str(""), pair, nullptr, nullptr) == TSL_OK);
+  CHECK(t.run("pair(ones([2, 3]), ones([3, 2]))") == TSL_OK);
+  CHECK(t.run("pair(ones([4, 3]), ones([3, 4]))") == TSL_OK);  // each call binds the names anew
+  CHECK(t.run("pair(ones([2, 3]), ones([4, 2]))") == TSL_SHAPE);
+}
+
+TEST_CASE("an error of the host's function is one of the script, with its line", "[api]") {
+  WithScale t;
+  CHECK(t.run("let x = ones([3])\nscale(x, -1)") == TSL_VALUE);
+  CHECK(t.message() == "a scale is not negative");
+  tsl_error error = {};
+  tsl_get_error(t.engine, &error);
+  CHECK(error.line == 2);
+  CHECK(t.text(t.eval("var m = \"\"\ntry { scale(x, -1) } catch e { m = e.message }\nm")) == "a scale is not negative");
+  CHECK(t.run("scale(ones([4]))") != TSL_OK);  // the function's own call of the API failed
+}
+
+TEST_CASE("compiled functions call the host in the program's order, at each run", "[api]") {
+  WithScale t;
+  t.eval("@compile\nfn f(x) {\n  let y = scale(x * 2.0)\n  print(\"between\")\n  return scale(y + 1.0) * 10.0\n}");
+  for (int i = 1; i <= 5; ++i) {
+    CHECK(t.text(t.eval("f(tensor([1.0, 2.0, 3.0])).tolist()")) == "[100.0, 180.0, 260.0]");
+    CHECK(t.calls == 2 * i);
+  }
+  CHECK(t.printed == "between\nbetween\nbetween\nbetween\nbetween\n");
+}
+
+TEST_CASE("a function of the host may call the script, also inside compiled code", "[api]") {
+  Fixture t([](tsl_config& config) { config.capabilities = TSL_ALLOW_COMPILE; });
+  const auto apply = [](tsl_engine engine, void*, const tsl_value* arguments, size_t, tsl_value* result) {
+    return tsl_call(engine, arguments[0], &arguments[1], 1, result);
+  };
+  REQUIRE(tsl_define(t.engine, str("apply(f: fn, x: any)"), str(""), apply, nullptr, nullptr) == TSL_OK);
+  t.eval(
+      "@compile\nfn inner(x) = x * 3.0\nfn g(x) = inner(x) + 1.0\n"
+      "@compile\nfn f(x) { let y = apply(g, x + 1.0)\n return y * 2.0 + apply(inner, x) }");
+  for (int i = 0; i < 5; ++i) CHECK(t.text(t.eval("f(tensor([1.0, 2.0])).tolist()")) == "[17.0, 26.0]");
+  CHECK(t.run("apply(fn(x) = error(\"inside\"), 1)") == TSL_USER);
+  CHECK(t.message() == "inside");
+  CHECK(t.run("@compile\nfn h(x) = apply(fn(y) = y + undefined_size(y), x)") == TSL_NAME);
+}
+
+TEST_CASE("a definition that fails releases its data", "[api]") {
+  Fixture t;
+  int released = 0;
+  const auto release = [](void* user) { ++*static_cast<int*>(user); };
+  CHECK(tsl_define(t.engine, str("sum(x)"), str(""), scale, &released, release) == TSL_NAME);
+  CHECK(tsl_define(t.engine, str("no signature"), str(""), scale, &released, release) != TSL_OK);
+  CHECK(tsl_define(t.engine, str("f()"), str(""), nullptr, &released, release) == TSL_MISUSE);
+  CHECK(tsl_define({0}, str("f()"), str(""), scale, &released, release) == TSL_MISUSE);
+  CHECK(released == 4);
+}
+
+TEST_CASE("an engine is not destroyed by a function that it calls", "[api]") {
+  Fixture t;
+  const auto destroy = [](tsl_engine engine, void*, const tsl_value*, size_t, tsl_value*) {
+    return tsl_engine_destroy(engine) == TSL_MISUSE ? TSL_OK : TSL_INTERNAL;
+  };
+  REQUIRE(tsl_define(t.engine, str("destroy()"), str(""), destroy, nullptr, nullptr) == TSL_OK);
+  CHECK(t.run("destroy()") == TSL_OK);
+}
