@@ -47,6 +47,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
       nan_check_(*this, *this),
+      broadcast_check_(*this),
       compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
       trace_log_(context, {.recompiles = logs("recompiles"), .guards = logs("guards")}),
       regions_(tracing()),
@@ -276,6 +277,8 @@ void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, co
     if (trace()) trace()->watch(operands[0].tensor, result);
   }
   if (listeners().listening()) listeners().record(op, operands, attrs, result, origin());
+  if (std::optional<Error> warning = broadcast_check_.after(op, operands, attrs, result))
+    context_.warn(std::move(*warning));
 }
 
 }  // namespace tsl
