@@ -125,6 +125,12 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
       "--timings", [&] { command.timings = command.engine.profile = true; },
       "Say after the run where the time for compiling went");
   app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
+  const auto set_profile_json = [&](const std::string& file) {
+    command.profile_json = file;
+    command.engine.profile = true;
+  };
+  app.add_option_function<std::string>("--profile-json", set_profile_json, "Write the profile to FILE, for tools")
+      ->type_name("FILE");
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")
       ->check(check_topics);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/modules.h"
+#include "report/dump.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -105,6 +106,7 @@ int write_profile(const Command& command, Engine& engine, bool color, int code) 
     if (command.timings) std::cerr << engine.timings_text(command.script) << std::flush;
     if (command.profile) std::cerr << engine.profile_text(command.script, color) << std::flush;
     if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
+    if (!command.profile_json.empty()) report::write_file(command.profile_json, engine.profile_json(command.script));
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine, color);
     return code == 0 ? failed : code;

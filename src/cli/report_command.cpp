@@ -50,6 +50,9 @@ std::string counters_text(const Counters& counters, Device device) {
 void begin_reports(const Command& command) {
   const ReportCommand& report = command.report;
   if (!report.dump.empty()) report::prepare_dump(report.dump);
+  for (const std::string& file : {command.trace_file, command.profile_json}) {
+    if (!file.empty()) report::write_file(file, "");
+  }
   if (!report.html.empty()) report::write_file(report.html, "");
   if (!report.to.empty()) report::write_file(report.to, "");
 }
