@@ -239,6 +239,10 @@ int parse_command(int argc, char** argv, Command& command) {
     command.script = code;
   } else if (!rest.empty()) {
     if (looks_like_option(rest[0])) return unknown_option(rest[0]);
+    if (command.profile && rest[0].ends_with(".json")) {
+      std::cerr << "tsl: " << rest[0] << " is no script; --profile=" << rest[0] << " writes a trace to it\n";
+      return kExitUsage;
+    }
     command.kind = rest[0] == "-" ? Command::Kind::input : Command::Kind::script;
     command.script = rest[0];
     rest.erase(rest.begin());

@@ -247,10 +247,19 @@ Span EngineRuntime::location() const { return interpreter_.location(); }
 
 Value EngineRuntime::profile(const Value& function) {
   abort_trace("profile() runs in it");
+  const std::string title = to_repr(context_, function);
+  exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
+  const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
   Profiling profiling(context_, devices_, options_);
-  Value result = context_.call(function, {});
-  context_.write_log(profiling.text(to_repr(context_, function), false));
-  return result;
+  const auto log = [&] { context_.write_log(profiling.text(title, false)); };
+  try {
+    Value result = context_.call(function, {});
+    log();
+    return result;
+  } catch (const Failure&) {
+    log();  // up to there
+    throw;
+  }
 }
 
 Value EngineRuntime::with_range(const std::string& name, const Value& function) {

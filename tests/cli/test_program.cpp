@@ -160,12 +160,19 @@ TEST_CASE("a profile is written after the run, also of a script that fails half-
   CHECK(failed.err.find("k_add__") != std::string::npos);
   CHECK(failed.err.find("100.00 %") != std::string::npos);
   CHECK(run({"--profile-json", json, path}).err.empty());
+  CHECK(run({"--profile", trace, path}).code == 2);
+  CHECK(run({"--profile", "-e", "let x = 1"}).err.find("profile of <command line>") == 0);
   CHECK(run({"--timings", path}).err.find("f:2#0") != std::string::npos);
   for (const std::string option : {"--profile=/proc/no/trace.json", "--profile-json=/proc/no/profile.json"}) {
     const Outcome refused = run({option, path});
     CHECK(refused.code == 1);
     CHECK(refused.out.empty());  // the script does not run
     CHECK(refused.err.find("error[io]: cannot write /proc/no/") == 0);
+  }
+  for (const std::string option : {"--profile=", "--profile-json="}) {
+    const Outcome refused = run({option + path, path});
+    CHECK(refused.err.find("error[io]: a report would replace the script") == 0);
+    CHECK(fs::file_size(path) > 50);
   }
 }
 
