@@ -23,6 +23,9 @@ def show(values, key, scale=1.0):
     return show_number(values[key] * scale) if key in values else ""
 
 
+IMPOSSIBLE = 1.15  # of a copy's speed: kernels that write little exceed it by 6 %
+
+
 def copy_speed(data):
     """Returns the GB/s of a copy, which reads and writes each byte."""
     copied = result(data["rows"].get("copy", {}), "copy")
@@ -106,6 +109,15 @@ def not_warm(data):
     return [f"`{name}`" for name, values in found.items() if values.get("allocations") or values.get("compiled")]
 
 
+def too_fast(data, ceiling):
+    """Returns the cells that would need a faster memory than there is."""
+    if not ceiling:
+        return []
+    return [f"`{name}`, {TITLES.get(column, column)} ({found / ceiling:.2f} × a copy)" for name, row in ROWS.items()
+            for column in data["rows"].get(name, {})
+            if (found := speed(row, result(data["rows"][name], column), data["scale"])) and found > IMPOSSIBLE * ceiling]
+
+
 def report(data):
     ceiling = copy_speed(data)
     rows = [line(name, row, data["rows"][name], data, ceiling) for name, row in ROWS.items() if name in data["rows"]]
@@ -118,5 +130,9 @@ def report(data):
         about.append(f"a process of TSL that opens the device: {data['tsl_start']:.3f} s")
     text = "; ".join(about) + "\n\n" + (table(HEADER, rows) if rows else "Nothing was measured.\n")
     text += f"\nWarm calls that allocate from the driver or compile: {', '.join(not_warm(data)) or 'none'}.\n"
+    impossible = too_fast(data, ceiling)
+    if impossible:
+        text += "\nFaster than the memory can be, since data stayed in a cache or was not computed; no results: "
+        text += f"{', '.join(impossible)}.\n"
     failed = errors(data)
     return text + ("\nWhat failed:\n\n" + "\n".join(failed) + "\n" if failed else "")

@@ -125,6 +125,12 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
       "--timings", [&] { command.timings = command.engine.profile = true; },
       "Say after the run where the time for compiling went");
   app.add_flag("--profile", profile, "Say after the run what took how long; --profile=FILE also writes a Chrome trace");
+  const auto set_profile_json = [&](const std::string& file) {
+    command.profile_json = file;
+    command.engine.profile = true;
+  };
+  app.add_option_function<std::string>("--profile-json", set_profile_json, "Write the profile to FILE, for tools")
+      ->type_name("FILE");
   app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
       ->type_name("TOPIC,…")
       ->check(check_topics);
@@ -233,6 +239,10 @@ int parse_command(int argc, char** argv, Command& command) {
     command.script = code;
   } else if (!rest.empty()) {
     if (looks_like_option(rest[0])) return unknown_option(rest[0]);
+    if (command.profile && rest[0].ends_with(".json")) {
+      std::cerr << "tsl: " << rest[0] << " is no script; --profile=" << rest[0] << " writes a trace to it\n";
+      return kExitUsage;
+    }
     command.kind = rest[0] == "-" ? Command::Kind::input : Command::Kind::script;
     command.script = rest[0];
     rest.erase(rest.begin());

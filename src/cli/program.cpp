@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/modules.h"
+#include "report/dump.h"
 #include "vm/interpreter.h"
 
 namespace tsl {
@@ -98,13 +99,21 @@ int report_error(const Error& error, Engine& engine, bool color) {
 
 namespace {
 
+std::string title_of(const Command& command) {
+  if (command.kind == Command::Kind::script) return command.script;
+  if (command.kind == Command::Kind::prompt) return "<prompt>";
+  return command.kind == Command::Kind::code ? "<command line>" : "<stdin>";
+}
+
 /// Writes the profile of the run, also of one that failed. Returns the exit code.
 int write_profile(const Command& command, Engine& engine, bool color, int code) {
   std::fflush(stdout);
+  const std::string title = title_of(command);
   try {
-    if (command.timings) std::cerr << engine.timings_text(command.script) << std::flush;
-    if (command.profile) std::cerr << engine.profile_text(command.script, color) << std::flush;
+    if (command.timings) std::cerr << engine.timings_text(title) << std::flush;
+    if (command.profile) std::cerr << engine.profile_text(title, color) << std::flush;
     if (!command.trace_file.empty()) engine.write_trace(command.trace_file);
+    if (!command.profile_json.empty()) report::write_file(command.profile_json, engine.profile_json(title));
   } catch (const Failure& failure) {
     const int failed = report_error(failure.error(), engine, color);
     return code == 0 ? failed : code;
@@ -141,9 +150,9 @@ int run_command(int argc, char** argv) {
   try {
     run_main(command, engine);
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
-  if (command.engine.profile) code = write_profile(command, engine, color, code);
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
+  if (command.engine.profile) code = write_profile(command, engine, color, code);
   try {
     write_reports(command, engine, color);  // also for a program that has failed
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }

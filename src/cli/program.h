@@ -36,6 +36,7 @@ struct Command {
   bool timings = false;      // print where the time for compiling went
   bool profile = false;      // print the profile after the run
   std::string trace_file;    // write it as a Chrome trace; "": do not
+  std::string profile_json;  // write it as JSON for tools; "": do not
   bool check = false;        // only parse and resolve
   bool interactive = false;  // a prompt after the script
 };

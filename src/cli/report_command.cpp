@@ -1,6 +1,9 @@
 // `tsl explain`, `tsl diff` and --dump.
 #include "cli/program.h"
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -45,13 +48,20 @@ std::string counters_text(const Counters& counters, Device device) {
                             describe_bytes(counters.bytes_to_host), describe_bytes(counters.bytes_on_device));
 }
 
+/// Makes sure that a file can be written after the run, and leaves it as it is until then.
+void expect_writable(const std::string& path) {
+  if (path.empty()) return;
+  if (path.ends_with(".tsl")) fail(ErrorKind::io, "a report would replace the script {}: name another file", path);
+  if (!std::ofstream(path, std::ios::app)) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
+}
+
 }  // namespace
 
 void begin_reports(const Command& command) {
   const ReportCommand& report = command.report;
   if (!report.dump.empty()) report::prepare_dump(report.dump);
-  if (!report.html.empty()) report::write_file(report.html, "");
-  if (!report.to.empty()) report::write_file(report.to, "");
+  for (const std::string& file : {command.trace_file, command.profile_json, report.html, report.to})
+    expect_writable(file);
 }
 
 void write_reports(const Command& command, Engine& engine, bool color) {

@@ -69,6 +69,8 @@ std::string Engine::profile_text(const std::string& title, bool color) {
   return runtime_->profiling()->text(title, color);
 }
 
+std::string Engine::profile_json(const std::string& title) { return runtime_->profiling()->json(title); }
+
 std::string Engine::timings_text(const std::string& title) { return runtime_->profiling()->timings_text(title); }
 
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }

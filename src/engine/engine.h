@@ -88,6 +88,8 @@ class Engine final : public Context {
   const report::Recording* recording() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
+  /// Formats the profile so far as JSON.
+  std::string profile_json(const std::string& title);
   /// Formats where the time for compiling went so far.
   std::string timings_text(const std::string& title);
   /// Writes the profile so far as a Chrome trace. Throws Failure (io).

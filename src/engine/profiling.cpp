@@ -3,13 +3,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <map>
 
 #include "base/error.h"
 #include "engine/engine.h"
 
 #include "engine/roofline.h"
-#include "report/profile_table.h"
+#include "report/profile_json.h"
 #include "report/profile_trace.h"
 #include "value/context.h"
 
@@ -32,28 +31,28 @@ Profiling::~Profiling() {
   devices_.instruments() = before_;
 }
 
-std::string Profiling::text(const std::string& title, bool color) {
+report::ProfileView Profiling::view(const std::string& title, bool color) {
   timeline_.flush();
-  std::map<std::string, report::Roofline> known;
-  const auto roofline = [&](Device device) {
-    const std::string name = to_string(device);
-    const auto at = known.find(name);
-    if (at != known.end()) return at->second;
-    return known[name] = roofline_of(devices_.at(device).hardware(), device, options_);
+  const auto roofline = [this](Device device) {
+    const auto [at, is_new] = rooflines_.try_emplace(to_string(device));
+    if (is_new) at->second = roofline_of(devices_.at(device).hardware(), device, options_);
+    return at->second;
   };
-  return report::profile_text({timeline_, profile_, context_.sources(), title, roofline, color});
+  return {timeline_, profile_, context_.sources(), title, roofline, color};
 }
 
+std::string Profiling::text(const std::string& title, bool color) { return report::profile_text(view(title, color)); }
+
+std::string Profiling::json(const std::string& title) { return report::profile_json(view(title, false)); }
+
 std::string Profiling::timings_text(const std::string& title) {
-  timeline_.flush();
-  return report::timings_text({timeline_, profile_, context_.sources(), title, {}, false}, timings_);
+  return report::timings_text(view(title, false), timings_);
 }
 
 void Profiling::write_trace(const std::string& path) {
-  timeline_.flush();
   std::ofstream file(path);
   if (!file) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
-  report::write_trace({timeline_, profile_, context_.sources(), "", {}, false}, file);
+  report::write_trace(view("", false), file);
   file.close();
   if (!file) fail(ErrorKind::io, "cannot write {}: {}", path, std::strerror(errno));
 }

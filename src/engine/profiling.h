@@ -1,10 +1,12 @@
 // One profile of an engine: its timeline, from begin to end.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "exec/devices.h"
 #include "report/profile.h"
+#include "report/profile_table.h"
 #include "report/timings.h"
 
 namespace tsl {
@@ -24,12 +26,16 @@ class Profiling {
   exec::Timeline& timeline() { return timeline_; }
   /// Formats the profile so far as tables.
   std::string text(const std::string& title, bool color);
+  /// Formats the profile so far as JSON.
+  std::string json(const std::string& title);
   /// Formats what compiling took so far.
   std::string timings_text(const std::string& title);
   /// Writes the events so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 
  private:
+  report::ProfileView view(const std::string& title, bool color);
+
   Context& context_;
   exec::Devices& devices_;
   const EngineOptions& options_;
@@ -37,6 +43,7 @@ class Profiling {
   report::Timings timings_;
   exec::Timeline timeline_;
   const exec::Instruments before_;
+  std::map<std::string, report::Roofline> rooflines_;  // by device
 };
 
 }  // namespace tsl

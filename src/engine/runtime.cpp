@@ -47,6 +47,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       devices_(host_, [this](Device device) { return open_device(device); }),
       eager_(devices_),
       nan_check_(*this, *this),
+      broadcast_check_(*this),
       compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
       trace_log_(context, {.recompiles = logs("recompiles"), .guards = logs("guards")}),
       regions_(tracing()),
@@ -251,10 +252,19 @@ Span EngineRuntime::location() const { return interpreter_.location(); }
 
 Value EngineRuntime::profile(const Value& function) {
   abort_trace("profile() runs in it");
+  const std::string title = to_repr(context_, function);
+  exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
+  const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
   Profiling profiling(context_, devices_, options_);
-  Value result = context_.call(function, {});
-  context_.write_log(profiling.text(to_repr(context_, function), false));
-  return result;
+  const auto log = [&] { context_.write_log(profiling.text(title, false)); };
+  try {
+    Value result = context_.call(function, {});
+    log();
+    return result;
+  } catch (const Failure&) {
+    log();  // up to there
+    throw;
+  }
 }
 
 Value EngineRuntime::with_range(const std::string& name, const Value& function) {
@@ -281,6 +291,8 @@ void EngineRuntime::after(const OpDef& op, std::span<const Operand> operands, co
     if (trace()) trace()->watch(operands[0].tensor, result);
   }
   if (listeners().listening()) listeners().record(op, operands, attrs, result, origin());
+  if (std::optional<Error> warning = broadcast_check_.after(op, operands, attrs, result))
+    context_.warn(std::move(*warning));
 }
 
 }  // namespace tsl

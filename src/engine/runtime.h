@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/cpu/backend.h"
+#include "engine/broadcast_check.h"
 #include "engine/compile_log.h"
 #include "engine/nan_check.h"
 #include "engine/profiling.h"
@@ -95,6 +96,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
   NanCheck nan_check_;
+  BroadcastCheck broadcast_check_;
   CompileLog compile_log_;
   TraceLog trace_log_;
   jit::TraceObservers trace_observers_;

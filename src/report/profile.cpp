@@ -47,6 +47,8 @@ const Profile::Known& Profile::known(const Timeline& timeline, Timeline::Id id) 
     const Activity& activity = timeline[next];
     Known& known = known_.emplace_back();
     known.has_lines = has_lines(activity);
+    if (activity.kind == ActivityKind::trace) known.counted = &ProfileScope::traces;
+    if (activity.kind == ActivityKind::compile) known.counted = &ProfileScope::compilations;
     known.is_scope = activity.kind == ActivityKind::replay || activity.kind == ActivityKind::range;
     if (known.is_scope) {
       known.scope = scopes_.size();
@@ -104,6 +106,11 @@ void Profile::apply(const Timeline& timeline, const Timeline::Mark& mark) {
   advance_to(mark.ticks);
   if (mark.id == Timeline::kEnd) return end_scope(timeline, mark.ticks);
   open_.push_back({row_of(timeline, mark.id, mark.origin), mark.id, mark.ticks});
+  uint64_t ProfileScope::*const counted = known(timeline, mark.id).counted;
+  if (!counted) return;
+  for (const Open& each : open_) {
+    if (const size_t scope = known(timeline, each.id).scope; scope != kNone) ++(scopes_[scope].*counted);
+  }
 }
 
 void Profile::read(const Timeline& timeline, std::span<const Timeline::Mark> marks,

@@ -30,7 +30,8 @@ struct ProfileScope {
   exec::Timeline::Id id = 0;
   uint64_t calls = 0;
   uint64_t first_ticks = 0, later_ticks = 0;
-  std::vector<uint64_t> sample = {};  // of later calls, for their median
+  uint64_t traces = 0, compilations = 0;  // within the calls
+  std::vector<uint64_t> sample = {};      // of later calls, for their median
 };
 
 /// An op whose result nothing used, so that it was not computed.
@@ -87,6 +88,7 @@ class Profile final : public exec::Timeline::Reader, public exec::PlanObserver {
     bool is_scope = false;   // calls are measured from begin to end
     size_t row = kNone;      // if it has no lines
     size_t scope = kNone;
+    uint64_t ProfileScope::*counted = nullptr;  // what the scopes around it count it as
   };
   static constexpr size_t kNone = ~size_t{0};
   const Known& known(const exec::Timeline& timeline, exec::Timeline::Id id);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "tensor/device_names.h"
+#include "report/profile_lines.h"
 
 namespace tsl::report {
 
@@ -18,27 +18,6 @@ using exec::Timeline;
 namespace {
 
 constexpr double kPercent = 100.0;
-
-const char* name_of(ActivityKind kind) {
-  switch (kind) {
-    case ActivityKind::start_up: return "starting up";
-    case ActivityKind::parse: return "parsing and compiling to bytecode";
-    case ActivityKind::interpret: return "interpreting";
-    case ActivityKind::trace: return "tracing";
-    case ActivityKind::compile: return "compiling graphs";
-    case ActivityKind::generate: return "generating code";
-    case ActivityKind::load: return "compiling and loading kernels";
-    case ActivityKind::replay: return "running compiled regions";
-    case ActivityKind::launch: return "launching kernels";
-    case ActivityKind::kernel: return "kernels";
-    case ActivityKind::to_device: return "copying to the device";
-    case ActivityKind::to_host: return "reading back";
-    case ActivityKind::wait: return "waiting for the device";
-    case ActivityKind::output: return "printing";
-    case ActivityKind::range: return "in named ranges";
-  }
-  return "";
-}
 
 /// Whether an activity happens once for each program, region or size, and not in its later runs.
 bool is_once(ActivityKind kind) {
@@ -54,12 +33,12 @@ std::string digits(double value) {
                        : fmt::format("{:.2f}", value);
 }
 
-/// A line of the program, and whether it is in a forward or a backward pass.
-struct Line {
-  uint32_t source = 0, line = 0;
-  bool is_backward = false;
-  auto operator<=>(const Line&) const = default;
-};
+using Line = ProfileLine;
+
+/// Formats a count: "1 call", "2 calls".
+std::string counted(uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 class Table {
  public:
@@ -85,17 +64,7 @@ class Table {
   double kernel_ticks() const { return by_kind_[static_cast<size_t>(ActivityKind::kernel)]; }
   double ticks_of(ActivityKind kind) const { return by_kind_[static_cast<size_t>(kind)]; }
 
-  std::vector<Line> lines_of(const ProfileRow& row) const {
-    std::vector<Line> lines;
-    const auto add = [&](const Origin& origin) {
-      if (!origin.span.valid()) return;
-      lines.push_back(
-          {origin.span.source, view_.sources.get(origin.span.source).line_of(origin.span.begin), origin.is_backward});
-    };
-    for (const graph::KernelFacts::SourceOp& op : activity(row).facts.ops) add(op.origin);
-    if (lines.empty()) add(timeline_.origin(row.origin));
-    return lines;
-  }
+  std::vector<Line> lines_of(const ProfileRow& row) const { return report::lines_of(view_, row); }
 
   std::string location(const Line& line) const {
     const std::string& name = view_.sources.get(line.source).name();
@@ -134,44 +103,59 @@ class Table {
     return fmt::format("{:.0f} %", kPercent * std::min(std::max(memory, arithmetic), 1.0));
   }
 
-  void add_row(const ProfileRow& row) {
+  /// Describes what a row is for, and where the program has it. Launches of which both are equal are one row.
+  std::string label(const ProfileRow& row) const {
+    const Activity& of = activity(row);
+    const std::string where = locations(row);
+    const std::string what =
+        of.kind == ActivityKind::kernel
+            ? fmt::format("{}  {}  {}  {}", of.name, to_string(of.device), name_of(of.facts.category), of.facts.types)
+            : activity_text(of);
+    return where.empty() ? what : what + "  " + where;
+  }
+
+  void add_row(const ProfileRow& row, const std::string& label) {
     const Activity& of = activity(row);
     const double share = row.share_ticks / std::max(whole_, 1.0);
     const double each =
         row.calls ? timeline_.seconds(static_cast<double>(row.ticks)) / static_cast<double>(row.calls) : 0;
     std::string rates = fmt::format("{:>8} {:>8} {:>6}", "", "", "");
-    std::string what = activity_text(of);
     if (of.kind == ActivityKind::kernel) {
       rates = fmt::format("{:>8} {:>8} {:>6}", digits(static_cast<double>(of.facts.bytes) / each / 1e9),
                           digits(static_cast<double>(of.facts.flops) / each / 1e9), roof_text(of, each));
-      what = fmt::format("{}  {}  {}", of.name, name_of(of.facts.category), of.facts.types);
     }
-    const std::string where = locations(row);
-    text_ +=
-        fmt::format("{:>7.2f} % {:>9} {:>8} {:>9} {} {:>7}  {}{}\n", kPercent * share,
-                    duration_text(timeline_.seconds(row.share_ticks)), row.calls ? std::to_string(row.calls) : "",
-                    row.calls ? duration_text(each) : "", rates,
-                    share < 1 ? fmt::format("{:.2f}x", 1 / (1 - share)) : "", what, where.empty() ? "" : "  " + where);
+    text_ += fmt::format("{:>7.2f} % {:>9} {:>8} {:>9} {} {:>7}  {}\n", kPercent * share,
+                         duration_text(timeline_.seconds(row.share_ticks)), row.calls ? std::to_string(row.calls) : "",
+                         row.calls ? duration_text(each) : "", rates,
+                         share < 1 ? fmt::format("{:.2f}x", 1 / (1 - share)) : "", label);
   }
 
   /// Adds the rows by their share. Small ones are added up, so that the rows still sum to the whole.
   void add_rows() {
     text_ += fmt::format("{:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>6} {:>7}  {}\n", "share", "time", "calls", "each",
                          "GB/s", "GFLOP/s", "roof", "if free", "kernel or activity");
-    std::vector<ProfileRow> rows = view_.profile.rows();
-    std::erase_if(rows, [](const ProfileRow& row) { return row.share_ticks == 0 && row.calls == 0; });
+    std::map<std::string, ProfileRow> by_label;
+    for (const ProfileRow& row : view_.profile.rows()) {
+      if (row.share_ticks == 0 && row.calls == 0) continue;
+      const auto [at, is_new] = by_label.try_emplace(label(row), row);
+      if (is_new) continue;
+      at->second.share_ticks += row.share_ticks;
+      at->second.ticks += row.ticks;
+      at->second.calls += row.calls;
+    }
+    std::vector<std::pair<std::string, ProfileRow>> rows(by_label.begin(), by_label.end());
     std::sort(rows.begin(), rows.end(),
-              [](const ProfileRow& a, const ProfileRow& b) { return a.share_ticks > b.share_ticks; });
+              [](const auto& a, const auto& b) { return a.second.share_ticks > b.second.share_ticks; });
     constexpr size_t kMost = 40;
-    for (size_t i = 0; i < rows.size() && i < kMost; ++i) add_row(rows[i]);
+    for (size_t i = 0; i < rows.size() && i < kMost; ++i) add_row(rows[i].second, rows[i].first);
     double rest = 0;
-    for (size_t i = kMost; i < rows.size(); ++i) rest += rows[i].share_ticks;
+    for (size_t i = kMost; i < rows.size(); ++i) rest += rows[i].second.share_ticks;
     if (rows.size() > kMost) {
       text_ += fmt::format("{:>7.2f} % {:>9} {:>62}{} more rows\n", percent(rest),
                            duration_text(timeline_.seconds(rest)), "", rows.size() - kMost);
     }
     double sum = 0;
-    for (const ProfileRow& row : rows) sum += row.share_ticks;
+    for (const auto& [_, row] : rows) sum += row.share_ticks;
     text_ += fmt::format("{:>7.2f} % {:>9}\n", percent(sum), duration_text(timeline_.seconds(sum)));
   }
 
@@ -234,7 +218,7 @@ class Table {
     text_ += "\nregions and ranges: the first call, which may trace and compile, and later calls\n";
     for (const ProfileScope& scope : scopes) {
       const auto seconds = [this](uint64_t ticks) { return timeline_.seconds(static_cast<double>(ticks)); };
-      text_ += fmt::format("  {:<20} {:>8} calls: first {}", timeline_[scope.id].name, scope.calls,
+      text_ += fmt::format("  {:<20} {:>14}: first {}", timeline_[scope.id].name, counted(scope.calls, "call"),
                            duration_text(seconds(scope.first_ticks)));
       if (!scope.sample.empty()) {
         std::vector<uint64_t> sample = scope.sample;
@@ -242,7 +226,7 @@ class Table {
         std::nth_element(sample.begin(), middle, sample.end());
         text_ += fmt::format(", then {} each (median)", duration_text(seconds(*middle)));
       }
-      text_ += '\n';
+      text_ += fmt::format("; {}, {}\n", counted(scope.traces, "trace"), counted(scope.compilations, "compilation"));
     }
   }
 
@@ -251,14 +235,17 @@ class Table {
   void add_verdicts() {
     text_ += "\nin words\n";
     double once = 0;
-    uint64_t kernels = 0;
+    uint64_t kernels = 0, of_eager_ops = 0;
     for (int kind = 0; kind < exec::kActivityKinds; ++kind) {
       if (is_once(static_cast<ActivityKind>(kind))) once += by_kind_[static_cast<size_t>(kind)];
     }
     for (const ProfileRow& row : view_.profile.rows()) {
-      if (activity(row).kind == ActivityKind::kernel) kernels += row.calls;
+      if (activity(row).kind != ActivityKind::kernel) continue;
+      kernels += row.calls;
+      if (activity(row).plan.empty()) of_eager_ops += row.calls;
     }
-    say(fmt::format("{} kernel launches; kernels run for {:.1f} % of the time", kernels, percent(kernel_ticks())));
+    say(fmt::format("{} kernel launch{}; kernels run for {:.1f} % of the time", kernels, kernels == 1 ? "" : "es",
+                    percent(kernel_ticks())));
     for (const std::string& note : timeline_.notes()) say(note);
     add_unused();
     const double copies = ticks_of(ActivityKind::to_device) + ticks_of(ActivityKind::to_host);
@@ -276,14 +263,15 @@ class Table {
       say(fmt::format("dominated by copies: {:.1f} % of steady state", kPercent * copies / steady));
     if (host > 0.5 * steady && kernels > 0) {
       say(fmt::format(
-          "launch-bound: in steady state {:.1f} % of the time no kernel runs, while the host prepares them; "
-          "larger kernels, or --compile, would help",
-          kPercent * (1 - kernel_ticks() / steady)));
+          "launch-bound: in steady state {:.1f} % of the time no kernel runs, while the host prepares them; {}",
+          kPercent * (1 - kernel_ticks() / steady),
+          2 * of_eager_ops > kernels ? "most are of single ops, which @compile or --compile would fuse"
+                                     : "larger tensors, or more work between two host reads, would help"));
     }
     if (is_above_roof_) {
-      say("roof \"above\": faster than the measured peak of the device. The data stayed in a cache, or fewer bytes "
-          "moved "
-          "than the shapes say");
+      say("roof \"above\": faster than the measured peak of the device. The data stayed in a cache, fewer bytes moved "
+          "than the shapes say, or the peak was measured on a busy machine (rooflines.json in the folder of `tsl "
+          "cache`)");
     }
     add_waits();
   }
@@ -328,6 +316,27 @@ class Table {
 };
 
 }  // namespace
+
+const char* name_of(ActivityKind kind) {
+  switch (kind) {
+    case ActivityKind::start_up: return "starting up";
+    case ActivityKind::parse: return "parsing and compiling to bytecode";
+    case ActivityKind::interpret: return "interpreting";
+    case ActivityKind::trace: return "tracing";
+    case ActivityKind::compile: return "compiling graphs";
+    case ActivityKind::generate: return "generating code";
+    case ActivityKind::load: return "compiling and loading kernels";
+    case ActivityKind::replay: return "running compiled regions";
+    case ActivityKind::launch: return "launching kernels";
+    case ActivityKind::kernel: return "kernels";
+    case ActivityKind::to_device: return "copying to the device";
+    case ActivityKind::to_host: return "reading back";
+    case ActivityKind::wait: return "waiting for the device";
+    case ActivityKind::output: return "printing";
+    case ActivityKind::range: return "in named ranges";
+  }
+  return "";
+}
 
 std::string activity_text(const Activity& activity) {
   return activity.name.empty() ? name_of(activity.kind) : fmt::format("{} {}", name_of(activity.kind), activity.name);

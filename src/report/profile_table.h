@@ -28,6 +28,9 @@ struct ProfileView {
 /// Formats the tables: by kernel and activity, by category, by line, by region, and what they mean in words.
 std::string profile_text(const ProfileView& view);
 
+/// Names a kind of activity: "kernels", "waiting for the device".
+const char* name_of(exec::ActivityKind kind);
+
 /// Names an activity: "kernels", "running compiled regions step:12".
 std::string activity_text(const exec::Activity& activity);
 

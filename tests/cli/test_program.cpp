@@ -143,6 +143,39 @@ TEST_CASE("tsl explain runs a script, then reports on it, also if it fails") {
         0);
 }
 
+TEST_CASE("a profile is written after the run, also of a script that fails half-way") {
+  const std::string path =
+      script("profile.tsl", "@compile\nfn f(x) = x + 1.0\nprint(f(ones([2])))\nif len(args()) > 0 { error(\"oh\") }\n");
+  const std::string trace = path + ".trace.json", json = path + ".json";
+  const Outcome done = run({"--profile=" + trace, "--profile-json", json, path});
+  CHECK(done.code == 0);
+  CHECK(done.out == run({path}).out);
+  CHECK(done.err.find("profile of " + path) == 0);
+  CHECK(done.err.find("k_add__") != std::string::npos);
+  CHECK(fs::file_size(trace) > 1000);
+  CHECK(fs::file_size(json) > 1000);
+  const Outcome failed = run({"--profile", path, "now"});
+  CHECK(failed.code == 1);
+  CHECK(failed.err.find("error[user]: oh") == 0);
+  CHECK(failed.err.find("k_add__") != std::string::npos);
+  CHECK(failed.err.find("100.00 %") != std::string::npos);
+  CHECK(run({"--profile-json", json, path}).err.empty());
+  CHECK(run({"--profile", trace, path}).code == 2);
+  CHECK(run({"--profile", "-e", "let x = 1"}).err.find("profile of <command line>") == 0);
+  CHECK(run({"--timings", path}).err.find("f:2#0") != std::string::npos);
+  for (const std::string option : {"--profile=/proc/no/trace.json", "--profile-json=/proc/no/profile.json"}) {
+    const Outcome refused = run({option, path});
+    CHECK(refused.code == 1);
+    CHECK(refused.out.empty());  // the script does not run
+    CHECK(refused.err.find("error[io]: cannot write /proc/no/") == 0);
+  }
+  for (const std::string option : {"--profile=", "--profile-json="}) {
+    const Outcome refused = run({option + path, path});
+    CHECK(refused.err.find("error[io]: a report would replace the script") == 0);
+    CHECK(fs::file_size(path) > 50);
+  }
+}
+
 TEST_CASE("a script is dumped, and dumps are compared") {
   const std::string path = script("dump.tsl", "@compile\nfn f(x) = x + 1.0\nprint(f(ones([2])))\n");
   const std::string a = path + ".a", b = path + ".b";

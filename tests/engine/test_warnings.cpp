@@ -123,3 +123,37 @@ TEST_CASE("warnings about compiled code stop a program in error mode", "[warning
   CHECK(fails("@compile\nfn f(x) = x * x.sum().item()\nfor i in 0..1100 { let _ = f(ones([2])) }") ==
         "warning: compiled code has waited here 1000 times for the host to read a number");
 }
+
+TEST_CASE("a loss or a score over all pairs of a column and a vector is named, once for a line", "[warnings]") {
+  const auto warning = [](const std::string& op) {
+    return "3: `" + op +
+           "` of a column [n, 1] and a vector [n] is a matrix [n, n], which is then reduced to one number\n";
+  };
+  for (const bool compile_all : {false, true}) {
+    CHECK(warned("let x = ones([8, 3])\nfn loss(w, y) {\n  let d = x @ w - y\n  return mean(square(d))\n}\n"
+                 "for i in 0..3 { print(loss(ones([3, 1]), ones([8]))) }",
+                 compile_all) == warning("sub"));
+    CHECK(warned("let labels = arange(8)\nlet scores = ones([8, 4])\n"
+                 "let hit = argmax(scores, axis: 1, keepdims: true) == labels\nprint(mean(f32(hit)))",
+                 compile_all) == warning("eq"));
+    CHECK(warned("import nn\nlet scale = 0.5\nlet g = fn(w) = sum(abs(arange(4) * w[:, nil] * scale))\n"
+                 "print(grad(g)(ones([4])))",
+                 compile_all) == warning("mul"));
+  }
+}
+
+TEST_CASE("broadcasts that are meant are not named", "[warnings]") {
+  for (const char* program : {
+           "let x = arange(8, dtype: f32)\nprint(mean(x[:, nil] - x[nil]))",
+           "let x = arange(8, dtype: f32)\nprint((x[:, nil] - x).shape, sum(x[:, nil] - x, axis: 0).shape)",
+           "let x = ones([8, 3])\nlet n = sum(x * x, axis: 1, keepdims: true)\n"
+           "print(sum(exp(n + sum(x * x, axis: 1) - 2.0 * x @ x.T), axis: 1).shape)",
+           "let x = ones([8, 1])\nprint(mean(x * ones([8, 8])), mean(x - ones([8, 1])), mean(x + ones([1])))",
+           "let x = ones([1, 1])\nprint(mean(x - ones([1])))",
+           "let start = randint(0, 5, [8, 1])\nprint(zeros([40])[start + arange(8)].sum())",
+       }) {
+    INFO(program);
+    CHECK(warned(program) == "");
+    CHECK(warned(program, true) == "");
+  }
+}

@@ -170,6 +170,25 @@ TEST_CASE("profile(f) logs a table and returns what f returns", "[profile]") {
   CHECK(s.eval("1 + 1") == "2");
 }
 
+TEST_CASE("profile(f) of an f that fails logs what there was", "[profile]") {
+  Session s;
+  std::string log;
+  s.engine.log = [&log](std::string_view text) { log += text; };
+  s.engine.show_warning = [](const Error&) {};
+  const std::string fails = "fn fails() {\n  let x = exp(ones([3]))\n  error(\"oh\")\n}\n";
+  CHECK(s.output(fails + "try { profile(fails) } catch e { print(e.message) }") == "oh\n");
+  CHECK(contains(log, "k_exp__"));
+}
+
+TEST_CASE("what runs in profile(f) is one row of the profile around it", "[profile]") {
+  Session s(profiled());
+  s.engine.log = [](std::string_view) {};
+  s.output("fn work() = sum(ones([50])).item()\nlet x = profile(work)\n");
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  INFO(text);
+  CHECK(contains(text, "in named ranges profile(<function work>)"));
+}
+
 TEST_CASE("a trace is JSON with the kernels and their lines", "[profile]") {
   EngineOptions options = profiled();
   options.trace_events = 1000;

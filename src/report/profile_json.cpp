@@ -1,0 +1,109 @@
+#include "report/profile_json.h"
+
+#include <algorithm>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "report/profile_lines.h"
+#include "tensor/device_names.h"
+
+namespace tsl::report {
+
+using exec::Activity;
+using exec::ActivityKind;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+class ProfileJson {
+ public:
+  explicit ProfileJson(const ProfileView& view) : view_(view) {}
+
+  Json document() {
+    const uint64_t ticks = view_.profile.end_ticks() - view_.profile.begin_ticks();
+    whole_ = std::max(1.0, static_cast<double>(ticks));
+    Json rows = Json::array(), regions = Json::array(), unused = Json::array();
+    for (const ProfileRow& row : view_.profile.rows()) {
+      if (row.share_ticks > 0 || row.calls > 0) rows.push_back(row_of(row));
+    }
+    for (const ProfileScope& scope : view_.profile.scopes()) {
+      if (scope.calls > 0) regions.push_back(region_of(scope));
+    }
+    for (const UnusedOp& op : view_.profile.unused())
+      unused.push_back({{"op", op.name}, {"specialisation", op.plan}, {"location", location_of(op.span)}});
+    return {
+        {"version", 1},       {"title", view_.title}, {"seconds", seconds(whole_)}, {"rows", rows},
+        {"regions", regions}, {"unused", unused},     {"rooflines", rooflines()},   {"notes", view_.timeline.notes()}};
+  }
+
+ private:
+  double seconds(double ticks) const { return view_.timeline.seconds(ticks); }
+  double seconds(uint64_t ticks) const { return seconds(static_cast<double>(ticks)); }
+
+  Json location_of(Span span) const {
+    if (!span.valid()) return nullptr;
+    const Source& source = view_.sources.get(span.source);
+    return {{"file", source.name()}, {"line", source.line_of(span.begin)}};
+  }
+
+  Json row_of(const ProfileRow& row) {
+    const Activity& of = view_.timeline[row.id];
+    Json lines = Json::array();
+    for (const ProfileLine& line : lines_of(view_, row)) {
+      lines.push_back(
+          {{"file", view_.sources.get(line.source).name()}, {"line", line.line}, {"backward", line.is_backward}});
+    }
+    Json json = {{"activity", name_of(of.kind)},
+                 {"name", of.name},
+                 {"share", 100 * row.share_ticks / whole_},
+                 {"seconds", seconds(row.share_ticks)},
+                 {"calls", row.calls},
+                 {"seconds_of_calls", seconds(row.ticks)},
+                 {"seconds_of_first", seconds(row.first_ticks)},
+                 {"lines", std::move(lines)}};
+    if (of.kind != ActivityKind::kernel) return json;
+    devices_[to_string(of.device)] = of.device;
+    json.update({{"device", to_string(of.device)},
+                 {"specialisation", of.plan},
+                 {"category", graph::name_of(of.facts.category)},
+                 {"types", of.facts.types},
+                 {"bytes", of.facts.bytes},
+                 {"flops", of.facts.flops},
+                 {"blocks", of.kernel.blocks},
+                 {"threads", of.kernel.threads}});
+    return json;
+  }
+
+  Json region_of(const ProfileScope& scope) const {
+    const Activity& of = view_.timeline[scope.id];
+    return {{"name", of.name},
+            {"is_range", of.kind == ActivityKind::range},
+            {"calls", scope.calls},
+            {"seconds_of_first", seconds(scope.first_ticks)},
+            {"seconds_of_later", seconds(scope.later_ticks)},
+            {"traces", scope.traces},
+            {"compilations", scope.compilations}};
+  }
+
+  Json rooflines() const {
+    Json json = Json::object();
+    for (const auto& [name, device] : devices_) {
+      const Roofline roof = view_.roofline ? view_.roofline(device) : Roofline();
+      json[name] = {{"bytes_per_second", roof.bytes_per_second}, {"flops_per_second", roof.flops_per_second}};
+    }
+    return json;
+  }
+
+  const ProfileView& view_;
+  double whole_ = 1;
+  std::map<std::string, Device> devices_;  // that have run kernels, by name
+};
+
+}  // namespace
+
+std::string profile_json(const ProfileView& view) {
+  return ProfileJson(view).document().dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tsl::report
