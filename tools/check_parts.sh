@@ -150,6 +150,13 @@ part_costs() {
   python3 tests/costs/run.py --build build/release "$@"
 }
 
+# browser: the page of tsl explain --html, in headless Chromium: its keys, its layout, light and dark
+part_browser() {
+  need chromium chromium
+  build release -DCMAKE_BUILD_TYPE=Release -- tsl
+  python3 tests/report/browser.py --tsl build/release/tsl --screenshots build/check/browser
+}
+
 # recipes: the patches of tests/recipes/, all in one copy, which is built and tested
 part_recipes() {
   local copy=$root/build/check/recipes lint

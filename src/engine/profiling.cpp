@@ -11,6 +11,7 @@
 #include "engine/roofline.h"
 #include "report/profile_table.h"
 #include "report/profile_trace.h"
+#include "report/times.h"
 #include "value/context.h"
 
 namespace tsl {
@@ -47,6 +48,16 @@ std::string Profiling::text(const std::string& title, bool color) {
 std::string Profiling::timings_text(const std::string& title) {
   timeline_.flush();
   return report::timings_text({timeline_, profile_, context_.sources(), title, {}, false}, timings_);
+}
+
+void Profiling::add_times(report::Recording& recording) {
+  timeline_.flush();
+  report::add_times(recording, {timeline_, profile_, context_.sources(), "", {}, false});
+}
+
+std::string Profiling::timeline_json() {
+  timeline_.flush();
+  return report::timeline_json({timeline_, profile_, context_.sources(), "", {}, false});
 }
 
 void Profiling::write_trace(const std::string& path) {
