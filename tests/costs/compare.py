@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 TOLERANCE = 0.02  # counts differ a little between runs: hash tables, lengths of paths, what malloc keeps
 SLACK = 3  # instructions
+LEAST_STORED = 0.01  # functions with a smaller part of a row are not stored
 MOST_FUNCTIONS = 5
 
 
@@ -74,6 +75,7 @@ def write(costs, heading):
     lines.append(f"from {costs.machine}")
     for row, (figure, functions) in sorted(costs.instructions.items()):
         lines.append(f"instructions {row} {figure:.1f}")
+        functions = large(functions, figure)
         lines += [f"    {of:.1f} {function}" for function, of in sorted(functions.items(), key=lambda f: (-f[1], f[0]))]
     for case, count in sorted(costs.launched.items()):
         lines.append(f"launched {case} {count}")
@@ -82,13 +84,17 @@ def write(costs, heading):
     return "\n".join(lines) + "\n"
 
 
+def large(functions, figure):
+    return {name: of for name, of in functions.items() if abs(of) >= LEAST_STORED * figure}
+
+
 def percent(old, new):
     return f"{100 * (new - old) / old:+.1f} %" if old else "new"
 
 
-def functions_that_changed(old, new):
-    """Names the functions whose instructions changed most. Small ones are not stored."""
-    names = sorted(set(old) | set(new), key=lambda f: -abs(new.get(f, 0) - old.get(f, 0)))
+def functions_that_changed(old, new, figure):
+    """Names the functions whose instructions changed most. Small ones were not stored."""
+    names = sorted(set(old) | set(large(new, figure)), key=lambda f: -abs(new.get(f, 0) - old.get(f, 0)))
     text = lambda costs, name: f"{costs[name]:,.1f}" if name in costs else "-"
     return [f"    {text(old, f)} -> {text(new, f)}  {f}" for f in names[:MOST_FUNCTIONS] if old.get(f) != new.get(f)]
 
@@ -103,7 +109,7 @@ def compare_instructions(old, new, result):
             before, functions_before = old.instructions[row]
             changed = abs(figure - before) > max(TOLERANCE * before, SLACK)
             lines = [f"instructions {row}: {before:,.1f} -> {figure:,.1f} a turn ({percent(before, figure)})"]
-            lines += functions_that_changed(functions_before, functions)
+            lines += functions_that_changed(functions_before, functions, figure)
             if changed and figure < before:
                 lines[0] += "; less, so store it with --update"
             result.judge(lines if changed else [])

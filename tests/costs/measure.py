@@ -33,7 +33,6 @@ FUNCTION = """fn f{n}(x, y) {{
 PARSED = (FUNCTION, ["--check"])
 COMPILED = ("@compile fn f{n}(x) = sum(exp(x) * {n}.0) + max(x)\nf{n}(ones([4, 4]))\n", [])
 TEXT_ROWS = {"parse_function": (PARSED, 100), "trace_and_compile": (COMPILED, 10)}
-LEAST_STORED = 0.01  # functions with less of a row's instructions are not stored
 LONGEST_NAME = 110
 
 # Scripts with what follows them on the command line. Of `timed` ones the launches depend on the clock.
@@ -86,13 +85,11 @@ class Measurement:
         """`arguments_of(n)` are the program's for n turns."""
         few, many = (self.count(row, n, arguments_of(n)) for n in (turns, 2 * turns))
         functions = {f: (many.get(f, 0) - few.get(f, 0)) / turns for f in {*few, *many}}
-        figure = sum(functions.values())
-        stored = {}
+        short = {}
         for name, of in functions.items():
-            if abs(of) >= LEAST_STORED * figure:
-                short = re.sub(r"\s+", " ", name)[:LONGEST_NAME]
-                stored[short] = stored.get(short, 0) + of
-        self.costs.instructions[row] = (round(figure, 1), {f: round(of, 1) for f, of in stored.items()})
+            key = re.sub(r"\s+", " ", name)[:LONGEST_NAME].strip()
+            short[key] = short.get(key, 0) + of
+        self.costs.instructions[row] = (round(sum(functions.values()), 1), {f: round(of, 1) for f, of in short.items()})
 
     def count(self, row, turns, arguments):
         out = self.folder / f"callgrind.{row.replace('/', '.')}.{turns}"

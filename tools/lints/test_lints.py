@@ -340,6 +340,11 @@ class Costs(unittest.TestCase):
     def test_writes_what_it_reads(self):
         self.assertEqual(compare.write(compare.read(COSTS), "a heading"), COSTS)
 
+    def test_small_functions_are_not_stored(self):
+        costs = compare.Costs("gcc", {"cpu/call": (1000, {"large": 10.0, "small": 9.0})})
+        self.assertNotIn("small", compare.write(costs, "a heading"))
+        self.assertIn("10.0 large", compare.write(costs, "a heading"))
+
     def test_names_the_functions_that_took_more(self):
         result = self.compare(("call 1000.0", "call 1100.0"), ("600.0 tsl::run", "700.0 tsl::run"))
         self.assertEqual((result.passed, result.failed), (3, 1))
