@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check_parts.sh PART: one part of tools/check --long. Exit code 77: it cannot be run here, as the last line says.
+# check_parts.sh PART [OPTION...]: one part of tools/check --long. Exit code 77: it cannot be run here, as the last line says.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -142,6 +142,21 @@ part_mutants() {
   python3 tests/mutants/run.py --minutes "$((${PART_MINUTES:-180} - SECONDS / 60 - 1))"
 }
 
+# costs: instructions on the host, kernels and generated code are as tests/costs/expected.txt has them
+part_costs() {
+  need valgrind valgrind
+  provide_cuda
+  build release -DCMAKE_BUILD_TYPE=Release -- tsl null_libraries
+  python3 tests/costs/run.py --build build/release "$@"
+}
+
+# browser: the page of tsl explain --html, in headless Chromium: its keys, its layout, light and dark
+part_browser() {
+  need chromium chromium
+  build release -DCMAKE_BUILD_TYPE=Release -- tsl
+  python3 tests/report/browser.py --tsl build/release/tsl --screenshots build/check/browser
+}
+
 # recipes: the patches of tests/recipes/, all in one copy, which is built and tested
 part_recipes() {
   local copy=$root/build/check/recipes lint
@@ -256,4 +271,4 @@ part_corpus() {
   TSL_TEST_NEEDS_NVRTC=yes TSL_CORPUS=all build/release/tests/$heavy_tests "every kernel of the corpus*"
 }
 
-"part_$1"
+"part_$1" "${@:2}"

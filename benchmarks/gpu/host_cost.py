@@ -29,14 +29,19 @@ def self_costs(profile):
     return costs
 
 
+def count(command, out, environment):
+    """Runs a command twice, the second time counting: kernels that it compiles are kept on disk by the first one."""
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    callgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}"]
+    subprocess.run(callgrind + command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    return self_costs(out)
+
+
 def profile(tsl, row, calls, folder):
-    out = os.path.join(folder, f"{row}.{calls}")
     script = [tsl, "--device", "cuda", os.path.join(HERE, "host_cost.tsl"), row, str(calls)]
     environment = dict(os.environ, TSL_CACHE_DIR=os.path.join(folder, "kernels"))
     environment["LD_LIBRARY_PATH"] = folder + ":" + os.environ.get("LD_LIBRARY_PATH", "")
-    subprocess.run(script, check=True, env=environment)  # kernels are compiled here
-    subprocess.run(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}"] + script, check=True, env=environment)
-    return self_costs(out)
+    return count(script, os.path.join(folder, f"{row}.{calls}"), environment)
 
 
 def main():

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/program.h"
+#include "report/times.h"
 #include "tensor/block_cache.h"
 
 namespace tsl {
@@ -251,7 +252,10 @@ int parse_command(int argc, char** argv, Command& command) {
     return kExitUsage;
   }
   command.engine.record = command.report.any();
-  command.engine.compile_all |= command.report.explain;
+  if (command.report.explain) {
+    command.engine.compile_all = command.engine.profile = true;
+    command.engine.trace_events = std::max(command.engine.trace_events, report::kTimelineEvents);
+  }
   command.engine.script_args = std::move(rest);
   return -1;
 }

@@ -73,6 +73,10 @@ std::string Engine::profile_json(const std::string& title) { return runtime_->pr
 
 std::string Engine::timings_text(const std::string& title) { return runtime_->profiling()->timings_text(title); }
 
+void Engine::add_times(report::Recording& recording) { runtime_->profiling()->add_times(recording); }
+
+std::string Engine::timeline_json() { return runtime_->profiling()->timeline_json(); }
+
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }

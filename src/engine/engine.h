@@ -92,6 +92,10 @@ class Engine final : public Context {
   std::string profile_json(const std::string& title);
   /// Formats where the time for compiling went so far.
   std::string timings_text(const std::string& title);
+  /// Fills the times of what was recorded from the profile so far.
+  void add_times(report::Recording& recording);
+  /// Formats the first events of the profile as JSON, for explain_page().
+  std::string timeline_json();
   /// Writes the profile so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 

@@ -10,6 +10,7 @@
 #include "engine/roofline.h"
 #include "report/profile_json.h"
 #include "report/profile_trace.h"
+#include "report/times.h"
 #include "value/context.h"
 
 namespace tsl {
@@ -47,6 +48,16 @@ std::string Profiling::json(const std::string& title) { return report::profile_j
 
 std::string Profiling::timings_text(const std::string& title) {
   return report::timings_text(view(title, false), timings_);
+}
+
+void Profiling::add_times(report::Recording& recording) {
+  timeline_.flush();
+  report::add_times(recording, {timeline_, profile_, context_.sources(), "", {}, false});
+}
+
+std::string Profiling::timeline_json() {
+  timeline_.flush();
+  return report::timeline_json({timeline_, profile_, context_.sources(), "", {}, false});
 }
 
 void Profiling::write_trace(const std::string& path) {

@@ -7,6 +7,7 @@
 #include "exec/devices.h"
 #include "report/profile.h"
 #include "report/profile_table.h"
+#include "report/recording.h"
 #include "report/timings.h"
 
 namespace tsl {
@@ -30,6 +31,10 @@ class Profiling {
   std::string json(const std::string& title);
   /// Formats what compiling took so far.
   std::string timings_text(const std::string& title);
+  /// Fills the times of what was recorded.
+  void add_times(report::Recording& recording);
+  /// Formats the first events as JSON, for a page.
+  std::string timeline_json();
   /// Writes the events so far as a Chrome trace. Throws Failure (io).
   void write_trace(const std::string& path);
 

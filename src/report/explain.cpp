@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "report/profile_table.h"
+
 namespace tsl::report {
 
 namespace {
@@ -154,6 +156,10 @@ std::string kernel_text(const KernelRecord& kernel) {
   if (kernel.flops > 0) text += fmt::format(", {} flops", kernel.flops);
   const std::string facts = facts_of(kernel);
   if (!facts.empty()) text += "; " + facts;
+  if (const KernelTimes& times = kernel.times; times.calls > 0) {
+    text += fmt::format("; ran {}, {} each", plural(times.calls, "time"),
+                        duration_text(times.seconds / static_cast<double>(times.calls)));
+  }
   return text + fmt::format("; {}", list_of(kernel.ops));
 }
 

@@ -67,6 +67,25 @@ Json json_of(const MissedFusion& missed) {
   return {{"producer", json_of(missed.producer)}, {"consumer", json_of(missed.consumer)}, {"reason", missed.reason}};
 }
 
+Json json_of(const KernelTimes& times, uint64_t bytes) {
+  if (times.calls == 0) return nullptr;
+  const double mean = times.seconds / static_cast<double>(times.calls);
+  constexpr double kGiga = 1e9;
+  return {{"calls", times.calls},
+          {"seconds", times.seconds},
+          {"first_seconds", times.first_seconds},
+          {"mean_seconds", mean},
+          {"gb_per_second", mean > 0 ? static_cast<double>(bytes) / mean / kGiga : 0},
+          {"share", times.share}};
+}
+
+Json json_of(const RegionTimes& times) {
+  if (times.calls == 0) return nullptr;
+  return {{"calls", times.calls},
+          {"first_seconds", times.first_seconds},
+          {"median_seconds", times.calls > 1 ? Json(times.median_seconds) : Json(nullptr)}};
+}
+
 /// Returns a fact, or null if it is unknown, which is a negative number.
 template <class Number> Json fact(Number value) { return value < 0 ? Json(nullptr) : Json(value); }
 
@@ -85,7 +104,8 @@ Json json_of(const KernelRecord& kernel) {
           {"spilled", fact(kernel.spilled)},
           {"shared", fact(kernel.shared)},
           {"occupancy", fact(kernel.occupancy)},
-          {"constant", !kernel.has_inputs}};
+          {"constant", !kernel.has_inputs},
+          {"profile", json_of(kernel.times, kernel.bytes)}};
 }
 
 Json json_of(const SpecialisationRecord& s) {
@@ -116,6 +136,7 @@ Json json_of(const RegionRecord& region) {
       {"tier", tier_of(region)},
       {"runs",
        {{"from_plans", region.replays}, {"traced", region.traced_calls}, {"interpreted", region.interpreted_calls}}},
+      {"profile", json_of(region.times)},
       {"traces", list_of(region.traces)},
       {"segments", list_of(region.segments)},
       {"specialisations", list_of(region.specialisations)}};

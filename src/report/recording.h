@@ -65,6 +65,21 @@ struct OpRecord {
   bool is_backward = false;
 };
 
+/// What a kernel took during the run, if that was profiled.
+struct KernelTimes {
+  uint64_t calls = 0;  // 0: it did not run, or the run was not profiled
+  double seconds = 0;
+  double first_seconds = 0;  // of these, the first call
+  double share = 0;          // of the whole run: 0 to 1
+};
+
+/// What the calls of a region took, if the run was profiled.
+struct RegionTimes {
+  uint64_t calls = 0;
+  double first_seconds = 0;   // may include tracing and compiling
+  double median_seconds = 0;  // of later calls
+};
+
 struct KernelRecord {
   std::string symbol;    // the unique name, as in a profiler
   std::string name;      // "mul_add_sum"
@@ -81,6 +96,7 @@ struct KernelRecord {
   bool has_inputs = true;  // false: computes constants, in every run
   std::string ir;          // the kernel IR
   std::string code;        // generated code; "" if there is none
+  KernelTimes times;
 };
 
 struct GroupRecord {
@@ -134,6 +150,7 @@ struct RegionRecord {
   uint32_t last_line = 0;  // of the declaration
   std::string tree;        // its syntax tree as canonical text
   uint64_t replays = 0, traced_calls = 0, interpreted_calls = 0;
+  RegionTimes times;
   std::vector<TraceRecord> traces;
   std::vector<SegmentRecord> segments;
   std::vector<SpecialisationRecord> specialisations;

@@ -9,6 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
+sys.path.insert(2, str(Path(__file__).parents[2] / "tests/costs"))
+import compare
 import count_tests
 import layers
 import links
@@ -308,6 +310,86 @@ class CountTests(Case):
             "1 passed, 3 failed, 0 skipped"])
         self.assertIn("skipped, 3: this build has no CUDA backend (TSL_CUDA=OFF)",
                       self.count(one, options=[*options, "--without-cuda"])[0])
+
+
+COSTS = """# a heading
+from gcc 12
+instructions cpu/call 1000.0
+    600.0 tsl::run(int, int)
+    300.0 tsl::bind
+instructions cpu/loop 64.0
+launched cpu/digits 40
+kernel cpu/digits step.12.0 1 k_add__1 aaaa
+kernel cpu/digits step.12.0 2 k_mul__2 bbbb
+"""
+
+
+class Costs(unittest.TestCase):
+    """The comparison of tests/costs/run.py."""
+
+    def compare(self, *changes, text=COSTS, hint_of=lambda *_: []):
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        return compare.compare(compare.read(COSTS), compare.read(text), ["cpu/digits"], hint_of)
+
+    def test_equal_costs_pass(self):
+        result = self.compare()
+        self.assertEqual((result.passed, result.failed, result.lines, result.skipped), (4, 0, [], {}))
+
+    def test_writes_what_it_reads(self):
+        self.assertEqual(compare.write(compare.read(COSTS), "a heading"), COSTS)
+
+    def test_small_functions_are_not_stored(self):
+        costs = compare.Costs("gcc", {"cpu/call": (1000, {"large": 10.0, "small": 9.0})})
+        self.assertNotIn("small", compare.write(costs, "a heading"))
+        self.assertIn("10.0 large", compare.write(costs, "a heading"))
+
+    def test_names_the_functions_that_took_more(self):
+        result = self.compare(("call 1000.0", "call 1100.0"), ("600.0 tsl::run", "700.0 tsl::run"))
+        self.assertEqual((result.passed, result.failed), (3, 1))
+        self.assertEqual(result.lines, ["instructions cpu/call: 1,000.0 -> 1,100.0 a turn (+10.0 %)",
+                                        "    600.0 -> 700.0  tsl::run(int, int)"])
+
+    def test_allows_two_percent_and_a_few_instructions(self):
+        self.assertEqual(self.compare(("call 1000.0", "call 1019.9"), ("loop 64.0", "loop 66.9")).failed, 0)
+        self.assertEqual(self.compare(("call 1000.0", "call 1020.1"), ("loop 64.0", "loop 67.1")).failed, 2)
+
+    def test_what_became_cheaper_has_to_be_stored(self):
+        self.assertIn("less, so store it with --update", self.compare(("call 1000.0", "call 900.0")).lines[0])
+
+    def test_counts_of_another_compiler_are_skipped(self):
+        result = self.compare(("from gcc 12", "from clang 14"), ("call 1000.0", "call 2000.0"))
+        self.assertEqual((result.passed, result.failed), (2, 0))
+        self.assertEqual(result.skipped, {"instruction counts of gcc 12 are not comparable with those of clang 14": 2})
+
+    def test_names_kernels_that_changed(self):
+        result = self.compare(("k_mul__2 bbbb", "k_mul__3 cccc"), ("digits 40", "digits 41"),
+                              hint_of=lambda *names: ["-" + "|".join(names)])
+        self.assertEqual(result.lines, [
+            "launched cpu/digits: 40 -> 41 kernels", "kernel cpu/digits step.12.0: the text of k_mul__2 changed; it is k_mul__3 now",
+            "    -cpu/digits|step.12.0|k_mul__2|k_mul__3"])
+
+    def test_names_kernels_that_came_or_went(self):
+        first = "kernel cpu/digits step.12.0 1 k_add__1 aaaa\n"
+        self.assertEqual(self.compare((first, "")).lines, ["kernel cpu/digits step.12.0: k_add__1 is gone"])
+        self.assertEqual(self.compare((first, first + "kernel cpu/digits step.12.0 2 k_exp__4 dddd\n")).lines,
+                         ["kernel cpu/digits step.12.0: k_exp__4 is new"])
+        last = "kernel cpu/digits step.12.0 2 k_mul__2 bbbb\n"
+        self.assertEqual(self.compare((first, ""), (last, "")).lines, ["kernels cpu/digits step.12.0: 2 -> 0"])
+
+    def test_a_row_without_a_stored_figure_fails(self):
+        result = self.compare(("launched", "instructions cpu/new 5\nlaunched"))
+        self.assertEqual(result.lines, ["instructions cpu/new: 5.0, which no figure is stored for"])
+
+    def test_what_was_not_measured_stays_stored(self):
+        part = compare.read("from gcc 13\nlaunched cpu/digits 2\nkernel cpu/digits step.1.0 1 k_a aaaa\n")
+        merged = compare.write(compare.merge(compare.read(COSTS), part, ["cpu/digits"]), "a heading")
+        self.assertIn("from gcc 12\ninstructions cpu/call 1000.0", merged)
+        self.assertNotIn("step.12.0", merged)
+        counted = compare.read("from gcc 13\ninstructions cpu/call 7.0\n")
+        merged = compare.write(compare.merge(compare.read(COSTS), counted), "a heading")
+        self.assertNotIn("cpu/loop", merged)  # of another compiler
 
 
 if __name__ == "__main__":

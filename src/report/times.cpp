@@ -1,0 +1,141 @@
+#include "report/times.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace tsl::report {
+
+using exec::Activity;
+using exec::ActivityKind;
+using exec::Timeline;
+
+namespace {
+
+/// A kernel of a specialisation: its plan, symbol and launch.
+using KernelKey = std::tuple<std::string, std::string, uint32_t>;
+
+double seconds(const ProfileView& view, uint64_t ticks) { return view.timeline.seconds(static_cast<double>(ticks)); }
+
+std::map<KernelKey, KernelTimes> kernel_times(const ProfileView& view) {
+  const double whole = static_cast<double>(view.profile.end_ticks() - view.profile.begin_ticks());
+  std::map<KernelKey, KernelTimes> all;
+  for (const ProfileRow& row : view.profile.rows()) {
+    const Activity& activity = view.timeline[row.id];
+    if (activity.kind != ActivityKind::kernel || activity.plan.empty() || row.calls == 0) continue;
+    KernelTimes& times = all[{activity.plan, activity.name, activity.kernel.launch}];
+    if (times.calls == 0) times.first_seconds = seconds(view, row.first_ticks);
+    times.calls += row.calls;
+    times.seconds += seconds(view, row.ticks);
+    times.share += row.share_ticks / std::max(whole, 1.0);
+  }
+  return all;
+}
+
+std::map<std::string, RegionTimes> region_times(const ProfileView& view) {
+  std::map<std::string, RegionTimes> all;
+  for (const ProfileScope& scope : view.profile.scopes()) {
+    if (view.timeline[scope.id].kind != ActivityKind::replay || scope.calls == 0) continue;
+    RegionTimes& times = all[view.timeline[scope.id].name];
+    times.calls = scope.calls;
+    times.first_seconds = seconds(view, scope.first_ticks);
+    std::vector<uint64_t> sample = scope.sample;
+    if (sample.empty()) continue;
+    const auto middle = sample.begin() + static_cast<ptrdiff_t>(sample.size() / 2);
+    std::nth_element(sample.begin(), middle, sample.end());
+    times.median_seconds = seconds(view, *middle);
+  }
+  return all;
+}
+
+/// Writes events as [name, begin, duration, depth], with times in nanoseconds and numbers of names, which are short.
+class TimelineWriter {
+ public:
+  explicit TimelineWriter(const ProfileView& view) : view_(view), timeline_(view.timeline) {}
+
+  std::string write() {
+    Json host = Json::array();
+    std::map<std::string, Json> devices;  // by name
+    std::vector<Timeline::Mark> open;
+    for (const Timeline::Mark& mark : first(view_.profile.kept_marks())) {
+      if (mark.id != Timeline::kEnd) {
+        open.push_back(mark);
+      } else if (!open.empty()) {
+        const Timeline::Mark begin = open.back();
+        open.pop_back();
+        const Activity& activity = timeline_[begin.id];
+        const Json event = event_of(begin.id, begin.ticks, mark.ticks, open.size());
+        if (activity.kind == ActivityKind::kernel) devices[to_string(activity.device)].push_back(event);
+        else host.push_back(event);
+      }
+    }
+    for (const Timeline::DeviceWork& work : first(view_.profile.kept_work()))
+      devices[to_string(timeline_[work.id].device)].push_back(event_of(work.id, work.begin, work.end, 0));
+    Json out{{"seconds", seconds(view_, view_.profile.end_ticks() - view_.profile.begin_ticks())},
+             {"is_cut", is_cut_ || view_.profile.is_cut()},
+             {"names", std::move(names_)},
+             {"tracks", Json::array()}};
+    out["tracks"].push_back({{"name", "host"}, {"events", std::move(host)}});
+    for (auto& [device, events] : devices) out["tracks"].push_back({{"name", device}, {"events", std::move(events)}});
+    return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  template <class Event> std::span<const Event> first(const std::vector<Event>& events) {
+    is_cut_ |= events.size() > kTimelineEvents;
+    return std::span(events).first(std::min(events.size(), kTimelineEvents));
+  }
+
+  Json event_of(Timeline::Id id, uint64_t begin, uint64_t end, size_t depth) {
+    const auto nanoseconds = [&](uint64_t ticks) {
+      const uint64_t first = view_.profile.begin_ticks();
+      constexpr double kNano = 1e9;
+      return static_cast<int64_t>(kNano * seconds(view_, ticks - std::min(ticks, first)));
+    };
+    const int64_t at = nanoseconds(begin);
+    return Json::array({number_of(id), at, std::max<int64_t>(nanoseconds(end) - at, 0), depth});
+  }
+
+  size_t number_of(Timeline::Id id) {
+    const auto [at, is_new] = numbers_.try_emplace(id, names_.size());
+    if (is_new) {
+      const Activity& activity = timeline_[id];
+      Json name{{"text", activity.kind == ActivityKind::kernel ? activity.name : activity_text(activity)}};
+      if (activity.kind == ActivityKind::kernel && !activity.plan.empty()) name["specialisation"] = activity.plan;
+      names_.push_back(std::move(name));
+    }
+    return at->second;
+  }
+
+  const ProfileView& view_;
+  const Timeline& timeline_;
+  bool is_cut_ = false;
+  std::map<Timeline::Id, size_t> numbers_;  // of names_
+  Json names_ = Json::array();
+};
+
+}  // namespace
+
+void add_times(Recording& recording, const ProfileView& view) {
+  const std::map<KernelKey, KernelTimes> kernels = kernel_times(view);
+  const std::map<std::string, RegionTimes> regions = region_times(view);
+  for (RegionRecord& region : recording.regions) {
+    if (const auto at = regions.find(region.name); at != regions.end()) region.times = at->second;
+    for (SpecialisationRecord& specialisation : region.specialisations) {
+      for (KernelRecord& kernel : specialisation.kernels) {
+        const auto at = kernels.find({specialisation.name, kernel.symbol, kernel.launch});
+        if (at != kernels.end()) kernel.times = at->second;
+      }
+    }
+  }
+}
+
+std::string timeline_json(const ProfileView& view) { return TimelineWriter(view).write(); }
+
+}  // namespace tsl::report

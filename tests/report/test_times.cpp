@@ -1,0 +1,127 @@
+// Tests what a profile adds to a recording: times of regions and kernels, and the timeline of the page.
+#include <nlohmann/json.hpp>
+
+#include "report/explain.h"
+#include "report/page.h"
+#include "report/times.h"
+#include "support/session.h"
+
+using namespace tsl;
+using namespace tsl::report;
+using exec::ActivityKind;
+using exec::Timeline;
+using nlohmann::json;
+
+namespace {
+
+class Timed : public Session {
+ public:
+  explicit Timed(const std::string& program) : Session(options()) {
+    output(program);
+    recording = *engine.recording();
+    engine.add_times(recording);
+  }
+  const KernelRecord& kernel() const { return recording.regions.at(0).specialisations.at(0).kernels.at(0); }
+
+  report::Recording recording;
+
+ private:
+  static EngineOptions options() {
+    EngineOptions out;
+    out.record = out.profile = true;
+    out.trace_events = kTimelineEvents;
+    return out;
+  }
+};
+
+const char* const kThreeCalls = "@compile\nfn f(a) = exp(a) + 1.0\nfor i in 0..3 { f(ones([10])) }\n";
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("regions and kernels have the times that a profile measured", "[report]") {
+  Timed run(kThreeCalls);
+  const KernelTimes& kernel = run.kernel().times;
+  CHECK(kernel.calls == 3);
+  CHECK(kernel.first_seconds > 0);
+  CHECK(kernel.seconds > kernel.first_seconds);
+  CHECK(kernel.share > 0);
+  CHECK(kernel.share < 1);
+  const RegionTimes& region = run.recording.regions[0].times;
+  CHECK(region.calls == 3);
+  CHECK(region.first_seconds > region.median_seconds);  // it traced and compiled
+  CHECK(region.median_seconds > 0);
+  CHECK(contains(explain(run.recording, {}), "; ran 3 times, "));
+}
+
+TEST_CASE("the times of a kernel are JSON, and null if it was not profiled", "[report]") {
+  Timed run(kThreeCalls);
+  const auto profile_of = [](const report::Recording& recording) {
+    return json::parse(explain_json(recording))["regions"][0]["specialisations"][0]["kernels"][0]["profile"];
+  };
+  const json profile = profile_of(run.recording);
+  CHECK(profile["calls"] == 3);
+  CHECK(profile["mean_seconds"].get<double>() == Approx(profile["seconds"].get<double>() / 3));
+  CHECK(profile["gb_per_second"].get<double>() == Approx(80e-9 / profile["mean_seconds"].get<double>()));
+  CHECK(profile_of(*run.engine.recording()).is_null());
+  CHECK(json::parse(explain_json(*run.engine.recording()))["regions"][0]["profile"].is_null());
+  CHECK_FALSE(contains(explain(*run.engine.recording(), {}), "; ran "));
+}
+
+TEST_CASE("a region that ran once has no median of later calls", "[report]") {
+  Timed run("@compile\nfn f(a) = exp(a) + 1.0\nf(ones([10]))\n");
+  const json profile = json::parse(explain_json(run.recording))["regions"][0]["profile"];
+  CHECK(profile["calls"] == 1);
+  CHECK(profile["median_seconds"].is_null());
+}
+
+TEST_CASE("a timeline has scopes of the host, nested, and kernels with their specialisation", "[report]") {
+  Timed run(kThreeCalls);
+  const json timeline = json::parse(run.engine.timeline_json());
+  const double end = 1e9 * timeline["seconds"].get<double>() + 1;
+  CHECK_FALSE(timeline["is_cut"].get<bool>());
+  REQUIRE(timeline["tracks"].size() >= 2);
+  CHECK(timeline["tracks"][0]["name"] == "host");
+  size_t kernels = 0, traces = 0;
+  for (const json& track : timeline["tracks"]) {
+    for (const json& event : track["events"]) {
+      CHECK(event[1].get<int64_t>() >= 0);
+      CHECK(event[2].get<int64_t>() >= 0);
+      CHECK(event[1].get<double>() + event[2].get<double>() <= end);
+      const json& name = timeline["names"][event[0].get<size_t>()];
+      kernels += name["text"] == run.kernel().symbol && name.value("specialisation", "") == "f:2#0";
+    }
+  }
+  for (const json& event : timeline["tracks"][0]["events"]) {
+    if (!contains(timeline["names"][event[0].get<size_t>()]["text"], "tracing")) continue;
+    ++traces;
+    CHECK(event[3].get<int>() > 0);  // in the call of the region
+  }
+  CHECK(kernels == 3);
+  CHECK(traces == 1);
+}
+
+TEST_CASE("a timeline over its limit is cut, and says so", "[report]") {
+  Profile profile(10 * kTimelineEvents);
+  Timeline timeline(profile);
+  std::vector<Timeline::Mark> marks;
+  for (uint64_t i = 0; i < kTimelineEvents; ++i) {
+    marks.push_back({timeline.begin_ticks() + 2 * i, timeline.of(ActivityKind::output), 0});
+    marks.push_back({timeline.begin_ticks() + 2 * i + 1, Timeline::kEnd, 0});
+  }
+  profile.read(timeline, marks, {});
+  const SourceMap sources;
+  const json written = json::parse(timeline_json({timeline, profile, sources, "", {}, false}));
+  CHECK(written["is_cut"].get<bool>());
+  CHECK(written["tracks"][0]["events"].size() == kTimelineEvents / 2);
+}
+
+TEST_CASE("the page holds the timeline, and a name cannot end its element", "[report]") {
+  Timed run("let x = with_range(\"</script>@DATA@\", fn() = ones([3]) + 1.0)\n");
+  const std::string page = explain_page(run.recording, run.engine.timeline_json());
+  CHECK(page.find("@TIMELINE@") == std::string::npos);
+  CHECK_FALSE(contains(page, "</script>@DATA@"));
+  CHECK(contains(page, "in named ranges \\u003c/script>@DATA@"));
+  CHECK(contains(page, "id=\"data\">{"));
+}
