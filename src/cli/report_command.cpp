@@ -52,6 +52,7 @@ void begin_reports(const Command& command) {
   if (!report.dump.empty()) report::prepare_dump(report.dump);
   if (!report.html.empty()) report::write_file(report.html, "");
   if (!report.to.empty()) report::write_file(report.to, "");
+  if (!command.trace_file.empty()) report::write_file(command.trace_file, "");
 }
 
 void write_reports(const Command& command, Engine& engine, bool color) {

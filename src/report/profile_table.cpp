@@ -19,27 +19,6 @@ namespace {
 
 constexpr double kPercent = 100.0;
 
-const char* name_of(ActivityKind kind) {
-  switch (kind) {
-    case ActivityKind::start_up: return "starting up";
-    case ActivityKind::parse: return "parsing and compiling to bytecode";
-    case ActivityKind::interpret: return "interpreting";
-    case ActivityKind::trace: return "tracing";
-    case ActivityKind::compile: return "compiling graphs";
-    case ActivityKind::generate: return "generating code";
-    case ActivityKind::load: return "compiling and loading kernels";
-    case ActivityKind::replay: return "running compiled regions";
-    case ActivityKind::launch: return "launching kernels";
-    case ActivityKind::kernel: return "kernels";
-    case ActivityKind::to_device: return "copying to the device";
-    case ActivityKind::to_host: return "reading back";
-    case ActivityKind::wait: return "waiting for the device";
-    case ActivityKind::output: return "printing";
-    case ActivityKind::range: return "in named ranges";
-  }
-  return "";
-}
-
 /// Whether an activity happens once for each program, region or size, and not in its later runs.
 bool is_once(ActivityKind kind) {
   return kind == ActivityKind::start_up || kind == ActivityKind::parse || kind == ActivityKind::trace ||
@@ -75,6 +54,7 @@ class Table {
     add_categories();
     add_lines();
     add_scopes();
+    if (view_.memory) text_ += memory_text(*view_.memory, view_.sources);
     add_verdicts();
     return std::move(text_);
   }
@@ -140,7 +120,7 @@ class Table {
     const double each =
         row.calls ? timeline_.seconds(static_cast<double>(row.ticks)) / static_cast<double>(row.calls) : 0;
     std::string rates = fmt::format("{:>8} {:>8} {:>6}", "", "", "");
-    std::string what = activity_text(of);
+    std::string what = text_of(of);
     if (of.kind == ActivityKind::kernel) {
       rates = fmt::format("{:>8} {:>8} {:>6}", digits(static_cast<double>(of.facts.bytes) / each / 1e9),
                           digits(static_cast<double>(of.facts.flops) / each / 1e9), roof_text(of, each));
@@ -260,6 +240,7 @@ class Table {
     }
     say(fmt::format("{} kernel launches; kernels run for {:.1f} % of the time", kernels, percent(kernel_ticks())));
     for (const std::string& note : timeline_.notes()) say(note);
+    if (view_.profile.is_cut()) say("the trace lacks the end of the run: it has reached its limit of events");
     add_unused();
     const double copies = ticks_of(ActivityKind::to_device) + ticks_of(ActivityKind::to_host);
     const double host =
@@ -328,10 +309,6 @@ class Table {
 };
 
 }  // namespace
-
-std::string activity_text(const Activity& activity) {
-  return activity.name.empty() ? name_of(activity.kind) : fmt::format("{} {}", name_of(activity.kind), activity.name);
-}
 
 std::string duration_text(double seconds) {
   if (seconds >= 1) return digits(seconds) + " s";
