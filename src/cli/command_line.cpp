@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <iterator>
@@ -9,28 +10,13 @@
 #include <string_view>
 
 #include "cli/program.h"
+#include "engine/log_topics.h"
 #include "report/times.h"
 #include "tensor/block_cache.h"
 
 namespace tsl {
 
 namespace {
-
-constexpr std::string_view kTopics[] = {"bytecode", "graph", "fusion", "plan", "guards", "recompiles", "device"};
-constexpr const char* kListOfTopics = "bytecode, graph, fusion, plan, guards, recompiles or device";
-
-/// Returns what is wrong with a list of topics, or "".
-std::string check_topics(const std::string& list) {
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    const std::string topic = list.substr(begin, end - begin);
-    if (std::find(std::begin(kTopics), std::end(kTopics), topic) == std::end(kTopics)) {
-      return "unknown topic '" + topic + "': " + kListOfTopics;
-    }
-    begin = end + 1;
-  }
-  return "";
-}
 
 bool is_number(const std::string& text) {
   constexpr size_t kMaxDigits = 4;
@@ -62,6 +48,22 @@ std::string check_seed(const std::string& number) {
 std::string check_size(const std::string& size) {
   const std::optional<uint64_t> bytes = parse_bytes(size);
   return bytes && *bytes > 0 ? "" : "'" + size + "' is not a size, such as 512M or 1.5GiB";
+}
+
+std::string list_of_topics() {
+  std::string list;
+  for (const LogTopic& topic : kLogTopics) list += fmt::format("{}{}", list.empty() ? "" : ", ", topic.name);
+  return list;
+}
+
+/// Uses $TSL_LOG where there is no --log. Returns whether it can be used.
+bool read_log_variable(EngineOptions& options) {
+  const char* const list = std::getenv("TSL_LOG");
+  if (!list) return true;
+  const std::string problem = LogLevels::check(list);
+  if (problem.empty()) options.log_topics = list;
+  else std::cerr << "tsl: TSL_LOG: " << problem << '\n';
+  return problem.empty();
 }
 
 /// Adds an option whose value is one of a few words.
@@ -132,9 +134,10 @@ void add_options(CLI::App& app, Command& command, std::string& code, std::string
   };
   app.add_option_function<std::string>("--profile-json", set_profile_json, "Write the profile to FILE, for tools")
       ->type_name("FILE");
-  app.add_option("--log", command.engine.log_topics, std::string("What to log to standard error: ") + kListOfTopics)
-      ->type_name("TOPIC,…")
-      ->check(check_topics);
+  app.add_option("--log", command.engine.log_topics,
+                 "What to log to standard error, such as fusion:debug,guards (default: $TSL_LOG): " + list_of_topics())
+      ->type_name("TOPIC[:LEVEL],…")
+      ->check(LogLevels::check);
   add_choice(app, "--warn", {"on", "off", "error"}, "Warnings: shown, or not, or errors of the script",
              [&](const std::string& choice) { command.engine.warnings = warnings_of(choice); });
   app.add_option("--dump", command.report.dump, "Write each stage of compiled code to files in DIR")->type_name("DIR");
@@ -223,6 +226,7 @@ int parse_command(int argc, char** argv, Command& command) {
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) { return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kExitUsage; }
+  if (app.count("--log") == 0 && !read_log_variable(command.engine)) return kExitUsage;
   if (command.kind != Command::Kind::prompt) {
     if (app.remaining(true).empty()) return -1;
     std::cerr << "tsl " << first << ": unexpected argument " << app.remaining(true)[0]

@@ -154,7 +154,7 @@ Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options
   std::unique_ptr<Proto> compiled = to_bytecode(module, options, cells);
   compiled->name = name;
   const Proto& proto = engine_.interpreter().own(std::move(compiled));
-  if (engine_.runtime().logs("bytecode")) engine_.write_log(disassemble(proto, engine_.sources()));
+  if (engine_.runtime().logs("bytecode")) engine_.runtime().log("bytecode", disassemble(proto, engine_.sources()));
   return engine_.interpreter().run_module(proto, engine_.options().compile_all);
 }
 

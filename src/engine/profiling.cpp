@@ -15,12 +15,15 @@
 
 namespace tsl {
 
-Profiling::Profiling(Context& context, exec::Devices& devices, const EngineOptions& options)
+Profiling::Profiling(Context& context, exec::Devices& devices, report::MemoryLedger& memory, exec::RangeSink* ranges,
+                     const EngineOptions& options)
     : context_(context),
       devices_(devices),
+      memory_(memory),
       options_(options),
+      peaks_before_(memory.begin_peaks()),
       profile_(options.trace_events),
-      timeline_(profile_),
+      timeline_(profile_, ranges),
       before_(devices.instruments()) {
   devices_.instruments().timeline = &timeline_;
   devices_.instruments().observers.push_back(&profile_);
@@ -30,6 +33,7 @@ Profiling::Profiling(Context& context, exec::Devices& devices, const EngineOptio
 Profiling::~Profiling() {
   timeline_.flush();
   devices_.instruments() = before_;
+  memory_.end_peaks(peaks_before_);
 }
 
 report::ProfileView Profiling::view(const std::string& title, bool color) {
@@ -39,7 +43,8 @@ report::ProfileView Profiling::view(const std::string& title, bool color) {
     if (is_new) at->second = roofline_of(devices_.at(device).hardware(), device, options_);
     return at->second;
   };
-  return {timeline_, profile_, context_.sources(), title, roofline, color};
+  memory_.look();
+  return {timeline_, profile_, context_.sources(), title, roofline, color, &memory_};
 }
 
 std::string Profiling::text(const std::string& title, bool color) { return report::profile_text(view(title, color)); }
@@ -52,12 +57,12 @@ std::string Profiling::timings_text(const std::string& title) {
 
 void Profiling::add_times(report::Recording& recording) {
   timeline_.flush();
-  report::add_times(recording, {timeline_, profile_, context_.sources(), "", {}, false});
+  report::add_times(recording, {timeline_, profile_, context_.sources(), "", {}, false, nullptr});
 }
 
 std::string Profiling::timeline_json() {
   timeline_.flush();
-  return report::timeline_json({timeline_, profile_, context_.sources(), "", {}, false});
+  return report::timeline_json({timeline_, profile_, context_.sources(), "", {}, false, nullptr});
 }
 
 void Profiling::write_trace(const std::string& path) {

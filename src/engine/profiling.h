@@ -5,6 +5,7 @@
 #include <string>
 
 #include "exec/devices.h"
+#include "report/memory_ledger.h"
 #include "report/profile.h"
 #include "report/profile_table.h"
 #include "report/recording.h"
@@ -18,7 +19,9 @@ struct EngineOptions;
 class Profiling {
  public:
   /// Begins. EngineOptions::trace_events are kept for a trace.
-  Profiling(Context& context, exec::Devices& devices, const EngineOptions& options);
+  /// `ranges`: shows the scopes as well, or null.
+  Profiling(Context& context, exec::Devices& devices, report::MemoryLedger& memory, exec::RangeSink* ranges,
+            const EngineOptions& options);
   /// Ends; the devices have the instruments that they had before.
   ~Profiling();
   Profiling(const Profiling&) = delete;
@@ -43,7 +46,9 @@ class Profiling {
 
   Context& context_;
   exec::Devices& devices_;
+  report::MemoryLedger& memory_;
   const EngineOptions& options_;
+  const std::vector<report::DeviceMemory::Peak> peaks_before_;  // by device
   report::Profile profile_;
   report::Timings timings_;
   exec::Timeline timeline_;

@@ -1,5 +1,6 @@
 #include "engine/runtime.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -48,8 +49,9 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
       eager_(devices_),
       nan_check_(*this, *this),
       broadcast_check_(*this),
-      compile_log_(context, {.graph = logs("graph"), .fusion = logs("fusion"), .plan = logs("plan")}),
-      trace_log_(context, {.recompiles = logs("recompiles"), .guards = logs("guards")}),
+      log_levels_(options.log_topics),
+      compile_log_(context, log_levels_),
+      trace_log_(context, log_levels_),
       regions_(tracing()),
       random_(make_ref<Cell>()) {
   random_->is_set = random_->is_mutable = true;
@@ -57,6 +59,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
   if (trace_log_.logs_any()) trace_observers_.add(trace_log_);
   if (options.record) start_recording();
   if (options.profile) begin_profile();
+  else if (exec::RangeSink* ranges = backends_.ranges()) show_ranges(*ranges);
   if (!options.device.empty()) choose_device(parse_device(options.device));
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
@@ -115,7 +118,6 @@ void EngineRuntime::choose_device(Device device) {
 /// Finds the first device of a backend that may be the default place for tensors; otherwise the CPU. A device that
 /// lacks something is worth a line, since a program takes longer without it.
 Device EngineRuntime::find_device() {
-  std::string reasons;
   if (!context_.permissions().gpus) return {};
   for (const exec::BackendRegistry::Row& row : backends_.rows()) {
     if (!row.entry.is_default_place) continue;
@@ -126,11 +128,8 @@ Device EngineRuntime::find_device() {
       const std::string missing = missing_for(row.entry, device);
       if (missing.empty()) return device;
       say_once(context_, fmt::format("tsl: tensors are on the CPU, not on {}: {}\n", to_string(device), missing));
-    } catch (const Failure& failure) {
-      reasons += fmt::format("[device] tensors are on the CPU: {}\n", failure.what());
-    }
+    } catch (const Failure& failure) { log("device", fmt::format("tensors are on the CPU: {}", failure.what())); }
   }
-  log("device", reasons);
   return {};
 }
 
@@ -189,13 +188,12 @@ void EngineRuntime::abort_trace(const std::string& reason) {
   if (trace()) trace()->abort(reason);
 }
 
-bool EngineRuntime::logs(std::string_view topic) const {
-  const std::string topics = "," + options_.log_topics + ",";
-  return topics.find("," + std::string(topic) + ",") != std::string::npos;
-}
+bool EngineRuntime::logs(std::string_view topic) const { return log_levels_.logs(topic); }
 
 void EngineRuntime::log(std::string_view topic, const std::string& text) {
-  if (logs(topic)) context_.write_log(text);
+  if (!logs(topic)) return;
+  const size_t end = log_levels_.logs_text(topic) ? text.size() : text.find('\n');
+  context_.write_log(log_entry(topic, "", std::string_view(text).substr(0, end)));
 }
 
 // ---- Regions -----------------------------------------------------------------------------------------------------
@@ -216,6 +214,7 @@ std::optional<uint32_t> EngineRuntime::run_loop_body(Frame& frame, const Loop& l
   if (trace() || listeners().listening() || !options_.compile_all || options_.check_nan || region_pauses_ > 0)
     return std::nullopt;
   if (!interpreter_.has_stack_for_region()) return std::nullopt;
+  look_at_memory();
   return regions_.run_loop_body(frame, loop);
 }
 
@@ -228,6 +227,7 @@ Tensor EngineRuntime::run(const OpDef& op, std::span<const Operand> operands, co
   if (trace() && may_fail(op, result.dtype) && interpreter_.is_guarded(trace()->depth(), trace()->loop())) {
     abort_trace("an op in a try may fail on its elements");
   }
+  look_at_memory();
   if (op.op == Op::to_device) return move(operands[0].tensor, attrs);
   const Device device = device_of(operands);
   if (trace()) trace()->enter_device(device);
@@ -250,12 +250,30 @@ Tensor EngineRuntime::move(const Tensor& tensor, const Attrs& attrs) {
 
 Span EngineRuntime::location() const { return interpreter_.location(); }
 
+report::MemoryLedger& EngineRuntime::memory() {
+  if (!memory_) {
+    constexpr size_t kEventsPerSample = 40, kFewest = 2;  // so that they are a small part of a trace
+    const size_t samples = options_.trace_events > 0 ? std::max(options_.trace_events / kEventsPerSample, kFewest) : 0;
+    memory_ = std::make_unique<report::MemoryLedger>(
+        devices_, interpreter_, [this] { return origin(); }, samples);
+  }
+  return *memory_;
+}
+
+void EngineRuntime::out_of_memory(Failure& failure) {
+  const auto* const lacking = dynamic_cast<const OutOfMemory*>(&failure);
+  if (!lacking) return;
+  for (std::string& note :
+       report::memory_notes(devices_, lacking->device, interpreter_.variables(), context_.sources()))
+    failure.error().notes.push_back(std::move(note));
+}
+
 Value EngineRuntime::profile(const Value& function) {
   abort_trace("profile() runs in it");
   const std::string title = to_repr(context_, function);
   exec::Timeline* const whole = devices_.timeline();  // which records nothing meanwhile
   const exec::ActivityScope scope(whole, whole ? whole->range("profile(" + title + ")") : 0);
-  Profiling profiling(context_, devices_, options_);
+  Profiling profiling(context_, devices_, memory(), backends_.ranges(), options_);
   const auto log = [&] { context_.write_log(profiling.text(title, false)); };
   try {
     Value result = context_.call(function, {});
@@ -274,8 +292,14 @@ Value EngineRuntime::with_range(const std::string& name, const Value& function) 
 }
 
 void EngineRuntime::begin_profile() {
-  profiling_ = std::make_unique<Profiling>(context_, devices_, options_);
+  profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
   devices_.timeline()->begin(devices_.timeline()->of(exec::ActivityKind::start_up));
+}
+
+/// Shows what happens to a profiler of another maker. A profile of ours shows it, too.
+void EngineRuntime::show_ranges(exec::RangeSink& ranges) {
+  shown_ = std::make_unique<exec::Timeline>(ranges);
+  devices_.instruments().timeline = shown_.get();
 }
 
 void EngineRuntime::end_start_up() {

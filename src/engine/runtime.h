@@ -64,9 +64,13 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
 
   // RegionHooks
   CallMode call_mode(const Value& function) override;
-  Value call_region(const Value& function, std::span<Value> args) override { return regions_.call(function, args); }
+  Value call_region(const Value& function, std::span<Value> args) override {
+    look_at_memory();
+    return regions_.call(function, args);
+  }
   std::optional<uint32_t> run_loop_body(Frame& frame, const Loop& loop) override;
   void error_caught(ErrorKind kind) override;
+  void out_of_memory(Failure& failure) override;
   void out_of_steps() override { abort_trace("it runs too long to be traced"); }
 
   /// Records all that is compiled from now on; without effect if it is recorded already.
@@ -86,17 +90,24 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   int64_t tensor_limit(Device device) override;
   Span location() const override;
   void begin_profile();
+  void show_ranges(exec::RangeSink& ranges);
+  report::MemoryLedger& memory();
+  void look_at_memory() {
+    if (memory_) memory_->look_if_grown();
+  }
 
   Context& context_;
   Interpreter& interpreter_;
   const EngineOptions& options_;
   const exec::BackendRegistry& backends_;
+  std::unique_ptr<report::MemoryLedger> memory_;  // once there was a profile; outlives all memory
   cpu::CpuBackend host_;
   exec::Devices devices_;
   std::optional<Device> default_;  // set by the first call of default_device()
   exec::EagerExecutor eager_;
   NanCheck nan_check_;
   BroadcastCheck broadcast_check_;
+  const LogLevels log_levels_;
   CompileLog compile_log_;
   TraceLog trace_log_;
   jit::TraceObservers trace_observers_;
@@ -104,6 +115,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   jit::RegionCache regions_;
   Ref<Cell> random_;
   std::unique_ptr<Profiling> profiling_;
+  std::unique_ptr<exec::Timeline> shown_;  // for a profiler that is attached, if there is no profiling_
   bool has_started_ = false;
   int region_pauses_ = 0;
 };

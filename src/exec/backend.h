@@ -7,6 +7,7 @@
 #include "exec/executable.h"
 #include "exec/instruments.h"
 #include "graph/target.h"
+#include "tensor/block_cache.h"
 #include "tensor/counters.h"
 
 namespace tsl::exec {
@@ -14,7 +15,7 @@ namespace tsl::exec {
 /// One device, with its memory and the means to run plans on it.
 class Backend : public graph::Target {
  public:
-  virtual Allocator& allocator() = 0;
+  virtual BlockCache& allocator() = 0;
   virtual std::unique_ptr<Executable> prepare(graph::Plan plan) = 0;
   bool has_epilogue(const graph::Node&) override { return false; }
   /// Copies a tensor from host memory to the device; returns the same tensor if the device is the host.
@@ -34,6 +35,10 @@ class Backend : public graph::Target {
   void set_instruments(const Instruments& instruments) { instruments_ = &instruments; }
   /// Returns the timeline of the engine, or null.
   Timeline* timeline() const { return instruments_ ? instruments_->timeline : nullptr; }
+  std::span<PlanObserver* const> observers() const {
+    if (!instruments_) return {};
+    return instruments_->observers;
+  }
 
  private:
   const Instruments* instruments_ = nullptr;

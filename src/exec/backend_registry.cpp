@@ -15,4 +15,12 @@ const BackendEntry& BackendRegistry::at(Device device) const {
   fail(ErrorKind::device, "no backend for {}", to_string(device));
 }
 
+RangeSink* BackendRegistry::ranges() const {
+  for (const Row& row : rows_) {
+    if (!row.entry.ranges) continue;
+    if (RangeSink* ranges = row.entry.ranges()) return ranges;
+  }
+  return nullptr;
+}
+
 }  // namespace tsl::exec

@@ -22,6 +22,8 @@ struct BackendEntry {
   /// Returns what is missing for programs to run on a device that probe() accepts, or "": such a device is no default
   /// place. Null: nothing ever is.
   std::string (*missing)(int ordinal) = nullptr;
+  /// Returns the ranges of the vendor's profiler, if one is attached to the process, else null. Null: it has none.
+  RangeSink* (*ranges)() = nullptr;
 };
 
 class BackendRegistry {
@@ -36,6 +38,8 @@ class BackendRegistry {
   std::span<const Row> rows() const { return rows_; }
   /// Returns the backend of a device that is not the host. Throws Failure (device) if it is not registered.
   const BackendEntry& at(Device device) const;
+  /// Returns the ranges of a profiler that is attached, or null.
+  RangeSink* ranges() const;
 
  private:
   std::vector<Row> rows_;

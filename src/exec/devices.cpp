@@ -30,10 +30,19 @@ exec::Backend& Devices::activate(Device device) {
     const ActivityScope scope(timeline(), ActivityKind::start_up);
     backend = open_(device);
     backend->set_instruments(instruments_);
+    if (observe_memory_) observe_memory_(backend->allocator());
   }
   active_ = backend.get();
   active_device_ = device;
   return *backend;
+}
+
+void Devices::each_memory(std::function<void(BlockCache&)> observe) {
+  observe_memory_ = std::move(observe);
+  observe_memory_(host_.allocator());
+  for (auto& [device, backend] : opened_) {
+    if (backend) observe_memory_(backend->allocator());
+  }
 }
 
 std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, const graph::PlanOptions& options) {

@@ -28,6 +28,9 @@ class Devices {
     return activate(device);
   }
 
+  /// Calls observe(memory) for each device, also for those that are opened later.
+  void each_memory(std::function<void(BlockCache&)> observe);
+
   /// Forgets which device is active: the thread's device may have changed, or the thread.
   void forget_active() { active_ = nullptr; }
 
@@ -53,6 +56,7 @@ class Devices {
 
   exec::Backend& host_;
   Open open_;
+  std::function<void(BlockCache&)> observe_memory_;  // may be empty
   Instruments instruments_;
   std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<exec::Backend>> opened_;  // by backend and ordinal
   exec::Backend* active_ = nullptr;

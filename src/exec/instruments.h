@@ -14,6 +14,8 @@ namespace tsl::exec {
 class PlanObserver : public graph::CompileObserver {
  public:
   virtual void on_executable(const Executable&) {}
+  /// Called when a plan's calls have become a graph of the device (`is_new`), or its arguments are updated.
+  virtual void on_device_graph(const graph::PlanOptions&, size_t /*calls*/, bool /*is_new*/) {}
 };
 
 struct Instruments {

@@ -19,7 +19,7 @@ void fail_after_overwriting() {
   throw Failure(std::move(error));
 }
 
-PlanMemory::PlanMemory(const graph::Plan& plan, Allocator& allocator) : plan_(plan), allocator_(allocator) {
+PlanMemory::PlanMemory(const graph::Plan& plan, BlockCache& allocator) : plan_(plan), allocator_(allocator) {
   addresses_.resize(plan.buffers.size());
   inputs_.reserve(plan.graph.inputs().size());
   for (uint32_t b = 0; b < plan.buffers.size(); ++b) {
@@ -77,14 +77,30 @@ void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
     }
   }
   try {
-    if (plan_.arena_bytes > 0) arena_ = allocator_.allocate(plan_.arena_bytes);
+    if (plan_.arena_bytes > 0) arena_ = allocate(plan_.arena_bytes, kArena);
     for (uint32_t o : allocated_) {
-      outputs_[o].storage = allocator_.allocate(outputs_[o].bytes);
+      outputs_[o].storage = allocate(outputs_[o].bytes, outputs_[o].buffer);
       put(outputs_[o].buffer, outputs_[o].storage->data());
     }
     for (uint32_t b : temporaries_) put(b, address_of_temporary(plan_.buffers[b]));
   } catch (...) {
     release();
+    throw;
+  }
+}
+
+/// Allocates a block for an output's buffer, or the arena. If there is no memory, the error says what it was for.
+Ref<Storage> PlanMemory::allocate(uint64_t bytes, uint32_t buffer) {
+  const graph::Node* const node = buffer == kArena ? nullptr : &plan_.graph[plan_.buffers[buffer].node];
+  try {
+    if (!allocator_.is_observed()) return allocator_.allocate(bytes);
+    if (!node) return allocator_.allocate(bytes, {.plan = plan_.options.name, .what = "arena"});
+    return allocator_.allocate(bytes, {plan_.options.name, node->def().name, {node->span, node->is_backward}});
+  } catch (OutOfMemory& failure) {
+    failure.error().notes.push_back(
+        node ? fmt::format("{} asked for by `{}`: {}", describe_bytes(bytes), node->def().name,
+                           describe(node->dtype, without_symbols(node->shape)))
+             : fmt::format("{} asked for by the arena of {}", describe_bytes(bytes), plan_.options.name));
     throw;
   }
 }

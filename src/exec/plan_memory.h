@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/executable.h"
+#include "tensor/block_cache.h"
 
 namespace tsl::exec {
 
@@ -16,7 +17,7 @@ namespace tsl::exec {
 class PlanMemory {
  public:
   /// The plan and the allocator must outlive this.
-  PlanMemory(const graph::Plan& plan, Allocator& allocator);
+  PlanMemory(const graph::Plan& plan, BlockCache& allocator);
 
   /// Binds every buffer to an address. If it throws Failure (memory), it holds no memory.
   void bind(Inputs inputs, std::span<const char> donated);
@@ -52,10 +53,13 @@ class PlanMemory {
     ++address_epoch_;
   }
   void choose_donors();
+  Ref<Storage> allocate(uint64_t bytes, uint32_t buffer);
   std::byte* address_of_temporary(const graph::Buffer& buffer) const;
 
   const graph::Plan& plan_;
-  Allocator& allocator_;
+  BlockCache& allocator_;
+  static constexpr uint32_t kArena = ~0u;
+
   std::vector<std::byte*> addresses_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;        // by number of the output

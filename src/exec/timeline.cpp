@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -25,6 +27,37 @@ uint64_t next_serial() {
 
 }  // namespace
 
+const char* name_of(ActivityKind kind) {
+  switch (kind) {
+    case ActivityKind::start_up: return "starting up";
+    case ActivityKind::parse: return "parsing and compiling to bytecode";
+    case ActivityKind::interpret: return "interpreting";
+    case ActivityKind::trace: return "tracing";
+    case ActivityKind::compile: return "compiling graphs";
+    case ActivityKind::generate: return "generating code";
+    case ActivityKind::load: return "compiling and loading kernels";
+    case ActivityKind::replay: return "running compiled regions";
+    case ActivityKind::launch: return "launching kernels";
+    case ActivityKind::kernel: return "kernels";
+    case ActivityKind::to_device: return "copying to the device";
+    case ActivityKind::to_host: return "reading back";
+    case ActivityKind::wait: return "waiting for the device";
+    case ActivityKind::output: return "printing";
+    case ActivityKind::range: return "in named ranges";
+  }
+  return "";
+}
+
+std::string text_of(const Activity& activity) {
+  if (activity.kind == ActivityKind::kernel) return activity.name;
+  return activity.name.empty() ? name_of(activity.kind) : fmt::format("{} {}", name_of(activity.kind), activity.name);
+}
+
+std::string range_name(const Activity& activity) {
+  const bool is_named = activity.kind == ActivityKind::replay || activity.kind == ActivityKind::range;
+  return is_named ? activity.name : text_of(activity);
+}
+
 uint64_t now_in_ticks() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -43,8 +76,8 @@ Timeline::Instant Timeline::now() {
   return {before + (now_in_ticks() - before) / 2, time};
 }
 
-Timeline::Timeline(Reader& reader)
-    : serial_(next_serial()), reader_(reader), origins_(1), first_(now()), last_(first_) {
+Timeline::Timeline(Reader* reader, RangeSink* sink)
+    : serial_(next_serial()), reader_(reader), sink_(sink), origins_(1), first_(now()), last_(first_) {
   for (int kind = 0; kind < kActivityKinds; ++kind) add({.kind = static_cast<ActivityKind>(kind)});
 }
 
@@ -75,10 +108,10 @@ void Timeline::add_note(std::string note) {
 }
 
 void Timeline::flush() {
-  if (std::exchange(is_flushing_, true)) return;
+  if (!reader_ || std::exchange(is_flushing_, true)) return;
   for (Source* source : sources_) source->add_work(*this);
   last_ = now();
-  reader_.read(*this, marks_, work_);
+  reader_->read(*this, marks_, work_);
   marks_.clear();
   work_.clear();
   is_flushing_ = false;

@@ -49,6 +49,21 @@ struct Activity {
   std::string plan = {};          // kernels: the specialisation that the plan belongs to; "" for an eager op
 };
 
+/// Names an activity for people: "running compiled regions step:12"; a kernel by its name alone.
+std::string text_of(const Activity& activity);
+/// Names an activity as a range: "step:12".
+std::string range_name(const Activity& activity);
+/// Names a kind of activities: "kernels".
+const char* name_of(ActivityKind kind);
+
+/// Shows the scopes of a timeline to a profiler of another maker, as they begin and end.
+class RangeSink {
+ public:
+  virtual ~RangeSink() = default;
+  virtual void begin(const std::string& name) = 0;
+  virtual void end() = 0;
+};
+
 /// The time in ticks of the processor's counter, which takes less time to read than a clock.
 uint64_t now_in_ticks();
 
@@ -86,7 +101,10 @@ class Timeline {
 
   static constexpr Id kEnd = ~Id{0};
 
-  explicit Timeline(Reader& reader);
+  /// `sink`: shows the scopes as well; null: nobody does.
+  explicit Timeline(Reader& reader, RangeSink* sink = nullptr) : Timeline(&reader, sink) {}
+  /// Records nothing: the scopes are shown only.
+  explicit Timeline(RangeSink& sink) : Timeline(nullptr, &sink) {}
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
@@ -105,8 +123,17 @@ class Timeline {
   /// Returns the activity of a named range; adds it at the first call.
   Id range(const std::string& name);
 
-  void begin(Id id) { put({now_in_ticks(), id, origin_}); }
-  void end() { put({now_in_ticks(), kEnd, 0}); }
+  void begin(Id id) {
+    if (sink_) sink_->begin(range_name(activities_[id]));
+    put({now_in_ticks(), id, origin_});
+  }
+  void end() {
+    put({now_in_ticks(), kEnd, 0});
+    if (sink_) sink_->end();
+  }
+  /// Whether marks and work are recorded, and not only shown.
+  bool is_recorded() const { return reader_ != nullptr; }
+  RangeSink* sink() const { return sink_; }
   void add_work(const DeviceWork& work) { work_.push_back(work); }
 
   /// Sets the origin of kernels of eager ops, which have none of their own.
@@ -133,6 +160,7 @@ class Timeline {
   uint64_t ticks_at(int64_t steady_nanoseconds) const;
 
  private:
+  Timeline(Reader* reader, RangeSink* sink);
   // Few enough to stay in a cache; with devices more, 16 MB, since a flush waits for them.
   static constexpr size_t kMaxMarks = size_t{1} << 15;
   static constexpr size_t kMaxMarksWithDevices = size_t{1} << 20;
@@ -148,6 +176,7 @@ class Timeline {
   };
 
   void put(const Mark& mark) {
+    if (!reader_) return;
     marks_.push_back(mark);
     if (marks_.size() >= (sources_.empty() ? kMaxMarks : kMaxMarksWithDevices)) flush();
   }
@@ -155,7 +184,8 @@ class Timeline {
   double nanoseconds_per_tick() const;
 
   const uint64_t serial_;
-  Reader& reader_;
+  Reader* const reader_;   // null: nothing is recorded
+  RangeSink* const sink_;  // or null
   std::vector<Activity> activities_;
   std::unordered_map<std::string, Id> ranges_;
   std::vector<Origin> origins_;

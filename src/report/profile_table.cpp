@@ -54,6 +54,7 @@ class Table {
     add_categories();
     add_lines();
     add_scopes();
+    if (view_.memory) text_ += memory_text(*view_.memory, view_.sources);
     add_verdicts();
     return std::move(text_);
   }
@@ -110,7 +111,7 @@ class Table {
     const std::string what =
         of.kind == ActivityKind::kernel
             ? fmt::format("{}  {}  {}  {}", of.name, to_string(of.device), name_of(of.facts.category), of.facts.types)
-            : activity_text(of);
+            : text_of(of);
     return where.empty() ? what : what + "  " + where;
   }
 
@@ -247,6 +248,7 @@ class Table {
     say(fmt::format("{} kernel launch{}; kernels run for {:.1f} % of the time", kernels, kernels == 1 ? "" : "es",
                     percent(kernel_ticks())));
     for (const std::string& note : timeline_.notes()) say(note);
+    if (view_.profile.is_cut()) say("the trace lacks the end of the run: it has reached its limit of events");
     add_unused();
     const double copies = ticks_of(ActivityKind::to_device) + ticks_of(ActivityKind::to_host);
     const double host =
@@ -316,31 +318,6 @@ class Table {
 };
 
 }  // namespace
-
-const char* name_of(ActivityKind kind) {
-  switch (kind) {
-    case ActivityKind::start_up: return "starting up";
-    case ActivityKind::parse: return "parsing and compiling to bytecode";
-    case ActivityKind::interpret: return "interpreting";
-    case ActivityKind::trace: return "tracing";
-    case ActivityKind::compile: return "compiling graphs";
-    case ActivityKind::generate: return "generating code";
-    case ActivityKind::load: return "compiling and loading kernels";
-    case ActivityKind::replay: return "running compiled regions";
-    case ActivityKind::launch: return "launching kernels";
-    case ActivityKind::kernel: return "kernels";
-    case ActivityKind::to_device: return "copying to the device";
-    case ActivityKind::to_host: return "reading back";
-    case ActivityKind::wait: return "waiting for the device";
-    case ActivityKind::output: return "printing";
-    case ActivityKind::range: return "in named ranges";
-  }
-  return "";
-}
-
-std::string activity_text(const Activity& activity) {
-  return activity.name.empty() ? name_of(activity.kind) : fmt::format("{} {}", name_of(activity.kind), activity.name);
-}
 
 std::string duration_text(double seconds) {
   if (seconds >= 1) return digits(seconds) + " s";

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/source.h"
+#include "report/memory_ledger.h"
 #include "report/profile.h"
 
 namespace tsl::report {
@@ -23,16 +24,11 @@ struct ProfileView {
   std::string title;
   std::function<Roofline(Device)> roofline;
   bool color = false;
+  const MemoryLedger* memory = nullptr;
 };
 
 /// Formats the tables: by kernel and activity, by category, by line, by region, and what they mean in words.
 std::string profile_text(const ProfileView& view);
-
-/// Names a kind of activity: "kernels", "waiting for the device".
-const char* name_of(exec::ActivityKind kind);
-
-/// Names an activity: "kernels", "running compiled regions step:12".
-std::string activity_text(const exec::Activity& activity);
 
 /// Formats seconds with three digits: "12.3 ms".
 std::string duration_text(double seconds);

@@ -25,6 +25,7 @@ class TraceWriter {
     name_track(kHost, "host");
     write_host();
     write_devices();
+    write_memory();
     if (view_.profile.is_cut()) {
       put({{"ph", "i"},
            {"name", "the trace is cut here: it has reached its limit"},
@@ -81,9 +82,8 @@ class TraceWriter {
       if (activity.kernel.blocks > 0) args["grid"] = activity.kernel.blocks;
       if (activity.kernel.threads > 0) args["block"] = activity.kernel.threads;
     }
-    std::string name = activity.kind == ActivityKind::kernel ? activity.name : activity_text(activity);
     put({{"ph", "X"},
-         {"name", std::move(name)},
+         {"name", text_of(activity)},
          {"pid", track},
          {"tid", track},
          {"ts", time(begin)},
@@ -139,6 +139,25 @@ class TraceWriter {
            {"pid", track},
            {"tid", track},
            {"ts", time(work.begin)}});
+    }
+  }
+
+  void put_memory(Device device, uint64_t ticks, uint64_t bytes) {
+    put({{"ph", "C"},
+         {"name", "memory of " + to_string(device)},
+         {"pid", kHost},
+         {"ts", time(std::max(ticks, timeline_.begin_ticks()))},
+         {"args", {{"bytes", bytes}}}});
+  }
+
+  /// Writes the memory in use by tensors as a counter of each device.
+  void write_memory() {
+    if (!view_.memory) return;
+    for (const auto& memory : view_.memory->devices()) {
+      for (const MemorySamples::Sample& sample : memory->samples().all()) {
+        put_memory(memory->device(), sample.most_at, sample.most);
+        if (sample.last_at != sample.most_at) put_memory(memory->device(), sample.last_at, sample.last);
+      }
     }
   }
 

@@ -106,7 +106,7 @@ class TimelineWriter {
     const auto [at, is_new] = numbers_.try_emplace(id, names_.size());
     if (is_new) {
       const Activity& activity = timeline_[id];
-      Json name{{"text", activity.kind == ActivityKind::kernel ? activity.name : activity_text(activity)}};
+      Json name{{"text", text_of(activity)}};
       if (activity.kind == ActivityKind::kernel && !activity.plan.empty()) name["specialisation"] = activity.plan;
       names_.push_back(std::move(name));
     }

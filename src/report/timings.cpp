@@ -60,7 +60,7 @@ std::string timings_text(const ProfileView& view, const Timings& timings) {
       ticks += static_cast<double>(row.ticks);
       calls += row.calls;
     }
-    if (calls > 0) text += fmt::format("{:>9} {:>6} x  {}\n", seconds(ticks), calls, activity_text({.kind = kind}));
+    if (calls > 0) text += fmt::format("{:>9} {:>6} x  {}\n", seconds(ticks), calls, name_of(kind));
   }
   text += "of compiling graphs, by phase\n";
   for (size_t p = 0; p < Timings::kPhases; ++p) {

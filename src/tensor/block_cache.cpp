@@ -33,7 +33,7 @@ int SizeClasses::class_of(uint64_t size) {
 BlockCache::BlockCache(Device device, SizeClasses classes)
     : device_(device), classes_(classes), free_(SizeClasses::kCount) {}
 
-Ref<Storage> BlockCache::allocate(uint64_t bytes) {
+Ref<Storage> BlockCache::allocate(uint64_t bytes, const BlockPurpose& purpose) {
   if (bytes >= kAbsurd) refuse(bytes, 0);
   const uint64_t size = classes_.size_for(bytes);
   Storage*& first = free_[static_cast<size_t>(SizeClasses::class_of(size))];
@@ -48,6 +48,7 @@ Ref<Storage> BlockCache::allocate(uint64_t bytes) {
   stats_.live_bytes += bytes;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
   Ref<Storage> block(storage);
+  if (observer_) static_cast<Block*>(storage)->number = observer_->on_allocate(bytes, purpose);
   on_hand_out(*storage, bytes);
   return block;
 }
@@ -68,7 +69,7 @@ Storage* BlockCache::make_block(uint64_t bytes, uint64_t size) {
   }
   if (!data) refuse(bytes, cached);
   try {
-    Storage* storage = new Storage(this, data, size, device_);
+    Storage* storage = new Block(this, data, size, device_);
     held_bytes_ += size;
     return storage;
   } catch (...) {
@@ -84,11 +85,17 @@ void BlockCache::refuse(uint64_t bytes, uint64_t given_up) const {
   if (limit_ > 0) text += fmt::format(", limit {}", describe_bytes(limit_));
   const std::string system = describe_system();
   if (!system.empty()) text += "; " + system;
-  fail_with(ErrorKind::memory, std::move(text));
+  throw OutOfMemory({ErrorKind::memory, std::move(text), {}, {}, {}}, device_);
+}
+
+BlockCache::Request BlockCache::request_of(const Storage& storage) const {
+  if (storage.allocator_ != this) return {};
+  return {storage.requested_bytes_, static_cast<const Block&>(storage).number};
 }
 
 void BlockCache::free(Storage* storage) {
   stats_.live_bytes -= storage->requested_bytes_;
+  if (observer_) observer_->on_free(static_cast<Block*>(storage)->number, storage->requested_bytes_);
   stats_.cached_bytes += storage->bytes();
   on_take_back(*storage);
   storage->next_free_ = std::exchange(free_[static_cast<size_t>(SizeClasses::class_of(storage->bytes()))], storage);
@@ -103,7 +110,7 @@ void BlockCache::release_cache() {
       stats_.cached_bytes -= storage->bytes();
       held_bytes_ -= storage->bytes();
       give_to_system(storage->data(), storage->bytes());
-      delete storage;
+      delete static_cast<Block*>(storage);
     }
   }
 }

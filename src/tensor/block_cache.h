@@ -6,9 +6,34 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+#include "base/source.h"
 #include "tensor/tensor.h"
 
 namespace tsl {
+
+/// What a block is for, as far as the code that allocates it knows.
+struct BlockPurpose {
+  std::string_view plan = {};  // the specialisation; "" outside of compiled regions
+  std::string_view what = {};  // the op, in text that lives as long as the program, or "arena"; "" if not known
+  Origin origin = {};          // not valid: the position of the running call
+};
+
+/// Watches the blocks that a cache hands out.
+class BlockObserver {
+ public:
+  virtual ~BlockObserver() = default;
+  /// Returns a number that the block keeps until it is freed.
+  virtual uint32_t on_allocate(uint64_t bytes, const BlockPurpose& purpose) = 0;
+  virtual void on_free(uint32_t number, uint64_t bytes) = 0;
+};
+
+/// A device has no memory left for a request.
+class OutOfMemory : public Failure {
+ public:
+  OutOfMemory(Error error, Device device) : Failure(std::move(error)), device(device) {}
+  const Device device;
+};
 
 /// Rounds requests up to a few sizes per power of two, so that a freed block fits many requests: 4 sizes up to
 /// `fine_from` bytes (wasting at most a fifth of a block), 16 beyond (at most a seventeenth).
@@ -28,7 +53,8 @@ struct SizeClasses {
 /// destructor.
 class BlockCache : public Allocator {
  public:
-  Ref<Storage> allocate(uint64_t bytes) override;
+  Ref<Storage> allocate(uint64_t bytes) override { return allocate(bytes, {}); }
+  Ref<Storage> allocate(uint64_t bytes, const BlockPurpose& purpose);
   void free(Storage* storage) override;
   void release_cache() override;
   Stats stats() const override { return stats_; }
@@ -36,6 +62,18 @@ class BlockCache : public Allocator {
   /// Sets the most bytes for all blocks, in use and cached; 0 means no limit.
   void set_limit(uint64_t bytes) { limit_ = bytes; }
   uint64_t limit() const { return limit_; }
+  Device device() const { return device_; }
+
+  /// Sets the observer of all blocks that are allocated from now on, which must outlive the use of the cache.
+  void observe(BlockObserver& observer) { observer_ = &observer; }
+  bool is_observed() const { return observer_ != nullptr; }
+  /// The request that a block was handed out for.
+  struct Request {
+    uint64_t bytes = 0;
+    uint32_t number = 0;  // from the observer; 0: allocated before there was one
+  };
+  /// Returns the request of a block in use; no bytes if it is not one of this cache.
+  Request request_of(const Storage& storage) const;
 
  protected:
   BlockCache(Device device, SizeClasses classes);
@@ -54,6 +92,11 @@ class BlockCache : public Allocator {
   virtual std::string describe_system() const { return {}; }
 
  private:
+  struct Block : Storage {
+    using Storage::Storage;
+    uint32_t number = 0;  // from the observer
+  };
+
   Storage* make_block(uint64_t bytes, uint64_t size);
   bool exceeds_limit(uint64_t more) const;
   [[noreturn]] void refuse(uint64_t bytes, uint64_t given_up) const;
@@ -64,6 +107,7 @@ class BlockCache : public Allocator {
   uint64_t held_bytes_ = 0;     // of all blocks, in use and cached
   std::vector<Storage*> free_;  // per class: a list of blocks, the last freed one first
   Stats stats_;
+  BlockObserver* observer_ = nullptr;
 };
 
 /// Formats a size: "1.5 GiB".

@@ -75,7 +75,9 @@ void Interpreter::run(const Run& run) {
     try {
       return dispatch(run);
     } catch (Failure& failure) {
+      const bool is_new = !failure.error().is_located;
       locate(failure.error());
+      if (is_new && failure.error().kind == ErrorKind::memory) hooks_->out_of_memory(failure);
       if (!unwind(run, failure)) throw;
     } catch (const std::bad_alloc&) {
       Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});

@@ -36,6 +36,13 @@ namespace tsl {
 
 class Context;
 
+/// A variable of the running program.
+struct LiveVariable {
+  Name name = nullptr;
+  Span origin;  // of its declaration
+  const Value* value = nullptr;
+};
+
 class Interpreter {
  public:
   explicit Interpreter(Context& context);
@@ -70,6 +77,9 @@ class Interpreter {
 
   /// Returns the source position of the innermost frame outside the prelude.
   Span location() const;
+  /// Returns the variables of modules that functions use, then those of the frames, outermost first. Their values are
+  /// there until the interpreter continues. A variable may occur more than once.
+  std::vector<LiveVariable> variables() const;
   /// Returns the number of frames.
   size_t depth() const { return frames_.size(); }
   /// Whether a `try` of the frames from `depth` on would catch an error raised now. `body`: the frame at `depth` runs

@@ -260,10 +260,66 @@ TEST_CASE("options say what they take") {
   };
   CHECK(drawn({"--seed", "-5"}, "") == drawn({}, "seed(-5)\n"));
   CHECK(drawn({"--seed", "010"}, "") == drawn({}, "seed(10)\n"));
-  CHECK(run({"--log", "plan,guards", "-e", "1"}).code == 0);
-  const Outcome unknown = run({"--log", "plan,plans", "-e", "1"});
-  CHECK(unknown.code == 2);
-  CHECK(unknown.err.find("unknown topic 'plans'") != std::string::npos);
+}
+
+TEST_CASE("topics of logs have levels, and come from TSL_LOG unless --log is given") {
+  const std::string code = "@compile\nfn f(x) = x + 1.0\nprint(f(ones([2]))[0])";
+  // Logs go to the C stream stderr, and messages to std::cerr.
+  const auto logged = [&](std::vector<std::string> args) {
+    args.insert(args.end(), {"--device", "cpu", "-e", code});
+    std::FILE* const caught = std::tmpfile();
+    const int saved = dup(STDERR_FILENO);
+    dup2(fileno(caught), STDERR_FILENO);
+    Outcome outcome = run(args);
+    std::fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    std::rewind(caught);
+    for (int c; (c = std::fgetc(caught)) != EOF;) outcome.err += static_cast<char>(c);
+    std::fclose(caught);
+    return outcome;
+  };
+  const std::string graph = "[graph] f:2#0: 1 ops, 1 inputs, 1 outputs\n";
+  CHECK(logged({}).err == "");
+  CHECK(logged({"--log", "graph"}).err == graph);
+  CHECK(logged({"--log", "graph:debug"}).err ==
+        graph +
+            "[graph] f:2#0:   %0 = input() : f32[2]\n[graph] f:2#0:   %1 = add(%0, 1) : f32[2]  # <command line>:2\n"
+            "[graph] f:2#0:   return %1\n");
+  setenv("TSL_LOG", "graph", 1);
+  CHECK(logged({}).err == graph);
+  CHECK(logged({"--log", "plan:off"}).err == "");
+  setenv("TSL_LOG", "graph:loud", 1);
+  const Outcome level = logged({});
+  CHECK(level.code == 2);
+  CHECK(level.err == "tsl: TSL_LOG: unknown level 'loud': one of off, info, debug\n");
+  setenv("TSL_LOG", "", 1);
+  CHECK(logged({}).err == "");
+  unsetenv("TSL_LOG");
+  const Outcome topic = run({"--log", "plan,grap", "-e", "1"});
+  CHECK(topic.code == 2);
+  CHECK(
+      topic.err.find("unknown topic 'grap' (did you mean graph?): one of bytecode, recompiles, guards, graph, fusion, "
+                     "plan, code, graphs, perf, device, all") != std::string::npos);
+}
+
+TEST_CASE("a script that fails has a profile and a trace, and a trace that cannot be written costs no run") {
+  const std::string trace = (fs::temp_directory_path() / ("tsl_cli_trace_" + std::to_string(getpid()))).string();
+  const Outcome failed = run({"--profile=" + trace, "-e", "let x = ones([1000])\nprint(sum(x).item())\nerror(\"oh\")"});
+  CHECK(failed.code == 1);
+  CHECK(failed.out == "1000.0\n");
+  CHECK(failed.err.find("error[user]: oh") == 0);
+  CHECK(failed.err.find("profile of ") != std::string::npos);
+  std::ifstream file(trace);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  CHECK(text.find("\"memory of cpu\"") != std::string::npos);
+  CHECK(text.find("\n]}\n") != std::string::npos);
+  fs::remove(trace);
+  const Outcome unwritable = run({"--profile=/no/such/folder/t.json", "-e", "print(1)"});
+  CHECK(unwritable.code == 1);
+  CHECK(unwritable.out == "");
+  CHECK(unwritable.err.find("error[io]: ") == 0);
+  CHECK(unwritable.err.find("/no/such/folder/t.json") != std::string::npos);
 }
 
 TEST_CASE("output that cannot be written is a failure") {

@@ -12,7 +12,7 @@ namespace {
 class NamedBackend : public exec::Backend {
  public:
   explicit NamedBackend(Device device) : device(device) {}
-  Allocator& allocator() override { fail(ErrorKind::device, "{} has no memory", to_string(device)); }
+  BlockCache& allocator() override { fail(ErrorKind::device, "{} has no memory", to_string(device)); }
   std::unique_ptr<exec::Executable> prepare(graph::Plan) override { return nullptr; }
   Counters counters() const override {
     Counters counters;

@@ -33,7 +33,7 @@ class Recorded : public exec::Backend {
     note("open");
   }
   ~Recorded() override { note("close"); }
-  Allocator& allocator() override { return memory_; }
+  BlockCache& allocator() override { return memory_; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan) override { return nullptr; }
   Tensor to_device(const Tensor& host) override {
     note("to");

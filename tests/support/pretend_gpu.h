@@ -14,7 +14,7 @@ class PretendGpu : public cpu::CpuBackend {
  public:
   PretendGpu(Device device, exec::Backend& host, bool guarded);
 
-  Allocator& allocator() override { return memory_; }
+  BlockCache& allocator() override { return memory_; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Tensor to_device(const Tensor& tensor) override;
   Tensor to_host(const Tensor& tensor) override;

@@ -16,7 +16,7 @@ namespace tsl::cpu {
 class CpuBackend : public exec::Backend {
  public:
   explicit CpuBackend(int threads = 0, Isa isa = best_isa());
-  Allocator& allocator() override { return allocator_; }
+  BlockCache& allocator() override { return allocator_; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Counters counters() const override;
   std::string hardware() const override;

@@ -3,6 +3,7 @@
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
+#include "backend/cuda/nvtx.h"
 #include "base/error.h"
 #include "tensor/limits.h"
 
@@ -16,7 +17,7 @@ class CudaBackend : public exec::Backend {
     gpu_.owner = this;
   }
 
-  Allocator& allocator() override { return gpu_.allocator; }
+  BlockCache& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override {
@@ -79,7 +80,8 @@ exec::BackendEntry backend_entry() {
           .is_default_place = true,
           .probe = check_device,
           .open = open_backend,
-          .missing = missing_compiler};
+          .missing = missing_compiler,
+          .ranges = nvtx_ranges};
 }
 
 void check_device(int ordinal) {

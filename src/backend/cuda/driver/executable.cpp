@@ -403,7 +403,10 @@ class CudaExecutable : public exec::Executable {
           call = set_calls(call, units_[u], symbols);
         }
       }
-      step.launcher->prepare();
+      if (const GraphChange change = step.launcher->prepare(); change != GraphChange::none && gpu_.owner) {
+        for (exec::PlanObserver* observer : gpu_.owner->observers())
+          observer->on_device_graph(plan_.options, step.launcher->calls().size(), change == GraphChange::made);
+      }
     }
     bound_epoch_ = memory_.address_epoch();
   }

@@ -65,16 +65,17 @@ void CudaGraphLauncher::copy_arg_tables() {
   }
 }
 
-void CudaGraphLauncher::prepare() {
+GraphChange CudaGraphLauncher::prepare() {
+  GraphChange change = GraphChange::none;
   is_current_ = false;
   copy_arg_tables();
-  if (calls_.empty() || !has_run_ || !as_graph_) return;
+  if (calls_.empty() || !has_run_ || !as_graph_) return change;
   for (const KernelCall& call : calls_) {
     if (!call.library || (executable_ && call.is_sent)) continue;  // nothing to record
-    if (!call.library->can_record(call.values)) return;
+    if (!call.library->can_record(call.values)) return change;
   }
-  if (executable_) is_current_ = patch();
-  if (executable_) return;
+  if (executable_) is_current_ = patch(change);
+  if (executable_) return change;
   try {
     is_current_ = instantiate_graph();
   } catch (...) {
@@ -82,6 +83,7 @@ void CudaGraphLauncher::prepare() {
     throw;
   }
   if (!is_current_) destroy();
+  return is_current_ ? GraphChange::made : GraphChange::none;
 }
 
 void CudaGraphLauncher::launch() {
@@ -218,9 +220,11 @@ void CudaGraphLauncher::add_event() {
                 "adding to a graph");
 }
 
-bool CudaGraphLauncher::patch() {
+bool CudaGraphLauncher::patch(GraphChange& change) {
   for (size_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i].is_sent) calls_[i].is_sent = patch(nodes_[i], calls_[i]);
+    if (calls_[i].is_sent) continue;
+    change = GraphChange::updated;
+    calls_[i].is_sent = patch(nodes_[i], calls_[i]);
     if (!calls_[i].is_sent) return false;
   }
   return true;

@@ -49,6 +49,9 @@ struct KernelCall {
   }
 };
 
+/// What prepare() has done with the graph.
+enum class GraphChange : uint8_t { none, updated, made };
+
 class CudaGraphLauncher {
  public:
   /// If `as_graph` is false, every run launches the kernels one by one.
@@ -65,7 +68,7 @@ class CudaGraphLauncher {
   /// Waits for those calls of the last launch that may report failures.
   void wait_for_reports() const;
   /// Instantiates or patches the graph, and copies changed tables. Everything that may run out of memory happens here.
-  void prepare();
+  GraphChange prepare();
   /// Launches all calls on the device's stream. prepare() must have been called since the last change.
   void launch();
 
@@ -75,7 +78,7 @@ class CudaGraphLauncher {
   void copy_arg_tables();
   // Return whether all calls could be recorded. A call that cannot be recorded now may be next time.
   bool instantiate_graph();
-  bool patch();
+  bool patch(GraphChange& change);
   bool patch(CUgraphNode node, KernelCall& call);
   CUgraphNode add_node(KernelCall& call);
   void add_event();

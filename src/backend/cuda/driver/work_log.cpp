@@ -85,6 +85,7 @@ void WorkLog::on_end() {
 }
 
 void WorkLog::start() {
+  if (!timeline_->is_recorded()) return;
   const ActivityScope scope(timeline_, ActivityKind::start_up);
   try {
     Cupti& cupti = Cupti::open(device_.driver().version_number());
@@ -115,7 +116,19 @@ void WorkLog::stop() {
 
 // ---- Calls ----
 
+/// Names a call for a profiler: "k_mul_add__3fa2", "the graph of step:12#0".
+std::string WorkLog::name_of_call(const WorkCall& call) const {
+  if (call.activity != kNoActivity) return range_name((*timeline_)[call.activity]);
+  if (!call.nodes) return "copy";
+  for (const GraphNode& node : *call.nodes) {
+    if (node.activity != kNoActivity) return "the graph of " + (*timeline_)[node.activity].plan;
+  }
+  return "a graph";
+}
+
 void WorkLog::begin(WorkCall call) {
+  if (exec::RangeSink* const sink = timeline_->sink()) sink->begin(name_of_call(call));
+  if (!timeline_->is_recorded()) return;
   if (cupti_ ? calls_.size() >= kMostCalls || cupti_->is_full() : calls_.size() >= kMostTimed) timeline_->flush();
   call.ticks = exec::now_in_ticks();
   call.origin = timeline_->origin();
@@ -131,6 +144,8 @@ void WorkLog::begin_copy(GpuRecord::Kind kind, uint64_t bytes) {
 }
 
 void WorkLog::end() {
+  if (exec::RangeSink* const sink = timeline_->sink()) sink->end();
+  if (!timeline_->is_recorded()) return;
   is_open_ = false;
   if (cupti_) cupti_->pop();
   else events_.back().end = record_event();
@@ -186,6 +201,7 @@ uint64_t WorkLog::ticks_at(uint64_t nanoseconds, const Moment& last) const {
 }
 
 void WorkLog::add_work(Timeline& timeline) {
+  if (!timeline.is_recorded()) return;
   {
     const ActivityScope wait(&timeline, ActivityKind::wait);
     device_.driver().cuStreamSynchronize(device_.stream());  // the device's next call reports an error

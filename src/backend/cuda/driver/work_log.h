@@ -58,7 +58,7 @@ class WorkLog final : public exec::Timeline::Source {
   }
   exec::Timeline* timeline() const { return timeline_; }
   /// Whether kernels must be launched one by one.
-  bool times_each_call() const { return timeline_ && !cupti_; }
+  bool times_each_call() const { return timeline_ && !cupti_ && timeline_->is_recorded(); }
 
   /// Adds all work since the last call, for which it waits.
   void add_work(exec::Timeline& timeline) override;
@@ -107,6 +107,7 @@ class WorkLog final : public exec::Timeline::Source {
   void start();
   void stop();
   void begin(WorkCall call);
+  std::string name_of_call(const WorkCall& call) const;
   void begin_copy(GpuRecord::Kind kind, uint64_t bytes);
   void end();
   CUevent record_event();

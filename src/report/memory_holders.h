@@ -1,0 +1,57 @@
+// Finds the variables that hold the memory of tensors.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "exec/devices.h"
+#include "vm/interpreter.h"
+
+namespace tsl::report {
+
+/// The way from a variable to a tensor in it: "params.w1", "layers[3]".
+class TensorPath {
+ public:
+  struct Step {
+    Name field = nullptr;  // null: an index
+    size_t index = 0;
+  };
+  std::string text() const;
+  const LiveVariable& variable() const { return *variable_; }
+
+ private:
+  friend class TensorWalk;
+  const LiveVariable* variable_ = nullptr;
+  std::vector<Step> steps_;
+};
+
+/// Visits the storages that variables hold: each once, in the first variable that holds it. Also those in lists,
+/// tuples, records, modules and what functions have captured.
+class TensorWalk {
+ public:
+  using Visit = std::function<void(const TensorPath&, const TensorData&)>;
+  explicit TensorWalk(Visit visit) : visit_(std::move(visit)) {}
+  void walk(std::span<const LiveVariable> variables);
+
+ private:
+  void walk(const Value& value);
+  void walk_parts(const Value& container);
+  void walk_part(const TensorPath::Step& step, const Value& part);
+  void walk_function(const Function& function);
+
+  const Visit visit_;
+  TensorPath path_;
+  std::unordered_set<const void*> seen_;  // objects and storages
+  size_t left_ = kMost;
+  int depth_ = 0;
+  static constexpr size_t kMost = 100'000;  // values, so that a walk takes milliseconds at most
+};
+
+/// Describes the variables that hold most memory of a device, as notes of an error.
+std::vector<std::string> memory_notes(exec::Devices& devices, Device device, std::span<const LiveVariable> variables,
+                                      const SourceMap& sources);
+
+}  // namespace tsl::report
