@@ -40,6 +40,13 @@ std::string counted(uint64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+/// Returns what a table has room for, without a part of a character.
+std::string_view start_of(std::string_view code) {
+  size_t size = std::min<size_t>(code.size(), 80);
+  while (size < code.size() && size > 0 && (static_cast<unsigned char>(code[size]) & 0xC0) == 0x80) --size;
+  return code.substr(0, size);
+}
+
 class Table {
  public:
   explicit Table(const ProfileView& view) : view_(view), timeline_(view.timeline) {
@@ -207,7 +214,7 @@ class Table {
       code.remove_prefix(std::min(code.find_first_not_of(" \t"), code.size()));
       text_ +=
           fmt::format("{:>7.2f} % {:>9}  {:<20} {:<8} {}\n", percent(ticks), duration_text(timeline_.seconds(ticks)),
-                      location(line), line.is_backward ? "backward" : "", code.substr(0, 80));
+                      location(line), line.is_backward ? "backward" : "", start_of(code));
     }
     if (unknown > 0) text_ += fmt::format("{:>7.2f} % of kernels without a line\n", percent(unknown));
   }

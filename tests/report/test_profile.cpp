@@ -189,6 +189,18 @@ TEST_CASE("what runs in profile(f) is one row of the profile around it", "[profi
   CHECK(contains(text, "in named ranges profile(<function work>)"));
 }
 
+TEST_CASE("a long line of the program ends in a whole character", "[profile]") {
+  std::string line = "let é = exp(ones([3]))  # ";
+  while (line.size() < 200) line += "é";
+  for (const char* indent : {"", ";"}) {
+    Session s(profiled());
+    s.output(indent + line + "\n");
+    const std::string text = s.engine.profile_text("test.tsl", false);
+    const size_t at = text.find("é\n");
+    CHECK(at != std::string::npos);
+  }
+}
+
 TEST_CASE("a trace is JSON with the kernels and their lines", "[profile]") {
   EngineOptions options = profiled();
   options.trace_events = 1000;

@@ -6,8 +6,10 @@
 #include <set>
 #include <sstream>
 
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "report/dump.h"
 #include "report/profile_table.h"
 #include "report/profile_trace.h"
 #include "report/recording.h"
@@ -148,7 +150,7 @@ TEST_CASE("a constant that a kernel reads is a part of it", "[questions]") {
   CHECK(s.engine.recording()->regions.at(0).specialisations.at(0).kernels.size() == 1);
 }
 
-TEST_CASE("a kernel has one name in the profile, the trace and what explain says", "[profile][questions]") {
+TEST_CASE("a kernel has one name in the profile, the trace, the dump and what explain says", "[profile][questions]") {
   EngineOptions options;
   options.profile = options.record = true;
   options.trace_events = 1000;
@@ -175,6 +177,13 @@ TEST_CASE("a kernel has one name in the profile, the trace and what explain says
     if (event.contains("args") && event["args"].contains("specialisation")) traced.insert(event["name"]);
   }
   std::remove(path.c_str());
+  const fs::path folder = fs::temp_directory_path() / ("tsl_questions_" + std::to_string(getpid()));
+  report::prepare_dump(folder.string());
+  report::write_dump(*s.engine.recording(), folder.string());
+  std::set<std::string> dumped;
+  for (const auto& entry : fs::directory_iterator(folder / "f.2.0" / "kernels")) dumped.insert(entry.path().stem());
+  fs::remove_all(folder);
+  CHECK(dumped == explained);
   CHECK(explained.size() >= 2);
   CHECK(profiled == explained);
   CHECK(traced == explained);
