@@ -122,6 +122,9 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **virtual)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, **virtual)
 
+    def mouse(self, kind, x, y, **parameters):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **parameters)
+
     def problems(self, path):
         """Gives errors and warnings of the console, and what was loaded besides the page."""
         found = []
@@ -220,6 +223,26 @@ class Checks:
         self.equal("Enter goes to the launch's kernel", "document.querySelector('.kernel.lit .mono')?.textContent", pointed["text"])
         self.equal("and its specialisation", "all[chosen].made.name", pointed.get("specialisation"))
 
+    def mouse_on_timeline(self):
+        view = lambda: self.browser.value("timeline.view()")
+        left, top, width = self.browser.value("(r => [r.left, r.top, r.width])(document.getElementById('timeline').getBoundingClientRect())")
+        self.browser.press("0")
+        whole = view()["to"]
+        self.browser.mouse("mouseWheel", left + width / 2, top + 10, deltaX=0, deltaY=-100)
+        self.check("the wheel zooms", 0 < view()["to"] - view()["from"] < whole)
+        near = view()
+        for kind, x in [("mousePressed", 0.5), ("mouseMoved", 0.4), ("mouseReleased", 0.4)]:
+            self.browser.mouse(kind, left + width * x, top + 10, button="left", buttons=1, clickCount=1)
+        self.check("dragging moves", view()["from"] > near["from"])
+        self.browser.press("0")
+        pointed = None
+        for step in range(100):
+            self.browser.mouse("mouseMoved", left + width * (0.1 + step / 120), top + 10)
+            pointed = pointed or view()["pointed"]
+        self.check("the mouse names what it is on", pointed and pointed["text"])
+        self.browser.mouse("mouseMoved", left, 10)
+        self.check("and nothing elsewhere", view()["pointed"] is None)
+
     def layout(self):
         for what, expression in [("nothing overflows", OVERFLOW), ("texts have contrast", CONTRAST)]:
             self.equal(what, expression, [])
@@ -231,6 +254,7 @@ class Checks:
         self.layout()
         self.keys_of_kernels()
         self.keys_of_timeline()
+        self.mouse_on_timeline()
         self.layout()
         if screenshot:
             self.browser.screenshot(screenshot / f"{self.path.stem}-{scheme}-{width}.png")
