@@ -107,7 +107,10 @@ class TimelineWriter {
     if (is_new) {
       const Activity& activity = timeline_[id];
       Json name{{"text", text_of(activity)}};
-      if (activity.kind == ActivityKind::kernel && !activity.plan.empty()) name["specialisation"] = activity.plan;
+      if (activity.kind == ActivityKind::kernel && !activity.plan.empty()) {
+        name["specialisation"] = activity.plan;
+        name["launch"] = activity.kernel.launch;  // a kernel may be launched twice
+      }
       names_.push_back(std::move(name));
     }
     return at->second;

@@ -50,7 +50,8 @@ class Hints:
 
 
 def report(result):
-    print("\n".join(result.lines))
+    for line in result.lines:
+        print(line)
     for reason, rows in result.skipped.items():
         print(f"skipped {rows}: {reason}")
     print(f"costs: {result.passed} passed, {result.failed} failed, {sum(result.skipped.values())} skipped")

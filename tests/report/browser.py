@@ -221,6 +221,7 @@ class Checks:
         pointed = view()["pointed"]
         self.browser.press("Enter")
         self.equal("Enter goes to the launch's kernel", "document.querySelector('.kernel.lit .mono')?.textContent", pointed["text"])
+        self.equal("of that launch", "kernels()[lit]?.launch", pointed.get("launch"))
         self.equal("and its specialisation", "all[chosen].made.name", pointed.get("specialisation"))
 
     def mouse_on_timeline(self):

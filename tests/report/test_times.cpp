@@ -1,4 +1,6 @@
 // Tests what a profile adds to a recording: times of regions and kernels, and the timeline of the page.
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "report/explain.h"
@@ -100,6 +102,17 @@ TEST_CASE("a timeline has scopes of the host, nested, and kernels with their spe
   }
   CHECK(kernels == 3);
   CHECK(traces == 1);
+}
+
+TEST_CASE("launches of the same kernel in a specialisation have different names in a timeline", "[report]") {
+  Timed run("@compile\nfn f(a) = a @ (a @ a)\nprint(f(ones([8, 8])))\n");
+  REQUIRE(run.recording.regions[0].specialisations[0].kernels.size() == 2);
+  std::set<uint32_t> launches;
+  const json timeline = json::parse(run.engine.timeline_json());
+  for (const json& name : timeline["names"]) {
+    if (name.contains("launch")) launches.insert(name["launch"].get<uint32_t>());
+  }
+  CHECK(launches == std::set<uint32_t>{0, 1});
 }
 
 TEST_CASE("a timeline over its limit is cut, and says so", "[report]") {
