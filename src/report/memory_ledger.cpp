@@ -208,7 +208,7 @@ void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& s
     const bool is_before = holder.at_peak.blocks == 0;
     text += fmt::format("{:>11} {:>7}  {:<24} {:<28} {}\n", describe_bytes(holder.at_peak.bytes),
                         is_before ? "" : std::to_string(holder.at_peak.blocks), line_text(holder, sources),
-                        is_before ? "before the profile" : what_text(holder), variables_text(holder));
+                        is_before ? "in use before" : what_text(holder), variables_text(holder));
   }
   if (holders.size() > kMost)
     text +=

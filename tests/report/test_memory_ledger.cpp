@@ -176,7 +176,7 @@ TEST_CASE("profile(f) has a peak of its own", "[memory]") {
       "print(sum(after))");
   INFO(log);
   CHECK(contains(log, "memory at the peak of cpu: 3.8 MiB"));
-  CHECK(row(log, "before the profile") == "3.8 MiB before the profile");
+  CHECK(row(log, "in use before") == "3.8 MiB in use before");
   CHECK(contains(row(log, "16.0 KiB"), "test.tsl:2 fill"));
 }
 
