@@ -171,6 +171,13 @@ void MemoryLedger::end_peaks(const std::vector<DeviceMemory::Peak>& before) {
   for (size_t i = 0; i < before.size(); ++i) devices_[i]->end_peak(before[i]);
 }
 
+const DeviceMemory* MemoryLedger::of(Device device) const {
+  for (const auto& memory : devices_) {
+    if (memory->device() == device) return memory.get();
+  }
+  return nullptr;
+}
+
 // ---- Text ------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -216,6 +223,11 @@ void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& s
 }
 
 }  // namespace
+
+std::string maker_text(const MemoryHolder& holder, const SourceMap& sources) {
+  const std::string line = line_text(holder, sources);
+  return what_text(holder) + (line.empty() ? "" : " (" + line + ")");
+}
 
 std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources) {
   std::string text;
