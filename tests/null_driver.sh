@@ -59,4 +59,11 @@ for options in "" --compile; do
     f(3); f(5); print(f(7).shape); print(f(100 * 1024 * 1024 * 1024).shape)' $options)"
 done
 
+# What is logged of a GPU: generated code, and graphs.
+loop='@compile fn f(x) = x * 2.0
+  for i in 0..4 { f(ones([8])) }'
+expect '*\[code\] f:1#0: k_mul__*: * lines*' "$(run "$loop" --log code)"
+expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:debug)"
+expect '\[graphs\] f:1#0: a graph of 1 calls is made' "$(run "$loop" --log graphs --warn off)"
+
 ((failures == 0)) && echo passed

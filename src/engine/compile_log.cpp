@@ -84,7 +84,7 @@ void CompileLog::log_code(const exec::Executable& executable) {
   if (!sources.empty()) return;
   for (const exec::LoadedKernel& kernel : executable.kernels()) {
     const std::vector<uint32_t>& launch = plan.launches[kernel.launch];
-    std::string text = fmt::format("{}: {} in kernel IR\n", kernel.name, launch.size());
+    std::string text = fmt::format("{}: kernel IR of {}\n", kernel.name, launch.size());
     for (uint32_t k : launch) text += dump(plan.kernels[k]);
     write_first_line("code", plan.options.name, text);
   }

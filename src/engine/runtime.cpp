@@ -263,8 +263,9 @@ report::MemoryLedger& EngineRuntime::memory() {
 void EngineRuntime::out_of_memory(Failure& failure) {
   const auto* const lacking = dynamic_cast<const OutOfMemory*>(&failure);
   if (!lacking) return;
-  for (std::string& note :
-       report::memory_notes(devices_, lacking->device, interpreter_.variables(), context_.sources()))
+  const BlockCache& cache = devices_.at(lacking->device).allocator();
+  const report::DeviceMemory* const ledger = memory_ ? memory_->of(lacking->device) : nullptr;
+  for (std::string& note : report::memory_notes(cache, ledger, interpreter_.variables(), context_.sources()))
     failure.error().notes.push_back(std::move(note));
 }
 

@@ -91,16 +91,16 @@ void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
 
 /// Allocates a block for an output's buffer, or the arena. If there is no memory, the error says what it was for.
 Ref<Storage> PlanMemory::allocate(uint64_t bytes, uint32_t buffer) {
-  const graph::Node* const node = buffer == kArena ? nullptr : &plan_.graph[plan_.buffers[buffer].node];
+  const auto node = [&]() -> const graph::Node& { return plan_.graph[plan_.buffers[buffer].node]; };
   try {
     if (!allocator_.is_observed()) return allocator_.allocate(bytes);
-    if (!node) return allocator_.allocate(bytes, {.plan = plan_.options.name, .what = "arena"});
-    return allocator_.allocate(bytes, {plan_.options.name, node->def().name, {node->span, node->is_backward}});
+    if (buffer == kArena) return allocator_.allocate(bytes, {.plan = plan_.options.name, .what = "arena"});
+    return allocator_.allocate(bytes, {plan_.options.name, node().def().name, {node().span, node().is_backward}});
   } catch (OutOfMemory& failure) {
-    failure.error().notes.push_back(
-        node ? fmt::format("{} asked for by `{}`: {}", describe_bytes(bytes), node->def().name,
-                           describe(node->dtype, without_symbols(node->shape)))
-             : fmt::format("{} asked for by the arena of {}", describe_bytes(bytes), plan_.options.name));
+    std::string who = "the arena of " + plan_.options.name;
+    if (buffer != kArena)
+      who = fmt::format("`{}`: {}", node().def().name, describe(node().dtype, without_symbols(node().shape)));
+    failure.error().notes.push_back(fmt::format("{} asked for by {}", describe_bytes(bytes), who));
     throw;
   }
 }

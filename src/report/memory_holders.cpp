@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "bytecode/bytecode.h"
-#include "tensor/block_cache.h"
+#include "report/memory_ledger.h"
 
 namespace tsl::report {
 
@@ -84,52 +86,97 @@ void TensorWalk::walk_parts(const Value& container) {
 
 namespace {
 
+constexpr size_t kMostNotes = 5;
+
 struct VariableMemory {
-  std::string name;
+  std::string name, place;
   uint64_t bytes = 0, largest_bytes = 0;
   size_t tensors = 0;
   std::string path, type;  // of its largest tensor
 };
 
-}  // namespace
+std::string note_of(const VariableMemory& of) {
+  std::string text = fmt::format("{} in `{}` ({}): ", describe_bytes(of.bytes), of.name, of.place);
+  if (of.tensors > 1) return text + fmt::format("{} tensors, of which {} is {}", of.tensors, of.path, of.type);
+  return text + (of.path == of.name ? of.type : of.path + " is " + of.type);
+}
 
-std::vector<std::string> memory_notes(exec::Devices& devices, Device device, std::span<const LiveVariable> variables,
-                                      const SourceMap& sources) {
-  const BlockCache& cache = devices.at(device).allocator();
-  std::map<std::pair<std::string, uint32_t>, VariableMemory> by_variable;  // by name and position
-  uint64_t known = 0;
-  TensorWalk walk([&](const TensorPath& path, const TensorData& tensor) {
-    const uint64_t bytes = cache.request_of(*tensor.storage).bytes;
-    if (bytes == 0) return;
-    known += bytes;
+/// The memory that variables hold.
+class HeldMemory {
+ public:
+  HeldMemory(const BlockCache& cache, const SourceMap& sources) : cache_(cache), sources_(sources) {}
+
+  void add(const TensorPath& path, const TensorData& tensor) {
+    const BlockCache::Request request = cache_.request_of(*tensor.storage);
+    if (request.bytes == 0) return;
+    bytes_ += request.bytes;
+    by_number_[request.number] += request.bytes;
     const LiveVariable& variable = path.variable();
-    VariableMemory& of = by_variable[{fmt::format("`{}` ({})", *variable.name, sources.location(variable.origin)),
-                                      variable.origin.begin}];
+    VariableMemory& of = by_variable_[{*variable.name, {variable.origin.source, variable.origin.begin}}];
     of.name = *variable.name;
-    of.bytes += bytes;
+    of.place = sources_.location(variable.origin);
+    of.bytes += request.bytes;
     ++of.tensors;
-    if (bytes <= of.largest_bytes) return;
-    of.largest_bytes = bytes;
+    if (request.bytes <= of.largest_bytes) return;
+    of.largest_bytes = request.bytes;
     of.path = path.text();
     of.type = describe(tensor.dtype, without_symbols(tensor.layout.shape));
-  });
-  walk.walk(variables);
-  std::vector<std::pair<std::string, VariableMemory>> sorted;
-  for (const auto& [key, of] : by_variable) sorted.emplace_back(key.first, of);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
-  constexpr size_t kMost = 5;
-  std::vector<std::string> notes;
-  for (size_t i = 0; i < sorted.size() && i < kMost; ++i) {
-    const auto& [name, of] = sorted[i];
-    notes.push_back(of.tensors == 1 ? fmt::format("{} in {}: {}", describe_bytes(of.bytes), name,
-                                                  of.path == of.name ? of.type : of.path + " is " + of.type)
-                                    : fmt::format("{} in {}: {} tensors, of which {} is {}", describe_bytes(of.bytes),
-                                                  name, of.tensors, of.path, of.type));
   }
-  if (sorted.size() > kMost) notes.push_back(fmt::format("less in {} more variables", sorted.size() - kMost));
+
+  uint64_t bytes() const { return bytes_; }
+  /// Returns how many bytes of the requests with this number are held.
+  uint64_t bytes_of(uint32_t number) const {
+    const auto at = by_number_.find(number);
+    return at == by_number_.end() ? 0 : at->second;
+  }
+  /// Returns the variables, those of most memory first.
+  std::vector<VariableMemory> variables() const {
+    std::vector<VariableMemory> sorted;
+    for (const auto& each : by_variable_) sorted.push_back(each.second);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const VariableMemory& a, const VariableMemory& b) { return a.bytes > b.bytes; });
+    return sorted;
+  }
+
+ private:
+  const BlockCache& cache_;
+  const SourceMap& sources_;
+  std::map<std::pair<std::string, std::pair<uint32_t, uint32_t>>, VariableMemory> by_variable_;  // by name and place
+  std::unordered_map<uint32_t, uint64_t> by_number_;
+  uint64_t bytes_ = 0;
+};
+
+/// Adds the ops that made most of what no variable holds.
+void add_makers(std::vector<std::string>& notes, const DeviceMemory& ledger, const HeldMemory& held,
+                const SourceMap& sources) {
+  std::vector<std::pair<uint64_t, uint32_t>> others;  // bytes, number
+  for (uint32_t number = 1; number < ledger.holders().size(); ++number) {
+    const uint64_t bytes = ledger.holders()[number].now.bytes, known = held.bytes_of(number);
+    if (bytes > known) others.emplace_back(bytes - known, number);
+  }
+  std::sort(others.rbegin(), others.rend());
+  if (others.size() > kMostNotes) others.resize(kMostNotes);
+  for (const auto& [bytes, number] : others) {
+    const MemoryHolder& holder = ledger.holders()[number];
+    notes.push_back(fmt::format("  {} of it made by {}", describe_bytes(bytes), maker_text(holder, sources)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> memory_notes(const BlockCache& cache, const DeviceMemory* ledger,
+                                      std::span<const LiveVariable> variables, const SourceMap& sources) {
+  HeldMemory held(cache, sources);
+  TensorWalk([&](const TensorPath& path, const TensorData& tensor) { held.add(path, tensor); }).walk(variables);
+  const std::vector<VariableMemory> sorted = held.variables();
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < std::min(sorted.size(), kMostNotes); ++i) notes.push_back(note_of(sorted[i]));
+  if (sorted.size() > kMostNotes) notes.push_back(fmt::format("less in {} more variables", sorted.size() - kMostNotes));
   const uint64_t live = cache.stats().live_bytes;
-  if (live > known) notes.push_back(fmt::format("{} in values without a variable", describe_bytes(live - known)));
+  if (live <= held.bytes()) return notes;
+  const char* const hint = ledger ? "" : "; run with --profile to see what made them";
+  notes.push_back(fmt::format("{} in values without a variable{}", describe_bytes(live - held.bytes()), hint));
+  if (ledger) add_makers(notes, *ledger, held, sources);
   return notes;
 }
 

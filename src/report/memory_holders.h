@@ -7,10 +7,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "exec/devices.h"
+#include "tensor/block_cache.h"
 #include "vm/interpreter.h"
 
 namespace tsl::report {
+
+class DeviceMemory;
 
 /// The way from a variable to a tensor in it: "params.w1", "layers[3]".
 class TensorPath {
@@ -50,8 +52,9 @@ class TensorWalk {
   static constexpr size_t kMost = 100'000;  // values, so that a walk takes milliseconds at most
 };
 
-/// Describes the variables that hold most memory of a device, as notes of an error.
-std::vector<std::string> memory_notes(exec::Devices& devices, Device device, std::span<const LiveVariable> variables,
-                                      const SourceMap& sources);
+/// Describes who holds most memory of a device, as notes of an error: variables and, if a profile is on (`ledger`),
+/// the ops that made what no variable holds.
+std::vector<std::string> memory_notes(const BlockCache& cache, const DeviceMemory* ledger,
+                                      std::span<const LiveVariable> variables, const SourceMap& sources);
 
 }  // namespace tsl::report

@@ -171,6 +171,13 @@ void MemoryLedger::end_peaks(const std::vector<DeviceMemory::Peak>& before) {
   for (size_t i = 0; i < before.size(); ++i) devices_[i]->end_peak(before[i]);
 }
 
+const DeviceMemory* MemoryLedger::of(Device device) const {
+  for (const auto& memory : devices_) {
+    if (memory->device() == device) return memory.get();
+  }
+  return nullptr;
+}
+
 // ---- Text ------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -208,7 +215,7 @@ void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& s
     const bool is_before = holder.at_peak.blocks == 0;
     text += fmt::format("{:>11} {:>7}  {:<24} {:<28} {}\n", describe_bytes(holder.at_peak.bytes),
                         is_before ? "" : std::to_string(holder.at_peak.blocks), line_text(holder, sources),
-                        is_before ? "before the profile" : what_text(holder), variables_text(holder));
+                        is_before ? "in use before" : what_text(holder), variables_text(holder));
   }
   if (holders.size() > kMost)
     text +=
@@ -216,6 +223,11 @@ void add_table(std::string& text, const DeviceMemory& memory, const SourceMap& s
 }
 
 }  // namespace
+
+std::string maker_text(const MemoryHolder& holder, const SourceMap& sources) {
+  const std::string line = line_text(holder, sources);
+  return what_text(holder) + (line.empty() ? "" : " (" + line + ")");
+}
 
 std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources) {
   std::string text;

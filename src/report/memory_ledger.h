@@ -65,6 +65,8 @@ class DeviceMemory final : public BlockObserver {
   uint64_t peak() const { return peak_; }
   /// Returns the holders at the peak, those of most memory first.
   std::vector<MemoryHolder> at_peak() const;
+  /// Returns all holders by the numbers of their blocks.
+  const std::vector<MemoryHolder>& holders() const { return holders_; }
   const MemorySamples& samples() const { return samples_; }
 
   /// The peak so far, for a profile within another one.
@@ -118,6 +120,8 @@ class MemoryLedger {
                size_t most_samples);
 
   const std::vector<std::unique_ptr<DeviceMemory>>& devices() const { return devices_; }
+  /// Returns the memory of a device, or null.
+  const DeviceMemory* of(Device device) const;
   /// Names the variables that hold memory, if there is more than at the last look.
   void look_if_grown() {
     for (const auto& device : devices_) {
@@ -135,6 +139,9 @@ class MemoryLedger {
   const size_t most_samples_;
   std::vector<std::unique_ptr<DeviceMemory>> devices_;
 };
+
+/// Formats what made a holder's blocks: "matmul in step:12#0 (train.tsl:8)".
+std::string maker_text(const MemoryHolder& holder, const SourceMap& sources);
 
 /// Formats a table of each device's memory at its peak.
 std::string memory_text(const MemoryLedger& ledger, const SourceMap& sources);

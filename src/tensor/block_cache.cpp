@@ -33,6 +33,11 @@ int SizeClasses::class_of(uint64_t size) {
 BlockCache::BlockCache(Device device, SizeClasses classes)
     : device_(device), classes_(classes), free_(SizeClasses::kCount) {}
 
+Ref<Storage> BlockCache::allocate(uint64_t bytes) {
+  static constexpr BlockPurpose kUnknown;
+  return allocate(bytes, kUnknown);
+}
+
 Ref<Storage> BlockCache::allocate(uint64_t bytes, const BlockPurpose& purpose) {
   if (bytes >= kAbsurd) refuse(bytes, 0);
   const uint64_t size = classes_.size_for(bytes);

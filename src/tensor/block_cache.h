@@ -53,7 +53,7 @@ struct SizeClasses {
 /// destructor.
 class BlockCache : public Allocator {
  public:
-  Ref<Storage> allocate(uint64_t bytes) override { return allocate(bytes, {}); }
+  Ref<Storage> allocate(uint64_t bytes) override;
   Ref<Storage> allocate(uint64_t bytes, const BlockPurpose& purpose);
   void free(Storage* storage) override;
   void release_cache() override;

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/memory.h"
 #include "report/memory_ledger.h"
+#include "support/pretend_gpu.h"
 #include "support/session.h"
 
 using namespace tsl;
@@ -176,7 +177,7 @@ TEST_CASE("profile(f) has a peak of its own", "[memory]") {
       "print(sum(after))");
   INFO(log);
   CHECK(contains(log, "memory at the peak of cpu: 3.8 MiB"));
-  CHECK(row(log, "before the profile") == "3.8 MiB before the profile");
+  CHECK(row(log, "in use before") == "3.8 MiB in use before");
   CHECK(contains(row(log, "16.0 KiB"), "test.tsl:2 fill"));
 }
 
@@ -226,4 +227,38 @@ TEST_CASE("an error for lack of memory names who holds it and what asked", "[mem
   CHECK(error.notes[2] == "2.0 MiB in `x` (test.tsl:2): f32[512, 512]");
   CHECK(error.notes[3] == "1.0 MiB in `y` (test.tsl:3): f32[512, 512]");
   CHECK(s.line_of(error) == 5);
+}
+
+TEST_CASE("memory without a variable is that of ops, if a profile is on", "[memory]") {
+  EngineOptions options = profiled();
+  options.device = "cpu";
+  options.backend.memory_limit = 8 << 20;
+  const std::string program =
+      "fn f(x) {\n  return [x + 1.0, x * 2.0,\n          ones([1000, 2000])]\n}\nf(ones([1024, 512]))";
+  Session s(options);
+  const std::vector<std::string> known = s.error(program).notes;
+  INFO(fmt::format("{}", fmt::join(known, "\n")));
+  REQUIRE(known.size() == 4);
+  CHECK(known[1] == "4.0 MiB in values without a variable");
+  CHECK(known[2] == "  2.0 MiB of it made by add (test.tsl:2)");
+  CHECK(known[3] == "  2.0 MiB of it made by fill (test.tsl:5)");  // x * 2.0 overwrites it
+  options.profile = false;
+  Session other(options);
+  const std::vector<std::string> unknown = other.error(program).notes;
+  REQUIRE(unknown.size() == 2);
+  CHECK(unknown[1] == "4.0 MiB in values without a variable; run with --profile to see what made them");
+}
+
+TEST_CASE("each device has its own peak", "[memory]") {
+  EngineOptions options = profiled();
+  options.open_backend = [](Device device, exec::Backend& host) {
+    return std::make_unique<PretendGpu>(device, host, false);
+  };
+  Session s(options);
+  s.output("let x = ones([1000])\nlet y = x.to(\"cpu\") * 2.0\nlet z = x + 1.0\nprint(y[0] + z.to(\"cpu\")[0])");
+  const std::string text = s.engine.profile_text("test.tsl", false);
+  INFO(text);
+  CHECK(contains(text, "memory at the peak of cpu: "));
+  CHECK(contains(text, "memory at the peak of cuda:0: "));
+  CHECK(contains(row(text.substr(text.find("peak of cuda:0")), "test.tsl:1"), "3.9 KiB 1 test.tsl:1 fill x"));
 }
