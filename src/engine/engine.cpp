@@ -72,6 +72,8 @@ std::string Engine::timings_text(const std::string& title) { return runtime_->pr
 
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 
+exec::Devices& Engine::devices() { return runtime_->devices(); }
+
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
 
 void Engine::print(const Value& value) {

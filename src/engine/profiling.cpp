@@ -39,7 +39,7 @@ std::string Profiling::text(const std::string& title, bool color) {
     const std::string name = to_string(device);
     const auto at = known.find(name);
     if (at != known.end()) return at->second;
-    return known[name] = roofline_of(devices_.at(device).hardware(), device, options_);
+    return known[name] = roofline_of(devices_.at(device), device, options_);
   };
   return report::profile_text({timeline_, profile_, context_.sources(), title, roofline, color});
 }

@@ -85,6 +85,7 @@ Json json_of(const KernelRecord& kernel) {
           {"spilled", fact(kernel.spilled)},
           {"shared", fact(kernel.shared)},
           {"occupancy", fact(kernel.occupancy)},
+          {"choice", kernel.choice},
           {"constant", !kernel.has_inputs}};
 }
 

@@ -8,6 +8,7 @@
 
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/codegen/kernel_templates.h"
+#include "graph/launch_alone.h"
 
 namespace tsl::cuda {
 
@@ -26,15 +27,6 @@ constexpr Field kFields[] = {
     {"row_threads", &LaunchParameters::row_threads, {0, 32, 64, 128, 128}},
     {"resident_threads", &LaunchParameters::resident_threads, {1024, 512, 1536, 2048, 2048}},
 };
-
-/// Whether the kernels of a launch write every element of the tensors that they write.
-bool writes_all(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
-  return std::all_of(launch.begin(), launch.end(), [&](uint32_t k) {
-    const graph::Node& node = plan.graph[plan.kernels[k].nodes[0]];
-    const OpClass op_class = node.def().op_class;
-    return op_class != OpClass::concat && op_class != OpClass::assign && op_class != OpClass::scatter;
-  });
-}
 
 /// Returns the fields that the generator of a kernel reads.
 std::vector<const Field*> fields_of(const graph::Kernel& kernel) {
@@ -89,7 +81,7 @@ std::optional<LaunchParameters> parse_launch_parameters(std::string_view text) {
 }
 
 std::vector<LaunchParameters> launch_candidates(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
-  if (is_op(plan, launch) || !writes_all(plan, launch)) return {};
+  if (is_op(plan, launch) || graph::writes_parts(plan, launch)) return {};
   std::vector<LaunchParameters> all = {{}};
   for (const Field* field : fields_of(plan.kernels[launch[0]])) {
     const std::vector<LaunchParameters> before = all;

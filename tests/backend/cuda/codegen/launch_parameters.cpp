@@ -74,7 +74,7 @@ TEST_CASE("the candidates of a launch are those that change its code") {
                                                        "pointwise_threads=512", "pointwise_threads=1024"});
   CHECK(texts(transposed_sum(256)) == std::set<std::string>{"transpose_tile=32"});
   CHECK(texts(softmax({8192, 1024})).count("row_threads=64") == 1);
-  CHECK(texts(sum({8192, 1024}, 1)).count("row_threads=128") == 1);
+  CHECK(texts(sum({8192, 1024}, 1)).count("row_threads=64") == 1);
   CHECK(texts(sum({65536, 4096}, 0)).count("resident_threads=512") == 1);
   for (const std::string& text : texts(sum({65536, 4096}, 0))) CHECK(text.find("pointwise") == std::string::npos);
 }
