@@ -65,5 +65,18 @@ loop='@compile fn f(x) = x * 2.0
 expect '*\[code\] f:1#0: k_mul__*: * lines*' "$(run "$loop" --log code)"
 expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:debug)"
 expect '\[graphs\] f:1#0: a graph of 1 calls is made' "$(run "$loop" --log graphs --warn off)"
+# What was measured once is kept for later processes. The dump's kernels run alone under their names.
+unset NULL_DRIVER_MEMORY
+tuned='@compile(mode: "max-autotune") fn f(x) = x * 2.0 + 1.0
+  f(zeros([100000])); print(counters().kernels_compiled > 0)'
+expect 'true' "$(run "$tuned")"
+expect 'false' "$(run "$tuned")"
+run '@compile fn f(x) = x * 2.0 + 1.0
+  f(zeros([50]))' --dump "$folder/dump" >/dev/null
+alone=$(LD_LIBRARY_PATH=$driver "$tsl" bench --seconds 0 --sweep "$folder/dump" 2>&1)
+expect '*alone, on cuda:0 (null)*k_mul_add__*1 x 128 threads, * registers*' "$alone"
+expect '*pointwise_threads=256*' "$alone"
+expect 'error\[device\]: *the dump is of cuda:0; with --device cpu its kernels run on the CPU*' \
+  "$(NULL_DRIVER_COMPUTE=70 LD_LIBRARY_PATH=$driver "$tsl" bench "$folder/dump" 2>&1)"
 
 ((failures == 0)) && echo passed

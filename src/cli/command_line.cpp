@@ -180,6 +180,38 @@ void add_diff(CLI::App& app, Command& command) {
   diff->add_option("DIR", command.dumps, "Folders that --dump has written")->required()->expected(2);
 }
 
+/// Returns what is wrong with a time in seconds, or "".
+std::string check_seconds(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, seconds);
+  constexpr double kMost = 3600;
+  const bool is_valid = problem == std::errc() && stop == end && seconds >= 0 && seconds <= kMost;
+  return is_valid ? "" : "'" + text + "' is not a number of seconds, from 0 to 3600";
+}
+
+void add_bench(CLI::App& app, Command& command) {
+  command.kind = Command::Kind::bench;
+  BenchCommand& bench = command.bench;
+  CLI::App* sub = app.add_subcommand("bench", "Run the kernels of a dump alone, and show what they take");
+  sub->fallthrough();  // `tsl bench --device cpu DIR`
+  sub->add_option("DIR", bench.path, "A dump, a specialisation or a kernel in it: DIR/KERNEL")->required();
+  sub->add_flag("--json", bench.json, "The measurements as JSON");
+  sub->add_option("--seconds", bench.options.setup.seconds, "How long each kernel runs (default: 0.2)")
+      ->type_name("S")
+      ->check(check_seconds);
+  const auto set = [&](const std::string& choice) {
+    bench.options.setup.caches = choice == "plan"   ? exec::BenchCaches::as_in_plan
+                                 : choice == "warm" ? exec::BenchCaches::warm
+                                                    : exec::BenchCaches::cold;
+  };
+  add_choice(*sub, "--caches", {"plan", "warm", "cold"},
+             "Which data caches hold when a kernel begins: as in its plan, all that fits, or none", set);
+  sub->add_flag("--sweep", bench.options.sweep, "Try launch parameters that cannot change bits");
+  sub->add_flag_callback(
+      "--store", [&] { bench.options.sweep = bench.options.store = true; }, "Sweep, and keep the best for later runs");
+}
+
 /// `file`: "true" if only the tables are wanted.
 void set_profile(Command& command, const std::string& file) {
   command.profile = command.engine.profile = true;
@@ -194,6 +226,7 @@ tsl                 starts a prompt; runs standard input if that is no terminal
 tsl test PATH...    runs the scripts under PATH and compares what they print with their "# expect:" comments
 tsl explain SCRIPT  runs a script under --compile, then tells what was compiled and why; --json, --html FILE, --to FILE
 tsl diff DIR1 DIR2  shows what differs between two dumps (--dump DIR)
+tsl bench DIR[/KERNEL]  runs kernels of a dump alone, and shows what they take; --sweep, --store, --json
 tsl cache           shows the GPU kernels kept on disk; `tsl cache clear`, `tsl cache cap SIZE`
 
 Exit codes: 0; 1 the script failed; 2 usage; 65 syntax error; 130 interrupted.)";
@@ -218,6 +251,7 @@ int parse_command(int argc, char** argv, Command& command) {
   if (first == "test") add_test(app, command);
   if (first == "cache") add_cache(app, command);
   if (first == "diff") add_diff(app, command);
+  if (first == "bench") add_bench(app, command);
   std::vector<char*> arguments(argv, argv + argc);
   if (first == "explain") {
     add_explain(app, command);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/bench.h"
 #include "engine/engine.h"
 
 namespace tsl {
@@ -24,13 +25,21 @@ struct ReportCommand {
   bool any() const { return explain || !dump.empty(); }
 };
 
+/// The options of `tsl bench`.
+struct BenchCommand {
+  std::string path;  // a dump, or a part of one
+  bool json = false;
+  BenchOptions options;
+};
+
 struct Command {
-  enum class Kind { script, code, input, prompt, test, cache, diff } kind = Kind::prompt;
+  enum class Kind { script, code, input, prompt, test, cache, diff, bench } kind = Kind::prompt;
   std::string script;  // a path, or code
   std::vector<std::string> test_paths;
   CacheCommand cache;
   ReportCommand report;
   std::vector<std::string> dumps;  // diff: two folders
+  BenchCommand bench;
   EngineOptions engine;
   std::string color = "auto";
   bool timings = false;      // print where the time for compiling went
@@ -68,6 +77,8 @@ void show(const Error& error, Engine& engine, bool color);
 void begin_reports(const Command& command);
 /// Writes the reports on what an engine has run. Throws Failure (io).
 void write_reports(const Command& command, Engine& engine, bool color);
+/// Runs kernels of a dump alone, and shows what they take.
+int run_bench(const Command& command, bool color);
 /// Shows what differs between two dumps. Returns 1 if anything does.
 int run_diff(const std::vector<std::string>& dumps);
 

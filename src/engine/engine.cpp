@@ -79,6 +79,8 @@ std::string Engine::timeline_json() { return runtime_->profiling()->timeline_jso
 
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 
+exec::Devices& Engine::devices() { return runtime_->devices(); }
+
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
 
 void Engine::print(const Value& value) {

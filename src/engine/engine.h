@@ -17,6 +17,7 @@
 
 namespace tsl::exec {
 class Backend;
+class Devices;
 class Timeline;
 }  // namespace tsl::exec
 
@@ -100,6 +101,8 @@ class Engine final : public Context {
   void write_trace(const std::string& path);
 
   const EngineOptions& options() const { return options_; }
+  /// Returns the devices, for tools that run plans themselves.
+  exec::Devices& devices();
   /// Returns the timeline of the profile, or null.
   exec::Timeline* timeline();
   /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.

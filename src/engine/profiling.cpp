@@ -40,7 +40,7 @@ report::ProfileView Profiling::view(const std::string& title, bool color) {
   timeline_.flush();
   const auto roofline = [this](Device device) {
     const auto [at, is_new] = rooflines_.try_emplace(to_string(device));
-    if (is_new) at->second = roofline_of(devices_.at(device).hardware(), device, options_);
+    if (is_new) at->second = roofline_of(devices_.at(device), device, options_);
     return at->second;
   };
   memory_.look();

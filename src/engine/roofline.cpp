@@ -8,6 +8,7 @@
 
 #include "base/cache_folder.h"
 #include "base/error.h"
+#include "exec/backend.h"
 
 namespace tsl {
 
@@ -73,16 +74,10 @@ void keep(const std::string& path, const Json& kept) {
   else fs::remove(fresh, ignored);
 }
 
-uint64_t cached_bytes(Device device) {
-  constexpr uint64_t kGpuCache = uint64_t{50} << 20;  // of an H100; older ones have less
-  if (!device.is_host()) return kGpuCache;
-  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
-}
-
 }  // namespace
 
-report::Roofline roofline_of(const std::string& hardware, Device device, const EngineOptions& options) {
+report::Roofline roofline_of(const exec::Backend& backend, Device device, const EngineOptions& options) {
+  const std::string hardware = backend.hardware();
   const std::string folder = default_cache_folder();
   const std::string path = folder.empty() ? "" : folder + "/rooflines.json";
   Json kept = path.empty() ? Json::object() : read_kept(path);
@@ -100,7 +95,7 @@ report::Roofline roofline_of(const std::string& hardware, Device device, const E
     kept[hardware] = {{"bytes_per_second", roofline.bytes_per_second}, {"flops_per_second", roofline.flops_per_second}};
     if (!path.empty()) keep(path, kept);
   }
-  roofline.cached_bytes = cached_bytes(device);
+  roofline.cached_bytes = backend.cache_bytes();
   return roofline;
 }
 

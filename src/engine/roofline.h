@@ -1,16 +1,14 @@
 // The speed of a device at most, measured once and kept.
 #pragma once
 
-#include <string>
-
 #include "engine/engine.h"
-#include "report/profile_table.h"
+#include "report/roofline.h"
 
 namespace tsl {
 
 /// Returns the speed of a device's memory and of its f32 arithmetic, as TSL's own kernels reach it. The first call for
-/// `hardware` measures it, which takes about a second, and keeps it in the user's cache folder. `options`: threads,
+/// its hardware measures it, which takes about a second, and keeps it in the user's cache folder. `options`: threads,
 /// device options.
-report::Roofline roofline_of(const std::string& hardware, Device device, const EngineOptions& options);
+report::Roofline roofline_of(const exec::Backend& backend, Device device, const EngineOptions& options);
 
 }  // namespace tsl

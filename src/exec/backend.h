@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "exec/executable.h"
 #include "exec/instruments.h"
@@ -30,6 +32,22 @@ class Backend : public graph::Target {
   virtual Counters counters() const = 0;
   /// Returns the name of the hardware: "NVIDIA H200".
   virtual std::string hardware() const { return ""; }
+
+  /// Returns how much data stays in the device's last cache; 0: not known.
+  virtual uint64_t cache_bytes() const { return 0; }
+
+  /// Returns the choices that the device has for a launch, a plan of its own, besides the usual one: as texts, such as
+  /// "pointwise_threads=256". All give the same bits.
+  virtual std::vector<std::string> launch_choices(const graph::Plan& /*launch*/) { return {}; }
+  /// Prepares a plan with one of these choices for all its launches; "": the usual one, whatever was kept.
+  virtual std::unique_ptr<Executable> prepare_with(graph::Plan plan, const std::string& /*choice*/) {
+    return prepare(std::move(plan));
+  }
+  /// Keeps a choice, on disk, for all later launches that are equal but for sizes of one class. Returns whether it
+  /// could.
+  virtual bool keep_choice(const graph::Plan& /*launch*/, const std::string& /*choice*/) { return false; }
+  /// Whether a choice is kept for a launch.
+  virtual bool has_choice(const graph::Plan& /*launch*/) { return false; }
 
   /// Sets the observers, which must outlive the backend's use.
   void set_instruments(const Instruments& instruments) { instruments_ = &instruments; }

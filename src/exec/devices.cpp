@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "exec/launch_sweep.h"
 
 namespace tsl::exec {
 
@@ -51,6 +52,7 @@ std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, 
   PlanObservers observers(instruments_.observers);
   PlanObserver* const observer = instruments_.observers.empty() ? nullptr : &observers;
   graph::Plan plan = graph::compile(std::move(graph), options, observer, &backend);
+  if (options.autotune) autotune(*this, device, plan);
   std::unique_ptr<Executable> executable = backend.prepare(std::move(plan));
   observers.on_executable(*executable);
   return executable;

@@ -56,6 +56,7 @@ struct LoadedKernel {
   int64_t spilled = -1;     // bytes of registers in memory, per thread
   int64_t shared = -1;      // bytes of shared memory, per block
   double occupancy = -1.0;  // the share of a multiprocessor's threads that can run
+  std::string choice = {};  // among Backend::launch_choices(); "": the usual one
 };
 
 /// The generated code of a kernel.

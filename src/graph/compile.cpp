@@ -47,10 +47,10 @@ Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer
 
 }  // namespace
 
-Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
+Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observer) {
   Plan plan;
   plan.options = options;
-  plan.graph = rewrite(std::move(graph), options, observer, target);
+  plan.graph = std::move(graph);
   // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
@@ -64,6 +64,10 @@ Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer,
   if (enforces_specification()) verify(plan, "buffers");
   if (observer) observer->on_plan(plan);
   return plan;
+}
+
+Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
+  return make_plan(rewrite(std::move(graph), options, observer, target), options, observer);
 }
 
 }  // namespace tsl::graph

@@ -31,4 +31,7 @@ class CompileObserver {
 Plan compile(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr,
              Target* target = nullptr);
 
+/// Does the second half of compile(): makes the plan of a graph after all passes.
+Plan make_plan(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr);
+
 }  // namespace tsl::graph

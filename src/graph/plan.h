@@ -37,6 +37,7 @@ struct PlanOptions {
   std::string name = {};       // of the specialisation: "step:12#0"; "" for an eager op
   bool graphs = true;          // kernels may be launched as a CUDA graph
   bool fast_numerics = false;  // values need not be rounded between ops
+  bool autotune = false;       // launch parameters may be measured, and the fastest kept
 };
 
 struct Plan {

@@ -63,6 +63,7 @@ const std::vector<InputGuard>* TraceSession::expected_guards(const InputSource& 
 void TraceSession::restrict_to(const ast::CompileRequest& request, bool fast_numerics) {
   options_.graphs &= request.graphs.value_or(true);
   options_.fast_numerics &= request.fast_numerics.value_or(fast_numerics);
+  options_.autotune |= request.autotune.value_or(false);
 }
 
 Value TraceSession::take_input(InputSource source, const Value& value) {

@@ -86,7 +86,7 @@ void write_specialisation(const RegionRecord& region, const SpecialisationRecord
   }
   write("guards.txt", guards_text(region, s));
   write("graph.dot", s.graphviz);
-  write("plan.json", s.plan_json);
+  write(kPlanFile, s.plan_json);
   write_kernels(s, folder / "kernels");
 }
 

@@ -241,6 +241,7 @@ std::string facts_of(const KernelRecord& kernel) {
   if (kernel.spilled > 0) facts.push_back(fmt::format("spilled {}", bytes_text(static_cast<uint64_t>(kernel.spilled))));
   if (kernel.shared > 0) facts.push_back(fmt::format("shared {}", bytes_text(static_cast<uint64_t>(kernel.shared))));
   if (kernel.occupancy >= 0) facts.push_back(fmt::format("occupancy {:.0f} %", 100 * kernel.occupancy));
+  if (!kernel.choice.empty()) facts.push_back(fmt::format("launched with {}", kernel.choice));
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 

@@ -104,6 +104,7 @@ Json json_of(const KernelRecord& kernel) {
           {"spilled", fact(kernel.spilled)},
           {"shared", fact(kernel.shared)},
           {"occupancy", fact(kernel.occupancy)},
+          {"choice", kernel.choice},
           {"constant", !kernel.has_inputs},
           {"profile", json_of(kernel.times, kernel.bytes)}};
 }

@@ -5,6 +5,7 @@
 
 #include "graph/dump.h"
 #include "graph/kernel_facts.h"
+#include "report/graph_json.h"
 
 namespace tsl::report {
 
@@ -58,11 +59,27 @@ Json kernel_json(const graph::Plan& plan, const graph::Kernel& kernel) {
   return out;
 }
 
+/// Formats an object with a line for each of its values; lists have a line for each element.
+std::string by_lines(const Json& json, int depth = 2) {
+  if (depth == 0 || !json.is_structured() || json.empty()) return json.dump();
+  std::string text;
+  for (const auto& [key, value] : json.items()) {
+    text += text.empty() ? "\n" : ",\n";
+    if (json.is_object()) text += Json(key).dump() + ": ";
+    text += by_lines(value, depth - 1);
+  }
+  return json.is_object() ? "{" + text + "\n}" : "[" + text + "\n]";
+}
+
 }  // namespace
 
 std::string plan_json(const exec::Executable& executable) {
   const graph::Plan& plan = executable.plan();
-  Json out{{"specialisation", plan.options.name}, {"arena_bytes", plan.arena_bytes}};
+  Json out{{"specialisation", plan.options.name},
+           {"graphs", plan.options.graphs},
+           {"fast_numerics", plan.options.fast_numerics},
+           {"autotune", plan.options.autotune},
+           {"arena_bytes", plan.arena_bytes}};
   for (const graph::Buffer& buffer : plan.buffers) out["buffers"].push_back(buffer_json(plan, buffer));
   for (const graph::Kernel& kernel : plan.kernels) out["kernels"].push_back(kernel_json(plan, kernel));
   out["launches"] = plan.launches;
@@ -72,11 +89,13 @@ std::string plan_json(const exec::Executable& executable) {
                              {"launch", kernel.launch},
                              {"blocks", kernel.blocks},
                              {"threads", kernel.threads},
+                             {"choice", kernel.choice},
                              {"category", graph::name_of(facts.category)},
                              {"bytes", facts.bytes},
                              {"flops", facts.flops}});
   }
-  return out.dump(1) + "\n";
+  out.update(graph_json(plan.graph));
+  return by_lines(out) + "\n";
 }
 
 std::string graphviz_of(const graph::Graph& graph, const graph::Fusion& fusion, const std::string& name) {

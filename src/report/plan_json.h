@@ -1,4 +1,4 @@
-// Formats a plan for other programs: as JSON, with what is needed to run its kernels alone, and for Graphviz.
+// Formats a plan for other programs: as JSON, with all that is needed to make it again, and for Graphviz.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tsl::report {
 
-/// Formats buffers (dtypes, sizes, lifetimes), launches and kernels (loops, buffers, instructions). docs/explain.md
-/// describes the keys.
+/// Formats buffers (dtypes, sizes, lifetimes), launches and kernels (loops, buffers, instructions), and the graph, from
+/// which plan_reader.h makes the same plan again. docs/explain.md describes the keys.
 std::string plan_json(const exec::Executable& executable);
 
 /// Formats the fused graph: a node for each op, and a box for each group.

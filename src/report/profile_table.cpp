@@ -25,14 +25,6 @@ bool is_once(ActivityKind kind) {
          kind == ActivityKind::compile || kind == ActivityKind::generate || kind == ActivityKind::load;
 }
 
-/// Three significant digits.
-std::string digits(double value) {
-  if (value == 0) return "0";
-  return value >= 100  ? fmt::format("{:.0f}", value)
-         : value >= 10 ? fmt::format("{:.1f}", value)
-                       : fmt::format("{:.2f}", value);
-}
-
 using Line = ProfileLine;
 
 /// Formats a count: "1 call", "2 calls".
@@ -97,18 +89,10 @@ class Table {
 
   /// Formats how close a kernel comes to what its device can do; a figure above that says why.
   std::string roof_text(const Activity& activity, double seconds) {
-    const Roofline roof = view_.roofline ? view_.roofline(activity.device) : Roofline();
-    if (roof.bytes_per_second == 0 || seconds <= 0) return "";
-    const double memory = static_cast<double>(activity.facts.bytes) / seconds / roof.bytes_per_second;
-    const double arithmetic =
-        roof.flops_per_second > 0 ? static_cast<double>(activity.facts.flops) / seconds / roof.flops_per_second : 0;
-    constexpr double kNoise = 1.05;
-    if (memory > kNoise && activity.facts.bytes <= roof.cached_bytes) return "cache";
-    if (std::max(memory, arithmetic) > kNoise) {
-      is_above_roof_ = true;
-      return "above";
-    }
-    return fmt::format("{:.0f} %", kPercent * std::min(std::max(memory, arithmetic), 1.0));
+    if (!view_.roofline) return "";
+    const RoofShare share = roof_share(view_.roofline(activity.device), activity.facts, seconds);
+    is_above_roof_ |= share.kind == RoofShare::Kind::above;
+    return to_string(share);
   }
 
   /// Describes what a row is for, and where the program has it. Launches of which both are equal are one row.
@@ -325,6 +309,13 @@ class Table {
 };
 
 }  // namespace
+
+std::string digits(double value) {
+  if (value == 0) return "0";
+  return value >= 100  ? fmt::format("{:.0f}", value)
+         : value >= 10 ? fmt::format("{:.1f}", value)
+                       : fmt::format("{:.2f}", value);
+}
 
 std::string duration_text(double seconds) {
   if (seconds >= 1) return digits(seconds) + " s";

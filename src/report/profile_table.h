@@ -7,15 +7,9 @@
 #include "base/source.h"
 #include "report/memory_ledger.h"
 #include "report/profile.h"
+#include "report/roofline.h"
 
 namespace tsl::report {
-
-/// What a device can do at most, as measured; 0: not known.
-struct Roofline {
-  double bytes_per_second = 0;
-  double flops_per_second = 0;  // of f32
-  uint64_t cached_bytes = 0;    // how much data stays in a cache, where the memory's speed is no limit
-};
 
 struct ProfileView {
   const exec::Timeline& timeline;
@@ -29,6 +23,9 @@ struct ProfileView {
 
 /// Formats the tables: by kernel and activity, by category, by line, by region, and what they mean in words.
 std::string profile_text(const ProfileView& view);
+
+/// Formats a number that is not negative with three significant digits.
+std::string digits(double value);
 
 /// Formats seconds with three digits: "12.3 ms".
 std::string duration_text(double seconds);

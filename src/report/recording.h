@@ -93,6 +93,7 @@ struct KernelRecord {
   int registers = -1;  // -1 here and below: unknown
   int64_t spilled = -1, shared = -1;
   double occupancy = -1;
+  std::string choice;      // the launch parameters that were found best; "": the usual ones
   bool has_inputs = true;  // false: computes constants, in every run
   std::string ir;          // the kernel IR
   std::string code;        // generated code; "" if there is none

@@ -254,6 +254,7 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
     record.spilled = loaded.spilled;
     record.shared = loaded.shared;
     record.occupancy = loaded.occupancy;
+    record.choice = loaded.choice;
     record.has_inputs = has_inputs(plan, launch);
     if (!launch.empty() && plan.graph.size() <= kMaxNodes) record.ir = dump(plan.kernels[launch[0]]);
     record.code = code_of(loaded, sources);

@@ -264,6 +264,7 @@ struct Attribute {
 struct CompileRequest {
   std::optional<bool> graphs;         // graphs: "on", "off"
   std::optional<bool> fast_numerics;  // numerics: "fast", "exact"
+  std::optional<bool> autotune;       // mode: "max-autotune", "default"
 };
 
 /// A function, or a module's top level (`is_module`), which takes no parameters.

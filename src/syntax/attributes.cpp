@@ -18,10 +18,9 @@ struct Option {
   std::optional<bool> CompileRequest::*field;
 };
 
-/// `mode` has no effect: an algorithm chosen by timing would give other bits than eager execution.
 constexpr Option kOptions[] = {{"graphs", "on", "off", &CompileRequest::graphs},
                                {"numerics", "fast", "exact", &CompileRequest::fast_numerics},
-                               {"mode", "max-autotune", "default", nullptr}};
+                               {"mode", "max-autotune", "default", &CompileRequest::autotune}};
 
 void read_option(const Argument& argument, CompileRequest& request) {
   const auto option = std::find_if(std::begin(kOptions), std::end(kOptions),
@@ -38,7 +37,7 @@ void read_option(const Argument& argument, CompileRequest& request) {
     fail_at(ErrorKind::value, argument.span,
             fmt::format("{} is \"{}\" or \"{}\"", option->name, option->yes, option->no));
   }
-  if (option->field) request.*option->field = value == option->yes;
+  request.*option->field = value == option->yes;
 }
 
 }  // namespace

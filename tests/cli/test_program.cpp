@@ -526,3 +526,32 @@ TEST_CASE("elsewhere cache is a name like any other") {
 }
 
 #endif
+
+TEST_CASE("tsl bench runs kernels of a dump, and says what it lacks") {
+  const std::string file = script("bench/f.tsl", "@compile\nfn f(x) = exp(x) * 2.0\nf(ones([100]))\n");
+  const std::string dump = fs::path(file).parent_path() / "dump";
+  REQUIRE(run({"--device", "cpu", "--dump", dump, file}).code == 0);
+  const Outcome table = run({"bench", "--seconds", "0", dump});
+  CHECK(table.code == 0);
+  CHECK(table.err.empty());
+  CHECK_THAT(table.out, Catch::Contains("alone, on cpu (") && Catch::Contains("k_exp_mul__"));
+  const std::string kernel = table.out.substr(table.out.find("k_exp_mul__"), std::string("k_exp_mul__1234").size());
+  const Outcome json = run({"bench", "--json", "--seconds", "0", dump + "/" + kernel});
+  CHECK_THAT(json.out, Catch::Contains("\"symbol\": \"" + kernel + "\""));
+  CHECK_THAT(run({"bench", "--sweep", "--seconds", "0", dump}).out, Catch::Contains("nothing to sweep"));
+  const Outcome unknown = run({"bench", dump + "/k_exp_mal__" + kernel.substr(11)});
+  CHECK(unknown.code == 1);
+  CHECK(unknown.out.empty());
+  CHECK_THAT(unknown.err, Catch::Contains("did you mean '" + kernel + "'?"));
+  CHECK(run({"bench"}).code == 2);
+  CHECK(run({"bench", "--seconds", "soon", dump}).code == 2);
+  CHECK(run({"bench", "--caches", "hot", dump}).code == 2);
+  std::ofstream(dump + "/version.txt") << "tsl dump, format 2\ndevice cuda:77\n";
+  const Outcome elsewhere = run({"bench", dump});
+  CHECK(elsewhere.code == 1);
+  CHECK_THAT(elsewhere.err, Catch::Contains("the dump is of cuda:77; with --device cpu its kernels run on the CPU"));
+  CHECK(run({"bench", "--device", "cpu", "--seconds", "0", dump}).code == 0);
+  std::ofstream(dump + "/f.2.0/plan.json") << "{}";
+  CHECK_THAT(run({"bench", "--device", "cpu", dump}).err,
+             Catch::Contains("error[io]") && Catch::Contains("is damaged"));
+}

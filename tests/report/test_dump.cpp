@@ -70,14 +70,14 @@ constexpr const char* kProgram =
 TEST_CASE("a dump has a file for each stage of a specialisation", "[report]") {
   const Folder folder("stages");
   dump(kProgram, folder.path());
-  CHECK(contains(folder.read("version.txt"), "tsl dump, format 1\ntsl test\n"));
+  CHECK(contains(folder.read("version.txt"), "tsl dump, format 2\ntsl test\n"));
   CHECK(contains(folder.read("step.2.0/01-ast.txt"), "fn step(x, w) {\n  let h = x @ w\n"));
   CHECK(contains(folder.read("step.2.0/02-graph.txt"), "matmul(%0, %1) : f32[4, 4]  # test.tsl:3"));
   CHECK(contains(folder.read("step.2.0/03-passes.txt"), "after dead code: no change"));
   CHECK(contains(folder.read("step.2.0/04-fused.txt"), "2 groups"));
   CHECK(contains(folder.read("step.2.0/guards.txt"), "x (test.tsl:2) is tensor f32[4, 4]"));
   CHECK(contains(folder.read("step.2.0/plan.txt"), "2 kernels in 2 launches"));
-  CHECK(contains(folder.read("step.2.0/plan.json"), "\"template\": \"pointwise\""));
+  CHECK(contains(folder.read("step.2.0/plan.json"), "\"template\":\"pointwise\""));
   CHECK(contains(folder.read("step.2.0/graph.dot"), "digraph \"step:2#0\""));
   CHECK(contains(folder.read("explain.txt"), "step:2#0"));
   size_t kernels = 0;
@@ -124,7 +124,7 @@ TEST_CASE("a comparison of dumps names what changed, by specialisation and stage
   std::string changed = kProgram;
   changed.replace(changed.find("relu"), 4, "tanh");
   dump(changed + "@compile\nfn g(x) = x + 1.0\nlet z = g(ones([3]))\n", c.path());
-  std::ofstream(c.path() + "/version.txt") << "tsl dump, format 1\ntsl other\n";
+  std::ofstream(c.path() + "/version.txt") << "tsl dump, format 2\ntsl other\n";
   const std::string text = diff_dumps(a.path(), c.path());
   INFO(text);
   CHECK(contains(text, "cache key\n  version.txt\n    - tsl test\n    + tsl other\n"));

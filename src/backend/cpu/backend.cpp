@@ -1,6 +1,7 @@
 #include "backend/cpu/backend.h"
 
 #include <cblas.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -127,6 +128,11 @@ CpuBackend::CpuBackend(int threads, Isa isa) : table_(kernels(isa)), pool_(threa
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {
   return std::make_unique<CpuExecutable>(*this, std::move(plan));
+}
+
+uint64_t CpuBackend::cache_bytes() const {
+  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
 }
 
 Counters CpuBackend::counters() const {

@@ -20,6 +20,7 @@ class CpuBackend : public exec::Backend {
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Counters counters() const override;
   std::string hardware() const override;
+  uint64_t cache_bytes() const override;
 
   /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }

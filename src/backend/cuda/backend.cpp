@@ -1,5 +1,6 @@
 #include "backend/cuda/backend.h"
 
+#include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
@@ -19,6 +20,21 @@ class CudaBackend : public exec::Backend {
 
   BlockCache& allocator() override { return gpu_.allocator; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override { return prepare_plan(gpu_, std::move(plan)); }
+  std::vector<std::string> launch_choices(const graph::Plan& launch) override {
+    std::vector<std::string> out;
+    for (const LaunchParameters& each : launch_candidates(launch, launch.launches[0])) out.push_back(to_string(each));
+    return out;
+  }
+  std::unique_ptr<exec::Executable> prepare_with(graph::Plan plan, const std::string& choice) override {
+    return prepare_plan(gpu_, std::move(plan), parse_launch_parameters(choice).value_or(LaunchParameters()));
+  }
+  bool keep_choice(const graph::Plan& launch, const std::string& choice) override {
+    const std::optional<LaunchParameters> parameters = parse_launch_parameters(choice);
+    return parameters && gpu_.choices.keep(generate_launch(launch, launch.launches[0], true), *parameters);
+  }
+  bool has_choice(const graph::Plan& launch) override {
+    return gpu_.choices.find(generate_launch(launch, launch.launches[0], true)).has_value();
+  }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override {
     const PlanGemm gemm(node, gpu_.options.tf32);
@@ -41,6 +57,7 @@ class CudaBackend : public exec::Backend {
   void activate() override { gpu_.device.make_current(); }
 
   std::string hardware() const override { return gpu_.device.properties().name; }
+  uint64_t cache_bytes() const override { return gpu_.device.properties().cache_bytes; }
   tsl::Counters counters() const override {
     const Counters& device = gpu_.device.counters();
     const Allocator::Stats memory = gpu_.allocator.stats();

@@ -54,15 +54,16 @@ OpGenerator generator_of(const Node& node) {
   return nullptr;
 }
 
-GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool vectorized) {
+GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool vectorized,
+                                   const LaunchParameters& parameters) {
   switch (kernel.kind) {
     case graph::Template::pointwise: {
       const int across = crossing_loop(kernel);
-      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across)
-                                                      : generate_pointwise(kernel, plan, vectorized);
+      return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across, parameters)
+                                                      : generate_pointwise(kernel, plan, vectorized, parameters);
     }
-    case graph::Template::row: return generate_rows(kernel, plan, vectorized);
-    case graph::Template::reduce: return generate_reduce(kernel, plan, vectorized);
+    case graph::Template::row: return generate_rows(kernel, plan, vectorized, parameters);
+    case graph::Template::reduce: return generate_reduce(kernel, plan, vectorized, parameters);
     case graph::Template::op: return generator_of(plan.graph[kernel.op_node])(OpKernel(kernel, plan));
   }
   return {};
@@ -74,9 +75,9 @@ bool has_generated_kernels(const Kernel& kernel, const Plan& plan) {
   return kernel.kind != graph::Template::op || generator_of(plan.graph[kernel.op_node]);
 }
 
-GeneratedKernels generate(const Kernel& kernel, const Plan& plan, bool vectorized) {
-  if (plan.options.fast_numerics) return generate_template(contract(kernel), plan, vectorized);
-  return generate_template(kernel, plan, vectorized);
+GeneratedKernels generate(const Kernel& kernel, const Plan& plan, bool vectorized, const LaunchParameters& parameters) {
+  if (plan.options.fast_numerics) return generate_template(contract(kernel), plan, vectorized, parameters);
+  return generate_template(kernel, plan, vectorized, parameters);
 }
 
 // ---- One launch --------------------------------------------------------------------------------------------
@@ -120,18 +121,19 @@ bool is_op(const Plan& plan, const std::vector<uint32_t>& launch) {
   return !has_generated_kernels(plan.kernels[launch[0]], plan);
 }
 
-GeneratedKernels generate_launch(const Plan& plan, const std::vector<uint32_t>& launch, bool vectorized) {
+GeneratedKernels generate_launch(const Plan& plan, const std::vector<uint32_t>& launch, bool vectorized,
+                                 const LaunchParameters& parameters) {
   const Kernel& first = plan.kernels[launch[0]];
-  GeneratedKernels out = generate(first, plan, vectorized);
+  GeneratedKernels out = generate(first, plan, vectorized, parameters);
   if (launch.size() == 1) return out;
   // A multi-tensor launch contains pointwise kernels only; they need no scratch memory.
   const auto add = [&](std::vector<CudaKernel>& kernels, GeneratedKernels more) {
     std::move(more.kernels.begin(), more.kernels.end(), std::back_inserter(kernels));
   };
-  std::vector<CudaKernel> others = generate(first, plan, !vectorized).kernels;
+  std::vector<CudaKernel> others = generate(first, plan, !vectorized, parameters).kernels;
   for (uint32_t k : std::span(launch).subspan(1)) {
-    add(out.kernels, generate(plan.kernels[k], plan, vectorized));
-    add(others, generate(plan.kernels[k], plan, !vectorized));
+    add(out.kernels, generate(plan.kernels[k], plan, vectorized, parameters));
+    add(others, generate(plan.kernels[k], plan, !vectorized, parameters));
   }
   out.kernels =
       join_groups(out.kernels, vectorized ? find_groups(out.kernels, others) : find_groups(others, out.kernels));

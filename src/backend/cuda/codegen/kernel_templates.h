@@ -2,16 +2,21 @@
 #pragma once
 
 #include "backend/cuda/codegen/cuda_kernel.h"
+#include "backend/cuda/codegen/launch_parameters.h"
 
 namespace tsl::cuda {
 
-GeneratedKernels generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
+GeneratedKernels generate_pointwise(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                                    const LaunchParameters& parameters);
 /// Returns the loop along which some operands of a pointwise kernel are contiguous although others are contiguous along
 /// the innermost one, as in a transpose; -1 if there is none.
 int crossing_loop(const graph::Kernel& kernel);
 /// Generates a tiled transpose. `across` is the result of crossing_loop().
-GeneratedKernels generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across);
-GeneratedKernels generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
-GeneratedKernels generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
+GeneratedKernels generate_transpose(const graph::Kernel& kernel, const graph::Plan& plan, int across,
+                                    const LaunchParameters& parameters);
+GeneratedKernels generate_rows(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                               const LaunchParameters& parameters);
+GeneratedKernels generate_reduce(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                                 const LaunchParameters& parameters);
 
 }  // namespace tsl::cuda

@@ -13,16 +13,15 @@ using graph::Reg;
 
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int kAccessBytes = 16;
 // With fewer elements, each thread computes one: the time is then that of a single thread's work, not of the memory.
 constexpr int64_t kFewElements = 1 << 14;
 
 class PointwiseWriter {
  public:
-  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized)
+  PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized, const LaunchParameters& parameters)
       : kernel_(kernel),
         plan_(plan),
+        parameters_(parameters),
         writer_(kernel, plan),
         extents_(extents_of(kernel.kept)),
         count_(count_of(kernel.kept)) {
@@ -33,7 +32,8 @@ class PointwiseWriter {
     GeneratedKernels generated;
     if (count_ == 0) return generated;
     const std::string& n = writer_.size(count_);
-    writer_.put("const Index i = ((Index)block_x * ", kThreads, " + threadIdx.x) * ", width_, ";");
+    const int threads = parameters_.pointwise_threads;
+    writer_.put("const Index i = ((Index)block_x * ", threads, " + threadIdx.x) * ", width_, ";");
     writer_.put("if (i >= ", n, ") return;");
     if (width_ > 1 && count_ % width_ != 0) {
       writer_.open("if (i + {} <= {})", width_, n);
@@ -47,7 +47,7 @@ class PointwiseWriter {
       body(width_, "i");
     }
     const std::string suffix = width_ > 1 ? text_of("x", width_) : std::string();
-    generated.kernels.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{kThreads} * width_), kThreads));
+    generated.kernels.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{threads} * width_), threads));
     if (width_ > 1)
       generated.kernels.back().vector_accesses = find_vector_accesses(kernel_, plan_, inner_loop(), width_);
     return generated;
@@ -62,15 +62,15 @@ class PointwiseWriter {
     return static_cast<int>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
   }
 
-  /// Chooses the most elements per thread such that no access exceeds 16 bytes and all are aligned if their buffers
-  /// are.
+  /// Chooses the most elements per thread such that no access exceeds the parameter and all are aligned if their
+  /// buffers are.
   void choose_width() {
     int widest = 0;
     for (const Instr& instr : kernel_.program) {
       if (is_contiguous_along(kernel_, instr, inner_loop())) widest = std::max(widest, element_bytes(instr));
     }
     if (widest == 0 || count_ < kFewElements) return;
-    width_ = kAccessBytes / widest;
+    width_ = std::max(parameters_.pointwise_bytes / widest, 1);
     const bool is_whole = extents_.size() == 1;  // otherwise a vector must not cross the end of a row
     while (width_ > 1 &&
            !(allows_vectors(kernel_, inner_loop(), width_) && (is_whole || extents_.back() % width_ == 0)))
@@ -146,6 +146,7 @@ class PointwiseWriter {
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
+  const LaunchParameters& parameters_;
   KernelWriter writer_;
   std::vector<int64_t> extents_;
   int64_t count_;
@@ -154,8 +155,9 @@ class PointwiseWriter {
 
 }  // namespace
 
-GeneratedKernels generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
-  return PointwiseWriter(kernel, plan, vectorized).write();
+GeneratedKernels generate_pointwise(const Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                                    const LaunchParameters& parameters) {
+  return PointwiseWriter(kernel, plan, vectorized, parameters).write();
 }
 
 }  // namespace tsl::cuda

@@ -32,9 +32,8 @@ struct ColumnForm {
   int columns() const { return across * width; }
 };
 constexpr ColumnForm kFewColumns{8, 1, 128}, kVectorColumns{32, 4, 16};
-/// The threads that should share a multiprocessor if each takes several columns, and the registers (in bytes) that
-/// allow it. Loads of one turn are then in flight while other threads compute.
-constexpr int kResidentThreads = 1024;
+/// The registers of a thread (in bytes) that allow LaunchParameters::resident_threads to share a multiprocessor if each
+/// takes several columns. Loads of one turn are then in flight while other threads compute.
 constexpr int64_t kColumnBytes = 256;
 /// Returns how many neighbouring elements of a row a thread reads at a time: 8 bytes for the usual dtypes. Two warps
 /// per block with all its loads in flight are faster than one warp with 16-byte loads.
@@ -60,9 +59,10 @@ struct Team {
 
 class ReduceWriter {
  public:
-  ReduceWriter(const Kernel& kernel, const graph::Plan& plan)
+  ReduceWriter(const Kernel& kernel, const graph::Plan& plan, const LaunchParameters& parameters)
       : kernel_(kernel),
         plan_(plan),
+        parameters_(parameters),
         reduces_(reduces(kernel, Level::row)),
         rows_(count_of(kernel.kept)),
         length_(count_of(kernel.reduced)),
@@ -327,7 +327,8 @@ class ReduceWriter {
   /// Reduces columns: each thread takes every `down`-th element of a block of the reduction order, of its columns.
   CudaKernel column_kernel() {
     KernelWriter writer(kernel_, plan_);
-    if (width_ > 1 && turns_at_once() > 1) writer.set_residents(kResidentThreads / (form_.across * form_.down));
+    if (width_ > 1 && turns_at_once() > 1)
+      writer.set_residents(parameters_.resident_threads / (form_.across * form_.down));
     writer.line("const int lane = threadIdx.y;");
     writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;",
                 writer.size(column_teams()));
@@ -558,6 +559,7 @@ class ReduceWriter {
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
+  const LaunchParameters& parameters_;
   std::vector<Reg> reduces_;
   GeneratedKernels generated_;
   TotalOperands totals_;
@@ -570,12 +572,13 @@ class ReduceWriter {
 
 }  // namespace
 
-GeneratedKernels generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
+GeneratedKernels generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                                 const LaunchParameters& parameters) {
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
-  if (rows == 0 || length == 0 || has_arg_reduction(kernel)) return generate_rows(kernel, plan, vectorized);
-  ReduceWriter writer(kernel, plan);
+  if (rows == 0 || length == 0 || has_arg_reduction(kernel)) return generate_rows(kernel, plan, vectorized, parameters);
+  ReduceWriter writer(kernel, plan, parameters);
   if (writer.prefers_columns()) return writer.write(true, vectorized);
-  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, vectorized);
+  if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, vectorized, parameters);
   return writer.write(false, vectorized);
 }
 

@@ -17,8 +17,6 @@ namespace {
 // Registers (32 bits) per thread for values kept from pass to pass: up to kGoodKeptWords, enough threads run at a time
 // to hide memory latency; above kMaxKeptWords, computing the values again is faster.
 constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
-// The threads per multiprocessor that leave 64 registers to each.
-constexpr int kResidentThreads = 1024;
 // With fewer rows than this, each gets as many threads as it can use.
 constexpr int64_t kFewRows = 2048;
 constexpr int kMaxThreads = 1024;
@@ -45,9 +43,10 @@ struct RowForm {
 
 class RowsWriter {
  public:
-  RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized)
+  RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized, const LaunchParameters& parameters)
       : kernel_(kernel),
         plan_(plan),
+        parameters_(parameters),
         writer_(kernel, plan),
         rows_(count_of(kernel.kept)),
         length_(count_of(kernel.reduced)),
@@ -68,7 +67,7 @@ class RowsWriter {
       emit_prefetch();
       const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
       if (words > 0 && words <= kGoodKeptWords)
-        writer_.set_residents(kResidentThreads / std::max(form_.threads(), kRowThreads));
+        writer_.set_residents(parameters_.resident_threads / std::max(form_.threads(), kRowThreads));
       declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
       for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
@@ -154,6 +153,7 @@ class RowsWriter {
     int threads = kWarp;
     while (threads < most && (words(threads) > kGoodKeptWords || (rows_ < kFewRows && length_ >= 2 * threads * width)))
       threads *= 2;
+    if (parameters_.row_threads > 0) threads = std::min(parameters_.row_threads, most);
     form_.lanes.threads = threads;
     form_.turns = std::max<int64_t>(ceil_div(length_, threads * width), 1);
     form_.keeps = words(threads) <= kMaxKeptWords && length_ > 0;
@@ -479,6 +479,7 @@ class RowsWriter {
 
   const Kernel& kernel_;
   const graph::Plan& plan_;
+  const LaunchParameters& parameters_;
   KernelWriter writer_;
   int64_t rows_, length_, blocks_;
   RowPasses passes_;
@@ -492,8 +493,9 @@ class RowsWriter {
 
 }  // namespace
 
-GeneratedKernels generate_rows(const Kernel& kernel, const graph::Plan& plan, bool vectorized) {
-  return RowsWriter(kernel, plan, vectorized).write();
+GeneratedKernels generate_rows(const Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                               const LaunchParameters& parameters) {
+  return RowsWriter(kernel, plan, vectorized, parameters).write();
 }
 
 }  // namespace tsl::cuda

@@ -14,13 +14,14 @@ using graph::Reg;
 namespace {
 
 constexpr int kThreadsAlong = 32, kThreadsDown = 8;
-constexpr int kLargeTile = 64, kSmallTile = 32;
+constexpr int kSmallTile = 32;
 constexpr int64_t kMaxSharedBytes = 40 * 1024;  // of the 48 KiB that a kernel has without a special attribute
 
 class TransposeWriter {
  public:
-  TransposeWriter(const Kernel& kernel, const graph::Plan& plan, int across)
+  TransposeWriter(const Kernel& kernel, const graph::Plan& plan, int across, int largest_tile)
       : kernel_(kernel),
+        largest_tile_(largest_tile),
         writer_(kernel, plan),
         extents_(extents_of(kernel.kept)),
         across_(across),
@@ -54,9 +55,9 @@ class TransposeWriter {
   void choose_tile() {
     int64_t bytes = 0;
     for (const Instr& instr : kernel_.program) {
-      if (is_across(instr)) bytes += static_cast<int64_t>(size_of(instr.dtype)) * kLargeTile * (kLargeTile + 1);
+      if (is_across(instr)) bytes += static_cast<int64_t>(size_of(instr.dtype)) * largest_tile_ * (largest_tile_ + 1);
     }
-    tile_ = bytes <= kMaxSharedBytes ? kLargeTile : kSmallTile;
+    tile_ = bytes <= kMaxSharedBytes ? largest_tile_ : kSmallTile;
   }
 
   /// Declares coordinates of the loops that no tile spans.
@@ -149,6 +150,7 @@ class TransposeWriter {
   }
 
   const Kernel& kernel_;
+  int largest_tile_;
   KernelWriter writer_;
   std::vector<int64_t> extents_;
   int across_, inner_, tile_ = kSmallTile;
@@ -171,8 +173,9 @@ int crossing_loop(const Kernel& kernel) {
   return -1;
 }
 
-GeneratedKernels generate_transpose(const Kernel& kernel, const graph::Plan& plan, int across) {
-  return TransposeWriter(kernel, plan, across).write();
+GeneratedKernels generate_transpose(const Kernel& kernel, const graph::Plan& plan, int across,
+                                    const LaunchParameters& parameters) {
+  return TransposeWriter(kernel, plan, across, parameters.transpose_tile).write();
 }
 
 }  // namespace tsl::cuda

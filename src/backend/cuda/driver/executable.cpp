@@ -102,6 +102,7 @@ struct LaunchUnit {
   bool has_offsets = false;               // the run's offsets choose between vectorized and scalar kernels
   const LoadedKernels* chosen = nullptr;  // for the current run
   const LoadedKernels* set = nullptr;     // the kernels that its calls are bound to
+  LaunchParameters parameters = {};
   exec::PlanActivities vectorized_activities = {}, scalar_activities = {};
 
   /// Returns the kernels of the last run; before the first, those that are loaded.
@@ -140,7 +141,8 @@ class GemmWork : public LibraryWork {
 
 class CudaExecutable : public exec::Executable {
  public:
-  CudaExecutable(Gpu& gpu, Plan plan) : gpu_(gpu), plan_(std::move(plan)), memory_(plan_, gpu.allocator) {
+  CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters)
+      : gpu_(gpu), plan_(std::move(plan)), parameters_(parameters), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
     {
       const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
@@ -156,7 +158,8 @@ class CudaExecutable : public exec::Executable {
     std::vector<exec::KernelSource> out;
     for (const LaunchUnit& unit : units_) {
       if (unit.gemm) continue;
-      for (const CudaKernel& cuda_kernel : generate_launch(plan_, plan_.launches[unit.launch], true).kernels)
+      for (const CudaKernel& cuda_kernel :
+           generate_launch(plan_, plan_.launches[unit.launch], true, unit.parameters).kernels)
         out.push_back({cuda_kernel.name(), unit.launch, cuda_kernel.source()});
     }
     return out;
@@ -243,6 +246,9 @@ class CudaExecutable : public exec::Executable {
       return;
     }
     GeneratedKernels generated = generate_launch(plan_, kernels, true);
+    const LaunchParameters parameters =
+        parameters_ ? *parameters_ : gpu_.choices.find(generated).value_or(LaunchParameters());
+    if (parameters != LaunchParameters()) generated = generate_launch(plan_, kernels, true, parameters);
     scratch_bytes_ = std::max(scratch_bytes_, generated.scratch_bytes);
     uses_[launch] = use_of(kernels);
     if (uses_[launch].reports) reporting_ = step.launcher.get();
@@ -250,6 +256,7 @@ class CudaExecutable : public exec::Executable {
     calls.resize(calls.size() + count);
     LaunchUnit& unit =
         units_.emplace_back(LaunchUnit{launch, count, {}, LoadedKernels(std::move(generated), gpu_), {}});
+    unit.parameters = parameters;
     for (const CudaKernel& cuda_kernel : unit.vectorized.kernels) {
       for (const VectorAccess& access : cuda_kernel.vector_accesses) unit.has_offsets |= access.offset != nullptr;
     }
@@ -282,6 +289,7 @@ class CudaExecutable : public exec::Executable {
       exec::LoadedKernel& kernel = out.emplace_back();
       kernel.name = gpu_.kernels.name_of(function);
       kernel.launch = unit.launch;
+      kernel.choice = to_string(unit.parameters);
       kernel.blocks = loaded.kernels[i].blocks;
       kernel.threads = loaded.kernels[i].threads_x * loaded.kernels[i].threads_y;
       kernel.registers = resources.registers;
@@ -379,7 +387,7 @@ class CudaExecutable : public exec::Executable {
     GeneratedKernels generated;
     {
       const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
-      generated = generate_launch(plan_, plan_.launches[unit.launch], false);
+      generated = generate_launch(plan_, plan_.launches[unit.launch], false, unit.parameters);
     }
     scratch_bytes_ = std::max(scratch_bytes_, generated.scratch_bytes);
     unit.scalar = LoadedKernels(std::move(generated), gpu_);
@@ -519,6 +527,7 @@ class CudaExecutable : public exec::Executable {
 
   Gpu& gpu_;
   Plan plan_;
+  const std::optional<LaunchParameters> parameters_;  // for all launches
   exec::PlanMemory memory_;
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;  // per launch
@@ -535,9 +544,9 @@ class CudaExecutable : public exec::Executable {
 
 }  // namespace
 
-std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan) {
+std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters) {
   gpu.device.make_current();
-  return std::make_unique<CudaExecutable>(gpu, std::move(plan));
+  return std::make_unique<CudaExecutable>(gpu, std::move(plan), parameters);
 }
 
 }  // namespace tsl::cuda

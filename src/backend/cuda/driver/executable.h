@@ -2,12 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "backend/cuda/codegen/launch_parameters.h"
 #include "backend/cuda/driver/gpu.h"
 #include "exec/backend.h"
 
 namespace tsl::cuda {
 
-std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, graph::Plan plan);
+/// `parameters`: for all launches; without, those that are kept for each, or the usual ones.
+std::unique_ptr<exec::Executable> prepare_plan(Gpu& gpu, graph::Plan plan,
+                                               const std::optional<LaunchParameters>& parameters = {});
 
 }  // namespace tsl::cuda

@@ -9,6 +9,7 @@ Gpu::Gpu(int ordinal, exec::Backend& host, const exec::BackendOptions& options)
       log(device),
       allocator(device, options.memory_limit),
       kernels(device, DiskCache(default_cache_folder()), kernel_options(options)),
+      choices(DiskCache(default_cache_folder()), device.arch(), kernel_options(options)),
       errors(device, allocator) {}
 
 Gpu::~Gpu() { device.driver().cuStreamSynchronize(device.stream()); }  // errors were reported where they happened

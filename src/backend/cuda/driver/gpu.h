@@ -27,6 +27,7 @@ struct Gpu {
   WorkLog log;
   DeviceAllocator allocator;
   KernelCache kernels;
+  LaunchChoices choices;
   ErrorReport errors;
 
   /// Returns the timeline to record for, or null. Called where work begins, since the timeline may change between runs.

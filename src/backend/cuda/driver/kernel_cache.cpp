@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <future>
@@ -333,6 +334,59 @@ double KernelCache::occupancy(CUfunction function, int threads) const {
   device_.check(device_.driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, 0),
                 "asking for a kernel's occupancy");
   return static_cast<double>(blocks) * threads / device_.properties().threads_per_multiprocessor;
+}
+
+// ---- Launch choices ----
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+int size_class(int64_t size) { return std::bit_width(static_cast<uint64_t>(size)); }
+
+}  // namespace
+
+LaunchChoices::LaunchChoices(DiskCache disk, std::string arch, std::span<const std::string> options)
+    : disk_(std::move(disk)), arch_(std::move(arch)) {
+  for (const std::string& option : options) options_ += option + "\n";
+}
+
+Digester LaunchChoices::base() const { return Digester().add("launch choices").add(arch_).add(options_); }
+
+Digest LaunchChoices::key_of(const GeneratedKernels& usual) const {
+  Digester key = base();
+  for (const CudaKernel& cuda_kernel : usual.kernels) {
+    std::string sizes = cuda_kernel.name();
+    const auto add = [&](int64_t size) { sizes += fmt::format(" {}", size_class(size)); };
+    add(cuda_kernel.blocks);
+    for (const KernelArg& argument : cuda_kernel.arguments) {
+      if (argument.kind == KernelArg::Kind::integer && !argument.symbol) add(argument.value);
+    }
+    key.add(sizes);
+  }
+  return key.digest();
+}
+
+std::optional<LaunchParameters> LaunchChoices::find(const GeneratedKernels& usual) {
+  if (!has_any_) has_any_ = disk_.find(base().digest()).has_value();
+  if (!*has_any_ || usual.kernels.empty()) return {};
+  const Digest key = key_of(usual);
+  const auto [at, is_new] = known_.try_emplace(key);
+  if (!is_new) return at->second;
+  if (const std::optional<Bytes> entry = disk_.find(key))
+    at->second = parse_launch_parameters({reinterpret_cast<const char*>(entry->data()), entry->size()});
+  return at->second;
+}
+
+bool LaunchChoices::keep(const GeneratedKernels& usual, const LaunchParameters& parameters) {
+  if (usual.kernels.empty()) return false;
+  has_any_ = true;
+  const Digest key = key_of(usual);
+  known_[key] = parameters;
+  const std::string text = to_string(parameters);
+  return disk_.store(base().digest(), {}) && disk_.store(key, bytes_of(text));
 }
 
 }  // namespace tsl::cuda

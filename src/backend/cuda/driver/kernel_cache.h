@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/cuda/codegen/cuda_kernel.h"
+#include "backend/cuda/codegen/launch_parameters.h"
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/disk_cache.h"
 #include "backend/cuda/driver/nvrtc.h"
@@ -87,6 +88,30 @@ class KernelCache {
   // Functions by kernel text: comparing texts costs less than hashing one.
   std::unordered_map<KernelText, CUfunction, KernelTextHash> functions_by_text_;
   KernelCacheStats stats_;
+};
+
+/// The launch parameters that were found best by measuring, kept on disk beside the kernels. Belongs to one device. A
+/// choice is kept for the code that a launch has by default and for the class of its sizes:
+/// the powers of two that they lie between.
+class LaunchChoices {
+ public:
+  /// `options` are those of NVRTC, which code depends on.
+  LaunchChoices(DiskCache disk, std::string arch, std::span<const std::string> options);
+
+  /// Returns what was kept for a launch with these kernels, if anything.
+  std::optional<LaunchParameters> find(const GeneratedKernels& usual);
+  /// Keeps a choice. Returns whether it is on disk now.
+  bool keep(const GeneratedKernels& usual, const LaunchParameters& parameters);
+
+ private:
+  Digester base() const;
+  Digest key_of(const GeneratedKernels& usual) const;
+
+  DiskCache disk_;
+  const std::string arch_;
+  std::string options_;
+  std::optional<bool> has_any_;  // on disk; most users have none, and need no keys
+  std::unordered_map<Digest, std::optional<LaunchParameters>, DigestHash> known_;
 };
 
 /// Translates the backend's options to NVRTC's.

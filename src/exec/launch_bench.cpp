@@ -1,0 +1,282 @@
+#include "exec/launch_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tsl::exec {
+
+namespace {
+
+/// Collects the durations of kernels, by activity, in ticks.
+class Durations final : public Timeline::Reader {
+ public:
+  void read(const Timeline& timeline, std::span<const Timeline::Mark> marks,
+            std::span<const Timeline::DeviceWork> work) override {
+    const auto add = [&](Timeline::Id id, uint64_t ticks) {
+      if (timeline[id].kind == ActivityKind::kernel) of_[id].push_back(ticks);
+    };
+    for (const Timeline::Mark& mark : marks) {
+      if (mark.id != Timeline::kEnd) {
+        open_.push_back(mark);
+      } else if (!open_.empty()) {
+        add(open_.back().id, mark.ticks - open_.back().ticks);
+        open_.pop_back();
+      }
+    }
+    for (const Timeline::DeviceWork& each : work) add(each.id, each.end - each.begin);
+  }
+  const std::map<Timeline::Id, std::vector<uint64_t>>& all() const { return of_; }
+  void clear() { of_.clear(); }
+
+ private:
+  std::vector<Timeline::Mark> open_;
+  std::map<Timeline::Id, std::vector<uint64_t>> of_;
+};
+
+/// Sets the timeline of an engine's devices during a scope.
+class TimelineScope {
+ public:
+  TimelineScope(Devices& devices, Timeline& timeline) : devices_(devices), before_(devices.instruments()) {
+    devices_.instruments().timeline = &timeline;
+  }
+  ~TimelineScope() { devices_.instruments() = before_; }
+  TimelineScope(const TimelineScope&) = delete;
+  TimelineScope& operator=(const TimelineScope&) = delete;
+
+ private:
+  Devices& devices_;
+  const Instruments before_;
+};
+
+constexpr uint64_t kSlotAlignment = 256;  // of inputs in memory that they share, as allocators have it
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
+
+}  // namespace
+
+/// The inputs of a launch: those that it finds in a cache are the same in all runs; the others move on through copies
+/// that are larger than the cache, so that no run finds what an earlier one has read.
+class BenchInputSets {
+ public:
+  BenchInputSets(Devices& devices, Device device, const graph::Plan& plan, const std::vector<bool>& is_cold,
+                 uint64_t cached_bytes, BenchNumbers numbers)
+      : inputs_(bench_inputs(plan)), tensors_(inputs_.size()), is_cold_(is_cold), offsets_(inputs_.size(), 0) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const graph::Node& node = plan.graph[inputs_[i].node];
+      nodes_.push_back(&node);
+      if (!is_cold[i]) continue;
+      offsets_[i] = set_bytes_;
+      set_bytes_ += aligned(inputs_[i].elements * size_of(node.dtype));
+    }
+    if (set_bytes_ > 0 && set_bytes_ < 2 * cached_bytes) sets_ = 2 * cached_bytes / set_bytes_ + 2;
+    std::vector<std::byte> cold(set_bytes_);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      std::vector<std::byte> elements = bench_elements(inputs_[i], nodes_[i]->dtype, numbers, i + 1);
+      if (!is_cold[i]) tensors_[i] = tensor(i, copy(devices, device, elements, 1), 0);
+      else if (!elements.empty()) std::memcpy(&cold[offsets_[i]], elements.data(), elements.size());
+    }
+    if (set_bytes_ > 0) cold_ = copy(devices, device, cold, sets_);
+  }
+
+  /// Returns the inputs of a run.
+  const std::vector<Tensor>& at(uint64_t run) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (is_cold_[i]) tensors_[i] = tensor(i, cold_, run % sets_ * set_bytes_ + offsets_[i]);
+    }
+    return tensors_;
+  }
+
+ private:
+  /// Copies bytes to the device, a number of times.
+  static Ref<Storage> copy(Devices& devices, Device device, const std::vector<std::byte>& bytes, uint64_t times) {
+    const uint64_t size = std::max<uint64_t>(bytes.size() * times, 1);
+    Ref<Storage> host = devices.at(Device()).allocator().allocate(size);
+    for (uint64_t i = 0; i < times && !bytes.empty(); ++i)
+      std::memcpy(static_cast<std::byte*>(host->data()) + i * bytes.size(), bytes.data(), bytes.size());
+    const Layout layout = Layout::contiguous({static_cast<int64_t>(size)});
+    return devices.to_device(Tensor(DType::u8, layout, std::move(host)), device)->storage;
+  }
+
+  Tensor tensor(size_t i, Ref<Storage> storage, uint64_t byte) const {
+    Layout layout = nodes_[i]->input_layout;
+    layout.offset = inputs_[i].first + static_cast<int64_t>(byte / size_of(nodes_[i]->dtype));
+    return Tensor(nodes_[i]->dtype, layout, std::move(storage));
+  }
+
+  std::vector<BenchInput> inputs_;
+  std::vector<const graph::Node*> nodes_;
+  std::vector<Tensor> tensors_;
+  std::vector<bool> is_cold_;
+  std::vector<uint64_t> offsets_;  // bytes of a cold input in its set
+  uint64_t set_bytes_ = 0, sets_ = 1;
+  Ref<Storage> cold_;
+};
+
+namespace {
+
+/// Returns the hints of all symbols of a plan, by id: the values of the run that was recorded.
+std::vector<Scalar> symbol_hints(const graph::Plan& plan) {
+  std::vector<Scalar> hints;
+  const auto add = [&](const Symbol* symbol) {
+    if (!symbol) return;
+    if (symbol->id >= hints.size()) hints.resize(symbol->id + 1);
+    hints[symbol->id] = symbol->hint;
+  };
+  for (graph::NodeId id = 0; id < plan.graph.size(); ++id) {
+    add(plan.graph[id].attrs.view.offset.symbol());
+    for (const graph::Arg& arg : plan.graph[id].args) {
+      add(arg.symbol);
+      add(arg.layout.offset.symbol());
+    }
+  }
+  return hints;
+}
+
+KernelTimes times_of(const LoadedKernel& kernel, const Timeline& timeline, std::vector<uint64_t> ticks) {
+  std::sort(ticks.begin(), ticks.end());
+  const auto at = [&](double share) {
+    const auto index = static_cast<size_t>(share * static_cast<double>(ticks.size() - 1) + 0.5);
+    return timeline.seconds(static_cast<double>(ticks[index]));
+  };
+  return {kernel, ticks.size(), at(0.5), at(0.1), at(0.9)};
+}
+
+}  // namespace
+
+LaunchBench::LaunchBench(Devices& devices, Device device, const graph::CacheDistances& distances, uint32_t launch,
+                         const BenchSetup& setup)
+    : devices_(devices),
+      device_(device),
+      distances_(distances),
+      launch_(launch),
+      setup_(setup),
+      cache_bytes_(setup.cache_bytes ? setup.cache_bytes : devices.at(device).cache_bytes()),
+      alone_(graph::launch_alone(distances.plan(), launch)),
+      symbols_(symbol_hints(alone_.plan)) {
+  for (uint32_t b = 0; b < alone_.plan.buffers.size(); ++b) {
+    const graph::Buffer& buffer = alone_.plan.buffers[b];
+    const bool cold = is_cold(alone_.buffers[b]);
+    if (buffer.kind == graph::Buffer::Kind::input) is_cold_.push_back(cold);
+    else if (cold) cold_outputs_ += graph::bytes_of(buffer);
+  }
+}
+
+LaunchBench::~LaunchBench() = default;
+
+bool LaunchBench::is_cold() const {
+  return cold_outputs_ > 0 || std::find(is_cold_.begin(), is_cold_.end(), true) != is_cold_.end();
+}
+
+bool LaunchBench::is_cold(uint32_t buffer) const {
+  switch (setup_.caches) {
+    case BenchCaches::warm: return false;
+    case BenchCaches::cold: return true;
+    case BenchCaches::as_in_plan: return distances_.bytes_since_use(launch_, buffer, cache_bytes_) > cache_bytes_;
+  }
+  return false;
+}
+
+/// Fails if the device cannot compute a product with what another device has merged into it.
+void LaunchBench::check_products() {
+  Backend& target = backend();
+  for (graph::NodeId id = 0; id < alone_.plan.graph.size(); ++id) {
+    const graph::Node& node = alone_.plan.graph[id];
+    if (node.epilogue != graph::Epilogue() && !target.has_epilogue(node))
+      fail(ErrorKind::device, "{} has no kernel for {}, which another device computes in one call", to_string(device_),
+           graph::name_of(node));
+  }
+}
+
+std::unique_ptr<Executable> LaunchBench::prepare(const std::optional<std::string>& choice) {
+  check_products();
+  std::unique_ptr<Executable> executable =
+      choice ? backend().prepare_with(alone_.plan, *choice) : backend().prepare(alone_.plan);
+  if (!inputs_) make_inputs(*executable);
+  return executable;
+}
+
+/// Makes inputs on which the launch does not fail: random ones, or all zeros, or all ones.
+void LaunchBench::make_inputs(Executable& executable) {
+  std::string problem;
+  for (const BenchNumbers numbers : {BenchNumbers::random, BenchNumbers::zeros, BenchNumbers::ones}) {
+    inputs_ = std::make_unique<BenchInputSets>(devices_, device_, alone_.plan, is_cold_, cache_bytes_, numbers);
+    const RunError error = run_once(executable);
+    if (!error) return;
+    problem = describe(error, alone_.plan.graph).message;
+  }
+  inputs_.reset();
+  fail(ErrorKind::value, "no inputs were found on which it runs: {}", problem);
+}
+
+std::vector<KernelTimes> LaunchBench::run(const std::optional<std::string>& choice, std::optional<double> seconds) {
+  Durations durations;
+  Timeline timeline(durations);
+  const TimelineScope scope(devices_, timeline);
+  const std::unique_ptr<Executable> executable = prepare(choice);
+  warm_up(*executable, timeline, seconds.value_or(setup_.seconds));
+  durations.clear();
+  const uint64_t runs = runs_within(seconds.value_or(setup_.seconds));
+  for (uint64_t i = 0; i < runs; ++i) run_once(*executable);
+  timeline.flush();
+  outputs_.clear();
+  std::vector<KernelTimes> out;
+  for (const auto& [id, ticks] : durations.all()) {
+    out.push_back(times_of(timeline[id].kernel, timeline, ticks));
+    out.back().kernel.name = timeline[id].name;  // of a library's call, not of the kernels that it chose
+    out.back().kernel.launch = launch_;
+  }
+  return out;
+}
+
+std::vector<std::byte> LaunchBench::results(const std::string& choice) {
+  const std::unique_ptr<Executable> executable = prepare(choice);
+  run_ = 0;
+  run_once(*executable);
+  std::vector<std::byte> bytes;
+  for (const Tensor& output : outputs_.back()) {
+    const Tensor host = devices_.to_host(output);
+    const size_t count = static_cast<size_t>(element_count(host.shape()).hint()) * size_of(host.dtype());
+    bytes.insert(bytes.end(), host.data(), host.data() + count);
+  }
+  return bytes;
+}
+
+/// Runs long enough for a device to reach its usual clock and for all memory to be allocated, and estimates the time of
+/// a run.
+void LaunchBench::warm_up(Executable& executable, Timeline& timeline, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kMost = 0.05;
+  const uint64_t least = std::max<uint64_t>(3, kept_outputs() + 1);
+  run_once(executable);
+  timeline.flush();  // what was compiled or allocated at first does not count
+  const Clock::time_point begin = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  uint64_t runs = 0;
+  for (; runs < least || elapsed() < std::min(kMost, seconds); ++runs) run_once(executable);
+  timeline.flush();
+  seconds_a_run_ = elapsed() / static_cast<double>(runs);
+}
+
+uint64_t LaunchBench::runs_within(double seconds) const {
+  constexpr double kMost = 10'000;
+  return std::max(kBenchRuns, static_cast<uint64_t>(std::min(kMost, seconds / seconds_a_run_)));
+}
+
+/// Returns for how many runs outputs stay allocated, so that those which the plan would find in no cache move on, too.
+uint64_t LaunchBench::kept_outputs() const {
+  constexpr uint64_t kMost = 64;
+  return cold_outputs_ > 0 ? std::min(kMost, 2 * cache_bytes_ / cold_outputs_ + 1) : 0;
+}
+
+RunError LaunchBench::run_once(Executable& executable) {
+  while (outputs_.size() > kept_outputs()) outputs_.pop_front();
+  outputs_.emplace_back(alone_.plan.outputs.size());
+  return executable.run(inputs_->at(run_++), {}, symbols_, outputs_.back());
+}
+
+}  // namespace tsl::exec

@@ -1,0 +1,139 @@
+#include "report/bench_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/profile_table.h"
+
+namespace tsl::report {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kGiga = 1e9;
+
+double per_second(uint64_t work, const BenchRow& row) {
+  return row.times.median > 0 ? static_cast<double>(work) / row.times.median / kGiga : 0;
+}
+
+/// Formats the resources of generated code, as far as they are known.
+std::string resources(const exec::LoadedKernel& kernel) {
+  if (kernel.registers < 0) return "";
+  std::string text = fmt::format("{} x {} threads, {} registers", kernel.blocks, kernel.threads, kernel.registers);
+  if (kernel.spilled > 0) text += fmt::format(", {} bytes spilled", kernel.spilled);
+  if (kernel.shared > 0) text += fmt::format(", {} bytes shared", kernel.shared);
+  return text + fmt::format(", occupancy {:.0f} %", 100 * kernel.occupancy);
+}
+
+/// Formats the choices of a launch, the fastest first.
+std::string sweep_text(const BenchRow& row) {
+  constexpr const char* kUsual = "as usual";
+  const auto name = [&](const exec::SweptChoice& each) { return each.choice.empty() ? kUsual : each.choice; };
+  if (row.swept.empty()) return fmt::format("{:>57}nothing to sweep\n", "");
+  const exec::SweptChoice& best = exec::best_of(row.swept);
+  std::vector<exec::SweptChoice> sorted = row.swept;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const exec::SweptChoice& a, const exec::SweptChoice& b) {
+    return (a.seconds > 0 ? a.seconds : HUGE_VAL) < (b.seconds > 0 ? b.seconds : HUGE_VAL);
+  });
+  std::string text;
+  for (const exec::SweptChoice& each : sorted) {
+    const std::string note = !each.problem.empty()        ? "cannot run: " + each.problem
+                             : !each.is_equal             ? "other bits: a defect of tsl, please report it"
+                             : each.choice == best.choice ? (row.is_kept ? "best, kept" : "best")
+                                                          : "";
+    text += fmt::format("{:>57}{:>9}  {}{}{}\n", "", each.seconds > 0 ? duration_text(each.seconds) : "-", name(each),
+                        note.empty() ? "" : ": ", note);
+  }
+  return text;
+}
+
+std::string row_text(const BenchRow& row, const Roofline& roofline) {
+  std::string what = fmt::format("{}  {}  {}", row.times.kernel.name, name_of(row.facts.category), row.facts.types);
+  if (row.launches > 1) what += fmt::format("  ({} launches)", row.launches);
+  if (row.times.runs == 0)
+    return fmt::format("{:>9} {:>19} {:>8} {:>8} {:>6}  {}: {}\n", "-", "", "", "", "", what, row.problem);
+  const std::string spread = fmt::format("{} - {}", duration_text(row.times.low), duration_text(row.times.high));
+  std::string text = fmt::format("{:>9} {:>19} {:>8} {:>8} {:>6}  {}\n", duration_text(row.times.median), spread,
+                                 digits(per_second(row.facts.bytes, row)), digits(per_second(row.facts.flops, row)),
+                                 to_string(roof_share(roofline, row.facts, row.times.median)), what);
+  if (!row.times.kernel.choice.empty()) text += fmt::format("{:>57}with {}\n", "", row.times.kernel.choice);
+  if (const std::string more = resources(row.times.kernel); !more.empty()) text += fmt::format("{:>57}{}\n", "", more);
+  return text;
+}
+
+}  // namespace
+
+std::string bench_text(const BenchView& view) {
+  std::string text = fmt::format("kernels of {} alone, on {}\n\n", view.title, view.device);
+  text +=
+      fmt::format("{:>9} {:>19} {:>8} {:>8} {:>6}  {}\n", "median", "10 % - 90 %", "GB/s", "GFLOP/s", "roof", "kernel");
+  std::vector<const BenchRow*> rows;
+  for (const BenchRow& row : view.rows) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](const BenchRow* a, const BenchRow* b) {
+    return a->times.median * a->launches > b->times.median * b->launches;
+  });
+  const auto is = [&](RoofShare::Kind kind) {
+    return std::any_of(view.rows.begin(), view.rows.end(), [&](const BenchRow& row) {
+      return roof_share(view.roofline, row.facts, row.times.median).kind == kind;
+    });
+  };
+  for (const BenchRow* row : rows) {
+    text += row_text(*row, view.roofline);
+    if (view.sweeps && row->is_first && row->times.runs > 0) text += sweep_text(*row);
+  }
+  if (is(RoofShare::Kind::cache)) text += "\nroof \"cache\": faster than the memory, since the data stays in a cache\n";
+  if (is(RoofShare::Kind::above))
+    text += "\nroof \"above\": faster than the measured peak of the device: fewer bytes moved than the shapes say\n";
+  return text;
+}
+
+std::string bench_json(const BenchView& view) {
+  const auto known = [](auto value) { return value < 0 ? Json(nullptr) : Json(value); };
+  Json kernels = Json::array();
+  for (const BenchRow& row : view.rows) {
+    const RoofShare share = roof_share(view.roofline, row.facts, row.times.median);
+    Json out{{"specialisation", row.plan},
+             {"symbol", row.times.kernel.name},
+             {"launch", row.times.kernel.launch},
+             {"launches", row.launches},
+             {"category", name_of(row.facts.category)},
+             {"types", row.facts.types},
+             {"bytes", row.facts.bytes},
+             {"flops", row.facts.flops},
+             {"cold", row.is_cold},
+             {"runs", row.times.runs}};
+    out["seconds"] = row.times.runs
+                         ? Json{{"median", row.times.median}, {"p10", row.times.low}, {"p90", row.times.high}}
+                         : Json(nullptr);
+    out["roof"] = share.kind == RoofShare::Kind::unknown ? Json(nullptr) : Json(share.share);
+    out["roof_note"] = share.kind == RoofShare::Kind::cache || share.kind == RoofShare::Kind::above
+                           ? Json(to_string(share))
+                           : Json(nullptr);
+    out["blocks"] = row.times.kernel.blocks ? Json(row.times.kernel.blocks) : Json(nullptr);
+    out["threads"] = row.times.kernel.threads ? Json(row.times.kernel.threads) : Json(nullptr);
+    out["registers"] = known(row.times.kernel.registers);
+    out["spilled"] = known(row.times.kernel.spilled);
+    out["shared"] = known(row.times.kernel.shared);
+    out["occupancy"] = known(row.times.kernel.occupancy);
+    out["choice"] = row.times.kernel.choice;
+    if (view.sweeps && row.is_first) {
+      out["sweep"] = Json::array();
+      for (const exec::SweptChoice& each : row.swept)
+        out["sweep"].push_back({{"choice", each.choice},
+                                {"seconds", each.seconds > 0 ? Json(each.seconds) : Json(nullptr)},
+                                {"same_bits", each.is_equal},
+                                {"problem", each.problem.empty() ? Json(nullptr) : Json(each.problem)}});
+      out["best"] = row.swept.empty() ? Json(nullptr) : Json(exec::best_of(row.swept).choice);
+      out["kept"] = row.is_kept;
+    }
+    out["problem"] = row.problem.empty() ? Json(nullptr) : Json(row.problem);
+    kernels.push_back(std::move(out));
+  }
+  return Json{{"version", 1}, {"device", view.device}, {"kernels", std::move(kernels)}}.dump(1) + "\n";
+}
+
+}  // namespace tsl::report

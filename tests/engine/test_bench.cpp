@@ -1,0 +1,192 @@
+// Tests the kernels of dumps that run alone: their inputs, and what is measured.
+#include "engine/bench.h"
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "exec/bench_inputs.h"
+#include "report/dump.h"
+#include "support/session.h"
+#include "tensor/elements.h"
+
+using namespace tsl;
+using namespace tsl::exec;
+using namespace tsl::report;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+/// The dump of a program, in a folder of its own.
+class Dump {
+ public:
+  explicit Dump(const std::string& program)
+      : folder_(fs::temp_directory_path() / ("tsl_bench_" + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    EngineOptions options;
+    options.record = options.compile_all = true;
+    Session s(options);
+    s.output(program);
+    prepare_dump(folder_.string());
+    write_dump(*s.engine.recording(), folder_.string());
+  }
+  ~Dump() { fs::remove_all(folder_); }
+  std::string path(const std::string& part = "") const { return (folder_ / part).string(); }
+
+ private:
+  const fs::path folder_;
+};
+
+std::vector<BenchRow> measure(const Dump& dump, BenchCaches caches = BenchCaches::as_in_plan) {
+  Session s;
+  return bench(s.engine, open_dump(dump.path()), {.setup = {.seconds = 0, .caches = caches, .cache_bytes = 4096}});
+}
+
+std::string problem_of(const std::string& path) {
+  try {
+    open_dump(path);
+  } catch (const Failure& failure) {
+    std::string text = failure.error().message;
+    for (const std::string& note : failure.error().notes) text += "; " + note;
+    return text;
+  }
+  return "none";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+constexpr const char* kProgram =
+    "@compile\nfn step(x, w) {\n  let h = softmax(x @ w)\n  return sum(h * h, axis: 0) + 1.0\n}\n"
+    "step(ones([64, 32]), ones([32, 48]))\n";
+
+}  // namespace
+
+TEST_CASE("each kernel of a dump runs alone under its name", "[bench]") {
+  const Dump dump(kProgram);
+  const OpenedDump opened = open_dump(dump.path());
+  REQUIRE(opened.plans.size() == 1);
+  const std::vector<BenchRow> rows = measure(dump);
+  REQUIRE(rows.size() == opened.plans[0].stored.kernels.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    INFO(rows[i].problem);
+    CHECK(rows[i].times.kernel.name == opened.plans[0].stored.kernels[i].name);
+    CHECK(rows[i].plan == "step:2#0");
+    CHECK(rows[i].times.runs >= kBenchRuns);
+    CHECK(rows[i].times.low <= rows[i].times.median);
+    CHECK(rows[i].times.median <= rows[i].times.high);
+    CHECK(rows[i].times.median > 0);
+  }
+}
+
+TEST_CASE("kernels with indices, masks, offsets and divisions get inputs on which they run", "[bench]") {
+  const Dump dump(
+      "@compile\nfn f(x, i, m, k, n) {\n  let y = x[i] + x[k : k + 2].sum()\n  let z = x[m]\n"
+      "  return [y, z.sum(), (i // i).sum(), sort(x), cumsum(x), n]\n}\n"
+      "f(arange(8).to(f32), tensor([1, 7, 3]), arange(8) > 4, 3, 2)\n");
+  for (const BenchRow& row : measure(dump)) {
+    INFO(row.times.kernel.name << ": " << row.problem);
+    CHECK(row.times.runs >= kBenchRuns);
+  }
+}
+
+TEST_CASE("random inputs are what indices and masks need", "[bench]") {
+  const BenchInput index{.node = 0, .elements = 1000, .first = 0, .extent = 5};
+  std::set<int64_t> seen;
+  const std::vector<std::byte> indices = bench_elements(index, DType::i64, BenchNumbers::random, 1);
+  for (size_t i = 0; i < 1000; ++i) seen.insert(load_element(DType::i64, &indices[8 * i]).integer);
+  CHECK(seen == std::set<int64_t>{0, 1, 2, 3, 4});
+  const BenchInput mask{.node = 0, .elements = 1000, .first = 0, .extent = 0, .trues = 77};
+  const std::vector<std::byte> flags = bench_elements(mask, DType::boolean, BenchNumbers::random, 1);
+  CHECK(std::count(flags.begin(), flags.end(), std::byte{1}) == 77);
+  const BenchInput any{.node = 0, .elements = 3};
+  for (int dtype = 0; dtype < kDTypeCount; ++dtype) {
+    const auto type = static_cast<DType>(dtype);
+    const std::vector<std::byte> ones = bench_elements(any, type, BenchNumbers::ones, 1);
+    if (type != DType::boolean) CHECK(load_element(type, &ones[0]).as_real() == 1.0);
+    const std::vector<std::byte> some = bench_elements(any, type, BenchNumbers::random, 1);
+    if (type != DType::boolean) CHECK(load_element(type, &some[0]).as_real() >= 0.5);
+  }
+}
+
+TEST_CASE("equal launches are measured once, whatever numbers they have, and others apart", "[bench]") {
+  const Dump dump(
+      "@compile\nfn f(x, y, w, a, b) {\n  let h = softmax(x * a) @ w\n  return [softmax(h * b), softmax(y * b)]\n}\n"
+      "f(ones([8, 16]), ones([8, 32]), ones([16, 16]), 0.5, 0.25)\n");
+  std::map<std::string, uint32_t> launches;
+  for (const BenchRow& row : measure(dump, BenchCaches::warm)) {
+    INFO(row.facts.types);
+    CHECK(launches.try_emplace(row.facts.types, row.launches).second);
+  }
+  CHECK(launches == std::map<std::string, uint32_t>{{"f32[8, 16] -> f32[8, 16]", 2},
+                                                    {"f32[8, 32] -> f32[8, 32]", 1},
+                                                    {"f32[8, 16], f32[16, 16] -> f32[8, 16]", 1}});
+}
+
+TEST_CASE("a kernel's data is in no cache if the plan touches more than one holds in between", "[bench]") {
+  const auto is_cold = [](const std::string& program, BenchCaches caches = BenchCaches::as_in_plan) {
+    const Dump dump(program);
+    std::vector<bool> out;
+    for (const BenchRow& row : measure(dump, caches)) out.push_back(row.is_cold);
+    return out;
+  };
+  const std::string one = "@compile\nfn f(x) = exp(x)\nf(ones([64, 64]))\n";
+  const std::string two = "@compile\nfn f(x, y) = [softmax(x), softmax(y)]\nf(ones([64, 64]), ones([32, 32]))\n";
+  CHECK(is_cold(one) == std::vector<bool>{false});
+  CHECK(is_cold(two) == std::vector<bool>{true, true});
+  CHECK(is_cold(two, BenchCaches::warm) == std::vector<bool>{false, false});
+  CHECK(is_cold(one, BenchCaches::cold) == std::vector<bool>{true});
+}
+
+TEST_CASE("a part of a dump is found by its name, and the nearest name is proposed", "[bench]") {
+  const Dump dump(kProgram);
+  const OpenedDump all = open_dump(dump.path());
+  const std::string kernel = all.plans[0].stored.kernels.back().name;
+  CHECK(open_dump(dump.path("step.2.0")).plans[0].launches == all.plans[0].launches);
+  for (const std::string& part : {kernel, "step.2.0/" + kernel, "step.2.0/kernels/" + kernel + ".txt"}) {
+    const OpenedDump one = open_dump(dump.path(part));
+    CHECK(one.plans[0].launches == std::vector<uint32_t>{all.plans[0].stored.kernels.back().launch});
+  }
+  std::string near = kernel;
+  near.back() = near.back() == 'x' ? 'y' : 'x';
+  CHECK(problem_of(dump.path(near)) == "the dump has no kernel '" + near + "'; did you mean '" + kernel + "'?");
+  CHECK(
+      contains(problem_of(dump.path("step.2.1/" + kernel)), "no specialisation 'step.2.1'; did you mean 'step.2.0'?"));
+  CHECK(contains(problem_of("/proc"), "/proc is not in a dump of tsl"));
+  CHECK(contains(problem_of("nowhere/at/all"), "is not in a dump of tsl"));
+  write_file(dump.path("step.2.0/plan.json"), "{");
+  CHECK(contains(problem_of(dump.path()), "step.2.0/plan.json is damaged"));
+  write_file(dump.path("version.txt"), "tsl dump, format 1\n");
+  CHECK(contains(problem_of(dump.path()), "dump again with this tsl"));
+}
+
+TEST_CASE("measurements are formatted for people and for tools", "[bench]") {
+  BenchRow row;
+  row.plan = "step:2#0";
+  row.times.kernel = {
+      .name = "k_exp__1234", .blocks = 8, .threads = 128, .registers = 20, .spilled = 0, .occupancy = 0.5};
+  row.facts.bytes = 2'000'000;
+  row.facts.flops = 1000;
+  row.times.runs = 20;
+  row.times.median = 1e-3;
+  BenchRow failed = row;
+  failed.times.runs = 0;
+  failed.times.median = 0;
+  failed.problem = "out of memory";
+  const std::vector<BenchRow> rows = {row, failed};
+  const BenchView view{rows, "d", "cuda:0 (GPU)", {.bytes_per_second = 4e9, .flops_per_second = 0}};
+  const std::string text = bench_text(view);
+  CHECK(contains(text, "1.00 ms"));
+  CHECK(contains(text, "50 %  k_exp__1234"));
+  CHECK(contains(text, "8 x 128 threads, 20 registers, occupancy 50 %"));
+  CHECK(contains(text, "out of memory"));
+  const Json json = Json::parse(bench_json(view));
+  CHECK(json["version"] == 1);
+  CHECK(json["kernels"][0]["seconds"]["median"] == 1e-3);
+  CHECK(json["kernels"][0]["roof"] == 0.5);
+  CHECK(json["kernels"][1]["seconds"].is_null());
+  CHECK(json["kernels"][1]["problem"] == "out of memory");
+}
