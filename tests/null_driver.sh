@@ -65,6 +65,11 @@ loop='@compile fn f(x) = x * 2.0
 expect '*\[code\] f:1#0: k_mul__*: * lines*' "$(run "$loop" --log code)"
 expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:debug)"
 expect '\[graphs\] f:1#0: a graph of 1 calls is made' "$(run "$loop" --log graphs --warn off)"
+# What explain says of the graph that launches a plan's kernels.
+expect '*graph of the device: 1 call, made 1 time*' "$(run "explain()
+  $loop
+  print(explain())" --warn off)"
+
 # What was measured once is kept for later processes. The dump's kernels run alone under their names.
 unset NULL_DRIVER_MEMORY
 tuned='@compile(mode: "max-autotune") fn f(x) = x * 2.0 + 1.0

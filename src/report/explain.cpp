@@ -150,6 +150,14 @@ void write_memory(Writer& to, const MemoryRecord& memory) {
   to.line(2, text);
 }
 
+void write_device_graph(Writer& to, const DeviceGraphRecord& graph) {
+  if (graph.calls == 0) return;
+  std::string text =
+      fmt::format("graph of the device: {}, made {}", plural(graph.calls, "call"), plural(graph.made, "time"));
+  if (graph.updated > 0) text += fmt::format(", arguments updated {}", plural(graph.updated, "time"));
+  to.line(2, text);
+}
+
 std::string kernel_text(const KernelRecord& kernel) {
   std::string text =
       fmt::format("{}: {}, {}, at least {}", kernel.symbol, kernel.category, kernel.types, bytes_text(kernel.bytes));
@@ -190,6 +198,7 @@ void write_specialisation(Writer& to, const RegionRecord& region, const Speciali
                      fmt::format("{} computes the same in every run; {}", kernel.symbol, list_of(kernel.ops)));
   }
   write_memory(to, s.memory);
+  write_device_graph(to, s.device_graph);
 }
 
 }  // namespace

@@ -120,6 +120,8 @@ Json json_of(const SpecialisationRecord& s) {
           {"groups", list_of(s.groups)},
           {"not_fused", list_of(s.missed)},
           {"kernels", list_of(s.kernels)},
+          {"device_graph",
+           {{"calls", s.device_graph.calls}, {"made", s.device_graph.made}, {"updated", s.device_graph.updated}}},
           {"memory",
            {{"inputs", m.inputs},
             {"outputs", m.outputs},

@@ -121,6 +121,12 @@ struct MemoryRecord {
   uint32_t donations = 0;  // outputs that may reuse an input
 };
 
+/// The graph of the device that launches a plan's kernels.
+struct DeviceGraphRecord {
+  size_t calls = 0;  // kernels, copies and calls of libraries in it; 0: there is none
+  uint32_t made = 0, updated = 0;
+};
+
 /// One text of the compiler's work, by its stage: "02-graph".
 struct StageText {
   std::string name;
@@ -138,6 +144,7 @@ struct SpecialisationRecord {
   std::vector<MissedFusion> missed;
   std::vector<KernelRecord> kernels;
   MemoryRecord memory;
+  DeviceGraphRecord device_graph;
   std::string graphviz;
   std::string plan_json;  // what is needed to run its kernels alone
 };

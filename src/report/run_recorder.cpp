@@ -262,4 +262,14 @@ void RunRecorder::on_executable(const exec::Executable& executable) {
   if (plan.graph.size() <= kMaxNodes) to->plan_json = plan_json(executable);
 }
 
+void RunRecorder::on_device_graph(const graph::PlanOptions& options, size_t calls, bool is_new) {
+  for (RegionRecord& region : recording_.regions) {
+    for (SpecialisationRecord& each : region.specialisations) {
+      if (each.name != options.name) continue;
+      each.device_graph.calls = calls;
+      ++(is_new ? each.device_graph.made : each.device_graph.updated);
+    }
+  }
+}
+
 }  // namespace tsl::report
