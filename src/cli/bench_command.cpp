@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "engine/roofline.h"
@@ -47,6 +48,16 @@ std::unique_ptr<Engine> open_engine(const report::OpenedDump& dump, const Engine
   }
 }
 
+/// Shows on a terminal how far the bench is.
+void show_progress(size_t done, size_t all) {
+  if (::isatty(STDERR_FILENO) != 0) std::cerr << fmt::format("\rlaunch {} of {}", done + 1, all) << std::flush;
+}
+
+/// Removes what show_progress() has shown.
+void hide_progress() {
+  if (::isatty(STDERR_FILENO) != 0) std::cerr << "\r\033[K" << std::flush;
+}
+
 }  // namespace
 
 int run_bench(const Command& command, bool color) {
@@ -56,10 +67,13 @@ int run_bench(const Command& command, bool color) {
     const Device device = engine->runtime().default_device();
     const exec::Backend& backend = engine->devices().at(device);
     const report::Roofline roofline = roofline_of(backend, device, engine->options());
-    const std::vector<report::BenchRow> rows = bench(*engine, dump, command.bench.options);
+    BenchOptions options = command.bench.options;
+    options.on_launch = show_progress;
+    const std::vector<report::BenchRow> rows = bench(*engine, dump, options);
+    hide_progress();
     const report::BenchView view{rows, command.bench.path,
                                  fmt::format("{} ({})", to_string(device), backend.hardware()), roofline,
-                                 command.bench.options.sweep};
+                                 options.sweep};
     std::cout << (command.bench.json ? report::bench_json(view) : report::bench_text(view));
     const bool any =
         std::any_of(rows.begin(), rows.end(), [](const report::BenchRow& row) { return row.times.runs > 0; });

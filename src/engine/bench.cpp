@@ -87,11 +87,14 @@ bool is_wanted(const std::string& kernel, const std::vector<BenchRow>& rows, con
 
 std::vector<BenchRow> bench(Engine& engine, const report::OpenedDump& dump, const BenchOptions& options) {
   const Device device = engine.runtime().default_device();
+  size_t done = 0, all = 0;
+  for (const report::DumpedPlan& plan : dump.plans) all += plan.launches.size();
   std::vector<BenchRow> out;
   std::map<std::string, std::vector<size_t>> measured;  // by key of the launch: its rows
   for (const report::DumpedPlan& plan : dump.plans) {
     const graph::CacheDistances distances(plan.stored.plan);
     for (const uint32_t number : plan.launches) {
+      if (options.on_launch) options.on_launch(done++, all);
       LaunchBench launch(engine.devices(), device, distances, number, options.setup);
       const auto [at, is_new] = measured.try_emplace(key_of(launch));
       for (const size_t row : at->second) ++out[row].launches;

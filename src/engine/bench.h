@@ -1,6 +1,7 @@
 // Runs the kernels of a dump alone, and measures them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "exec/launch_bench.h"
@@ -15,6 +16,7 @@ struct BenchOptions {
   exec::BenchSetup setup;
   bool sweep = false;  // try the choices that the device has for each launch
   bool store = false;  // and keep the best
+  std::function<void(size_t done, size_t all)> on_launch = nullptr;  // called before each launch, to show how far it is
 };
 
 /// Measures the launches of a dump on the engine's default device. Equal launches are measured once. A launch that

@@ -132,7 +132,7 @@ TEST_CASE("a comparison of dumps names what changed, by specialisation and stage
   CHECK(contains(text, "  02-graph.txt\n"));
   CHECK(contains(text, "+ g.8.0: only in "));
   std::ofstream(b.path() + "/version.txt") << "tsl dump, format 999\ntsl test\n";
-  CHECK(contains(diff_dumps(a.path(), b.path()), "    - tsl dump, format 1\n    + tsl dump, format 999\n"));
+  CHECK(contains(diff_dumps(a.path(), b.path()), "    - tsl dump, format 2\n    + tsl dump, format 999\n"));
   CHECK_THROWS_AS(diff_dumps(a.path(), "/proc"), Failure);
 }
 
