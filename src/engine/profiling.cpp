@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <new>
 
 #include "base/error.h"
 #include "engine/engine.h"
@@ -31,7 +32,10 @@ Profiling::Profiling(Context& context, exec::Devices& devices, report::MemoryLed
 }
 
 Profiling::~Profiling() {
-  timeline_.flush();
+  try {
+    timeline_.flush();
+  } catch (const std::bad_alloc&) {  // nobody reads it any more
+  }
   devices_.instruments() = before_;
   memory_.end_peaks(peaks_before_);
 }

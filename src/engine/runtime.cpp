@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -260,13 +261,20 @@ report::MemoryLedger& EngineRuntime::memory() {
   return *memory_;
 }
 
+/// Adds who holds the memory to an error, unless there is not enough of it for the notes.
 void EngineRuntime::out_of_memory(Failure& failure) {
   const auto* const lacking = dynamic_cast<const OutOfMemory*>(&failure);
   if (!lacking) return;
-  const BlockCache& cache = devices_.at(lacking->device).allocator();
-  const report::DeviceMemory* const ledger = memory_ ? memory_->of(lacking->device) : nullptr;
+  try {
+    add_memory_notes(failure.error(), lacking->device);
+  } catch (const std::exception&) {}
+}
+
+void EngineRuntime::add_memory_notes(Error& error, Device device) {
+  const BlockCache& cache = devices_.at(device).allocator();
+  const report::DeviceMemory* const ledger = memory_ ? memory_->of(device) : nullptr;
   for (std::string& note : report::memory_notes(cache, ledger, interpreter_.variables(), context_.sources()))
-    failure.error().notes.push_back(std::move(note));
+    error.notes.push_back(std::move(note));
 }
 
 Value EngineRuntime::profile(const Value& function) {

@@ -92,6 +92,7 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void begin_profile();
   void show_ranges(exec::RangeSink& ranges);
   report::MemoryLedger& memory();
+  void add_memory_notes(Error& error, Device device);
   void look_at_memory() {
     if (memory_) memory_->look_if_grown();
   }

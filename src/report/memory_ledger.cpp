@@ -1,6 +1,7 @@
 #include "report/memory_ledger.h"
 
 #include <algorithm>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -50,19 +51,23 @@ size_t DeviceMemory::KeyHash::operator()(const Key& key) const {
   return (hash ^ hash >> 29) + std::hash<std::string>()(key.plan);
 }
 
-uint32_t DeviceMemory::number_of(const BlockPurpose& purpose) {
+/// Returns the number of the holder for a purpose; 0 if there is no memory for a new one.
+uint32_t DeviceMemory::number_of(const BlockPurpose& purpose) noexcept try {
   key_.origin = purpose.origin.span.valid() ? purpose.origin : where_();
   key_.plan = purpose.plan;
   key_.what = purpose.what;
-  const auto [at, is_new] = numbers_.try_emplace(key_, static_cast<uint32_t>(holders_.size()));
-  if (is_new) {
-    MemoryHolder& holder = holders_.emplace_back();
-    holder.plan = purpose.plan;
-    holder.what = purpose.what;
-    holder.origin = key_.origin;
-  }
-  return at->second;
-}
+  const auto known = numbers_.find(key_);
+  if (known != numbers_.end()) return known->second;
+  MemoryHolder holder;
+  holder.plan = purpose.plan;
+  holder.what = purpose.what;
+  holder.origin = key_.origin;
+  if (holders_.size() == holders_.capacity()) holders_.reserve(2 * holders_.size());
+  const auto number = static_cast<uint32_t>(holders_.size());
+  numbers_.emplace(key_, number);
+  holders_.push_back(std::move(holder));
+  return number;
+} catch (const std::bad_alloc&) { return 0; }
 
 /// Returns the sum of a holder, in order to change it.
 MemoryHolder::Sum& DeviceMemory::change(uint32_t number) {
@@ -72,15 +77,15 @@ MemoryHolder::Sum& DeviceMemory::change(uint32_t number) {
   return holder.now;
 }
 
-void DeviceMemory::sample() {
+void DeviceMemory::sample() noexcept try {
   if (keeps_samples_) samples_.add(exec::now_in_ticks(), live_);
-}
+} catch (const std::bad_alloc&) {}
 
 uint32_t DeviceMemory::on_allocate(uint64_t bytes, const BlockPurpose& purpose) {
   const uint32_t number = number_of(purpose);
   MemoryHolder::Sum& sum = change(number);
   sum.bytes += bytes;
-  ++sum.blocks;
+  if (number != 0) ++sum.blocks;  // how many there were before is not known
   live_ += bytes;
   if (live_ > peak_) {
     peak_ = live_;
@@ -93,7 +98,7 @@ uint32_t DeviceMemory::on_allocate(uint64_t bytes, const BlockPurpose& purpose) 
 void DeviceMemory::on_free(uint32_t number, uint64_t bytes) {
   MemoryHolder::Sum& sum = change(number);
   sum.bytes -= bytes;
-  if (number != 0) --sum.blocks;  // how many there were before is not known
+  if (number != 0) --sum.blocks;
   live_ -= bytes;
   sample();
 }

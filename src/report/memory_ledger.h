@@ -50,8 +50,9 @@ struct MemoryHolder {
   bool has_more_variables = false;
 };
 
-/// The blocks of one device. Sums at the peak are exact, and kept in constant time: what a holder had at the last peak
-/// is stored when it changes for the first time after it.
+/// The blocks of one device. What there is no host memory to record is left out: the program goes on. Sums at the peak
+/// are exact, and kept in constant time: what a holder had at the last peak is stored when it changes for the first
+/// time after it.
 class DeviceMemory final : public BlockObserver {
  public:
   /// `where`: returns the position of the running call.
@@ -96,9 +97,9 @@ class DeviceMemory final : public BlockObserver {
   struct KeyHash {
     size_t operator()(const Key& key) const;
   };
-  uint32_t number_of(const BlockPurpose& purpose);
+  uint32_t number_of(const BlockPurpose& purpose) noexcept;
   MemoryHolder::Sum& change(uint32_t number);
-  void sample();
+  void sample() noexcept;
 
   BlockCache& cache_;
   const std::function<Origin()> where_;

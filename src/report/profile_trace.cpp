@@ -44,7 +44,8 @@ class TraceWriter {
   }
 
   void name_track(int track, const std::string& name) {
-    put({{"ph", "M"}, {"name", "process_name"}, {"pid", track}, {"args", {{"name", name}}}});
+    for (const char* const about : {"process_name", "thread_name"})
+      put({{"ph", "M"}, {"name", about}, {"pid", track}, {"tid", track}, {"args", {{"name", name}}}});
   }
 
   /// Microseconds since the timeline began.
@@ -71,7 +72,7 @@ class TraceWriter {
 
   void put_slice(Timeline::Id id, uint32_t origin, uint64_t begin, uint64_t end, int track) {
     const Activity& activity = timeline_[id];
-    Json args;
+    Json args = Json::object();
     if (const std::string lines = lines_of(activity, origin); !lines.empty()) args["lines"] = lines;
     if (activity.kind == ActivityKind::kernel) {
       args["category"] = graph::name_of(activity.facts.category);
