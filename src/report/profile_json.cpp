@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/profile_lines.h"
 #include "tensor/device_names.h"
 
 namespace tsl::report {

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "report/profile_lines.h"
-
 namespace tsl::report {
 
 using exec::Activity;
@@ -315,6 +313,18 @@ std::string digits(double value) {
   return value >= 100  ? fmt::format("{:.0f}", value)
          : value >= 10 ? fmt::format("{:.1f}", value)
                        : fmt::format("{:.2f}", value);
+}
+
+std::vector<ProfileLine> lines_of(const ProfileView& view, const ProfileRow& row) {
+  std::vector<ProfileLine> lines;
+  const auto add = [&](const Origin& origin) {
+    if (!origin.span.valid()) return;
+    lines.push_back(
+        {origin.span.source, view.sources.get(origin.span.source).line_of(origin.span.begin), origin.is_backward});
+  };
+  for (const graph::KernelFacts::SourceOp& op : view.timeline[row.id].facts.ops) add(op.origin);
+  if (lines.empty()) add(view.timeline.origin(row.origin));
+  return lines;
 }
 
 std::string duration_text(double seconds) {

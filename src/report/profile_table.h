@@ -1,8 +1,10 @@
 // The tables of a profile: what --profile prints after a run.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/source.h"
 #include "report/memory_ledger.h"
@@ -20,6 +22,16 @@ struct ProfileView {
   bool color = false;
   const MemoryLedger* memory = nullptr;
 };
+
+/// A line of the program, and whether it is in a forward or a backward pass.
+struct ProfileLine {
+  uint32_t source = 0, line = 0;
+  bool is_backward = false;
+  auto operator<=>(const ProfileLine&) const = default;
+};
+
+/// Returns the line of each op of a kernel; for other activities, and for kernels of eager ops, that of the call.
+std::vector<ProfileLine> lines_of(const ProfileView& view, const ProfileRow& row);
 
 /// Formats the tables: by kernel and activity, by category, by line, by region, and what they mean in words.
 std::string profile_text(const ProfileView& view);

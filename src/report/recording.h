@@ -19,7 +19,9 @@ struct Location {
 };
 
 /// Formats a location: "train.tsl:12"; "?" if it is unknown.
-std::string to_string(const Location& location);
+inline std::string to_string(const Location& location) {
+  return location.valid() ? location.file + ":" + std::to_string(location.line) : "?";
+}
 
 /// A property that must hold again before a segment runs.
 struct GuardRecord {

@@ -243,13 +243,14 @@ void Interpreter::call_builtin(Value* slot, size_t count, const CallShape* shape
   const BuiltinFunction& native = slot->as<BuiltinFunction>();
   const Signature& signature = context_.builtins().signature(native);
   Value* args = slot + 1;
-  const size_t slots = std::max(count, signature.parameters.size() + signature.dim_registers.size());
+  const std::vector<uint16_t>& dims = signature.dim_registers;
+  const size_t slots = std::max(count, signature.parameters.size() + dims.size());
   values_.reserve(args + slots);
   SlotGuard guard(*this, args, args + slots);
   const size_t bound = bind_arguments(signature, args, count, shape);
   try {
     if (native.builtin->may_swap) swap_arguments(signature, args);
-    for (const uint16_t dim : signature.dim_registers) args[dim] = Value::absent();
+    for (const uint16_t dim : dims) args[dim] = Value::absent();
     if (!native.builtin->forwards) complete_arguments(context_, signature, args, bound);
     // Tensors that the builtin makes from numbers and lists are placed on the device of its first tensor.
     const Value* tensor = std::find_if(args, args + bound, [](const Value& v) { return v.is(Tag::tensor); });
