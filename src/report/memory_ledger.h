@@ -1,6 +1,7 @@
 // Who holds the memory of devices, now and at the peak: sums by the op that asked, its line and its region.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -123,10 +124,11 @@ class MemoryLedger {
   const std::vector<std::unique_ptr<DeviceMemory>>& devices() const { return devices_; }
   /// Returns the memory of a device, or null.
   const DeviceMemory* of(Device device) const;
-  /// Names the variables that hold memory, if there is more than at the last look.
+  /// Names the variables that hold memory, if there is more than at the last look. Looks take a small part of the time,
+  /// however many variables there are.
   void look_if_grown() {
     for (const auto& device : devices_) {
-      if (device->wants_look()) return look();
+      if (device->wants_look()) return look_if_cheap();
     }
   }
   void look();
@@ -135,10 +137,15 @@ class MemoryLedger {
   void end_peaks(const std::vector<DeviceMemory::Peak>& before);
 
  private:
+  using Clock = std::chrono::steady_clock;
+  void look_if_cheap();
+
   const Interpreter& interpreter_;
   const std::function<Origin()> where_;
   const size_t most_samples_;
   std::vector<std::unique_ptr<DeviceMemory>> devices_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::duration looking_{};  // the time that looks have taken
 };
 
 /// Formats what made a holder's blocks: "matmul in step:12#0 (train.tsl:8)".
