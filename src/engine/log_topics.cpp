@@ -42,6 +42,7 @@ std::optional<LogLevel> level_of(std::string_view name) {
 
 std::vector<std::string> topic_names() {
   std::vector<std::string> names;
+  names.reserve(kLogTopics.size() + 1);
   for (const LogTopic& topic : kLogTopics) names.emplace_back(topic.name);
   names.emplace_back(kAll);
   return names;
