@@ -34,8 +34,8 @@ const char* name_of(ActivityKind kind) {
     case ActivityKind::interpret: return "interpreting";
     case ActivityKind::trace: return "tracing";
     case ActivityKind::compile: return "compiling graphs";
-    case ActivityKind::generate: return "generating code";
-    case ActivityKind::load: return "compiling and loading kernels";
+    case ActivityKind::generate: return "generating and compiling code";
+    case ActivityKind::load: return "loading kernels";
     case ActivityKind::replay: return "running compiled regions";
     case ActivityKind::launch: return "launching kernels";
     case ActivityKind::kernel: return "kernels";
