@@ -64,7 +64,7 @@ loop='@compile fn f(x) = x * 2.0
   for i in 0..4 { f(ones([8])) }'
 expect '*\[code\] f:1#0: k_mul__*: * lines*' "$(run "$loop" --log code)"
 expect '*\[code\] f:1#0: extern "C" __global__ void*' "$(run "$loop" --log code:debug)"
-expect '\[graphs\] f:1#0: a graph of 1 calls is made' "$(run "$loop" --log graphs --warn off)"
+expect '\[graphs\] f:1#0: a graph is made, of 1 call' "$(run "$loop" --log graphs --warn off)"
 # What explain says of the graph that launches a plan's kernels.
 expect '*graph of the device: 1 call, made 1 time*' "$(run "explain()
   $loop

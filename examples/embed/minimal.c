@@ -31,8 +31,7 @@ int main(void) {
   tsl_value smooth, arguments[2], result;
   if (tsl_get(engine, tsl_str("smooth"), &smooth) != TSL_OK ||
       tsl_tensor_wrap(engine, &type, samples, TSL_READ_ONLY, NULL, NULL, &arguments[0]) != TSL_OK ||
-      tsl_new_float(engine, 0.25, &arguments[1]) != TSL_OK ||
-      tsl_call(engine, smooth, arguments, 2, &result) != TSL_OK)
+      tsl_new_float(engine, 0.25, &arguments[1]) != TSL_OK || tsl_call(engine, smooth, arguments, 2, &result) != TSL_OK)
     return failed(engine);
 
   float smoothed[5];

@@ -331,7 +331,8 @@ class Engine {
     } else if constexpr (std::floating_point<T>) {
       return made([&](tsl_value* result) { return tsl_new_float(handle_, static_cast<double>(from), result); });
     } else if constexpr (std::convertible_to<const T&, std::string_view>) {
-      return made([&](tsl_value* result) { return tsl_new_string(handle_, detail::text(std::string_view(from)), result); });
+      return made(
+          [&](tsl_value* result) { return tsl_new_string(handle_, detail::text(std::string_view(from)), result); });
     } else {
       const std::span elements(from);
       using Element = std::remove_cv_t<typename decltype(elements)::element_type>;
@@ -339,21 +340,21 @@ class Engine {
       return made([&](tsl_value* result) { return tsl_tensor_copy(handle_, &type, elements.data(), result); });
     }
   }
-  /// Makes a tensor of the program's memory, without a copy; the memory must live as long as the tensor, in scripts, too.
-  template <class T>
-  Result<Tensor> wrap(std::span<T> elements, const std::vector<int64_t>& shape,
-                      tsl_access access = TSL_READ_ONLY) const {
+  /// Makes a tensor of the program's memory, without a copy; the memory must live as long as the tensor, in scripts,
+  /// too.
+  template <class T> Result<Tensor> wrap(std::span<T> elements, const std::vector<int64_t>& shape,
+                                         tsl_access access = TSL_READ_ONLY) const {
     tsl_tensor_type type = {detail::dtype_of<std::remove_cv_t<T>>(), static_cast<int32_t>(shape.size()), {0}, {0}};
     size_t count = 1;
-    for (size_t i = 0; i < shape.size() && i < TSL_MAX_RANK; ++i) count *= static_cast<size_t>(type.shape[i] = shape[i]);
+    for (size_t i = 0; i < shape.size() && i < TSL_MAX_RANK; ++i)
+      count *= static_cast<size_t>(type.shape[i] = shape[i]);
     if (shape.size() > TSL_MAX_RANK || count != elements.size())
       return Error{TSL_SHAPE, "the shape does not fit the number of elements", "", "", 0, 0};
     if (std::is_const_v<T> && access != TSL_READ_ONLY)
       return Error{TSL_MISUSE, "constant memory is read-only", "", "", 0, 0};
     void* const data = const_cast<std::remove_cv_t<T>*>(elements.data());
-    Result<Value> wrapped = made([&](tsl_value* result) {
-      return tsl_tensor_wrap(handle_, &type, data, access, nullptr, nullptr, result);
-    });
+    Result<Value> wrapped = made(
+        [&](tsl_value* result) { return tsl_tensor_wrap(handle_, &type, data, access, nullptr, nullptr, result); });
     if (!wrapped) return wrapped.error();
     return Tensor(std::move(*wrapped));
   }
@@ -366,8 +367,8 @@ class Engine {
       if (!made_args[i]) return made_args[i].error();
       handles[i] = made_args[i]->handle();
     }
-    Result<Value> result = made(
-        [&](tsl_value* value) { return tsl_call(handle_, function.handle(), handles, sizeof...(Args), value); });
+    Result<Value> result =
+        made([&](tsl_value* value) { return tsl_call(handle_, function.handle(), handles, sizeof...(Args), value); });
     if (!result) return result.error();
     return result->template as<R>();
   }
@@ -380,7 +381,8 @@ class Engine {
   /// Defines a function that scripts may call: def("scale(x: f32[n], by: float)", [](Tensor x, double by) { … }). The
   /// lambda takes what Value::as() makes and returns what make() takes, or nothing. Its exceptions are errors of the
   /// script.
-  template <class Function> Result<void> def(std::string_view signature, Function function, std::string_view doc = "") const;
+  template <class Function>
+  Result<void> def(std::string_view signature, Function function, std::string_view doc = "") const;
 
  private:
   Engine() = default;
@@ -416,13 +418,13 @@ template <class Class, class R, class... Args> struct Caller<R (Class::*)(Args..
   using Parameters = std::tuple<std::remove_cvref_t<Args>...>;
   static constexpr size_t kCount = sizeof...(Args);
 };
-template <class Class, class R, class... Args>
-struct Caller<R (Class::*)(Args...)> : Caller<R (Class::*)(Args...) const> {};
+template <class Class, class R, class... Args> struct Caller<R (Class::*)(Args...)>
+    : Caller<R (Class::*)(Args...) const> {};
 
 /// Calls a lambda with the arguments of a script, converted.
-template <class Function, size_t... I>
-tsl_status call(tsl_engine handle, Function& function, const tsl_value* arguments, tsl_value* result,
-                std::index_sequence<I...>) {
+template <class Function, size_t... I> tsl_status call(tsl_engine handle, Function& function,
+                                                       const tsl_value* arguments, tsl_value* result,
+                                                       std::index_sequence<I...>) {
   using Parameters = typename Caller<Function>::Parameters;
   const Borrowed borrowed(handle);
   const auto argument = [&]<size_t k>() {
@@ -447,7 +449,8 @@ Result<void> Engine::def(std::string_view signature, Function function, std::str
   const tsl_native native = [](tsl_engine engine, void* user, const tsl_value* arguments, size_t given,
                                tsl_value* result) -> tsl_status {
     try {
-      if (given != count) return tsl_fail(engine, TSL_TYPE, detail::text("the lambda has other parameters than its signature"));
+      if (given != count)
+        return tsl_fail(engine, TSL_TYPE, detail::text("the lambda has other parameters than its signature"));
       return detail::call(engine, *static_cast<Function*>(user), arguments, result, std::make_index_sequence<count>());
     } catch (const Exception& failure) {
       const tsl_status kind = failure.error().kind < TSL_SYNTAX ? TSL_USER : failure.error().kind;

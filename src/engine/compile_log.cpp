@@ -102,7 +102,8 @@ void CompileLog::log_costs(const exec::Executable& executable) {
 void CompileLog::on_device_graph(const graph::PlanOptions& options, size_t calls, bool is_new) {
   if (is_eager(options) || !(is_new ? levels_.logs("graphs") : levels_.logs_text("graphs"))) return;
   write("graphs", options.name,
-        is_new ? fmt::format("a graph of {} calls is made", calls) : "arguments of the graph are updated");
+        is_new ? fmt::format("a graph is made, of {} call{}", calls, calls == 1 ? "" : "s")
+               : "arguments of the graph are updated");
 }
 
 // ---- Traces ----------------------------------------------------------------------------------------------------
