@@ -44,8 +44,12 @@
 #define TSL_API
 #endif
 
+/* In C++, the enumerations hold any int, so that a wrong one from C can be refused. */
 #ifdef __cplusplus
+#define TSL_ANY_INT : int32_t
 extern "C" {
+#else
+#define TSL_ANY_INT
 #endif
 
 #define TSL_VERSION_MAJOR 0
@@ -76,7 +80,7 @@ static inline tsl_string tsl_str(const char* text) {
 }
 
 /* The result of a call. The kinds from TSL_SYNTAX on are those of the language's errors. */
-typedef enum tsl_status {
+typedef enum tsl_status TSL_ANY_INT {
   TSL_OK = 0,
   TSL_MISUSE = 1,   /* an argument of the call is wrong: a handle, a kind, a size, a null pointer */
   TSL_INTERNAL = 2, /* a defect of TSL */
@@ -94,7 +98,7 @@ typedef enum tsl_status {
   TSL_USER /* error("…") of a script, or tsl_fail() of a native function */
 } tsl_status;
 
-typedef enum tsl_kind {
+typedef enum tsl_kind TSL_ANY_INT {
   TSL_KIND_NIL,
   TSL_KIND_BOOL,
   TSL_KIND_INT,
@@ -110,7 +114,7 @@ typedef enum tsl_kind {
   TSL_KIND_TENSOR
 } tsl_kind;
 
-typedef enum tsl_dtype {
+typedef enum tsl_dtype TSL_ANY_INT {
   TSL_DTYPE_BOOL, /* a byte, 0 or 1 */
   TSL_DTYPE_U8,
   TSL_DTYPE_I8,
@@ -126,7 +130,7 @@ typedef enum tsl_dtype {
 /* ---- Engines ---- */
 
 /* What a script may do besides computing. A script that does something else fails with TSL_IO or TSL_DEVICE. */
-typedef enum tsl_capability {
+typedef enum tsl_capability TSL_ANY_INT {
   TSL_ALLOW_FILES = 1,       /* load, save, read_text, write_text, import "file" */
   TSL_ALLOW_ENVIRONMENT = 2, /* modules in the folders of $TSL_PATH; needs TSL_ALLOW_FILES */
   TSL_ALLOW_CLOCK = 4,       /* clock() */
@@ -271,7 +275,7 @@ typedef struct tsl_tensor_type {
  * engine, also if the call that was to wrap it has failed. It must not call anything with this engine. */
 typedef void (*tsl_release_function)(void* user);
 
-typedef enum tsl_access {
+typedef enum tsl_access TSL_ANY_INT {
   TSL_READ_ONLY, /* the host's memory never changes; writing x[i] = v in a script copies it first */
   TSL_WRITABLE   /* TSL may write results over elements that no value refers to any more */
 } tsl_access;
