@@ -148,8 +148,7 @@ tsl_status tsl_call_named(tsl_engine engine, tsl_value function, const tsl_value
   });
 }
 
-// ---- Errors
-// ----------------------------------------------------------------------------------------------------------
+// ---- Errors --------------------------------------------------------------------------------------------------------
 
 tsl_status tsl_get_error(tsl_engine engine, tsl_error* error) {
   return read_problem(engine, [&](Problem& problem, Host* host) {

@@ -3,8 +3,8 @@
 
 #include "api/host.h"
 #include "base/error.h"
+#include "syntax/unicode.h"
 #include "value/format.h"
-#include "value/utf8.h"
 
 using namespace tsl;
 using namespace tsl::api;
@@ -23,15 +23,6 @@ std::vector<Value> values_of(const Host& host, const tsl_value* handles, size_t 
   std::vector<Value> values(count);
   for (size_t i = 0; i < count; ++i) values[i] = host.value(handles[i], fmt::format("{}[{}]", argument, i));
   return values;
-}
-
-bool is_utf8(std::string_view text) {
-  for (size_t at = ascii_prefix(text); at < text.size();) {
-    const size_t width = utf8_width(text, at);
-    if (width == 1 && static_cast<unsigned char>(text[at]) >= 0x80) return false;
-    at += width;
-  }
-  return true;
 }
 
 tsl_kind kind_of_value(const Value& value) {
@@ -99,7 +90,7 @@ tsl_status tsl_new_float(tsl_engine engine, double value, tsl_value* result) {
 tsl_status tsl_new_string(tsl_engine engine, tsl_string text, tsl_value* result) {
   return make(engine, result, [=](Host&) {
     const std::string_view given = text_of(text, "text");
-    if (!is_utf8(given)) fail(ErrorKind::value, "the text is no UTF-8");
+    if (find_invalid_utf8(given) != std::string_view::npos) fail(ErrorKind::value, "the text is no UTF-8");
     return make_string(std::string(given));
   });
 }

@@ -94,8 +94,7 @@ Host::Use::~Use() {
   if (is_outermost_) host_.user_.store(0);
 }
 
-// ---- Errors
-// ----------------------------------------------------------------------------------------------------------
+// ---- Errors --------------------------------------------------------------------------------------------------------
 
 Problem& thread_problem() {
   thread_local Problem problem;
@@ -160,8 +159,7 @@ tsl_status store_exception(Problem& problem) noexcept {
   }
 }
 
-// ---- Arguments
-// -------------------------------------------------------------------------------------------------------
+// ---- Arguments -----------------------------------------------------------------------------------------------------
 
 void require_pointer(const void* pointer, std::string_view argument) {
   if (!pointer) throw Misuse{fmt::format("'{}' is a null pointer", argument)};
@@ -178,8 +176,7 @@ std::string_view text_of(tsl_string string, std::string_view argument) {
 
 }  // namespace tsl::api
 
-// ---- Engines
-// ---------------------------------------------------------------------------------------------------------
+// ---- Engines -------------------------------------------------------------------------------------------------------
 
 using namespace tsl;
 using namespace tsl::api;
