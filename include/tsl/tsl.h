@@ -295,6 +295,38 @@ TSL_API tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* da
  * tsl_tensor_get_type(), while the handle is valid. TSL_DEVICE if the tensor is on a GPU. */
 TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data);
 
+/* ---- Tensors of other frameworks, by DLPack 1 ----
+ *
+ * The structs are those of dlpack.h, which a program that uses these calls includes or declares itself. */
+
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+/* A CUstream or cudaStream_t of the host, as a number: 0 and 1 are the default stream, 2 is that of the thread. */
+typedef intptr_t tsl_stream;
+#define TSL_NO_STREAM ((tsl_stream)-1)
+
+/* Makes a tensor of another framework's, without a copy. Takes over `from`: calls its deleter when no value refers to
+ * it any more; once, in the thread that uses the engine, also if this call fails. Until then its elements must not
+ * change. access: as for tsl_tensor_wrap(); TSL_WRITABLE counts unless `from` is flagged read-only. stream: on which
+ * the elements are ready, for memory of a GPU; TSL_NO_STREAM if they are ready. TSL_VALUE if the major version is not
+ * 1, or a stride negative; TSL_TYPE for a dtype, TSL_DEVICE for a device that TSL does not have. */
+TSL_API tsl_status tsl_tensor_from_dlpack(tsl_engine engine, struct DLManagedTensorVersioned* from, tsl_access access,
+                                          tsl_stream stream, tsl_value* result);
+/* As tsl_tensor_from_dlpack(), for frameworks that have only the struct from before version 1. */
+TSL_API tsl_status tsl_tensor_from_dlpack_unversioned(tsl_engine engine, struct DLManagedTensor* from,
+                                                      tsl_access access, tsl_stream stream, tsl_value* result);
+/* Makes a description of a tensor for another framework, which calls its deleter once, in any thread, also after the
+ * engine's end; the engine's memory, and with it wrapped memory and native functions, stays until then. access:
+ * TSL_READ_ONLY shares the elements, which the other framework must not write; TSL_WRITABLE makes a copy for it. (A
+ * tensor with negative strides is always copied.) stream: which is to wait until the elements of a tensor on a GPU are
+ * computed; TSL_NO_STREAM for none. */
+TSL_API tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream,
+                                        struct DLManagedTensorVersioned** result);
+/* As tsl_tensor_to_dlpack(); that the elements must not be written is then for the host to say. */
+TSL_API tsl_status tsl_tensor_to_dlpack_unversioned(tsl_engine engine, tsl_value tensor, tsl_access access,
+                                                    tsl_stream stream, struct DLManagedTensor** result);
+
 /* ---- Native functions ---- */
 
 /* A function of the host. The arguments fit the signature, and their handles are valid during the call. The result is

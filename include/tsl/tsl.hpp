@@ -54,6 +54,7 @@ template <class T> class [[nodiscard]] Result {
   explicit operator bool() const { return has_value(); }
   /// Returns the value, or throws Exception.
   T& value() & { return checked(); }
+  const T& value() const& { return const_cast<Result*>(this)->checked(); }
   T&& value() && { return std::move(checked()); }
   T& operator*() & { return std::get<0>(content_); }
   T* operator->() { return &std::get<0>(content_); }
@@ -184,6 +185,55 @@ class Value {
   tsl_value handle_ = {0};
 };
 
+/// The elements of a tensor in host memory, without a copy. It keeps the tensor alive, but not its engine.
+template <class T> class View {
+ public:
+  View(Value tensor, const T* data, const tsl_tensor_type& type)
+      : tensor_(std::move(tensor)), data_(data), type_(type) {}
+
+  const T* data() const { return data_; }
+  int rank() const { return type_.rank; }
+  int64_t extent(int axis) const { return type_.shape[axis]; }
+  int64_t stride(int axis) const { return type_.strides[axis]; }  // in elements
+  std::span<const int64_t> shape() const { return {type_.shape, static_cast<size_t>(type_.rank)}; }
+  std::span<const int64_t> strides() const { return {type_.strides, static_cast<size_t>(type_.rank)}; }
+  size_t size() const {
+    size_t size = 1;
+    for (const int64_t extent : shape()) size *= static_cast<size_t>(extent);
+    return size;
+  }
+  /// Whether the elements are in row order, without gaps.
+  bool is_contiguous() const {
+    int64_t dense = 1;
+    for (int i = rank() - 1; i >= 0; --i) {
+      if (extent(i) != 1 && stride(i) != dense) return size() == 0;
+      dense *= extent(i);
+    }
+    return true;
+  }
+  /// Returns an element; as many indices as the tensor has dimensions, which are not checked.
+  template <std::integral... Index> const T& operator()(Index... index) const {
+    int64_t offset = 0;
+    int axis = 0;
+    ((offset += static_cast<int64_t>(index) * type_.strides[axis++]), ...);
+    return data_[offset];
+  }
+
+ private:
+  Value tensor_;
+  const T* data_;
+  tsl_tensor_type type_;
+};
+
+/// The elements of a tensor in row order, without gaps: a range.
+template <class T> class Span : public std::span<const T> {
+ public:
+  explicit Span(View<T> view) : std::span<const T>(view.data(), view.size()), view_(std::move(view)) {}
+
+ private:
+  View<T> view_;
+};
+
 /// A value that is a tensor.
 class Tensor : public Value {
  public:
@@ -206,6 +256,41 @@ class Tensor : public Value {
     for (int i = 0; i < found.rank; ++i) count *= static_cast<size_t>(found.shape[i]);
     return count;
   }
+  /// Returns the elements of a tensor in host memory, without a copy. TSL_TYPE if they are not of type T, TSL_DEVICE if
+  /// they are on a GPU.
+  template <class T> Result<View<T>> view() const {
+    const tsl_tensor_type found = type();
+    const void* data = nullptr;
+    const tsl_status status = tsl_tensor_map(engine(), handle(), &data);
+    if (status != TSL_OK) return detail::error_of(engine(), status);
+    if (found.dtype != detail::dtype_of<T>()) return Error{TSL_TYPE, "the tensor has another dtype", "", "", 0, 0};
+    return View<T>(*this, static_cast<const T*>(data), found);
+  }
+  /// Returns them likewise as a range. TSL_VALUE if they are not in row order without gaps.
+  template <class T> Result<Span<T>> span() const {
+    Result<View<T>> found = view<T>();
+    if (!found) return found.error();
+    if (!found->is_contiguous()) return Error{TSL_VALUE, "the tensor's elements are not in row order", "", "", 0, 0};
+    return Span<T>(std::move(*found));
+  }
+
+  /// Makes a tensor of another framework's, without a copy, and takes it over, also if that fails.
+  static Result<Tensor> from_dlpack(tsl_engine engine, DLManagedTensorVersioned* from,
+                                    tsl_access access = TSL_READ_ONLY, tsl_stream stream = TSL_NO_STREAM) {
+    tsl_value result = {0};
+    const tsl_status status = tsl_tensor_from_dlpack(engine, from, access, stream, &result);
+    if (status != TSL_OK) return detail::error_of(engine, status);
+    return Tensor(engine, result);
+  }
+  /// Makes a description for another framework, which calls its deleter.
+  Result<DLManagedTensorVersioned*> to_dlpack(tsl_access access = TSL_READ_ONLY,
+                                              tsl_stream stream = TSL_NO_STREAM) const {
+    DLManagedTensorVersioned* result = nullptr;
+    const tsl_status status = tsl_tensor_to_dlpack(engine(), handle(), access, stream, &result);
+    if (status != TSL_OK) return detail::error_of(engine(), status);
+    return result;
+  }
+
   /// Copies the elements to memory of the program, in row order. TSL_TYPE if they are not of type T, TSL_MISUSE if they
   /// are not as many.
   template <class T> Result<void> read_into(std::span<T> elements) const {

@@ -57,7 +57,42 @@ Host::Host(uint64_t id, const tsl_config& config)
   engine_->log = writer(config.diagnostics);
 }
 
-Host::~Host() { handles_.clear(); }
+Host::~Host() {
+  release_ended_exports();
+  handles_.clear();
+}
+
+void Host::end() {
+  {
+    const Use use(*this);
+    if (use.is_allowed()) handles_.clear();
+  }
+  drop();
+}
+
+void Host::drop() {
+  if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+void Host::begin_export(Export& exported, Tensor tensor) {
+  exported.host = this;
+  exported.tensor = std::move(tensor);
+  owners_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Host::end_export(Export* exported) {
+  Host& host = *exported->host;
+  exported->next = host.ended_exports_.load(std::memory_order_relaxed);
+  while (!host.ended_exports_.compare_exchange_weak(exported->next, exported, std::memory_order_release)) {}
+  { const Use releases_it_if_allowed(host); }
+  host.drop();
+}
+
+void Host::release_ended_exports() {
+  if (!ended_exports_.load(std::memory_order_relaxed)) return;
+  Export* each = ended_exports_.exchange(nullptr, std::memory_order_acquire);
+  while (each) delete std::exchange(each, each->next);
+}
 
 Host* Host::find(tsl_engine handle) {
   const Entry& entry = entries[handle.id & (kMaxEngines - 1)];
@@ -88,6 +123,7 @@ Host::Use::Use(Host& host) : host_(host) {
   uint64_t user = 0;
   is_outermost_ = host.user_.compare_exchange_strong(user, me);
   is_allowed_ = is_outermost_ || user == me;
+  if (is_outermost_) host.release_ended_exports();
 }
 
 Host::Use::~Use() {
@@ -243,7 +279,7 @@ tsl_status tsl_engine_destroy(tsl_engine engine) {
     if (host->is_in_use()) return store_misuse(thread_problem(), "the engine is running, here or in another thread");
     entries[engine.id & (kMaxEngines - 1)].id.store(0, std::memory_order_release);
   }
-  delete host;
+  host->end();
   return TSL_OK;
 }
 

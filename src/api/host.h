@@ -27,11 +27,19 @@ struct Problem {
 };
 
 struct HostFunction;
+class Host;
+
+/// A tensor that another framework uses. It keeps its engine's memory alive, after the engine's end, too.
+struct Export {
+  virtual ~Export() = default;
+  Host* host = nullptr;
+  Tensor tensor;
+  Export* next = nullptr;  // in the list of ended ones
+};
 
 class Host {
  public:
   Host(uint64_t id, const tsl_config& config);
-  ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -48,6 +56,12 @@ class Host {
   void put(tsl_value* result, Value value) { *result = handles_.add(std::move(value)); }
   void add_function(std::unique_ptr<HostFunction> function);
   uint64_t source_limit() const { return source_limit_; }
+
+  /// Ends the engine: it is destroyed when no export refers to its memory any more.
+  void end();
+  void begin_export(Export& exported, Tensor tensor);
+  /// Ends an export, in any thread: its tensor is released by the next thread that may use the engine.
+  static void end_export(Export* exported);
 
   /// Whether the running native function has set its error.
   bool has_function_error = false;
@@ -70,13 +84,19 @@ class Host {
   bool is_in_use() const { return user_.load(std::memory_order_relaxed) != 0; }
 
  private:
+  ~Host();
+  void drop();
+  void release_ended_exports();
+
   const uint64_t id_;
   const uint64_t source_limit_;
   std::vector<std::unique_ptr<HostFunction>> functions_;  // the engine refers to them
   std::unique_ptr<Engine> engine_;
   Handles handles_;
   Problem problem_;
-  std::atomic<uint64_t> user_{0};  // the thread that uses the engine, by the address of a variable of its own
+  std::atomic<uint64_t> user_{0};    // the thread that uses the engine, by the address of a variable of its own
+  std::atomic<uint32_t> owners_{1};  // the host program, and each export
+  std::atomic<Export*> ended_exports_{nullptr};
 };
 
 /// Returns the problem of this thread's last call without an engine.

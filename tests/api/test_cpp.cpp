@@ -76,3 +76,34 @@ TEST_CASE("wrapped spans are read without a copy", "[api]") {
   CHECK(engine.call<tsl::Tensor>("rows", x).value().read<double>().value() == std::vector<double>{6, 15});
   CHECK(engine.wrap(std::span(numbers), {2, 2}).error().kind == TSL_SHAPE);
 }
+
+TEST_CASE("results are viewed without a copy, with their strides", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  const auto x = engine.run("arange(6, dtype: f32).reshape([2, 3])").value().as<tsl::Tensor>().value();
+  auto view = x.view<float>().value();
+  CHECK(view.rank() == 2);
+  CHECK(view.extent(1) == 3);
+  CHECK(view(1, 2) == 5);
+  const auto turned =
+      engine.run("arange(6, dtype: f32).reshape([2, 3]).transpose(0, 1)").value().as<tsl::Tensor>().value();
+  auto columns = turned.view<float>().value();
+  CHECK(columns(2, 1) == 5);
+  CHECK_FALSE(columns.is_contiguous());
+  CHECK(turned.span<float>().error().kind == TSL_VALUE);
+  CHECK(x.view<double>().error().kind == TSL_TYPE);
+
+  auto span = engine.run("ones([4], dtype: i32) * 3").value().as<tsl::Tensor>().value().span<int32_t>().value();
+  engine.run("zeros([4], dtype: i32)").value();  // the span keeps its memory from being used again
+  int total = 0;
+  for (const int32_t each : span) total += each;
+  CHECK(total == 12);
+}
+
+TEST_CASE("tensors of C++ go to other frameworks and come back", "[api]") {
+  auto engine = tsl::Engine::create().value();
+  std::vector<float> numbers = {1, 2, 3};
+  const tsl::Tensor x = engine.wrap(std::span(numbers), {3}).value();
+  const tsl::Tensor y = tsl::Tensor::from_dlpack(engine.handle(), x.to_dlpack().value()).value();
+  CHECK(y.view<float>().value().data() == numbers.data());
+  CHECK(tsl::Tensor::from_dlpack(engine.handle(), nullptr).error().kind == TSL_MISUSE);
+}

@@ -1,0 +1,157 @@
+// Tensors from and to other frameworks, by DLPack.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "api/dlpack.h"
+#include "api/host_memory.h"
+#include "base/error.h"
+#include "value/runtime.h"
+
+using namespace tsl;
+using namespace tsl::api;
+
+namespace {
+
+struct DTypeRow {
+  DType dtype;
+  DlpackType dlpack;
+};
+constexpr DTypeRow kRows[] = {{DType::boolean, {kDlBool, 8, 1}}, {DType::u8, {kDlUInt, 8, 1}},
+                              {DType::i8, {kDlInt, 8, 1}},       {DType::i16, {kDlInt, 16, 1}},
+                              {DType::i32, {kDlInt, 32, 1}},     {DType::i64, {kDlInt, 64, 1}},
+                              {DType::f16, {kDlFloat, 16, 1}},   {DType::bf16, {kDlBfloat, 16, 1}},
+                              {DType::f32, {kDlFloat, 32, 1}},   {DType::f64, {kDlFloat, 64, 1}}};
+static_assert(std::size(kRows) == kDTypeCount);
+
+DType dtype_from(const DlpackType& type) {
+  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [&](auto& r) { return r.dlpack == type; });
+  if (row == std::end(kRows))
+    fail(ErrorKind::type, "TSL has no dtype for DLPack's code {} with {} bits and {} lanes", type.code, type.bits,
+         type.lanes);
+  return row->dtype;
+}
+
+DlpackType dtype_to(DType dtype) {
+  return std::find_if(std::begin(kRows), std::end(kRows), [&](auto& r) { return r.dtype == dtype; })->dlpack;
+}
+
+Device device_from(const DlpackTensor& from) {
+  if (from.device_type == kDlCpu || from.device_type == kDlCudaHost) return {};
+  fail(ErrorKind::device, "TSL has no device for DLPack's device type {}", from.device_type);
+}
+
+CheckedType type_from(const DlpackTensor& from) {
+  const DType dtype = dtype_from(from.dtype);
+  if (from.ndim < 0 || from.ndim > kMaxRank)
+    fail(ErrorKind::limit, "a tensor has at most {} dimensions, not {}", kMaxRank, from.ndim);
+  const auto rank = static_cast<size_t>(from.ndim);
+  require_array(from.shape, rank, "from->dl_tensor.shape");
+  for (size_t i = 0; from.strides && i < rank; ++i) {
+    if (from.strides[i] < 0) fail(ErrorKind::value, "a tensor of another framework must have no negative strides");
+  }
+  return checked(dtype, {from.shape, rank}, from.strides);
+}
+
+/// Ends the ownership of a tensor of another framework.
+template <class Managed> void delete_managed(void* user) {
+  auto* const managed = static_cast<Managed*>(user);
+  if (managed->deleter) managed->deleter(managed);
+}
+
+void require_version(const DLManagedTensor&) {}
+void require_version(const DLManagedTensorVersioned& from) {
+  if (from.major != kDlpackMajor)
+    fail(ErrorKind::value, "TSL knows version {} of DLPack, not {}.{}", kDlpackMajor, from.major, from.minor);
+}
+
+bool is_read_only(const DLManagedTensor&) { return false; }
+bool is_read_only(const DLManagedTensorVersioned& from) { return (from.flags & kDlpackReadOnly) != 0; }
+
+template <class Managed>
+tsl_status import_tensor(tsl_engine engine, Managed* from, tsl_access access, tsl_value* result) {
+  Release on_failure(from ? delete_managed<Managed> : nullptr, from);
+  return run_call(engine, [&](Host& host) {
+    require_pointer(from, "from");
+    require_pointer(result, "result");
+    require_version(*from);
+    const DlpackTensor& tensor = from->dl_tensor;
+    const Device device = device_from(tensor);
+    const CheckedType type = type_from(tensor);
+    void* const data = tensor.data ? static_cast<std::byte*>(tensor.data) + tensor.byte_offset : nullptr;
+    if (access == TSL_WRITABLE && is_read_only(*from)) access = TSL_READ_ONLY;
+    host.put(result, Value(wrap_memory(type, data, device, access, on_failure)));
+  });
+}
+
+// ---- To other frameworks -------------------------------------------------------------------------------------------
+
+/// A tensor that another framework reads, with its description.
+template <class Managed> struct Exported final : Export {
+  Managed managed = {};
+  int64_t shape[TSL_MAX_RANK] = {}, strides[TSL_MAX_RANK] = {};
+};
+
+void set_header(DLManagedTensor&, uint64_t) {}
+void set_header(DLManagedTensorVersioned& managed, uint64_t flags) {
+  managed.major = kDlpackMajor;
+  managed.minor = kDlpackMinor;
+  managed.flags = flags;
+}
+
+bool has_negative_stride(const Layout& layout) {
+  return std::any_of(layout.strides.begin(), layout.strides.end(), [](const Dim& each) { return each.hint() < 0; });
+}
+
+template <class Managed>
+tsl_status export_tensor(tsl_engine engine, tsl_value tensor, tsl_access access, Managed** result) {
+  return run_call(engine, [&](Host& host) {
+    require_pointer(result, "result");
+    if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
+    Tensor exported = tensor_of(host, tensor);
+    if (!exported.device().is_host())
+      fail(ErrorKind::device, "the tensor is on {}, not in host memory", to_string(exported.device()));
+    const bool is_copy = access == TSL_WRITABLE || has_negative_stride(exported.layout());
+    if (is_copy) exported = host.engine().runtime().read(host.engine().ops().call(Op::copy, {exported}));
+
+    auto out = std::make_unique<Exported<Managed>>();
+    DlpackTensor& to = out->managed.dl_tensor;
+    to.data = exported.data();
+    to.device_type = kDlCpu;
+    to.ndim = exported.rank();
+    to.dtype = dtype_to(exported.dtype());
+    for (int i = 0; i < exported.rank(); ++i) {
+      out->shape[i] = exported.shape()[i].hint();
+      out->strides[i] = exported.layout().strides[i].hint();
+    }
+    to.shape = out->shape;
+    to.strides = out->strides;
+    set_header(out->managed, is_copy ? kDlpackIsCopied : kDlpackReadOnly);
+    out->managed.manager_ctx = static_cast<Export*>(out.get());
+    out->managed.deleter = [](Managed* managed) { Host::end_export(static_cast<Export*>(managed->manager_ctx)); };
+    host.begin_export(*out, std::move(exported));
+    *result = &out.release()->managed;
+  });
+}
+
+}  // namespace
+
+tsl_status tsl_tensor_from_dlpack(tsl_engine engine, DLManagedTensorVersioned* from, tsl_access access, tsl_stream,
+                                  tsl_value* result) {
+  return import_tensor(engine, from, access, result);
+}
+
+tsl_status tsl_tensor_from_dlpack_unversioned(tsl_engine engine, DLManagedTensor* from, tsl_access access, tsl_stream,
+                                              tsl_value* result) {
+  return import_tensor(engine, from, access, result);
+}
+
+tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream,
+                                DLManagedTensorVersioned** result) {
+  return export_tensor(engine, tensor, access, result);
+}
+
+tsl_status tsl_tensor_to_dlpack_unversioned(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream,
+                                            DLManagedTensor** result) {
+  return export_tensor(engine, tensor, access, result);
+}

@@ -1,0 +1,114 @@
+#include "api/host_memory.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "value/runtime.h"
+
+namespace tsl::api {
+
+namespace {
+
+constexpr DType kDTypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                             DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+static_assert(std::size(kDTypes) == kDTypeCount);
+static_assert(TSL_MAX_RANK == kMaxRank);
+
+[[noreturn]] void too_many_elements() { throw Misuse{"'type' describes more elements than memory can hold"}; }
+
+/// Adds extents * stride to `reach`. Throws Misuse if that exceeds what memory can hold.
+int64_t reach_along(int64_t reach, int64_t extent, int64_t stride, size_t element) {
+  int64_t end = 0;
+  constexpr int64_t kMostBytes = int64_t{1} << 62;
+  if (__builtin_mul_overflow(extent - 1, stride, &end) || __builtin_add_overflow(reach, end, &reach) ||
+      reach > kMostBytes / static_cast<int64_t>(element))
+    too_many_elements();
+  return reach;
+}
+
+/// Owns one block of the host program's memory: frees it by calling the host, and itself.
+class ForeignMemory final : public Allocator {
+ public:
+  ForeignMemory(tsl_release_function release, void* user) : release_(release), user_(user) {}
+  Ref<Storage> allocate(uint64_t) override { fail(ErrorKind::memory, "the host's memory cannot grow"); }
+  void free(Storage* storage) override {
+    delete storage;
+    const tsl_release_function release = release_;
+    void* const user = user_;
+    delete this;
+    if (release) release(user);
+  }
+  void release_cache() override {}
+  Stats stats() const override { return {}; }
+
+ private:
+  const tsl_release_function release_;
+  void* const user_;
+};
+
+}  // namespace
+
+DType dtype_of(tsl_dtype dtype) {
+  if (dtype < 0 || dtype >= kDTypeCount) throw Misuse{"'type->dtype' is no dtype"};
+  return kDTypes[dtype];
+}
+
+tsl_dtype dtype_of(DType dtype) {
+  return static_cast<tsl_dtype>(std::find(std::begin(kDTypes), std::end(kDTypes), dtype) - kDTypes);
+}
+
+CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides) {
+  CheckedType out;
+  out.dtype = dtype;
+  out.elements = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) throw Misuse{fmt::format("'type->shape[{}]' is negative", i)};
+    if (strides && strides[i] < 0) throw Misuse{fmt::format("'type->strides[{}]' is negative", i)};
+    out.layout.shape.push_back(shape[i]);
+    if (__builtin_mul_overflow(out.elements, shape[i], &out.elements)) too_many_elements();
+  }
+  out.layout.strides = contiguous_strides(out.layout.shape);
+  for (size_t i = 0; strides && i < shape.size(); ++i) out.layout.strides[i] = strides[i];
+  if (out.elements == 0) return out;
+  for (size_t i = 0; i < shape.size(); ++i)
+    out.reach = reach_along(out.reach, shape[i], out.layout.strides[i].hint(), size_of(dtype));
+  out.reach += 1;
+  return out;
+}
+
+CheckedType checked(const tsl_tensor_type* type) {
+  require_pointer(type, "type");
+  const DType dtype = dtype_of(type->dtype);
+  if (type->rank < 0 || type->rank > kMaxRank) throw Misuse{fmt::format("'type->rank' is not in 0 to {}", kMaxRank)};
+  const auto rank = static_cast<size_t>(type->rank);
+  const bool is_dense = std::all_of(type->strides, type->strides + rank, [](int64_t stride) { return stride == 0; });
+  return checked(dtype, {type->shape, rank}, is_dense ? nullptr : type->strides);
+}
+
+void require_alignment(const void* data, const CheckedType& type) {
+  if (type.elements == 0) return;
+  require_pointer(data, "data");
+  if (reinterpret_cast<uintptr_t>(data) % size_of(type.dtype) != 0)
+    throw Misuse{fmt::format("'data' is not aligned to the {} bytes of an element", size_of(type.dtype))};
+}
+
+Tensor wrap_memory(const CheckedType& type, void* data, Device device, tsl_access access, Release& release) {
+  if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
+  require_alignment(data, type);
+  auto memory = std::make_unique<ForeignMemory>(release.function(), release.user());
+  Ref<Storage> storage(new Storage(memory.get(), data, type.reach_bytes(), device, access == TSL_READ_ONLY));
+  memory.release();  // to the storage
+  release.dismiss();
+  return Tensor(type.dtype, type.layout, std::move(storage));
+}
+
+Tensor tensor_of(Host& host, tsl_value handle) {
+  const Value& value = host.value(handle, "tensor");
+  if (!value.is(Tag::tensor)) throw Misuse{fmt::format("'tensor' is {}, not a tensor", type_name(value))};
+  const Tensor tensor = value.tensor();
+  return tensor.deferred() ? host.engine().runtime().read(tensor) : tensor;
+}
+
+}  // namespace tsl::api

@@ -1,0 +1,53 @@
+// Tensors of memory that belongs to the host program.
+#pragma once
+
+#include "api/host.h"
+#include "tensor/tensor.h"
+
+namespace tsl::api {
+
+/// A tensor type of the host program, checked.
+struct CheckedType {
+  DType dtype = DType::f32;
+  Layout layout;
+  int64_t elements = 0;  // of the tensor
+  int64_t reach = 0;     // of the memory: one more than the greatest index of an element
+  size_t bytes() const { return static_cast<size_t>(elements) * size_of(dtype); }
+  size_t reach_bytes() const { return static_cast<size_t>(reach) * size_of(dtype); }
+};
+
+/// Checks a type that the host gives; strides that are all 0 stand for a dense tensor. Throws Misuse.
+CheckedType checked(const tsl_tensor_type* type);
+/// Checks a shape with its strides, null for a dense tensor. Throws Misuse.
+CheckedType checked(DType dtype, std::span<const int64_t> shape, const int64_t* strides);
+/// Throws Misuse unless the elements of a type may be at `data`.
+void require_alignment(const void* data, const CheckedType& type);
+
+DType dtype_of(tsl_dtype dtype);
+tsl_dtype dtype_of(DType dtype);
+
+/// Calls a release function, unless it is dismissed.
+class Release {
+ public:
+  Release(tsl_release_function function, void* user) : function_(function), user_(user) {}
+  ~Release() {
+    if (function_) function_(user_);
+  }
+  Release(const Release&) = delete;
+  Release& operator=(const Release&) = delete;
+  tsl_release_function function() const { return function_; }
+  void* user() const { return user_; }
+  void dismiss() { function_ = nullptr; }
+
+ private:
+  tsl_release_function function_;
+  void* user_;
+};
+
+/// Makes a tensor of the host's memory, which then owns `release`.
+Tensor wrap_memory(const CheckedType& type, void* data, Device device, tsl_access access, Release& release);
+
+/// Returns the tensor of a handle, with its elements. Throws Misuse.
+Tensor tensor_of(Host& host, tsl_value handle);
+
+}  // namespace tsl::api
