@@ -154,6 +154,14 @@ void add_test(CLI::App& app, Command& command) {
   test->add_option("PATH", command.test_paths, "Scripts and folders")->required();
 }
 
+void add_format(CLI::App& app, Command& command) {
+  command.kind = Command::Kind::format;
+  CLI::App* format = app.add_subcommand("fmt", "Format the scripts under PATH...");
+  format->add_flag("--check", command.format.check,
+                   "Write nothing: name the files that are not formatted, and exit with 1");
+  format->add_option("PATH", command.format.paths, "Scripts and folders; - is standard input")->required();
+}
+
 void add_cache(CLI::App& app, Command& command) {
   command.kind = Command::Kind::cache;
   CLI::App* cache = app.add_subcommand("cache", "Show how many GPU kernels are kept on disk, and where");
@@ -224,6 +232,7 @@ void set_profile(Command& command, const std::string& file) {
 constexpr const char* kFooter = R"(tsl SCRIPT [ARGS]   runs a script; - is standard input
 tsl                 starts a prompt; runs standard input if that is no terminal
 tsl test PATH...    runs the scripts under PATH and compares what they print with their "# expect:" comments
+tsl fmt PATH...     formats the scripts under PATH in place; - is standard input; --check only names what would change
 tsl explain SCRIPT  runs a script under --compile, then tells what was compiled and why; --json, --html FILE, --to FILE
 tsl diff DIR1 DIR2  shows what differs between two dumps (--dump DIR)
 tsl bench DIR[/KERNEL]  runs kernels of a dump alone, and shows what they take; --sweep, --store, --json
@@ -249,6 +258,7 @@ int parse_command(int argc, char** argv, Command& command) {
   add_options(app, command, code, profile);
   const std::string_view first = argc > 1 ? argv[1] : "";  // in other positions "test" is an ordinary argument
   if (first == "test") add_test(app, command);
+  if (first == "fmt") add_format(app, command);
   if (first == "cache") add_cache(app, command);
   if (first == "diff") add_diff(app, command);
   if (first == "bench") add_bench(app, command);

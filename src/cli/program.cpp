@@ -71,6 +71,7 @@ void run_main(const Command& command, Engine& engine) {
     case Command::Kind::test:
     case Command::Kind::diff:
     case Command::Kind::bench:
+    case Command::Kind::format:
     case Command::Kind::cache: return;
   }
 }
@@ -129,6 +130,7 @@ int run_command(int argc, char** argv) {
   if (command.kind == Command::Kind::cache) return run_cache(command.cache);
   if (command.kind == Command::Kind::diff) return run_diff(command.dumps);
   if (command.kind == Command::Kind::bench) return run_bench(command, wants_color(command.color));
+  if (command.kind == Command::Kind::format) return run_format(command.format, wants_color(command.color));
   if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
 
   const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -32,14 +33,21 @@ struct BenchCommand {
   BenchOptions options;
 };
 
+/// The options of `tsl fmt`.
+struct FormatCommand {
+  std::vector<std::string> paths;
+  bool check = false;  // write nothing, name what is not formatted
+};
+
 struct Command {
-  enum class Kind { script, code, input, prompt, test, cache, diff, bench } kind = Kind::prompt;
+  enum class Kind { script, code, input, prompt, test, cache, diff, bench, format } kind = Kind::prompt;
   std::string script;  // a path, or code
   std::vector<std::string> test_paths;
   CacheCommand cache;
   ReportCommand report;
   std::vector<std::string> dumps;  // diff: two folders
   BenchCommand bench;
+  FormatCommand format;
   EngineOptions engine;
   std::string color = "auto";
   bool timings = false;      // print where the time for compiling went
@@ -66,6 +74,13 @@ int run_prompt(Engine& engine, bool color);
 
 /// Runs the scripts under the paths on every tier, and compares their output with their `# expect` comments.
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options);
+
+/// Formats scripts, or says which are not formatted.
+int run_format(const FormatCommand& command, bool color);
+
+/// Returns the files among the paths and the scripts in the folders among them, in order; `purpose` is for messages.
+/// Throws Failure (io).
+std::vector<std::filesystem::path> find_scripts(const std::vector<std::string>& paths, const char* purpose);
 
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);

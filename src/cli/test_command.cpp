@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -125,30 +124,13 @@ std::string run_test(const fs::path& path, const std::string& text, const Engine
   return describe_difference(expected.output, printed) + describe_error(expected, error, path, engine);
 }
 
-std::vector<fs::path> scripts_under(const std::vector<std::string>& paths) {
-  std::vector<fs::path> scripts;
-  for (const std::string& path : paths) {
-    std::error_code failed;
-    if (!fs::is_directory(path, failed)) {
-      scripts.emplace_back(path);
-      continue;
-    }
-    for (fs::recursive_directory_iterator entry(path, failed), end; !failed && entry != end; entry.increment(failed)) {
-      if (entry->path().extension() == ".tsl") scripts.push_back(entry->path());
-    }
-    if (failed) fail(ErrorKind::io, "cannot look for tests in {}: {}", path, failed.message());
-  }
-  std::sort(scripts.begin(), scripts.end());
-  return scripts;
-}
-
 }  // namespace
 
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options) {
   graph::enforce_specification(true);
   std::vector<fs::path> scripts;
   try {
-    scripts = scripts_under(paths);
+    scripts = find_scripts(paths, "tests");
   } catch (const Failure& failure) {
     std::cerr << render(failure.error(), SourceMap());
     return kExitFailed;

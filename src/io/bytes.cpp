@@ -106,6 +106,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     temporary_.clear();
     fail_to_save(path_, system_error());
   }
+  // Of the file that is replaced, such as a script that can be executed.
+  if (!direct && fs::exists(found)) fs::permissions(temporary_, found.permissions(), status);
 }
 
 AtomicFile::~AtomicFile() {

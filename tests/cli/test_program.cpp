@@ -439,6 +439,58 @@ TEST_CASE("tsl test of folders in which there is no script is an error") {
   CHECK(run({"test", folder.string(), script("good.tsl", "print(1)  # expect: 1\n")}).code == 0);
 }
 
+// ---- tsl fmt ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("tsl fmt formats files in place, and the scripts in folders") {
+  const std::string wild = script("fmt/in/wild.tsl", "let x=1 # one\n"), tame = script("fmt/tame.tsl", "let x = 1\n");
+  const std::string other = script("fmt/notes.txt", "let x=1\n");
+  const std::string folder = fs::path(tame).parent_path();
+  fs::permissions(wild, fs::perms::owner_all);
+  const Outcome done = run({"fmt", folder});
+  CHECK(done.code == 0);
+  CHECK(done.out == "formatted " + wild + "\n");
+  CHECK(done.err.empty());
+  CHECK(text_of(wild) == "let x = 1  # one\n");
+  CHECK(fs::status(wild).permissions() == fs::perms::owner_all);  // it may be a program
+  CHECK(text_of(other) == "let x=1\n");
+  CHECK(run({"fmt", folder, wild}).out.empty());
+  CHECK(run({"fmt", "-"}, "let x=1").out == "let x = 1\n");
+  CHECK(run({"fmt"}).code == 2);
+}
+
+TEST_CASE("tsl fmt --check writes nothing, and names what is not formatted") {
+  const std::string wild = script("check/wild.tsl", "let x=1\n"), tame = script("check/tame.tsl", "let x = 1\n");
+  const Outcome outcome = run({"fmt", "--check", tame, wild});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out == "not formatted: " + wild + "\n");
+  CHECK(text_of(wild) == "let x=1\n");
+  CHECK(run({"fmt", "--check", tame}).code == 0);
+  CHECK(run({"fmt", "--check", "-"}, "let x=1").out == "not formatted: <stdin>\n");
+}
+
+TEST_CASE("tsl fmt leaves what is no program as it is, and formats the rest") {
+  const std::string broken = script("broken/a.tsl", "let x=\n"), wild = script("broken/b.tsl", "let x=1\n");
+  const Outcome outcome = run({"fmt", fs::path(wild).parent_path()});
+  CHECK(outcome.code == 65);
+  CHECK(outcome.err.find("error[syntax]: ") == 0);
+  CHECK(outcome.err.find(broken + ":") != std::string::npos);
+  CHECK(text_of(broken) == "let x=\n");
+  CHECK(text_of(wild) == "let x = 1\n");
+  CHECK(run({"fmt", "-"}, "let x=").out.empty());
+  const Outcome missing = run({"fmt", "/no/such/file.tsl"});
+  CHECK(missing.code == 1);
+  CHECK(missing.err == "error[io]: cannot read /no/such/file.tsl: No such file or directory\n");
+}
+
 // ---- Memory ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("a limit on memory is an error with sizes and the line, and the session goes on") {
