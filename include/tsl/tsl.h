@@ -218,8 +218,8 @@ TSL_API tsl_status tsl_get_error(tsl_engine engine, tsl_error* error);
 TSL_API tsl_status tsl_get_frame(tsl_engine engine, size_t index, tsl_frame* frame);
 /* Formats the error as the program `tsl` shows it: several lines, with the source line. */
 TSL_API tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text);
-/* Formats the error as a JSON object: {"kind", "message", "file", "line", "column", "end_column", "notes", "frames"}.
- */
+/* Formats the error as a JSON object: {"kind", "message", "file", "line", "column", "end_column", "hints", "notes",
+ * "frames"}. */
 TSL_API tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text);
 
 /* ---- Values ---- */

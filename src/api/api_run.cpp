@@ -69,6 +69,7 @@ std::string error_json(const Problem& problem, Host* host, const tsl_error& erro
   out.update(location_json(host, problem.error.span));
   out["column"] = error.column;
   out["end_column"] = error.end_column;
+  out["hints"] = problem.error.hints;
   out["notes"] = problem.error.notes;
   out["frames"] = nlohmann::ordered_json::array();
   for (const CallSite& call : problem.error.called_from) {

@@ -26,18 +26,19 @@ std::string_view name_of(ErrorKind kind) {
   return "";
 }
 
-Error make_warning(std::string message, Span span, std::vector<std::string> notes) {
-  Error warning{ErrorKind::warning, std::move(message), span, std::move(notes), {}};
+Error make_warning(std::string message, Span span, std::vector<std::string> hints) {
+  Error warning{ErrorKind::warning, std::move(message), span, std::move(hints), {}};
   warning.is_warning = true;
   return warning;
 }
 
-void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes) {
-  throw Failure(Error{kind, std::move(message), {}, std::move(notes), {}});
+void fail_with(ErrorKind kind, std::string message, std::vector<std::string> hints, std::vector<std::string> notes) {
+  throw Failure(Error{kind, std::move(message), {}, std::move(hints), {}, std::move(notes)});
 }
 
-void fail_argument(ErrorKind kind, std::string_view parameter, std::string message, std::vector<std::string> notes) {
-  Error error{kind, std::move(message), {}, std::move(notes), {}};
+void fail_argument(ErrorKind kind, std::string_view parameter, std::string message, std::vector<std::string> hints,
+                   std::vector<std::string> notes) {
+  Error error{kind, std::move(message), {}, std::move(hints), {}, std::move(notes)};
   error.parameter = parameter;
   throw Failure(std::move(error));
 }
@@ -86,23 +87,31 @@ Excerpt excerpt(std::string_view line, size_t before, size_t width) {
   return shown;
 }
 
-std::string render_location(const Error& error, const SourceMap& sources, const char* accent, const char* plain) {
-  const Source& source = sources.get(error.span.source);
-  const uint32_t line = source.line_of(error.span.begin);
-  const uint32_t column = source.column_of(error.span.begin);
-  const std::string_view text = source.line(line);
-  const uint32_t line_start = source.line_start(line);
-  const uint32_t line_end = line_start + static_cast<uint32_t>(text.size());
-  const uint32_t last = std::clamp(error.span.end, error.span.begin + 1, std::max(line_end, error.span.begin + 1));
+/// The colours of a message, or "".
+struct Colors {
+  const char* accent;
+  const char* blue;
+  const char* plain;
+};
+
+/// Shows a line of the source with a caret under the span, and `text` behind the caret.
+std::string render_place(Span span, std::string_view text, const SourceMap& sources, const Colors& colors) {
+  const Source& source = sources.get(span.source);
+  const uint32_t line = source.line_of(span.begin);
+  const uint32_t column = source.column_of(span.begin);
+  const std::string_view whole = source.line(line);
+  const uint32_t line_end = source.line_start(line) + static_cast<uint32_t>(whole.size());
+  const uint32_t last = std::clamp(span.end, span.begin + 1, std::max(line_end, span.begin + 1));
   uint32_t width = 0;
-  for (uint32_t i = error.span.begin; i < last && i < source.text().size(); ++i) {
+  for (uint32_t i = span.begin; i < last && i < source.text().size(); ++i) {
     if (starts_code_point(source.text()[i])) ++width;
   }
   const std::string number = std::to_string(line), gutter(number.size(), ' ');
-  const Excerpt shown = excerpt(text, column - 1, std::max<uint32_t>(width, 1));
-  return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}\n", accent, plain, source.name(), line,
-                     column, accent, number, plain, shown.text, accent, gutter, plain, std::string(shown.before, ' '),
-                     accent, std::string(shown.width, '^'), plain);
+  const Excerpt shown = excerpt(whole, column - 1, std::max<uint32_t>(width, 1));
+  const auto [accent, blue, plain] = colors;
+  return fmt::format("  {}-->{} {}:{}:{}\n   {}{} |{} {}\n   {}{} |{} {}{}{}{}{}{}\n", blue, plain, source.name(), line,
+                     column, blue, number, plain, shown.text, blue, gutter, plain, std::string(shown.before, ' '),
+                     accent, std::string(shown.width, '^'), plain, text.empty() ? "" : " ", text);
 }
 
 std::string render_calls(const Error& error, const SourceMap& sources) {
@@ -124,40 +133,90 @@ std::string render_calls(const Error& error, const SourceMap& sources) {
 }  // namespace
 
 std::string render(const Error& error, const SourceMap& sources, bool color) {
-  const char* accent = !color ? "" : error.is_warning ? kYellow : kRed;
-  const char* blue = color ? kBlue : "";
-  const char* plain = color ? kReset : "";
+  const Colors colors = {!color ? "" : error.is_warning ? kYellow : kRed, color ? kBlue : "", color ? kReset : ""};
   const std::string heading = error.is_warning ? "warning" : fmt::format("error[{}]", name_of(error.kind));
-  std::string text = fmt::format("{}{}{}: {}\n", accent, heading, plain, error.message);
-  if (error.span.valid()) text += render_location(error, sources, blue, plain);
-  for (const std::string& note : error.notes) text += fmt::format("     {}={} {}\n", blue, plain, note);
+  std::string text = fmt::format("{}{}{}: {}\n", colors.accent, heading, colors.plain, error.message);
+  if (error.span.valid()) text += render_place(error.span, "", sources, {colors.blue, colors.blue, colors.plain});
+  for (const RelatedPlace& place : error.related) text += render_place(place.span, place.text, sources, colors);
+  for (const std::string& hint : error.hints) text += fmt::format("  {}={} {}\n", colors.blue, colors.plain, hint);
+  for (const std::string& note : error.notes) text += fmt::format("  {}-{} {}\n", colors.blue, colors.plain, note);
   text += render_calls(error, sources);
+  for (const Error& other : error.others) text += render(other, sources, color);
   return text;
 }
 
+namespace {
+
+/// What TSL has for names of other languages.
+struct Alias {
+  std::string_view foreign;  // words, with a space between two
+  std::string_view ours;     // a name of TSL, or ""
+  std::string_view hint;     // a whole hint, if there is no such name
+};
+
+constexpr Alias kAliases[] = {
+#define ALIAS(foreign, ours) {foreign, ours, ""},
+#define ADVICE(foreign, hint) {foreign, "", hint},
+#include "base/aliases.def"
+#undef ADVICE
+#undef ALIAS
+};
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+/// Returns the number of letters to insert, delete, replace or exchange with their neighbour to make `a` from `b`.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool is_exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (is_exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr size_t kShortest = 3;  // everything is near a name of one or two letters
+  if (word.size() < kShortest) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;  // farther names do not help
-  std::vector<size_t> row;
   for (const std::string& candidate : candidates) {
-    row.resize(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        const size_t substitute = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
-      }
-    }
-    const bool is_first_of_equals = row.back() == best_distance && !best.empty() && candidate < best;
-    if (row.back() < best_distance || is_first_of_equals) {
-      best_distance = row.back();
+    if (candidate.size() < kShortest) continue;
+    const size_t distance = edit_distance(word, candidate);
+    const bool is_first_of_equals = distance == best_distance && !best.empty() && candidate < best;
+    if (distance < best_distance || is_first_of_equals) {
+      best_distance = distance;
       best = candidate;
     }
   }
   return best;
+}
+
+std::string suggest_name(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.empty()) return "";
+  const auto did_you_mean = [](std::string_view name) { return fmt::format("did you mean '{}'?", name); };
+  for (const Alias& alias : kAliases) {
+    if (!has_word(alias.foreign, word)) continue;
+    if (alias.ours.empty()) return std::string(alias.hint);
+    if (std::find(candidates.begin(), candidates.end(), alias.ours) != candidates.end())
+      return did_you_mean(alias.ours);
+  }
+  const std::string near = nearest_name(word, candidates);
+  return near.empty() ? "" : did_you_mean(near);
 }
 
 }  // namespace tsl

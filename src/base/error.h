@@ -23,21 +23,30 @@ struct CallSite {
   Span span;
 };
 
+/// Another place that an error concerns, and what is there: "declared here".
+struct RelatedPlace {
+  Span span;
+  std::string text;
+};
+
 struct Error {
   ErrorKind kind = ErrorKind::user;
   std::string message;
-  Span span;                          // invalid until the interpreter sets it
-  std::vector<std::string> notes;     // printed as "= note" lines under the caret
-  std::vector<CallSite> called_from;  // innermost first
-  std::string parameter{};            // the parameter whose argument is wrong, until the call is known
-  int argument = -1;                  // its position among the arguments of the call: the caret is under it
-  bool is_located = false;            // the interpreter has filled in span and called_from
-  bool is_final = false;              // no `try` of the program catches it
-  bool is_warning = false;            // the program goes on
+  Span span;                            // invalid until the interpreter sets it
+  std::vector<std::string> hints;       // what to write instead: printed as "= hint" lines under the caret
+  std::vector<CallSite> called_from;    // innermost first
+  std::vector<std::string> notes{};     // values and facts: printed as "- note" lines
+  std::vector<RelatedPlace> related{};  // other places, printed with a caret each
+  std::vector<Error> others{};          // further errors of the same source, in its order; they have no others
+  std::string parameter{};              // the parameter whose argument is wrong, until the call is known
+  int argument = -1;                    // its position among the arguments of the call: the caret is under it
+  bool is_located = false;              // the interpreter has filled in span and called_from
+  bool is_final = false;                // no `try` of the program catches it
+  bool is_warning = false;              // the program goes on
 };
 
 /// Makes a warning about a place of the program. Its kind is shown if warnings are errors.
-Error make_warning(std::string message, Span span, std::vector<std::string> notes = {});
+Error make_warning(std::string message, Span span, std::vector<std::string> hints = {});
 
 /// Carries an Error from its origin to the `try`, prompt or program that handles it. Lower layers throw it without a
 /// span; the interpreter adds the span of the running instruction.
@@ -52,10 +61,11 @@ class Failure : public std::exception {
   std::shared_ptr<Error> error_;  // shared: exceptions are copied while they propagate
 };
 
-[[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> notes = {});
+[[noreturn]] void fail_with(ErrorKind kind, std::string message, std::vector<std::string> hints = {},
+                            std::vector<std::string> notes = {});
 /// As fail_with(), for an argument of the running function: the caret is under it, in the call.
 [[noreturn]] void fail_argument(ErrorKind kind, std::string_view parameter, std::string message,
-                                std::vector<std::string> notes = {});
+                                std::vector<std::string> hints = {}, std::vector<std::string> notes = {});
 
 /// Throws a Failure: fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b).
 template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
@@ -67,12 +77,18 @@ template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_stri
 ///     --> file.tsl:9:16
 ///      9 | source line
 ///        |     ^^^^^
-///        = note
+///     = hint
+///     - note
 ///     called from f (file.tsl:13), <main> (file.tsl:21)
+/// A related place comes after the caret, with its own. The other errors follow.
 std::string render(const Error& error, const SourceMap& sources, bool color = false);
 
-/// Returns the candidate nearest to `word` by edit distance, of equals the first in the alphabet, or "" if none is near
-/// enough to suggest.
+/// Returns the candidate nearest to `word` by edit distance (exchanged neighbours count one), of equals the first in
+/// the alphabet; "" if none is near enough to suggest, or if `word` has one or two letters.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
+
+/// Returns a hint for a name that does not exist: what TSL has for a name of another language (base/aliases.def), else
+/// "did you mean 'len'?" for the nearest candidate; "" if there is nothing to say.
+std::string suggest_name(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace tsl

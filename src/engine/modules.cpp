@@ -112,9 +112,9 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
   }
   std::string list;
   for (const std::string& path : tried) list += (list.empty() ? "" : ", ") + path;
-  std::vector<std::string> notes = {"tried " + list};
-  if (!is_file) notes.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
-  fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(notes));
+  std::vector<std::string> hints;
+  if (!is_file) hints.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
+  fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(hints), {"tried " + list});
 }
 
 // ---- Loading -------------------------------------------------------------------------------------------

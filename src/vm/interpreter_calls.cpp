@@ -272,23 +272,13 @@ const Value* member(Context& context, const Value& object, Name name) {
   return nullptr;
 }
 
-/// Method names of other languages, with what TSL offers instead.
-constexpr std::pair<std::string_view, const char*> kForeign[] = {
-    {"append", "l += [v] appends"},      {"push", "l += [v] appends"},
-    {"extend", "l += items appends"},    {"items", "for (key, value) in r goes over a record"},
-    {"view", "did you mean 'reshape'?"}, {"size", "x.shape is a tuple, x.size the number of elements"},
-    {"astype", "f32(x) converts"},       {"backward", "grad(f) and value_and_grad(f) differentiate a function"}};
-
 [[noreturn]] void no_method(Context& context, const Value& object, Name name) {
   if (object.is(Tag::module)) vm::member_of(context, object.as<Module>(), name);  // the error lists the members
-  std::vector<std::string> notes;
-  const std::string near = nearest_name(*name, context.builtins().names());
-  const auto foreign =
-      std::find_if(std::begin(kForeign), std::end(kForeign), [name](const auto& f) { return f.first == *name; });
-  if (foreign != std::end(kForeign)) notes.emplace_back(foreign->second);
-  else if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
+  std::vector<std::string> hints;
+  if (std::string hint = suggest_name(*name, context.builtins().names()); !hint.empty())
+    hints.push_back(std::move(hint));
   const char* what = object.is(Tag::record) ? "field or method" : "method";
-  fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name), std::move(notes));
+  fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name), std::move(hints));
 }
 
 }  // namespace

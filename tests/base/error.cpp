@@ -12,13 +12,14 @@ Error shape_error(uint32_t id) {
   return {ErrorKind::shape,
           "cannot add",
           {id, 12, 17},
-          {"a: f32[2]   b: f32[3]"},
-          {{"loss", {id, 0, 3}}, {"<main>", {id, 9, 11}}}};
+          {"write b"},
+          {{"loss", {id, 0, 3}}, {"<main>", {id, 9, 11}}},
+          {"a: f32[2]   b: f32[3]"}};
 }
 
 }  // namespace
 
-TEST_CASE("an error is rendered with its place, notes and calls") {
+TEST_CASE("an error is rendered with its place, hints, notes and calls") {
   SourceMap sources;
   const uint32_t id = sources.add("mnist.tsl", "let a = 1\n  a + b\n");
   CHECK(render(shape_error(id), sources) ==
@@ -26,16 +27,16 @@ TEST_CASE("an error is rendered with its place, notes and calls") {
         "  --> mnist.tsl:2:3\n"
         "   2 |   a + b\n"
         "     |   ^^^^^\n"
-        "     = a: f32[2]   b: f32[3]\n"
+        "  = write b\n"
+        "  - a: f32[2]   b: f32[3]\n"
         "  called from loss (mnist.tsl:1), <main> (mnist.tsl:1)\n");
 }
 
 TEST_CASE("a warning is rendered as an error is, without its kind") {
   SourceMap sources;
   const uint32_t id = sources.add("mnist.tsl", "a + b\n");
-  Error warning = make_warning("unused", {id, 0, 5}, {"a note"});
-  CHECK(render(warning, sources) ==
-        "warning: unused\n  --> mnist.tsl:1:1\n   1 | a + b\n     | ^^^^^\n     = a note\n");
+  Error warning = make_warning("unused", {id, 0, 5}, {"a hint"});
+  CHECK(render(warning, sources) == "warning: unused\n  --> mnist.tsl:1:1\n   1 | a + b\n     | ^^^^^\n  = a hint\n");
   warning.is_warning = false;
   CHECK(render(warning, sources).rfind("error[warning]: unused\n", 0) == 0);
 }

@@ -133,8 +133,8 @@ device assign_view: f32[2, 2] is on cpu, but f32[2] is on cuda:0
   const EngineOptions options = with_gpus("cpu");
   Session session(options);
   const Error error = session.error("ones([2]) + ones([2], device: \"cuda:1\")");
-  REQUIRE(error.notes.size() == 1);
-  CHECK(error.notes[0] == "an op's tensors must be on one device: x.to(\"cuda:1\") moves x");
+  REQUIRE(error.hints.size() == 1);
+  CHECK(error.hints[0] == "an op's tensors must be on one device: x.to(\"cuda:1\") moves x");
 }
 
 TEST_CASE("numbers and lists go where the tensors beside them are", "[devices]") {

@@ -132,7 +132,7 @@ TEST_CASE("members that a module lacks") {
   folder.write("m.tsl", "fn linear() = 1\n");
   const Error e = error_of(s, folder.write("main.tsl", "import \"./m.tsl\" as m\nm.linaer()\n"));
   CHECK(e.message == "module 'm' has no 'linaer'");
-  REQUIRE(e.notes.size() == 1);
-  CHECK(e.notes[0] == "did you mean 'linear'?");
+  REQUIRE(e.hints.size() == 1);
+  CHECK(e.hints[0] == "did you mean 'linear'?");
   CHECK(error_of(s, folder.write("main3.tsl", "from \"./m.tsl\" import nope\n")).message == "module 'm' has no 'nope'");
 }

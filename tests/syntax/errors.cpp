@@ -93,13 +93,13 @@ TEST_CASE("a name, type, key or block is missing") {
 }
 
 TEST_CASE("habits of other languages get a note") {
-  CHECK(syntax_error("if x = 1 { }").notes == "'==' compares, '=' assigns");
-  CHECK(syntax_error("a && b").notes == "use 'and'");
-  CHECK(syntax_error("a || b").notes == "use 'or'");
-  CHECK(syntax_error("if a { }\nelif b { }").notes == "use 'else if'");
-  CHECK(syntax_error("def f(x) { }").notes == "functions are declared with 'fn'");
-  CHECK(syntax_error("const x = 1").notes == "names are declared with 'let' or 'var'");
-  CHECK(syntax_error("let t = 1, 2").notes == "a tuple is written in parentheses: (a, b)");
+  CHECK(syntax_error("if x = 1 { }").hints == "'==' compares, '=' assigns");
+  CHECK(syntax_error("a && b").hints == "use 'and'");
+  CHECK(syntax_error("a || b").hints == "use 'or'");
+  CHECK(syntax_error("if a { }\nelif b { }").hints == "use 'else if'");
+  CHECK(syntax_error("def f(x) { }").hints == "functions are declared with 'fn'");
+  CHECK(syntax_error("const x = 1").hints == "names are declared with 'let' or 'var'");
+  CHECK(syntax_error("let t = 1, 2").hints == "a tuple is written in parentheses: (a, b)");
 }
 
 TEST_CASE("the first error in the text is the one reported, lexical or not") {

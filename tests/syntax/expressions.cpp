@@ -60,7 +60,7 @@ TEST_CASE("'not in' is the negation of 'in'") {
 
 TEST_CASE("comparisons and ranges do not associate") {
   CHECK(syntax_error("a < b < c").message == "comparisons cannot be chained");
-  CHECK(syntax_error("a < b < c").notes == "join two with 'and', or put one in parentheses");
+  CHECK(syntax_error("a < b < c").hints == "join two with 'and', or put one in parentheses");
   CHECK(syntax_error("a == b in c").at == "in");
   CHECK(syntax_error("1..2..3").message == "ranges cannot be chained");
   CHECK(tree_of("a < b and b < c") == "(and (< a b) (< b c))");

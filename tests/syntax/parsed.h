@@ -50,13 +50,13 @@ inline std::unique_ptr<Parsed> resolve_text(const std::string& text) {
   return parsed;
 }
 
-/// An error, the text it points at, and its notes joined by '|'.
+/// An error, the text it points at, and its hints joined by '|'.
 struct Complaint {
   ErrorKind kind{};
   std::string message;
   std::string at;
   uint32_t line = 0;
-  std::string notes;
+  std::string hints;
 };
 
 /// What `run` (parse_text or resolve_text) says of a text; the message is "" if it is content.
@@ -66,7 +66,7 @@ template <class Run> Complaint complaint_of(const std::string& text, Run run) {
   } catch (const Failure& failure) {
     const Error& error = failure.error();
     Complaint complaint{error.kind, error.message, "", 0, ""};
-    for (const std::string& note : error.notes) complaint.notes += (complaint.notes.empty() ? "" : "|") + note;
+    for (const std::string& hint : error.hints) complaint.hints += (complaint.hints.empty() ? "" : "|") + hint;
     const Source source("", text);
     complaint.line = source.line_of(error.span.begin);
     if (error.span.begin < text.size()) {

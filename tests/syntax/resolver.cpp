@@ -66,7 +66,7 @@ TEST_CASE("a function's body may use a module's name declared further down") {
   CHECK(names(function_at(*parsed, 0).captures) == "later");
   const Complaint complaint = name_error("print(zzz)\nlet zzz = 1");
   CHECK(complaint.message == "unknown name 'zzz'");
-  CHECK(complaint.notes == "it is declared further down");
+  CHECK(complaint.hints == "it is declared further down");
 }
 
 TEST_CASE("frames list their variables, parameters first, each with the dimensions it binds") {
@@ -137,11 +137,11 @@ TEST_CASE("unknown names suggest the nearest one") {
   CHECK(complaint.kind == ErrorKind::name);
   CHECK(complaint.message == "unknown name 'lenght'");
   CHECK(complaint.at == "lenght");
-  CHECK(complaint.notes == "did you mean 'length'?");
-  CHECK(name_error("prin(1)").notes == "did you mean 'print'?");
-  CHECK(name_error("let x = None").notes == "did you mean 'nil'?");
-  CHECK(name_error("let x = True").notes == "did you mean 'true'?");
-  CHECK(name_error("qqqqqq").notes.empty());
+  CHECK(complaint.hints == "did you mean 'length'?");
+  CHECK(name_error("prin(1)").hints == "did you mean 'print'?");
+  CHECK(name_error("let x = None").hints == "did you mean 'nil'?");
+  CHECK(name_error("let x = True").hints == "did you mean 'true'?");
+  CHECK(name_error("qqqqqq").hints.empty());
   CHECK(name_error("f\"{lenght}\"").at == "lenght");
 }
 
@@ -176,10 +176,10 @@ TEST_CASE("only what is declared with var can be assigned to or changed") {
 }
 
 TEST_CASE("assigning to an undeclared name suggests the nearest, or a declaration") {
-  CHECK(name_error("var value = 1\nvalu = 2").notes == "did you mean 'value'?|declare it with 'var valu = …'");
-  CHECK(name_error("qqqqqq = 2").notes == "declare it with 'var qqqqqq = …'");
-  CHECK(name_error("let x = 1\nx = 2").notes == "use 'var x' where it is declared");
-  CHECK(name_error("fn f(a) { a = 1 }").notes == "declare a variable first: var a = a");
+  CHECK(name_error("var value = 1\nvalu = 2").hints == "did you mean 'value'?|declare it with 'var valu = …'");
+  CHECK(name_error("qqqqqq = 2").hints == "declare it with 'var qqqqqq = …'");
+  CHECK(name_error("let x = 1\nx = 2").hints == "use 'var x' where it is declared");
+  CHECK(name_error("fn f(a) { a = 1 }").hints == "declare a variable first: var a = a");
 }
 
 TEST_CASE("jumps need something to leave") {
@@ -203,7 +203,7 @@ TEST_CASE("one name is bound once in a pattern or signature") {
 
 TEST_CASE("attributes and their options are known by name") {
   CHECK(name_error("@compile(mode: \"max-autotune\", graphs: \"off\", numerics: \"fast\") fn f() = 1").message.empty());
-  CHECK(name_error("@compiel fn f() = 1").notes == "did you mean '@compile'?");
+  CHECK(name_error("@compiel fn f() = 1").hints == "did you mean '@compile'?");
   CHECK(name_error("@compile(graph: \"off\") fn f() = 1").message == "unknown option 'graph' of @compile");
   CHECK(name_error("@compile(\"off\") fn f() = 1").message == "options of @compile have names");
   CHECK(name_error("@compile(graphs: \"maybe\") fn f() = 1").message == "graphs is \"on\" or \"off\"");

@@ -11,7 +11,7 @@ TEST_CASE("declarations") {
   CHECK(tree_of("let (a, (b, _), c,) = t") == "let (a (b _) c) = t");
   CHECK(tree_of("let _ = f()") == "let _ = (call f)");
   CHECK(syntax_error("let x").message == "expected '=' after 'x', found the end of the text");
-  CHECK(syntax_error("let for = 1").notes == "'for' is a keyword");
+  CHECK(syntax_error("let for = 1").hints == "'for' is a keyword");
 }
 
 TEST_CASE("assignments") {
@@ -31,7 +31,7 @@ TEST_CASE("what cannot be assigned to") {
   CHECK(syntax_error("f(x) = 1").message == "the result of a call cannot be assigned to");
   CHECK(syntax_error("f(x).y = 1").message == "only a part of a variable can be assigned to");
   CHECK(syntax_error("(a, b) += t").message == "only '=' assigns to a tuple");
-  CHECK(syntax_error("[a, b] = t").notes == "several names are assigned as a tuple: (a, b) = …");
+  CHECK(syntax_error("[a, b] = t").hints == "several names are assigned as a tuple: (a, b) = …");
   CHECK(syntax_error("(a, 1) = t").at == "1");
   CHECK(syntax_error("a = b = c").message == "expected a new line or ';' after 'b', found '='");
 }
@@ -40,7 +40,7 @@ TEST_CASE("loops and jumps") {
   CHECK(tree_of("while a { break; continue }") == "while a {break; continue}");
   CHECK(tree_of("for i in 0..3 { f(i) }") == "for i in (.. 0 3) {(call f i)}");
   CHECK(tree_of("for (k, v) in r { }") == "for (k v) in r {}");
-  CHECK(syntax_error("for k, v in r { }").notes == "a tuple is written in parentheses: (a, b)");
+  CHECK(syntax_error("for k, v in r { }").hints == "a tuple is written in parentheses: (a, b)");
   CHECK(tree_of("fn f() { return }") == "fn f () {return}");
   CHECK(tree_of("fn f() { return\n1 }") == "fn f () {return; 1}");
 }

@@ -16,11 +16,11 @@ std::string unused(const std::string& text) {
   return found;
 }
 
-std::string notes(const std::string& text) {
+std::string hints(const std::string& text) {
   const auto parsed = resolve_text(text);
   std::string found;
   for (const Error& warning : find_unused_values(*parsed->module, [](Name) { return false; }))
-    for (const std::string& note : warning.notes) found += note;
+    for (const std::string& hint : warning.hints) found += hint;
   return found;
 }
 
@@ -38,8 +38,8 @@ TEST_CASE("an expression whose value is dropped and that has no effect is found"
 TEST_CASE("the last expression of a function is not its value") {
   CHECK(unused("fn f(x) { x + 1 }\nf(1)") == "x + 1");
   CHECK(unused("let f = fn(x) { if x { 1 } else { 2 } }\nf(true)") == "1 | 2");
-  CHECK(notes("fn f(x) { x + 1 }") == "a function's value is what it returns: `return …`, or `fn f(x) = …`");
-  CHECK(notes("var x = 1\nx == 2\nx") == "`==` compares; an assignment is written with one `=`");
+  CHECK(hints("fn f(x) { x + 1 }") == "a function's value is what it returns: `return …`, or `fn f(x) = …`");
+  CHECK(hints("var x = 1\nx == 2\nx") == "`==` compares; an assignment is written with one `=`");
   CHECK(unused("fn f(x) = x + 1\nlet g = fn(x) = x\nf(g(1))") == "");
 }
 

@@ -22,12 +22,13 @@ TEST_CASE("words of other languages are told ours") {
   Session s;
   const auto note = [&](const char* code) {
     const Error e = s.error(code);
-    return e.notes.empty() ? "" : e.notes[0];
+    return e.hints.empty() ? "" : e.hints[0];
   };
-  CHECK(note("var l = [1]\nl.append(2)") == "l += [v] appends");
+  CHECK(note("var l = [1]\nl.append(2)") == "`xs += [v]` appends");
   CHECK(note("ones([2, 3]).view(6)") == "did you mean 'reshape'?");
   CHECK(note("ones([2, 3]).reshap(6)") == "did you mean 'reshape'?");
-  CHECK(note("ones([2, 3]).t()") == "did you mean 'gt'?");
+  CHECK(note("ones([2, 3]).t()") == "");
+  CHECK(note("ones([2, 3]).trasnpose()") == "did you mean 'transpose'?");
   CHECK(note("print(ones(2, 3))") == "a shape is one argument, such as [2, 3]");
   CHECK(note("nn.relu(1)") == "it is a module: import nn");
 }
