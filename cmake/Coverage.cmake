@@ -38,17 +38,17 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(gcov "llvm-cov gcov")
 endif()
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
-set(summary ${CMAKE_BINARY_DIR}/coverage.json)
+set(summary ${PROJECT_BINARY_DIR}/coverage.json)
 add_custom_target(coverage
-  COMMAND find ${CMAKE_BINARY_DIR} -name "*.gcda" -delete
+  COMMAND find ${PROJECT_BINARY_DIR} -name "*.gcda" -delete
   COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure --parallel ${cores}
-  COMMAND ${TSL_GCOVR} --root ${CMAKE_SOURCE_DIR} --filter ${CMAKE_SOURCE_DIR}/src/ --gcov-executable "${gcov}"
-          --exclude-unreachable-branches --json-summary ${summary} ${CMAKE_BINARY_DIR}
+  COMMAND ${TSL_GCOVR} --root ${PROJECT_SOURCE_DIR} --filter ${PROJECT_SOURCE_DIR}/src/ --gcov-executable "${gcov}"
+          --exclude-unreachable-branches --json-summary ${summary} ${PROJECT_BINARY_DIR}
   COMMAND ${CMAKE_COMMAND} -DSUMMARY=${summary} -P ${CMAKE_CURRENT_LIST_FILE}
-  WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+  WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
   VERBATIM USES_TERMINAL)
 # It is built on request, after everything that ctest runs.
-get_property(targets DIRECTORY ${CMAKE_SOURCE_DIR}/tests PROPERTY BUILDSYSTEM_TARGETS)
+get_property(targets DIRECTORY ${PROJECT_SOURCE_DIR}/tests PROPERTY BUILDSYSTEM_TARGETS)
 add_dependencies(coverage ${targets})
 if(TARGET tsl)
   add_dependencies(coverage tsl)

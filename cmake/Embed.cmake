@@ -39,8 +39,8 @@ function(tsl_embed target folder)
   list(TRANSFORM paths PREPEND ${folder}/)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DFILES=${joined} -DFOLDER=${folder} -DOUTPUT=${output} -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
-    DEPENDS ${paths} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
+    COMMAND ${CMAKE_COMMAND} -DFILES=${joined} -DFOLDER=${folder} -DOUTPUT=${output} -P ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+    DEPENDS ${paths} ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
     VERBATIM)
   target_sources(${target} PRIVATE ${output})
 endfunction()

@@ -1,14 +1,20 @@
-# What `cmake --install` puts where: the program, libtsl.so, its headers, and the files by which CMake (find_package(tsl))
-# and pkg-config find them.
+# What `cmake --install` puts where: the program, libtsl.so and libtsl.a, their headers, and the files by which CMake
+# (find_package(tsl)) and pkg-config find them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS tsl)
 install(TARGETS tsl_shared EXPORT tslTargets)
+if(TARGET tsl_static)
+  install(TARGETS tsl_static)
+endif()
 install(DIRECTORY include/tsl TYPE INCLUDE)
+install(FILES LICENSE TYPE DOC)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tsl)
-install(EXPORT tslTargets NAMESPACE tsl:: FILE tslConfig.cmake DESTINATION ${package})
+install(EXPORT tslTargets NAMESPACE tsl:: DESTINATION ${package})
+configure_package_config_file(cmake/tslConfig.cmake.in ${PROJECT_BINARY_DIR}/tslConfig.cmake INSTALL_DESTINATION ${package}
+                              PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 # Before version 1.0 each minor version may change the API.
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/tslConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-configure_file(cmake/tsl.pc.in ${CMAKE_BINARY_DIR}/tsl.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/tslConfigVersion.cmake DESTINATION ${package})
-install(FILES ${CMAKE_BINARY_DIR}/tsl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+configure_file(cmake/tsl.pc.in ${PROJECT_BINARY_DIR}/tsl.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tslConfig.cmake ${PROJECT_BINARY_DIR}/tslConfigVersion.cmake DESTINATION ${package})
+install(FILES ${PROJECT_BINARY_DIR}/tsl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -17,6 +17,10 @@ expect() {
   fi
 }
 expect minimal "$("$folder/build/minimal")" "0 0 6 2 0 "
+if [[ -n $(find "$folder/prefix" -name libtsl.a) ]]; then
+  expect "minimal with tsl::static" "$("$folder/build/minimal_static")" "0 0 6 2 0 "
+  if ldd "$folder/build/minimal_static" | grep libtsl; then exit 1; fi
+fi
 "$folder/build/particles" "$examples/particles.tsl" "$folder/particles.pgm" 50 | tee "$folder/particles.log"
 grep -q '^50 steps' "$folder/particles.log"
 [[ $(head -c 2 "$folder/particles.pgm") == P5 ]]
