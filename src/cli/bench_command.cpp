@@ -42,7 +42,7 @@ std::unique_ptr<Engine> open_engine(const report::OpenedDump& dump, const Engine
     return engine;
   } catch (Failure& failure) {
     if (failure.error().kind == ErrorKind::device && given.device.empty())
-      failure.error().notes.push_back(
+      failure.error().hints.push_back(
           fmt::format("the dump is of {}; with --device cpu its kernels run on the CPU", options.device));
     throw;
   }

@@ -51,7 +51,7 @@ std::string problem_of(const std::string& path) {
     open_dump(path);
   } catch (const Failure& failure) {
     std::string text = failure.error().message;
-    for (const std::string& note : failure.error().notes) text += "; " + note;
+    for (const std::string& hint : failure.error().hints) text += "; " + hint;
     return text;
   }
   return "none";
