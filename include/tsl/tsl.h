@@ -143,18 +143,23 @@ typedef void (*tsl_write)(void* user, tsl_string text);
 
 /* How an engine is made. tsl_config_init() sets the defaults, which are those named here. */
 typedef struct tsl_config {
-  size_t struct_size;    /* set by tsl_config_init(); tells which fields the program knows */
-  uint32_t capabilities; /* tsl_capability, combined by |; default: none */
-  uint32_t threads;      /* that compute; default: 0, one per core */
-  tsl_string device;     /* where tensors are made: "cpu", "cuda", "cuda:1"; default: "cpu" */
-  uint64_t memory_limit; /* bytes for tensors, by device; default: 0, none */
-  uint64_t source_limit; /* bytes of a source; default: 0, 256 MiB */
-  uint64_t step_limit;   /* calls and iterations of loops in one tsl_run() or tsl_call(); default: 0, none */
-  double time_limit;     /* seconds for one tsl_run() or tsl_call(); default: 0, none */
-  uint64_t seed;         /* of random numbers; default: 0 */
-  tsl_write output;      /* receives what scripts print; default: NULL, it is dropped */
-  tsl_write diagnostics; /* receives warnings and logs; default: NULL, they are dropped */
-  void* user;            /* the first argument of both */
+  size_t struct_size;         /* set by tsl_config_init(); tells which fields the program knows */
+  uint32_t capabilities;      /* tsl_capability, combined by |; default: none */
+  uint32_t threads;           /* that compute; default: 0, one per core */
+  tsl_string device;          /* where tensors are made: "cpu", "cuda", "cuda:1"; default: "cpu" */
+  uint64_t memory_limit;      /* bytes for tensors, by device; default: 0, none */
+  uint64_t source_limit;      /* bytes of a source; default: 0, 256 MiB */
+  uint64_t step_limit;        /* calls and iterations of loops in one tsl_run() or tsl_call(); default: 0, none */
+  double time_limit;          /* seconds for one tsl_run() or tsl_call(); default: 0, none */
+  uint64_t seed;              /* of random numbers; default: 0 */
+  tsl_write output;           /* receives what scripts print; default: NULL, it is dropped */
+  tsl_write diagnostics;      /* receives warnings and logs; default: NULL, they are dropped */
+  void* user;                 /* the first argument of both */
+  uint64_t host_memory_limit; /* bytes of strings, lists, records and functions at a time; default: 0, none */
+  uint64_t element_limit;     /* elements of a tensor; default: 0, as many as memory holds */
+  uint32_t depth_limit;       /* calls within calls; default: 0, 200,000, whose error a script can catch. Whatever it
+                                 is, calls through builtins, and nested source, take two thirds of the thread's stack
+                                 at most */
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */
@@ -168,8 +173,8 @@ TSL_API tsl_status tsl_engine_create(const tsl_config* config, tsl_engine* engin
 TSL_API tsl_status tsl_engine_destroy(tsl_engine engine);
 
 /* Ends the tsl_run() or tsl_call() that is running, or else the next one, with TSL_INTERRUPT, which no script can
- * catch. May be called from any thread and from a signal handler, but not while tsl_engine_destroy() runs. It takes
- * effect at the next call or iteration of a loop: an op that is running is finished first. */
+ * catch. May be called from any thread and from a signal handler, but not while tsl_engine_destroy() runs. An op that
+ * is running ends early, and its result is discarded; a GPU finishes the kernels that it has been given. */
 TSL_API tsl_status tsl_interrupt(tsl_engine engine);
 
 /* ---- Running ---- */

@@ -347,6 +347,8 @@ struct Config {
   double time_limit = 0;
   uint64_t seed = 0;
   std::function<void(std::string_view)> output = nullptr, diagnostics = nullptr;
+  uint64_t host_memory_limit = 0, element_limit = 0;
+  uint32_t depth_limit = 0;
 };
 
 class Engine {
@@ -365,6 +367,9 @@ class Engine {
     to.step_limit = from.step_limit;
     to.time_limit = from.time_limit;
     to.seed = from.seed;
+    to.host_memory_limit = from.host_memory_limit;
+    to.element_limit = from.element_limit;
+    to.depth_limit = from.depth_limit;
     to.user = engine.config_.get();
     if (from.output)
       to.output = [](void* user, tsl_string text) { static_cast<Config*>(user)->output({text.data, text.length}); };

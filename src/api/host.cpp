@@ -38,7 +38,9 @@ EngineOptions options_of(const tsl_config& config) {
   options.device = text_of(config.device, "config.device");
   if (options.device.empty()) options.device = "cpu";
   options.backend.memory_limit = config.memory_limit;
-  options.limits = {.steps = config.step_limit, .seconds = config.time_limit};
+  options.limits = {.steps = config.step_limit, .seconds = config.time_limit, .host_bytes = config.host_memory_limit};
+  options.element_limit = config.element_limit;
+  options.depth_limit = config.depth_limit;
   options.seed = config.seed;
   return options;
 }
@@ -71,7 +73,9 @@ void Host::end() {
 }
 
 void Host::drop() {
-  if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (owners_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  const RunWatch::Current none(nullptr);  // another engine may be running here, which does not count these values
+  delete this;
 }
 
 void Host::begin_export(Export& exported, Tensor tensor) {
@@ -117,7 +121,7 @@ void Host::add_function(std::unique_ptr<HostFunction> function) {
   }
 }
 
-Host::Use::Use(Host& host) : host_(host) {
+Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch) {
   static thread_local char here;
   const uint64_t me = reinterpret_cast<uintptr_t>(&here);
   uint64_t user = 0;

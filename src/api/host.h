@@ -79,6 +79,7 @@ class Host {
 
    private:
     Host& host_;
+    const RunWatch::Current watch_;  // so that the values that the host makes count
     bool is_allowed_ = false, is_outermost_ = false;
   };
   bool is_in_use() const { return user_.load(std::memory_order_relaxed) != 0; }

@@ -36,6 +36,14 @@ void fail_with(ErrorKind kind, std::string message, std::vector<std::string> hin
   throw Failure(Error{kind, std::move(message), {}, std::move(hints), {}, std::move(notes)});
 }
 
+void end_program(ErrorKind kind, std::string message) {
+  Error error;
+  error.kind = kind;
+  error.message = std::move(message);
+  error.is_final = true;
+  throw Failure(std::move(error));
+}
+
 void fail_argument(ErrorKind kind, std::string_view parameter, std::string message, std::vector<std::string> hints,
                    std::vector<std::string> notes) {
   Error error{kind, std::move(message), {}, std::move(hints), {}, std::move(notes)};

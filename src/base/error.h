@@ -67,6 +67,9 @@ class Failure : public std::exception {
 [[noreturn]] void fail_argument(ErrorKind kind, std::string_view parameter, std::string message,
                                 std::vector<std::string> hints = {}, std::vector<std::string> notes = {});
 
+/// Throws a Failure that the program cannot catch.
+[[noreturn]] void end_program(ErrorKind kind, std::string message);
+
 /// Throws a Failure: fail(ErrorKind::shape, "cannot broadcast {} with {}", a, b).
 template <class... Args> [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   fail_with(kind, fmt::format(format, std::forward<Args>(args)...));

@@ -20,10 +20,10 @@ constexpr int64_t kMaxRangeItems = int64_t{1} << 28;
 constexpr int kMaxTreeDepth = 1000;
 
 std::vector<Value> items_of(Context& context, const Value& iterable) {
-  std::vector<Value> items;
+  Collector items;
   Value item;
-  for (int64_t state = 0; iterate(context, iterable, state, item);) items.push_back(std::move(item));
-  return items;
+  for (int64_t state = 0; iterate(context, iterable, state, item);) items.add(std::move(item));
+  return items.take();
 }
 
 // ---- Ranges and pairs ------------------------------------------------------------------------------
@@ -46,35 +46,41 @@ Value range_builtin(Context& context, Args args) {
   }
   if (step == 0) fail(ErrorKind::value, "range's step cannot be 0");
   const int64_t from = pinned(start, "range").integer, to = pinned(stop, "range").integer;
-  std::vector<Value> items;
+  Collector items;
   for (int64_t at = from; step > 0 ? at < to : at > to;) {
-    items.push_back(at);
+    items.add(at);
     if (static_cast<int64_t>(items.size()) > kMaxRangeItems)
       fail(ErrorKind::limit, "range({}, {}, {}) has too many items for a list", from, to, step);
     if (__builtin_add_overflow(at, step, &at)) break;
   }
-  return make_list(std::move(items));
+  return make_list(items.take());
 }
 
 Value enumerate_builtin(Context& context, Args args) {
   const int64_t start = expect_int(context, args[1], "enumerate's start");
-  std::vector<Value> pairs;
+  Collector pairs;
   Value item;
   for (int64_t state = 0; iterate(context, args[0], state, item);) {
-    pairs.push_back(make_tuple({Value(start + static_cast<int64_t>(pairs.size())), item}));
+    pairs.add(make_tuple({Value(start + static_cast<int64_t>(pairs.size())), item}));
   }
-  return make_list(std::move(pairs));
+  return make_list(pairs.take());
 }
 
 /// Combines items by position, up to the shortest iterable.
 std::vector<std::vector<Value>> rows_of(Context& context, std::span<const Value> iterables) {
+  constexpr int64_t kRowWork = 64;
   std::vector<std::vector<Value>> rows;
+  HostBytes bytes;
+  StopMeter meter;
   std::vector<int64_t> states(iterables.size(), 0);
   for (;;) {
     std::vector<Value> row(iterables.size());
     for (size_t i = 0; i < iterables.size(); ++i) {
       if (!iterate(context, iterables[i], states[i], row[i])) return rows;
     }
+    meter.count(kRowWork);
+    if (rows.size() == rows.capacity())
+      bytes.set(2 * rows.size() * (sizeof(rows[0]) + iterables.size() * sizeof(Value)));
     rows.push_back(std::move(row));
   }
 }

@@ -19,10 +19,10 @@ namespace {
 bool is_sequence(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || v.is(Tag::range); }
 
 std::vector<Value> items_of(Context& context, const Value& sequence) {
-  std::vector<Value> items;
+  Collector items;
   Value item;
-  for (int64_t state = 0; iterate(context, sequence, state, item);) items.push_back(item);
-  return items;
+  for (int64_t state = 0; iterate(context, sequence, state, item);) items.add(item);
+  return items.take();
 }
 
 bool is_operand(const Value& v) { return is_host_number(v) || v.is(Tag::tensor); }

@@ -59,7 +59,10 @@ Value replace_builtin(Context& context, Args args) {
   if (old.empty()) fail(ErrorKind::value, "replace: the text to replace is empty");
   std::string result;
   size_t at = 0;
+  StopMeter meter;
   for (size_t found; (found = text.find(old, at)) != std::string::npos; at = found + old.size()) {
+    meter.count(static_cast<int64_t>(found - at + now.size()));
+    require_host_bytes(result.size());
     result.append(text, at, found - at);
     result += now;
   }
@@ -76,6 +79,7 @@ Value join_strings(const Value& list, const Value& separator) {
     if (!item.is(Tag::string)) return Value();
     size += item.as<String>().text.size() + between.size();
   }
+  require_host_bytes(size);
   std::string text;
   text.reserve(size);
   for (const Value& item : list.as<List>().items) {

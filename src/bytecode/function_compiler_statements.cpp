@@ -1,4 +1,5 @@
 // Compiles statements.
+#include "base/run_watch.h"
 #include "bytecode/function_compiler.h"
 #include "bytecode/queries.h"
 
@@ -11,7 +12,10 @@ using namespace ast;
 void FunctionCompiler::block(const Block& block) {
   Scope scope(*this);
   prepare_block(block);
-  for (const Stmt* s : block.statements) statement(*s);
+  for (const Stmt* s : block.statements) {
+    poll_stop();
+    statement(*s);
+  }
 }
 
 /// Compiles a module's body: its value is that of its last statement, if it is an expression.

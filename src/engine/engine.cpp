@@ -41,6 +41,8 @@ Engine::Engine(EngineOptions options)
   connect(*runtime_, *runtime_, *builtins_);
   prompt_ = std::make_unique<Prompt>(*this);
   runtime_->seed(options_.seed);
+  watch.limit_host_bytes(options_.limits.host_bytes);
+  if (options_.depth_limit > 0) interpreter_->set_depth_limit(options_.depth_limit);
 }
 
 Engine::~Engine() = default;

@@ -49,7 +49,9 @@ struct EngineOptions {
   bool record = false;  // records what is compiled, for reports: Engine::recording()
   std::vector<std::string> script_args;
   Permissions permissions;
-  RunLimits limits;  // of each run() and call() by the host program
+  RunLimits limits;            // of each run() and call() by the host program
+  uint64_t element_limit = 0;  // of a tensor; 0: none
+  uint32_t depth_limit = 0;    // calls within calls; 0: the interpreter's own
 };
 
 struct Builtin;

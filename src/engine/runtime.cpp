@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "report/explain.h"
 #include "tensor/device_names.h"
+#include "tensor/limits.h"
 #include "value/format.h"
 #include "value/numbers.h"
 #include "vm/interpreter.h"
@@ -62,6 +63,10 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
   if (options.profile) begin_profile();
   else if (exec::RangeSink* ranges = backends_.ranges()) show_ranges(*ranges);
   if (!options.device.empty()) choose_device(parse_device(options.device));
+  if (options.element_limit > 0) {
+    limit_elements(as_limit(options.element_limit));
+    devices_.limit_elements(as_limit(options.element_limit));
+  }
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
 }

@@ -31,6 +31,10 @@ class Devices {
   /// Calls observe(memory) for each device, also for those that are opened later.
   void each_memory(std::function<void(BlockCache&)> observe);
 
+  /// Sets the most elements of a tensor that a compiled function makes.
+  void limit_elements(int64_t elements) { element_limit_ = elements; }
+  int64_t element_limit() const { return element_limit_; }
+
   /// Forgets which device is active: the thread's device may have changed, or the thread.
   void forget_active() { active_ = nullptr; }
 
@@ -56,6 +60,7 @@ class Devices {
 
   exec::Backend& host_;
   Open open_;
+  int64_t element_limit_ = kMaxTensorBytes;
   std::function<void(BlockCache&)> observe_memory_;  // may be empty
   Instruments instruments_;
   std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<exec::Backend>> opened_;  // by backend and ordinal

@@ -2,6 +2,7 @@
 
 #include <memory_resource>
 
+#include "base/run_watch.h"
 #include "graph/buffers.h"
 #include "graph/launches.h"
 #include "graph/lower.h"
@@ -27,6 +28,7 @@ namespace {
 Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
   const bool checks = enforces_specification();
   const auto has_ended = [&](Pass pass) {
+    poll_stop();
     if (checks) verify(graph, name_of(pass), pass != Pass::recording);
     if (observer) observer->on_pass(options, pass, graph);
   };

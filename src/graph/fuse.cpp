@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "base/run_watch.h"
 #include "graph/domain.h"
 #include "graph/dump.h"
 
@@ -90,6 +91,7 @@ class Fuser {
 
   Fusion run() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
+      poll_stop();
       if (!graph_[id].is_input) assign_group(id);
     }
     merge_siblings();

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/run_watch.h"
 #include "graph/domain.h"
 
 namespace tsl::graph {
@@ -308,7 +309,10 @@ class Lowering {
     for (uint32_t i = 0; i < graph_.inputs().size(); ++i) { add_buffer(graph_.inputs()[i], Buffer::Kind::input, i); }
     make_outputs();
     make_temporaries();
-    for (size_t g = 0; g < fusion_.groups.size(); ++g) lower_group(static_cast<int>(g));
+    for (size_t g = 0; g < fusion_.groups.size(); ++g) {
+      poll_stop();
+      lower_group(static_cast<int>(g));
+    }
   }
 
  private:

@@ -261,7 +261,7 @@ bool may_simplify(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, int64_t limit) {
+Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, const SizeLimits& limits) {
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     Node node = graph[id];
@@ -272,9 +272,9 @@ Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, int64_t li
     for (Arg& arg : node.args) {
       if (!arg.is_tensor()) continue;
       set_sizes(arg.layout, symbols);
-      check_size(node.def().name, graph[arg.node].dtype, arg.layout.shape, kMaxTensorBytes);
+      check_size(node.def().name, graph[arg.node].dtype, arg.layout.shape, {.elements = limits.elements});
     }
-    if (!node.is_input) check_size(node.def().name, node.dtype, node.shape, limit);
+    if (!node.is_input) check_size(node.def().name, node.dtype, node.shape, limits);
     copier.keep(id, std::move(node));
   }
   Graph out = copier.finish();

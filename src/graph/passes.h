@@ -11,7 +11,7 @@ namespace tsl::graph {
 /// Replaces sizes by numbers, given the values of a run's symbols: extents and strides become constants. Offsets and
 /// scalars stay symbols, which are arguments of the plan. Throws Failure (memory) if a tensor takes more than `limit`
 /// bytes.
-Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, int64_t limit);
+Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, const SizeLimits& limits);
 
 /// Removes nodes that nothing uses, except fallible ones, whose errors are effects. Calls `eliminated` for each removed
 /// node.

@@ -59,9 +59,10 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 
   bool add(Value value) {
     if (open_.empty()) root_ = std::move(value);
-    else if (Value& into = open_.back().container; into.is(Tag::list))
+    else if (Value& into = open_.back().container; into.is(Tag::list)) {
       into.as<List>().items.push_back(std::move(value));
-    else into.as<Record>().set(open_.back().key, std::move(value));
+      into.as<List>().count_bytes();
+    } else into.as<Record>().set(open_.back().key, std::move(value));
     return true;
   }
   bool open(Value container) {

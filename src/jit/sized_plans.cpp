@@ -78,7 +78,7 @@ exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   Entry entry;
   entry.sizes.reserve(size_symbols_.size());
   for (uint32_t id : size_symbols_) entry.sizes.push_back(symbols[id].integer);
-  graph::Graph sized = graph::with_sizes(graph_, symbols, backend.tensor_limit());
+  graph::Graph sized = graph::with_sizes(graph_, symbols, {backend.tensor_limit(), devices_.element_limit()});
   options_.name = names_.next();
   if (watch_) notify(entry);
   entry.plan = devices_.compile(device_, std::move(sized), options_);

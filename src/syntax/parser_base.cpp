@@ -2,12 +2,13 @@
 
 #include <new>
 
+#include "base/stack_room.h"
 #include "syntax/fail_at.h"
 
 namespace tsl {
 
 void ParserBase::descend() {
-  if (active_rules_ >= kMaxActiveRules) {
+  if (active_rules_ >= kMaxActiveRules || is_stack_short()) {
     const antlr4::Token* token = getCurrentToken();
     const auto begin = static_cast<uint32_t>(token->getStartIndex());
     fail_at(ErrorKind::limit, {source_, begin, begin + 1}, "the program is nested too deeply here");

@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/run_watch.h"
 #include "syntax/attributes.h"
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
@@ -255,7 +256,10 @@ void Resolver::block(const Block& block) {
 
 void Resolver::statements(const Block& block) {
   hoist_functions(block);
-  for (Stmt* item : block.statements) statement(*item);
+  for (Stmt* item : block.statements) {
+    poll_stop();
+    statement(*item);
+  }
 }
 
 /// Declares functions in their whole block, so that they may call each other.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "TslParser.h"
+#include "base/run_watch.h"
 #include "syntax/unicode.h"
 
 namespace tsl {
@@ -117,6 +118,7 @@ std::string_view TokenSource::doc_before(uint32_t offset) const {
 }
 
 std::unique_ptr<Token> TokenSource::nextToken() {
+  poll_stop();
   if (error_) return make(Token::EOF, stream_.text().size(), stream_.text().size());
   if (pending_) return accept(std::move(pending_));
   if (top_is(Tokens::FSTRING_OPEN)) return fstring_token();

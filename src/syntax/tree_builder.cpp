@@ -1,5 +1,6 @@
 #include "syntax/tree_builder.h"
 
+#include "base/run_watch.h"
 #include "syntax/fail_at.h"
 
 namespace tsl {
@@ -86,7 +87,10 @@ Function* TreeBuilder::build(Parser::ModuleContext* context) {
 List<Stmt*> TreeBuilder::statements(const std::vector<Parser::StatementContext*>& contexts) {
   std::vector<Stmt*> built;
   built.reserve(contexts.size());
-  for (Parser::StatementContext* context : contexts) built.push_back(statement(context));
+  for (Parser::StatementContext* context : contexts) {
+    poll_stop();
+    built.push_back(statement(context));
+  }
   return arena_.copy(built);
 }
 

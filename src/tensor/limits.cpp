@@ -36,14 +36,17 @@ std::string format_bytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
 }
 
-void check_size(std::string_view op, DType dtype, const Shape& shape, int64_t limit) {
+void check_size(std::string_view op, DType dtype, const Shape& shape, const SizeLimits& limits) {
   const int64_t item = static_cast<int64_t>(size_of(dtype));
   const std::optional<int64_t> count = count_if_representable(shape);
-  if (count && *count <= limit / item) return;
+  if (count && *count <= limits.bytes / item && *count <= limits.elements) return;
+  if (limits.elements < kMaxTensorBytes && (!count || *count > limits.elements))
+    end_program(ErrorKind::limit, fmt::format("{}: a tensor may have {} elements, and {} has more", op, limits.elements,
+                                              describe(dtype, shape)));
   double bytes = static_cast<double>(item);
   for (const Dim& extent : shape) bytes *= static_cast<double>(extent.hint());
   fail(ErrorKind::memory, "{}: {} needs {}, but a tensor may take {}", op, describe(dtype, shape), format_bytes(bytes),
-       format_bytes(static_cast<double>(limit)));
+       format_bytes(static_cast<double>(limits.bytes)));
 }
 
 }  // namespace tsl

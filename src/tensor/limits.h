@@ -22,9 +22,14 @@ int64_t as_limit(uint64_t memory);
 /// Returns the product of the extents' hints; null if it exceeds int64.
 std::optional<int64_t> count_if_representable(const Shape& shape);
 
-/// Throws Failure (memory) if a result of this type takes more than `limit` bytes: those of its device or, for a view,
-/// which has no memory of its own, kMaxTensorBytes.
-void check_size(std::string_view op, DType dtype, const Shape& shape, int64_t limit);
+/// The most that a tensor may have.
+struct SizeLimits {
+  int64_t bytes = kMaxTensorBytes;     // what its device has; a view has no memory of its own
+  int64_t elements = kMaxTensorBytes;  // what the host program allows
+};
+
+/// Throws Failure (memory, or limit, which the program cannot catch) if a result of this type exceeds the limits.
+void check_size(std::string_view op, DType dtype, const Shape& shape, const SizeLimits& limits);
 
 /// Formats a size: "16.0 TiB".
 std::string format_bytes(double bytes);

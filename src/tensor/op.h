@@ -221,6 +221,9 @@ class Ops {
     return call(op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
   }
 
+  /// Sets the most elements of a tensor.
+  void limit_elements(int64_t elements) { element_limit_ = elements; }
+
   /// Returns the device for results of ops without tensor operands: that of the innermost Placement, else the default
   /// device.
   Device device() { return place_ ? *place_ : default_device(); }
@@ -253,6 +256,7 @@ class Ops {
 
   std::optional<Device> place_;
   const Origin* origin_ = nullptr;
+  int64_t element_limit_ = kMaxTensorBytes;
 };
 
 /// Sets, during its lifetime, the device on which ops without tensor operands make tensors; nothing means the default

@@ -154,7 +154,7 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
   if (in_form) return finish(def, operands, attrs);
 
   const Shape common = broadcast_operands(def, operands);
-  check_size(def.name, dtype, common, kMaxTensorBytes);  // before the operands are expanded to it
+  check_size(def.name, dtype, common, {});  // before the operands are expanded to it
   std::array<Operand, kMaxElementwiseArity> formed;
   for (size_t i = 0; i < operands.size(); ++i) {
     formed[i] = operands[i];
@@ -169,7 +169,7 @@ Tensor Ops::call_elementwise(const OpDef& def, std::span<const Operand> operands
 Tensor Ops::call_view(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   const Tensor& x = operands[0].tensor;
   const Layout layout = def.view(x.layout(), attrs);
-  check_size(def.name, x.dtype(), layout.shape, kMaxTensorBytes);
+  check_size(def.name, x.dtype(), layout.shape, {.elements = element_limit_});
   // Guards the size of a repeating view. Other ops check sizes in each run, but a view may never be read.
   if (def.repeats)
     guard_product(layout.shape, static_cast<double>(kMaxTensorBytes / static_cast<int64_t>(size_of(x.dtype()))));
@@ -195,7 +195,7 @@ int64_t Ops::limit_for(Device device, const TensorType& type) {
 Tensor Ops::finish(const OpDef& def, std::span<const Operand> operands, const Attrs& attrs) {
   const TensorType type = def.infer(operands, attrs);
   check_size(def.name, type.dtype, type.shape,
-             limit_for(def.op == Op::to_device ? attrs.device : device_of(operands), type));
+             {limit_for(def.op == Op::to_device ? attrs.device : device_of(operands), type), element_limit_});
   Tensor result = run(def, operands, attrs, type);
   after(def, operands, attrs, result);
   return result;

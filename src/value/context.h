@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/intern.h"
+#include "base/run_watch.h"
 #include "base/source.h"
 #include "tensor/op.h"
-#include "value/run_watch.h"
 #include "value/value.h"
 
 namespace tsl {

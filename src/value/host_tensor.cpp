@@ -94,6 +94,8 @@ class ListReader {
 Value nested_lists(DType dtype, const std::byte* at, const Layout& layout, int axis) {
   if (axis == layout.rank()) return Value(load_element(dtype, at));
   const int64_t step = layout.strides[axis].hint() * static_cast<int64_t>(size_of(dtype));
+  require_host_bytes(static_cast<uint64_t>(layout.shape[axis].hint()) * sizeof(Value));
+  poll_stop();
   std::vector<Value> items;
   items.reserve(static_cast<size_t>(layout.shape[axis].hint()));
   for (int64_t i = 0; i < layout.shape[axis].hint(); ++i) {

@@ -205,6 +205,7 @@ void Record::set(Name name, Value value) {
   if (!keys.unique()) keys = keys ? make_ref<RecordKeys>(*keys) : make_ref<RecordKeys>();
   keys->add(name);
   values.push_back(std::move(value));
+  count_bytes();
 }
 
 Cell* Module::find(Name name) const {
@@ -219,12 +220,14 @@ Value make_string(std::string text) { return Value(make_ref<String>(std::move(te
 Value make_list(std::vector<Value> items) {
   Ref<List> list = make_ref<List>();
   list->items = std::move(items);
+  list->count_bytes();
   return Value(std::move(list));
 }
 
 Value make_tuple(std::vector<Value> items) {
   Ref<Tuple> tuple = make_ref<Tuple>();
   tuple->items = std::move(items);
+  tuple->count_bytes();
   return Value(std::move(tuple));
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/intern.h"
 #include "base/ref.h"
+#include "base/run_watch.h"
 #include "base/source.h"
 #include "tensor/scalar.h"
 #include "tensor/tensor.h"
@@ -44,6 +45,12 @@ enum class Tag : uint8_t {
 
 struct Object : Counted {
   virtual ~Object() = default;
+  /// Counts the bytes that the object takes now. Called when it is made, and after it has grown. Throws Failure
+  /// (limit).
+  void count_bytes(uint64_t bytes) { bytes_.set(bytes); }
+
+ private:
+  HostBytes bytes_;
 };
 
 class Value;
@@ -220,7 +227,8 @@ static_assert(sizeof(Value) == 16);
 struct String : Object {
   static constexpr Tag kTag = Tag::string;
   std::string text;
-  explicit String(std::string t) : text(std::move(t)) {}
+  explicit String(std::string t) : text(std::move(t)) { count_bytes(); }
+  void count_bytes() { Object::count_bytes(sizeof *this + text.capacity()); }
   /// Replaces the text.
   void assign(std::string_view t) {
     text = t;
@@ -233,14 +241,18 @@ struct String : Object {
   mutable std::unique_ptr<CodePointIndex> index_;
 };
 
-struct List : Object {
-  static constexpr Tag kTag = Tag::list;
+/// An object that holds values in order.
+struct Sequence : Object {
   std::vector<Value> items;
+  void count_bytes() { Object::count_bytes(sizeof *this + items.capacity() * sizeof(Value)); }
 };
 
-struct Tuple : Object {
+struct List : Sequence {
+  static constexpr Tag kTag = Tag::list;
+};
+
+struct Tuple : Sequence {
   static constexpr Tag kTag = Tag::tuple;
-  std::vector<Value> items;
 };
 
 /// Ordered string keys. Records of equal shape share their key list, so comparing pointers usually suffices.
@@ -262,6 +274,7 @@ struct Record : Object {
   std::vector<Value> values;
   Value* find(Name name);
   void set(Name name, Value value);  // appends the key if it is new, after copying shared keys
+  void count_bytes() { Object::count_bytes(sizeof *this + values.capacity() * sizeof(Value)); }
 };
 
 struct Range : Object {
@@ -318,6 +331,28 @@ struct LazyString : Object {
     std::string spec;  // format spec of an f-string
   };
   std::vector<Piece> pieces;
+};
+
+/// Collects the items of a list. Counts their bytes as they grow, and polls, so it may collect any number.
+class Collector {
+ public:
+  void add(Value item) {
+    meter_.count(kItemWork);
+    const size_t before = items_.capacity();
+    items_.push_back(std::move(item));
+    if (items_.capacity() != before) bytes_.set(items_.capacity() * sizeof(Value));
+  }
+  size_t size() const { return items_.size(); }
+  std::vector<Value> take() {
+    bytes_.set(0);
+    return std::move(items_);
+  }
+
+ private:
+  static constexpr int64_t kItemWork = 64;
+  std::vector<Value> items_;
+  HostBytes bytes_;
+  StopMeter meter_;
 };
 
 Value make_string(std::string text);

@@ -113,15 +113,18 @@ Name key_of(Context& context, const IndexItem& item) {
 
 /// Returns the payload of `object` for a change, after copying it if it is shared.
 template <class T> T& make_unique(Value& object) {
-  if (!object.unique()) object = Value(make_ref<T>(object.as<T>()));
+  if (!object.unique()) {
+    object = Value(make_ref<T>(object.as<T>()));
+    object.as<T>().count_bytes();
+  }
   return object.as<T>();
 }
 
 std::vector<Value> items_to_assign(Context& context, const Value& value) {
-  std::vector<Value> items;
+  Collector items;
   Value item;
-  for (int64_t state = 0; iterate(context, value, state, item);) items.push_back(item);
-  return items;
+  for (int64_t state = 0; iterate(context, value, state, item);) items.add(item);
+  return items.take();
 }
 
 void assign_slice(Context& context, Value& object, const IndexItem& item, const Value& value) {
@@ -131,6 +134,7 @@ void assign_slice(Context& context, Value& object, const IndexItem& item, const 
     std::vector<Value>& items = make_unique<List>(object).items;
     const auto first = items.begin() + at.start;
     items.insert(items.erase(first, first + at.count), given.begin(), given.end());
+    object.as<List>().count_bytes();
     return;
   }
   if (static_cast<int64_t>(given.size()) != at.count) {

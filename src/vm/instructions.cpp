@@ -25,10 +25,12 @@ bool append_in_place(Value& left, const Value& right) {
     const std::vector<Value>& more = right.as<List>().items;
     std::vector<Value>& items = left.as<List>().items;
     items.insert(items.end(), more.begin(), more.end());
+    left.as<List>().count_bytes();
     return true;
   }
   if (left.is(Tag::string)) {
     left.as<String>().text += right.as<String>().text;
+    left.as<String>().count_bytes();
     return true;
   }
   return false;
@@ -92,6 +94,7 @@ void make_closure(Context& context, CycleCollector& cycles, Frame& frame, const 
                                                       : frame.function().captures[source.index]);
   }
   if (!function->captures.empty()) {
+    function->count_bytes(sizeof(Function) + function->captures.size() * (sizeof(Cell) + sizeof(Ref<Cell>)));
     cycles.track(*function);
     // Under a trace, no cycles are collected: a segment computes all tensors alive at its end, even those only in a
     // cycle, and a replay must find the same tensors alive.
@@ -123,6 +126,7 @@ void make_record(Frame& frame, const Instruction& i) {
   Ref<Record> record = make_ref<Record>();
   record->keys = frame.proto->record_shapes[i.c];
   record->values = take_values(frame.base + i.b, record->keys->names.size());
+  record->count_bytes();
   frame.base[i.a] = Value(std::move(record));
 }
 

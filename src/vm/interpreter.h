@@ -52,6 +52,8 @@ class Interpreter {
 
   /// Takes ownership of compiled code; it lives as long as the interpreter, because functions point to it.
   const Proto& own(std::unique_ptr<Proto> proto);
+  /// Frees compiled code to which nothing points.
+  void release(const Proto& proto);
 
   /// Runs a module's top level, in an open frame if `open`, and returns its value.
   Value run_module(const Proto& proto, bool open);
@@ -82,6 +84,7 @@ class Interpreter {
   std::vector<LiveVariable> variables() const;
   /// Returns the number of frames.
   size_t depth() const { return frames_.size(); }
+  void set_depth_limit(size_t limit) { frames_.set_limit(limit); }
   /// Whether a `try` of the frames from `depth` on would catch an error raised now. `body`: the frame at `depth` runs
   /// this loop body, and only a `try` inside it counts.
   bool is_guarded(size_t depth, const Loop* body) const;

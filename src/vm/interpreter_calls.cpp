@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/stack_room.h"
 #include "bytecode/declaration.h"
 #include "value/context.h"
 #include "value/materialize.h"
@@ -17,7 +18,7 @@ namespace tsl {
 namespace {
 
 // Calls through builtins nest on the C++ stack. Threads usually have 8 MiB; half of that leaves room for the innermost
-// code, in any build.
+// code, in any build. Where the host program's thread has less, is_stack_short() ends the nesting.
 constexpr uintptr_t kNativeStackBudget = uintptr_t{4} << 20;
 // Additional stack for regions that begin inside regions whose traces have been materialized. A program that would pass
 // when interpreted must not fail because of them.
@@ -38,7 +39,7 @@ class Interpreter::NativeDepth {
     if (now.base == 0) now.base = here;
     else if (what == For::region)
       now.of_regions += now.top - std::min(here, now.top);  // another thread's stack does not count
-    else if (now.base - here > kNativeStackBudget + now.of_regions && here < now.base) {
+    else if ((now.base - here > kNativeStackBudget + now.of_regions && here < now.base) || is_stack_short()) {
       fail(ErrorKind::limit, "calls through builtins are nested too deeply; does the recursion end?");
     }
     now.top = here;

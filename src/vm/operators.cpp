@@ -91,6 +91,7 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
   if (sequence.is(Tag::list) || sequence.is(Tag::tuple)) {
     const std::vector<Value>& items = sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
     const int64_t n = repetitions(count, items.size());
+    require_host_bytes(items.size() * static_cast<size_t>(n) * sizeof(Value));
     std::vector<Value> result;
     result.reserve(items.size() * static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) result.insert(result.end(), items.begin(), items.end());
@@ -98,6 +99,7 @@ Value repeat(Context& context, const Value& sequence, const Value& count) {
   }
   const std::string& text = expect_string(context, sequence, "str");
   const int64_t n = repetitions(count, text.size());
+  require_host_bytes(text.size() * static_cast<size_t>(n));
   std::string result;
   result.reserve(text.size() * static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) result += text;
@@ -118,12 +120,13 @@ Value join_lazy_strings(const Value& a, const Value& b) {
   return Value(joined);
 }
 
-template <class Sequence> Value concatenate(const Value& a, const Value& b) {
-  std::vector<Value> items = a.as<Sequence>().items;
-  const std::vector<Value>& more = b.as<Sequence>().items;
+template <class Items> Value concatenate(const Value& a, const Value& b) {
+  std::vector<Value> items = a.as<Items>().items;
+  const std::vector<Value>& more = b.as<Items>().items;
   items.insert(items.end(), more.begin(), more.end());
-  Ref<Sequence> joined = make_ref<Sequence>();
+  Ref<Items> joined = make_ref<Items>();
   joined->items = std::move(items);
+  joined->count_bytes();
   return Value(joined);
 }
 

@@ -23,7 +23,8 @@ void ValueStack::grow(const Value* end) {
   for (; made_ < target; ++made_) new (made_) Value();
 }
 
-void FrameStack::fail_full() {
+void FrameStack::fail_full() const {
+  if (limit_ < kCapacity) end_program(ErrorKind::limit, fmt::format("more than {} calls are nested", limit_));
   fail(ErrorKind::limit, "more than {} calls are nested; does the recursion end?", kCapacity);
 }
 

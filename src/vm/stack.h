@@ -1,6 +1,7 @@
 // The interpreter's stacks: registers and frames. They are never reallocated, so pointers into them stay valid.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -66,14 +67,17 @@ class FrameStack {
   const Frame& operator[](size_t i) const { return frames_[i]; }
   /// Adds a frame. Throws Failure (limit).
   Frame* push() {
-    if (size_ == kCapacity) fail_full();
+    if (size_ >= limit_) fail_full();
     return &frames_[size_++];
   }
   void pop() { --size_; }
+  /// Sets the most frames. What exceeds it ends the program, which cannot catch that.
+  void set_limit(size_t limit) { limit_ = std::min(limit, kCapacity); }
 
  private:
-  [[noreturn]] static void fail_full();
+  [[noreturn]] void fail_full() const;
 
+  size_t limit_ = kCapacity;
   std::unique_ptr<Frame[]> frames_;
   size_t size_ = 0;
 };

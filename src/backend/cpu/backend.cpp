@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backend/cpu/op_kernels.h"
+#include "base/run_watch.h"
 #include "exec/address_check.h"
 #include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
@@ -51,6 +52,7 @@ class CpuExecutable : public exec::Executable {
       exec::Timeline* const timeline = backend_.timeline();
       exec::Timeline::Id activity = timeline ? activities_.first(*timeline, *this, Device()) : 0;
       for (const std::vector<uint32_t>& launch : plan_.launches) {
+        if (&launch != plan_.launches.data()) poll_stop();
         is_op = plan_.kernels[launch[0]].kind == graph::Template::op;
         const exec::ActivityScope scope(timeline, activity++);
         run_launch(launch, state);

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+
+#include "base/run_watch.h"
 
 namespace tsl::cpu {
 
@@ -19,7 +22,11 @@ constexpr double kThreadedWork = 256 * 1024;
 struct CutLimit {
   int64_t panels, side;
 };
-constexpr CutLimit kCutLimits[] = {{4, 48}, {32, 256}};
+constexpr CutLimit kCutLimits[] = {{4, 48}, {32, 256}, {std::numeric_limits<int64_t>::max(), 512}};
+/// The most multiply-adds of a call of BLAS, which cannot be interrupted: some 10 ms of a slow core. Longer
+/// sums are cut: panels have at most some 1024 rows and columns, so a part has 256 products, which BLAS takes at a
+/// time.
+constexpr int64_t kCallWork = int64_t{1} << 28;
 constexpr int64_t kAlignment = 16;  // panels begin at multiples, where BLAS's kernels begin, too
 
 double work_of(const Product& p) {
@@ -81,6 +88,12 @@ template <class T> void multiply_part(const Product& p, const Panel& panel, int6
        fitting(c_stride));
 }
 
+/// The most products of a sum that a call adds up.
+int64_t sums_of_call(const Panel& panel, int64_t max_extent) {
+  constexpr int64_t kFewest = 256;
+  return std::min(std::max(kCallWork / (panel.rows * panel.columns), kFewest), max_extent);
+}
+
 /// Computes a panel. Where its sums exceed what a call takes, adds up the sums of the parts: a part that is added to a
 /// large sum number by number would be rounded away.
 template <class T> void multiply_panel(const Product& p, const Panel& panel, int64_t max_extent) {
@@ -88,13 +101,19 @@ template <class T> void multiply_panel(const Product& p, const Panel& panel, int
   const bool by_one =
       (p.a.transposed && needs_single_rows(p.a, max_extent)) || (!p.b.transposed && needs_single_rows(p.b, max_extent));
   if (by_one) {
-    for (int64_t at = 0; at < p.k; ++at) multiply_part<T>(p, panel, at, 1, at == 0 ? T(0) : T(1), c, p.n, max_extent);
+    StopMeter meter;
+    for (int64_t at = 0; at < p.k; ++at) {
+      multiply_part<T>(p, panel, at, 1, at == 0 ? T(0) : T(1), c, p.n, max_extent);
+      meter.count(panel.rows * panel.columns);
+    }
     return;
   }
-  multiply_part<T>(p, panel, 0, std::min(max_extent, p.k), 0, c, p.n, max_extent);
-  std::vector<T> part(p.k > max_extent ? static_cast<size_t>(panel.rows * panel.columns) : 0);
-  for (int64_t at = max_extent; at < p.k; at += max_extent) {
-    multiply_part<T>(p, panel, at, std::min(max_extent, p.k - at), 0, part.data(), panel.columns, max_extent);
+  const int64_t length = sums_of_call(panel, max_extent);
+  multiply_part<T>(p, panel, 0, std::min(length, p.k), 0, c, p.n, max_extent);
+  std::vector<T> part(p.k > length ? static_cast<size_t>(panel.rows * panel.columns) : 0);
+  for (int64_t at = length; at < p.k; at += length) {
+    poll_stop();
+    multiply_part<T>(p, panel, at, std::min(length, p.k - at), 0, part.data(), panel.columns, max_extent);
     for (int64_t i = 0; i < panel.rows * panel.columns; ++i)
       c[i / panel.columns * p.n + i % panel.columns] += part[static_cast<size_t>(i)];
   }
@@ -123,7 +142,11 @@ template <class T> void multiply(const Product& p, ThreadPool& pool, int64_t max
   const auto count = static_cast<int64_t>(panels.size());
   auto run = [&](int64_t i, int) { multiply_panel<T>(p, panels[static_cast<size_t>(i)], max_extent); };
   if (work_of(p) * static_cast<double>(p.batches) >= kThreadedWork) return pool.parallel_for(count, run);
-  for (int64_t i = 0; i < count; ++i) run(i, 0);
+  StopMeter meter;
+  for (int64_t i = 0; i < count; ++i) {
+    run(i, 0);
+    meter.count(static_cast<int64_t>(work_of(p)));
+  }
 }
 
 template void multiply<float>(const Product&, ThreadPool&, int64_t);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/run_watch.h"
 #include "tensor/elements.h"
 
 namespace tsl::cpu {
@@ -12,7 +13,7 @@ namespace {
 template <class T> void fill_with(void* out, const void* value, int64_t count) {
   T v;
   std::memcpy(&v, value, sizeof v);
-  std::fill_n(static_cast<T*>(out), count, v);
+  in_parts(count, [&](int64_t first, int64_t part) { std::fill_n(static_cast<T*>(out) + first, part, v); });
 }
 
 }  // namespace

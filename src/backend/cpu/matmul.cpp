@@ -6,6 +6,7 @@
 
 #include "backend/cpu/blas.h"
 #include "backend/cpu/fill.h"
+#include "base/run_watch.h"
 #include "exec/address_check.h"
 #include "exec/matrix_layout.h"
 
@@ -57,14 +58,21 @@ Matrix matrix_in_rows(OpRun& run, int arg) {
           batch_offsets(Layout::contiguous(shape))};
 }
 
+void cast_parts(OpRun& run, std::byte* out, DType to, const std::byte* in, DType from, int64_t count) {
+  const MapKernel cast = run.backend.table().cast[static_cast<int>(from)][static_cast<int>(to)];
+  in_parts(count, [&](int64_t first, int64_t part) {
+    const void* operands[1] = {in + first * static_cast<int64_t>(size_of(from))};
+    cast(out + first * static_cast<int64_t>(size_of(to)), operands, static_cast<size_t>(part));
+  });
+}
+
 /// Converts the operand to another dtype, in row-major order.
 Matrix converted(OpRun& run, int arg, DType to) {
   const Shape& shape = run.layout(arg).shape;
   const std::byte* in = run.in_order(arg);
   const size_t count = static_cast<size_t>(element_count(shape).hint());
   std::byte* out = run.temporary(count * size_of(to));
-  const void* operands[1] = {in};
-  run.backend.table().cast[static_cast<int>(run.dtype(arg))][static_cast<int>(to)](out, operands, count);
+  cast_parts(run, out, to, in, run.dtype(arg), static_cast<int64_t>(count));
   return {out, false, std::max<int64_t>(shape[shape.rank() - 1].hint(), 1), batch_offsets(Layout::contiguous(shape))};
 }
 
@@ -72,8 +80,10 @@ void multiply_integers(const Matrix& a, const Matrix& b, int64_t* out, int64_t b
                        int64_t k) {
   const uint64_t* x = reinterpret_cast<const uint64_t*>(a.data);  // unsigned: overflow wraps around
   const uint64_t* y = reinterpret_cast<const uint64_t*>(b.data);
+  StopMeter meter;
   for (int64_t i = 0; i < batches * m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
+      meter.count(k);
       uint64_t sum = 0;
       for (int64_t l = 0; l < k; ++l) sum += x[i * k + l] * y[(i / m * k + l) * n + j];
       out[i * n + j] = static_cast<int64_t>(sum);
@@ -114,8 +124,7 @@ void run_matmul(OpRun& run) {
     else multiply<double>(product, *run.state.pool);
   }
   if (out == run.out) return;
-  const void* operands[1] = {out};
-  run.backend.table().cast[static_cast<int>(compute)][static_cast<int>(dtype)](run.out, operands, count);
+  cast_parts(run, run.out, dtype, out, compute, static_cast<int64_t>(count));
 }
 
 }  // namespace tsl::cpu

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <numeric>
 
 #include "backend/cpu/fill.h"
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/ranges.h"
+#include "base/run_watch.h"
 #include "tensor/op_groups.h"
 
 namespace tsl::cpu {
@@ -42,13 +45,27 @@ Layout with_axis_last(const Layout& in, int axis) {
   return permute(in, order);
 }
 
+/// Divides a rectangle of a copy into smaller ones, calls body(first_row, rows, first_column, columns) for each, and
+/// polls between them.
+template <class Body> void for_patches(int64_t rows, int64_t columns, Body&& body) {
+  constexpr int64_t kPatch = 1 << 18;  // elements
+  const int64_t height = std::max<int64_t>(kPatch / std::max<int64_t>(columns, 1), 1);
+  for (int64_t row = 0; row < rows; row += height) {
+    in_parts(columns, [&](int64_t column, int64_t width) { body(row, std::min(height, rows - row), column, width); });
+    if (height < rows) poll_stop();
+  }
+}
+
 /// Stores elements in row-major order of `layout`, relative to `out`.
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size) {
   const auto [access, walk] = walk_of(layout);
   for_runs(access, walk, 0, count_of(layout.shape),
            [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
-             table.store_2d[size](out + (offset + layout.offset.hint()) * size, in + done * size, rows, columns,
-                                  row_stride, column_stride);
+             for_patches(rows, columns, [&](int64_t row, int64_t height, int64_t column, int64_t width) {
+               const int64_t at = offset + layout.offset.hint() + row * row_stride + column * column_stride;
+               table.store_2d[size](out + at * size, in + (done + row * columns + column) * size, height, width,
+                                    row_stride, column_stride);
+             });
            });
 }
 
@@ -79,7 +96,11 @@ const std::byte* OpRun::in_order(int arg, const Layout& order) {
   const auto load = backend.table().load_2d[size];
   for_runs(access, walk, 0, count,
            [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
-             load(copy + done * size, base + offset * size, rows, columns, row_stride, column_stride);
+             for_patches(rows, columns, [&](int64_t row, int64_t height, int64_t column, int64_t width) {
+               load(copy + (done + row * columns + column) * size,
+                    base + (offset + row * row_stride + column * column_stride) * size, height, width, row_stride,
+                    column_stride);
+             });
            });
   return copy;
 }
@@ -152,23 +173,27 @@ template <class Float, class Bits> Bits float_key(Float value) {
   return bits & sign ? ~bits : bits | sign;
 }
 
-std::vector<uint64_t> sort_keys(const KernelTable& table, DType dtype, const std::byte* row, int64_t length) {
-  std::vector<uint64_t> keys(static_cast<size_t>(length));
+std::unique_ptr<uint64_t[]> sort_keys(const KernelTable& table, DType dtype, const std::byte* row, int64_t length) {
+  auto keys = std::make_unique_for_overwrite<uint64_t[]>(static_cast<size_t>(length));
   const bool wide = is_float(dtype);
   const DType to = wide ? DType::f64 : DType::i64;
-  std::vector<uint64_t> values(static_cast<size_t>(length));
-  const void* in[1] = {row};
-  if (dtype == to) std::memcpy(values.data(), row, values.size() * 8);
-  else table.cast[static_cast<int>(dtype)][static_cast<int>(to)](values.data(), in, values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    double real;
-    std::memcpy(&real, &values[i], sizeof real);
-    keys[i] = wide ? float_key<double, uint64_t>(real) : values[i] ^ (uint64_t{1} << 63);
-  }
+  in_parts(length, [&](int64_t first, int64_t part) {
+    const void* in[1] = {row + first * static_cast<int64_t>(size_of(dtype))};
+    if (dtype == to) std::memcpy(&keys[first], in[0], static_cast<size_t>(part) * sizeof keys[0]);
+    else table.cast[static_cast<int>(dtype)][static_cast<int>(to)](&keys[first], in, static_cast<size_t>(part));
+    for (int64_t i = first; i < first + part; ++i) {
+      double real;
+      std::memcpy(&real, &keys[i], sizeof real);
+      keys[i] = wide ? float_key<double, uint64_t>(real) : keys[i] ^ (uint64_t{1} << 63);
+    }
+  });
   return keys;
 }
 
 }  // namespace
+
+/// The work of a comparison, which reads two keys from anywhere in memory.
+constexpr int64_t kCompareWork = 16;
 
 void run_argsort(OpRun& run) {
   const int axis = static_cast<int>(run.node.attrs.axis);
@@ -182,11 +207,19 @@ void run_argsort(OpRun& run) {
   const bool last = axis + 1 == rows.rank();
   std::byte* out = last ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
   run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
-    const std::vector<uint64_t> keys = sort_keys(run.backend.table(), run.dtype(0), in + row * length * size, length);
+    const std::unique_ptr<uint64_t[]> keys =
+        sort_keys(run.backend.table(), run.dtype(0), in + row * length * size, length);
     int64_t* order = reinterpret_cast<int64_t*>(out) + row * length;
-    std::iota(order, order + length, int64_t{0});
-    if (descending) std::stable_sort(order, order + length, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; });
-    else std::stable_sort(order, order + length, [&](int64_t a, int64_t b) { return keys[a] < keys[b]; });
+    in_parts(length, [&](int64_t first, int64_t part) { std::iota(order + first, order + first + part, first); });
+    StopMeter meter;
+    const auto sort = [&](auto is_before) {
+      std::stable_sort(order, order + length, [&](int64_t a, int64_t b) {
+        meter.count(kCompareWork);
+        return is_before(keys[a], keys[b]);
+      });
+    };
+    if (descending) sort(std::greater<>());
+    else sort(std::less<>());
   });
   if (last) return;
   store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis),
@@ -207,9 +240,11 @@ void run_scatter(OpRun& run) {
   const size_t size = size_of(run.node.dtype), row_bytes = size * static_cast<size_t>(rest);
   const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][static_cast<int>(run.node.dtype)];
   const ScatterOp op = scatter_op(run.node.op);
+  StopMeter meter;
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t i = 0; i < picked; ++i) {
       const int64_t position = b * picked + i;
+      meter.count(rest + 1);
       const int64_t at = index[position] < 0 ? index[position] + extent : index[position];
       if (at < 0 || at >= extent) {
         run.state.report(run.node.order, run.id, position, index[position]);
@@ -233,7 +268,9 @@ void run_nonzero(OpRun& run) {
   int64_t* out = reinterpret_cast<int64_t*>(run.out);
   int64_t left = run.node.shape[0].hint();
   const int64_t count = count_of(shape);
+  StopMeter meter;
   for (int64_t i = 0; i < count && left > 0; ++i) {
+    meter.count(1);
     if (!mask[i]) continue;
     int64_t rest = i;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -265,6 +302,7 @@ void run_fold_windows(OpRun& run) {
   const MapKernel add = run.backend.table().map[static_cast<int>(Op::add)][dtype];
   fill_identity(run.out, Op::sum, run.node.dtype, count_of(run.node.shape));
   run.state.pool->parallel_for(before, [&](int64_t b, int) {
+    StopMeter meter;
     for (int64_t k = 0; k < size; ++k) {
       std::byte* to = run.out + (b * extent + k * dilation) * after * bytes;
       const std::byte* from = grad + (b * size + k) * windows * after * bytes;
@@ -272,8 +310,12 @@ void run_fold_windows(OpRun& run) {
       const int64_t length = step == 1 ? windows * after : after;
       for (int64_t w = 0; w < runs; ++w) {
         std::byte* target = to + w * step * after * bytes;
-        const void* operands[2] = {target, from + w * length * bytes};
-        add(target, operands, static_cast<size_t>(length));
+        in_parts(length, [&](int64_t first, int64_t part) {
+          const int64_t at = first * static_cast<int64_t>(bytes);
+          const void* operands[2] = {target + at, from + w * length * bytes + at};
+          add(target + at, operands, static_cast<size_t>(part));
+        });
+        meter.count(length);
       }
     }
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/machine.h"
+#include "base/run_watch.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -60,6 +61,7 @@ class Workers {
   int64_t count_ = 0;
   Call call_ = nullptr;
   void* context_ = nullptr;
+  RunWatch* watch_ = nullptr;  // of the run that the loop is part of
   std::mutex failure_mutex_;
   std::exception_ptr failure_;  // the first exception of the current loop
 };
@@ -75,7 +77,10 @@ void ThreadPool::run(int64_t count, Call call, void* context) {
     if (!workers_) workers_ = Workers::of_process();
     if (workers_->try_run(size_, count, call, context)) return;
   }
-  for (int64_t item = 0; item < count; ++item) call(context, item, 0);
+  for (int64_t item = 0; item < count; ++item) {
+    if (count > 1) poll_stop();
+    call(context, item, 0);
+  }
 }
 
 // ---- Workers -------------------------------------------------------------------------------------------------------
@@ -113,6 +118,7 @@ bool Workers::try_run(int size, int64_t count, Call call, void* context) {
   count_ = count;
   call_ = call;
   context_ = context;
+  watch_ = RunWatch::current();
   next_.store(0, std::memory_order_relaxed);
   gate_.store(kOpen, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
@@ -132,6 +138,7 @@ void Workers::take_items(int worker) {
     for (;;) {
       const int64_t item = next_.fetch_add(1, std::memory_order_relaxed);
       if (item >= count_) return;
+      poll_stop();
       call_(context_, item, worker);
     }
   } catch (...) {
@@ -151,7 +158,10 @@ void Workers::work(int worker) {
     uint32_t gate = gate_.load(std::memory_order_relaxed);
     while (gate & kOpen) {
       if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
-      if (worker < size_) take_items(worker);  // the loop may be of a smaller pool
+      if (worker < size_) {  // the loop may be of a smaller pool
+        const RunWatch::Current current(watch_);
+        take_items(worker);
+      }
       gate_.fetch_sub(1, std::memory_order_release);
       break;
     }

@@ -23,8 +23,9 @@ class ThreadPool {
   int size() const { return size_; }
 
   /// Calls body(item, worker) once for each item in [0, count), on any thread, with worker < size(). Returns when all
-  /// are done. If a call throws, no further items start, and the first exception is rethrown here after all threads
-  /// have finished. While a loop of another pool has the workers, the calling thread does all items.
+  /// are done. If a call throws, or the run is to stop, no further items start, and the first exception is rethrown
+  /// here after all threads have finished. While a loop of another pool has the workers, the calling thread does all
+  /// items.
   template <class Body> void parallel_for(int64_t count, Body&& body) {
     using Function = std::remove_reference_t<Body>;
     run(

@@ -5,6 +5,7 @@
 #include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/worker.h"
+#include "base/run_watch.h"
 
 namespace tsl::cpu {
 
@@ -47,7 +48,11 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
     worker.full.count = std::min(tile_elements_, rows_ * row_length_);
     worker.row.count = std::min(row_elements_, rows_);
     fill_scalars(worker);
-    for (int64_t tile = tiles * item / items; tile < tiles * (item + 1) / items; ++tile) body(worker, tile);
+    const int64_t first = tiles * item / items, end = tiles * (item + 1) / items;
+    for (int64_t tile = first; tile < end; ++tile) {
+      if (tile > first) poll_stop();
+      body(worker, tile);
+    }
   };
   if (parallel) state.pool->parallel_for(items, run_item);
   else run_item(0, std::max(thread, 0));

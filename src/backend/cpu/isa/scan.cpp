@@ -1,6 +1,10 @@
 // Computes running sums and products, in the order that kernels.h defines.
 #include "backend/cpu/isa/kernel_base.h"
 
+namespace tsl {
+void poll_stop();  // base/run_watch.h, whose inline functions must not be here
+}
+
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
@@ -16,6 +20,7 @@ struct Prod {
 constexpr size_t kLevels = 8;  // 32^9 elements: more than memory holds
 constexpr size_t kBlocks = 4;  // scanned side by side, to hide an addition's latency
 constexpr size_t kTile = kBlocks * kScanBlock;
+constexpr size_t kPolled = 1024 * kTile;  // elements between two polls
 
 /// The total of everything before a block: for each level of groups, the running total within the current group.
 template <class R, class A> class Carry {
@@ -75,20 +80,20 @@ template <class R, class A> void scan_blocks(A* tile) {
   }
 }
 
-/// Scans a row element by element; y may be x.
-template <class R, class A, class Out, class T> void scan_in_order(Out* y, const T* x, size_t n) {
-  A total = R::template neutral<A>();
+/// Scans elements one by one, on from `total`, and returns the next total; y may be x.
+template <class R, class A, class Out, class T> A scan_in_order(Out* y, const T* x, size_t n, A total) {
   for (size_t i = 0; i < n; ++i) y[i] = total = R::combine(total, static_cast<A>(x[i]));
+  return total;
 }
 
 template <class R, class A, class T> void scan_one_block(T* y, const T* x, size_t n) {
   if constexpr (math::kIsShort<T>) {
     A block[kScanBlock];
     load(block, x, n);
-    scan_in_order<R, A>(block, block, n);
+    scan_in_order<R>(block, block, n, R::template neutral<A>());
     store(y, block, n);
   } else {
-    scan_in_order<R, A>(y, x, n);
+    scan_in_order<R>(y, x, n, R::template neutral<A>());
   }
 }
 
@@ -100,6 +105,7 @@ template <class R, class T, class A> void scan_floats(void* out, const void* in,
   Carry<R, A> carry;
   A tile[kTile];
   for (size_t at = 0; at < n; at += kTile) {
+    if (at % kPolled == 0 && at > 0) poll_stop();
     const size_t count = least(kTile, n - at);
     load(tile, x + at, count);
     for (size_t i = count; i < kTile; ++i) tile[i] = R::template neutral<A>();
@@ -116,7 +122,12 @@ template <class R, class T, class A> void scan_floats(void* out, const void* in,
 
 /// Integers wrap around, so the order does not matter.
 template <class R, class T> void scan_integers(void* out, const void* in, size_t n) {
-  scan_in_order<R, int64_t>(static_cast<int64_t*>(out), static_cast<const T*>(in), n);
+  int64_t total = R::template neutral<int64_t>();
+  for (size_t at = 0; at < n; at += kPolled) {
+    if (at > 0) poll_stop();
+    const size_t count = least(kPolled, n - at);
+    total = scan_in_order<R>(static_cast<int64_t*>(out) + at, static_cast<const T*>(in) + at, count, total);
+  }
 }
 
 template <class R> void add_op(ScanKernel* kernels) {

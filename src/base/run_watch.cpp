@@ -1,0 +1,107 @@
+#include "base/run_watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <limits>
+
+#include "base/error.h"
+
+namespace tsl {
+
+namespace {
+
+constinit thread_local RunWatch* current_watch = nullptr;
+
+/// Returns the time of a clock that takes a few nanoseconds to read and may be some milliseconds late.
+double now_in_seconds() {
+#if defined(CLOCK_MONOTONIC_COARSE)
+  constexpr double kNanosecond = 1e-9;
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<double>(time.tv_sec) + kNanosecond * static_cast<double>(time.tv_nsec);
+#else
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
+}
+
+}  // namespace
+
+bool RunWatch::take_interrupt() {
+  const bool was_interrupted = is_interrupted_.exchange(false);
+  if (!is_running_ || !limits_.any()) is_pending_.store(false);
+  if (is_interrupted_.load()) is_pending_.store(true);  // another one came meanwhile
+  return was_interrupted;
+}
+
+void RunWatch::check_time() {
+  if (is_interrupted_.load()) {
+    if (is_running_) has_stopped_.store(true);  // all threads of the run are to stop: its end takes the interrupt
+    else take_interrupt();
+    end_program(ErrorKind::interrupt, "interrupted");
+  }
+  if (limits_.seconds > 0 && now_in_seconds() > end_)
+    end_program(ErrorKind::limit, fmt::format("the program may take {} seconds", limits_.seconds));
+}
+
+void RunWatch::check() {
+  ++steps_;
+  check_time();
+  if (limits_.steps > 0 && steps_ > limits_.steps)
+    end_program(ErrorKind::limit, fmt::format("the program may take {} steps, calls and iterations", limits_.steps));
+}
+
+bool RunWatch::begin(const RunLimits& limits) {
+  if (is_running_) return false;
+  is_running_ = true;
+  limits_ = limits;
+  steps_ = 0;
+  if (limits.seconds > 0) end_ = now_in_seconds() + limits.seconds;
+  if (limits.any()) is_pending_.store(true);
+  return true;
+}
+
+void RunWatch::end() {
+  is_running_ = false;
+  if (has_stopped_.exchange(false)) is_interrupted_.store(false);
+  if (!is_interrupted_.load()) is_pending_.store(false);
+  if (is_interrupted_.load()) is_pending_.store(true);  // one came meanwhile
+}
+
+void RunWatch::require_host_bytes(uint64_t bytes) const {
+  if (host_limit_ == 0 || (bytes <= host_limit_ && host_bytes_ <= host_limit_ - bytes)) return;
+  end_program(ErrorKind::limit, fmt::format("the program may take {} bytes for strings, lists and records, and this "
+                                            "value takes {} more than the {} so far",
+                                            host_limit_, bytes, host_bytes_));
+}
+
+RunWatch* RunWatch::current() { return current_watch; }
+
+RunWatch::Current::Current(RunWatch* watch) : before_(current_watch) { current_watch = watch; }
+
+RunWatch::Current::~Current() { current_watch = before_; }
+
+void poll_stop() {
+  RunWatch* const watch = current_watch;
+  if (watch && watch->is_pending()) watch->check_time();
+}
+
+void require_host_bytes(uint64_t bytes) {
+  if (current_watch) current_watch->require_host_bytes(bytes);
+}
+
+void HostBytes::set(uint64_t bytes) {
+  const RunWatch* const watch = current_watch;
+  if (!watch || watch->host_limit_ == 0) return;
+  recount(static_cast<uint32_t>(std::min<uint64_t>((bytes + kUnit - 1) / kUnit, std::numeric_limits<uint32_t>::max())));
+  watch->require_host_bytes(0);
+}
+
+void HostBytes::recount(uint32_t units) {
+  if (!current_watch) return;  // freed with the engine
+  current_watch->host_bytes_ += kUnit * units;
+  current_watch->host_bytes_ -= std::min(current_watch->host_bytes_, kUnit * units_);
+  units_ = units;
+}
+
+}  // namespace tsl

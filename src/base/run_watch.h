@@ -1,0 +1,145 @@
+// Ends a running program from outside: at an interrupt, or when it exceeds its limits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace tsl {
+
+/// What one run of a program may take; 0: no limit.
+struct RunLimits {
+  uint64_t steps = 0;       // calls and iterations of loops
+  double seconds = 0;       // of one run
+  uint64_t host_bytes = 0;  // of strings, lists, records and closures that exist at a time
+  bool any() const { return steps > 0 || seconds > 0; }
+};
+
+/// Watches the runs of an engine. The interpreter polls is_pending() at each call and each iteration of a loop, and
+/// calls check() while that is true: after an interrupt, and always while a run has limits of steps or seconds. All
+/// other code that may run for long calls poll_stop(), also on the worker threads.
+class RunWatch {
+ public:
+  /// Ends the program soon. May be called from another thread and from a signal handler.
+  void interrupt() {
+    is_interrupted_.store(true);
+    is_pending_.store(true);
+  }
+  bool is_interrupted() const { return is_interrupted_.load(); }
+  /// Takes back an interrupt. Returns whether there was one.
+  bool take_interrupt();
+
+  bool is_pending() const { return is_pending_.load(std::memory_order_relaxed); }
+  /// Counts a step. Throws Failure (interrupt, limit), which the program cannot catch.
+  void check();
+  /// As check(), on any thread that works for the run, and without counting.
+  void check_time();
+
+  /// Sets the most bytes of host values; 0: no limit.
+  void limit_host_bytes(uint64_t bytes) { host_limit_ = bytes; }
+  /// Throws Failure (limit) if so many more bytes of host values exceed the limit.
+  void require_host_bytes(uint64_t bytes) const;
+  uint64_t host_bytes() const { return host_bytes_; }
+
+  /// Returns the watch of the run for which this thread works; null if there is none.
+  static RunWatch* current();
+
+  /// Makes a watch the current one of this thread.
+  class Current {
+   public:
+    explicit Current(RunWatch* watch);
+    ~Current();
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    RunWatch* const before_;
+  };
+
+  /// Watches over a run; the runs within it count towards its limits.
+  class Scope {
+   public:
+    Scope(RunWatch& watch, const RunLimits& limits)
+        : watch_(watch), current_(&watch), is_outermost_(watch.begin(limits)) {}
+    ~Scope() {
+      if (is_outermost_) watch_.end();
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    RunWatch& watch_;
+    const Current current_;
+    const bool is_outermost_;
+  };
+
+ private:
+  friend class HostBytes;
+
+  bool begin(const RunLimits& limits);
+  void end();
+
+  std::atomic<bool> is_pending_{false};
+  std::atomic<bool> is_interrupted_{false};
+  std::atomic<bool> has_stopped_{false};  // the interrupt has ended a run
+  bool is_running_ = false;
+  RunLimits limits_;  // of the outermost run
+  uint64_t steps_ = 0;
+  double end_ = 0;  // the moment in seconds at which the time is over
+  uint64_t host_limit_ = 0;
+  uint64_t host_bytes_ = 0;  // counted while there is a limit
+};
+
+/// Ends the work of this thread if its run is to end: throws Failure (interrupt, limit), which the program cannot
+/// catch. Takes a few nanoseconds.
+void poll_stop();
+
+/// Polls once for some work, so that loops over small items may call it for each.
+class StopMeter {
+ public:
+  /// Counts work, in elements or operations of about a nanosecond.
+  void count(int64_t work) {
+    if ((left_ -= work) < 0) poll();
+  }
+
+ private:
+  static constexpr int64_t kWork = 1 << 18;  // far less than a person, or a deadline, notices
+  void poll() {
+    left_ = kWork;
+    poll_stop();
+  }
+  int64_t left_ = kWork;
+};
+
+/// Calls body(first, count) for parts of [0, count), and polls between them.
+template <class Body> void in_parts(int64_t count, Body&& body) {
+  constexpr int64_t kPart = 1 << 18;
+  for (int64_t first = 0; first < count; first += kPart) {
+    body(first, count - first < kPart ? count - first : kPart);
+    if (count > kPart) poll_stop();
+  }
+}
+
+/// The bytes of a host value, counted by the watch of the run that makes it, if that has a limit of them.
+class HostBytes {
+ public:
+  HostBytes() = default;
+  HostBytes(const HostBytes&) {}
+  HostBytes& operator=(const HostBytes&) { return *this; }
+  ~HostBytes() {
+    if (units_ > 0) recount(0);
+  }
+  /// Replaces the number. Throws Failure (limit), which the program cannot catch, and counts the bytes nevertheless.
+  void set(uint64_t bytes);
+
+ private:
+  static constexpr uint64_t kUnit = 16;
+  void recount(uint32_t units);
+
+  uint32_t units_ = 0;
+};
+
+/// Throws Failure (limit) if this run may not have so many more bytes of host values: before they are allocated.
+void require_host_bytes(uint64_t bytes);
+
+}  // namespace tsl
