@@ -57,12 +57,14 @@ class Source {
   std::vector<uint32_t> line_starts_;
 };
 
-/// Owns every source that an engine has read. Sources are never removed, so spans remain valid.
+/// Owns the sources that an engine has read. They remain, so that spans are valid, until they are forgotten.
 class SourceMap {
  public:
   SourceMap();  // source 0 is an empty "<none>", so that a default Span is harmless
   uint32_t add(std::string name, std::string text);
-  const Source& get(uint32_t id) const { return *sources_[id]; }
+  const Source& get(uint32_t id) const { return *sources_[sources_[id] ? id : 0]; }
+  /// Frees a source. Spans that still refer to it are shown as of "<none>".
+  void forget(uint32_t id) { sources_[id].reset(); }
   /// Returns "file.tsl:12", for messages and logs.
   std::string location(Span span) const;
 

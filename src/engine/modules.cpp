@@ -150,10 +150,37 @@ std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, cons
   return compile(engine_.builtins(), module, options, cells);
 }
 
-Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name) {
+namespace {
+
+/// Releases the code of a module at the end of its run, unless its functions or regions refer to it.
+class CodeOfRun {
+ public:
+  CodeOfRun(Engine& engine, std::unique_ptr<Proto> proto, bool* is_kept)
+      : engine_(engine), proto_(engine.interpreter().own(std::move(proto))), is_kept_(is_kept) {}
+  ~CodeOfRun() {
+    const bool has_regions = engine_.options().compile_all && !proto_.loops.empty();
+    if (has_regions || !proto_.functions.empty() || engine_.recording() || engine_.timeline()) return;
+    engine_.interpreter().release(proto_);
+    if (is_kept_) *is_kept_ = false;
+  }
+  CodeOfRun(const CodeOfRun&) = delete;
+  CodeOfRun& operator=(const CodeOfRun&) = delete;
+  const Proto& proto() const { return proto_; }
+
+ private:
+  Engine& engine_;
+  const Proto& proto_;
+  bool* const is_kept_;
+};
+
+}  // namespace
+
+Value ModuleLoader::run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name,
+                        bool* is_kept) {
   std::unique_ptr<Proto> compiled = to_bytecode(module, options, cells);
   compiled->name = name;
-  const Proto& proto = engine_.interpreter().own(std::move(compiled));
+  const CodeOfRun code(engine_, std::move(compiled), is_kept);
+  const Proto& proto = code.proto();
   if (engine_.runtime().logs("bytecode")) engine_.runtime().log("bytecode", disassemble(proto, engine_.sources()));
   return engine_.interpreter().run_module(proto, engine_.options().compile_all);
 }

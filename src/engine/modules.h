@@ -36,8 +36,9 @@ class ModuleLoader {
                                     const std::vector<ast::Variable*>& predeclared = {});
   /// Reads a script or a module of the user, and warns of values that it does not use.
   std::unique_ptr<ast::Module> read_program(std::string name, std::string text, const std::string& path);
-  /// Compiles and runs a module from read().
-  Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr);
+  /// Compiles and runs a module from read(). `is_kept` receives whether something may refer to its code afterwards.
+  Value run(const ast::Module& module, const CompileOptions& options, VariableCells& cells, Name name = nullptr,
+            bool* is_kept = nullptr);
 
   /// Reads a file. Throws Failure (io).
   static std::string read_file(const std::string& path);

@@ -11,44 +11,66 @@ namespace tsl {
 
 Value Prompt::run(std::string text, const std::string& path, const std::string& given_name) {
   std::vector<ast::Variable*> predeclared;
-  for (const auto& entry : visible_) predeclared.push_back(entry.second);  // the resolver looks them up, in no order
+  for (const auto& entry : visible_) predeclared.push_back(entry.second.get());  // in no order
   const std::string name = !given_name.empty() ? given_name
-                           : path.empty()      ? fmt::format("<prompt {}>", entries_.size() + 1)
+                           : path.empty()      ? fmt::format("<prompt {}>", entries_ + 1)
                                                : path;
-  entries_.push_back(engine_.modules().read(name, std::move(text), path, predeclared));
-  const ast::Module& entry = *entries_.back();
+  ++entries_;
+  const std::unique_ptr<ast::Module> entry = engine_.modules().read(name, std::move(text), path, predeclared);
+  return run_entry(*entry);
+}
+
+Value Prompt::run_entry(const ast::Module& entry) {
+  bool is_kept = true;
   try {
-    const Value value = engine_.modules().run(entry, {true, false}, cells_);
+    const Value value = engine_.modules().run(entry, {true, false}, cells_, nullptr, &is_kept);
     publish(entry);
+    if (!is_kept) engine_.sources().forget(entry.source);
     return value;
   } catch (...) {
     publish(entry);
+    if (!is_kept) forget_failed(entry.source);
     throw;
   }
 }
 
+/// Forgets the text of the entry that failed before this one, whose error is about to be shown.
+void Prompt::forget_failed(uint32_t source) {
+  if (failed_source_ > 0) engine_.sources().forget(failed_source_);
+  failed_source_ = source;
+}
+
 const Value* Prompt::find(Name name) const {
   const auto variable = visible_.find(name);
-  return variable == visible_.end() ? nullptr : &cells_.at(variable->second)->value;
+  return variable == visible_.end() ? nullptr : &cells_.at(variable->second.get())->value;
 }
 
 void Prompt::assign(Name name, Value value) {
   const auto known = visible_.find(name);
-  if (known == visible_.end() || !cells_.at(known->second)->is_mutable) {
+  if (known == visible_.end() || !cells_.at(known->second.get())->is_mutable) {
     const bool is_word = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
       return c == '_' || std::isalnum(c) != 0;  // else the text below could be any program
     });
     if (!is_word) fail(ErrorKind::name, "'{}' is no name of a variable", *name);
     run(fmt::format("var {} = nil", *name), "", "<host>");
   }
-  cells_.at(visible_.at(name))->value = std::move(value);
+  cells_.at(visible_.at(name).get())->value = std::move(value);
 }
 
 /// Makes the variables visible that the entry has set. Functions at its top level are set before anything runs.
 void Prompt::publish(const ast::Module& entry) {
   for (ast::Variable* v : entry.main->variables) {
-    const auto cell = cells_.find(v);
-    if (v->is_exported && cell != cells_.end() && cell->second->is_set) visible_[v->name] = v;
+    const auto found = cells_.find(v);
+    if (found == cells_.end()) continue;
+    const Ref<Cell> cell = std::move(found->second);
+    cells_.erase(found);
+    if (!v->is_exported || !cell->is_set) continue;
+    auto copy = std::make_unique<ast::Variable>(*v);
+    copy->owner = nullptr;  // the entry's function, which goes
+    std::unique_ptr<ast::Variable>& visible = visible_[v->name];
+    cells_.erase(visible.get());
+    cells_[copy.get()] = cell;
+    visible = std::move(copy);
   }
 }
 

@@ -1,10 +1,10 @@
-// A prompt: runs entries one by one; each can use what earlier ones have declared.
+// A prompt: runs entries one by one; each can use what earlier ones have declared. Of an entry without functions,
+// nothing but its variables is kept.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "bytecode/compiler.h"
 #include "syntax/ast.h"
@@ -26,12 +26,15 @@ class Prompt {
   void assign(Name name, Value value);
 
  private:
+  Value run_entry(const ast::Module& entry);
   void publish(const ast::Module& entry);
+  void forget_failed(uint32_t source);
 
   Engine& engine_;
-  VariableCells cells_;
-  std::unordered_map<Name, ast::Variable*> visible_;
-  std::vector<std::unique_ptr<ast::Module>> entries_;  // own the variables
+  VariableCells cells_;                                               // of the visible variables
+  std::unordered_map<Name, std::unique_ptr<ast::Variable>> visible_;  // copies, so that no entry's tree is kept
+  size_t entries_ = 0;                                                // so far
+  uint32_t failed_source_ = 0;                                        // of the last entry that failed; 0: none
 };
 
 }  // namespace tsl

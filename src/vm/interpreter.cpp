@@ -1,5 +1,8 @@
 #include "vm/interpreter.h"
 
+#include <algorithm>
+#include <cassert>
+#include <iterator>
 #include <new>
 
 #include "value/builtin.h"
@@ -67,6 +70,13 @@ Interpreter::~Interpreter() = default;
 const Proto& Interpreter::own(std::unique_ptr<Proto> proto) {
   protos_.push_back(std::move(proto));
   return *protos_.back();
+}
+
+void Interpreter::release(const Proto& proto) {
+  const auto at =
+      std::find_if(protos_.rbegin(), protos_.rend(), [&](const auto& owned) { return owned.get() == &proto; });
+  assert(at != protos_.rend());
+  protos_.erase(std::next(at).base());
 }
 
 void Interpreter::run(const Run& run) {
