@@ -86,15 +86,16 @@ part_asan() {
   build/asan-all/tests/$heavy_tests "[matrix]~[cuda]"  # ctest has a third of it
 }
 
-# tsan: threads under ThreadSanitizer: the CPU backend's, tensors made and freed in several, two engines in two threads
+# tsan: threads under ThreadSanitizer: the CPU backend's, tensors made and freed in several, eight engines in eight threads
 part_tsan() {
   # CMake's own flags of RelWithDebInfo take twice as long to compile.
   build tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-Og -g1" -DTSL_SANITIZE=thread \
-    -- $cpu_tests test_tensor $heavy_tests
+    -- $cpu_tests test_tensor $heavy_tests test_api
   export OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1  # its threads are not instrumented
   build/tsan/tests/test_tensor
   build/tsan/tests/$cpu_tests
   TSL_RANDOM_PROGRAMS=200 build/tsan/tests/$heavy_tests "random programs agree on all tiers"  # an engine a thread
+  build/tsan/tests/test_api "eight engines in eight threads compute as one does,an interrupt ends an op on all threads*"
 }
 
 # fuzz: 100,000 random programs (TSL_RANDOM_PROGRAMS), from a new seed on (TSL_RANDOM_FIRST); goes on where it was stopped
