@@ -29,6 +29,7 @@ size_t memory() { return setting("NULL_DRIVER_MEMORY", size_t{8} << 30); }
 
 /// An event is the time at which it was recorded, since all work is done at once.
 struct Event {
+  CUstream stream;
   std::chrono::steady_clock::time_point time;
 };
 Event* event_of(CUevent event) { return reinterpret_cast<Event*>(event); }
@@ -44,9 +45,18 @@ int attribute(CUdevice_attribute which) {
   }
 }
 
+/// What tests ask for: the stream of the last launch or copy, and the last wait of a stream for another one's event.
+CUstream last_stream = nullptr, last_waiting = nullptr, last_awaited = nullptr;
+
+CUresult on_stream(CUstream stream) { return last_stream = stream, CUDA_SUCCESS; }
+
 }  // namespace
 
 extern "C" {
+
+CUstream null_driver_last_stream() { return last_stream; }
+CUstream null_driver_last_waiting() { return last_waiting; }
+CUstream null_driver_last_awaited() { return last_awaited; }
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int* version) {
@@ -74,7 +84,11 @@ CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuStreamCreate(CUstream* stream, unsigned) { return *stream = handle<CUstream>(), CUDA_SUCCESS; }
 CUresult cuStreamDestroy(CUstream) { return CUDA_SUCCESS; }
 CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
-CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  last_waiting = stream;
+  last_awaited = event_of(event)->stream;
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) { return CUDA_SUCCESS; }
 CUresult cuStreamEndCapture(CUstream, CUgraph* graph) { return *graph = handle<CUgraph>(), CUDA_SUCCESS; }
 
@@ -86,11 +100,11 @@ CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
 CUresult cuMemFree(CUdeviceptr) { return CUDA_SUCCESS; }  // at the end of the process
 CUresult cuMemAllocHost(void** block, size_t bytes) { return *block = malloc(bytes), CUDA_SUCCESS; }
 CUresult cuMemFreeHost(void* block) { return free(block), CUDA_SUCCESS; }
-CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t n, CUstream) {
-  return memcpy(host(to), from, n), CUDA_SUCCESS;
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t n, CUstream stream) {
+  return memcpy(host(to), from, n), on_stream(stream);
 }
-CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t n, CUstream) {
-  return memcpy(to, host(from), n), CUDA_SUCCESS;
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t n, CUstream stream) {
+  return memcpy(to, host(from), n), on_stream(stream);
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream) {
   return memmove(host(to), host(from), n), CUDA_SUCCESS;
@@ -147,7 +161,8 @@ CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 
 CUresult cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS; }
-CUresult cuEventRecord(CUevent event, CUstream) {
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  event_of(event)->stream = stream;
   return event_of(event)->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
 }
 CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }

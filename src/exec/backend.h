@@ -8,6 +8,7 @@
 
 #include "exec/executable.h"
 #include "exec/instruments.h"
+#include "exec/streams.h"
 #include "graph/target.h"
 #include "tensor/block_cache.h"
 #include "tensor/counters.h"
@@ -29,6 +30,8 @@ class Backend : public graph::Target {
   virtual Tensor from_peer(const Tensor&, Backend&) { return {}; }
   /// Called when the device is used again after another device was.
   virtual void activate() {}
+  /// Returns the device's streams; null if it has none.
+  virtual Streams* streams() { return nullptr; }
   virtual Counters counters() const = 0;
   /// Returns the name of the hardware: "NVIDIA H200".
   virtual std::string hardware() const { return ""; }

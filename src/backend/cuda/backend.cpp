@@ -5,6 +5,7 @@
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
 #include "backend/cuda/nvtx.h"
+#include "backend/cuda/streams.h"
 #include "base/error.h"
 #include "tensor/limits.h"
 
@@ -55,6 +56,7 @@ class CudaBackend : public exec::Backend {
     return other ? move_between(other->gpu_, gpu_, tensor) : Tensor();
   }
   void activate() override { gpu_.device.make_current(); }
+  exec::Streams* streams() override { return &streams_; }
 
   std::string hardware() const override { return gpu_.device.properties().name; }
   uint64_t cache_bytes() const override { return gpu_.device.properties().cache_bytes; }
@@ -78,6 +80,7 @@ class CudaBackend : public exec::Backend {
 
  private:
   Gpu gpu_;
+  CudaStreams streams_{gpu_.device};
 };
 
 /// Says why no kernel can be compiled for a GPU; "" if one can.

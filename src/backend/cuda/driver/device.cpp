@@ -1,6 +1,7 @@
 #include "backend/cuda/driver/device.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backend/cuda/driver/work_log.h"
 #include "base/error.h"
@@ -59,7 +60,8 @@ Device::Device(int ordinal)
   context_ = driver_->open_context(device_, properties_.name);
   try {
     make_current();
-    check(driver_->cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "creating a stream");
+    check(driver_->cuStreamCreate(&own_stream_, CU_STREAM_NON_BLOCKING), "creating a stream");
+    stream_ = own_stream_;
   } catch (...) {
     close();
     throw;
@@ -74,15 +76,32 @@ void Device::close() noexcept {
   driver_->cuCtxGetCurrent(&before);
   driver_->cuCtxSetCurrent(context_);
   staging_.reset();
-  if (stream_) {
-    driver_->cuStreamSynchronize(stream_);
-    driver_->cuStreamDestroy(stream_);
+  if (own_stream_) {
+    driver_->cuStreamSynchronize(own_stream_);
+    driver_->cuStreamDestroy(own_stream_);
   }
   driver_->cuCtxSetCurrent(before == context_ ? nullptr : before);
   driver_->cuDevicePrimaryCtxRelease(device_);
 }
 
 void Device::make_current() const { check(driver_->cuCtxSetCurrent(context_), "switching to the GPU"); }
+
+void Device::use_stream(CUstream stream) {
+  if (stream == stream_) return;
+  order(stream_, stream);
+  stream_ = stream;
+  if (staging_) staging_->use_stream(stream);
+}
+
+void Device::order(CUstream before, CUstream after) const {
+  if (before == after) return;
+  CUevent event = nullptr;
+  check(driver_->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "making an event");
+  CUresult result = driver_->cuEventRecord(event, before);
+  if (result == CUDA_SUCCESS) result = driver_->cuStreamWaitEvent(after, event, 0);
+  driver_->cuEventDestroy(event);  // the driver destroys it when it has completed
+  check(result, "ordering the work of two streams");
+}
 
 void Device::synchronize() const { check(driver_->cuStreamSynchronize(stream_), "waiting for the GPU"); }
 
@@ -171,16 +190,22 @@ void Device::launch_graph(CUgraphExec graph, std::string_view name) {
   ++counters_.graph_launches;
 }
 
-// Uses relaxed mode: libraries may load their kernels on first use while their work is recorded.
+// Uses relaxed mode: libraries may load their kernels on first use while their work is recorded. The device's own
+// stream records, since a default stream cannot.
 void Device::begin_capture() {
-  check(driver_->cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "starting to record work");
+  before_capture_ = std::exchange(stream_, own_stream_);
+  const CUresult result = driver_->cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED);
+  if (result != CUDA_SUCCESS) stream_ = before_capture_;
+  check(result, "starting to record work");
   if (log_) log_->pause();
 }
 
 CUgraph Device::end_capture() {
   CUgraph graph = nullptr;
   if (log_) log_->resume();
-  check(driver_->cuStreamEndCapture(stream_, &graph), "recording work");
+  const CUresult result = driver_->cuStreamEndCapture(stream_, &graph);
+  stream_ = before_capture_;
+  check(result, "recording work");
   if (!graph) fail(ErrorKind::device, "CUDA recorded no graph");
   return graph;
 }
@@ -189,6 +214,7 @@ void Device::abandon_capture() noexcept {
   CUgraph graph = nullptr;
   if (log_) log_->resume();
   driver_->cuStreamEndCapture(stream_, &graph);
+  stream_ = before_capture_;
   if (graph) driver_->cuGraphDestroy(graph);
 }
 

@@ -1,4 +1,4 @@
-// One GPU: its context, its one stream, its properties, and copies between it and the host.
+// One GPU: its context, its stream, its properties, and copies between it and the host.
 #pragma once
 
 #include <cstdint>
@@ -51,10 +51,11 @@ struct Launch {
   unsigned block[3] = {1, 1, 1};
 };
 
-/// Owns a reference to the device's primary context. All work runs on one non-blocking stream, in the order of the
-/// calls. A Device belongs to one engine, and so to one thread at a time; that thread must have called make_current()
-/// (the constructor does). Everything created on the device must be destroyed first. Errors are Failures (device or
-/// memory); an error inside a kernel is reported by a later call.
+/// Owns a reference to the device's primary context. All work runs on one stream at a time, in the order of the calls:
+/// on a non-blocking one of its own, or on one of the host program's. A Device belongs to one engine, and so to one
+/// thread at a time; that thread must have called make_current() (the constructor does). Everything created on the
+/// device must be destroyed first. Errors are Failures (device or memory); an error inside a kernel is reported by a
+/// later call.
 class Device {
  public:
   explicit Device(int ordinal = 0);
@@ -69,6 +70,11 @@ class Device {
   NvrtcTarget nvrtc_target() const { return {driver_->version_number(), properties_.arch}; }
   CUcontext context() const { return context_; }
   CUstream stream() const { return stream_; }
+  CUstream own_stream() const { return own_stream_; }
+  /// Runs all later work on another stream, after all earlier work. It must exist until this is called again.
+  void use_stream(CUstream stream);
+  /// Makes work enqueued later on `after` wait for all work enqueued so far on `before`.
+  void order(CUstream before, CUstream after) const;
   /// Returns the log of a profile that all calls below write to, or null.
   WorkLog* log() const { return log_; }
   void set_log(WorkLog* log) { log_ = log; }
@@ -124,7 +130,9 @@ class Device {
   int ordinal_;
   CUdevice device_;
   CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
+  CUstream own_stream_ = nullptr;
+  CUstream stream_ = nullptr;          // own_stream_, or one of the host program's
+  CUstream before_capture_ = nullptr;  // stream_, while work is recorded on own_stream_
   Properties properties_;
   Counters counters_;
   std::vector<CUcontext> peers_;  // contexts whose memory this device may access

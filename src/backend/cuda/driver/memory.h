@@ -6,8 +6,8 @@
 
 namespace tsl::cuda {
 
-/// Allocates 512-byte aligned blocks with fixed addresses. All work is on the device's one stream, so a freed block can
-/// be reused at once: the next user's work runs after the last one's.
+/// Allocates 512-byte aligned blocks with fixed addresses. All work is in the order of the device's stream, so a freed
+/// block can be reused at once: the next user's work runs after the last one's.
 class DeviceAllocator : public BlockCache {
  public:
   /// `limit`: the most bytes to take from the device; 0: no limit.

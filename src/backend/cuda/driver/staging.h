@@ -11,7 +11,7 @@
 namespace tsl::cuda {
 
 /// A ring of segments. A small copy takes a piece of the current segment. When it is full, the next segment is used,
-/// once the last copies that used it are finished. All copies are on one stream.
+/// once the last copies that used it are finished. All copies are in the order of one stream.
 class Staging {
  public:
   Staging(const Driver& driver, CUstream stream);
@@ -19,6 +19,8 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
+  /// Copies on another stream from now on, which waits for all work on the one before.
+  void use_stream(CUstream stream) { stream_ = stream; }
   /// Returns when `from` has been read.
   void to_device(CUdeviceptr to, const std::byte* from, uint64_t bytes);
   /// Returns when `to` has been written.
