@@ -67,6 +67,18 @@ void Engine::enter() {
   runtime_->end_start_up();
 }
 
+void Engine::start_profile() { runtime_->start_profile(); }
+
+std::string Engine::stop_profile(const std::string& title) {
+  std::string json = profile_json(title);
+  runtime_->stop_profile();
+  return json;
+}
+
+bool Engine::is_profiling() const { return runtime_->profiling() != nullptr; }
+
+bool Engine::is_running() const { return interpreter_->depth() > 0; }
+
 std::string Engine::profile_text(const std::string& title, bool color) {
   return runtime_->profiling()->text(title, color);
 }

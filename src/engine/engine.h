@@ -5,11 +5,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/memory.h"
+#include "backend/cpu/threads.h"
 #include "exec/backend_options.h"
 #include "tensor/tensor.h"
 #include "value/context.h"
@@ -49,9 +52,11 @@ struct EngineOptions {
   bool record = false;  // records what is compiled, for reports: Engine::recording()
   std::vector<std::string> script_args;
   Permissions permissions;
-  RunLimits limits;            // of each run() and call() by the host program
-  uint64_t element_limit = 0;  // of a tensor; 0: none
-  uint32_t depth_limit = 0;    // calls within calls; 0: the interpreter's own
+  cpu::HostMemory host_memory;  // allocates tensors in host memory, if it is set
+  cpu::Scheduler scheduler;     // runs loops of the CPU backend, if it is set
+  RunLimits limits;             // of each run() and call() by the host program
+  uint64_t element_limit = 0;   // of a tensor; 0: none
+  uint32_t depth_limit = 0;     // calls within calls; 0: the interpreter's own
 };
 
 struct Builtin;
@@ -89,6 +94,11 @@ class Engine final : public Context {
   void start_recording();
   /// Returns what was compiled so far; null if that is not recorded.
   const report::Recording* recording() const;
+  /// Begins a profile, or ends it and formats it as JSON. No program must be running; is_profiling() says which.
+  void start_profile();
+  std::string stop_profile(const std::string& title);
+  bool is_profiling() const;
+  bool is_running() const;
   /// Formats the profile so far as tables (EngineOptions::profile must be set).
   std::string profile_text(const std::string& title, bool color);
   /// Formats the profile so far as JSON.
@@ -123,6 +133,9 @@ class Engine final : public Context {
   /// Receives warnings, which render() formats (default: as text to standard error), under the same rules.
   std::function<void(const Error&)> show_warning;
   void warn(Error warning) override;
+  /// Returns the source of a module, or nothing, when a script imports `path` and the standard library has none; null:
+  /// only files are searched. It must not run code.
+  std::function<std::optional<std::string>(const std::string& path, const std::string& importer)> load_module;
   const std::vector<std::string>& script_args() const override { return options_.script_args; }
   bool shows_device() const override { return options_.show_device; }
 

@@ -96,6 +96,12 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
     }
     tried.push_back("the standard library");
   }
+  if (engine_.load_module) {
+    engine_.runtime().abort_trace("it asks the host for a module");
+    const std::string importer = engine_.sources().get(importing_source).name();
+    if (std::optional<std::string> text = engine_.load_module(path, importer))
+      return {fmt::format("<host>/{}", path), path, std::move(*text)};
+  }
   require_permission(engine_.permissions().files,
                      fmt::format("files, and the standard library has no module '{}'", path));
   // A trace has no guard for which files exist.

@@ -62,6 +62,7 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
   if (options.record) start_recording();
   if (options.profile) begin_profile();
   else if (exec::RangeSink* ranges = backends_.ranges()) show_ranges(*ranges);
+  host_.use(options.host_memory, options.scheduler);
   if (!options.device.empty()) choose_device(parse_device(options.device));
   if (options.element_limit > 0) {
     limit_elements(as_limit(options.element_limit));
@@ -308,6 +309,11 @@ Value EngineRuntime::with_range(const std::string& name, const Value& function) 
 void EngineRuntime::begin_profile() {
   profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
   devices_.timeline()->begin(devices_.timeline()->of(exec::ActivityKind::start_up));
+}
+
+void EngineRuntime::start_profile() {
+  profiling_ = std::make_unique<Profiling>(context_, devices_, memory(), backends_.ranges(), options_);
+  has_started_ = true;
 }
 
 /// Shows what happens to a profiler of another maker. A profile of ours shows it, too.

@@ -34,6 +34,9 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   exec::Devices& devices() { return devices_; }
   /// Returns the profile of the whole run (EngineOptions::profile), or null.
   Profiling* profiling() { return profiling_.get(); }
+  /// Begins a profile of what runs from now on, or ends it.
+  void start_profile();
+  void stop_profile() { profiling_.reset(); }
   /// Begins or ends a pause, in which all code is interpreted (RegionPause).
   void pause_regions(int change) { region_pauses_ += change; }
   /// Called when the first program begins.

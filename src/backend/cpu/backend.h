@@ -25,6 +25,12 @@ class CpuBackend : public exec::Backend {
   /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }
 
+  /// Lets functions of the host program allocate, and run loops, from now on.
+  void use(const HostMemory& memory, const Scheduler& scheduler) {
+    allocator_.use(memory);
+    pool_.use(scheduler);
+  }
+
   ThreadPool& pool() { return pool_; }
   const KernelTable& table() const { return table_; }
   std::vector<Scratch>& scratch() { return scratch_; }

@@ -30,6 +30,7 @@ CachingAllocator::CachingAllocator() : BlockCache(Device{}, {kAlignment}) { set_
 CachingAllocator::~CachingAllocator() { release_cache(); }
 
 void* CachingAllocator::take_from_system(uint64_t bytes) {
+  if (memory_.allocate) return memory_.allocate(memory_.user, bytes, kAlignment);
   if (bytes < kHugePage) return std::aligned_alloc(kAlignment, bytes);
   void* data = std::aligned_alloc(kHugePage, round_up(bytes, kHugePage));
   if (data) madvise(data, bytes, MADV_HUGEPAGE);
@@ -38,7 +39,8 @@ void* CachingAllocator::take_from_system(uint64_t bytes) {
 
 void CachingAllocator::give_to_system(void* data, [[maybe_unused]] uint64_t bytes) {
   ASAN_UNPOISON_MEMORY_REGION(data, bytes);
-  std::free(data);
+  if (memory_.free) memory_.free(memory_.user, data, bytes);
+  else std::free(data);
 }
 
 void CachingAllocator::on_hand_out([[maybe_unused]] Storage& storage, [[maybe_unused]] uint64_t bytes) {

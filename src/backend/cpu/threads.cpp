@@ -1,5 +1,6 @@
 #include "backend/cpu/threads.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -73,6 +74,7 @@ ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : machine_limi
 ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::run(int64_t count, Call call, void* context) {
+  if (count > 1 && size_ > 1 && scheduler_.run) return run_scheduled(count, call, context);
   if (count > 1 && size_ > 1) {
     if (!workers_) workers_ = Workers::of_process();
     if (workers_->try_run(size_, count, call, context)) return;
@@ -81,6 +83,47 @@ void ThreadPool::run(int64_t count, Call call, void* context) {
     if (count > 1) poll_stop();
     call(context, item, 0);
   }
+}
+
+namespace {
+
+/// A loop whose items several tasks of the host program take, each as one worker.
+class ScheduledLoop {
+ public:
+  using Call = void (*)(void* context, int64_t item, int worker);
+  ScheduledLoop(int64_t count, Call call, void* context) : count_(count), call_(call), context_(context) {}
+
+  void take_items(int worker) {
+    try {
+      for (int64_t item = next_.fetch_add(1); item < count_; item = next_.fetch_add(1)) call_(context_, item, worker);
+    } catch (...) {
+      next_.store(count_);
+      const std::lock_guard lock(failure_mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+  void rethrow_failure() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  const int64_t count_;
+  const Call call_;
+  void* const context_;
+  std::atomic<int64_t> next_{0};
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void ThreadPool::run_scheduled(int64_t count, Call call, void* context) {
+  ScheduledLoop loop(count, call, context);
+  const auto tasks = static_cast<uint32_t>(std::min<int64_t>(count, size_));
+  scheduler_.run(
+      scheduler_.user, tasks,
+      [](void* shared, uint32_t i) { static_cast<ScheduledLoop*>(shared)->take_items(static_cast<int>(i)); }, &loop);
+  loop.rethrow_failure();
 }
 
 // ---- Workers -------------------------------------------------------------------------------------------------------

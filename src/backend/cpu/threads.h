@@ -9,6 +9,12 @@ namespace tsl::cpu {
 
 class Workers;
 
+/// A function of the host program that calls task(context, i) for each i below `count`, in any threads; null: none.
+struct Scheduler {
+  void (*run)(void* user, uint32_t count, void (*task)(void* context, uint32_t i), void* context) = nullptr;
+  void* user = nullptr;
+};
+
 /// Runs loops on all cores, or on fewer threads. Only one thread at a time may call parallel_for of a pool, and not
 /// from within a loop.
 class ThreadPool {
@@ -21,6 +27,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return size_; }
+  /// Runs loops by a function of the host program from now on.
+  void use(const Scheduler& scheduler) { scheduler_ = scheduler; }
 
   /// Calls body(item, worker) once for each item in [0, count), on any thread, with worker < size(). Returns when all
   /// are done. If a call throws, or the run is to stop, no further items start, and the first exception is rethrown
@@ -37,8 +45,10 @@ class ThreadPool {
   friend class Workers;
   using Call = void (*)(void* context, int64_t item, int worker);
   void run(int64_t count, Call call, void* context);
+  void run_scheduled(int64_t count, Call call, void* context);
 
   int size_;
+  Scheduler scheduler_;
   std::shared_ptr<Workers> workers_;  // null until the first parallel loop
 };
 
