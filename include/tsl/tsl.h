@@ -141,25 +141,44 @@ typedef enum tsl_capability TSL_ANY_INT {
 /* Receives text. It must not call anything with the engine that calls it. */
 typedef void (*tsl_write)(void* user, tsl_string text);
 
+/* Finds the source of a module for `import`, before files are looked for: returns true after one call of
+ * found(to, source), or false if it has none. name: as the script writes it, without quotes; the module is loaded once
+ * for a name. importer: the name of the source that imports it. It must not call anything with the engine. */
+typedef bool (*tsl_load_module)(void* user, tsl_string name, tsl_string importer, tsl_write found, void* to);
+
+/* Allocates memory for tensors on the host, at a multiple of `alignment`, a power of two; NULL if there is none left.
+ * TSL caches what it has allocated, and the memory limit counts it. */
+typedef void* (*tsl_allocate)(void* user, size_t bytes, size_t alignment);
+/* Frees memory of tsl_allocate(), in the thread that uses the engine. */
+typedef void (*tsl_deallocate)(void* user, void* data, size_t bytes);
+
+/* Calls task(context, i) once for each i below `count`, in any threads, and returns when all have returned. */
+typedef void (*tsl_run_tasks)(void* user, uint32_t count, void (*task)(void* context, uint32_t i), void* context);
+
 /* How an engine is made. tsl_config_init() sets the defaults, which are those named here. */
 typedef struct tsl_config {
-  size_t struct_size;         /* set by tsl_config_init(); tells which fields the program knows */
-  uint32_t capabilities;      /* tsl_capability, combined by |; default: none */
-  uint32_t threads;           /* that compute; default: 0, one per core */
-  tsl_string device;          /* where tensors are made: "cpu", "cuda", "cuda:1"; default: "cpu" */
-  uint64_t memory_limit;      /* bytes for tensors, by device; default: 0, none */
-  uint64_t source_limit;      /* bytes of a source; default: 0, 256 MiB */
-  uint64_t step_limit;        /* calls and iterations of loops in one tsl_run() or tsl_call(); default: 0, none */
-  double time_limit;          /* seconds for one tsl_run() or tsl_call(); default: 0, none */
-  uint64_t seed;              /* of random numbers; default: 0 */
-  tsl_write output;           /* receives what scripts print; default: NULL, it is dropped */
-  tsl_write diagnostics;      /* receives warnings and logs; default: NULL, they are dropped */
-  void* user;                 /* the first argument of both */
-  uint64_t host_memory_limit; /* bytes of strings, lists, records and functions at a time; default: 0, none */
-  uint64_t element_limit;     /* elements of a tensor; default: 0, as many as memory holds */
-  uint32_t depth_limit;       /* calls within calls; default: 0, 200,000, whose error a script can catch. Whatever it
-                                 is, calls through builtins, and nested source, take two thirds of the thread's stack
-                                 at most */
+  size_t struct_size;          /* set by tsl_config_init(); tells which fields the program knows */
+  uint32_t capabilities;       /* tsl_capability, combined by |; default: none */
+  uint32_t threads;            /* that compute; default: 0, one per core */
+  tsl_string device;           /* where tensors are made: "cpu", "cuda", "cuda:1"; default: "cpu" */
+  uint64_t memory_limit;       /* bytes for tensors, by device; default: 0, none */
+  uint64_t source_limit;       /* bytes of a source; default: 0, 256 MiB */
+  uint64_t step_limit;         /* calls and iterations of loops in one tsl_run() or tsl_call(); default: 0, none */
+  double time_limit;           /* seconds for one tsl_run() or tsl_call(); default: 0, none */
+  uint64_t seed;               /* of random numbers; default: 0 */
+  tsl_write output;            /* receives what scripts print; default: NULL, it is dropped */
+  tsl_write diagnostics;       /* receives warnings and logs; default: NULL, they are dropped */
+  void* user;                  /* the first argument of all functions here */
+  uint64_t host_memory_limit;  /* bytes of strings, lists, records and functions at a time; default: 0, none */
+  uint64_t element_limit;      /* elements of a tensor; default: 0, as many as memory holds */
+  uint32_t depth_limit;        /* calls within calls; default: 0, 200,000, whose error a script can catch. Whatever it
+                                  is, calls through builtins, and nested source, take two thirds of the thread's stack
+                                  at most */
+  tsl_load_module load_module; /* default: NULL, only the standard library and files */
+  tsl_allocate allocate;       /* default: NULL, the system's; `deallocate` likewise */
+  tsl_deallocate deallocate;
+  tsl_run_tasks run_tasks; /* runs the parts of an op, `threads` at most; default: NULL, TSL's threads */
+  tsl_string logs;         /* what is logged to `diagnostics`: "recompiles,perf", as by `tsl --log`; default: nothing */
 } tsl_config;
 
 /* Fills in the defaults. Use the macro, which passes the size that the program was compiled with. */
@@ -226,6 +245,24 @@ TSL_API tsl_status tsl_get_error_text(tsl_engine engine, tsl_string* text);
 /* Formats the error as a JSON object: {"kind", "message", "file", "line", "column", "end_column", "hints", "notes",
  * "frames"}. */
 TSL_API tsl_status tsl_get_error_json(tsl_engine engine, tsl_string* text);
+
+/* ---- Reports ----
+ *
+ * Texts are valid until the next call with this engine. The keys of the JSON texts are those of the program `tsl`:
+ * docs/profiling.md and docs/explain.md. */
+
+/* Begins a profile, which takes time and memory until it is stopped. TSL_MISUSE if there is one, or if a script runs.
+ */
+TSL_API tsl_status tsl_profile_start(tsl_engine engine);
+/* Ends the profile and formats it as JSON. TSL_MISUSE if there is none, or if a script runs. */
+TSL_API tsl_status tsl_profile_stop(tsl_engine engine, tsl_string* json);
+/* Explains in words what was compiled, and why as it was, for a function, or for all with {0}. The first call begins to
+ * record, so that it explains only what is compiled later. */
+TSL_API tsl_status tsl_explain(tsl_engine engine, tsl_value function, tsl_string* text);
+/* Formats all of it as JSON likewise. */
+TSL_API tsl_status tsl_explain_json(tsl_engine engine, tsl_string* json);
+/* Formats the memory of a device as JSON: {"device", "live", "peak", "cached"}, in bytes. */
+TSL_API tsl_status tsl_memory_json(tsl_engine engine, tsl_string device, tsl_string* json);
 
 /* ---- Values ---- */
 
@@ -300,6 +337,36 @@ TSL_API tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* da
  * tsl_tensor_get_type(), while the handle is valid. TSL_DEVICE if the tensor is on a GPU. */
 TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data);
 
+/* ---- GPUs ----
+ *
+ * An engine's work for a GPU runs on one stream, in the order of its calls, and calls return before it is done. These
+ * calls order it with the host's streams and wait for nothing. Reading a tensor waits, and so does a script where its
+ * next step depends on elements: item(), conditions, ops that check indices. Devices are named "cuda" or "cuda:1";
+ * they need TSL_ALLOW_GPU. */
+
+/* A CUstream or cudaStream_t of the host, as a number: 0 and 1 are the default stream, 2 is that of the thread. */
+typedef intptr_t tsl_stream;
+#define TSL_NO_STREAM ((tsl_stream)-1)
+
+/* Runs all later work for a GPU on a stream of the host, after all earlier work; TSL_NO_STREAM: on the engine's own
+ * again. The stream must exist until then, or until the engine ends. TSL_DEVICE if the device is no GPU. */
+TSL_API tsl_status tsl_engine_set_stream(tsl_engine engine, tsl_string device, tsl_stream stream);
+/* Returns the stream on which the work for a GPU runs. It is valid until the engine ends. */
+TSL_API tsl_status tsl_engine_get_stream(tsl_engine engine, tsl_string device, tsl_stream* stream);
+
+/* Makes a tensor of memory of a GPU (or of the host, for "cpu"), as tsl_tensor_wrap() does. stream: of the host, on
+ * which the elements are ready: TSL's work waits for it, and it waits for TSL's work before `release` is called, until
+ * when it must exist. TSL_NO_STREAM: the elements are ready; TSL waits for its own work before `release`. */
+TSL_API tsl_status tsl_tensor_wrap_device(tsl_engine engine, tsl_string device, const tsl_tensor_type* type, void* data,
+                                          tsl_access access, tsl_stream stream, tsl_release_function release,
+                                          void* user, tsl_value* result);
+/* Returns the address of element [0, 0, …] on any device, to be read while the handle is valid, by work on a stream
+ * that waits until the elements are computed (TSL_NO_STREAM: none is made to wait). Before the handle is released, that
+ * work must be done, or TSL's stream wait for it. device: receives the device's name, valid until the next call with
+ * this engine; may be NULL. */
+TSL_API tsl_status tsl_tensor_map_device(tsl_engine engine, tsl_value tensor, tsl_stream stream, void** data,
+                                         tsl_string* device);
+
 /* ---- Tensors of other frameworks, by DLPack 1 ----
  *
  * The structs are those of dlpack.h, which a program that uses these calls includes or declares itself. */
@@ -307,15 +374,11 @@ TSL_API tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const voi
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/* A CUstream or cudaStream_t of the host, as a number: 0 and 1 are the default stream, 2 is that of the thread. */
-typedef intptr_t tsl_stream;
-#define TSL_NO_STREAM ((tsl_stream)-1)
-
 /* Makes a tensor of another framework's, without a copy. Takes over `from`: calls its deleter when no value refers to
  * it any more; once, in the thread that uses the engine, also if this call fails. Until then its elements must not
- * change. access: as for tsl_tensor_wrap(); TSL_WRITABLE counts unless `from` is flagged read-only. stream: on which
- * the elements are ready, for memory of a GPU; TSL_NO_STREAM if they are ready. TSL_VALUE if the major version is not
- * 1, or a stride negative; TSL_TYPE for a dtype, TSL_DEVICE for a device that TSL does not have. */
+ * change. access: as for tsl_tensor_wrap(); TSL_WRITABLE counts unless `from` is flagged read-only. stream: as for
+ * tsl_tensor_wrap_device(), for memory of a GPU. TSL_VALUE if the major version is not 1, or a stride negative;
+ * TSL_TYPE for a dtype, TSL_DEVICE for a device that TSL does not have. */
 TSL_API tsl_status tsl_tensor_from_dlpack(tsl_engine engine, struct DLManagedTensorVersioned* from, tsl_access access,
                                           tsl_stream stream, tsl_value* result);
 /* As tsl_tensor_from_dlpack(), for frameworks that have only the struct from before version 1. */
@@ -324,8 +387,9 @@ TSL_API tsl_status tsl_tensor_from_dlpack_unversioned(tsl_engine engine, struct 
 /* Makes a description of a tensor for another framework, which calls its deleter once, in any thread, also after the
  * engine's end; the engine's memory, and with it wrapped memory and native functions, stays until then. access:
  * TSL_READ_ONLY shares the elements, which the other framework must not write; TSL_WRITABLE makes a copy for it. (A
- * tensor with negative strides is always copied.) stream: which is to wait until the elements of a tensor on a GPU are
- * computed; TSL_NO_STREAM for none. */
+ * tensor with negative strides is always copied.) stream: of the other framework, for a tensor on a GPU: it waits until
+ * the elements are computed. When the deleter is called, TSL's work waits for it, so it must exist until then.
+ * TSL_NO_STREAM for none. */
 TSL_API tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream,
                                         struct DLManagedTensorVersioned** result);
 /* As tsl_tensor_to_dlpack(); that the elements must not be written is then for the host to say. */
@@ -340,9 +404,32 @@ TSL_API tsl_status tsl_tensor_to_dlpack_unversioned(tsl_engine engine, tsl_value
 typedef tsl_status (*tsl_native)(tsl_engine engine, void* user, const tsl_value* arguments, size_t count,
                                  tsl_value* result);
 
-/* Defines a function that later runs may call. signature: "scale(x: f32[n, m], by: float = 1.0)", parameters as in the
- * language's declarations, with defaults that are constants. Each call is checked against it. In compiled code the
- * calls happen at each run, in the program's order. */
+/* A native function with all that TSL may know of it. tsl_function_init() sets all to 0. */
+typedef struct tsl_function {
+  size_t struct_size;   /* set by tsl_function_init(); tells which fields the program knows */
+  tsl_string signature; /* "scale(x: f32[n, m], by: float = 1.0)": parameters as in the language's declarations, with
+                           defaults that are constants. Each call is checked against it */
+  tsl_string doc;       /* shown by help() */
+  tsl_native call;
+  tsl_native
+      derivative; /* for grad(): gets the arguments of a call, its result, and the gradient of the result. Returns
+                     a list with the gradient of each argument, a tensor of its type, or nil where none flows
+                     (for one argument, its gradient alone). `call` then takes tensors and numbers, and returns
+                     a tensor of floats. It cannot be differentiated itself. NULL: `call` counts as constant */
+  bool is_pure;   /* the result depends on the arguments alone, and the call does nothing else: compiled code with
+                     constant arguments calls it once, while it is traced. Otherwise calls happen at each run, in the
+                     program's order */
+  void* user;     /* passed to both */
+  tsl_release_function release; /* NULL: none; called with `user`, also if defining the function fails */
+} tsl_function;
+
+TSL_API tsl_status tsl_function_init_sized(tsl_function* function, size_t struct_size);
+#define tsl_function_init(function) tsl_function_init_sized((function), sizeof(tsl_function))
+
+/* Defines a function that later runs may call. TSL_NAME if there is one of that name, TSL_SYNTAX if the signature is
+ * none. */
+TSL_API tsl_status tsl_define_function(tsl_engine engine, const tsl_function* function);
+/* Defines a function that has no derivative and is not pure. */
 TSL_API tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,
                               tsl_release_function release);
 /* Sets the error of a native function; returns `kind`, from TSL_SYNTAX on. */

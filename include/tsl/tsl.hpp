@@ -349,6 +349,9 @@ struct Config {
   std::function<void(std::string_view)> output = nullptr, diagnostics = nullptr;
   uint64_t host_memory_limit = 0, element_limit = 0;
   uint32_t depth_limit = 0;
+  std::string logs = {};
+  /// Returns the source of a module, or nothing: load_module(name, importer). It must not throw.
+  std::function<std::optional<std::string>(std::string_view, std::string_view)> load_module = nullptr;
 };
 
 class Engine {
@@ -377,6 +380,14 @@ class Engine {
       to.diagnostics = [](void* user, tsl_string text) {
         static_cast<Config*>(user)->diagnostics({text.data, text.length});
       };
+    to.logs = detail::text(from.logs);
+    if (from.load_module)
+      to.load_module = [](void* user, tsl_string name, tsl_string importer, tsl_write found, void* into) {
+        const auto source =
+            static_cast<Config*>(user)->load_module({name.data, name.length}, {importer.data, importer.length});
+        if (source) found(into, detail::text(*source));
+        return source.has_value();
+      };
     const tsl_status status = tsl_engine_create(&to, &engine.handle_);
     if (status != TSL_OK) return detail::error_of({0}, status);
     return engine;
@@ -392,6 +403,10 @@ class Engine {
   }
 
   tsl_engine handle() const { return handle_; }
+  /// Runs all later work for a GPU on a stream of the program; TSL_NO_STREAM: on the engine's own again.
+  Result<void> set_stream(std::string_view device, tsl_stream stream) const {
+    return done(tsl_engine_set_stream(handle_, detail::text(device), stream));
+  }
   /// Ends the program that runs; may be called from any thread.
   void interrupt() const { tsl_interrupt(handle_); }
 
@@ -468,6 +483,16 @@ class Engine {
     return call<R>(*found, args...);
   }
 
+  Result<void> start_profile() const { return done(tsl_profile_start(handle_)); }
+  /// Ends the profile and formats it as JSON.
+  Result<std::string> stop_profile() const {
+    return text_of([&](tsl_string* text) { return tsl_profile_stop(handle_, text); });
+  }
+  /// Explains what was compiled for a function, or for all, since the first call.
+  Result<std::string> explain(const Value& function = {}) const {
+    return text_of([&](tsl_string* text) { return tsl_explain(handle_, function.handle(), text); });
+  }
+
   /// Defines a function that scripts may call: def("scale(x: f32[n], by: float)", [](Tensor x, double by) { … }). The
   /// lambda takes what Value::as() makes and returns what make() takes, or nothing. Its exceptions are errors of the
   /// script.
@@ -485,6 +510,12 @@ class Engine {
     const tsl_status status = call(&result);
     if (status != TSL_OK) return detail::error_of(handle_, status);
     return Value(handle_, result);
+  }
+  template <class Call> Result<std::string> text_of(Call&& call) const {
+    tsl_string text = {nullptr, 0};
+    const tsl_status status = call(&text);
+    if (status != TSL_OK) return detail::error_of(handle_, status);
+    return detail::text(text);
   }
   friend struct Borrowed;
 

@@ -38,7 +38,11 @@ DlpackType dtype_to(DType dtype) {
 
 Device device_from(const DlpackTensor& from) {
   if (from.device_type == kDlCpu || from.device_type == kDlCudaHost) return {};
-  fail(ErrorKind::device, "TSL has no device for DLPack's device type {}", from.device_type);
+  constexpr int32_t kMostDevices = 255;
+  if (from.device_type == kDlCuda && from.device_id >= 0 && from.device_id <= kMostDevices)
+    return Device::of("cuda", static_cast<uint8_t>(from.device_id));
+  fail(ErrorKind::device, "TSL has no device for DLPack's device type {} with number {}", from.device_type,
+       from.device_id);
 }
 
 CheckedType type_from(const DlpackTensor& from) {
@@ -69,18 +73,18 @@ bool is_read_only(const DLManagedTensor&) { return false; }
 bool is_read_only(const DLManagedTensorVersioned& from) { return (from.flags & kDlpackReadOnly) != 0; }
 
 template <class Managed>
-tsl_status import_tensor(tsl_engine engine, Managed* from, tsl_access access, tsl_value* result) {
+tsl_status import_tensor(tsl_engine engine, Managed* from, tsl_access access, tsl_stream stream, tsl_value* result) {
   Release on_failure(from ? delete_managed<Managed> : nullptr, from);
   return run_call(engine, [&](Host& host) {
     require_pointer(from, "from");
     require_pointer(result, "result");
     require_version(*from);
     const DlpackTensor& tensor = from->dl_tensor;
-    const Device device = device_from(tensor);
+    const DeviceStream where = stream_of(host, device_from(tensor), stream);
     const CheckedType type = type_from(tensor);
     void* const data = tensor.data ? static_cast<std::byte*>(tensor.data) + tensor.byte_offset : nullptr;
     if (access == TSL_WRITABLE && is_read_only(*from)) access = TSL_READ_ONLY;
-    host.put(result, Value(wrap_memory(type, data, device, access, on_failure)));
+    host.put(result, Value(wrap_memory(type, data, where, access, on_failure)));
   });
 }
 
@@ -88,6 +92,14 @@ tsl_status import_tensor(tsl_engine engine, Managed* from, tsl_access access, ts
 
 /// A tensor that another framework reads, with its description.
 template <class Managed> struct Exported final : Export {
+  ~Exported() override {
+    try {
+      where.wait();  // before the memory is used again
+    } catch (const Failure&) {
+      // The GPU has failed for good, which was reported where it happened.
+    }
+  }
+  DeviceStream where;
   Managed managed = {};
   int64_t shape[TSL_MAX_RANK] = {}, strides[TSL_MAX_RANK] = {};
 };
@@ -104,20 +116,21 @@ bool has_negative_stride(const Layout& layout) {
 }
 
 template <class Managed>
-tsl_status export_tensor(tsl_engine engine, tsl_value tensor, tsl_access access, Managed** result) {
+tsl_status export_tensor(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream, Managed** result) {
   return run_call(engine, [&](Host& host) {
     require_pointer(result, "result");
     if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
     Tensor exported = tensor_of(host, tensor);
-    if (!exported.device().is_host())
-      fail(ErrorKind::device, "the tensor is on {}, not in host memory", to_string(exported.device()));
     const bool is_copy = access == TSL_WRITABLE || has_negative_stride(exported.layout());
     if (is_copy) exported = host.engine().runtime().read(host.engine().ops().call(Op::copy, {exported}));
 
     auto out = std::make_unique<Exported<Managed>>();
+    out->where = stream_of(host, exported.device(), stream);
+    if (stream != TSL_NO_STREAM) out->where.signal();
     DlpackTensor& to = out->managed.dl_tensor;
     to.data = exported.data();
-    to.device_type = kDlCpu;
+    to.device_type = exported.device().is_host() ? kDlCpu : kDlCuda;
+    to.device_id = exported.device().ordinal;
     to.ndim = exported.rank();
     to.dtype = dtype_to(exported.dtype());
     for (int i = 0; i < exported.rank(); ++i) {
@@ -136,22 +149,22 @@ tsl_status export_tensor(tsl_engine engine, tsl_value tensor, tsl_access access,
 
 }  // namespace
 
-tsl_status tsl_tensor_from_dlpack(tsl_engine engine, DLManagedTensorVersioned* from, tsl_access access, tsl_stream,
-                                  tsl_value* result) {
-  return import_tensor(engine, from, access, result);
+tsl_status tsl_tensor_from_dlpack(tsl_engine engine, DLManagedTensorVersioned* from, tsl_access access,
+                                  tsl_stream stream, tsl_value* result) {
+  return import_tensor(engine, from, access, stream, result);
 }
 
-tsl_status tsl_tensor_from_dlpack_unversioned(tsl_engine engine, DLManagedTensor* from, tsl_access access, tsl_stream,
-                                              tsl_value* result) {
-  return import_tensor(engine, from, access, result);
+tsl_status tsl_tensor_from_dlpack_unversioned(tsl_engine engine, DLManagedTensor* from, tsl_access access,
+                                              tsl_stream stream, tsl_value* result) {
+  return import_tensor(engine, from, access, stream, result);
 }
 
-tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream,
+tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream,
                                 DLManagedTensorVersioned** result) {
-  return export_tensor(engine, tensor, access, result);
+  return export_tensor(engine, tensor, access, stream, result);
 }
 
-tsl_status tsl_tensor_to_dlpack_unversioned(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream,
+tsl_status tsl_tensor_to_dlpack_unversioned(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream,
                                             DLManagedTensor** result) {
-  return export_tensor(engine, tensor, access, result);
+  return export_tensor(engine, tensor, access, stream, result);
 }

@@ -32,8 +32,7 @@ class Arguments {
 };
 
 void run_text(Host& host, std::string_view name, std::string text, const std::string& path, tsl_value* result) {
-  if (host.source_limit() > 0 && text.size() > host.source_limit())
-    fail(ErrorKind::limit, "a source may take {} bytes, not {}", host.source_limit(), text.size());
+  host.require_source_size(text.size());
   Value value = host.engine().run_line(std::move(text), path, std::string(name.empty() ? "<host>" : name));
   if (result) host.put(result, std::move(value));
 }

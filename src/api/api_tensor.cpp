@@ -25,7 +25,19 @@ tsl_status tsl_tensor_wrap(tsl_engine engine, const tsl_tensor_type* type, void*
   Release on_failure(release, user);
   return run_call(engine, [&](Host& host) {
     require_pointer(result, "result");
-    host.put(result, Value(wrap_memory(checked(type), data, Device(), access, on_failure)));
+    host.put(result, Value(wrap_memory(checked(type), data, DeviceStream(), access, on_failure)));
+  });
+}
+
+tsl_status tsl_tensor_wrap_device(tsl_engine engine, tsl_string device, const tsl_tensor_type* type, void* data,
+                                  tsl_access access, tsl_stream stream, tsl_release_function release, void* user,
+                                  tsl_value* result) {
+  Release on_failure(release, user);
+  return run_call(engine, [&](Host& host) {
+    require_pointer(result, "result");
+    const CheckedType wanted = checked(type);
+    const DeviceStream where = stream_of(host, device_of(host, device), stream);
+    host.put(result, Value(wrap_memory(wanted, data, where, access, on_failure)));
   });
 }
 
@@ -77,6 +89,20 @@ tsl_status tsl_tensor_read(tsl_engine engine, tsl_value tensor, void* data, size
   });
 }
 
+tsl_status tsl_tensor_map_device(tsl_engine engine, tsl_value tensor, tsl_stream stream, void** data,
+                                 tsl_string* device) {
+  return run_call(engine, [&](Host& host) {
+    require_pointer(data, "data");
+    const Tensor t = tensor_of(host, tensor);
+    const DeviceStream where = stream_of(host, t.device(), stream);
+    if (where.streams && stream != TSL_NO_STREAM) where.signal();
+    *data = t.data();
+    if (!device) return;
+    host.text = to_string(t.device());
+    *device = string_of(host.text);
+  });
+}
+
 tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data) {
   return run_call(engine, [&](Host& host) {
     require_pointer(data, "data");
@@ -84,5 +110,32 @@ tsl_status tsl_tensor_map(tsl_engine engine, tsl_value tensor, const void** data
     if (!t.device().is_host())
       fail(ErrorKind::device, "the tensor is on {}, not in host memory", to_string(t.device()));
     *data = t.data();
+  });
+}
+
+// ---- Streams of GPUs -----------------------------------------------------------------------------------------------
+
+namespace {
+
+exec::Streams& gpu_streams(Host& host, tsl_string device) {
+  exec::Streams* const streams = streams_of(host, device_of(host, device));
+  if (!streams) fail(ErrorKind::device, "{} has no streams", text_of(device, "device"));
+  return *streams;
+}
+
+}  // namespace
+
+tsl_status tsl_engine_set_stream(tsl_engine engine, tsl_string device, tsl_stream stream) {
+  return run_call(engine, [&](Host& host) {
+    exec::Streams& streams = gpu_streams(host, device);
+    if (stream == TSL_NO_STREAM) streams.use_own();
+    else streams.use(stream);
+  });
+}
+
+tsl_status tsl_engine_get_stream(tsl_engine engine, tsl_string device, tsl_stream* stream) {
+  return run_call(engine, [&](Host& host) {
+    require_pointer(stream, "stream");
+    *stream = gpu_streams(host, device).current();
   });
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/host_function.h"
+#include "engine/log_topics.h"
 #include "tensor/device_names.h"
 
 namespace tsl::api {
@@ -42,6 +43,9 @@ EngineOptions options_of(const tsl_config& config) {
   options.element_limit = config.element_limit;
   options.depth_limit = config.depth_limit;
   options.seed = config.seed;
+  options.log_topics = text_of(config.logs, "config.logs");
+  options.host_memory = {config.allocate, config.deallocate, config.user};
+  options.scheduler = {config.run_tasks, config.user};
   return options;
 }
 
@@ -57,6 +61,10 @@ Host::Host(uint64_t id, const tsl_config& config)
   };
   engine_->output = writer(config.output);
   engine_->log = writer(config.diagnostics);
+  if (config.load_module)
+    engine_->load_module = [this, load = config.load_module, user = config.user](auto& path, auto& importer) {
+      return load_source(load, user, path, importer);
+    };
 }
 
 Host::~Host() {
@@ -109,6 +117,23 @@ const Value& Host::value(tsl_value handle, std::string_view argument) const {
   if (!value)
     throw Misuse{fmt::format("'{}' is no value of this engine: it is null, released, or another engine's", argument)};
   return *value;
+}
+
+void Host::require_source_size(size_t bytes) const {
+  if (source_limit_ > 0 && bytes > source_limit_)
+    fail(ErrorKind::limit, "a source may take {} bytes, not {}", source_limit_, bytes);
+}
+
+std::optional<std::string> Host::load_source(tsl_load_module load, void* user, const std::string& path,
+                                             const std::string& importer) const {
+  std::optional<std::string> source;
+  const tsl_write found = [](void* to, tsl_string text) {
+    *static_cast<std::optional<std::string>*>(to) = std::string(text.data ? text.data : "", text.length);
+  };
+  if (!load(user, string_of(path), string_of(importer), found, &source)) return std::nullopt;
+  if (!source) fail(ErrorKind::io, "the host's module '{}' has no source", path);
+  require_source_size(source->size());
+  return source;
 }
 
 void Host::add_function(std::unique_ptr<HostFunction> function) {
@@ -246,6 +271,10 @@ tsl_config checked(const tsl_config* given) {
   if (config.capabilities & ~kAll) throw Misuse{"'config.capabilities' has an unknown bit"};
   constexpr uint32_t kMostThreads = 9999;
   if (config.threads > kMostThreads) throw Misuse{fmt::format("'config.threads' is more than {}", kMostThreads)};
+  if (!config.allocate != !config.deallocate)
+    throw Misuse{"'config.allocate' and 'config.deallocate' must both be set, or neither"};
+  const std::string wrong_logs = LogLevels::check(text_of(config.logs, "config.logs"));
+  if (!wrong_logs.empty()) throw Misuse{fmt::format("'config.logs': {}", wrong_logs)};
   if (!(config.time_limit >= 0)) throw Misuse{"'config.time_limit' is no number of seconds"};
   return config;
 }

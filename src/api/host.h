@@ -55,7 +55,8 @@ class Host {
   /// Stores a value in a new handle for the host program.
   void put(tsl_value* result, Value value) { *result = handles_.add(std::move(value)); }
   void add_function(std::unique_ptr<HostFunction> function);
-  uint64_t source_limit() const { return source_limit_; }
+  /// Throws Failure (limit) if a source is too long.
+  void require_source_size(size_t bytes) const;
 
   /// Ends the engine: it is destroyed when no export refers to its memory any more.
   void end();
@@ -86,6 +87,8 @@ class Host {
 
  private:
   ~Host();
+  std::optional<std::string> load_source(tsl_load_module load, void* user, const std::string& path,
+                                         const std::string& importer) const;
   void drop();
   void release_ended_exports();
 

@@ -1,5 +1,8 @@
 #include "api/host_function.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,6 +10,7 @@
 #include "api/host.h"
 #include "base/error.h"
 #include "value/context.h"
+#include "value/numbers.h"
 #include "value/runtime.h"
 
 namespace tsl::api {
@@ -41,16 +45,14 @@ class BorrowedHandles {
        problem.status == status ? problem.error.message : "it did not say why");
 }
 
-/// Calls the native function args[0] with the arguments that follow.
-Value run_host(Context&, std::span<Value> args) {
-  const auto& function = static_cast<const HostFunction&>(*args[0].as<BuiltinFunction>().builtin);
+/// Calls a native function, or its derivative.
+Value call_host_program(const HostFunction& function, tsl_native native, std::span<const Value> args) {
   Host& host = function.host;
-  const BorrowedHandles arguments(host, args.subspan(1));
+  const BorrowedHandles arguments(host, args);
   host.has_function_error = false;
-  const tsl_engine engine = host.handle();
   tsl_value result = {0};
-  const tsl_status status =
-      function.call(engine, function.user, arguments.handles().data(), arguments.handles().size(), &result);
+  const auto& handles = arguments.handles();
+  const tsl_status status = native(host.handle(), function.user, handles.data(), handles.size(), &result);
   host.engine().runtime().resume();  // the function may have used a GPU
   Value value;
   if (result.id != 0) {
@@ -58,7 +60,6 @@ Value run_host(Context&, std::span<Value> args) {
     if (!given && status == TSL_OK)
       fail(ErrorKind::user, "the host's function {} returned a handle that is no value of this engine", function.name);
     if (given) value = *given;
-    const auto& handles = arguments.handles();
     const bool is_argument =
         std::any_of(handles.begin(), handles.end(), [&](tsl_value each) { return each.id == result.id; });
     if (given && !is_argument) host.handles().release(result);
@@ -67,48 +68,197 @@ Value run_host(Context&, std::span<Value> args) {
   return value;
 }
 
+const HostFunction& host_function(const Value& builtin) {
+  return static_cast<const HostFunction&>(*builtin.as<BuiltinFunction>().builtin);
+}
+
+// Call the native function args[0], or its derivative, with the arguments that follow.
+Value run_host(Context&, std::span<Value> args) {
+  const HostFunction& function = host_function(args[0]);
+  return call_host_program(function, function.call, args.subspan(1));
+}
+Value run_derivative(Context&, std::span<Value> args) {
+  const HostFunction& function = host_function(args[0]);
+  return call_host_program(function, function.derivative, args.subspan(1));
+}
+
+/// Returns the function as a value, followed by arguments.
+std::vector<Value> with_function(const HostFunction& function, std::span<const Value> args) {
+  const auto callee = make_ref<BuiltinFunction>();
+  callee->builtin = &function;
+  std::vector<Value> values{Value(callee)};
+  values.insert(values.end(), args.begin(), args.end());
+  return values;
+}
+
+// ---- Derivatives ---------------------------------------------------------------------------------------------------
+
+Operand operand_of_argument(const HostFunction& function, const Value& value) {
+  if (value.is(Tag::tensor)) return value.tensor();
+  if (is_host_number(value)) return operand_of(value);
+  fail(ErrorKind::type, "{} has a derivative, so its arguments must be tensors and numbers, not {}", function.name,
+       type_name(value));
+}
+
+Value value_of(const Operand& operand) {
+  if (operand.is_tensor()) return Value(operand.tensor);
+  if (operand.symbol) return from_symbol(operand.symbol);
+  switch (operand.scalar.type) {
+    case ScalarType::boolean: return Value(operand.scalar.boolean);
+    case ScalarType::integer: return Value(operand.scalar.integer);
+    case ScalarType::real: return Value(operand.scalar.real);
+  }
+  return {};
+}
+
+/// Returns what a derivative gave for argument i of `count`: the items of a list or a tuple, or its value for only one.
+const Value& gradient_at(const HostFunction& function, const Value& gradients, size_t i, size_t count) {
+  const bool is_tuple = gradients.is(Tag::tuple);
+  if (!is_tuple && !gradients.is(Tag::list) && count == 1) return gradients;
+  if (is_tuple || gradients.is(Tag::list)) {
+    const auto& items = is_tuple ? gradients.as<Tuple>().items : gradients.as<List>().items;
+    if (items.size() == count) return items[i];
+  }
+  fail(ErrorKind::value, "the derivative of {} must return a list of {} gradients", function.name, count);
+}
+
+/// The derivative rule of all native functions. Rules get nothing but the call, so the function is in its attributes.
+void differentiate(VjpCall& call) {
+  const auto& function = *reinterpret_cast<const HostFunction*>(call.attrs.size);
+  Context& context = function.host.engine();
+  if (context.runtime().listeners().listening())
+    fail(ErrorKind::type, "the derivative of the host's function {} cannot be differentiated", function.name);
+  std::vector<Value> args;
+  for (const Operand& operand : call.inputs) args.push_back(value_of(operand));
+  args.emplace_back(call.output);
+  args.emplace_back(call.grad);
+  const Value gradients = context.runtime().effect(run_derivative, with_function(function, args));
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Value& gradient = gradient_at(function, gradients, i, call.inputs.size());
+    if (!call.needed[i] || gradient.is_nil()) continue;
+    const Tensor& input = call.inputs[i].tensor;
+    if (!gradient.is(Tag::tensor) || gradient.tensor().dtype() != input.dtype() ||
+        !(gradient.tensor().shape() == input.shape()))
+      fail(ErrorKind::value, "the derivative of {} must return {} for argument {}", function.name, describe(input), i);
+    call.grads[i] = gradient.tensor();
+  }
+}
+
+/// Calls a native function that has a derivative while tapes listen, and records the call.
+Value call_recorded(Context& context, const HostFunction& function, std::span<const Value> args) {
+  std::vector<Operand> operands;
+  for (const Value& each : args) operands.push_back(operand_of_argument(function, each));
+  Runtime& runtime = context.runtime();
+  Tensor result;
+  {
+    const OpListeners::Pause pause(runtime.listeners());
+    const Value value = runtime.effect(run_host, with_function(function, args));
+    if (!value.is(Tag::tensor)) fail(ErrorKind::type, "{} has a derivative, so it must return a tensor", function.name);
+    result = alias(context.ops(), value.tensor());  // a handle that no other call has
+  }
+  Attrs attrs;
+  attrs.size = reinterpret_cast<int64_t>(&function);
+  runtime.listeners().record(function.op, operands, attrs, result, Origin());
+  return Value(result);
+}
+
+// ---- Calls ---------------------------------------------------------------------------------------------------------
+
+/// Whether a value is the same whenever the trace that is being recorded is replayed.
+bool is_constant(const Value& value) {
+  return value.is_nil() || value.is(Tag::boolean) || value.is(Tag::integer) || value.is(Tag::real) ||
+         value.is(Tag::string) || value.is(Tag::dtype);
+}
+
 Value call_host(Context& context, Args args) {
-  std::vector<Value> values{Value(Ref<BuiltinFunction>(const_cast<BuiltinFunction*>(args.callee)))};
-  values.insert(values.end(), args.values.begin(), args.values.end());
-  return context.runtime().effect(run_host, std::move(values));
+  const auto& function = static_cast<const HostFunction&>(*args.callee->builtin);
+  Runtime& runtime = context.runtime();
+  if (function.derivative && runtime.listeners().listening()) return call_recorded(context, function, args.values);
+  if (function.is_pure && runtime.is_tracing() && std::all_of(args.values.begin(), args.values.end(), is_constant)) {
+    const TracingPause pause(runtime);
+    const Placement placement(context.ops(), std::nullopt);
+    return call_host_program(function, function.call, args.values);  // once, and not at each run
+  }
+  return runtime.effect(run_host, with_function(function, args.values));
 }
 
 }  // namespace
 
-HostFunction::HostFunction(Host& owner, std::string_view signature_given, std::string_view doc_given,
-                           tsl_native function, void* user_given)
-    : host(owner), signature_text(signature_given), doc_text(doc_given), call(function), user(user_given) {
+HostFunction::HostFunction(Host& owner, const tsl_function& given)
+    : host(owner),
+      signature_text(text_of(given.signature, "function->signature")),
+      doc_text(text_of(given.doc, "function->doc")),
+      call(given.call),
+      derivative(given.derivative),
+      user(given.user),
+      is_pure(given.is_pure) {
   const std::string_view text = signature_text;
   name = text.substr(0, text.find('('));
   signature = text;
   doc = doc_text;
   Builtin::function = call_host;
   family = "host";
-  has_effect = true;
+  has_effect = !is_pure;
+  op.name = name;
+  op.op_class = OpClass::assign;  // no elementwise one: tapes keep the attributes
+  op.arity = -1;
+  op.vjp = differentiate;
 }
 
 HostFunction::~HostFunction() {
   if (release) release(user);
 }
 
+namespace {
+
+/// Copies the fields that the host program knows; the others have their defaults.
+tsl_function checked(const tsl_function* given) {
+  require_pointer(given, "function");
+  tsl_function function = {};
+  if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof function)
+    throw Misuse{"'function' was not initialised by tsl_function_init(), or is of a newer version of TSL"};
+  std::memcpy(&function, given, given->struct_size);
+  if (!function.call) throw Misuse{"'function->call' is a null pointer"};
+  return function;
+}
+
+}  // namespace
+
 }  // namespace tsl::api
 
 using namespace tsl;
 using namespace tsl::api;
 
-tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,
-                      tsl_release_function release) {
-  bool is_owned = false;
-  const tsl_status status = run_call(engine, [&](Host& host) {
-    if (!function) throw Misuse{"'function' is a null pointer"};
-    auto native =
-        std::make_unique<HostFunction>(host, text_of(signature, "signature"), text_of(doc, "doc"), function, user);
-    native->release = release;
-    is_owned = true;
+tsl_status tsl_function_init_sized(tsl_function* function, size_t struct_size) {
+  if (!function || struct_size < sizeof(size_t))
+    return store_misuse(thread_problem(), "'function' is a null pointer, or has no room for its size");
+  std::memset(function, 0, struct_size);
+  function->struct_size = struct_size;
+  return TSL_OK;
+}
+
+tsl_status tsl_define_function(tsl_engine engine, const tsl_function* given) {
+  const bool has_release = given && given->struct_size >= offsetof(tsl_function, release) + sizeof given->release;
+  Release on_failure(has_release ? given->release : nullptr, has_release ? given->user : nullptr);
+  return run_call(engine, [&](Host& host) {
+    const tsl_function function = checked(given);
+    auto native = std::make_unique<HostFunction>(host, function);
+    native->release = function.release;
+    on_failure.dismiss();
     host.add_function(std::move(native));
   });
-  if (!is_owned && release) release(user);
-  return status;
+}
+
+tsl_status tsl_define(tsl_engine engine, tsl_string signature, tsl_string doc, tsl_native function, void* user,
+                      tsl_release_function release) {
+  tsl_function described;
+  tsl_function_init(&described);
+  described.signature = signature;
+  described.doc = doc;
+  described.call = function;
+  described.user = user;
+  described.release = release;
+  return tsl_define_function(engine, &described);
 }
 
 tsl_status tsl_fail(tsl_engine engine, tsl_status kind, tsl_string message) {

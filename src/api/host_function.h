@@ -3,25 +3,27 @@
 
 #include <string>
 
+#include "api/host_memory.h"
+#include "tensor/op.h"
 #include "tsl/tsl.h"
 #include "value/builtin.h"
 
 namespace tsl::api {
 
-class Host;
-
 /// A builtin that calls a function of the host program.
 struct HostFunction : Builtin {
-  HostFunction(Host& host, std::string_view signature_text, std::string_view doc_text, tsl_native function, void* user);
+  HostFunction(Host& host, const tsl_function& given);
   ~HostFunction();
   HostFunction(const HostFunction&) = delete;
   HostFunction& operator=(const HostFunction&) = delete;
 
   Host& host;
   const std::string signature_text, doc_text;
-  const tsl_native call;
+  const tsl_native call, derivative;  // `derivative` may be null
   void* const user;
+  const bool is_pure;
   tsl_release_function release = nullptr;  // called by the destructor
+  OpDef op;                                // what tapes record of a call, if there is a derivative
 };
 
 }  // namespace tsl::api

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "exec/devices.h"
+#include "tensor/device_names.h"
 #include "value/runtime.h"
 
 namespace tsl::api {
@@ -31,10 +33,16 @@ int64_t reach_along(int64_t reach, int64_t extent, int64_t stride, size_t elemen
 /// Owns one block of the host program's memory: frees it by calling the host, and itself.
 class ForeignMemory final : public Allocator {
  public:
-  ForeignMemory(tsl_release_function release, void* user) : release_(release), user_(user) {}
+  ForeignMemory(const DeviceStream& where, tsl_release_function release, void* user)
+      : where_(where), release_(release), user_(user) {}
   Ref<Storage> allocate(uint64_t) override { fail(ErrorKind::memory, "the host's memory cannot grow"); }
   void free(Storage* storage) override {
     delete storage;
+    try {
+      where_.signal();
+    } catch (const Failure&) {
+      // The GPU has failed for good, which was reported where it happened.
+    }
     const tsl_release_function release = release_;
     void* const user = user_;
     delete this;
@@ -44,6 +52,7 @@ class ForeignMemory final : public Allocator {
   Stats stats() const override { return {}; }
 
  private:
+  const DeviceStream where_;
   const tsl_release_function release_;
   void* const user_;
 };
@@ -94,11 +103,37 @@ void require_alignment(const void* data, const CheckedType& type) {
     throw Misuse{fmt::format("'data' is not aligned to the {} bytes of an element", size_of(type.dtype))};
 }
 
-Tensor wrap_memory(const CheckedType& type, void* data, Device device, tsl_access access, Release& release) {
+Device device_of(Host& host, tsl_string name) {
+  return parse_device(text_of(name, "device"), host.engine().runtime().default_device());
+}
+
+exec::Streams* streams_of(Host& host, Device device) {
+  if (device.is_host()) return nullptr;
+  host.engine().runtime().resume();  // this may be another thread than before
+  return host.engine().devices().at(device).streams();
+}
+
+void DeviceStream::wait() const {
+  if (streams && stream != TSL_NO_STREAM) streams->wait_for(stream);
+}
+
+void DeviceStream::signal() const {
+  if (!streams) return;
+  if (stream != TSL_NO_STREAM) streams->signal(stream);
+  else streams->synchronize();
+}
+
+DeviceStream stream_of(Host& host, Device device, tsl_stream stream) {
+  return {device, streams_of(host, device), stream};
+}
+
+Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& where, tsl_access access,
+                   Release& release) {
   if (access != TSL_READ_ONLY && access != TSL_WRITABLE) throw Misuse{"'access' is neither of its values"};
   require_alignment(data, type);
-  auto memory = std::make_unique<ForeignMemory>(release.function(), release.user());
-  Ref<Storage> storage(new Storage(memory.get(), data, type.reach_bytes(), device, access == TSL_READ_ONLY));
+  auto memory = std::make_unique<ForeignMemory>(where, release.function(), release.user());
+  where.wait();
+  Ref<Storage> storage(new Storage(memory.get(), data, type.reach_bytes(), where.device, access == TSL_READ_ONLY));
   memory.release();  // to the storage
   release.dismiss();
   return Tensor(type.dtype, type.layout, std::move(storage));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/host.h"
+#include "exec/streams.h"
 #include "tensor/tensor.h"
 
 namespace tsl::api {
@@ -44,8 +45,26 @@ class Release {
   void* user_;
 };
 
+/// Returns the device of a name. Throws Failure (device).
+Device device_of(Host& host, tsl_string name);
+/// Returns the streams of a device; null for the host.
+exec::Streams* streams_of(Host& host, Device device);
+
+/// Where memory of the host program is, and the stream of the host program that uses it.
+struct DeviceStream {
+  Device device;
+  exec::Streams* streams = nullptr;  // of the device; null: it has none
+  tsl_stream stream = TSL_NO_STREAM;
+
+  /// Makes the device wait for the host program's stream.
+  void wait() const;
+  /// Makes the host program's stream wait for the device. Without a stream, waits for the device itself.
+  void signal() const;
+};
+DeviceStream stream_of(Host& host, Device device, tsl_stream stream);
+
 /// Makes a tensor of the host's memory, which then owns `release`.
-Tensor wrap_memory(const CheckedType& type, void* data, Device device, tsl_access access, Release& release);
+Tensor wrap_memory(const CheckedType& type, void* data, const DeviceStream& where, tsl_access access, Release& release);
 
 /// Returns the tensor of a handle, with its elements. Throws Misuse.
 Tensor tensor_of(Host& host, tsl_value handle);

@@ -107,3 +107,24 @@ TEST_CASE("tensors of C++ go to other frameworks and come back", "[api]") {
   CHECK(y.view<float>().value().data() == numbers.data());
   CHECK(tsl::Tensor::from_dlpack(engine.handle(), nullptr).error().kind == TSL_MISUSE);
 }
+
+TEST_CASE("modules, logs and reports of C++ are texts", "[api]") {
+  std::string logged;
+  auto engine =
+      tsl::Engine::create({.capabilities = TSL_ALLOW_COMPILE,
+                           .diagnostics = [&](std::string_view text) { logged += text; },
+                           .logs = "graph",
+                           .load_module = [](std::string_view name, std::string_view) -> std::optional<std::string> {
+                             if (name != "rules") return std::nullopt;
+                             return "@compile\nfn rule(x) = x * 2.0";
+                           }})
+          .value();
+  engine.explain().value();
+  engine.start_profile().value();
+  CHECK(engine.start_profile().error().kind == TSL_MISUSE);
+  engine.run("import rules\nfor i in 0..3 { rules.rule(ones([4])) }").value();
+  CHECK(engine.stop_profile().value().find("rule") != std::string::npos);
+  CHECK(engine.explain().value().find("rule") != std::string::npos);
+  CHECK(logged.find("[graph] rule:") != std::string::npos);
+  CHECK(engine.run("import others").error().kind == TSL_IO);
+}

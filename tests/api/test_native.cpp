@@ -110,3 +110,111 @@ TEST_CASE("an engine is not destroyed by a function that it calls", "[api]") {
   REQUIRE(tsl_define(t.engine, str("destroy()"), str(""), destroy, nullptr, nullptr) == TSL_OK);
   CHECK(t.run("destroy()") == TSL_OK);
 }
+
+namespace {
+
+/// cube(x) = x³, with the derivative 3x², which adds up its calls in `user`.
+tsl_status cube(tsl_engine engine, void*, const tsl_value* arguments, size_t, tsl_value* result) {
+  float x[3] = {};
+  const tsl_status status = tsl_tensor_read(engine, arguments[0], x, sizeof x);
+  if (status != TSL_OK) return status;
+  for (float& each : x) each = each * each * each;
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}};
+  return tsl_tensor_copy(engine, &type, x, result);
+}
+tsl_status cube_derivative(tsl_engine engine, void* user, const tsl_value* arguments, size_t count, tsl_value* result) {
+  ++*static_cast<int*>(user);
+  if (count != 3) return tsl_fail(engine, TSL_USER, str("wrong count"));
+  float x[3] = {}, gradient[3] = {};
+  tsl_tensor_read(engine, arguments[0], x, sizeof x);
+  tsl_tensor_read(engine, arguments[2], gradient, sizeof gradient);
+  for (int i = 0; i < 3; ++i) gradient[i] *= 3 * x[i] * x[i];
+  const tsl_tensor_type type = {TSL_DTYPE_F32, 1, {3}, {0}};
+  return tsl_tensor_copy(engine, &type, gradient, result);
+}
+
+struct WithCube : Fixture {
+  WithCube() : Fixture([](tsl_config& config) { config.capabilities = TSL_ALLOW_COMPILE; }) {
+    tsl_function function;
+    REQUIRE(tsl_function_init(&function) == TSL_OK);
+    function.signature = str("cube(x: f32[3])");
+    function.call = cube;
+    function.derivative = cube_derivative;
+    function.user = &derivatives;
+    REQUIRE(tsl_define_function(engine, &function) == TSL_OK);
+  }
+  int derivatives = 0;
+};
+
+tsl_status count_calls(tsl_engine engine, void* user, const tsl_value*, size_t, tsl_value* result) {
+  return tsl_new_int(engine, ++*static_cast<int*>(user), result);
+}
+
+}  // namespace
+
+TEST_CASE("gradients pass the derivative of the host", "[api]") {
+  WithCube t;
+  t.eval("let x = tensor([1.0, 2.0, 3.0])");
+  CHECK(t.text(t.eval("grad(fn(x) = sum(cube(x) * 2.0))(x).tolist()")) == "[6.0, 24.0, 54.0]");
+  CHECK(t.text(t.eval("grad(fn(x) = sum(cube(cube(x))))(x).tolist()")) == "[9.0, 2304.0, 59049.0]");
+  CHECK(t.derivatives == 3);
+  CHECK(t.run("grad(fn(x) = sum(grad(fn(y) = sum(cube(y)))(x)))(x)") == TSL_TYPE);
+  t.eval("@compile\nfn slope(x) = grad(fn(y) = sum(cube(y)))(x)");
+  for (int i = 0; i < 3; ++i) CHECK(t.text(t.eval("slope(x).tolist()")) == "[3.0, 12.0, 27.0]");
+  CHECK(t.text(t.eval("slope(x * 2.0).tolist()")) == "[12.0, 48.0, 108.0]");
+}
+
+TEST_CASE("a derivative of the wrong type is an error", "[api]") {
+  Fixture t;
+  tsl_function function;
+  tsl_function_init(&function);
+  function.signature = str("same(x: f32[n], by: any = nil)");
+  function.call = [](tsl_engine engine, void*, const tsl_value* arguments, size_t, tsl_value* result) {
+    return tsl_retain(engine, arguments[0], result);
+  };
+  function.derivative = [](tsl_engine engine, void*, const tsl_value*, size_t, tsl_value* result) {
+    return tsl_new_float(engine, 1, result);
+  };
+  REQUIRE(tsl_define_function(t.engine, &function) == TSL_OK);
+  CHECK(t.run("grad(fn(x) = sum(same(x, 2)))(ones([3]))") == TSL_VALUE);
+  CHECK(t.message() == "the derivative of same must return a list of 2 gradients");
+  CHECK(t.run("grad(fn(x) = sum(same(x, [1])))(ones([3]))") == TSL_TYPE);
+  CHECK(t.text(t.eval("same(ones([2]), [1]).tolist()")) == "[1.0, 1.0]");
+}
+
+TEST_CASE("a pure function of constants is called once for a trace, others at each run", "[api]") {
+  for (const bool is_pure : {false, true}) {
+    Fixture t([](tsl_config& config) { config.capabilities = TSL_ALLOW_COMPILE; });
+    int calls = 0;
+    tsl_function function;
+    tsl_function_init(&function);
+    function.signature = str("setting(name: str)");
+    function.call = count_calls;
+    function.is_pure = is_pure;
+    function.user = &calls;
+    REQUIRE(tsl_define_function(t.engine, &function) == TSL_OK);
+    t.eval("@compile\nfn f(x) = x * setting(\"rate\")\nfor i in 0..6 { f(ones([4])) }");
+    CHECK(calls == (is_pure ? 1 : 6));
+  }
+}
+
+TEST_CASE("functions are described by a struct of a known size", "[api]") {
+  Fixture t;
+  int released = 0;
+  tsl_function function;
+  CHECK(tsl_function_init_sized(nullptr, sizeof function) == TSL_MISUSE);
+  CHECK(tsl_function_init_sized(&function, 1) == TSL_MISUSE);
+  tsl_function_init(&function);
+  function.signature = str("f()");
+  function.user = &released;
+  function.release = [](void* user) { ++*static_cast<int*>(user); };
+  CHECK(tsl_define_function(t.engine, &function) == TSL_MISUSE);  // no call
+  CHECK(tsl_define_function(t.engine, nullptr) == TSL_MISUSE);
+  CHECK(tsl_define_function({0}, &function) == TSL_MISUSE);
+  function.call = count_calls;
+  function.signature = str("f(");
+  CHECK(tsl_define_function(t.engine, &function) == TSL_SYNTAX);
+  CHECK(released == 3);
+  function.struct_size = sizeof function + 8;
+  CHECK(tsl_define_function(t.engine, &function) == TSL_MISUSE);
+}
