@@ -24,6 +24,10 @@ fi
 "$folder/build/particles" "$examples/particles.tsl" "$folder/particles.pgm" 50 | tee "$folder/particles.log"
 grep -q '^50 steps' "$folder/particles.log"
 [[ $(head -c 2 "$folder/particles.pgm") == P5 ]]
+"$folder/build/server" 22 | tee "$folder/server.log"
+grep -q '^176 requests in 8 threads, 0 not as expected' "$folder/server.log"
+"$folder/build/infer" "$folder/model.safetensors" 200 2000 | tee "$folder/infer.log"
+grep -q 'add up to 1.000$' "$folder/infer.log"
 
 if command -v pkg-config >/dev/null; then
   libraries=$(dirname "$(find "$folder/prefix" -name libtsl.so)")
