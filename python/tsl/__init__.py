@@ -1,0 +1,14 @@
+"""TSL, a tensor scripting language, in Python.
+
+    import tsl
+
+    engine = tsl.Engine()
+    engine.run("fn f(x) = x * 2.0 + 1.0")
+    engine.call("f", 20.5)              # 42.0
+    engine.call("f", numpy.ones(3))     # a tsl.Tensor; numpy.asarray() of it shares its memory
+"""
+from ._engine import Engine
+from ._library import Error, version as __version__
+from ._values import Function, Tensor, Value
+
+__all__ = ["Engine", "Error", "Function", "Tensor", "Value", "__version__"]

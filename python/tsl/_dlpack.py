@@ -1,0 +1,95 @@
+"""Capsules of DLPack, by which frameworks hand tensors to each other without a copy."""
+import ctypes
+from ctypes import byref, c_char_p, c_int, c_int32, c_void_p, py_object, pythonapi
+
+from . import _library as lib
+
+CPU, CUDA = 1, 2
+NO_STREAM = -1
+_LEGACY_STREAM = 1  # what no stream means to a consumer on a GPU
+_WRITABLE = 1  # also asks for a copy
+# The names of capsules of either version, and where the deleter is in the struct that they hold.
+_VERSIONED, _UNVERSIONED = b"dltensor_versioned", b"dltensor"
+_DELETER_OFFSETS = {_VERSIONED: 16, _UNVERSIONED: 56}
+_DEVICE_OFFSET = 8  # in the unversioned struct
+
+_Destructor = ctypes.CFUNCTYPE(None, c_void_p)
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+def _prototype(name, result, *arguments):
+    function = getattr(pythonapi, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+_new = _prototype("PyCapsule_New", py_object, c_void_p, c_char_p, _Destructor)
+# As addresses, since the destructor is called with an object that must not be referred to any more.
+_is_valid = _prototype("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
+_pointer = _prototype("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
+_set_name = _prototype("PyCapsule_SetName", c_int, c_void_p, c_char_p)
+_USED = {_VERSIONED: b"used_dltensor_versioned", _UNVERSIONED: b"used_dltensor"}
+
+
+def _delete(struct, name):
+    deleter = c_void_p.from_address(struct + _DELETER_OFFSETS[name]).value
+    if deleter:
+        _Deleter(deleter)(struct)
+
+
+@_Destructor
+def _destroy(capsule):
+    for name in _DELETER_OFFSETS:
+        if _is_valid(capsule, name):  # nobody has taken the tensor over
+            _delete(_pointer(capsule, name), name)
+
+
+def _export(engine, handle, name, access, stream):
+    struct = c_void_p()
+    export = lib.calls.tensor_to_dlpack if name == _VERSIONED else lib.calls.tensor_to_dlpack_unversioned
+    engine._check(export(engine._handle, handle, access, stream, byref(struct)))
+    return struct.value
+
+
+def to_capsule(engine, handle, stream, max_version, copy):
+    """Makes the capsule that __dlpack__() returns."""
+    name = _VERSIONED if max_version and max_version[0] >= 1 else _UNVERSIONED
+    if device_of(engine, handle)[0] == CPU:
+        stream = NO_STREAM
+    elif stream is None:
+        stream = _LEGACY_STREAM
+    return _new(_export(engine, handle, name, _WRITABLE if copy else lib.READ_ONLY, stream), name, _destroy)
+
+
+def device_of(engine, handle):
+    """Returns the kind and the number of a tensor's device, as DLPack counts them."""
+    struct = _export(engine, handle, _UNVERSIONED, lib.READ_ONLY, NO_STREAM)
+    device = (c_int32 * 2).from_address(struct + _DEVICE_OFFSET)
+    kind, number = device[0], device[1]
+    _delete(struct, _UNVERSIONED)
+    return kind, number
+
+
+def from_object(engine, source):
+    """Makes a tensor of an object with __dlpack__(), and returns its handle. The two share their memory."""
+    options = {} if source.__dlpack_device__()[0] == CPU else {"stream": _LEGACY_STREAM}
+    try:
+        capsule = source.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # older frameworks know no versions
+        capsule = source.__dlpack__(**options)
+    address = id(capsule)
+    name = _VERSIONED if _is_valid(address, _VERSIONED) else _UNVERSIONED
+    struct = _pointer(address, name)
+    _set_name(address, _USED[name])  # libtsl calls the deleter, also if it refuses the tensor
+    take = lib.calls.tensor_from_dlpack if name == _VERSIONED else lib.calls.tensor_from_dlpack_unversioned
+    handle = lib.ValueHandle()
+    engine._check(take(engine._handle, struct, lib.READ_ONLY, options.get("stream", NO_STREAM), byref(handle)))
+    return handle
+
+
+def copy_of(engine, handle):
+    """Makes a tensor of a copy of another one's elements."""
+    struct = _export(engine, handle, _VERSIONED, _WRITABLE, NO_STREAM)
+    result = lib.ValueHandle()
+    engine._check(lib.calls.tensor_from_dlpack(engine._handle, struct, lib.READ_ONLY, NO_STREAM, byref(result)))
+    return result

@@ -1,0 +1,276 @@
+"""An engine: runs source text, calls functions, and turns values of Python into values of TSL and back."""
+import collections
+import os
+import sys
+from ctypes import byref, c_bool, c_double, c_int, c_int64, c_size_t, sizeof
+
+from . import _dlpack, _library as lib
+from ._memory import Buffer, hold, release_held
+from ._values import Function, Tensor, Value
+
+_calls = lib.calls
+_NO_STRING = lib.String(None, 0)
+
+
+class Engine:
+    """One running TSL, with its variables, functions and limits. Used by one thread at a time.
+
+    capabilities: what scripts may do besides computing: "files", "environment", "clock", "compile", "gpu".
+    device: where tensors are made: "cpu", "cuda", "cuda:1"; needs "gpu".
+    Limits, all without one by default: memory_limit (bytes of tensors), source_limit (bytes of a text), and for each run()
+    or call: step_limit (calls and iterations), time_limit (seconds).
+    output, diagnostics: are called with what scripts print, and with warnings; by default sys.stdout and sys.stderr.
+    """
+
+    def __init__(self, capabilities=("compile",), *, device="cpu", threads=0, memory_limit=0, source_limit=0, step_limit=0,
+                 time_limit=0.0, seed=0, output=None, diagnostics=None):
+        config = lib.Config()
+        self._handle = lib.EngineHandle(0)
+        self._released = collections.deque()  # handles that could not be released yet
+        self._functions = []
+        self._cause = None  # the exception of a native function
+        self._check(_calls.config_init_sized(byref(config), sizeof(config)))
+        for name in capabilities:
+            if name not in lib.CAPABILITIES:
+                raise ValueError(f"no such capability: {name!r} (there are: {', '.join(lib.CAPABILITIES)})")
+            config.capabilities |= lib.CAPABILITIES[name]
+        if "gpu" in capabilities and sys.prefix != sys.base_prefix:
+            os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # where TSL looks for NVIDIA's packages
+        config.device, self._device = lib.string(device)
+        config.threads, config.seed = threads, seed
+        config.memory_limit, config.source_limit = memory_limit, source_limit
+        config.step_limit, config.time_limit = step_limit, time_limit
+        self._output = config.output = _writer(output or (lambda text: sys.stdout.write(text)))
+        self._diagnostics = config.diagnostics = _writer(diagnostics or (lambda text: sys.stderr.write(text)))
+        self._check(_calls.engine_create(byref(config), byref(self._handle)))
+
+    def close(self):
+        """Ends the engine. Its tensors and functions cannot be used any more."""
+        handle, self._handle = self._handle, lib.EngineHandle(0)
+        if handle.id:
+            _calls.engine_destroy(handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def run(self, source, name="<python>"):
+        """Runs source text, in which what earlier runs declared is visible. Returns the last expression's value."""
+        (name, _held), (source, _held_too) = lib.string(name), lib.string(source)
+        return self._returned(_calls.run, name, source)
+
+    def run_file(self, path):
+        """Runs a file likewise; relative imports start at its folder."""
+        path, _held = lib.string(os.fspath(path))
+        return self._returned(_calls.run_file, path)
+
+    def get(self, name):
+        """Reads a variable or a function."""
+        name, _held = lib.string(name)
+        return self._returned(_calls.get, name)
+
+    def set(self, name, value):
+        """Assigns a variable, which is declared if there is none of this name."""
+        name, _held = lib.string(name)
+        handle = self._to_handle(value)
+        try:
+            self._check(_calls.set(self._handle, name, handle))
+        finally:
+            self._release(handle)
+
+    def call(self, function, *arguments, **named):
+        """Calls a function, which is given by its name or as a Function. Arrays among the arguments are copied."""
+        if isinstance(function, str):
+            function = self.get(function)
+        return self._call(function._handle, arguments, named)
+
+    def tensor(self, source):
+        """Makes a tensor of a copy of an array: anything with the buffer protocol or __dlpack__()."""
+        return Tensor(self, self._array_handle(source, wrap=False))
+
+    def wrap(self, source):
+        """Makes a tensor of an array's memory, without a copy. The array must not be changed while anything of the engine
+        refers to it. Strides that TSL does not have (negative ones) are copied, though."""
+        return Tensor(self, self._array_handle(source, wrap=True))
+
+    def define(self, signature, function=None, doc=""):
+        """Defines a function of scripts: engine.define("double(x: float)", lambda x: 2 * x), or as a decorator."""
+        if function is None:
+            return lambda decorated: self.define(signature, decorated, doc)
+        native = self._native(function)
+        (signature, _held), (doc, _held_too) = lib.string(signature), lib.string(doc)
+        self._check(_calls.define(self._handle, signature, doc, native, None, lib.Release()))
+        self._functions.append(native)
+        return function
+
+    def interrupt(self):
+        """Ends the run or call that another thread has started, or the next one, with an error of kind "interrupt"."""
+        self._check(_calls.interrupt(self._handle))
+
+    # What calls of libtsl share.
+
+    def _check(self, status):
+        if status != lib.OK:
+            cause, self._cause = self._cause, None
+            raise lib.Error.of(self._handle, status) from cause
+
+    def _returned(self, call, *arguments):
+        while self._released:
+            _calls.release(self._handle, self._released.popleft())
+        self._cause = None
+        result = lib.ValueHandle()
+        self._check(call(self._handle, *arguments, byref(result)))
+        return self._to_python(result)
+
+    def _release(self, handle):
+        """Releases a handle: now, or before the next call if another thread uses the engine."""
+        if self._handle.id and handle.id and _calls.release(self._handle, handle) == lib.MISUSE:
+            self._released.append(handle)
+
+    def _call(self, function, arguments, named):
+        handles = []
+        try:
+            for value in (*arguments, *named.values()):
+                handles.append(self._to_handle(value))
+            names = [lib.string(name) for name in named]
+            return self._returned(_calls.call_named, function, (lib.ValueHandle * len(handles))(*handles), len(handles),
+                                  (lib.String * len(names))(*(name for name, _ in names)), len(names))
+        finally:
+            for handle in handles:
+                self._release(handle)
+
+    def _text_of(self, handle):
+        text = lib.String()
+        self._check(_calls.to_text(self._handle, handle, byref(text)))
+        return str(text)
+
+    def _field(self, handle, name):
+        name, _held = lib.string(name)
+        return self._returned(_calls.get_field, handle, name)
+
+    def _native(self, function):
+        def call(_engine, _user, arguments, count, result):
+            try:
+                values = [self._to_python(self._retained(arguments[i])) for i in range(count)]
+                returned = function(*values)
+                if returned is not None:
+                    result[0] = self._to_handle(returned)
+                return lib.OK
+            except BaseException as exception:  # it becomes the cause of the script's error
+                self._cause = exception
+                message, _held = lib.string(f"{type(exception).__name__}: {exception}")
+                return _calls.fail(self._handle, lib.USER_ERROR, message)
+        return lib.Native(call)
+
+    # Values.
+
+    def _made(self, call, *arguments):
+        handle = lib.ValueHandle()
+        self._check(call(self._handle, *arguments, byref(handle)))
+        return handle
+
+    def _retained(self, handle):
+        return self._made(_calls.retain, handle)
+
+    def _to_handle(self, value):
+        """Makes a value of TSL; the caller releases its handle."""
+        if isinstance(value, Value):
+            if value._engine is not self:
+                raise ValueError("the value is another engine's")
+            return self._retained(value._handle)
+        if value is None:
+            return self._made(_calls.new_nil)
+        for kind, call in ((bool, _calls.new_bool), (int, _calls.new_int), (float, _calls.new_float)):
+            if isinstance(value, kind):
+                return self._made(call, value)
+        if isinstance(value, str):
+            text, _held = lib.string(value)
+            return self._made(_calls.new_string, text)
+        if isinstance(value, (list, tuple)):
+            return self._made_of_items(_calls.new_list if isinstance(value, list) else _calls.new_tuple, value)
+        if isinstance(value, dict):
+            keys = [lib.string(key) for key in value]
+            return self._made_of_items(lambda engine, items, *rest: _calls.new_record(
+                engine, (lib.String * len(keys))(*(key for key, _ in keys)), items, *rest), value.values())
+        return self._array_handle(value, wrap=False)
+
+    def _made_of_items(self, call, items):
+        handles = []
+        try:
+            for item in items:
+                handles.append(self._to_handle(item))
+            return self._made(call, (lib.ValueHandle * len(handles))(*handles), len(handles))
+        finally:
+            for handle in handles:
+                self._release(handle)
+
+    def _array_handle(self, source, wrap):
+        try:
+            buffer = Buffer(source)
+        except (TypeError, BufferError, ValueError):
+            if not hasattr(source, "__dlpack__"):
+                raise
+            return self._exchanged(source, wrap)
+        if wrap and buffer.is_wrappable:
+            return self._made(_calls.tensor_wrap, byref(buffer.type), buffer.address, lib.READ_ONLY, release_held, hold(buffer))
+        try:
+            if not buffer.is_wrappable:
+                buffer.make_dense()
+            return self._made(_calls.tensor_copy, byref(buffer.type), buffer.address)
+        finally:
+            buffer.release()
+
+    def _exchanged(self, source, wrap):
+        handle = _dlpack.from_object(self, source)
+        if wrap:
+            return handle
+        try:
+            return _dlpack.copy_of(self, handle)
+        finally:
+            self._release(handle)
+
+    def _to_python(self, handle):
+        """Makes a value of Python, and takes over the handle."""
+        kind = c_int()
+        self._check(_calls.get_kind(self._handle, handle, byref(kind)))
+        reference = {lib.TENSOR: Tensor, lib.FUNCTION: Function, lib.MODULE: Value, lib.DTYPE: Value, lib.RANGE: Value}
+        if kind.value in reference:
+            return reference[kind.value](self, handle)
+        try:
+            return self._read(kind.value, handle)
+        finally:
+            self._release(handle)
+
+    def _read(self, kind, handle):
+        scalars = {lib.BOOL: (c_bool, _calls.get_bool), lib.INT: (c_int64, _calls.get_int), lib.FLOAT: (c_double, _calls.get_float)}
+        if kind in scalars:
+            place, call = scalars[kind]
+            result = place()
+            self._check(call(self._handle, handle, byref(result)))
+            return result.value
+        if kind == lib.STRING:
+            text = lib.String()
+            self._check(_calls.get_string(self._handle, handle, byref(text)))
+            return str(text)
+        if kind not in (lib.LIST, lib.TUPLE, lib.RECORD):
+            return None if kind == lib.NIL else Value(self, self._retained(handle))
+        length = c_size_t()
+        self._check(_calls.get_length(self._handle, handle, byref(length)))
+        items = [self._to_python(self._made(_calls.get_item, handle, i)) for i in range(length.value)]
+        if kind != lib.RECORD:
+            return items if kind == lib.LIST else tuple(items)
+        return {self._key(handle, i): item for i, item in enumerate(items)}
+
+    def _key(self, record, index):
+        key = lib.String()
+        self._check(_calls.get_key(self._handle, record, index, byref(key)))
+        return str(key)
+
+
+def _writer(write):
+    return lib.Write(lambda _user, text: write(str(text)))

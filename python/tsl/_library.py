@@ -1,0 +1,151 @@
+"""libtsl.so by ctypes: the structures, constants and functions of tsl.h, under the names that they have there."""
+import ctypes
+import os
+from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
+                    c_ssize_t, c_uint32, c_uint64, c_void_p)
+
+OK, MISUSE = 0, 1
+KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 13: "shape", 14: "index", 15: "value", 16: "io",
+              17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user"}
+USER_ERROR = 21
+(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR) = range(13)
+DTYPE_NAMES = ("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
+ITEM_SIZES = (1, 1, 1, 2, 4, 8, 2, 2, 4, 8)
+FORMATS = ("?", "B", "b", "h", "i", "q", "e", None, "f", "d")  # of the struct module, which has no bf16
+CAPABILITIES = {"files": 1, "environment": 2, "clock": 4, "compile": 8, "gpu": 16}
+MAX_RANK = 8
+READ_ONLY = 0
+
+
+class EngineHandle(Structure):
+    _fields_ = [("id", c_uint64)]
+
+
+class ValueHandle(Structure):
+    _fields_ = [("id", c_uint64)]
+
+
+class String(Structure):
+    _fields_ = [("data", c_void_p), ("length", c_size_t)]
+
+    def __str__(self):
+        return ctypes.string_at(self.data, self.length).decode() if self.length else ""
+
+
+def string(text):
+    """Makes a String, and the bytes that must outlive it."""
+    data = text.encode()
+    return String(ctypes.cast(c_char_p(data), c_void_p), len(data)), data
+
+
+Write = CFUNCTYPE(None, c_void_p, String)
+Release = CFUNCTYPE(None, c_void_p)
+Native = CFUNCTYPE(c_int, EngineHandle, c_void_p, POINTER(ValueHandle), c_size_t, POINTER(ValueHandle))
+
+
+class Config(Structure):
+    _fields_ = [("struct_size", c_size_t), ("capabilities", c_uint32), ("threads", c_uint32), ("device", String),
+                ("memory_limit", c_uint64), ("source_limit", c_uint64), ("step_limit", c_uint64), ("time_limit", c_double),
+                ("seed", c_uint64), ("output", Write), ("diagnostics", Write), ("user", c_void_p)]
+
+
+class ErrorInfo(Structure):
+    _fields_ = [("kind", c_int), ("message", String), ("file", String), ("line", c_uint32), ("column", c_uint32),
+                ("end_column", c_uint32), ("frames", c_size_t)]
+
+
+class TensorType(Structure):
+    _fields_ = [("dtype", c_int), ("rank", c_int32), ("shape", c_int64 * MAX_RANK), ("strides", c_int64 * MAX_RANK)]
+
+
+_ENGINE, _VALUE, _RESULT, _STRING = EngineHandle, ValueHandle, POINTER(ValueHandle), POINTER(String)
+# What each function takes; all but tsl_version return a status.
+_FUNCTIONS = {
+    "config_init_sized": [POINTER(Config), c_size_t],
+    "engine_create": [POINTER(Config), POINTER(EngineHandle)],
+    "engine_destroy": [_ENGINE],
+    "interrupt": [_ENGINE],
+    "run": [_ENGINE, String, String, _RESULT],
+    "run_file": [_ENGINE, String, _RESULT],
+    "get": [_ENGINE, String, _RESULT],
+    "set": [_ENGINE, String, _VALUE],
+    "call_named": [_ENGINE, _VALUE, POINTER(ValueHandle), c_size_t, POINTER(String), c_size_t, _RESULT],
+    "get_error": [_ENGINE, POINTER(ErrorInfo)],
+    "get_error_text": [_ENGINE, _STRING],
+    "new_nil": [_ENGINE, _RESULT],
+    "new_bool": [_ENGINE, c_bool, _RESULT],
+    "new_int": [_ENGINE, c_int64, _RESULT],
+    "new_float": [_ENGINE, c_double, _RESULT],
+    "new_string": [_ENGINE, String, _RESULT],
+    "new_list": [_ENGINE, POINTER(ValueHandle), c_size_t, _RESULT],
+    "new_tuple": [_ENGINE, POINTER(ValueHandle), c_size_t, _RESULT],
+    "new_record": [_ENGINE, POINTER(String), POINTER(ValueHandle), c_size_t, _RESULT],
+    "retain": [_ENGINE, _VALUE, _RESULT],
+    "release": [_ENGINE, _VALUE],
+    "get_kind": [_ENGINE, _VALUE, POINTER(c_int)],
+    "get_bool": [_ENGINE, _VALUE, POINTER(c_bool)],
+    "get_int": [_ENGINE, _VALUE, POINTER(c_int64)],
+    "get_float": [_ENGINE, _VALUE, POINTER(c_double)],
+    "get_string": [_ENGINE, _VALUE, _STRING],
+    "get_length": [_ENGINE, _VALUE, POINTER(c_size_t)],
+    "get_item": [_ENGINE, _VALUE, c_size_t, _RESULT],
+    "get_key": [_ENGINE, _VALUE, c_size_t, _STRING],
+    "get_field": [_ENGINE, _VALUE, String, _RESULT],
+    "to_text": [_ENGINE, _VALUE, _STRING],
+    "tensor_wrap": [_ENGINE, POINTER(TensorType), c_void_p, c_int, Release, c_void_p, _RESULT],
+    "tensor_copy": [_ENGINE, POINTER(TensorType), c_void_p, _RESULT],
+    "tensor_get_type": [_ENGINE, _VALUE, POINTER(TensorType)],
+    "tensor_read": [_ENGINE, _VALUE, c_void_p, c_size_t],
+    "tensor_map": [_ENGINE, _VALUE, POINTER(c_void_p)],
+    "tensor_from_dlpack": [_ENGINE, c_void_p, c_int, c_ssize_t, _RESULT],
+    "tensor_from_dlpack_unversioned": [_ENGINE, c_void_p, c_int, c_ssize_t, _RESULT],
+    "tensor_to_dlpack": [_ENGINE, _VALUE, c_int, c_ssize_t, POINTER(c_void_p)],
+    "tensor_to_dlpack_unversioned": [_ENGINE, _VALUE, c_int, c_ssize_t, POINTER(c_void_p)],
+    "define": [_ENGINE, String, String, Native, c_void_p, Release],
+    "fail": [_ENGINE, c_int, String],
+}
+
+
+def _path():
+    here = os.path.dirname(os.path.abspath(__file__))
+    packaged = os.path.join(here, "lib", "libtsl.so")
+    return os.environ.get("TSL_LIBRARY") or (packaged if os.path.exists(packaged) else "libtsl.so.0.1")
+
+
+_library = ctypes.CDLL(_path())
+_library.tsl_version.restype = c_uint32
+_number = _library.tsl_version()
+version = f"{_number >> 16}.{_number >> 8 & 255}.{_number & 255}"
+if _number >> 8 != 0 << 8 | 1:
+    raise ImportError(f"this package needs libtsl 0.1, and {_path()} is {version}")
+
+
+class _Calls:
+    """The functions of libtsl.so, without `tsl_` in front."""
+
+
+calls = _Calls()
+for _name, _arguments in _FUNCTIONS.items():
+    _function = getattr(_library, "tsl_" + _name)
+    _function.argtypes = _arguments
+    _function.restype = c_int
+    setattr(calls, _name, _function)
+
+
+class Error(Exception):
+    """Why a call failed: `kind` ("shape", "type", ...), `message`, and where: `file`, `line`, `column` (None if unknown)."""
+
+    def __init__(self, kind, message, file=None, line=None, column=None, text=None):
+        super().__init__(text or message)
+        self.kind, self.message, self.file, self.line, self.column = kind, message, file, line, column
+
+    @classmethod
+    def of(cls, engine, status):
+        """Reads the error of the engine's last call that failed, or of this thread's, if the engine has none."""
+        info, text = ErrorInfo(), String()
+        if calls.get_error(engine, byref(info)) != OK or info.kind != status:
+            engine = EngineHandle(0)
+            calls.get_error(engine, byref(info))
+        calls.get_error_text(engine, byref(text))
+        return cls(KIND_NAMES.get(status, "internal"), str(info.message), str(info.file) or None, info.line or None,
+                   info.column or None, str(text).rstrip("\n"))

@@ -1,0 +1,98 @@
+"""The memory of Python's objects: what supports the buffer protocol becomes a tensor, with or without a copy."""
+import ctypes
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ssize_t, c_void_p, py_object, pythonapi
+
+from . import _library as lib
+
+# The formats of the struct module, by the kind of number and its size: `l` is i64 on Linux, as `q` is.
+_KINDS = {"?": "b", "B": "u", "b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "e": "f", "f": "f", "d": "f"}
+_DTYPES = {("b", 1): 0, ("u", 1): 1, ("i", 1): 2, ("i", 2): 3, ("i", 4): 4, ("i", 8): 5, ("f", 2): 6, ("f", 4): 8, ("f", 8): 9}
+_WITH_STRIDES_AND_FORMAT = 0x1C  # PyBUF_RECORDS_RO
+
+
+class _PyBuffer(Structure):
+    _fields_ = [("buf", c_void_p), ("obj", c_void_p), ("len", c_ssize_t), ("itemsize", c_ssize_t), ("readonly", c_int),
+                ("ndim", c_int), ("format", c_char_p), ("shape", POINTER(c_ssize_t)), ("strides", POINTER(c_ssize_t)),
+                ("suboffsets", POINTER(c_ssize_t)), ("internal", c_void_p)]
+
+
+_get_buffer = pythonapi.PyObject_GetBuffer
+_get_buffer.argtypes = [py_object, POINTER(_PyBuffer), c_int]
+_copy_buffer = pythonapi.PyBuffer_ToContiguous
+_copy_buffer.argtypes = [c_void_p, POINTER(_PyBuffer), c_ssize_t, ctypes.c_char]
+_release_buffer = pythonapi.PyBuffer_Release
+_release_buffer.argtypes = [POINTER(_PyBuffer)]
+
+
+class Buffer:
+    """The memory of an object that supports the buffer protocol, held until release()."""
+
+    def __init__(self, source):
+        self._buffer = _PyBuffer()
+        _get_buffer(source, byref(self._buffer), _WITH_STRIDES_AND_FORMAT)
+        try:
+            self.type, self.is_wrappable = self._read_type()
+        except BaseException:
+            self.release()
+            raise
+        self.address = self._buffer.buf
+
+    def _read_type(self):
+        buffer = self._buffer
+        text = (buffer.format or b"B").decode()
+        dtype = _DTYPES.get((_KINDS.get(text.lstrip("@=<")), buffer.itemsize))
+        if dtype is None:
+            raise TypeError(f"no dtype of TSL is like the buffer's format {text!r}")
+        if buffer.ndim > lib.MAX_RANK:
+            raise ValueError(f"a tensor has at most {lib.MAX_RANK} dimensions, not {buffer.ndim}")
+        result = lib.TensorType(dtype=dtype, rank=buffer.ndim)
+        is_wrappable = True
+        for i in range(buffer.ndim):
+            result.shape[i] = buffer.shape[i]
+            is_wrappable &= buffer.strides[i] >= 0 and buffer.strides[i] % buffer.itemsize == 0
+            result.strides[i] = buffer.strides[i] // buffer.itemsize
+        return result, is_wrappable and (buffer.buf or 0) % buffer.itemsize == 0
+
+    def make_dense(self):
+        """Copies memory whose strides TSL does not have, in row order."""
+        self._copy = ctypes.create_string_buffer(self._buffer.len)
+        if _copy_buffer(self._copy, byref(self._buffer), self._buffer.len, b"C"):
+            raise BufferError("the memory cannot be copied")
+        self.address = ctypes.addressof(self._copy)
+        ctypes.memset(self.type.strides, 0, ctypes.sizeof(self.type.strides))
+
+    def release(self):
+        _release_buffer(byref(self._buffer))
+
+
+_held = {}  # what wrapped tensors refer to, by the number that their release function gets
+
+
+@lib.Release
+def release_held(number):
+    held = _held.pop(number, None)
+    if held:
+        held.release()
+
+
+def hold(buffer):
+    """Keeps a buffer until release_held() is called with the number that this returns."""
+    number = id(buffer)
+    _held[number] = buffer
+    return number
+
+
+def view_of(address, dtype, shape, owner):
+    """Returns a read-only memoryview of dense memory, which keeps `owner` alive."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    array = (ctypes.c_char * (count * lib.ITEM_SIZES[dtype])).from_address(address or ctypes.addressof(_nothing))
+    array.owner = owner
+    view = memoryview(array).toreadonly().cast("B")
+    if count == 0:
+        return view.cast(lib.FORMATS[dtype])  # memoryview has no shapes with a 0
+    return view.cast(lib.FORMATS[dtype], shape)
+
+
+_nothing = ctypes.c_char()

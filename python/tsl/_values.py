@@ -1,0 +1,152 @@
+"""Values of an engine that have no counterpart in Python: tensors, functions, and all others as opaque references."""
+import struct
+from ctypes import byref, c_void_p, create_string_buffer
+
+from . import _dlpack, _library as lib
+from ._memory import view_of
+
+_TYPE_STRINGS = ("|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f2", None, "<f4", "<f8")  # of NumPy
+
+
+class Value:
+    """A reference to a value of an engine."""
+
+    def __init__(self, engine, handle):
+        self._engine, self._handle = engine, handle
+
+    def __del__(self):
+        self._engine._release(self._handle)
+
+    def __repr__(self):
+        return self._engine._text_of(self._handle)
+
+    def __getattr__(self, name):
+        """Reads a member of a module."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._engine._field(self._handle, name)
+        except lib.Error as error:
+            raise AttributeError(error.message) from None
+
+
+class Function(Value):
+    """A function of an engine, called with Python's values."""
+
+    def __call__(self, *arguments, **named):
+        return self._engine._call(self._handle, arguments, named)
+
+
+class Tensor(Value):
+    """A tensor of an engine. Its elements never change.
+
+    numpy.asarray(tensor), tensor.view() and __dlpack__() share its memory; the first two if it is on the CPU.
+    """
+
+    def __init__(self, engine, handle):
+        super().__init__(engine, handle)
+        self._type = lib.TensorType()
+        engine._check(lib.calls.tensor_get_type(engine._handle, handle, byref(self._type)))
+
+    @property
+    def dtype(self):
+        """The name of the dtype in TSL: "f32", "i64", "bool", ..."""
+        return lib.DTYPE_NAMES[self._type.dtype]
+
+    @property
+    def shape(self):
+        return tuple(self._type.shape[: self._type.rank])
+
+    def __len__(self):
+        if not self._type.rank:
+            raise TypeError("a tensor of rank 0 has no length")
+        return self._type.shape[0]
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError("the tensor is on another device")
+        return _dlpack.to_capsule(self._engine, self._handle, stream, max_version, copy)
+
+    def __dlpack_device__(self):
+        return _dlpack.device_of(self._engine, self._handle)
+
+    def _address(self):
+        address = c_void_p()
+        self._engine._check(lib.calls.tensor_map(self._engine._handle, self._handle, byref(address)))
+        return address.value
+
+    @property
+    def __array_interface__(self):
+        text = _TYPE_STRINGS[self._type.dtype]
+        if text is None:
+            raise AttributeError("NumPy has no bf16")
+        address, size = self._address(), lib.ITEM_SIZES[self._type.dtype]
+        self._engine._check(lib.calls.tensor_get_type(self._engine._handle, self._handle, byref(self._type)))
+        strides = tuple(stride * size for stride in self._type.strides[: self._type.rank])
+        return {"version": 3, "shape": self.shape, "typestr": text, "data": (address or 0, True), "strides": strides}
+
+    def _is_dense(self):
+        expected = 1
+        for extent, stride in reversed(list(zip(self.shape, self._type.strides))):
+            if extent != 1 and stride != expected:
+                return 0 in self.shape
+            expected *= extent
+        return True
+
+    def tobytes(self):
+        """Copies the elements, in row order."""
+        count = lib.ITEM_SIZES[self._type.dtype]
+        for extent in self.shape:
+            count *= extent
+        data = create_string_buffer(count)
+        self._engine._check(lib.calls.tensor_read(self._engine._handle, self._handle, data, count))
+        return data.raw
+
+    def view(self):
+        """Returns a read-only memoryview: of the tensor's memory if it is dense and on the CPU, else of a copy."""
+        if self.dtype in ("f16", "bf16"):
+            raise TypeError(f"a memoryview has no {self.dtype}; numpy(), tolist() and tobytes() do, or __dlpack__()")
+        try:
+            address = self._address()
+            self._engine._check(lib.calls.tensor_get_type(self._engine._handle, self._handle, byref(self._type)))
+        except lib.Error as error:
+            if error.kind != "device":
+                raise
+            address = None
+        if address and self._is_dense():
+            return view_of(address, self._type.dtype, self.shape, self)
+        view = memoryview(self.tobytes())
+        return view.cast(lib.FORMATS[self._type.dtype], self.shape) if len(view) else view.cast(lib.FORMATS[self._type.dtype])
+
+    def __buffer__(self, flags):  # Python 3.12: memoryview(tensor)
+        return self.view()
+
+    def _elements(self):
+        data = self.tobytes()
+        if self.dtype == "bf16":  # the upper half of an f32
+            data = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2))
+        size = 4 if self.dtype == "bf16" else lib.ITEM_SIZES[self._type.dtype]
+        return struct.unpack(f"={len(data) // size}{lib.FORMATS[self._type.dtype] or 'f'}", data)
+
+    def tolist(self):
+        """Returns the elements as lists in lists; that of a tensor of rank 0 as a number."""
+        return _nested(list(self._elements()), self.shape)
+
+    def item(self):
+        """Returns the only element."""
+        values = self._elements()
+        if len(values) != 1:
+            raise ValueError(f"a tensor with one element is needed, and this one has {len(values)}")
+        return values[0]
+
+    def numpy(self):
+        """Returns a NumPy array that shares the tensor's memory."""
+        import numpy
+        return numpy.asarray(self)
+
+
+def _nested(elements, shape):
+    if not shape:
+        return elements[0]
+    step = len(elements) // shape[0] if shape[0] else 0
+    return [_nested(elements[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]

@@ -1,0 +1,207 @@
+"""The Python package on libtsl.so ($TSL_LIBRARY), without NumPy: python3 -m unittest, with python/ in $PYTHONPATH."""
+import array
+import gc
+import threading
+import unittest
+
+import tsl
+
+
+class Values(unittest.TestCase):
+    def setUp(self):
+        self.engine = tsl.Engine()
+
+    def test_values_of_python_come_back_as_they_went(self):
+        self.engine.run("fn same(x) = x")
+        for value in (None, True, False, 0, -(2**63), 2.5, "", "z\u00fc\U0001f600", [], [1, [2.0, "x"]], (1, "a"), {"a": 1, "b": {"c": []}}):
+            result = self.engine.call("same", value)
+            self.assertEqual(result, value)
+            self.assertIs(type(result), type(value))
+
+    def test_variables_are_set_and_read(self):
+        self.engine.set("amount", 3)
+        self.assertEqual(self.engine.run("amount * 2"), 6)
+        self.engine.run("var total = 10.5")
+        self.assertEqual(self.engine.get("total"), 10.5)
+
+    def test_functions_are_called_by_position_and_name(self):
+        self.engine.run("fn f(a, b = 10) = a - b")
+        self.assertEqual(self.engine.call("f", 1), -9)
+        f = self.engine.get("f")
+        self.assertEqual(f(b=1, a=5), 4)
+        self.assertEqual(self.engine.call(f, 1, 2), -1)
+
+    def test_what_python_cannot_be_is_refused(self):
+        self.engine.run("fn same(x) = x")
+        with self.assertRaises(TypeError):
+            self.engine.call("same", object())
+        with self.assertRaises(ValueError):
+            self.engine.call("same", tsl.Engine().run("ones([2])"))
+
+    def test_output_and_files_are_the_programs_to_give(self):
+        printed = []
+        engine = tsl.Engine(output=printed.append)
+        engine.run('print("hello")')
+        self.assertEqual("".join(printed), "hello\n")
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run('read_text("/etc/passwd")')
+        self.assertEqual(caught.exception.kind, "io")
+        with self.assertRaises(ValueError):
+            tsl.Engine(("everything",))
+
+    def test_an_ended_engine_is_refused(self):
+        with tsl.Engine() as engine:
+            tensor = engine.run("ones([2])")
+        with self.assertRaises(tsl.Error):
+            tensor.tolist()
+        del tensor
+
+
+class Errors(unittest.TestCase):
+    def test_an_error_has_kind_message_and_place(self):
+        with self.assertRaises(tsl.Error) as caught:
+            tsl.Engine().run("let a = ones([2])\nlet b = a + ones([3])", name="sums.tsl")
+        error = caught.exception
+        self.assertEqual((error.kind, error.file, error.line), ("shape", "sums.tsl", 2))
+        self.assertIn("[2]", error.message)
+        self.assertIn("sums.tsl:2", str(error))
+
+    def test_limits_end_a_run_and_the_engine_goes_on(self):
+        engine = tsl.Engine(step_limit=1000)
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("var i = 0\nwhile true { i = i + 1 }")
+        self.assertEqual(caught.exception.kind, "limit")
+        self.assertEqual(engine.run("1 + 1"), 2)
+
+    def test_another_thread_interrupts(self):
+        engine = tsl.Engine()
+        started = threading.Event()
+        engine.define("started()", started.set)
+        interrupter = threading.Thread(target=lambda: (started.wait(), engine.interrupt()))
+        interrupter.start()
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("started()\nvar i = 0\nwhile true { i = i + 1 }")
+        interrupter.join()
+        self.assertEqual(caught.exception.kind, "interrupt")
+
+
+class Tensors(unittest.TestCase):
+    def setUp(self):
+        self.engine = tsl.Engine()
+
+    def test_every_dtype_of_arrays(self):
+        for code, dtype in (("B", "u8"), ("b", "i8"), ("h", "i16"), ("i", "i32"), ("l", "i64"), ("q", "i64"), ("f", "f32"), ("d", "f64")):
+            tensor = self.engine.tensor(array.array(code, [1, 2, 3]))
+            self.assertEqual((tensor.dtype, tensor.shape, tensor.tolist()), (dtype, (3,), [1, 2, 3]))
+        with self.assertRaises(TypeError):
+            self.engine.tensor(array.array("I", [1]))  # TSL has no u32
+
+    def test_arguments_are_copied_and_wrapped_arrays_are_not(self):
+        numbers = array.array("f", [1, 2, 3])
+        copied, wrapped = self.engine.tensor(numbers), self.engine.wrap(numbers)
+        numbers[0] = 10
+        self.assertEqual(copied.tolist(), [1, 2, 3])
+        self.assertEqual(wrapped.tolist(), [10, 2, 3])
+
+    def test_a_wrapped_array_is_held_until_nothing_refers_to_it(self):
+        numbers = array.array("f", [1, 2, 3])
+        wrapped = self.engine.wrap(numbers)
+        with self.assertRaises(BufferError):
+            numbers.append(4)  # while its memory is exported
+        del wrapped
+        gc.collect()
+        self.engine.run("0")
+        numbers.append(4)
+
+    def test_views_share_memory_and_outlive_the_tensor(self):
+        view = self.engine.run("reshape(arange(6), [2, 3])").view()
+        gc.collect()
+        self.engine.run("ones([2, 3])")
+        self.assertEqual((view.shape, view.tolist()), ((2, 3), [[0, 1, 2], [3, 4, 5]]))
+        self.assertTrue(view.readonly)
+
+    def test_half_precision_becomes_floats(self):
+        for dtype in ("f16", "bf16"):
+            tensor = self.engine.run(f"{dtype}(reshape(arange(4), [2, 2])) / 2.0")
+            self.assertEqual((tensor.dtype, tensor.tolist()), (dtype, [[0.0, 0.5], [1.0, 1.5]]))
+            with self.assertRaises(TypeError):
+                tensor.view()
+
+    def test_strided_empty_and_single_tensors(self):
+        engine = self.engine
+        self.assertEqual(engine.run("transpose(reshape(arange(6), [2, 3]))").tolist(), [[0, 3], [1, 4], [2, 5]])
+        self.assertEqual(engine.run("zeros([2, 0])").tolist(), [[], []])
+        self.assertEqual(engine.run("sum(ones([4]))").item(), 4.0)
+        with self.assertRaises(ValueError):
+            engine.run("ones([2])").item()
+        rows = memoryview(array.array("i", range(6)))[::-2]
+        self.assertEqual(engine.tensor(rows).tolist(), [5, 3, 1])
+        self.assertEqual(engine.wrap(rows).tolist(), [5, 3, 1])
+        self.assertEqual(engine.wrap(memoryview(array.array("i", range(6)))[::2]).tolist(), [0, 2, 4])
+
+    def test_engines_exchange_tensors_by_dlpack(self):
+        class Other:  # of which only DLPack is known
+            def __init__(self, tensor, has_versions):
+                self.tensor, self.has_versions = tensor, has_versions
+
+            def __dlpack__(self, **options):
+                if not self.has_versions and options:
+                    raise TypeError("no such option")
+                return self.tensor.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self.tensor.__dlpack_device__()
+
+        for has_versions in (True, False):
+            producer = tsl.Engine()
+            other = Other(producer.run("reshape(arange(4), [2, 2])"), has_versions)
+            wrapped, copied = self.engine.wrap(other), self.engine.tensor(other)
+            address = other.tensor.__array_interface__["data"][0]
+            self.assertEqual(wrapped.__array_interface__["data"][0], address)
+            self.assertNotEqual(copied.__array_interface__["data"][0], address)
+            other.tensor.__dlpack__()  # taken over by nobody
+            producer.close()
+            del other
+            self.assertEqual(wrapped.tolist(), [[0, 1], [2, 3]])
+            self.assertEqual(copied.tolist(), [[0, 1], [2, 3]])
+
+    def test_a_tensor_is_released_while_another_thread_uses_the_engine(self):
+        engine, done = self.engine, threading.Event()
+        tensors = [engine.run("ones([10])") for _ in range(3)]
+        engine.define("wait()", lambda: (done.wait(), None)[1])
+        thread = threading.Thread(target=lambda: engine.run("wait()"))
+        thread.start()
+        tensors.clear()
+        gc.collect()
+        done.set()
+        thread.join()
+        self.assertEqual(engine.run("1"), 1)
+        self.assertFalse(engine._released)
+
+
+class Natives(unittest.TestCase):
+    def test_scripts_call_python(self):
+        engine = tsl.Engine()
+
+        @engine.define("scale(x: f32[n], by: float = 2.0)")
+        def scale(x, by):
+            return engine.tensor(array.array("f", [by * each for each in x.tolist()]))
+
+        self.assertEqual(engine.run("scale(ones([3]), by: 4.0)").tolist(), [4, 4, 4])
+        self.assertEqual(engine.run("@compile fn f(x) = scale(x) + 1.0\nf(ones([3]))").tolist(), [3, 3, 3])
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("\nscale(1)")
+        self.assertEqual((caught.exception.kind, caught.exception.line), ("type", 2))
+
+    def test_an_exception_is_an_error_of_the_script_and_its_cause(self):
+        engine = tsl.Engine()
+        engine.define("fails()", lambda: 1 // 0)
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("fails()")
+        self.assertEqual(caught.exception.kind, "user")
+        self.assertIn("ZeroDivisionError", caught.exception.message)
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+
+
+if __name__ == "__main__":
+    unittest.main()
