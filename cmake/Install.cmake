@@ -8,7 +8,8 @@ if(TARGET tsl_static)
   install(TARGETS tsl_static)
 endif()
 install(DIRECTORY include/tsl TYPE INCLUDE)
-install(FILES LICENSE TYPE DOC)
+install(FILES LICENSE SECURITY.md TYPE DOC)
+install(DIRECTORY examples/embed DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tsl)
 install(EXPORT tslTargets NAMESPACE tsl:: DESTINATION ${package})
 configure_package_config_file(cmake/tslConfig.cmake.in ${PROJECT_BINARY_DIR}/tslConfig.cmake INSTALL_DESTINATION ${package}
@@ -18,3 +19,16 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslConfigVersion.cmake CO
 configure_file(cmake/tsl.pc.in ${PROJECT_BINARY_DIR}/tsl.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tslConfig.cmake ${PROJECT_BINARY_DIR}/tslConfigVersion.cmake DESTINATION ${package})
 install(FILES ${PROJECT_BINARY_DIR}/tsl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# tools/package makes the package of Debian, whose dependencies dpkg-shlibdeps finds.
+set(CPACK_PACKAGE_NAME tsl)
+set(CPACK_PACKAGE_CONTACT "the TSL project")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Tensor scripting language, with libraries for programs that embed it")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION interpreters)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libzip-dev, libantlr4-runtime-dev, libopenblas-dev")  # for libtsl.a
+include(CPack)

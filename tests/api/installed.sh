@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # installed.sh BUILD FOLDER EXAMPLES: installs a build in FOLDER/prefix; there a project of its own finds it by CMake and
-# a program by pkg-config, builds the examples, and runs them.
+# a program by pkg-config, builds the examples, and runs them. BUILD may be the .tar.gz of tools/package, which is unpacked
+# there, or a folder that has been installed.
 set -euo pipefail
 build=$1 folder=$2 examples=$3
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rm -rf "$folder"
 mkdir -p "$folder"
-cmake --install "$build" --prefix "$folder/prefix" >"$folder/install.log"
+if [[ -f $build ]]; then
+  mkdir "$folder/prefix"
+  tar -xf "$build" -C "$folder/prefix" --strip-components=1
+elif [[ -f $build/CMakeCache.txt ]]; then
+  cmake --install "$build" --prefix "$folder/prefix" >"$folder/install.log"
+else
+  ln -s "$build" "$folder/prefix"
+fi
 cmake -S "$here/project" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DEXAMPLES="$examples" >"$folder/build.log"
 cmake --build "$folder/build" >>"$folder/build.log" || { cat "$folder/build.log"; exit 1; }
 
@@ -17,7 +25,7 @@ expect() {
   fi
 }
 expect minimal "$("$folder/build/minimal")" "0 0 6 2 0 "
-if [[ -n $(find "$folder/prefix" -name libtsl.a) ]]; then
+if [[ -n $(find "$folder/prefix/" -name libtsl.a) ]]; then
   expect "minimal with tsl::static" "$("$folder/build/minimal_static")" "0 0 6 2 0 "
   if ldd "$folder/build/minimal_static" | grep libtsl; then exit 1; fi
 fi
@@ -30,7 +38,7 @@ grep -q '^176 requests in 8 threads, 0 not as expected' "$folder/server.log"
 grep -q 'add up to 1.000$' "$folder/infer.log"
 
 if command -v pkg-config >/dev/null; then
-  libraries=$(dirname "$(find "$folder/prefix" -name libtsl.so)")
+  libraries=$(dirname "$(find "$folder/prefix/" -name libtsl.so)")
   export PKG_CONFIG_PATH=$libraries/pkgconfig
   # shellcheck disable=SC2046
   cc "$examples/minimal.c" $(pkg-config --cflags --libs tsl) -Wl,-rpath,"$libraries" -o "$folder/minimal"
