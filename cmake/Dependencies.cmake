@@ -35,6 +35,19 @@ tsl_require(nlohmann_json nlohmann-json3-dev)
 # Debian's package config of libzip also wants its command-line tools; that of CLI11 is not in every distribution.
 tsl_require_files(libzip::zip zip.h zip libzip-dev)
 tsl_require_files(CLI11::CLI11 CLI/CLI.hpp "" libcli11-dev)
+# Line editing at the prompt. Without it the prompt reads plain lines.
+set(TSL_LIBEDIT AUTO CACHE STRING "Edit lines at the prompt with libedit: ON, OFF, or AUTO (if it is found)")
+set_property(CACHE TSL_LIBEDIT PROPERTY STRINGS AUTO ON OFF)
+if(NOT TSL_LIBEDIT STREQUAL "OFF")
+  find_path(libedit_INCLUDE_DIR histedit.h)
+  find_library(libedit_LIBRARY edit)
+  mark_as_advanced(libedit_INCLUDE_DIR libedit_LIBRARY)
+  if(TSL_LIBEDIT STREQUAL "ON" OR (libedit_INCLUDE_DIR AND libedit_LIBRARY))
+    tsl_require_files(libedit::libedit histedit.h edit libedit-dev)
+  else()
+    message(STATUS "No libedit (Debian: libedit-dev): the prompt reads plain lines.")
+  endif()
+endif()
 # cblas.h is in several packages; the one beside openblas_config.h is OpenBLAS's own.
 tsl_require_files(OpenBLAS::OpenBLAS openblas_config.h openblas libopenblas-dev
                   openblas-pthread openblas openblas-openmp openblas-serial)

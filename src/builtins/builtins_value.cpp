@@ -267,10 +267,35 @@ std::string list_names(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+/// Returns the help of the builtin of that name; otherwise a line for each builtin whose help contains the word.
+std::string search_help(Context& context, const std::string& word) {
+  Builtins& builtins = context.builtins();
+  if (const Value* named = builtins.find(context.names().intern(word))) return help_text(context, *named);
+  std::string text;
+  for (const std::string& name : builtins.names()) {
+    const std::string help = help_text(context, *builtins.find(context.names().intern(name)));
+    if (in_lower_case(help).find(in_lower_case(word)) == std::string::npos) continue;
+    const size_t doc = std::min(help.find("\n  "), help.size());
+    text += fmt::format("\n  {:<16}{}", name,
+                        help.substr(doc, help.find('\n', doc + 1) - doc).substr(doc < help.size() ? 2 : 0));
+  }
+  if (text.empty()) return fmt::format("no builtin's help contains '{}'", word);
+  return fmt::format("builtins whose help contains '{}':{}", word, text);
+}
+
 Value help_builtin(Context& context, Args args) {
   std::string text;
   if (args[0].is_nil()) {
-    text = "help(f) shows what f takes and does. Builtins:" + list_names(context.builtins().names());
+    text = "help(f) shows what f takes and does, help(\"word\") searches. Builtins:" +
+           list_names(context.builtins().names());
+  } else if (args[0].is(Tag::string)) {
+    text = search_help(context, args[0].as<String>().text);
   } else {
     text = help_text(context, args[0]);
   }
@@ -310,7 +335,9 @@ constexpr Builtin kRows[] = {
      explain_builtin, "host"},
     with_effect({"seed", "seed(n: integer)", "restarts the random numbers", seed_builtin, "host"}),
     {"args", "args()", "the script's arguments on the command line", args_builtin, "host"},
-    with_effect({"help", "help(f: any = nil)", "prints what a function takes and does", help_builtin, "host"}),
+    with_effect({"help", "help(f: any = nil)",
+                 "prints what a function takes and does; of a str, the builtins whose help contains it", help_builtin,
+                 "host"}),
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/modules.h"
+#include "prompt/session.h"
 #include "report/dump.h"
 #include "vm/interpreter.h"
 
@@ -46,7 +48,8 @@ class InterruptScope {
 };
 
 bool wants_color(const std::string& when) {
-  if (when == "auto") return isatty(STDERR_FILENO) != 0;
+  const char* const no_color = std::getenv("NO_COLOR");
+  if (when == "auto") return isatty(STDERR_FILENO) != 0 && (!no_color || !*no_color);
   return when == "always";
 }
 
@@ -155,7 +158,10 @@ int run_command(int argc, char** argv) {
     run_main(command, engine);
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
-  if (wants_prompt && !command.check && code != kExitInterrupted) code = run_prompt(engine, color);
+  if (wants_prompt && !command.check && code != kExitInterrupted) {
+    prompt::run_session(engine, color);
+    code = 0;
+  }
   if (command.engine.profile) code = write_profile(command, engine, color, code);
   try {
     write_reports(command, engine, color);  // also for a program that has failed

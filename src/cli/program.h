@@ -69,9 +69,6 @@ int parse_command(int argc, char** argv, Command& command);
 /// Runs the program, from the command line to the exit code.
 int run_program(int argc, char** argv);
 
-/// Runs entries from standard input until it ends; errors are shown and do not end it.
-int run_prompt(Engine& engine, bool color);
-
 /// Runs the scripts under the paths on every tier, and compares their output with their `# expect` comments.
 int run_tests(const std::vector<std::string>& paths, const EngineOptions& options);
 

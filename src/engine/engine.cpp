@@ -8,6 +8,7 @@
 #include "engine/modules.h"
 #include "engine/prompt.h"
 #include "engine/runtime.h"
+#include "tensor/device_names.h"
 #include "value/format.h"
 #include "vm/interpreter.h"
 
@@ -94,6 +95,8 @@ std::string Engine::timeline_json() { return runtime_->profiling()->timeline_jso
 void Engine::write_trace(const std::string& path) { runtime_->profiling()->write_trace(path); }
 
 exec::Devices& Engine::devices() { return runtime_->devices(); }
+
+void Engine::set_default_device(std::string_view name) { runtime_->choose_device(parse_device(name)); }
 
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
 

@@ -120,6 +120,9 @@ class Engine final : public Context {
   /// Its progress_line() receives the bars of loops over progress(xs), if a host sets that to write to a terminal.
   Interpreter& interpreter() { return *interpreter_; }
   ModuleLoader& modules() { return *modules_; }
+  Prompt& prompt() { return *prompt_; }
+  /// Sets where tensors are made from now on. Throws Failure (device).
+  void set_default_device(std::string_view name);
 
   /// Receives the output of print() (default: standard output). The program cannot catch its exceptions. It must not
   /// run code: run(), its variants and call() fail meanwhile, since a compiled function may be running.

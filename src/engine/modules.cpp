@@ -233,6 +233,18 @@ Value ModuleLoader::import(Name path, bool is_file, uint32_t importing_source) {
   return Value(load(found, is_file ? fs::path(*path).stem().string() : *path, false));
 }
 
+void ModuleLoader::forget_files() {
+  std::erase_if(loaded_, [](const auto& entry) { return entry.first.front() != '<'; });  // "<nn>": embedded
+}
+
+std::vector<std::string> ModuleLoader::library_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedSource& source : embedded_sources()) {
+    if (!is_prelude(source)) names.emplace_back(source.name);
+  }
+  return names;
+}
+
 Ref<Module> ModuleLoader::load_prelude(const EmbeddedSource& source) {
   return load({fmt::format("<{}>", source.name), fmt::format("<stdlib>/{}.tsl", source.name), std::string(source.text)},
               std::string(source.name), true);

@@ -28,6 +28,11 @@ class ModuleLoader {
   /// Loads a part of the prelude.
   Ref<Module> load_prelude(const EmbeddedSource& source);
 
+  /// Forgets the modules that come from files, so that the next import of each reads its file.
+  void forget_files();
+  /// Returns the names of the standard library's modules.
+  static std::vector<std::string> library_names();
+
   /// Runs a script and returns its value. `path` is its file, or empty.
   Value run_script(std::string name, std::string text, const std::string& path);
   /// Parses and resolves a module. `path` is its file, or empty; `predeclared` are a prompt's variables, which it may

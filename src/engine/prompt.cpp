@@ -45,6 +45,30 @@ const Value* Prompt::find(Name name) const {
   return variable == visible_.end() ? nullptr : &cells_.at(variable->second.get())->value;
 }
 
+std::vector<Name> Prompt::names() const {
+  std::vector<Name> names;
+  for (const auto& entry : visible_) names.push_back(entry.first);
+  std::sort(names.begin(), names.end(), [](Name a, Name b) { return *a < *b; });
+  return names;
+}
+
+void Prompt::set_last(Value value) {
+  const Name last = engine_.names().intern("_");
+  if (!find(last)) {
+    entries_.push_back(engine_.modules().read("<prompt>", "let last = nil"));
+    const ast::Module& entry = *entries_.back();
+    for (ast::Variable* v : entry.main->variables) v->name = last;  // programs cannot declare this name
+    engine_.modules().run(entry, {true, false}, cells_);
+    publish(entry);
+  }
+  cells_.at(visible_.at(last))->value = std::move(value);
+}
+
+void Prompt::reset() {
+  visible_.clear();
+  cells_.clear();
+}
+
 void Prompt::assign(Name name, Value value) {
   const auto known = visible_.find(name);
   if (known == visible_.end() || !cells_.at(known->second.get())->is_mutable) {

@@ -22,6 +22,12 @@ class Prompt {
   Value run(std::string text, const std::string& path, const std::string& name = "");
   /// Returns the value of a variable that an entry has declared; null if there is none.
   const Value* find(Name name) const;
+  /// Returns the names that entries have declared, in alphabetical order.
+  std::vector<Name> names() const;
+  /// Makes `_` a name of the value in later entries.
+  void set_last(Value value);
+  /// Forgets all that entries have declared. Functions that other values hold go on to work.
+  void reset();
   /// Assigns a variable, as `var name = value` would. Throws Failure (name) for what is no name.
   void assign(Name name, Value value);
 

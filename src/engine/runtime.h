@@ -39,6 +39,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   void stop_profile() { profiling_.reset(); }
   /// Begins or ends a pause, in which all code is interpreted (RegionPause).
   void pause_regions(int change) { region_pauses_ += change; }
+  /// Sets the default device. Throws Failure (device).
+  void choose_device(Device device);
   /// Called when the first program begins.
   void end_start_up();
 
@@ -82,7 +84,6 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
 
  private:
   std::unique_ptr<exec::Backend> open_device(Device device);
-  void choose_device(Device device);
   Device find_device();
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
   jit::Tracing tracing();

@@ -247,6 +247,8 @@ Value module_field(Context& context, const Module& module, Name field) {
 
 }  // namespace
 
+std::span<const char* const> tensor_fields() { return kTensorFields; }
+
 Value get_field(Context& context, const Value& object, Name field) {
   if (object.is(Tag::record)) {
     Record& record = object.as<Record>();

@@ -28,6 +28,8 @@ void set_index(Context&, Value& object, std::span<const IndexItem> items, Value 
 /// Assigns object[items] op= value. += and -= with a tensor index accumulate over duplicates.
 void update_index(Context&, Value& object, std::span<const IndexItem> items, ast::BinaryOp op, const Value& value);
 Value get_field(Context&, const Value& object, Name field);
+/// Returns the names of the fields that every tensor has.
+std::span<const char* const> tensor_fields();
 /// Assigns object.field = value.
 void set_field(Context&, Value& object, Name field, Value value);
 

@@ -1,0 +1,24 @@
+// What the text of an entry says to an editor: whether it goes on, and how far its next line is indented.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tsl::prompt {
+
+inline constexpr size_t kIndent = 2;  // columns for each open bracket
+
+/// Whether the entry is a command, `:time f()` or `?sum`.
+bool is_command(std::string_view entry);
+
+/// Whether Enter ends the entry: it does unless the parser expects more.
+bool is_complete(const std::string& entry);
+
+/// Returns how many blanks a line after this text begins with: those of the line with the innermost open bracket, and
+/// kIndent more; none without an open bracket.
+size_t indentation_after(std::string_view text);
+
+/// Whether the entry ends in ';', so that its value is not shown.
+bool is_quiet(std::string_view entry);
+
+}  // namespace tsl::prompt

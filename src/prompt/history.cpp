@@ -1,0 +1,77 @@
+#include "prompt/history.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace tsl::prompt {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Puts an entry on one line of the file.
+std::string escaped(const std::string& entry) {
+  std::string line;
+  for (const char c : entry) {
+    if (c == '\n') line += "\\n";
+    else if (c == '\\') line += "\\\\";
+    else line += c;
+  }
+  return line;
+}
+
+std::string unescaped(const std::string& line) {
+  std::string entry;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\\' || i + 1 == line.size()) entry += line[i];
+    else if (const char c = line[++i]; c == 'n') entry += '\n';
+    else entry += c;
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string default_history_file() {
+  if (const char* file = std::getenv("TSL_HISTORY")) return file;
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state && *state) return std::string(state) + "/tsl/history";
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::string(home) + "/.local/state/tsl/history" : "";
+}
+
+History::History(std::string path) : path_(std::move(path)) {
+  std::ifstream file(path_);
+  for (std::string line; std::getline(file, line);) entries_.push_back(unescaped(line));
+  if (entries_.size() > 2 * kMostEntries) shorten();
+}
+
+void History::add(const std::string& entry) {
+  if (entry.empty() || (!entries_.empty() && entries_.back() == entry)) return;
+  entries_.push_back(entry);
+  if (path_.empty()) return;
+  std::error_code ignored;
+  fs::create_directories(fs::path(path_).parent_path(), ignored);
+  const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);  // entries may hold secrets
+  if (file < 0) return;
+  const std::string line = escaped(entry) + "\n";
+  [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());  // a full disk ends no session
+  close(file);
+}
+
+/// Replaces the file by one with the newest entries.
+void History::shorten() {
+  entries_.erase(entries_.begin(), entries_.end() - static_cast<ptrdiff_t>(kMostEntries));
+  const std::string made = path_ + ".new";
+  std::ofstream file(made);
+  for (const std::string& entry : entries_) file << escaped(entry) << '\n';
+  file.close();
+  std::error_code failed;
+  fs::permissions(made, fs::perms::owner_read | fs::perms::owner_write, failed);
+  if (file && !failed) fs::rename(made, path_, failed);
+}
+
+}  // namespace tsl::prompt

@@ -1,0 +1,162 @@
+#include "prompt/result_display.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tensor/tensor.h"
+#include "value/format.h"
+#include "value/signature.h"
+#include "value/tensor_display.h"
+#include "value/utf8.h"
+
+namespace tsl::prompt {
+
+namespace {
+
+constexpr size_t kLineWidth = 80;
+constexpr size_t kMostItems = 20;  // of one list; longer ones show their first and last items
+constexpr size_t kFirst = 10, kLast = 3;
+constexpr size_t kAllItems = 200;  // of all lists within one value
+constexpr int kMostDepth = 6;
+constexpr size_t kMostBytes = 2000;  // of a string
+
+std::string tensor_type(const Tensor& tensor) { return describe(tensor) + " on " + to_string(tensor.device()); }
+
+std::string display_of(Context& context, const Tensor& tensor) {
+  const std::string text = display_tensor(context, tensor);
+  const size_t header = tensor.rank() == 0 ? text.rfind(' ') : text.find('\n');
+  return tensor_type(tensor) + "\n" + text.substr(header + 1);
+}
+
+/// The items of a list, tuple or record, each with its key.
+struct Items {
+  char open, close;
+  const std::vector<Value>* values;
+  const RecordKeys* keys;  // null unless it is a record
+  bool is_single_tuple;
+};
+
+bool items_of(const Value& value, Items& items) {
+  if (value.is(Tag::list)) items = {'[', ']', &value.as<List>().items, nullptr, false};
+  else if (value.is(Tag::tuple))
+    items = {'(', ')', &value.as<Tuple>().items, nullptr, value.as<Tuple>().items.size() == 1};
+  else if (value.is(Tag::record)) items = {'{', '}', &value.as<Record>().values, &*value.as<Record>().keys, false};
+  else return false;
+  return true;
+}
+
+std::string cut_string(const Value& value) {
+  const std::string& text = value.as<String>().text;
+  if (text.size() <= kMostBytes) return quoted(text);
+  const size_t end = utf8_offset(text, kMostBytes / 2);
+  return fmt::format("{}… ({} bytes)", quoted(text.substr(0, end)), text.size());
+}
+
+class Outline {
+ public:
+  explicit Outline(Context& context) : context_(context) {}
+
+  std::string line(const Value& value, int depth) {
+    Items items;
+    if (value.is(Tag::string)) return cut_string(value);
+    if (!items_of(value, items)) return to_repr(context_, value);
+    if (items.values->empty()) return {items.open, items.close};
+    if (depth >= kMostDepth || shown_ > kAllItems) return fmt::format("{}…{}", items.open, items.close);
+    std::string text;
+    each(
+        items,
+        [&](size_t i) { text += (text.empty() ? "" : ", ") + key(items, i) + line((*items.values)[i], depth + 1); },
+        [&](const std::string& left_out) { text += ", " + left_out; });
+    if (items.is_single_tuple) text += ",";
+    return items.open + text + items.close;
+  }
+
+  std::string block(const Value& value, size_t indent, size_t used) {
+    shown_ = 0;
+    const std::string one = line(value, 0);
+    Items items;
+    if (used + utf8_length(one) <= kLineWidth || !items_of(value, items) || indent > kLineWidth / 2) return one;
+    const std::string margin(indent + 2, ' ');
+    std::string text(1, items.open);
+    if (!items.keys && !has_containers(items)) {
+      text += filled(items, margin);
+    } else {
+      each(
+          items,
+          [&](size_t i) {
+            const std::string name = key(items, i);
+            text += "\n" + margin + name + block((*items.values)[i], indent + 2, indent + 3 + name.size()) + ",";
+          },
+          [&](const std::string& left_out) { text += "\n" + margin + left_out; });
+    }
+    return text + "\n" + std::string(indent, ' ') + items.close;
+  }
+
+ private:
+  static bool has_containers(const Items& items) {
+    Items ignored;
+    return std::any_of(items.values->begin(), items.values->end(),
+                       [&](const Value& item) { return item.is(Tag::tensor) || items_of(item, ignored); });
+  }
+
+  /// Formats items on as few lines as hold them.
+  std::string filled(const Items& items, const std::string& margin) {
+    std::string text;
+    size_t used = kLineWidth;
+    const auto add = [&](const std::string& item) {
+      const size_t size = utf8_length(item) + 1;
+      if (used + size > kLineWidth) {
+        text += "\n" + margin + item;
+        used = margin.size() + size;
+      } else {
+        text += " " + item;
+        used += size + 1;
+      }
+    };
+    each(items, [&](size_t i) { add(line((*items.values)[i], 1) + ","); }, add);
+    return text;
+  }
+
+  static std::string key(const Items& items, size_t i) { return items.keys ? *items.keys->names[i] + ": " : ""; }
+
+  template <class Show, class Skip> void each(const Items& items, Show&& show, Skip&& skip) {
+    const size_t count = items.values->size();
+    for (size_t i = 0; i < count; ++i) {
+      if (count > kMostItems && i == kFirst) {
+        skip(fmt::format("… {} more", count - kFirst - kLast));
+        i = count - kLast;
+      }
+      ++shown_;
+      show(i);
+    }
+  }
+
+  Context& context_;
+  size_t shown_ = 0;
+};
+
+}  // namespace
+
+std::string display(Context& context, const Value& value) {
+  if (value.is(Tag::tensor)) return display_of(context, value.tensor());
+  return Outline(context).block(value, 0, 0);
+}
+
+std::string type_text(Context& context, const Value& value) {
+  if (value.is(Tag::tensor)) return tensor_type(value.tensor());
+  if (value.is(Tag::list)) return fmt::format("list of {}", value.as<List>().items.size());
+  Items items;
+  if (!items_of(value, items)) return std::string(type_name(value));
+  std::string text;
+  for (size_t i = 0; i < items.values->size() && i < kMostItems; ++i) {
+    const Value& item = (*items.values)[i];
+    const std::string type = item.is(Tag::tensor) ? describe(item.tensor()) : type_text(context, item);
+    text += (i > 0 ? ", " : "") + (items.keys ? *items.keys->names[i] + ": " : "") + type;
+  }
+  if (items.values->size() > kMostItems) text += ", …";
+  return items.open + text + items.close;
+}
+
+}  // namespace tsl::prompt

@@ -1,0 +1,74 @@
+#include "prompt/session.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "engine/prompt.h"
+#include "prompt/commands.h"
+#include "prompt/entry_reader.h"
+#include "prompt/entry_text.h"
+#include "prompt/history.h"
+#include "prompt/result_display.h"
+
+namespace tsl::prompt {
+
+namespace {
+
+std::string without_blanks(const std::string& text) {
+  constexpr const char* kBlanks = " \t\n";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+bool leaves(Engine& engine, const std::string& entry) {
+  return (entry == "exit" || entry == "quit") && !engine.find(entry);  // unless the program uses the name
+}
+
+void run_entry(SessionState& state, const std::string& entry) {
+  Engine& engine = state.engine;
+  const std::string text = without_blanks(entry);
+  if (text.empty()) return;
+  if (leaves(engine, text)) {
+    state.is_over = true;
+    return;
+  }
+  if (is_command(text)) {
+    if (const std::string answer = run_command(state, text); !answer.empty()) engine.output(answer);
+    return;
+  }
+  const Value value = engine.run_line(entry);
+  state.entered.push_back(text);
+  if (value.is_nil()) return;
+  engine.prompt().set_last(value);
+  if (!is_quiet(text)) engine.output(display(engine, value) + "\n");
+}
+
+}  // namespace
+
+void run_session(Engine& engine, bool color) {
+  const bool is_interactive = isatty(STDIN_FILENO) != 0;
+  History history(is_interactive ? default_history_file() : "");
+  std::unique_ptr<EntryReader> reader = is_interactive ? make_line_editor(engine, history, color) : nullptr;
+  if (!reader) reader = make_plain_reader(engine);
+  if (is_interactive)
+    std::cout << "TSL " TSL_VERSION ", a prompt. :help tells what it can do, Ctrl-D leaves.\n" << std::flush;
+  engine.start_recording();  // :graph and its like are about what runs before they are typed
+  SessionState state{engine};
+  std::string entry;
+  while (!state.is_over && reader->read(entry)) {
+    try {
+      run_entry(state, entry);
+      std::fflush(stdout);
+    } catch (const Failure& failure) {
+      std::fflush(stdout);
+      if (is_interactive && failure.error().kind == ErrorKind::interrupt) std::cout << '\n' << std::flush;  // after ^C
+      std::cerr << render(failure.error(), engine.sources(), color) << std::flush;
+    }
+  }
+}
+
+}  // namespace tsl::prompt

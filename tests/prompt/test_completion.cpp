@@ -1,0 +1,106 @@
+// Tests what the prompt completes.
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "prompt/completion.h"
+#include "support/session.h"
+
+namespace fs = std::filesystem;
+
+using tsl::Session;
+using Candidates = std::vector<std::string>;
+
+namespace {
+
+Candidates completed(Session& s, const std::string& text) {
+  return tsl::prompt::complete(s.engine, text, text.size()).candidates;
+}
+
+bool has(const Candidates& candidates, const std::string& candidate) {
+  return std::find(candidates.begin(), candidates.end(), candidate) != candidates.end();
+}
+
+}  // namespace
+
+TEST_CASE("names of variables, builtins and keywords are completed") {
+  Session s;
+  s.engine.run_line("let weights = 1; let width = 2");
+  CHECK(completed(s, "we") == Candidates{"weights"});
+  CHECK(completed(s, "1 + w") == Candidates{"weights", "where", "while", "width", "with_range"});
+  CHECK(completed(s, "layer_n") == Candidates{"layer_norm"});
+  CHECK(completed(s, "contin") == Candidates{"continue"});
+  CHECK(completed(s, "let there = 1; ther") == Candidates{"there"});
+  CHECK(completed(s, "nothing_of_this_name").empty());
+}
+
+TEST_CASE("what is completed begins at the word under the cursor") {
+  Session s;
+  const auto found = tsl::prompt::complete(s.engine, "let é = layer_n + 1", 16);
+  CHECK(found.begin == 9);
+  CHECK(found.candidates == Candidates{"layer_norm"});
+}
+
+TEST_CASE("fields are completed: of records, of what they hold, and of tensors") {
+  Session s;
+  s.engine.run_line("let p = {first: {weight: ones([2]), bias: 1}, second: 2}");
+  CHECK(completed(s, "p.fi") == Candidates{"first"});
+  CHECK(completed(s, "p.first.we") == Candidates{"weight"});
+  CHECK(completed(s, "f(p.first.weight.sh") == Candidates{"shape"});
+  CHECK(has(completed(s, "p.first.weight.resh"), "reshape("));
+  CHECK(completed(s, "unknown.fi").empty());
+}
+
+TEST_CASE("methods are those builtins that take the value first") {
+  Session s;
+  s.engine.run_line("let text = \"a b\"");
+  CHECK(has(completed(s, "text."), "split("));
+  CHECK_FALSE(has(completed(s, "text."), "sqrt("));
+}
+
+TEST_CASE("parameters of the call come first, as named arguments") {
+  Session s;
+  s.engine.run_line("fn scaled(x, factor = 2, offset = 0) = x * factor + offset");
+  CHECK(completed(s, "scaled(1, fac") == Candidates{"factor: "});
+  CHECK(completed(s, "scaled(1, off") == Candidates{"offset: "});
+  CHECK(completed(s, "sum(ones([2, 3]), ax").at(0) == "axis: ");
+  CHECK(completed(s, "scaled([1, 2], fac") == Candidates{"factor: "});
+  CHECK(completed(s, "scaled((1), fac") == Candidates{"factor: "});
+  CHECK_FALSE(has(completed(s, "[scaled(1), fac"), "factor: "));
+}
+
+TEST_CASE("modules and what they export are completed") {
+  Session s;
+  CHECK(has(completed(s, "import "), "nn"));
+  CHECK(has(completed(s, "from opt"), "optim"));
+  CHECK(has(completed(s, "from nn import lin"), "linear"));
+  s.engine.run_line("import nn");
+  CHECK(has(completed(s, "nn.lin"), "linear"));
+  CHECK(completed(s, "nn.linear(x, w, b") == Candidates{"b: ", "bf16", "binary_cross_entropy", "bool", "break"});
+}
+
+TEST_CASE("files are completed in texts") {
+  Session s;
+  const fs::path folder = fs::temp_directory_path() / ("tsl_complete_" + std::to_string(getpid()));
+  fs::create_directories(folder / "data");
+  std::ofstream(folder / "digits.npy") << "";
+  CHECK(completed(s, "load(\"" + folder.string() + "/d") == Candidates{"data/", "digits.npy"});
+  CHECK(completed(s, ":load " + folder.string() + "/di") == Candidates{"digits.npy"});
+  fs::remove_all(folder);
+}
+
+TEST_CASE("commands and their arguments are completed") {
+  Session s;
+  CHECK(completed(s, ":pro") == Candidates{":profile"});
+  CHECK(completed(s, ":re") == Candidates{":reload", ":reset"});
+  CHECK(completed(s, ":time layer_n") == Candidates{"layer_norm"});
+  CHECK(completed(s, "?layer_n") == Candidates{"layer_norm"});
+}
+
+TEST_CASE("the common beginning of candidates ends where they differ") {
+  CHECK(tsl::prompt::common_prefix({"reload", "reset"}) == "re");
+  CHECK(tsl::prompt::common_prefix({"one"}) == "one");
+  CHECK(tsl::prompt::common_prefix({"a", "b"}).empty());
+  CHECK(tsl::prompt::common_prefix({}).empty());
+}

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""test_terminal.py TSL [CASE...]: tests the prompt under a pseudo-terminal, as a person uses it."""
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from terminal import Terminal
+
+TSL = os.path.abspath(sys.argv[1])
+UP, DOWN, RIGHT, LEFT, HOME, END, DELETE = "\033[A", "\033[B", "\033[C", "\033[D", "\033[H", "\033[F", "\033[3~"
+ALT_ENTER = "\033\r"
+
+
+def pasted(text):
+    return f"\033[200~{text}\033[201~"
+
+
+class PromptTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.terminals = []
+
+    def tearDown(self):
+        for terminal in self.terminals:
+            terminal.kill()
+
+    def start(self, *options, rows=40, columns=80, **environment):
+        environment = {"TSL_HISTORY": self.path("history"), "NO_COLOR": "", "LC_ALL": "C", **environment}
+        terminal = Terminal([TSL, "--device", "cpu", *options], rows, columns, environment, self.folder.name)
+        self.terminals.append(terminal)
+        terminal.until(">>>")
+        return terminal
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        Path(self.path(name)).write_text(text)
+
+
+class Results(PromptTest):
+    def test_values_are_shown_without_print(self):
+        t = self.start()
+        self.assertEqual(t.answer("1 + 2"), ["3"])
+        self.assertEqual(t.answer('"text"'), ['"text"'])
+        self.assertEqual(t.answer("let x = 4"), [])
+        self.assertEqual(t.answer("nil"), [])
+        self.assertEqual(t.answer("print(x)"), ["4"])
+
+    def test_a_semicolon_suppresses_and_an_underscore_is_the_last_value(self):
+        t = self.start()
+        self.assertEqual(t.answer("6 * 7;  # quietly"), [])
+        self.assertEqual(t.answer("_"), ["42"])
+        self.assertEqual(t.answer("_ + 1"), ["43"])
+        self.assertEqual(t.answer("let y = _"), [])
+        self.assertEqual(t.answer("y"), ["43"])
+
+    def test_a_tensor_shows_its_shape_dtype_device_and_corners(self):
+        t = self.start()
+        shown = t.answer("arange(40000).reshape([200, 200])")
+        self.assertEqual(shown[0], "i64[200, 200] on cpu")
+        self.assertEqual(shown[1], "[[    0     1     2 ...   197   198   199]")
+        self.assertEqual(shown[-1], " [39800 39801 39802 ... 39997 39998 39999]]")
+        self.assertEqual(len(shown), 8)
+
+    def test_long_lists_are_cut(self):
+        t = self.start()
+        self.assertEqual(t.answer("map(fn(i) = i, range(1000))"),
+                         ["[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … 987 more, 997, 998, 999]"])
+
+    def test_let_can_be_repeated(self):
+        t = self.start()
+        t.enter("let x = 1")
+        t.enter('let x = "two"')
+        self.assertEqual(t.answer("x"), ['"two"'])
+
+    def test_errors_point_at_the_entry_and_end_nothing(self):
+        t = self.start()
+        t.enter("let x = 1")
+        shown = t.answer("x + nothing")
+        self.assertIn("error[name]: unknown name 'nothing'", shown)
+        self.assertEqual(t.answer("x"), ["1"])
+
+    def test_everything_is_compiled_if_asked_for(self):
+        t = self.start("--compile")
+        t.enter("fn f(x) = sum(exp(x) * 2.0)")
+        t.enter("f(ones([4])); f(ones([4]));")
+        self.assertIn("1 of 2 runs are from plans", "\n".join(t.answer(":explain f")))
+
+
+class Editing(PromptTest):
+    def test_keys_move_and_change(self):
+        t = self.start()
+        t.type("2 + 3" + LEFT * 4 + "0" + HOME + "1" + END + "4" + LEFT + DELETE + "\x7f" + "5\r")
+        t.until_last(">>> 120 + 5", "125", ">>>")
+
+    def test_words_are_cut_and_pasted(self):
+        t = self.start()
+        t.type("10 + 20\x17\x17\x17")
+        t.until_last(">>>")
+        t.type("(1, 2)\x01\x0b\x19\x19")
+        t.until_last(">>> (1, 2)(1, 2)")
+
+    def test_changes_are_undone(self):
+        t = self.start()
+        t.type("1 + 2")
+        t.until_last(">>> 1 + 2")
+        t.type("\x17")
+        t.until_last(">>> 1 +")
+        t.type("\x1f")
+        t.until_last(">>> 1 + 2")
+
+    def test_lines_go_on_while_the_parser_expects_more(self):
+        t = self.start()
+        t.type("fn f(x) {\r")
+        t.until_last(">>> fn f(x) {", "...")
+        t.type("if x > 0 {\rreturn [\r1,\r]\r}\rx\r}\r")
+        t.until_last(">>> fn f(x) {", "...   if x > 0 {", "...     return [", "...       1,", "...     ]", "...   }",
+                     "...   x", "... }", ">>>")
+        self.assertEqual(t.answer("f(1)"), ["[1]"])
+        t.type("1 +\r2\r")
+        t.until_last("... 2", "3", ">>>")
+
+    def test_nothing_runs_to_learn_whether_an_entry_is_complete(self):
+        t = self.start()
+        t.type('f(print("ran"),\r')
+        t.until_last('>>> f(print("ran"),', "...")
+        t.interrupt()
+        t.until_last(">>>")
+        self.assertNotIn("ran", t.screen.text_lines())
+
+    def test_a_line_can_be_added_to_what_is_complete(self):
+        t = self.start()
+        t.type("let a = 1" + ALT_ENTER + "a + 1\r")
+        t.until_last(">>> let a = 1", "... a + 1", "2", ">>>")
+
+    def test_the_cursor_moves_between_lines(self):
+        t = self.start()
+        t.type("[\r1,\r2\r]" + UP + UP + END + LEFT + "5" + "\r")
+        t.until_last(">>> [", "...   15,", "...   2", "... ]", "[15, 2]", ">>>")
+
+    def test_a_script_is_pasted_as_it_is(self):
+        t = self.start()
+        t.type(pasted("fn g(x) {\n\n    return x +\n      1\n}\r\nlet z = g(1)\nz"))
+        t.until("... z")
+        self.assertIn("...     return x +", t.screen.text_lines())
+        t.type("\r")
+        t.until_last("... z", "2", ">>>")
+
+    def test_more_lines_than_the_screen_has_can_be_pasted_and_edited(self):
+        t = self.start(rows=10)
+        lines = [f"let v{i} = {i}" for i in range(100)]
+        t.type(pasted("\n".join(lines)))
+        t.until("... let v99 = 99")
+        t.type("0\r")
+        t.until_last(">>>")
+        self.assertEqual(t.answer("v98 + v99"), ["1088"])
+        self.assertIn("... let v1 = 1", t.screen.text_lines())
+
+    def test_long_lines_and_wide_characters_are_wrapped(self):
+        t = self.start(columns=20)
+        t.type('"αβγ漢字αβγ漢字αβγ漢字"')
+        t.until_last('>>> "αβγ漢字αβγ漢字α', 'βγ漢字"')
+        t.type("\x7f\x7f" + '"')
+        t.until_last('>>> "αβγ漢字αβγ漢字α', 'βγ漢"')
+
+    def test_the_picture_follows_the_size_of_the_terminal(self):
+        t = self.start(columns=20)
+        t.type("1234567890 + 1234567890")
+        t.until_last(">>> 1234567890 + 123", "4567890")
+        t.screen.columns = 60
+        t.resize(40, 60)
+        t.wait(lambda: t.screen.text_lines()[-1].endswith("1234567890 + 1234567890"), "the line in one row")
+
+
+class Memory(PromptTest):
+    def test_entries_are_kept_for_later_sessions(self):
+        first = self.start()
+        first.enter("let a = 1")
+        first.type("fn f(x) {\rx\r}\r")
+        first.until_last(">>>")
+        first.type("\x04")
+        self.assertEqual(first.close(), 0)
+        self.assertEqual(os.stat(self.path("history")).st_mode & 0o777, 0o600)
+        t = self.start()
+        t.type(UP)
+        t.until_last(">>> fn f(x) {", "...   x", "... }")
+        t.type(UP * 3)
+        t.until_last(">>> let a = 1")
+        t.type(DOWN * 3)
+        t.until_last(">>>")
+
+    def test_up_recalls_what_begins_alike(self):
+        t = self.start()
+        for entry in ("let a = 1", "a + 1", "let b = 2", "a + 2"):
+            t.enter(entry)
+        t.type("let" + UP)
+        t.until_last(">>> let b = 2")
+        t.type(UP)
+        t.until_last(">>> let a = 1")
+        t.type(DOWN + DOWN)
+        t.until_last(">>> let")
+
+    def test_history_is_searched(self):
+        t = self.start()
+        for entry in ("let needle = 1", "let b = 2", "b + 2"):
+            t.enter(entry)
+        t.type("\x12eed")
+        t.until_last(">>> let needle = 1", "history: eed")
+        t.type("\r")
+        t.until_last(">>> let needle = 1", ">>>")
+
+
+class Help(PromptTest):
+    def test_tab_completes(self):
+        t = self.start()
+        t.enter("let weights = {first: 1, second: 2}")
+        t.type("wei\t.f\t")
+        t.until_last(">>> weights.first")
+        t.type("\x15layer_norm(1, ep\t1)\x01")
+        t.until_last(">>> layer_norm(1, eps: 1)")
+
+    def test_tab_lists_what_there_is(self):
+        t = self.start()
+        t.type(":re\t")
+        t.until_last(">>> :re", ":reload  :reset")
+        t.type("l")
+        t.until_last(">>> :rel")
+
+    def test_files_are_completed(self):
+        self.write("measured.npy", "")
+        t = self.start()
+        t.type('load("mea\t')
+        t.until_last('>>> load("measured.npy')
+
+    def test_names_are_explained_and_found(self):
+        t = self.start()
+        t.enter("## Doubles.\nfn twice(x) = 2 * x".replace("\n", ALT_ENTER))
+        self.assertEqual(t.answer("?twice"), ["twice(x)", "  Doubles."])
+        self.assertEqual(t.answer("?softplus")[0], "softplus(x: tensor | number | bool | list | tuple)")
+        self.assertIn("  layer_norm", "\n".join(t.answer('help("mean 0")')))
+        self.assertIn("  :time ", "\n".join(t.answer(":help")))
+        self.assertIn("= did you mean ':time'?", "\n".join(t.answer(":tine 1")))
+
+    def test_code_is_coloured_as_it_is_typed(self):
+        t = self.start()
+        t.type('let text = sum("a", 1)  # why')
+        t.until("# why")
+        for word, style in (("let", "35"), ("sum", "34"), ('"a"', "32"), ("1", "36"), ("# why", "90"), ("text", "")):
+            self.assertEqual(t.screen.style_of(word), style, word)
+        t.type("\x15(]")
+        t.wait(lambda: t.screen.text_lines()[-1] == ">>> (]", "the bracket")
+        self.assertEqual(t.screen.style_of("]"), "31")
+
+    def test_nothing_is_coloured_under_no_color(self):
+        t = self.start(NO_COLOR="1")
+        t.type("let text = sum(1)")
+        t.until("sum(1)")
+        styles = {style for line in t.screen.lines for _, style in line}
+        self.assertEqual(styles, {""})
+
+
+class Commands(PromptTest):
+    def test_types_times_memory_and_devices_are_shown(self):
+        t = self.start()
+        t.enter("let w = {a: ones([2, 3]), n: 1}")
+        self.assertEqual(t.answer(":type w"), ["{a: f32[2, 3], n: int}"])
+        self.assertEqual(t.answer(":type w.a"), ["f32[2, 3] on cpu"])
+        self.assertRegex(t.answer(":time w.n + 1")[-1], r"^\d.* (s|ms|µs|ns)")
+        self.assertRegex("\n".join(t.answer(":mem")), r"^cpu: .* in use(.|\n)*\n  w +24 B  \{a: f32")
+        self.assertEqual(t.answer(":device"), ["tensors are made on cpu"])
+        self.assertIn("error[device]", "\n".join(t.answer(":device nonsense")))
+        self.assertIn("sum", "\n".join(t.answer(":profile sum(w.a)")))
+
+    def test_what_was_compiled_is_shown(self):
+        t = self.start()
+        t.enter("@compile fn f(x) = sum(exp(x) * 2.0)")
+        self.assertIn("has not been compiled", "\n".join(t.answer(":graph f")))
+        t.enter("f(ones([4]));")
+        self.assertIn("exp", "\n".join(t.answer(":graph f")))
+        self.assertIn("exp", "\n".join(t.answer(":code f")))
+        self.assertIn("is tensor f32[4]", "\n".join(t.answer(":guards f")))
+        self.assertIn("1 kernel", "\n".join(t.answer(":explain f")))
+
+    def test_files_are_loaded_and_read_again(self):
+        self.write("part.tsl", "let value = 1\n")
+        self.write("main.tsl", "let loaded = 10\n")
+        t = self.start()
+        t.enter('import "./part.tsl" as part')
+        t.enter(":load main.tsl")
+        self.assertEqual(t.answer("part.value + loaded"), ["11"])
+        self.write("part.tsl", "let value = 2\n")
+        self.write("main.tsl", "let loaded = 20\n")
+        self.assertEqual(t.answer(":reload"), ["1 imports, 1 files"])
+        self.assertEqual(t.answer("part.value + loaded"), ["22"])
+
+    def test_what_was_typed_is_saved_as_a_script(self):
+        t = self.start()
+        t.enter("let a = 20")
+        t.enter("undefined_name")
+        t.enter(":type a")
+        t.type("fn f(x) {\rx + a\r}\r")
+        t.until_last(">>>")
+        t.enter("print(f(1))")
+        self.assertEqual(t.answer(":save typed.tsl"), ["3 entries"])
+        self.assertEqual(Path(self.path("typed.tsl")).read_text(), "let a = 20\nfn f(x) {\n  x + a\n}\nprint(f(1))\n")
+        self.write("other.tsl", "mine")
+        self.assertIn("exists already", "\n".join(t.answer(":save other.tsl")))
+        self.assertEqual(Path(self.path("other.tsl")).read_text(), "mine")
+
+    def test_reset_forgets(self):
+        t = self.start()
+        t.enter("let a = 1")
+        t.enter(":reset")
+        self.assertIn("unknown name 'a'", "\n".join(t.answer("a")))
+        self.assertEqual(t.answer("let a = 2; a"), ["2"])
+
+
+class Ends(PromptTest):
+    def test_ctrl_c_drops_the_entry(self):
+        t = self.start()
+        t.type("let a = (1,\r2")
+        t.until("...   2")
+        t.interrupt()
+        t.until_last(">>>")
+        self.assertEqual(t.answer("3"), ["3"])
+
+    def test_ctrl_c_ends_what_runs_and_keeps_values(self):
+        t = self.start()
+        t.enter("var n = 0")
+        t.type('print("running"); while true { n += 1 }\r')
+        t.until("running")
+        t.interrupt()
+        t.wait(lambda: "error[interrupt]: interrupted" in t.screen.text_lines(), "the interrupt")
+        t.until_last(">>>")
+        self.assertEqual(t.answer("n > 0"), ["true"])
+
+    def test_ctrl_d_exit_and_quit_leave(self):
+        for keys in ("\x04", "exit\r", ":quit\r", "quit\r"):
+            t = self.start()
+            t.type(keys)
+            self.assertEqual(t.close(), 0, keys)
+            self.assertNotIn("2004", t.screen.modes, "the terminal would go on to mark what is pasted")
+
+    def test_a_name_of_the_program_leaves_nothing(self):
+        t = self.start()
+        t.enter("let exit = 5")
+        self.assertEqual(t.answer("exit"), ["5"])
+
+    def test_a_terminal_without_a_cursor_has_a_plain_prompt(self):
+        t = self.start(TERM="dumb")
+        self.assertEqual(t.answer("1 + 1")[-1], "2")
+        self.assertEqual(t.screen.modes, set())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
