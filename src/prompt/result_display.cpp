@@ -115,7 +115,9 @@ class Outline {
         used += size + 1;
       }
     };
-    each(items, [&](size_t i) { add(line((*items.values)[i], 1) + ","); }, add);
+    each(
+        items, [&](size_t i) { add(line((*items.values)[i], 1) + ","); },
+        [&](const std::string& left_out) { add(left_out + ","); });
     return text;
   }
 
