@@ -55,13 +55,11 @@ std::vector<Name> Prompt::names() const {
 void Prompt::set_last(Value value) {
   const Name last = engine_.names().intern("_");
   if (!find(last)) {
-    entries_.push_back(engine_.modules().read("<prompt>", "let last = nil"));
-    const ast::Module& entry = *entries_.back();
-    for (ast::Variable* v : entry.main->variables) v->name = last;  // programs cannot declare this name
-    engine_.modules().run(entry, {true, false}, cells_);
-    publish(entry);
+    const std::unique_ptr<ast::Module> entry = engine_.modules().read("<prompt>", "let last = nil");
+    for (ast::Variable* v : entry->main->variables) v->name = last;  // programs cannot declare this name
+    run_entry(*entry);
   }
-  cells_.at(visible_.at(last))->value = std::move(value);
+  cells_.at(visible_.at(last).get())->value = std::move(value);
 }
 
 void Prompt::reset() {
