@@ -385,10 +385,11 @@ TSL_API tsl_status tsl_tensor_from_dlpack(tsl_engine engine, struct DLManagedTen
 TSL_API tsl_status tsl_tensor_from_dlpack_unversioned(tsl_engine engine, struct DLManagedTensor* from,
                                                       tsl_access access, tsl_stream stream, tsl_value* result);
 /* Makes a description of a tensor for another framework, which calls its deleter once, in any thread, also after the
- * engine's end; the engine's memory, and with it wrapped memory and native functions, stays until then. access:
+ * engine's end; the engine's memory, and with it wrapped memory and native functions, stays until then. The elements
+ * are released with the engine's next call after that. access:
  * TSL_READ_ONLY shares the elements, which the other framework must not write; TSL_WRITABLE makes a copy for it. (A
  * tensor with negative strides is always copied.) stream: of the other framework, for a tensor on a GPU: it waits until
- * the elements are computed. When the deleter is called, TSL's work waits for it, so it must exist until then.
+ * the elements are computed, and TSL's work waits for it before the elements are released, until when it must exist.
  * TSL_NO_STREAM for none. */
 TSL_API tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl_access access, tsl_stream stream,
                                         struct DLManagedTensorVersioned** result);

@@ -96,7 +96,6 @@ void Host::end_export(Export* exported) {
   Host& host = *exported->host;
   exported->next = host.ended_exports_.load(std::memory_order_relaxed);
   while (!host.ended_exports_.compare_exchange_weak(exported->next, exported, std::memory_order_release)) {}
-  { const Use releases_it_if_allowed(host); }
   host.drop();
 }
 

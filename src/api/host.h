@@ -61,7 +61,7 @@ class Host {
   /// Ends the engine: it is destroyed when no export refers to its memory any more.
   void end();
   void begin_export(Export& exported, Tensor tensor);
-  /// Ends an export, in any thread: its tensor is released by the next thread that may use the engine.
+  /// Ends an export, in any thread: its tensor is released with the engine's next call, in that thread.
   static void end_export(Export* exported);
 
   /// Whether the running native function has set its error.

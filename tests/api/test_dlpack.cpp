@@ -199,3 +199,20 @@ TEST_CASE("exports that end while a script runs are released with the engine's n
   t.eval("nil");
   CHECK(released == 1);
 }
+
+TEST_CASE("exports that end in another thread do not disturb the engine's calls", "[api]") {
+  Fixture t;
+  const tsl_value x = t.eval("ones([4])");
+  std::vector<DLManagedTensorVersioned*> exported(2000);
+  for (auto& each : exported) REQUIRE(tsl_tensor_to_dlpack(t.engine, x, TSL_READ_ONLY, TSL_NO_STREAM, &each) == TSL_OK);
+  std::thread other([&exported] {
+    for (auto* each : exported) each->deleter(each);
+  });
+  int failed = 0;
+  for (int i = 0; i < 2000; ++i) {
+    tsl_kind kind = TSL_KIND_NIL;
+    failed += tsl_get_kind(t.engine, x, &kind) != TSL_OK;
+  }
+  other.join();
+  CHECK(failed == 0);
+}
