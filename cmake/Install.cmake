@@ -1,5 +1,6 @@
 # What `cmake --install` puts where: the program, libtsl.so and libtsl.a, their headers, and the files by which CMake
-# (find_package(tsl)) and pkg-config find them.
+# (find_package(tsl)) and pkg-config find them, the man page, and
+# what completes the command line in bash, zsh and fish.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS tsl)
@@ -32,3 +33,18 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION interpreters)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libzip-dev, libantlr4-runtime-dev, libopenblas-dev")  # for libtsl.a
 include(CPack)
+# The program prints its man page and completion scripts, so it has to run here. The folders are named as its readers do.
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+  set(share ${PROJECT_BINARY_DIR}/share)
+  foreach(page bash:bash-completion/completions/tsl zsh:zsh/site-functions/_tsl fish:fish/vendor_completions.d/tsl.fish
+               man:man/man1/tsl.1)
+    string(REGEX MATCH "^([a-z]+):(.*)/([^/]+)$" matched ${page})
+    set(folder ${share}/${CMAKE_MATCH_2})
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(OUTPUT ${folder}/${CMAKE_MATCH_3} COMMAND tsl generate ${CMAKE_MATCH_1} > ${folder}/${CMAKE_MATCH_3}
+                       DEPENDS tsl VERBATIM)
+    list(APPEND pages ${folder}/${CMAKE_MATCH_3})
+  endforeach()
+  add_custom_target(tsl_pages ALL DEPENDS ${pages})
+  install(DIRECTORY ${share}/ TYPE DATA)
+endif()

@@ -75,6 +75,8 @@ void run_main(const Command& command, Engine& engine) {
     case Command::Kind::diff:
     case Command::Kind::bench:
     case Command::Kind::format:
+    case Command::Kind::help:
+    case Command::Kind::generate:
     case Command::Kind::cache: return;
   }
 }
@@ -133,8 +135,10 @@ int run_command(int argc, char** argv) {
   if (command.kind == Command::Kind::cache) return run_cache(command.cache);
   if (command.kind == Command::Kind::diff) return run_diff(command.dumps);
   if (command.kind == Command::Kind::bench) return run_bench(command, wants_color(command.color));
+  if (command.kind == Command::Kind::help) return run_help(command.help_name);
+  if (command.kind == Command::Kind::generate) return run_generate(command.generate);
   if (command.kind == Command::Kind::format) return run_format(command.format, wants_color(command.color));
-  if (command.kind == Command::Kind::test) return run_tests(command.test_paths, command.engine);
+  if (command.kind == Command::Kind::test) return run_tests(command.test, command.engine);
 
   const bool is_piped = command.kind == Command::Kind::prompt && !command.interactive && isatty(STDIN_FILENO) == 0;
   if (is_piped) command.kind = Command::Kind::input;  // tsl < script

@@ -33,6 +33,14 @@ struct BenchCommand {
   BenchOptions options;
 };
 
+/// The options of `tsl test`.
+struct TestCommand {
+  std::vector<std::string> paths;
+  std::string filter;    // of the paths of scripts: run only those that contain it
+  bool update = false;   // write what is printed into the scripts
+  bool verbose = false;  // name each script
+};
+
 /// The options of `tsl fmt`.
 struct FormatCommand {
   std::vector<std::string> paths;
@@ -40,14 +48,16 @@ struct FormatCommand {
 };
 
 struct Command {
-  enum class Kind { script, code, input, prompt, test, cache, diff, bench, format } kind = Kind::prompt;
+  enum class Kind { script, code, input, prompt, test, cache, diff, bench, format, help, generate } kind = Kind::prompt;
   std::string script;  // a path, or code
-  std::vector<std::string> test_paths;
+  TestCommand test;
   CacheCommand cache;
   ReportCommand report;
   std::vector<std::string> dumps;  // diff: two folders
   BenchCommand bench;
   FormatCommand format;
+  std::string help_name;  // help: "" for all commands
+  std::string generate;   // generate: what to print
   EngineOptions engine;
   std::string color = "auto";
   bool timings = false;      // print where the time for compiling went
@@ -70,7 +80,12 @@ int parse_command(int argc, char** argv, Command& command);
 int run_program(int argc, char** argv);
 
 /// Runs the scripts under the paths on every tier, and compares their output with their `# expect` comments.
-int run_tests(const std::vector<std::string>& paths, const EngineOptions& options);
+int run_tests(const TestCommand& command, const EngineOptions& options);
+
+/// Tells about each command, option and name of the language that has this name.
+int run_help(const std::string& name);
+/// Prints a completion script or the man page.
+int run_generate(const std::string& kind);
 
 /// Formats scripts, or says which are not formatted.
 int run_format(const FormatCommand& command, bool color);

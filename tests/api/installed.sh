@@ -24,6 +24,9 @@ expect() {
     exit 1
   fi
 }
+for page in man/man1/tsl.1 bash-completion/completions/tsl zsh/site-functions/_tsl fish/vendor_completions.d/tsl.fish; do
+  [[ -s $folder/prefix/share/$page ]] || { echo "there is no share/$page"; exit 1; }
+done
 expect minimal "$("$folder/build/minimal")" "0 0 6 2 0 "
 if [[ -n $(find "$folder/prefix/" -name libtsl.a) ]]; then
   expect "minimal with tsl::static" "$("$folder/build/minimal_static")" "0 0 6 2 0 "

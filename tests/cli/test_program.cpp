@@ -68,6 +68,11 @@ std::string script(const std::string& name, const std::string& text) {
   return (folder / name).string();
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 TEST_CASE("warnings go to standard error, or are off, or are errors") {
@@ -238,7 +243,7 @@ TEST_CASE("before the code, what is not ours is a slip") {
   const Outcome slip = run({"--comile", "-e", "print(args())"});
   CHECK(slip.code == 2);
   CHECK(slip.out == "");
-  CHECK(slip.err.find("tsl: unknown option --comile\n") == 0);
+  CHECK(slip.err.find("tsl: unknown option --comile; did you mean --compile?\n") == 0);
   CHECK(run({"--comile", "script.tsl"}).err == slip.err);
   CHECK(run({"-e", "print(args())", "--comile", "-5"}).out == "[\"--comile\", \"-5\"]\n");
 }
@@ -393,10 +398,57 @@ TEST_CASE("an expected error is raised in the script, or by a call in it, on the
   CHECK(outcome("import \"late.tsl\" as m  # expect error: e\nm.fails()\n").find("0 passed") != std::string::npos);
 }
 
-TEST_CASE("of two expected errors both count, so the script cannot pass") {
-  const Outcome outcome = run({"test", script("two.tsl", "error(\"a\")  # expect error: a\n\n# expect error: a\n")});
-  CHECK(outcome.code == 1);
-  CHECK(outcome.out.find("one is expected on line 1 and one on line 3") != std::string::npos);
+TEST_CASE("a script goes on after an expected error, and each expected error counts") {
+  const auto outcome = [](const std::string& text) { return run({"test", script("errors.tsl", text)}).out; };
+  const std::string passed = "1 passed, 0 failed\n";
+  CHECK(outcome("error(\"a\")  # expect error: a\nprint(1)  # expect: 1\nerror(\"b\")  # expect error: b\n") == passed);
+  // What a statement prints before it fails counts, and so does what follows.
+  CHECK(outcome("for i in 0..3 {\n  print(i)  # expect: 0\n  if i == 1 { error(\"a\") }  # expect error: a\n"
+                "  # expect: 1\n}\nprint(\"b\")  # expect: b\n") == passed);
+  // Errors of the text, of names, and those that no `try` catches.
+  CHECK(
+      outcome("let = 1  # expect error: expected a name or '(' after 'let', found '='\nprint(1)  # expect: 1\nfoobar\n")
+          .find("unknown name 'foobar'") != std::string::npos);
+  CHECK(outcome("print(xyz)  # expect error: unknown name 'xyz'\nprint(1)  # expect: 1\n") == passed);
+  CHECK(outcome("fn f() = f()\nprint(1)  # expect: 1\nerror(\"a\")  # expect error: a\n"
+                "fn g() { error(\"b\") }\ng()  # expect error: b\ng()  # expect error: b\nprint(2)  # expect: 2\n") ==
+        passed);
+  const Outcome missing = run({"test", script("two.tsl", "error(\"a\")  # expect error: a\n\n# expect error: a\n")});
+  CHECK(missing.code == 1);
+  CHECK(missing.out.find("two.tsl:3: expected the error: a\n") != std::string::npos);
+  CHECK(outcome("error(\"a\")  # expect error: a\nerror(\"b\")\n").find("error[user]: b") != std::string::npos);
+}
+
+TEST_CASE("tsl test names the line of the comment that is not met") {
+  const std::string path = script("line.tsl", "print(1)  # expect: 1\n\nprint(2)  # expect: 3\n");
+  CHECK(run({"test", path}).out.find("    " + path + ":3\n    expected: 3\n    printed:  2\n") != std::string::npos);
+}
+
+TEST_CASE("tsl test --filter chooses scripts, and -v names them") {
+  const std::string one = script("choice/one.tsl", "print(1)  # expect: 1\n"), two = script("choice/two.tsl", "");
+  const std::string folder = fs::path(one).parent_path();
+  CHECK(run({"test", folder}).out == "2 passed, 0 failed\n");
+  const Outcome chosen = run({"test", "--filter", "one", "-v", folder});
+  CHECK(chosen.out.find("passed " + one + ", 0.") == 0);
+  CHECK(chosen.out.find("\n1 passed, 0 failed\n") != std::string::npos);
+  const Outcome none = run({"test", "--filter", "three", folder});
+  CHECK(none.code == 1);
+  CHECK(none.err == "error[io]: there are no tests: no path contains three\n");
+}
+
+TEST_CASE("tsl test --update writes what is printed and raised into the comments") {
+  const std::string path =
+      script("update.tsl",
+             "print(1)  # expect: 2\nprint(\"\")  # expect: x\nerror(\"a\")  # expect error: b\nprint(3)  # expect:\n");
+  const Outcome outcome = run({"test", "--update", path});
+  CHECK(outcome.out == "updated " + path + "\n1 passed, 0 failed\n");
+  CHECK(text_of(path) ==
+        "print(1)  # expect: 1\nprint(\"\")  # expect:\nerror(\"a\")  # expect error: a\nprint(3)  # expect: 3\n");
+  CHECK(run({"test", "--update", path}).out == "1 passed, 0 failed\n");
+  const std::string other = "print(1)\nprint(2)  # expect: 1\n", unclear = script("unclear.tsl", other);
+  CHECK(run({"test", "--update", unclear}).out.find("it prints 2 lines, and has 1 comments for them") !=
+        std::string::npos);
+  CHECK(text_of(unclear) == other);
 }
 
 TEST_CASE("expectations are comments, not text in strings") {
@@ -440,15 +492,6 @@ TEST_CASE("tsl test of folders in which there is no script is an error") {
 }
 
 // ---- tsl fmt ---------------------------------------------------------------------------------------------------
-
-namespace {
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-}  // namespace
 
 TEST_CASE("tsl fmt formats files in place, and the scripts in folders") {
   const std::string wild = script("fmt/in/wild.tsl", "let x=1 # one\n"), tame = script("fmt/tame.tsl", "let x = 1\n");

@@ -1,0 +1,166 @@
+// `tsl help NAME`.
+#include <algorithm>
+#include <iostream>
+
+#include "cli/command_table.h"
+#include "engine/embedded.h"
+#include "value/builtin.h"
+
+namespace tsl {
+
+namespace {
+
+/// A keyword of the language, or several that belong together.
+struct KeywordRow {
+  std::vector<std::string_view> words;
+  const char* text;
+};
+
+const KeywordRow kKeywords[] = {
+    {{"let"},
+     "let x = 1     let (a, b) = pair\n  declares a variable that keeps its value; `var` declares one to assign to"},
+    {{"var"},
+     "var x = 1     x += 1\n  declares a variable that can be assigned to; var(x) is the variance of a tensor"},
+    {{"fn", "return"},
+     "fn f(x, k: int = 2) { return x * k }     fn f(x) = x + 1     fn(x) = x + 1\n"
+     "  declares a function, or is one without a name; a caller may name arguments: f(1, k: 3)"},
+    {{"@compile", "compile"},
+     "@compile fn f(x) = x + 1     @compile(numerics: \"fast\") fn f(x) = x + 1\n"
+     "  compiles the function as it is called, for what it is called with"},
+    {{"if", "else"},
+     "if a { … } else if b { … } else { … }     let x = if a { 1 } else { 2 }\n"
+     "  runs the block of the first condition that is true; the last expression of the block is the value"},
+    {{"while"}, "while condition { … }\n  repeats a block as long as the condition is true"},
+    {{"for", "in"},
+     "for x in xs { … }     for (k, v) in items(r) { … }     for i in 0..10 { … }\n"
+     "  runs a block for each item; as an operator, `x in xs` is whether xs has x"},
+    {{"break", "continue"}, "break     continue\n  leaves the innermost loop, or goes on with its next round"},
+    {{"import", "from", "as"},
+     "import nn     import \"./util.tsl\" as util     from nn import linear as dense\n"
+     "  binds a module of the standard library or a file, or names in it"},
+    {{"try", "catch"},
+     "try { … } catch e { print(e.kind, e.message) }\n  runs the second block if there is an error in the first"},
+    {{"and", "or", "not"},
+     "a and b     a or b     not a\n  combines conditions; the right side is computed only if it matters"},
+    {{"true", "false"}, "true     false\n  the values of conditions"},
+    {{"nil"}, "nil\n  the value of what has no other; x[nil] inserts an axis"},
+};
+
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// Collects what is known about one name, and all names there are.
+class HelpSearch {
+ public:
+  explicit HelpSearch(const std::string& name) : name_(name), engine_(options()) {
+    engine_.output = [this](std::string_view text) { printed_ += text; };
+    search_commands();
+    search_options();
+    search_keywords();
+    search_builtins();
+    search_modules();
+  }
+
+  const std::vector<std::string>& found() const { return found_; }
+  const std::vector<std::string>& known() const { return known_; }
+
+ private:
+  static EngineOptions options() {
+    EngineOptions options;
+    options.device = "cpu";
+    return options;
+  }
+
+  /// Notes a name, and returns whether it is the one to find.
+  bool is_wanted(std::string name) {
+    known_.push_back(std::move(name));
+    return known_.back() == name_;
+  }
+
+  void search_commands() {
+    for (const CLI::App* part : model_.app.get_subcommands({})) {
+      if (is_wanted(part->get_name())) found_.push_back(part->help("tsl"));
+    }
+  }
+
+  void search_options() {
+    for (const OptionText& option : options_of(model_.app)) {
+      const std::string bare = option.name.substr(option.name.find_first_not_of('-'));
+      const bool is_it = is_wanted(option.name) | is_wanted(option.short_name) | (bare.size() > 1 && bare == name_);
+      if (!is_it) continue;
+      const std::string names = option.short_name.empty() ? option.name : option.short_name + ", " + option.name;
+      found_.push_back(
+          fmt::format("{}{}{}\n  {}\n", names, option.value.empty() ? "" : " ", option.value, option.text));
+    }
+  }
+
+  void search_keywords() {
+    for (const KeywordRow& row : kKeywords) {
+      bool is_it = false;
+      for (const std::string_view word : row.words) is_it |= is_wanted(std::string(word));
+      if (is_it) found_.push_back(std::string(row.text) + "\n");
+    }
+  }
+
+  void search_builtins() {
+    for (const std::string& builtin : engine_.builtins().names()) {
+      if (is_wanted(builtin)) found_.push_back(language_help("", builtin));
+    }
+  }
+
+  void search_modules() {
+    for (const EmbeddedSource& source : embedded_sources()) {
+      const std::string module(source.name);
+      if (is_prelude(source) || !is_name(module)) continue;
+      const std::string import = "import " + module + "\n";
+      if (is_wanted(module)) found_.push_back(language_help(import, module));
+      const Value value = engine_.run("<help>", import + module);
+      for (const auto& [name, cell] : value.as<Module>().exports) {
+        if (!cell->value.is(Tag::function) || name->front() == '_') continue;
+        const std::string path = module + "." + *name;
+        if (is_wanted(path) | is_wanted(*name)) found_.push_back(module + "." + language_help(import, path));
+      }
+    }
+  }
+
+  /// Returns what help() prints of a value, after an import.
+  std::string language_help(const std::string& import, const std::string& name) {
+    printed_.clear();
+    engine_.run("<help>", import + "help(" + name + ")");
+    return printed_;
+  }
+
+  const std::string& name_;
+  ProgramModel model_;
+  Engine engine_;
+  std::string printed_;
+  std::vector<std::string> found_, known_;
+};
+
+}  // namespace
+
+int run_help(const std::string& name) {
+  if (name.empty()) {
+    std::cout << ProgramModel().app.help();
+    return 0;
+  }
+  const HelpSearch search(name);
+  if (search.found().empty()) {
+    const std::string hint = suggest_name(name, search.known());
+    std::cerr << "tsl help: there is no " << name << (hint.empty() ? "" : "; " + hint) << "\n";
+    return kExitFailed;
+  }
+  std::cout << fmt::format("{}", fmt::join(search.found(), "\n"));
+  return 0;
+}
+
+int run_generate(const std::string& kind) {
+  const ProgramModel model;
+  std::cout << (kind == "man" ? man_page(model) : completion_script(model, kind));
+  return 0;
+}
+
+}  // namespace tsl
