@@ -120,12 +120,13 @@ uint16_t FunctionCompiler::global_index(const Variable& v) {
   const auto [entry, is_new] = global_indices_.try_emplace(&v, 0);
   if (is_new) {
     entry->second = narrow(proto_->globals.size(), v.span, "global variables");
-    Ref<Cell>& cell = module_.cells[&v];
-    if (!cell) {
-      cell = make_ref<Cell>();
+    auto known = module_.cells.find(&v);
+    if (known == module_.cells.end()) {
+      Ref<Cell> cell = make_ref<Cell>();  // before it is stored: if memory runs out, no entry without a cell remains
       cell->is_mutable = v.is_mutable;
+      known = module_.cells.emplace(&v, std::move(cell)).first;
     }
-    proto_->globals.push_back(cell);
+    proto_->globals.push_back(known->second);
     proto_->global_names.push_back(v.name);
     proto_->global_spans.push_back(v.span);
   }
