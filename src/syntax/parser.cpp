@@ -6,6 +6,7 @@
 #include "TslParser.h"
 #include "syntax/error_strategy.h"
 #include "syntax/fail_at.h"
+#include "syntax/parser_lock.h"
 #include "syntax/token_source.h"
 #include "syntax/tree_builder.h"
 #include "syntax/unicode.h"
@@ -59,22 +60,27 @@ void check_text(const Source& source, uint32_t id) {
 std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names) {
   const Source& source = sources.get(id);
   check_text(source, id);
-  ParseRun run(source, id);
-  grammar::TslParser::ModuleContext* tree = run.run();
-  auto module = std::make_unique<ast::Module>();
-  module->source = id;
-  module->main = TreeBuilder(run.tokens(), source.text(), names, *module).build(tree);
-  module->doc = run.tokens().module_doc();
-  return module;
+  return with_runtime([&] {
+    ParseRun run(source, id);
+    grammar::TslParser::ModuleContext* tree = run.run();
+    auto module = std::make_unique<ast::Module>();
+    module->source = id;
+    module->main = TreeBuilder(run.tokens(), source.text(), names, *module).build(tree);
+    module->doc = run.tokens().module_doc();
+    return module;
+  });
 }
 
 std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names) {
   const Source source("<declaration>", std::string(text));
-  ParseRun run(source, 0);
-  grammar::TslParser::DeclaredSignatureContext* tree = run.run_declaration();
-  auto made = std::make_unique<Declaration>();
-  made->function = TreeBuilder(run.tokens(), source.text(), names, made->tree).build(tree, made->rest);
-  return made;
+  check_text(source, 0);
+  return with_runtime([&] {
+    ParseRun run(source, 0);
+    grammar::TslParser::DeclaredSignatureContext* tree = run.run_declaration();
+    auto made = std::make_unique<Declaration>();
+    made->function = TreeBuilder(run.tokens(), source.text(), names, made->tree).build(tree, made->rest);
+    return made;
+  });
 }
 
 std::vector<Span> find_comments(const Source& source) {
@@ -82,11 +88,13 @@ std::vector<Span> find_comments(const Source& source) {
   std::vector<Span> comments;
   uint32_t at = 0;  // what follows is searched without a lexer
   if (find_invalid_utf8(text) == std::string_view::npos) {
-    TokenSource tokens(source, 0);
-    while (tokens.nextToken()->getType() != antlr4::Token::EOF) {}
-    comments = tokens.comments();
-    at = static_cast<uint32_t>(text.size());
-    if (tokens.error()) at = tokens.error()->span.begin;
+    with_runtime([&] {
+      TokenSource tokens(source, 0);
+      while (tokens.nextToken()->getType() != antlr4::Token::EOF) {}
+      comments = tokens.comments();
+      at = static_cast<uint32_t>(text.size());
+      if (tokens.error()) at = tokens.error()->span.begin;
+    });
   }
   while ((at = static_cast<uint32_t>(std::min(text.find('#', at), text.size()))) < text.size()) {
     const auto end = static_cast<uint32_t>(std::min(text.find('\n', at), text.size()));
@@ -99,11 +107,13 @@ std::vector<Span> find_comments(const Source& source) {
 bool is_incomplete(const std::string& text) {
   if (find_invalid_utf8(text) != std::string_view::npos) return false;
   const Source source("", text);
-  ParseRun run(source, 0);
-  try {
-    run.run();
-  } catch (const Failure&) { return run.is_at_end(); }
-  return false;
+  return with_runtime([&] {
+    ParseRun run(source, 0);
+    try {
+      run.run();
+    } catch (const Failure&) { return run.is_at_end(); }
+    return false;
+  });
 }
 
 }  // namespace tsl
