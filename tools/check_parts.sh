@@ -116,25 +116,54 @@ part_fuzz() {
   echo "$all random programs from $first on"
 }
 
-# parser: any text, by libFuzzer under AddressSanitizer, for ten minutes (PARSER_SECONDS)
-part_parser() {
+# fuzzers: any text, program, file, and sequence of API calls, by libFuzzer under AddressSanitizer, ten minutes each
+# (FUZZER_SECONDS; FUZZERS: some of them)
+part_fuzzers() {
   need clang++-14 clang-14
+  local fuzzer folder=$root/build/fuzz
+  build release -- tsl
   build fuzz -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTSL_FUZZ=ON \
-    -DCMAKE_CXX_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" -- fuzz_parser
-  local corpus=build/fuzz/corpus
-  mkdir -p $corpus
-  cp tests/lang/*.tsl examples/*.tsl $corpus/
-  (cd build/fuzz && tests/fuzz_parser -seed="$(random_seed)" -max_total_time="${PARSER_SECONDS:-600}" -max_len=4096 -timeout=60 \
-    -rss_limit_mb=6000 -jobs="$(nproc)" -workers="$(nproc)" corpus && tail -n 2 fuzz-0.log)
+    -DCMAKE_CXX_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" -DTSL_CUDA=OFF \
+    -- fuzz_parser fuzz_programs fuzz_loaders fuzz_calls
+  tests/fuzz/corpus.sh build/release/tsl "$folder/corpus"
+  for fuzzer in ${FUZZERS:-parser programs loaders calls}; do
+    mkdir -p "$folder/found/$fuzzer"  # what earlier runs have found is kept
+    (cd "$folder" && tests/fuzz_$fuzzer -seed="$(random_seed)" -max_total_time="${FUZZER_SECONDS:-600}" -max_len=4096 -timeout=60 \
+      -rss_limit_mb=6000 -jobs="$(nproc)" -workers="$(nproc)" "found/$fuzzer" "corpus/$fuzzer" && tail -n 2 fuzz-0.log)
+  done
 }
 
-# allocations: the program, when one of its allocations fails: another one in each of some thousand runs
+readonly short_scripts=(tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/made_in_place.tsl)
+
+# allocations: the program and a host of the API, when one of their allocations fails: another one in each of some thousand
+# runs; every one of three short scripts, and under AddressSanitizer, too
 part_allocations() {
-  build release -- tsl
+  local host=tests/allocations_host
+  build release -- tsl allocations_host
   mkdir -p build/check
   "${CXX:-c++}" -O1 -shared -fPIC -o build/check/failing_new.so tests/allocations/failing_new.cpp
   TSL_CACHE_DIR=$root/build/check/cache python3 tests/allocations/run.py build/release/tsl build/check/failing_new.so \
     tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/symbolic_sizes.tsl tests/tiers/made_in_place.tsl
+  TSL_ALLOCATIONS=1000000 python3 tests/allocations/run.py --host build/release/$host "${short_scripts[@]}"
+  python3 tests/allocations/run.py --host build/release/$host tests/tiers/*.tsl
+  cmake --preset asan -DTSL_WERROR=ON
+  ninja -C build/asan allocations_host
+  ASAN_OPTIONS=alloc_dealloc_mismatch=0 python3 tests/allocations/run.py --host build/asan/$host "${short_scripts[@]}"
+}
+
+# packages: what tools/package makes, each installed and used in an empty folder; a project that includes TSL, built
+part_packages() {
+  local folder=$root/build/check/packages made=$root/build/packages way
+  tools/package
+  tests/package/archive.sh "$root/build/release" "$folder/archive"
+  dpkg-deb --extract "$made"/*.deb "$folder/deb"
+  tests/api/installed.sh "$folder/deb/usr" "$folder/used_deb" "$root/examples/embed"
+  PYTHONPATH=python TSL_LIBRARY=$folder/deb/usr/lib/libtsl.so python3 tests/python/test_tsl.py
+  for way in add_subdirectory FetchContent; do
+    TSL_BUILD_INCLUDED=yes tests/package/included.sh $way "$root" "$folder/$way" -DCMAKE_BUILD_TYPE=Release
+  done
+  tests/package/wheel.sh "$made" "$folder/wheel"
+  echo "$(cd "$made" && du -h --apparent-size ./*.tar.gz ./*.deb ./*.whl | tr '\n\t' ', ')"
 }
 
 # mutants: the mistakes of tests/mutants/, 95 % of which a test must notice; goes on where it was stopped (three hours)

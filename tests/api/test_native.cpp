@@ -97,9 +97,10 @@ TEST_CASE("a definition that fails releases its data", "[api]") {
   const auto release = [](void* user) { ++*static_cast<int*>(user); };
   CHECK(tsl_define(t.engine, str("sum(x)"), str(""), scale, &released, release) == TSL_NAME);
   CHECK(tsl_define(t.engine, str("no signature"), str(""), scale, &released, release) != TSL_OK);
+  CHECK(tsl_define(t.engine, str("\xff()"), str(""), scale, &released, release) == TSL_SYNTAX);
   CHECK(tsl_define(t.engine, str("f()"), str(""), nullptr, &released, release) == TSL_MISUSE);
   CHECK(tsl_define({0}, str("f()"), str(""), scale, &released, release) == TSL_MISUSE);
-  CHECK(released == 4);
+  CHECK(released == 5);
 }
 
 TEST_CASE("an engine is not destroyed by a function that it calls", "[api]") {

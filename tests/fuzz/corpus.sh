@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# corpus.sh TSL FOLDER: fills FOLDER/{parser,programs,loaders,calls} with inputs for the fuzzers to begin with.
+set -euo pipefail
+tsl=$1 folder=$2
+rm -rf "$folder"
+mkdir -p "$folder"/{parser,programs,loaders,calls,files}
+cp tests/lang/*.tsl examples/*.tsl tests/tiers/*.tsl "$folder/parser/"
+find tests/lang tests/tiers -maxdepth 1 -name '*.tsl' -size -4k -exec cp {} "$folder/programs/" \;
+"$tsl" --device cpu -e "
+let folder = \"$folder/files/\"
+save(folder + \"0.npy\", reshape(arange(6), [2, 3]))
+save(folder + \"1.npz\", {a: f32(arange(3)), b: ones([2, 2])})
+save(folder + \"2.safetensors\", {a: f16(arange(3)), b: ones([2, 2])})
+save(folder + \"3.json\", {a: [1, 2.5, nil, true], b: \"text\"})"
+for file in "$folder"/files/*; do  # the first byte names the format
+  { printf '%b' "\\x0$(basename "${file%.*}")" && cat "$file"; } >"$folder/loaders/$(basename "$file")"
+done
+for seed in 1 2 3 4; do head -c 300 <(seq "$((seed * 1000))" 2000 9000000) >"$folder/calls/$seed"; done
