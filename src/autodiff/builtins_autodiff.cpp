@@ -120,7 +120,10 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
     const std::string given = is_tensor ? describe(args[at].tensor()) : std::string(type);
     inputs.add(context, tape, args[at]);
     if (inputs.count() == before) {
-      fail(ErrorKind::type, "argument {} cannot be differentiated by: {} holds no floats", at, given);
+      std::vector<std::string> hints;
+      if (is_tensor) hints = {"`f32(x)` makes floats of it"};
+      fail_with(ErrorKind::type, fmt::format("argument {} cannot be differentiated by: {} holds no floats", at, given),
+                std::move(hints));
     }
   }
   return inputs;

@@ -160,7 +160,11 @@ Value randint_builtin(Context& context, Args args) {
   const int64_t high = expect_int(context, args[has_low ? 1 : 0], "randint's high");
   const Shape shape = expect_shape(context, args[has_low ? 2 : 1], "randint's shape");
   const DType dtype = dtype_argument(args[3], DType::i64);
-  if (high <= low) fail(ErrorKind::value, "randint: the range from {} to {} is empty", low, high);
+  if (high <= low) {
+    std::vector<std::string> hints;
+    if (args.positional == 2) hints = {"a range and a shape are written `randint(low, high, shape)`"};
+    fail_with(ErrorKind::value, fmt::format("randint: the range from {} to {} is empty", low, high), std::move(hints));
+  }
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (range > uint64_t{1} << 32)
     fail(ErrorKind::value, "randint: the range from {} to {} is wider than 2**32", low, high);

@@ -16,7 +16,10 @@ Tensor expect_index(Context& context, const Value& v, const char* what) {
   const Tensor index = to_tensor(context, v, what);
   if (is_integer(index.dtype())) return index;
   const bool is_empty = v.is(Tag::list) && v.as<List>().items.empty();
-  if (!is_empty) fail(ErrorKind::type, "{} must be integers, not {}", what, describe(index));
+  if (!is_empty) {
+    fail_with(ErrorKind::type, fmt::format("{} must be integers, not {}", what, describe(index)),
+              {"`i64(x)` makes integers of a float tensor"});
+  }
   return cast(context.ops(), index, DType::i64);
 }
 
@@ -126,7 +129,10 @@ Value scatter_add_builtin(Context& context, Args args) {
 Value one_hot_builtin(Context& context, Args args) {
   Ops& ops = context.ops();
   const Tensor x = to_tensor(context, args[0], "one_hot");
-  if (!is_integer(x.dtype())) fail(ErrorKind::type, "one_hot takes integers, not {}", describe(x));
+  if (!is_integer(x.dtype())) {
+    fail_with(ErrorKind::type, fmt::format("one_hot takes integers, not {}", describe(x)),
+              {"`i64(x)` makes integers of a float tensor"});
+  }
   Dim classes = is_host_int(args[1]) ? dim_of(args[1]) : Dim(expect_int(context, args[1], "num_classes"));
   if (classes < Dim(0)) {  // as in PyTorch: enough for the greatest index
     Attrs attrs;

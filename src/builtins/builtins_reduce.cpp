@@ -84,6 +84,10 @@ Value fold(Context& context, Op op, const std::vector<Value>& items) {
 
 Value reduce_tensor(Context& context, Op op, Args args) {
   const Tensor x = to_tensor(context, args[0], op_def(op).name.data());
+  if ((op == Op::max || op == Op::min) && args[1].is(Tag::real)) {
+    fail_argument(ErrorKind::type, "axis", "axis must be an int, not float",
+                  {fmt::format("`{}imum(a, b)` compares two values element by element", op_def(op).name)});
+  }
   Attrs attrs;
   attrs.axes = expect_axes(context, args[1], x.rank(), op_def(op).name.data());
   attrs.keepdims = expect_bool(context, args[2], "keepdims");

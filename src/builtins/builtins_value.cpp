@@ -80,6 +80,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+/// Says how to read a number that is no int.
+std::vector<std::string> hints_for_number(std::string_view digits, std::string_view type) {
+  double number = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_number = status == std::errc() && end == digits.data() + digits.size();
+  if (type == "an int" && is_number) return {"`float(s)` reads it, `int(float(s))` drops the fraction"};
+  return {};
+}
+
 template <class Number> Number parse(const std::string& text, const char* type) {  // type with its article
   std::string_view digits = trimmed(text);
   if (!digits.empty() && digits[0] == '+' && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
@@ -87,7 +96,7 @@ template <class Number> Number parse(const std::string& text, const char* type) 
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (status == std::errc::result_out_of_range) fail(ErrorKind::value, "'{}' is too large for {}", text, type);
   if (status != std::errc() || end != digits.data() + digits.size())
-    fail(ErrorKind::value, "'{}' is not {}", text, type);
+    fail_with(ErrorKind::value, fmt::format("'{}' is not {}", text, type), hints_for_number(digits, type));
   return number;
 }
 
@@ -139,12 +148,34 @@ ErrorKind expect_kind(Context& context, const Value& value) {
 
 Value error_builtin(Context& context, Args args) {
   const ErrorKind kind = expect_kind(context, args[1]);
-  if (args[2].is_nil()) fail_with(kind, to_string(context, args[0]));
-  fail_argument(kind, expect_string(context, args[2], "the parameter of an error"), to_string(context, args[0]));
+  std::vector<std::string> hints;
+  if (!args[3].is_nil()) hints.push_back(expect_string(context, args[3], "the hint of an error"));
+  if (args[2].is_nil()) fail_with(kind, to_string(context, args[0]), std::move(hints));
+  fail_argument(kind, expect_string(context, args[2], "the parameter of an error"), to_string(context, args[0]),
+                std::move(hints));
+}
+
+/// Describes one side of a comparison: "a = 1.004"; "" for a value that is written out.
+std::string describe_side(Context& context, const Value& source, const Value& value) {
+  const std::string text = to_repr(context, value);
+  const std::string& written = source.as<String>().text;
+  return written == text ? "" : fmt::format("{} = {}", written, text);
+}
+
+/// Fails for `assert(a < b)`. The compiler adds the compared values to the arguments, then the texts of the comparison
+/// and of its sides.
+[[noreturn]] void fail_comparison(Context& context, Args args) {
+  const std::string left = describe_side(context, args[5], args[2]), right = describe_side(context, args[6], args[3]);
+  const char* joint = left.empty() || right.empty() ? "" : " and ";
+  const char* where = left.empty() && right.empty() ? "" : ", where ";
+  fail_with(ErrorKind::user,
+            fmt::format("assertion failed: {}{}{}{}{}", args[4].as<String>().text, where, left, joint, right));
 }
 
 Value assert_builtin(Context& context, Args args) {
   if (truth(context, args[0])) return Value();
+  constexpr size_t kOfComparison = 7;
+  if (args.size() == kOfComparison) fail_comparison(context, args);
   fail_with(ErrorKind::user, args[1].is_nil() ? "assertion failed" : to_string(context, args[1]));
 }
 
@@ -318,10 +349,13 @@ constexpr Builtin kRows[] = {
     {"item", "item(x: tensor | number | bool)", "the element of a one-element tensor as a host number", item_builtin,
      "host"},
     {"tolist", "tolist(x: tensor)", "a tensor as nested lists of host numbers", tolist_builtin, "host"},
-    with_effect({"error", "error(message: any, kind: str = \"user\", parameter: str | nil = nil)",
-                 "raises an error; in the standard library, parameter names the argument that is wrong", error_builtin,
-                 "host"}),
-    with_effect({"assert", "assert(condition: bool, message: any = nil)",
+    with_effect({"error",
+                 "error(message: any, kind: str = \"user\", parameter: str | nil = nil, "
+                 "hint: str | nil = nil)",
+                 "raises an error, with a hint that says what to do instead; in the standard library, parameter names "
+                 "the argument that is wrong",
+                 error_builtin, "host"}),
+    with_effect({"assert", "assert(condition: bool, message: any = nil, ...compared: any)",
                  "raises an error unless the condition is true", assert_builtin, "host"}),
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
     {"counters", "counters(device: str | nil = nil)",

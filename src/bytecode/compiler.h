@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 
 #include "bytecode/bytecode.h"
@@ -20,6 +21,7 @@ struct CompileOptions {
   bool export_cells = false;
   bool is_internal = false;  // a module of the prelude
   bool is_library = false;   // a module of the standard library, the prelude included
+  std::string_view text{};   // of the source, for the messages of assert; may be empty
 };
 
 /// Compiles a module's top level and all functions in it. `cells` holds the cells of variables that exist already

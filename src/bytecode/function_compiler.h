@@ -107,6 +107,7 @@ class FunctionCompiler {
   IndexShape index_shape(const ast::IndexExpr& e);
   void index_operands(const ast::IndexExpr& e);
   void call(const ast::CallExpr& e, Reg dst);
+  bool assertion(const ast::CallExpr& e, Reg dst);
   void note_arguments(const ast::CallExpr& e, bool is_method);
   uint16_t call_shape(const ast::CallExpr& e, bool is_method);
   void conditional(const ast::IfExpr& e, Reg dst, bool wants_value);

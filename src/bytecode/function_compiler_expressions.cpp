@@ -233,6 +233,15 @@ void FunctionCompiler::fstring(const FStringExpr& e, Reg dst) {
   }
   proto_->templates.push_back(std::move(parts));
   emit(Opcode::format, e.span, dst, first, static_cast<uint32_t>(proto_->templates.size() - 1));
+  const auto spans_before = static_cast<uint32_t>(proto_->argument_spans.size());
+  for (const FStringPart& part : e.parts) {
+    if (!part.value) continue;
+    Span span = part.value->span;
+    if (part.spec) span.end += 1 + static_cast<uint32_t>(part.spec->size());  // `:` and the spec
+    proto_->argument_spans.push_back(span);
+  }
+  const auto count = static_cast<uint32_t>(proto_->argument_spans.size()) - spans_before;
+  proto_->call_arguments.push_back({here() - 1, spans_before, count});
 }
 
 void FunctionCompiler::range(const RangeExpr& e, Reg dst) {
@@ -315,7 +324,50 @@ uint16_t FunctionCompiler::call_shape(const CallExpr& e, bool is_method) {
   return narrow(proto_->call_shapes.size() - 1 - is_method, e.span, "calls");
 }
 
+namespace {
+
+bool is_comparison(const Expr& e) {
+  return e.kind == ExprKind::binary && as<BinaryExpr>(e).op >= BinaryOp::eq && as<BinaryExpr>(e).op <= BinaryOp::ge;
+}
+
+/// Whether a call is `assert(a < b)`: the error is to show both values.
+bool asserts_comparison(const CallExpr& e) {
+  if (e.callee->kind != ExprKind::name || e.args.size() != 1 || e.args[0].name) return false;
+  const auto& callee = as<NameExpr>(*e.callee);
+  return !callee.variable && *callee.name == "assert" && is_comparison(*e.args[0].value);
+}
+
+}  // namespace
+
+/// Compiles assert(a < b) as a test, and a call if it fails: assert(false, nil, a, b, "a < b", "a", "b").
+bool FunctionCompiler::assertion(const CallExpr& e, Reg dst) {
+  if (module_.options.text.empty() || !asserts_comparison(e)) return false;
+  const auto& compared = as<BinaryExpr>(*e.args[0].value);
+  Scope scope(*this);
+  const Reg left = early_operand(*compared.left, {compared.right});
+  const Reg right = operand(*compared.right);
+  const int which = static_cast<int>(compared.op) - static_cast<int>(BinaryOp::eq);
+  emit(static_cast<Opcode>(static_cast<int>(Opcode::test_eq) + which), compared.span, left, right, 0, true);
+  JumpList passed;
+  jump(passed, e.span);
+  const Reg callee = allocate(e.span);
+  into(*e.callee, callee);
+  load_constant(Value(false), allocate(e.span), e.span);
+  load_constant(Value(), allocate(e.span), e.span);
+  emit(Opcode::move, e.span, allocate(e.span), left);
+  emit(Opcode::move, e.span, allocate(e.span), right);
+  for (const Span span : {compared.span, compared.left->span, compared.right->span}) {
+    const std::string_view text = module_.options.text.substr(span.begin, span.end - span.begin);
+    load_constant(make_string(std::string(text)), allocate(e.span), e.span);
+  }
+  emit(Opcode::call, compared.span, callee, next_ - callee - 1);
+  patch_here(passed);
+  load_constant(Value(), dst, e.span);
+  return true;
+}
+
 void FunctionCompiler::call(const CallExpr& e, Reg dst) {
+  if (assertion(e, dst)) return;
   Scope scope(*this);
   // The result replaces the callee, so a new destination at the top of the stack can hold the callee itself.
   const bool in_place = dst + 1u == next_ && is_fresh(dst);

@@ -119,7 +119,11 @@ ModuleLoader::Found ModuleLoader::find(const std::string& path, bool is_file, ui
   std::string list;
   for (const std::string& path : tried) list += (list.empty() ? "" : ", ") + path;
   std::vector<std::string> hints;
-  if (!is_file) hints.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
+  if (const std::string near = is_file ? "" : suggest_name(path == "numpy" ? "np" : path, {"nn", "optim"});
+      !near.empty())
+    hints.push_back(near);
+  else if (!is_file)
+    hints.push_back(fmt::format("a file is imported by its path: import \"./{}.tsl\" as {}", path, path));
   fail_with(ErrorKind::io, fmt::format("cannot find module '{}'", path), std::move(hints), {"tried " + list});
 }
 
@@ -153,7 +157,9 @@ std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::s
 std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
                                                  VariableCells& cells) {
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
-  return compile(engine_.builtins(), module, options, cells);
+  CompileOptions with_text = options;
+  with_text.text = engine_.sources().get(module.source).text();
+  return compile(engine_.builtins(), module, with_text, cells);
 }
 
 namespace {

@@ -24,11 +24,30 @@ namespace {
 
 std::string system_error() { return std::strerror(errno); }
 
+/// Suggests the file of the same folder whose name is nearest to one that does not exist.
+std::vector<std::string> near_files(const std::string& path) {
+  constexpr size_t kMost = 1000;  // more files are not worth the time
+  const fs::path file = path, folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code status;
+  if (fs::exists(file, status)) return {};
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, status), end; !status && entry != end && names.size() < kMost;
+       entry.increment(status)) {
+    names.push_back(entry->path().filename().string());
+  }
+  const std::string near = nearest_name(file.filename().string(), names);
+  if (near.empty()) return {};
+  return {fmt::format("did you mean '{}'?", file.has_parent_path() ? (file.parent_path() / near).string() : near)};
+}
+
 std::pair<FileHandle, uint64_t> open_to_read(const std::string& path) {
   std::error_code status;
   if (fs::is_directory(path, status)) fail_to_load(path, "it is a folder");
   FileHandle file(std::fopen(path.c_str(), "rb"));
-  if (!file) fail_to_load(path, system_error());
+  if (!file) {
+    const std::string why = system_error();
+    fail_with(ErrorKind::io, fmt::format("cannot load {}: {}", path, why), near_files(path));
+  }
   if (!fs::is_regular_file(path, status)) fail_to_load(path, "it is not a regular file");
   const uint64_t size = fs::file_size(path, status);
   if (status) fail_to_load(path, status.message());

@@ -1,5 +1,7 @@
 #include "io/json.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -9,8 +11,10 @@
 #include "tensor/limits.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
+#include "value/utf8.h"
 #include "value/value_walk.h"
 
 namespace tsl {
@@ -25,7 +29,8 @@ constexpr int kMaxDepth = 200;
 /// Makes values while a text is parsed. nlohmann's own objects look through all their keys for each new one.
 class ValueBuilder : public nlohmann::json_sax<Json> {
  public:
-  ValueBuilder(Context& context, const std::string& path) : context_(context), path_(path) {}
+  ValueBuilder(Context& context, const std::string& path, const std::string& text)
+      : context_(context), path_(path), text_(text) {}
 
   Value take() { return std::move(root_); }
 
@@ -42,13 +47,17 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool start_object(size_t) override { return open(Value(make_ref<Record>())); }
   bool key(string_t& value) override {
     open_.back().key = context_.names().intern(value);
+    has_value_ = false;
     return true;
   }
   bool end_object() override { return close(); }
   bool start_array(size_t) override { return open(make_list({})); }
   bool end_array() override { return close(); }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    fail_to_load(path_, error.what());
+  bool parse_error(size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
+    const std::string_view what = error.what();
+    const bool is_end = what.find("unexpected end of input") != std::string_view::npos;
+    const bool is_string = what.find("invalid string") != std::string_view::npos;
+    fail_at_token(is_end ? text_.size() : begin_of(std::min(position, text_.size()), is_string ? token.size() : 0));
   }
 
  private:
@@ -58,6 +67,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   };
 
   bool add(Value value) {
+    has_value_ = true;
     if (open_.empty()) root_ = std::move(value);
     else if (Value& into = open_.back().container; into.is(Tag::list)) {
       into.as<List>().items.push_back(std::move(value));
@@ -76,8 +86,68 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     return add(std::move(closed));
   }
 
+  /// Says what may stand at a place, from what stands before it.
+  std::string expected_at(char before) const {
+    if (open_.empty()) return before == 0 ? "a value" : "the end of the file";
+    const bool is_list = open_.back().container.is(Tag::list);
+    if (before == ':') return "a value";
+    if (before == '[') return "a value or ']'";
+    if (before == '{') return "a key or '}'";
+    if (before == ',') return is_list ? "a value" : "a key, a string in double quotes";
+    if (is_list) return "',' or ']'";
+    return has_value_ ? "',' or '}'" : "':'";
+  }
+
+  /// Returns where the token begins that ends at `end`. `size` is that of a string, else 0.
+  size_t begin_of(size_t end, size_t size) const {
+    if (size > 0) return end - std::min(end, size);
+    size_t begin = end > 0 ? end - 1 : 0;
+    const auto is_in_word = [&](size_t at) { return std::isalnum(static_cast<unsigned char>(text_[at])) != 0; };
+    while (begin > 0 && is_in_word(begin) && is_in_word(begin - 1)) --begin;
+    return begin;
+  }
+
+  /// Fails because of the token at a place, or of the end of the file.
+  [[noreturn]] void fail_at_token(size_t begin) const {
+    const bool is_end = begin >= text_.size();
+    const size_t last = begin == 0 ? std::string::npos : text_.find_last_not_of(" \t\r\n", begin - 1);
+    const char before = last == std::string::npos ? '\0' : text_[last];
+    const size_t line_start = begin == 0 ? 0 : text_.rfind('\n', begin - 1) + 1;  // npos + 1 is 0
+    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(begin), '\n');
+    const std::string found = is_end ? "the end of the file" : fmt::format("'{}'", word_at(begin));
+    const std::string problem = !is_end && text_[begin] == '"'
+                                    ? "a string is not closed, or holds a character that JSON writes with '\\'"
+                                    : fmt::format("expected {}, found {}", expected_at(before), found);
+    fail_with(ErrorKind::io, fmt::format("cannot load {}:{}:{}: {}", path_, line, begin - line_start + 1, problem),
+              hints_of(hint_at(begin, before, is_end)));
+  }
+
+  /// Returns the word or the character at a place.
+  std::string word_at(size_t begin) const {
+    size_t end = begin;
+    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_')) ++end;
+    return text_.substr(begin, std::max<size_t>(end - begin, utf8_width(text_, begin)));
+  }
+
+  std::string hint_at(size_t begin, char before, bool is_end) const {
+    if (is_end)
+      return open_.empty() ? ""
+                           : fmt::format("a {} is not closed", open_.back().container.is(Tag::list) ? "'['" : "'{'");
+    const char found = text_[begin];
+    if (found == '\'') return "strings of JSON stand in double quotes";
+    if (before == ',' && (found == ']' || found == '}')) return fmt::format("JSON has no comma before '{}'", found);
+    if (found == '/' || found == '#') return "JSON has no comments";
+    const std::string word = word_at(begin);
+    for (const char* constant : {"True", "False", "None", "NaN", "Infinity", "nan", "inf", "nil"}) {
+      if (word == constant) return "the words of JSON are true, false and null";
+    }
+    return "";
+  }
+
   Context& context_;
   const std::string& path_;
+  const std::string& text_;
+  bool has_value_ = true;  // whether the last key has its value
   Value root_;
   std::vector<Open> open_;  // the containers around what is read, the outermost first
 };
@@ -154,7 +224,7 @@ class JsonWriter {
 
 Value load_json(Context& context, const std::string& path) {
   const std::string text = read_text_file(path);
-  ValueBuilder builder(context, path);
+  ValueBuilder builder(context, path, text);
   Json::sax_parse(text, &builder);
   return builder.take();
 }

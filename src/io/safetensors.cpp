@@ -68,7 +68,7 @@ class HeaderReader {
     };
     try {
       return Json::parse(text, check);
-    } catch (const Json::exception& error) { bad(fmt::format("its header is no JSON: {}", error.what())); }
+    } catch (const Json::exception&) { bad("its header is no JSON"); }
   }
 
   uint64_t unsigned_number(const std::string& name, const Json& value) const {

@@ -93,7 +93,13 @@ bool Layout::is_contiguous() const {
 
 int normalize_axis(int64_t axis, int rank, const char* op) {
   if (axis < -rank || axis >= rank) {
-    fail(ErrorKind::index, "{}: axis {} is out of range for {} dimension{}", op, axis, rank, rank == 1 ? "" : "s");
+    std::vector<std::string> hints;
+    if (rank > 0)
+      hints.push_back(rank == 1 ? "the only axis is 0, or -1"
+                                : fmt::format("axes go from 0 to {}, or from -{} to -1", rank - 1, rank));
+    fail_with(ErrorKind::index,
+              fmt::format("{}: axis {} is out of range for {} dimension{}", op, axis, rank, rank == 1 ? "" : "s"),
+              std::move(hints));
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }

@@ -47,12 +47,47 @@ std::string join_descriptions(std::span<const Operand> operands) {
   return text;
 }
 
+/// Says which operand fits with another shape: transposed, or with an axis more at its end.
+std::vector<std::string> broadcast_hints(std::span<const Operand> operands) {
+  if (operands.size() != 2 || !operands[0].is_tensor() || !operands[1].is_tensor()) return {};
+  const Shape &a = operands[0].tensor.shape(), &b = operands[1].tensor.shape();
+  const bool is_left = a.rank() < b.rank();
+  const Shape &longer = is_left ? b : a, &shorter = is_left ? a : b;
+  Shape changed;
+  const char* how = nullptr;
+  if (a.rank() == 2 && b.rank() == 2) {
+    changed = {b[1], b[0]};
+    how = "b.T";
+  } else if (shorter.rank() == 1 && longer.rank() == 2) {
+    changed = {shorter[0], 1};
+    how = is_left ? "a[:, nil]" : "b[:, nil]";
+  }
+  if (!how || !try_broadcast(longer, changed)) return {};
+  return {fmt::format("`{}`, of shape {}, would fit, with a on the left and b on the right", how, to_string(changed))};
+}
+
+/// Says which extents keep two operands from broadcasting.
+std::vector<std::string> broadcast_notes(std::span<const Operand> operands) {
+  if (operands.size() != 2 || !operands[0].is_tensor() || !operands[1].is_tensor()) return {};
+  const Shape &a = operands[0].tensor.shape(), &b = operands[1].tensor.shape();
+  for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
+    const Dim x = a[a.rank() - i], y = b[b.rank() - i];
+    if (x == y || x == Dim(1) || y == Dim(1)) continue;
+    return {fmt::format("axis {} of the one is {}, axis {} of the other {}", a.rank() - i, x.hint(), b.rank() - i,
+                        y.hint())};
+  }
+  return {};
+}
+
 Shape broadcast_operands(const OpDef& op, std::span<const Operand> operands) {
   Shape shape;
   for (const Operand& operand : operands) {
     if (!operand.is_tensor() || same(shape, operand.tensor.shape())) continue;
     const std::optional<Shape> wider = try_broadcast(shape, operand.tensor.shape());
-    if (!wider) fail(ErrorKind::shape, "{}: cannot broadcast {}", op.name, join_descriptions(operands));
+    if (!wider) {
+      fail_with(ErrorKind::shape, fmt::format("{}: cannot broadcast {}", op.name, join_descriptions(operands)),
+                broadcast_hints(operands), broadcast_notes(operands));
+    }
     shape = *wider;
   }
   return shape;

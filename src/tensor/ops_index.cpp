@@ -25,7 +25,8 @@ Shape taken_shape(const char* op, const Tensor& x, const Tensor& index, int64_t 
 
 Tensor integer_index(Ops& ops, const char* op, const Tensor& index) {
   if (!is_integer(index.dtype())) {
-    fail(ErrorKind::type, "{}: an index must hold integers, got {}", op, describe(index));
+    fail_with(ErrorKind::type, fmt::format("{}: an index must hold integers, got {}", op, describe(index)),
+              {"`i64(x)` makes integers of a float tensor"});
   }
   return cast(ops, index, DType::i64);
 }

@@ -9,6 +9,17 @@ std::string describe_product(const Tensor& a, const Tensor& b) {
   return fmt::format("{} @ {}", describe(a), describe(b));
 }
 
+/// Says which operand to transpose so that two matrices fit.
+std::vector<std::string> transposed_hints(const Tensor& a, const Tensor& b) {
+  if (a.rank() != 2 || b.rank() != 2) return {};
+  std::string hint;
+  if (a.shape()[1] == b.shape()[1]) hint = "`a @ b.T`";
+  if (a.shape()[0] == b.shape()[0]) hint += hint.empty() ? "`a.T @ b`" : " or `a.T @ b`";
+  if (hint.empty() && a.shape()[0] == b.shape()[1]) hint = "`b @ a`";
+  if (hint.empty()) return {};
+  return {hint + " would fit, with a on the left and b on the right"};
+}
+
 void check_product(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0) {
     fail(ErrorKind::shape, "matmul: a 0-d tensor is no matrix: {}", describe_product(a, b));
@@ -18,7 +29,11 @@ void check_product(const Tensor& a, const Tensor& b) {
   }
   const Dim inner = a.shape()[a.rank() - 1];
   const Dim other = b.shape()[b.rank() == 1 ? 0 : b.rank() - 2];
-  if (!(inner == other)) fail(ErrorKind::shape, "matmul: inner dimensions differ: {}", describe_product(a, b));
+  if (!(inner == other)) {
+    fail_with(ErrorKind::shape, fmt::format("matmul: inner dimensions differ: {}", describe_product(a, b)),
+              transposed_hints(a, b),
+              {fmt::format("the left side has {} columns, the right side {} rows", inner.hint(), other.hint())});
+  }
 }
 
 Shape batch_shape(const Tensor& x) {

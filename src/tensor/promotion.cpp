@@ -18,7 +18,9 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
 [[noreturn]] void fail_operands(const OpDef& op, std::span<const Operand> operands, std::string_view wanted) {
   std::string given;
   for (const Operand& operand : operands) given += (given.empty() ? "" : " and ") + describe(operand);
-  fail(ErrorKind::type, "{}: expected {}, got {}", op.name, wanted, given);
+  std::vector<std::string> hints;
+  if (wanted == "numbers") hints = {"`i64(x)` makes 0 and 1 of bools"};
+  fail_with(ErrorKind::type, fmt::format("{}: expected {}, got {}", op.name, wanted, given), std::move(hints));
 }
 
 }  // namespace

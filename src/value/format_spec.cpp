@@ -54,9 +54,23 @@ int read_number(std::string_view text, size_t& at, int limit) {
 
 }  // namespace
 
+namespace {
+
+/// Says what serves for what format specs of other languages hold, else what a spec is made of.
+std::string hint_for_spec(std::string_view text) {
+  if (text.find('{') != std::string_view::npos) return "a width is a number: `{x:<10}`";
+  if (text.find(',') != std::string_view::npos) return "thousands are not separated: write `{n}` or `{x:.2f}`";
+  if (text.back() == '%') return "percentages are written out: `{100 * p:.1f}%`";
+  return "a spec has the form [[fill]align][sign][#][0][width][.precision][type], such as `{x:>8.3f}`";
+}
+
+}  // namespace
+
 FormatSpec::FormatSpec(std::string_view text) : text_(text) {
   size_t at = 0;
-  auto bad = [&] { fail(ErrorKind::value, "'{}' is not a format spec", text); };
+  auto bad = [&] {
+    fail_with(ErrorKind::value, fmt::format("'{}' is not a format spec", text), {hint_for_spec(text)});
+  };
   if (!text.empty()) {
     const size_t fill = utf8_width(text, 0);
     if (fill < text.size() && is_align(text[fill])) at = fill + 1;
@@ -82,7 +96,14 @@ FormatSpec::FormatSpec(std::string_view text) : text_(text) {
 }
 
 void FormatSpec::unsuitable(const char* type) const {
-  fail(ErrorKind::value, "the format spec '{}' does not suit {}", text_, type);
+  const std::string_view given = type;
+  std::vector<std::string> hints;
+  if (given == "a float" && type_is("bBcdoxX"))
+    hints = {"`{int(x):d}` formats an int, `{x:.0f}` a float without digits"};
+  if (given == "an int" && precision_ >= 0 && type_ == 0)
+    hints = {"`{n:.2f}` shows an int with digits after the point"};
+  if (given == "a str" && type_is("eEfFgGd")) hints = {"`float(s)` reads a number of a str"};
+  fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", text_, type), std::move(hints));
 }
 
 std::string FormatSpec::apply(int64_t value) const {

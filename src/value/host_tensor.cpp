@@ -139,7 +139,9 @@ Tensor tensor_from_lists(Context& context, const Value& lists, const DType* dtyp
 
 Value read_item(Context& context, const Tensor& tensor) {
   if (!(element_count(tensor.shape()) == Dim(1))) {
-    fail(ErrorKind::value, "only a tensor of one element can be read as a number, not {}", describe(tensor));
+    fail_with(ErrorKind::value,
+              fmt::format("only a tensor of one element can be read as a number, not {}", describe(tensor)),
+              {"`x[i]` selects an element, `tolist(x)` makes a list of all"});
   }
   return context.runtime().read_number(tensor);
 }

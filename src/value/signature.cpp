@@ -4,6 +4,8 @@
 #include <array>
 
 #include "base/error.h"
+#include "value/call_hints.h"
+#include "value/hints.h"
 #include "value/numbers.h"
 
 namespace tsl {
@@ -19,25 +21,59 @@ namespace {
 
 std::string counted_arguments(size_t n) { return fmt::format("{} argument{}", n, n == 1 ? "" : "s"); }
 
+/// Throws an error whose caret is under an argument of the call.
+[[noreturn]] void fail_at(size_t argument, std::string message, std::string hint) {
+  Error error{ErrorKind::type, std::move(message), {}, hints_of(std::move(hint)), {}};
+  error.argument = static_cast<int>(argument);
+  throw Failure(std::move(error));
+}
+
+/// Returns the call as it is written: "clamp(x, min, max)". Parameters with defaults may stand for "…".
+std::string usage(const Signature& signature, bool with_defaults) {
+  std::string text;
+  bool has_more = false;
+  for (const ParameterInfo& parameter : signature.parameters) {
+    if (parameter.has_default && !with_defaults) has_more = true;
+    else text += (text.empty() ? "" : ", ") + *parameter.name;
+  }
+  if (has_more || signature.rest) text += text.empty() ? "…" : ", …";
+  return fmt::format("{}({})", signature.function, text);
+}
+
 [[noreturn]] void too_many(const Signature& signature, size_t given) {
   const size_t most = signature.parameters.size();
   const size_t least = static_cast<size_t>(std::count_if(signature.parameters.begin(), signature.parameters.end(),
                                                          [](const auto& p) { return !p.has_default; }));
   const std::string takes =
       least == most ? counted_arguments(most) : fmt::format("{} to {}", least, counted_arguments(most));
-  fail(ErrorKind::type, "{} takes {}, not {}", signature.function, most == 0 ? "no arguments" : takes, given);
+  std::string hint = hint_for_extra_argument(signature);
+  if (hint.empty()) hint = fmt::format("write `{}`", usage(signature, true));
+  fail_at(most, fmt::format("{} takes {}, not {}", signature.function, most == 0 ? "no arguments" : takes, given),
+          std::move(hint));
 }
 
-size_t parameter_named(const Signature& signature, Name name) {
+/// Returns the position of the parameter that an argument names. `argument` is its own, for the error.
+size_t parameter_named(const Signature& signature, Name name, size_t argument) {
   for (size_t i = 0; i < signature.parameters.size(); ++i) {
     if (signature.parameters[i].name == name) return i;
   }
   std::vector<std::string> candidates;
   for (const ParameterInfo& parameter : signature.parameters) candidates.push_back(*parameter.name);
-  const std::string near = nearest_name(*name, candidates);
-  std::vector<std::string> notes;
-  if (!near.empty()) notes.push_back(fmt::format("did you mean '{}'?", near));
-  fail_with(ErrorKind::type, fmt::format("{} has no parameter '{}'", signature.function, *name), std::move(notes));
+  std::string near = parameter_for(*name, candidates);
+  std::string hint =
+      near.empty() ? fmt::format("write `{}`", usage(signature, true)) : fmt::format("did you mean '{}'?", near);
+  fail_at(argument, fmt::format("{} has no parameter '{}'", signature.function, *name), std::move(hint));
+}
+
+/// Fails because the argument with the i-th name of a call is given before, too.
+[[noreturn]] void given_twice(const Signature& signature, const CallShape& shape, size_t i) {
+  const std::string& name = *shape.names[i];
+  const bool is_positional = std::find(shape.names.begin(), shape.names.begin() + static_cast<ptrdiff_t>(i),
+                                       shape.names[i]) == shape.names.begin() + static_cast<ptrdiff_t>(i);
+  std::string hint = is_positional ? fmt::format("an argument without a name is '{}' already; write `{}`", name,
+                                                 usage(signature, true))
+                                   : "";
+  fail_at(shape.positional + i, fmt::format("{} is given '{}' twice", signature.function, name), std::move(hint));
 }
 
 void place_named(const Signature& signature, Value* slots, const CallShape& shape) {
@@ -54,10 +90,8 @@ void place_named(const Signature& signature, Value* slots, const CallShape& shap
   const size_t parameters = signature.parameters.size();
   for (size_t i = shape.positional; i < parameters; ++i) slots[i] = Value::absent();
   for (size_t i = 0; i < count; ++i) {
-    const size_t at = parameter_named(signature, shape.names[i]);
-    if (at < shape.positional || !slots[at].is(Tag::absent)) {
-      fail(ErrorKind::type, "{} is given '{}' twice", signature.function, *shape.names[i]);
-    }
+    const size_t at = parameter_named(signature, shape.names[i], shape.positional + i);
+    if (at < shape.positional || !slots[at].is(Tag::absent)) given_twice(signature, shape, i);
     slots[at] = std::move(values[i]);
   }
 }
@@ -70,8 +104,8 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
   if (positional > parameters && !signature.rest) too_many(signature, given);
   if (shape && !shape->names.empty()) {
     if (positional > parameters) {  // a positional argument has its parameter
-      parameter_named(signature, shape->names[0]);
-      fail(ErrorKind::type, "{} is given '{}' twice", signature.function, *shape->names[0]);
+      parameter_named(signature, shape->names[0], shape->positional);
+      given_twice(signature, *shape, 0);
     }
     place_named(signature, slots, *shape);
   } else {
@@ -79,7 +113,10 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
   }
   for (size_t i = positional; i < parameters; ++i) {
     if (slots[i].is(Tag::absent) && !signature.parameters[i].has_default) {
-      fail(ErrorKind::type, "{} is missing its argument '{}'", signature.function, *signature.parameters[i].name);
+      std::string hint = signature.function == "<lambda>" ? "" : fmt::format("write `{}`", usage(signature, false));
+      fail_with(ErrorKind::type,
+                fmt::format("{} is missing its argument '{}'", signature.function, *signature.parameters[i].name),
+                hints_of(std::move(hint)));
     }
   }
   return std::max(parameters, positional);

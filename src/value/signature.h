@@ -20,9 +20,8 @@ class Interner;
 /// A kind of value, as annotations name it: a type, or several types that many functions take.
 struct ValueKind {
   const char* name;
-  uint32_t tags;                       // values with these tags fit, whatever they hold (tag_bit())
-  bool (*fits)(const Value&);          // whether a value with another tag fits; null: it does not
-  const char* note_for_int = nullptr;  // a note for the error if an int is given instead
+  uint32_t tags;               // values with these tags fit, whatever they hold (tag_bit())
+  bool (*fits)(const Value&);  // whether a value with another tag fits; null: it does not
 };
 /// Returns the kind of that name, such as "int" or "integers"; null if there is none.
 const ValueKind* kind_named(std::string_view name);

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "value/call_hints.h"
 #include "value/format.h"
 #include "value/format_spec.h"
+#include "value/hints.h"
 #include "value/numbers.h"
 #include "value/signature.h"
 
@@ -93,26 +95,46 @@ struct Subject {
 };
 
 [[noreturn]] void wrong(const Subject& subject, ErrorKind kind, const std::string& expected, const Value& value,
-                        std::vector<std::string> notes = {}) {
+                        std::vector<std::string> hints = {}) {
   const std::string& function = subject.signature.function;
   if (subject.is_result()) {
     fail_with(kind,
               fmt::format("the result of {} must be {}, not {}", function, expected, describe(subject.context, value)),
-              notes);
+              std::move(hints));
   }
   const std::string& name = *subject.parameter().name;
   fail_argument(
       kind, name,
       fmt::format("'{}' of {} must be {}, not {}", name, function, expected, describe(subject.context, value)),
-      std::move(notes));
+      std::move(hints));
+}
+
+/// Says how to make a value of one of a type's alternatives.
+std::string hint_to_fit(const ValueType& type, const Value& value) {
+  const bool takes_functions = std::any_of(type.alternatives.begin(), type.alternatives.end(), [](const auto& each) {
+    return each.kind && wanted_by(each.kind->name) == Wanted::function;
+  });
+  if (value.is_nil() && !takes_functions) return hint_for_nil(value);
+  for (const TypeAlternative& each : type.alternatives) {
+    if (each.text || (each.has_shape && is_host_number(value))) continue;
+    const bool is_bool = each.dtype == DType::boolean && !each.has_shape;
+    const std::optional<Wanted> wanted = each.kind ? wanted_by(each.kind->name)
+                                         : is_bool ? Wanted::boolean
+                                                   : Wanted::tensor;
+    const bool is_alone = !each.kind || type.alternatives.size() == 1 || wanted != Wanted::tensor;
+    std::string hint = wanted && is_alone ? hint_to_make(*wanted, value) : "";
+    if (!hint.empty()) return hint;
+  }
+  return "";
 }
 
 [[noreturn]] void wrong_type(const Subject& subject, const ValueType& type, const Value& value, ErrorKind kind) {
-  std::vector<std::string> notes;
-  for (const TypeAlternative& each : type.alternatives) {
-    if (each.kind && each.kind->note_for_int && is_host_int(value)) notes.push_back(each.kind->note_for_int);
+  std::string hint;
+  if (kind == ErrorKind::type) {
+    if (!subject.is_result()) hint = hint_for_argument(subject.signature, *subject.parameter().name, value);
+    if (hint.empty()) hint = hint_to_fit(type, value);
   }
-  wrong(subject, kind, describe(type), value, std::move(notes));
+  wrong(subject, kind, describe(type), value, hints_of(std::move(hint)));
 }
 
 /// Returns the variable of a register: a captured dimension or parameter is in a cell.
@@ -151,7 +173,7 @@ bool names_dim(const ValueType& type, Name name) {
     fail_argument(ErrorKind::shape, own,
                   fmt::format("dimension '{}' of {} is {} from '{}' but {} from {}", *name, signature.function,
                               bound.hint(), origin, found.hint(), quoted),
-                  std::move(notes));
+                  {}, std::move(notes));
   }
   fail_argument(ErrorKind::shape, own,
                 fmt::format("dimension '{}' of {} is {} but {} from {}", *name, signature.function, bound.hint(),

@@ -47,7 +47,7 @@ constexpr ValueKind kKinds[] = {
     {"function", kFunctions, nullptr},
     {"range", bits(Tag::range), nullptr},
     {"module", bits(Tag::module), nullptr},
-    {"dtype", bits(Tag::dtype), nullptr, "a shape is one argument, such as [2, 3]"},
+    {"dtype", bits(Tag::dtype), nullptr},
     {"tensor", bits(Tag::tensor), nullptr},
     {"any", ParameterInfo::kAnyTag, nullptr},
     {"number", kNumbers, nullptr},

@@ -7,6 +7,7 @@
 #include "tensor/promotion.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -17,8 +18,9 @@ namespace tsl {
 
 namespace {
 
-[[noreturn]] void wrong_type(const char* what, const char* expected, const Value& got) {
-  fail(ErrorKind::type, "{} must be {}, not {}", what, expected, type_name(got));
+[[noreturn]] void wrong_type(const char* what, const char* expected, const Value& got, Wanted wanted) {
+  fail_with(ErrorKind::type, fmt::format("{} must be {}, not {}", what, expected, type_name(got)),
+            hints_to_make(wanted, got));
 }
 
 bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
@@ -47,19 +49,21 @@ const std::vector<Value>* sequence_items(const Value& v) {
 int64_t expect_int(Context& context, const Value& v, const char* what) {
   if (v.is(Tag::integer)) return v.integer();
   const Value number = host_number(context, v);
-  if (!is_host_int(number)) wrong_type(what, "an int", v);
+  if (!is_host_int(number)) wrong_type(what, "an int", v, Wanted::integer);
   return pinned(number, "int argument").integer;
 }
 
 double expect_real(Context& context, const Value& v, const char* what) {
   const Value number = host_number(context, v);
-  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean) wrong_type(what, "a number", v);
+  if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean)
+    wrong_type(what, "a number", v, Wanted::real);
   return pinned(number, "float argument").as_real();
 }
 
 bool expect_bool(Context& context, const Value& v, const char* what) {
   const Value number = host_number(context, v);
-  if (!is_host_number(number) || scalar_of(number).type != ScalarType::boolean) wrong_type(what, "a bool", v);
+  if (!is_host_number(number) || scalar_of(number).type != ScalarType::boolean)
+    wrong_type(what, "a bool", v, Wanted::boolean);
   return pinned(number, "bool argument").boolean;
 }
 
@@ -75,12 +79,12 @@ const String& expect_text(Context& context, const Value& v, const char* what) {
     if (v.is(Tag::lazy_string)) v.as<LazyString>().pieces = {LazyString::Piece{make_string(std::move(text)), ""}};
   }
   if (v.is(Tag::lazy_string)) return known_string(v)->as<String>();  // already formatted by another reader
-  if (!v.is(Tag::string)) wrong_type(what, "a str", v);
+  if (!v.is(Tag::string)) wrong_type(what, "a str", v, Wanted::text);
   return v.as<String>();
 }
 
 Tensor expect_tensor(Context&, const Value& v, const char* what) {
-  if (!v.is(Tag::tensor)) wrong_type(what, "a tensor", v);
+  if (!v.is(Tag::tensor)) wrong_type(what, "a tensor", v, Wanted::tensor);
   return v.tensor();
 }
 
@@ -127,7 +131,11 @@ Tensor to_tensor(Context& context, const Value& v, const char* what, int depth, 
     return context.ops().call(Op::iota, {operand_of(v.as<Range>().begin), Operand(Scalar::of(int64_t{1}))}, attrs);
   }
   const std::vector<Value>* items = sequence_items(v);
-  if (!items) fail(ErrorKind::type, "{}: expected a tensor or numbers, not {}", what, type_name(v));
+  if (!items) {
+    std::string hint = v.is_nil() ? hint_for_nil(v) : hint_to_make(Wanted::real, v);
+    fail_with(ErrorKind::type, fmt::format("{}: expected a tensor or numbers, not {}", what, type_name(v)),
+              hints_of(std::move(hint)));
+  }
   if (items->empty() || holds_only_host_numbers(v)) return tensor_from_lists(context, v, numbers, what);
   if (numbers) return stack_items(context, *items, what, depth, numbers);
   const std::optional<DType> common = dtype_of_number_lists(v, what);  // of equal dtypes, each is converted once
@@ -154,14 +162,17 @@ Value convert(Context& context, DType dtype, const Value& v) {
 
 DType expect_dtype(Context&, const Value& v, const char* what) {
   if (v.is(Tag::dtype)) return v.dtype();
-  std::vector<std::string> notes;
-  if (is_host_int(v)) notes.push_back("a shape is one argument, such as [2, 3]");
+  std::string hint = is_host_int(v) ? "a shape is one argument, such as [2, 3]" : hint_to_make(Wanted::dtype, v);
   fail_with(ErrorKind::type, fmt::format("{} must be f32, i64 or the like, not {}", what, type_name(v)),
-            std::move(notes));
+            hints_of(std::move(hint)));
 }
 
 Device expect_device(Context& context, const Value& v, const char* what) {
-  if (!v.is(Tag::string) && !v.is(Tag::lazy_string)) wrong_type(what, "\"cpu\", \"cuda\" or \"cuda:N\"", v);
+  if (!v.is(Tag::string) && !v.is(Tag::lazy_string)) {
+    std::string hint = is_host_int(v) ? "the first GPU is \"cuda:0\"" : "";
+    fail_with(ErrorKind::type, fmt::format("{} must be \"cpu\", \"cuda\" or \"cuda:N\", not {}", what, type_name(v)),
+              hints_of(std::move(hint)));
+  }
   const std::string& name = expect_string(context, v, what);
   return about("device", [&] { return parse_device(name, context.runtime().default_device()); });
 }
@@ -177,7 +188,7 @@ Shape expect_shape(Context& context, const Value& v, const char* what) {
   Shape shape;
   auto add = [&](const Value& item) {
     const Value extent = item.is(Tag::tensor) ? host_number(context, item) : item;
-    if (!is_host_int(extent)) wrong_type(what, "an int or a list of ints", item);
+    if (!is_host_int(extent)) wrong_type(what, "an int or a list of ints", item, Wanted::integer);
     const Dim dim = dim_of(extent);
     if (dim < Dim(0)) fail(ErrorKind::shape, "an extent cannot be negative: {}", dim.hint());
     shape.push_back(dim);
@@ -188,7 +199,7 @@ Shape expect_shape(Context& context, const Value& v, const char* what) {
 }
 
 int expect_axis(Context& context, const Value& v, int rank, const char* what, const char* parameter) {
-  if (v.is(Tag::tensor) && v.tensor().rank() > 1) wrong_type("axis", "an int", v);
+  if (v.is(Tag::tensor) && v.tensor().rank() > 1) wrong_type("axis", "an int", v, Wanted::integer);
   const int64_t axis = expect_int(context, v, "axis");
   return about(parameter, [&] { return normalize_axis(axis, rank, what); });
 }

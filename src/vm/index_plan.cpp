@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "value/context.h"
+#include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "vm/arguments.h"
@@ -14,7 +15,11 @@ Dim checked_index(const Value& index, Dim extent, int axis) {
   const bool negative = i < Dim(int64_t{0});
   const Dim from_start = negative ? i + extent : i;
   if (from_start < Dim(int64_t{0}) || !(from_start < extent)) {
-    fail(ErrorKind::index, "index {} is out of range for axis {} with extent {}", i.hint(), axis, extent.hint());
+    const int64_t count = extent.hint();
+    std::string hint = count == 0 ? "" : fmt::format("indices go from 0 to {}, or from -{} to -1", count - 1, count);
+    fail_with(ErrorKind::index,
+              fmt::format("index {} is out of range for axis {} with extent {}", i.hint(), axis, count),
+              hints_of(std::move(hint)));
   }
   return from_start;
 }
@@ -23,7 +28,10 @@ namespace {
 
 Dim slice_end(Context& context, const Value& v, Dim extent, Dim lowest, Dim highest) {
   const Value number = v.is(Tag::tensor) ? read_item(context, v.tensor()) : v;
-  if (!is_host_int(number)) fail(ErrorKind::type, "a slice takes ints, not {}", type_name(v));
+  if (!is_host_int(number)) {
+    fail_with(ErrorKind::type, fmt::format("a slice takes ints, not {}", type_name(v)),
+              hints_to_make(Wanted::integer, number));
+  }
   Dim at = dim_of(number);
   if (at < Dim(int64_t{0})) {
     at = at + extent;
@@ -105,7 +113,14 @@ class Planner {
       if (item.kind == IndexItem::Kind::slice || !item.value.is_nil()) consumed += width(item);
     }
     if (ellipses > 1) fail(ErrorKind::index, "an index can have one '...'");
-    if (consumed > x_.rank()) fail(ErrorKind::index, "{} indices are too many for {}", consumed, describe(x_));
+    if (consumed > x_.rank()) {
+      const std::string message =
+          consumed == 1 ? "an index is too much" : fmt::format("{} indices are too many", consumed);
+      const char* axes = x_.rank() == 1 ? "axis" : "axes";
+      fail_with(ErrorKind::index, fmt::format("{} for {}", message, describe(x_)),
+                {x_.rank() == 0 ? "`x.item()` reads the number in a tensor without axes"
+                                : fmt::format("it has {} {}, and takes as many indices", x_.rank(), axes)});
+    }
     ellipsis_ = x_.rank() - consumed;
     return prepared;
   }
@@ -123,8 +138,10 @@ class Planner {
     }
     const bool is_index = v.is_nil() || is_host_int(v) || (v.is(Tag::tensor) && !is_float(v.tensor_data()->dtype));
     if (!is_index) {
-      fail(ErrorKind::index, "an index must be an int, a slice, nil, '...', or an integer or bool tensor, not {}",
-           v.is(Tag::tensor) ? describe(v.tensor()) : type_name(v));
+      fail_with(ErrorKind::index,
+                fmt::format("an index must be an int, a slice, nil, '...', or an integer or bool tensor, not {}",
+                            v.is(Tag::tensor) ? describe(v.tensor()) : type_name(v)),
+                hints_to_make(Wanted::integer, v));
     }
   }
 
@@ -169,8 +186,10 @@ class Planner {
   void add_mask(const Tensor& mask) {
     for (int i = 0; i < mask.rank(); ++i) {
       if (!(mask.shape()[i] == plan_.view.shape[at_ + i])) {
-        fail(ErrorKind::index, "a mask of shape {} does not fit {} from axis {} on", to_string(mask.shape()),
-             describe(x_), source_axis_);
+        fail_with(ErrorKind::index,
+                  fmt::format("a mask of shape {} does not fit {} from axis {} on", to_string(mask.shape()),
+                              describe(x_), source_axis_),
+                  {"a mask has the extents of the axes that it indexes, as in `x[x > 0]`"});
       }
     }
     const bool first = plan_.picks.empty() && !plan_.mask;

@@ -1,11 +1,17 @@
 // Dispatches x[…] by the type of x, and implements it for everything but tensors.
 #include "vm/indexing.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.h"
+#include "value/builtin.h"
 #include "value/context.h"
+#include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
+#include "value/signature.h"
 #include "value/utf8.h"
 #include "vm/arguments.h"
 #include "vm/indexing.h"
@@ -18,14 +24,25 @@ namespace {
 
 const IndexItem& only_item(std::span<const IndexItem> items, const Value& object) {
   if (items.size() == 1 && items[0].kind != IndexItem::Kind::ellipsis) return items[0];
-  fail(ErrorKind::index, "a {} takes one index or slice", type_name(object));
+  const bool is_sequence = object.is(Tag::list) || object.is(Tag::tuple);
+  fail_with(
+      ErrorKind::index, fmt::format("a {} takes one index or slice", type_name(object)),
+      hints_of(is_sequence ? "`xs[i][j]` indexes an item of an item; a tensor takes several: `tensor(xs)[i, j]`" : ""));
 }
 
 int64_t position(Context& context, const Value& index, size_t length, const Value& object) {
+  if (index.is(Tag::string)) {
+    fail_with(
+        ErrorKind::type, "an index must be an int, not str",
+        {fmt::format("items of a {} are numbered from 0: `x[0]`; a record has keys: `{{a: 1}}`", type_name(object))});
+  }
   const int64_t given = index.is(Tag::integer) ? index.integer() : expect_int(context, index, "an index");
   const int64_t at = given < 0 ? given + static_cast<int64_t>(length) : given;
   if (at < 0 || at >= static_cast<int64_t>(length)) {
-    fail(ErrorKind::index, "index {} is out of range for a {} of length {}", given, type_name(object), length);
+    std::string hint = length == 0 ? "" : fmt::format("indices go from 0 to {}, or from -{} to -1", length - 1, length);
+    fail_with(ErrorKind::index,
+              fmt::format("index {} is out of range for a {} of length {}", given, type_name(object), length),
+              hints_of(std::move(hint)));
   }
   return at;
 }
@@ -89,6 +106,15 @@ Value get_in_range(Context& context, const Value& object, const IndexItem& item)
   return make_list(std::move(items));
 }
 
+/// Lists the first keys of a record, for a hint; "" if it has none.
+std::string list_keys(const std::vector<std::string>& keys) {
+  constexpr size_t kMost = 8;
+  if (keys.empty()) return "";
+  std::string text = keys.size() == 1 ? "it has the key " : "it has the keys ";
+  for (size_t i = 0; i < keys.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + keys[i];
+  return keys.size() > kMost ? text + ", …" : text;
+}
+
 std::vector<std::string> keys_of(const Record& record) {
   std::vector<std::string> keys;
   if (record.keys)
@@ -96,18 +122,34 @@ std::vector<std::string> keys_of(const Record& record) {
   return keys;
 }
 
-std::vector<std::string> suggestion(const std::string& name, const std::vector<std::string>& known) {
-  const std::string near = nearest_name(name, known);
-  if (near.empty()) return {};
-  return {fmt::format("did you mean '{}'?", near)};
+[[noreturn]] void unknown_key(const Record& record, const std::string& key) {
+  const std::string near = nearest_name(key, keys_of(record));
+  std::string hint = near.empty() ? list_keys(keys_of(record)) : fmt::format("did you mean '{}'?", near);
+  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), hints_of(std::move(hint)));
 }
 
-[[noreturn]] void unknown_key(const Record& record, const std::string& key) {
-  fail_with(ErrorKind::index, fmt::format("the record has no key '{}'", key), suggestion(key, keys_of(record)));
+/// Says what to write where an object takes no index.
+std::string hint_for_index(const Value& object) {
+  if (object.is(Tag::function) || object.is(Tag::builtin)) return "a function is called with parentheses: `f(x)`";
+  if (object.is(Tag::module)) return "a member of a module is read with a dot: `nn.relu`";
+  return hint_for_nil(object);
+}
+
+/// Says how to change what cannot be changed in part.
+std::string hint_for_assignment(const Value& object) {
+  if (object.is(Tag::string) || object.is(Tag::lazy_string)) {
+    return "a str cannot change; make a new one: `s[:i] + \"x\" + s[i + 1:]`";
+  }
+  if (object.is(Tag::tuple)) return "a tuple cannot change; a list can: `[1, 2]`";
+  return hint_for_index(object);
 }
 
 Name key_of(Context& context, const IndexItem& item) {
   if (item.kind != IndexItem::Kind::value) fail(ErrorKind::type, "a record is indexed by a key, not by a slice");
+  if (is_host_number(item.value)) {
+    fail_with(ErrorKind::type, fmt::format("a record's key must be a str, not {}", type_name(item.value)),
+              {"keys are strs: `r[\"a\"]`; `values(r)[0]` is the first value of a record"});
+  }
   return context.names().intern(expect_string(context, item.value, "a record's key"));
 }
 
@@ -176,7 +218,7 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
   if (object.is(Tag::string) || object.is(Tag::lazy_string))
     return get_in_string(context, object, only_item(items, object));
   if (object.is(Tag::range)) return get_in_range(context, object, only_item(items, object));
-  fail(ErrorKind::type, "cannot index {}", type_name(object));
+  fail_with(ErrorKind::type, fmt::format("cannot index {}", type_name(object)), hints_of(hint_for_index(object)));
 }
 
 Value take_index(Context& context, Value& object, std::span<const IndexItem> items) {
@@ -195,7 +237,8 @@ void set_index(Context& context, Value& object, std::span<const IndexItem> items
   if (object.is(Tag::list)) return set_in_list(context, object, only_item(items, object), std::move(value));
   if (object.is(Tag::record))
     return set_field(context, object, key_of(context, only_item(items, object)), std::move(value));
-  fail(ErrorKind::type, "cannot assign to an element of {}", type_name(object));
+  fail_with(ErrorKind::type, fmt::format("cannot assign to an element of {}", type_name(object)),
+            hints_of(hint_for_assignment(object)));
 }
 
 void update_index(Context& context, Value& object, std::span<const IndexItem> items, ast::BinaryOp op,
@@ -228,12 +271,36 @@ Value tensor_field(Context& context, const Tensor& x, const std::string& field) 
   return Value();
 }
 
-[[noreturn]] void unknown_field(const std::string& owner, const std::string& field,
-                                const std::vector<std::string>& known) {
-  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), suggestion(field, known));
+/// Returns the builtins that take an object as their first argument, and so can be called as its methods.
+std::vector<std::string> methods_of(Context& context, const Value& object) {
+  std::vector<std::string> names;
+  if (object.is(Tag::module) || object.is_nil()) return names;
+  for (std::string& name : context.builtins().names()) {
+    const Value* builtin = context.builtins().native(context.names().intern(name));
+    if (!builtin || !builtin->is(Tag::builtin)) {
+      if (object.is(Tag::tensor) && !builtin) names.push_back(std::move(name));  // those of the prelude take tensors
+      continue;
+    }
+    const Signature& signature = context.builtins().signature(*builtin->as<BuiltinFunction>().builtin);
+    if (!signature.parameters.empty() && signature.parameters[0].type && fits(signature.parameters[0], object) &&
+        signature.parameters[0].tags != ParameterInfo::kAnyTag)
+      names.push_back(std::move(name));
+  }
+  return names;
 }
 
-Value module_field(Context& context, const Module& module, Name field) {
+[[noreturn]] void unknown_field(Context& context, const Value& object, const std::string& owner,
+                                const std::string& field, const std::vector<std::string>& known) {
+  std::string hint = hint_for_nil(object);
+  if (hint.empty()) {
+    hint = hint_for_field(object, field, known, methods_of(context, object));
+    if (hint.empty() && object.is(Tag::record)) hint = list_keys(known);
+  }
+  fail_with(ErrorKind::name, fmt::format("{} has no field '{}'", owner, field), hints_of(std::move(hint)));
+}
+
+Value module_field(Context& context, const Value& object, Name field) {
+  const Module& module = object.as<Module>();
   if (Cell* cell = module.find(field)) {
     if (context.runtime().is_tracing()) context.runtime().enter(*cell);
     if (!cell->is_set)
@@ -242,7 +309,7 @@ Value module_field(Context& context, const Module& module, Name field) {
   }
   std::vector<std::string> known;
   for (const auto& [name, cell] : module.exports) known.push_back(*name);
-  unknown_field("module " + module.name, *field, known);
+  unknown_field(context, object, "module " + module.name, *field, known);
 }
 
 }  // namespace
@@ -253,19 +320,42 @@ Value get_field(Context& context, const Value& object, Name field) {
   if (object.is(Tag::record)) {
     Record& record = object.as<Record>();
     if (const Value* found = record.find(field)) return *found;
-    unknown_field("the record", *field, keys_of(record));
+    unknown_field(context, object, "the record", *field, keys_of(record));
   }
   if (object.is(Tag::tensor)) {
     Value found = tensor_field(context, object.tensor(), *field);
     if (!found.is_nil()) return found;
-    unknown_field(describe(object.tensor()), *field, {std::begin(kTensorFields), std::end(kTensorFields)});
+    unknown_field(context, object, describe(object.tensor()), *field,
+                  {std::begin(kTensorFields), std::end(kTensorFields)});
   }
-  if (object.is(Tag::module)) return module_field(context, object.as<Module>(), field);
-  unknown_field(type_name(object), *field, {});
+  if (object.is(Tag::module)) return module_field(context, object, field);
+  unknown_field(context, object, type_name(object), *field, {});
+}
+
+std::string hint_for_method(Context& context, const Value& object, const std::string& name) {
+  if (object.is_nil()) return hint_for_nil(object);
+  if (object.is(Tag::tensor)) {
+    const bool is_field =
+        std::find(std::begin(kTensorFields), std::end(kTensorFields), name) != std::end(kTensorFields);
+    if (is_field) return fmt::format("'{}' is a field of a tensor: write `x.{}`", name, name);
+  }
+  if (object.is(Tag::record)) {
+    const std::string near = nearest_name(name, keys_of(object.as<Record>()));
+    if (!near.empty()) return fmt::format("did you mean '{}'?", near);
+    if (name == "get") return "`r[key]` reads a key, `has(r, key)` tests for it";
+  }
+  if ((object.is(Tag::list) || object.is(Tag::tuple)) && (name == "shape" || name == "size"))
+    return "did you mean 'len'?";
+  return suggest_name(name, context.builtins().names());
 }
 
 void set_field(Context&, Value& object, Name field, Value value) {
-  if (!object.is(Tag::record)) fail(ErrorKind::type, "cannot set field '{}' of {}", *field, type_name(object));
+  if (!object.is(Tag::record)) {
+    std::string hint =
+        object.is(Tag::tensor) && *field == "shape" ? "`x = reshape(x, [2, 3])` gives x another shape" : "";
+    fail_with(ErrorKind::type, fmt::format("cannot set field '{}' of {}", *field, type_name(object)),
+              hints_of(hint.empty() ? hint_for_nil(object) : std::move(hint)));
+  }
   make_unique<Record>(object).set(field, std::move(value));
 }
 
@@ -327,7 +417,8 @@ bool iterate(Context& context, const Value& iterable, int64_t& state, Value& ite
   if (iterable.is(Tag::tensor)) return next_row(context, iterable.tensor(), state, item);
   if (iterable.is(Tag::string) || iterable.is(Tag::lazy_string))
     return next_character(expect_string(context, iterable, "str"), state, item);
-  fail(ErrorKind::type, "cannot loop over {}", type_name(iterable));
+  fail_with(ErrorKind::type, fmt::format("cannot loop over {}", type_name(iterable)),
+            hints_of(hint_for_loop(iterable)));
 }
 
 }  // namespace tsl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "syntax/ast.h"
 #include "value/value.h"
@@ -30,6 +31,8 @@ void update_index(Context&, Value& object, std::span<const IndexItem> items, ast
 Value get_field(Context&, const Value& object, Name field);
 /// Returns the names of the fields that every tensor has.
 std::span<const char* const> tensor_fields();
+/// Returns a hint for `object.name(…)`, which does not exist; "" if there is nothing to say.
+std::string hint_for_method(Context&, const Value& object, const std::string& name);
 /// Assigns object.field = value.
 void set_field(Context&, Value& object, Name field, Value value);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/hints.h"
 #include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -170,9 +171,16 @@ std::vector<Value>* items_of(const Value& v) {
 void unpack(Frame& frame, const Instruction& i) {
   Value& source = frame.base[i.b];
   std::vector<Value>* items = items_of(source);
-  if (!items) fail(ErrorKind::type, "cannot take {} apart into {} parts", type_name(source), i.c);
+  if (!items) {
+    const bool is_tensor = source.is(Tag::tensor) && source.tensor().rank() > 0;
+    fail_with(ErrorKind::type, fmt::format("cannot take {} apart into {} parts", type_name(source), i.c),
+              hints_of(is_tensor ? "`tolist(x)` makes a list of a tensor" : hint_for_nil(source)));
+  }
   if (items->size() != i.c) {
-    fail(ErrorKind::value, "a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c);
+    const bool has_more = items->size() > i.c;
+    fail_with(ErrorKind::value,
+              fmt::format("a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c),
+              hints_of(has_more ? "name each part; `_` stands for one that is not needed" : ""));
   }
   const bool moves = i.kills_b() && source.unique();
   for (size_t n = 0; n < i.c; ++n) frame.base[i.a + n] = moves ? std::move((*items)[n]) : (*items)[n];
@@ -181,26 +189,38 @@ void unpack(Frame& frame, const Instruction& i) {
 
 namespace {
 
+/// Formats or checks a value of an f-string: the caret of its error is under it.
+template <class Step> auto at_value(int value, Step step) {
+  try {
+    return step();
+  } catch (Failure& failure) {
+    if (!failure.error().is_located) failure.error().argument = value;
+    throw;
+  }
+}
+
 /// Formats an f-string whose values are all known.
 std::string join_template(Context& context, const Template& parts, const Value* values) {
   std::string text;
+  int value = 0;
   for (const TemplatePart& part : parts) {
     if (part.text) text += *part.text;
-    else text += format_value(context, *values, part.spec);
-    values += part.text == nullptr;
+    else text += at_value(value, [&] { return format_value(context, values[value], part.spec); });
+    value += part.text == nullptr;
   }
   return text;
 }
 
 Value lazy_template(Context& context, const Template& parts, const Value* values) {
   Ref<LazyString> text = make_ref<LazyString>();
+  int value = 0;
   for (const TemplatePart& part : parts) {
     if (part.text) {
       text->pieces.push_back({make_string(*part.text), ""});
       continue;
     }
-    check_format(context, *values, part.spec);
-    text->pieces.push_back({*values++, part.spec});
+    at_value(value, [&] { check_format(context, values[value], part.spec); });
+    text->pieces.push_back({values[value++], part.spec});
   }
   return Value(std::move(text));
 }

@@ -5,10 +5,12 @@
 #include "base/stack_room.h"
 #include "bytecode/declaration.h"
 #include "value/context.h"
+#include "value/hints.h"
 #include "value/materialize.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
 #include "vm/arguments.h"
+#include "vm/indexing.h"
 #include "vm/instructions.h"
 #include "vm/interpreter.h"
 #include "vm/operators.h"
@@ -199,7 +201,9 @@ bool Interpreter::prepare_call(Value* slot, size_t count, const CallShape* shape
     call_builtin(slot, count, shape);
     return false;
   }
-  if (!slot->is(Tag::dtype)) fail(ErrorKind::type, "{} cannot be called", type_name(*slot));
+  if (!slot->is(Tag::dtype)) {
+    fail_with(ErrorKind::type, fmt::format("{} cannot be called", type_name(*slot)), hints_of(hint_for_call(*slot)));
+  }
   convert_argument(slot, count, shape);
   return false;
 }
@@ -275,11 +279,9 @@ const Value* member(Context& context, const Value& object, Name name) {
 
 [[noreturn]] void no_method(Context& context, const Value& object, Name name) {
   if (object.is(Tag::module)) vm::member_of(context, object.as<Module>(), name);  // the error lists the members
-  std::vector<std::string> hints;
-  if (std::string hint = suggest_name(*name, context.builtins().names()); !hint.empty())
-    hints.push_back(std::move(hint));
   const char* what = object.is(Tag::record) ? "field or method" : "method";
-  fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name), std::move(hints));
+  fail_with(ErrorKind::name, fmt::format("{} has no {} '{}'", type_name(object), what, *name),
+            hints_of(hint_for_method(context, object, *name)));
 }
 
 }  // namespace

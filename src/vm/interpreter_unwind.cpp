@@ -1,4 +1,5 @@
 // Unwinds frames after errors.
+#include "value/builtin.h"
 #include "value/context.h"
 #include "value/runtime.h"
 #include "vm/instructions.h"
@@ -36,6 +37,18 @@ int argument_of(const Frame& caller, const Frame& callee, const std::string& par
   return at < 0 ? at : at + is_member;
 }
 
+/// Names the library function that was called in place of the function that it uses: "mean: axis 7 is …" and not
+/// "sum: axis 7 is …". Drops hints about values that the caller does not see.
+void name_function(Error& error, const std::string& function, const Builtins& builtins, Interner& names) {
+  const size_t end = error.message.find_first_of(":' ");
+  const std::string first = error.message.substr(0, end);
+  if (end == std::string::npos || first == function) return;
+  const bool is_prefix = error.message.compare(end, 2, ": ") == 0 || error.message.compare(end, 3, "'s ") == 0;
+  if (!is_prefix || !builtins.contains(names.intern(first))) return;
+  error.message.replace(0, end, function);
+  if (error.kind != ErrorKind::index) error.hints.clear();
+}
+
 /// Returns the handler of the frame that covers its current instruction.
 const Handler* handler_of(const Frame& frame) {
   const uint32_t pc = frame.pc_index();
@@ -52,13 +65,18 @@ const Handler* handler_of(const Frame& frame) {
 void Interpreter::locate(Error& error) const {
   if (error.is_located) return;
   error.is_located = true;
+  const Frame* library = nullptr;  // that runs the function which the program called
   for (size_t i = frames_.size(); i-- > 0;) {
     const Frame& frame = frames_[i];
     if (frame.proto->is_library) {
       // The error is about a parameter of this function: the caret is under the argument for it.
       const bool is_about = i > 0 && !error.span.valid() && !error.parameter.empty();
       error.argument = is_about ? argument_of(frames_[i - 1], frame, error.parameter) : -1;
+      library = &frame;
       continue;
+    }
+    if (library && !error.span.valid()) {
+      name_function(error, library->proto->display_name(), context_.builtins(), context_.names());
     }
     if (!error.span.valid()) error.span = span_of(frame, error.argument);
     else error.called_from.push_back({frame.proto->display_name(), span_of(frame)});

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "value/context.h"
 #include "value/format.h"
+#include "value/hints.h"
 #include "value/host_tensor.h"
 #include "value/numbers.h"
 #include "value/runtime.h"
@@ -60,15 +61,65 @@ const OperatorInfo& info_of(BinaryOp op) { return kOperators[static_cast<size_t>
 bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
 bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string); }
 
+bool is_items(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
+
+/// Says how lists take part in arithmetic, beside another operand.
+std::string hint_for_items(BinaryOp op, const Value& items, const Value& other) {
+  const std::string as_tensor = hint_to_make(Wanted::tensor, items);
+  if (op != BinaryOp::add || is_items(other) || other.is(Tag::tensor)) return as_tensor;
+  const bool is_list = items.is(Tag::list);
+  return is_list ? "`xs + [v]` appends an item to a list" + (as_tensor.empty() ? "" : "; " + as_tensor)
+                 : "`t + (v,)` appends an item to a tuple";
+}
+
+/// Says what to write where an operator does not take its operands; "" if that depends on what is meant.
+std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
+  if (a.is_nil() || b.is_nil()) return hint_for_nil(Value());
+  const Value& other = is_text(a) ? b : a;  // beside a str
+  if (op == BinaryOp::add && is_text(a) != is_text(b)) {
+    const std::string hint = hint_to_make(Wanted::text, other);
+    return hint.empty() ? hint : hint + ", and so does an f-string: `f\"{x}\"`";
+  }
+  if (op == BinaryOp::in) {
+    if (is_text(b)) return hint_to_make(Wanted::text, a);
+    return "the right side of `in` is a list, tuple, record, str, range or tensor";
+  }
+  if (op == BinaryOp::matmul && (is_host_number(a) || is_host_number(b)))
+    return "a product with a number is written `*`";
+  if (a.is(Tag::record) && b.is(Tag::record)) {
+    return op == BinaryOp::add || op == BinaryOp::bit_or ? "`{...a, ...b}` joins two records" : "";
+  }
+  if (is_text(a) != is_text(b) && (is_host_number(other) || other.is(Tag::tensor))) {
+    const bool repeats = op == BinaryOp::mul && is_host_number(other);
+    if (is_comparison(op)) return "`float(s)` reads a number of a str, `str(x)` makes a str of a number";
+    return repeats ? "a str is repeated an int number of times: `s * int(n)`"
+                   : hint_to_make(Wanted::real, is_text(a) ? a : b);
+  }
+  if (is_items(a) != is_items(b) || (is_items(a) && !is_comparison(op))) {
+    return hint_for_items(op, is_items(a) ? a : b, is_items(a) ? b : a);
+  }
+  if (is_text(a) && is_text(b)) {
+    return op == BinaryOp::sub || op == BinaryOp::div ? "a str has `+` and `* n`; replace(s, old, \"\") removes a part"
+                                                      : "";
+  }
+  if (op >= BinaryOp::bit_or && is_host_number(a) && is_host_number(b)) return "bits are those of ints: `int(x)`";
+  return "";
+}
+
 [[noreturn]] void wrong_operands(BinaryOp op, const Value& a, const Value& b) {
   const char* left = type_name(a);
   const char* right = type_name(b);
-  if (op == BinaryOp::add) fail(ErrorKind::type, "cannot add {} and {}", left, right);
-  if (op == BinaryOp::sub) fail(ErrorKind::type, "cannot subtract {} from {}", right, left);
-  if (op == BinaryOp::mul) fail(ErrorKind::type, "cannot multiply {} and {}", left, right);
-  if (op == BinaryOp::div) fail(ErrorKind::type, "cannot divide {} by {}", left, right);
-  if (is_comparison(op)) fail(ErrorKind::type, "cannot compare {} and {} with '{}'", left, right, info_of(op).symbol);
-  fail(ErrorKind::type, "'{}' does not take {} and {}", info_of(op).symbol, left, right);
+  const auto refuse = [&](std::string message) {
+    fail_with(ErrorKind::type, std::move(message), hints_of(hint_for_operands(op, a, b)));
+  };
+  if (op == BinaryOp::add) refuse(fmt::format("cannot add {} and {}", left, right));
+  if (op == BinaryOp::sub) refuse(fmt::format("cannot subtract {} from {}", right, left));
+  if (op == BinaryOp::mul) refuse(fmt::format("cannot multiply {} and {}", left, right));
+  if (op == BinaryOp::div) refuse(fmt::format("cannot divide {} by {}", left, right));
+  const char* symbol = info_of(op).symbol;
+  if (is_comparison(op)) refuse(fmt::format("cannot compare {} and {} with '{}'", left, right, symbol));
+  refuse(fmt::format("'{}' does not take {} and {}", symbol, left, right));
+  __builtin_unreachable();
 }
 
 // More than any data needs, and far from exhausting the stack.
@@ -238,8 +289,7 @@ bool is_operand(const Value& v) { return v.is(Tag::tensor) || is_host_number(v);
 
 /// Refuses to compare a tensor with a list: between tensors `==` is elementwise, between values it is one bool.
 void expect_elementwise_operands(BinaryOp op, const Value& a, const Value& b) {
-  const auto is_list = [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); };
-  if (!(a.is(Tag::tensor) && is_list(b)) && !(is_list(a) && b.is(Tag::tensor))) return;
+  if (!(a.is(Tag::tensor) && is_items(b)) && !(is_items(a) && b.is(Tag::tensor))) return;
   fail_with(ErrorKind::type,
             fmt::format("cannot compare {} and {} with '{}'", type_name(a), type_name(b), info_of(op).symbol),
             {"x == tensor([1, 2]) compares elements, x.tolist() == [1, 2] compares lists"});
@@ -281,7 +331,9 @@ Value binary(Context& context, BinaryOp op, const Value& a, const Value& b, Dyin
 Value negated(Context& context, const Value& a, bool is_dying) {
   if (is_host_number(a)) return apply_scalar(ScalarOp::neg, a);
   if (a.is(Tag::tensor)) return context.ops().call(Op::neg, {op_operand(a, is_dying)});
-  fail(ErrorKind::type, "cannot negate {}", type_name(a));
+  std::string hint = hint_to_make(is_items(a) ? Wanted::tensor : Wanted::real, a);
+  if (a.is_nil()) hint = hint_for_nil(a);
+  fail_with(ErrorKind::type, fmt::format("cannot negate {}", type_name(a)), hints_of(std::move(hint)));
 }
 
 namespace {
@@ -376,12 +428,18 @@ bool truth(Context& context, const Value& value) {
   if (value.is(Tag::tensor)) {
     const Tensor tensor = value.tensor();
     if (tensor.rank() > 0) {
-      fail(ErrorKind::type, "a condition must be one bool, not {}; use any(…) or all(…)", describe(tensor));
+      fail_with(ErrorKind::type,
+                fmt::format("a condition must be one bool, not {}; use any(…) or all(…)", describe(tensor)),
+                hints_to_make(Wanted::boolean, value));
     }
-    if (tensor.dtype() != DType::boolean) fail(ErrorKind::type, "a condition must be a bool, not {}", describe(tensor));
+    if (tensor.dtype() != DType::boolean) {
+      fail_with(ErrorKind::type, fmt::format("a condition must be a bool, not {}", describe(tensor)),
+                hints_to_make(Wanted::boolean, value));
+    }
     return truth(context, read_item(context, tensor));
   }
-  fail(ErrorKind::type, "a condition must be a bool, not {}", type_name(value));
+  fail_with(ErrorKind::type, fmt::format("a condition must be a bool, not {}", type_name(value)),
+            hints_to_make(Wanted::boolean, value));
 }
 
 }  // namespace tsl

@@ -29,7 +29,7 @@ TEST_CASE("words of other languages are told ours") {
   CHECK(note("ones([2, 3]).reshap(6)") == "did you mean 'reshape'?");
   CHECK(note("ones([2, 3]).t()") == "");
   CHECK(note("ones([2, 3]).trasnpose()") == "did you mean 'transpose'?");
-  CHECK(note("print(ones(2, 3))") == "a shape is one argument, such as [2, 3]");
+  CHECK(note("print(ones(2, 3))") == "a shape is one list: `ones([2, 3])`");
   CHECK(note("nn.relu(1)") == "it is a module: import nn");
 }
 

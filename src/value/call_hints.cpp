@@ -1,0 +1,125 @@
+#include "value/call_hints.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "value/numbers.h"
+
+namespace tsl {
+
+namespace {
+
+bool has_word(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+constexpr uint32_t kNumberBits = tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol);
+constexpr uint32_t kOperandBits = kNumberBits | tag_bit(Tag::tensor);
+constexpr uint32_t kListBits = tag_bit(Tag::list) | tag_bit(Tag::tuple);
+
+/// A value for a parameter that shows which call is meant. "{0}" of the hint stands for the function's name.
+struct Mistake {
+  std::string_view functions;  // words, with a space between two
+  std::string_view parameter;
+  uint32_t tags;  // of the value
+  std::string_view hint;
+};
+
+constexpr Mistake kMistakes[] = {
+    {"tensor", "dtype", kNumberBits, "a tensor is made of one list: `tensor([1, 2, 3])`"},
+    {"zeros ones rand randn empty", "dtype", kNumberBits, "a shape is one list: `{0}([2, 3])`"},
+    {"concat stack", "axis", kOperandBits | kListBits, "the tensors are one list: `{0}([a, b])`"},
+    {"sum prod any all", "keepdims", kNumberBits, "the numbers are one list: `{0}([1, 2, 3])`"},
+    {"sum prod mean std var any all", "axis", tag_bit(Tag::tensor), "the tensors are one list: `{0}([a, b])`"},
+    {"max min", "axis", tag_bit(Tag::real), "`{0}imum(a, b)` compares two values element by element"},
+    {"einsum", "equation", tag_bit(Tag::tensor), "the equation comes first: `einsum(\"ij,jk->ik\", a, b)`"},
+    {"join", "separator", kListBits, "the separator comes first: `join(\",\", xs)`"},
+    {"map filter enumerate zip reversed", "x", kNumberBits, "`0..n` counts from 0 to n - 1"},
+    {"to", "target", kNumberBits, "the first GPU is \"cuda:0\""},
+    {"tolist", "x", kListBits, "it is a list already"},
+    {"randint", "shape", tag_bit(Tag::dtype), "write `randint(low, high, shape)`"},
+    {"cross_entropy", "labels", kListBits, "`tensor(xs)` makes a tensor of a list of labels"},
+};
+
+/// Functions that take one list where others take several arguments.
+constexpr std::string_view kTakeLists = "tensor zeros ones rand randn concat stack";
+
+/// What other libraries call a parameter.
+struct ParameterAlias {
+  std::string_view theirs, ours;  // words, the likeliest first
+};
+
+constexpr ParameterAlias kParameterAliases[] = {
+    {"dim dims axes axis0", "axis"},
+    {"keepdim keep_dims keep_dim", "keepdims"},
+    {"size dims sizes", "shape"},
+    {"low lo a_min lower min_val vmin", "min low start"},
+    {"high hi a_max upper max_val vmax", "max high stop end"},
+    {"begin first from", "start"},
+    {"stop last to", "end stop"},
+    {"learning_rate alpha eta", "lr"},
+    {"input a tensor self array arr data", "x data"},
+    {"other b y", "b y"},
+    {"fill fill_value val", "value"},
+    {"n_classes num_classes depth classes", "n classes count"},
+    {"kernel kernel_size window filter_size", "size weight"},
+    {"strides step", "stride step"},
+    {"pad", "padding"},
+    {"wd decay l2", "weight_decay"},
+    {"sep delimiter delim", "by separator"},
+    {"reverse desc", "descending"},
+    {"target y labels label", "targets labels"},
+    {"eps epsilon", "eps"},
+    {"betas", "beta1"},
+    {"bs batch_size", "size"},
+    {"repeats reps", "reps repeats"},
+    {"type", "dtype"},
+    {"causal is_causal", "is_causal causal"},
+    {"func function fn callback", "f"},
+    {"key", "by key"},
+};
+
+}  // namespace
+
+std::string hint_for_argument(const Signature& signature, const std::string& parameter, const Value& given) {
+  for (const Mistake& mistake : kMistakes) {
+    const bool is_meant = parameter == mistake.parameter && has_word(mistake.functions, signature.function);
+    if (is_meant && mistake.tags & tag_bit(given.tag()))
+      return fmt::format(fmt::runtime(mistake.hint), signature.function);
+  }
+  return "";
+}
+
+std::string hint_for_extra_argument(const Signature& signature) {
+  if (!has_word(kTakeLists, signature.function)) return "";
+  return fmt::format("{} takes its items as one list: `{}([…])`", signature.function, signature.function);
+}
+
+std::string parameter_for(std::string_view name, const std::vector<std::string>& parameters) {
+  for (const ParameterAlias& alias : kParameterAliases) {
+    if (!has_word(alias.theirs, name)) continue;
+    for (const std::string& parameter : parameters) {
+      if (has_word(alias.ours, parameter)) return parameter;
+    }
+  }
+  return nearest_name(name, parameters);
+}
+
+std::optional<Wanted> wanted_by(std::string_view kind) {
+  if (kind == "tensor" || kind == "array") return Wanted::tensor;
+  if (kind == "list") return Wanted::list;
+  if (kind == "str") return Wanted::text;
+  if (kind == "int" || kind == "integer" || kind == "integers") return Wanted::integer;
+  if (kind == "float" || kind == "number") return Wanted::real;
+  if (kind == "fn" || kind == "function") return Wanted::function;
+  if (kind == "dtype") return Wanted::dtype;
+  return std::nullopt;
+}
+
+}  // namespace tsl

@@ -1,0 +1,181 @@
+#include "value/hints.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iterator>
+
+#include "base/error.h"
+#include "value/numbers.h"
+
+namespace tsl {
+
+namespace {
+
+bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string); }
+bool is_items(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
+
+/// Whether a string reads as a number. What is in a lazy string is not known.
+bool is_number_text(const Value& v) {
+  if (!v.is(Tag::string)) return false;
+  const std::string& text = v.as<String>().text;
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && end == text.c_str() + text.size();
+}
+
+bool is_one_element(const Value& v) { return v.is(Tag::tensor) && element_count(v.tensor().shape()) == Dim(1); }
+
+/// Whether all items can be elements of a tensor.
+bool holds_numbers(const Value& v) {
+  const std::vector<Value>& items = v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
+  return std::all_of(items.begin(), items.end(), [](const Value& item) {
+    return is_host_number(item) || item.is(Tag::tensor) || (is_items(item) && holds_numbers(item));
+  });
+}
+
+std::string to_make_tensor(const Value& given) {
+  if (is_items(given) && holds_numbers(given)) {
+    return fmt::format("`tensor(xs)` makes a tensor of a {} of numbers", type_name(given));
+  }
+  if (is_host_number(given)) {
+    return fmt::format("`tensor(x)` makes a tensor of {} {}", given.is(Tag::integer) ? "an" : "a", type_name(given));
+  }
+  if (given.is(Tag::range)) return "`tensor(r)` makes a tensor of a range";
+  return "";
+}
+
+std::string to_make_list(const Value& given) {
+  if (given.is(Tag::tensor)) return "`tolist(x)` makes a list of a tensor";
+  if (given.is(Tag::record)) return "`keys(r)` and `values(r)` make lists of a record";
+  return "";
+}
+
+std::string to_make_text(const Value& given) {
+  if (given.is_nil() || given.is(Tag::function) || given.is(Tag::builtin)) return "";
+  return fmt::format("`str(x)` makes a str of {} {}", given.is(Tag::integer) ? "an" : "a", type_name(given));
+}
+
+std::string to_make_integer(const Value& given) {
+  if (given.is(Tag::tensor)) {
+    if (given.tensor().rank() == 0) return "`int(x)` makes an int of a tensor of one element";
+    return is_float(given.tensor_data()->dtype) ? "`i64(x)` makes integers of a float tensor" : "";
+  }
+  if (is_number_text(given)) return "`int(s)` reads an int of a str";
+  if (is_host_number(given)) return fmt::format("`int(x)` makes an int of a {}", type_name(given));
+  if (is_items(given) && holds_numbers(given)) return "`map(int, xs)` makes ints of the numbers of a list";
+  return "";
+}
+
+std::string to_make_real(const Value& given) {
+  if (is_one_element(given)) return "`x.item()` reads the number in a tensor of one element";
+  if (is_number_text(given)) return "`float(s)` reads a number of a str";
+  if (is_host_bool(given)) return "`int(b)` makes 0 or 1 of a bool";
+  return "";
+}
+
+std::string to_make_boolean(const Value& given) {
+  if (given.is_nil()) return "`x != nil` tests whether there is a value";
+  if (given.is(Tag::tensor) && given.tensor().rank() > 0) {
+    return given.tensor_data()->dtype == DType::boolean
+               ? "`any(x)` or `all(x)` makes one bool; `a & b` and `a | b` combine element by element"
+               : "write a comparison and `any` or `all`: `any(x != 0)`";
+  }
+  if (is_host_number(given) || given.is(Tag::tensor)) return "write a comparison: `x != 0`";
+  if (is_text(given) || is_items(given) || given.is(Tag::record) || given.is(Tag::range)) {
+    return fmt::format("`len(x) > 0` tests whether a {} has items", type_name(given));
+  }
+  if (given.is(Tag::function) || given.is(Tag::builtin)) return "a function is called with parentheses: `f()`";
+  return "";
+}
+
+std::string to_make_dtype(const Value& given) {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (DType dtype :
+         {DType::boolean, DType::u8, DType::i32, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64})
+      names.emplace_back(name_of(dtype));
+    return names;
+  }();
+  if (given.is(Tag::string)) {
+    const std::string& text = given.as<String>().text;
+    if (std::find(kNames.begin(), kNames.end(), text) != kNames.end()) {
+      return fmt::format("a dtype is written without quotes: `{}`", text);
+    }
+    return suggest_name(text, kNames);
+  }
+  if (given.is(Tag::builtin)) return "dtypes are named by their size: f32, f64, i32, i64, …";
+  return "";
+}
+
+constexpr const char* kNilHint = "nil is what a function without `return` gives; `x == nil` tests for it";
+
+}  // namespace
+
+std::string hint_to_make(Wanted wanted, const Value& given) {
+  switch (wanted) {
+    case Wanted::tensor: return to_make_tensor(given);
+    case Wanted::list: return to_make_list(given);
+    case Wanted::text: return to_make_text(given);
+    case Wanted::integer: return to_make_integer(given);
+    case Wanted::real: return to_make_real(given);
+    case Wanted::boolean: return to_make_boolean(given);
+    case Wanted::function: return given.is_nil() ? "a function is passed without parentheses: `f`, not `f()`" : "";
+    case Wanted::dtype: return to_make_dtype(given);
+  }
+  return "";
+}
+
+std::vector<std::string> hints_of(std::string hint) {
+  std::vector<std::string> hints;
+  if (!hint.empty()) hints.push_back(std::move(hint));
+  return hints;
+}
+
+std::vector<std::string> hints_to_make(Wanted wanted, const Value& given) {
+  return hints_of(hint_to_make(wanted, given));
+}
+
+std::string hint_for_nil(const Value& given) { return given.is_nil() ? kNilHint : ""; }
+
+std::string hint_for_call(const Value& callee) {
+  if (callee.is(Tag::tensor) || is_items(callee) || is_text(callee) || callee.is(Tag::range)) {
+    return fmt::format("an item of a {} is read with brackets: `x[0]`", type_name(callee));
+  }
+  if (callee.is(Tag::record)) return "a value of a record is read with `r.key` or `r[\"key\"]`";
+  if (callee.is(Tag::module)) return fmt::format("call a function of the module: `{}.f(…)`", callee.as<Module>().name);
+  if (is_host_number(callee) && !is_host_bool(callee)) return "a product is written with `*`: `2 * (a + b)`";
+  return hint_for_nil(callee);
+}
+
+std::string hint_for_loop(const Value& iterable) {
+  if (is_host_int(iterable)) return "`for i in 0..n { … }` counts from 0 to n - 1";
+  if (iterable.is(Tag::function) || iterable.is(Tag::builtin)) return "a function is called with parentheses: `f()`";
+  return hint_for_nil(iterable);
+}
+
+std::string hint_for_field(const Value& object, const std::string& field, const std::vector<std::string>& members,
+                           const std::vector<std::string>& functions) {
+  const auto has = [&](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (has(functions, field)) return fmt::format("'{}' is a function: write `x.{}()`", field, field);
+  if (is_items(object) &&
+      (field == "shape" || field == "ndim" || field == "size" || field == "T" || field == "dtype")) {
+    return field == "size" ? "`len(xs)` counts the items"
+                           : fmt::format("`tensor(xs)` makes a tensor, which has the field '{}'", field);
+  }
+  if (object.is(Tag::record) || object.is(Tag::module)) {
+    const std::string near = nearest_name(field, members);
+    return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
+  }
+  std::vector<std::string> known = members;
+  known.insert(known.end(), functions.begin(), functions.end());
+  std::string hint = suggest_name(field, known);
+  constexpr std::string_view kStart = "did you mean '";
+  if (hint.rfind(kStart, 0) != 0) return hint;
+  const std::string name = hint.substr(kStart.size(), hint.size() - kStart.size() - 2);
+  return has(members, name) ? hint : fmt::format("did you mean `x.{}()`?", name);
+}
+
+}  // namespace tsl
