@@ -1,6 +1,5 @@
 # What `cmake --install` puts where: the program, libtsl.so and libtsl.a, their headers, and the files by which CMake
-# (find_package(tsl)) and pkg-config find them, the man page, and
-# what completes the command line in bash, zsh and fish.
+# (find_package(tsl)) and pkg-config find them, the man page, and what completes the command line in bash, zsh and fish.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS tsl)
@@ -33,6 +32,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION interpreters)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libzip-dev, libantlr4-runtime-dev, libopenblas-dev")  # for libtsl.a
 include(CPack)
+
 # The program prints its man page and completion scripts, so it has to run here. The folders are named as its readers do.
 if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
   set(share ${PROJECT_BINARY_DIR}/share)
