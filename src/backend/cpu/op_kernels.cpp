@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -190,10 +189,40 @@ std::unique_ptr<uint64_t[]> sort_keys(const KernelTable& table, DType dtype, con
   return keys;
 }
 
-}  // namespace
+// Positions that are sorted, or merged, between two polls.
+constexpr int64_t kSortedAtOnce = 1 << 15;
 
-/// The work of a comparison, which reads two keys from anywhere in memory.
-constexpr int64_t kCompareWork = 16;
+/// Merges two sorted ranges, [first, middle) and [middle, end) of `from`, into the same places of `to`.
+template <class Before>
+void merge(const int64_t* from, int64_t first, int64_t middle, int64_t end, int64_t* to, const Before& before) {
+  int64_t left = first, right = middle;
+  for (int64_t at = first; at < end;) {
+    for (const int64_t stop = std::min(at + kSortedAtOnce, end); at < stop; ++at) {
+      const bool takes_right = left == middle || (right < end && before(from[right], from[left]));
+      to[at] = from[takes_right ? right++ : left++];
+    }
+    poll_stop();
+  }
+}
+
+/// Sorts stably: short ranges first, which are then merged.
+template <class Before> void sort_positions(int64_t* order, int64_t length, const Before& before) {
+  for (int64_t first = 0; first < length; first += kSortedAtOnce) {
+    std::stable_sort(order + first, order + std::min(first + kSortedAtOnce, length), before);
+    if (length > kSortedAtOnce) poll_stop();
+  }
+  if (length <= kSortedAtOnce) return;
+  const auto buffer = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(length));
+  int64_t *from = order, *to = buffer.get();
+  for (int64_t width = kSortedAtOnce; width < length; width *= 2, std::swap(from, to)) {
+    for (int64_t first = 0; first < length; first += 2 * width)
+      merge(from, first, std::min(first + width, length), std::min(first + 2 * width, length), to, before);
+  }
+  if (from == order) return;
+  in_parts(length, [&](int64_t first, int64_t part) { std::copy_n(from + first, part, order + first); });
+}
+
+}  // namespace
 
 void run_argsort(OpRun& run) {
   const int axis = static_cast<int>(run.node.attrs.axis);
@@ -211,15 +240,8 @@ void run_argsort(OpRun& run) {
         sort_keys(run.backend.table(), run.dtype(0), in + row * length * size, length);
     int64_t* order = reinterpret_cast<int64_t*>(out) + row * length;
     in_parts(length, [&](int64_t first, int64_t part) { std::iota(order + first, order + first + part, first); });
-    StopMeter meter;
-    const auto sort = [&](auto is_before) {
-      std::stable_sort(order, order + length, [&](int64_t a, int64_t b) {
-        meter.count(kCompareWork);
-        return is_before(keys[a], keys[b]);
-      });
-    };
-    if (descending) sort(std::greater<>());
-    else sort(std::less<>());
+    if (descending) sort_positions(order, length, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; });
+    else sort_positions(order, length, [&](int64_t a, int64_t b) { return keys[a] < keys[b]; });
   });
   if (last) return;
   store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis),
