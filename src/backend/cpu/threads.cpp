@@ -94,8 +94,12 @@ class ScheduledLoop {
   ScheduledLoop(int64_t count, Call call, void* context) : count_(count), call_(call), context_(context) {}
 
   void take_items(int worker) {
+    const RunWatch::Current current(watch_);
     try {
-      for (int64_t item = next_.fetch_add(1); item < count_; item = next_.fetch_add(1)) call_(context_, item, worker);
+      for (int64_t item = next_.fetch_add(1); item < count_; item = next_.fetch_add(1)) {
+        poll_stop();
+        call_(context_, item, worker);
+      }
     } catch (...) {
       next_.store(count_);
       const std::lock_guard lock(failure_mutex_);
@@ -110,6 +114,7 @@ class ScheduledLoop {
   const int64_t count_;
   const Call call_;
   void* const context_;
+  RunWatch* const watch_ = RunWatch::current();  // of the run that the loop is part of
   std::atomic<int64_t> next_{0};
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
