@@ -76,10 +76,11 @@ TEST_CASE("a program that computes for long ends at its deadline, in the midst o
       "sum(sin(ones([20000, 20000])), axis: 0)",
       "conv2d(ones([64, 64, 128, 128]), ones([64, 64, 5, 5]))",
       "let a = rand([100000000])\na[a > 0.5]",
-      "fn f(x) { var y = x\nfor i in 0..1000000 { y = sin(y) * 1.01 }\ny }\nf(ones([100000]))",
-      "@compile\nfn f(x) { var y = x\nfor i in 0..1000000 { y = sin(y) * 1.01 + float(i) }\ny }\nf(ones([10]))",
-      "@compile\nfn f(x) { var y = x\nfor i in 0..100 { y = sin(y) * 1.01 }\ny }\nfloat(sum(f(ones([10000000]))))",
-      "reduce(fn(a, b) = a + b, 0..3000000)",
+      "fn f(x) { var y = x\nfor i in 0..1000000 { y = sin(y) * 1.01 }\nreturn y }\nf(ones([100000]))",
+      "@compile\nfn f(x) { var y = x\nfor i in 0..1000000 { y = sin(y) * 1.01 + float(i) }\nreturn y }\nf(ones([10]))",
+      "@compile\nfn f(x) { var y = x\nfor i in 0..100 { y = sin(y) * 1.01 }\nreturn y "
+      "}\nfloat(sum(f(ones([50000000]))))",
+      "fn f(a, b) { var s = a\nfor i in 0..100 { s += b }\nreturn s }\nreduce(f, 0..3000000)",
   };
   Fixture t(limit);
   for (const char* source : programs) {
