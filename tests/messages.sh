@@ -1,6 +1,7 @@
 #!/bin/bash
 # Compares what mistakes print with the expected texts: messages.sh TSL FOLDER [--update]
 # Each FOLDER/NAME.tsl holds programs, parted by lines of "#---"; FOLDER/NAME.txt what they print, under their last lines.
+# So does each NAME.programs, whose programs do not parse: no tool formats it.
 set -u
 tsl=$(realpath "$1")
 folder=$(realpath "$2")
@@ -21,8 +22,9 @@ run_programs() {
 }
 
 failed=0
-for file in "$folder"/*.tsl; do
-  expected=${file%.tsl}.txt
+shopt -s nullglob
+for file in "$folder"/*.tsl "$folder"/*.programs; do
+  expected=${file%.*}.txt
   run_programs "$file" >printed.txt
   if [ "$update" = --update ]; then
     cp printed.txt "$expected"

@@ -170,6 +170,16 @@ constexpr Alias kAliases[] = {
 #undef ALIAS
 };
 
+std::vector<std::string> words_of(std::string_view words) {
+  std::vector<std::string> list;
+  for (size_t at = 0; at < words.size();) {
+    const size_t end = std::min(words.find(' ', at), words.size());
+    list.emplace_back(words.substr(at, end - at));
+    at = end + 1;
+  }
+  return list;
+}
+
 bool has_word(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
     const size_t end = at + word.size();
@@ -224,7 +234,16 @@ std::string suggest_name(std::string_view word, const std::vector<std::string>& 
       return did_you_mean(alias.ours);
   }
   const std::string near = nearest_name(word, candidates);
-  return near.empty() ? "" : did_you_mean(near);
+  if (!near.empty()) return did_you_mean(near);
+  constexpr size_t kShortestMisspelt = 6;
+  if (word.size() < kShortestMisspelt) return "";
+  for (const Alias& alias : kAliases) {  // a misspelt name of another language
+    if (std::find(candidates.begin(), candidates.end(), alias.ours) == candidates.end()) continue;
+    for (const std::string& foreign : words_of(alias.foreign)) {
+      if (edit_distance(word, foreign) == 1) return did_you_mean(alias.ours);
+    }
+  }
+  return "";
 }
 
 }  // namespace tsl

@@ -43,6 +43,9 @@ std::string canonical_path(const fs::path& path) {
   return failed ? path.string() : result.string();
 }
 
+/// Whether a source of that name is a part of the standard library.
+bool is_library(std::string_view name) { return name.substr(0, 9) == "<stdlib>/"; }
+
 /// Pushes an entry onto a stack, and pops it when the module has been loaded or has failed.
 template <class T> class Pushed {
  public:
@@ -134,7 +137,6 @@ std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string te
   const exec::ActivityScope scope(engine_.timeline(), exec::ActivityKind::parse);
   const uint32_t source = engine_.sources().add(std::move(name), std::move(text));
   if (!path.empty()) folders_[source] = fs::path(path).parent_path().string();
-  std::unique_ptr<ast::Module> module = parse(engine_.sources(), source, engine_.names());
   ResolveOptions options;
   options.is_builtin = [this](Name n) { return engine_.builtins().contains(n); };
   options.builtin_names = [this] { return engine_.builtins().names(); };
@@ -143,8 +145,7 @@ std::unique_ptr<ast::Module> ModuleLoader::read(std::string name, std::string te
     return source && !is_prelude(*source);
   };
   options.predeclared = predeclared;
-  resolve(*module, options);
-  return module;
+  return parse_resolved(engine_.sources(), source, engine_.names(), std::move(options));
 }
 
 std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::string text, const std::string& path) {
@@ -152,6 +153,11 @@ std::unique_ptr<ast::Module> ModuleLoader::read_program(std::string name, std::s
   const auto has_effect = [this](Name n) { return engine_.builtins().has_effect(n); };
   for (Error& warning : find_unused_values(*module, has_effect)) engine_.warn(std::move(warning));
   return module;
+}
+
+std::unique_ptr<ast::Module> ModuleLoader::read_import(Name path, bool is_file, uint32_t importing_source) {
+  const Found found = find(*path, is_file, importing_source);
+  return read(found.name, found.text, is_library(found.name) ? "" : found.name);
 }
 
 std::unique_ptr<Proto> ModuleLoader::to_bytecode(const ast::Module& module, const CompileOptions& options,
@@ -219,11 +225,11 @@ Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool
   if (!is_internal) engine_.runtime().abort_trace("it imports a module");
   const TracingPause pause(engine_.runtime());
   Pushed loading(loading_, {found.key, found.name});
-  const bool is_library = found.name.substr(0, 9) == "<stdlib>/";
+  const bool is_ours = is_library(found.name);
   const std::unique_ptr<ast::Module> tree =
-      is_library ? read(found.name, found.text, "") : read_program(found.name, found.text, found.name);
+      is_ours ? read(found.name, found.text, "") : read_program(found.name, found.text, found.name);
   VariableCells cells;
-  run(*tree, {true, is_internal, is_library}, cells, engine_.names().intern(name));
+  run(*tree, {true, is_internal, is_ours}, cells, engine_.names().intern(name));
   Ref<Module> module = make_ref<Module>();
   module->name = name;
   module->doc = tree->doc;

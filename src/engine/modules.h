@@ -39,6 +39,8 @@ class ModuleLoader {
   /// use.
   std::unique_ptr<ast::Module> read(std::string name, std::string text, const std::string& path = "",
                                     const std::vector<ast::Variable*>& predeclared = {});
+  /// Parses and resolves the module that import() would run.
+  std::unique_ptr<ast::Module> read_import(Name path, bool is_file, uint32_t importing_source);
   /// Reads a script or a module of the user, and warns of values that it does not use.
   std::unique_ptr<ast::Module> read_program(std::string name, std::string text, const std::string& path);
   /// Compiles and runs a module from read(). `is_kept` receives whether something may refer to its code afterwards.

@@ -221,22 +221,8 @@ std::string Diagnosis::expect_any() const {
 
 std::vector<std::string> Diagnosis::notes() const {
   const size_t type = found_.getType();
-  const size_t before = previous_ ? previous_->getType() : Token::EOF;
-  const std::string_view word = before == TslParser::NAME ? text_of(*previous_) : std::string_view();
   const bool is_keyword = type >= TslParser::LET && type <= TslParser::CATCH;
-  if (type == TslParser::ASSIGN && expects(TslParser::BRACE_OPEN)) return {"'==' compares, '=' assigns"};
-  if (type == TslParser::AMPERSAND && before == TslParser::AMPERSAND) return {"use 'and'"};
-  if (type == TslParser::BAR && before == TslParser::BAR) return {"use 'or'"};
-  if (word == "elif" || word == "elsif") return {"use 'else if'"};
-  if (word == "def" || word == "function" || word == "func") return {"functions are declared with 'fn'"};
-  if (word == "const") return {"names are declared with 'let' or 'var'"};
-  if (type == TslParser::COMMA && (open_.empty() || open_.back()->getType() == TslParser::BRACE_OPEN)) {
-    return {"a tuple is written in parentheses: (a, b)"};
-  }
-  if (before == TslParser::DOT && previous_->getStartIndex() > 0) {
-    const char c = source_.text()[previous_->getStartIndex() - 1];
-    if (c >= '0' && c <= '9') return {"a float has digits on both sides of its point: 1.0"};
-  }
+  if (expects(TslParser::CATCH)) return {"a `try` needs its `catch`: `try { … } catch e { … }`"};
   if (is_keyword && expects(TslParser::NAME) && !expects_operand()) {
     return {fmt::format("'{}' is a keyword", text_of(found_))};
   }

@@ -1,6 +1,7 @@
-// Raises an error at a position in the source.
+// Raises errors at positions in the source.
 #pragma once
 
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,15 @@
 
 namespace tsl {
 
-[[noreturn]] inline void fail_at(ErrorKind kind, Span span, std::string message, std::vector<std::string> notes = {}) {
-  throw Failure(Error{kind, std::move(message), span, std::move(notes), {}});
+[[noreturn]] inline void fail_at(ErrorKind kind, Span span, std::string message, std::vector<std::string> hints = {}) {
+  throw Failure(Error{kind, std::move(message), span, std::move(hints), {}});
+}
+
+/// Throws the first of several errors, which carries the others.
+[[noreturn]] inline void fail_with_all(std::vector<Error> errors) {
+  Error first = std::move(errors.front());
+  first.others.assign(std::make_move_iterator(errors.begin() + 1), std::make_move_iterator(errors.end()));
+  throw Failure(std::move(first));
 }
 
 }  // namespace tsl

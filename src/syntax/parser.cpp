@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "TslParser.h"
 #include "syntax/error_strategy.h"
 #include "syntax/fail_at.h"
+#include "syntax/habits.h"
 #include "syntax/parser_lock.h"
+#include "syntax/raw_tokens.h"
+#include "syntax/recovery.h"
 #include "syntax/token_source.h"
 #include "syntax/tree_builder.h"
 #include "syntax/unicode.h"
@@ -18,8 +22,8 @@ namespace {
 /// The stages from a source to its parse tree, which lives as long as this object.
 class ParseRun {
  public:
-  ParseRun(const Source& source, uint32_t id)
-      : tokens_(source, id),
+  ParseRun(const Source& source, uint32_t id, const std::vector<Repair>& repairs = {})
+      : tokens_(source, id, repairs),
         stream_(&tokens_),
         parser_(&stream_),
         errors_(std::make_shared<ErrorStrategy>(source, id, tokens_)) {
@@ -33,6 +37,8 @@ class ParseRun {
   grammar::TslParser::ModuleContext* run() { return checked(parser_.module()); }
   grammar::TslParser::DeclaredSignatureContext* run_declaration() { return checked(parser_.declaredSignature()); }
   const TokenSource& tokens() const { return tokens_; }
+  /// Returns the tokens that the parser has read so far.
+  std::vector<antlr4::Token*> tokens_read() { return stream_.getTokens(); }
   bool is_at_end() const { return errors_->is_at_end(); }
 
  private:
@@ -55,20 +61,149 @@ void check_text(const Source& source, uint32_t id) {
           fmt::format("byte 0x{:02X} is not valid UTF-8", static_cast<unsigned char>(source.text()[bad])));
 }
 
+// ---- Several errors ------------------------------------------------------------------------------------
+
+/// The most errors that are shown of one source.
+constexpr size_t kMaxErrors = 20;
+/// The most parts that are skipped: an error that only follows from another is not shown.
+constexpr size_t kMaxRepairs = 60;
+
+/// Parses a source; after an error, parses it again without the statement at fault.
+class RepairingParser {
+ public:
+  RepairingParser(const Source& source, uint32_t id, Interner& names) : source_(source), id_(id), names_(names) {}
+
+  /// Returns the module without its broken statements; null if nothing could be read.
+  std::unique_ptr<ast::Module> parse() {
+    for (;;) {
+      ParseRun run(source_, id_, repairs_);
+      try {
+        return build(run);
+      } catch (Failure& failure) {
+        if (failure.error().kind != ErrorKind::syntax) throw;
+        if (!repair(failure.error(), run)) return nullptr;
+      }
+    }
+  }
+
+  std::vector<Error> take_errors() { return std::move(errors_); }
+  const std::vector<Repair>& repairs() const { return repairs_; }
+
+ private:
+  std::unique_ptr<ast::Module> build(ParseRun& run) {
+    grammar::TslParser::ModuleContext* tree = run.run();
+    auto module = std::make_unique<ast::Module>();
+    module->source = id_;
+    module->main = TreeBuilder(run.tokens(), source_.text(), names_, *module).build(tree);
+    module->doc = run.tokens().module_doc();
+    return module;
+  }
+
+  /// Stores the error, and what to skip because of it. Returns false if parsing cannot go on.
+  bool repair(Error& error, ParseRun& run);
+  bool follows(const Error& error, uint32_t start) const;
+  bool insert(const Repair& made);
+
+  const Source& source_;
+  uint32_t id_;
+  Interner& names_;
+  std::vector<Repair> repairs_;
+  std::vector<Error> errors_;
+  bool was_at_end_ = false;  // an error was that the text ends too early
+  uint32_t last_error_ = 0;  // offset, also of an error that is not shown
+};
+
+bool RepairingParser::repair(Error& error, ParseRun& run) {
+  const uint32_t at = error.span.begin;
+  if (run.is_at_end()) {
+    if (const auto missing = find_missing_brace(source_, id_, run.tokens_read())) {
+      error.span = missing->before;
+      error.message =
+          fmt::format("expected '}}' to close '{{' opened at line {}", source_.line_of(missing->opening.begin));
+      error.notes = {"this line is indented as if the block had ended before it"};
+      error.related = {{missing->opening, "opened here"}};
+      errors_.push_back(std::move(error));
+      const uint32_t before = missing->before.begin;
+      return insert({Repair::Kind::close_block, before, before});
+    }
+  }
+  if (run.is_at_end() && std::exchange(was_at_end_, true)) return false;  // another block that is not closed
+  const uint32_t start = statement_start(run.tokens_read(), at);
+  const Repair made = repair_statement(source_.text(), start, at);
+  if (!follows(error, start)) {
+    std::string hint = habit_hint(source_.text(), start, at);
+    if (!hint.empty()) error.hints = {std::move(hint)};
+    errors_.push_back(std::move(error));
+  }
+  last_error_ = at;
+  return insert(made);
+}
+
+/// Whether an error only follows from an earlier one: it is on the same line, or directly behind a repaired block.
+bool RepairingParser::follows(const Error& error, uint32_t start) const {
+  if (errors_.empty()) return false;
+  const uint32_t line = source_.line_of(error.span.begin), last_line = source_.line_of(last_error_);
+  if (line == last_line) return true;
+  const bool ends_string = error.message == "unterminated string" && error.message == errors_.back().message;
+  if (ends_string && line == last_line + 1) return true;  // of a string on several lines
+  const size_t before =
+      start == 0 ? std::string_view::npos : std::string_view(source_.text()).find_last_not_of(" \t", start - 1);
+  return before != std::string_view::npos && source_.text()[before] == '}';
+}
+
+/// Adds a repair in the order of the text. Returns false if it changes nothing, or there are too many.
+bool RepairingParser::insert(const Repair& made) {
+  if (errors_.size() >= kMaxErrors || repairs_.size() >= kMaxRepairs) return false;
+  const auto is_before = [](const Repair& a, const Repair& b) { return a.begin < b.begin; };
+  const auto at = std::lower_bound(repairs_.begin(), repairs_.end(), made, is_before);
+  const bool overlaps_next = at != repairs_.end() && at->begin < std::max(made.end, made.begin + 1);
+  const bool overlaps_last = at != repairs_.begin() && made.begin < std::prev(at)->end;
+  if (overlaps_next || overlaps_last) return false;
+  repairs_.insert(at, made);
+  return true;
+}
+
+/// Adds the names of the skipped text: it may declare them.
+void note_skipped_names(const Source& source, const std::vector<Repair>& repairs, Interner& names,
+                        std::unordered_set<Name>& skipped) {
+  const std::string_view text = source.text();
+  for (const Repair& repair : repairs) {
+    for (const RawToken& token : raw_tokens(text, repair.begin, repair.end)) {
+      if (token.type != grammar::TslParser::NAME) continue;
+      skipped.insert(names.intern(text.substr(token.begin, token.end - token.begin)));
+    }
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names) {
+  check_text(sources.get(id), id);
+  RepairingParser parser(sources.get(id), id, names);
+  std::unique_ptr<ast::Module> module = with_runtime([&] { return parser.parse(); });
+  if (std::vector<Error> errors = parser.take_errors(); !errors.empty()) fail_with_all(std::move(errors));
+  return module;
+}
+
+std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
+                                            ResolveOptions options) {
   const Source& source = sources.get(id);
   check_text(source, id);
-  return with_runtime([&] {
-    ParseRun run(source, id);
-    grammar::TslParser::ModuleContext* tree = run.run();
-    auto module = std::make_unique<ast::Module>();
-    module->source = id;
-    module->main = TreeBuilder(run.tokens(), source.text(), names, *module).build(tree);
-    module->doc = run.tokens().module_doc();
-    return module;
+  RepairingParser parser(source, id, names);
+  std::unique_ptr<ast::Module> module = with_runtime([&] {
+    std::unique_ptr<ast::Module> read = parser.parse();
+    note_skipped_names(source, parser.repairs(), names, options.maybe_declared);
+    return read;
   });
+  std::vector<Error> errors = parser.take_errors();
+  options.is_incomplete = !errors.empty();
+  if (module) {
+    for (Error& error : find_name_errors(*module, options)) {
+      if (errors.size() < kMaxErrors) errors.push_back(std::move(error));
+    }
+  }
+  if (!errors.empty()) fail_with_all(std::move(errors));
+  return module;
 }
 
 std::unique_ptr<Declaration> parse_declaration(std::string_view text, Interner& names) {

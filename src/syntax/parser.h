@@ -1,6 +1,7 @@
 // Turns source text into a resolved tree. Only this folder uses ANTLR:
 //   TokenSource    processes newlines, braces and f-strings between the generated lexer and parser
 //   ErrorStrategy  formulates error messages
+//   recovery.h     finds what to skip after an error, habits.h what was meant
 //   TreeBuilder    converts ANTLR's tree to the abstract syntax tree
 //   Resolver       binds names
 // One thread per Interner may use it; ANTLR locks the prediction tables that its parsers share.
@@ -10,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -19,7 +21,7 @@
 
 namespace tsl {
 
-/// Parses source `id`. Throws Failure (ErrorKind::syntax, or limit for trees nested too deeply).
+/// Parses source `id`. Throws Failure (ErrorKind::syntax, or limit for trees nested too deeply) with all syntax errors.
 std::unique_ptr<ast::Module> parse(const SourceMap& sources, uint32_t id, Interner& names);
 
 /// A signature that is not part of a module, such as a builtin's.
@@ -40,11 +42,21 @@ struct ResolveOptions {
   /// Variables that exist before the module runs (those of a prompt's earlier lines). They belong to no frame of this
   /// module, and names are bound to them directly.
   std::vector<ast::Variable*> predeclared;
+  /// Set for a module without the statements that could not be read: these may declare the names, and may enclose the
+  /// others in a function or a loop.
+  bool is_incomplete = false;
+  std::unordered_set<Name> maybe_declared;
 };
 
-/// Binds every name, marks captures, checks assignments. Throws Failure (ErrorKind::name or syntax), with a suggestion
-/// if a similar name exists.
+/// Binds every name, marks captures, checks assignments. Returns the errors (ErrorKind::name or syntax), with a hint if
+/// a similar name exists; the module can be compiled if there are none.
+std::vector<Error> find_name_errors(ast::Module& module, const ResolveOptions& options);
+/// As find_name_errors(), but throws Failure with all errors.
 void resolve(ast::Module& module, const ResolveOptions& options);
+
+/// Parses and resolves source `id`. Throws Failure with the syntax errors, and the name errors of what could be read.
+std::unique_ptr<ast::Module> parse_resolved(const SourceMap& sources, uint32_t id, Interner& names,
+                                            ResolveOptions options);
 
 /// Returns a warning for each expression statement that does nothing: its value is not used, and no part of it has an
 /// effect. The module's last expression counts as used. `has_effect` is asked about the builtins that are called.

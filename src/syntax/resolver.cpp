@@ -1,6 +1,7 @@
 // Binds names to variables.
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/run_watch.h"
 #include "syntax/attributes.h"
@@ -36,7 +37,7 @@ struct Frame {
 class Resolver {
  public:
   Resolver(Module& module, const ResolveOptions& options) : module_(module), options_(options) {}
-  void run();
+  std::vector<Error> run();
 
  private:
   void function(Function& function);
@@ -53,21 +54,24 @@ class Resolver {
   void assign(const AssignStmt& assignment);
   void target(Expr& target);
   void assign_name(NameExpr& name, bool is_part);
-  [[noreturn]] void refuse_unknown_target(const NameExpr& name) const;
-  [[noreturn]] void refuse_immutable(const NameExpr& name, const Binding& binding, bool is_part) const;
+  void refuse_unknown_target(const NameExpr& name);
+  void refuse_immutable(const NameExpr& name, const Binding& binding, bool is_part);
 
   void expression(Expr& expression);
   void conditional(const IfExpr& conditional);
   void index(const IndexExpr& index);
   void name(NameExpr& name);
-  [[noreturn]] void refuse_unknown(const NameExpr& name) const;
+  void refuse_unknown(const NameExpr& name);
+  void complain(ErrorKind kind, Span span, std::string message, std::vector<std::string> hints = {},
+                std::vector<RelatedPlace> related = {});
 
   void declare(Variable* variable, Origin origin);
   void declare_pattern(const Pattern& pattern, Origin origin);
-  void check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) const;
+  void check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen);
   Binding find(Name name) const;
   void use(Variable* variable, bool is_assignment);
   std::string suggestion(Name name) const;
+  bool may_be_declared(Name name) const { return options_.maybe_declared.count(name) != 0; }
   void collect_later_names();
   void note_later(const Pattern& pattern, Origin origin);
 
@@ -76,13 +80,23 @@ class Resolver {
   std::vector<Scope> scopes_;
   std::vector<Frame> frames_;
   Scope predeclared_;
+  std::vector<Error> errors_;
+  bool is_index_ = false;             // within the brackets of an index
+  std::unordered_set<Name> refused_;  // unknown names, each an error once
   Scope later_;  // the module's top-level names, since a function's body may use a name declared later
 };
 
-void Resolver::run() {
+std::vector<Error> Resolver::run() {
   for (Variable* variable : options_.predeclared) predeclared_[variable->name] = {variable, Origin::declaration};
   collect_later_names();
   function(*module_.main);
+  return std::move(errors_);
+}
+
+void Resolver::complain(ErrorKind kind, Span span, std::string message, std::vector<std::string> hints,
+                        std::vector<RelatedPlace> related) {
+  errors_.push_back({kind, std::move(message), span, std::move(hints), {}});
+  errors_.back().related = std::move(related);
 }
 
 // ---- Names and scopes ----------------------------------------------------------------------------------
@@ -120,9 +134,9 @@ void Resolver::declare_pattern(const Pattern& pattern, Origin origin) {
   for (const Pattern* item : pattern.items) declare_pattern(*item, origin);
 }
 
-void Resolver::check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) const {
+void Resolver::check_distinct(const Pattern& pattern, std::unordered_set<Name>& seen) {
   if (pattern.variable && !seen.insert(pattern.variable->name).second) {
-    fail_at(ErrorKind::syntax, pattern.span, fmt::format("'{}' is bound twice here", *pattern.variable->name));
+    complain(ErrorKind::syntax, pattern.span, fmt::format("'{}' is bound twice here", *pattern.variable->name));
   }
   for (const Pattern* item : pattern.items) check_distinct(*item, seen);
 }
@@ -155,13 +169,6 @@ void Resolver::use(Variable* variable, bool is_assignment) {
 }
 
 std::string Resolver::suggestion(Name name) const {
-  // Words of other languages that are too far from TSL's for the edit distance.
-  static constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
-      {"None", "nil"},     {"null", "nil"}, {"nullptr", "nil"}, {"True", "true"},   {"False", "false"}, {"self", ""},
-      {"elif", "else if"}, {"def", "fn"},   {"lambda", "fn"},   {"raise", "error"}, {"throw", "error"}};
-  for (const auto& [foreign, ours] : kForeign) {
-    if (*name == foreign) return std::string(ours);
-  }
   std::vector<std::string> candidates;
   const auto add = [&](const Scope& scope) {
     for (const auto& entry : scope) candidates.push_back(*entry.first);
@@ -172,14 +179,14 @@ std::string Resolver::suggestion(Name name) const {
   if (options_.builtin_names) {
     for (std::string& builtin : options_.builtin_names()) candidates.push_back(std::move(builtin));
   }
-  return nearest_name(*name, candidates);
+  return suggest_name(*name, candidates);
 }
 
 void Resolver::name(NameExpr& name) {
   const Binding binding = find(name.name);
   if (binding.origin == Origin::result_dimension) {
-    fail_at(ErrorKind::name, name.span,
-            fmt::format("dimension '{}' is known only once the function has returned", *name.name));
+    return complain(ErrorKind::name, name.span,
+                    fmt::format("dimension '{}' is known only once the function has returned", *name.name));
   }
   if (binding.variable) {
     name.variable = binding.variable;
@@ -189,18 +196,24 @@ void Resolver::name(NameExpr& name) {
   }
 }
 
-void Resolver::refuse_unknown(const NameExpr& name) const {
-  if (*name.name == "_") fail_at(ErrorKind::name, name.span, "'_' discards a value and holds none");
-  std::vector<std::string> notes;
-  const std::string near = suggestion(name.name);
-  if (options_.is_module && options_.is_module(name.name)) {
-    notes.push_back(fmt::format("it is a module: import {}", *name.name));
-  } else if (!near.empty()) {
-    notes.push_back(fmt::format("did you mean '{}'?", near));
-  } else if (later_.count(name.name)) {
-    notes.push_back("it is declared further down");
+void Resolver::refuse_unknown(const NameExpr& name) {
+  if (may_be_declared(name.name) || !refused_.insert(name.name).second) return;
+  if (is_index_ && *name.name == "end") {
+    return complain(ErrorKind::name, name.span, "unknown name 'end'",
+                    {"`x[1:]` goes to the end, and `x[-1]` is the last item"});
   }
-  fail_at(ErrorKind::name, name.span, fmt::format("unknown name '{}'", *name.name), std::move(notes));
+  if (options_.is_incomplete && *name.name == "end") return;  // of a block whose start could not be read
+  if (*name.name == "_") return complain(ErrorKind::name, name.span, "'_' discards a value and holds none");
+  std::vector<std::string> hints;
+  std::string suggested = suggestion(name.name);
+  if (options_.is_module && options_.is_module(name.name)) {
+    hints.push_back(fmt::format("it is a module: import {}", *name.name));
+  } else if (later_.count(name.name)) {
+    hints.push_back("it is declared further down");
+  } else if (!suggested.empty()) {
+    hints.push_back(std::move(suggested));
+  }
+  complain(ErrorKind::name, name.span, fmt::format("unknown name '{}'", *name.name), std::move(hints));
 }
 
 // ---- Functions -----------------------------------------------------------------------------------------
@@ -230,7 +243,7 @@ void Resolver::parameters(Function& function) {
     if (parameter.default_value) expression(*parameter.default_value);
     const Name name = parameter.variable->name;
     if (scopes_.back().count(name) && *name != "_") {
-      fail_at(ErrorKind::syntax, parameter.variable->span, fmt::format("parameter '{}' is declared twice", *name));
+      complain(ErrorKind::syntax, parameter.variable->span, fmt::format("parameter '{}' is declared twice", *name));
     }
     declare(parameter.variable, Origin::parameter);
     if (parameter.annotation) annotation(*parameter.annotation, Origin::dimension);
@@ -269,8 +282,8 @@ void Resolver::hoist_functions(const Block& block) {
     if (item->kind != StmtKind::function) continue;
     const auto& declared = as<FunctionStmt>(*item);
     if (!seen.insert(declared.variable->name).second) {
-      fail_at(ErrorKind::name, declared.function->name_span,
-              fmt::format("function '{}' is declared twice in this block", *declared.variable->name));
+      complain(ErrorKind::name, declared.function->name_span,
+               fmt::format("function '{}' is declared twice in this block", *declared.variable->name));
     }
     declare(declared.variable, Origin::function);
   }
@@ -289,11 +302,14 @@ void Resolver::statement(Stmt& statement) {
     case StmtKind::assign: return assign(as<AssignStmt>(statement));
     case StmtKind::function: {
       const auto& declared = as<FunctionStmt>(statement);
-      declared.function->compile = compile_request(*declared.function);
+      try {
+        declared.function->compile = compile_request(*declared.function);
+      } catch (const Failure& failure) { errors_.push_back(failure.error()); }
       return function(*declared.function);
     }
     case StmtKind::return_:
-      if (frames_.size() == 1) fail_at(ErrorKind::syntax, statement.span, "'return' outside a function");
+      if (frames_.size() == 1 && !options_.is_incomplete)
+        complain(ErrorKind::syntax, statement.span, "'return' outside a function");
       if (Expr* value = as<ReturnStmt>(statement).value) expression(*value);
       return;
     case StmtKind::while_:
@@ -304,9 +320,10 @@ void Resolver::statement(Stmt& statement) {
       return loop(*as<ForStmt>(statement).body, as<ForStmt>(statement).pattern);
     case StmtKind::break_:
     case StmtKind::continue_:
-      if (frames_.back().loops == 0) {
+      if (frames_.back().loops == 0 && !options_.is_incomplete) {
         const bool is_break = statement.kind == StmtKind::break_;
-        fail_at(ErrorKind::syntax, statement.span, fmt::format("'{}' outside a loop", is_break ? "break" : "continue"));
+        complain(ErrorKind::syntax, statement.span,
+                 fmt::format("'{}' outside a loop", is_break ? "break" : "continue"));
       }
       return;
     case StmtKind::import: return import(as<ImportStmt>(statement));
@@ -369,50 +386,54 @@ void Resolver::assign_name(NameExpr& name, bool is_part) {
   const bool is_discarded = *name.name == "_" && !is_part;
   if (is_discarded) return;
   const Binding binding = find(name.name);
-  if (!binding.variable) refuse_unknown_target(name);
-  if (!binding.variable->is_mutable) refuse_immutable(name, binding, is_part);
+  if (!binding.variable) return refuse_unknown_target(name);
+  if (!binding.variable->is_mutable) return refuse_immutable(name, binding, is_part);
   name.variable = binding.variable;
   use(binding.variable, true);
 }
 
-void Resolver::refuse_unknown_target(const NameExpr& name) const {
+void Resolver::refuse_unknown_target(const NameExpr& name) {
+  if (may_be_declared(name.name) || !refused_.insert(name.name).second) return;
   if (options_.is_builtin && options_.is_builtin(name.name)) {
-    fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
-            {fmt::format("declare a variable of that name with 'var {}'", *name.name)});
+    return complain(ErrorKind::name, name.span, fmt::format("'{}' is a builtin and cannot be assigned to", *name.name),
+                    {fmt::format("declare a variable of that name with 'var {}'", *name.name)});
   }
-  const std::string near = suggestion(name.name);
-  std::string declare = fmt::format("declare it with 'var {} = …'", *name.name);
-  if (!near.empty()) {
-    fail_at(ErrorKind::name, name.span, fmt::format("'{}' is not declared", *name.name),
-            {fmt::format("did you mean '{}'?", near), std::move(declare)});
-  }
-  fail_at(ErrorKind::name, name.span, fmt::format("'{}' is not declared", *name.name), {std::move(declare)});
+  std::vector<std::string> hints;
+  if (std::string suggested = suggestion(name.name); !suggested.empty()) hints.push_back(std::move(suggested));
+  hints.push_back(fmt::format("declare it with 'var {} = …'", *name.name));
+  complain(ErrorKind::name, name.span, fmt::format("'{}' is not declared", *name.name), std::move(hints));
 }
 
-void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bool is_part) const {
-  const std::string what = is_part ? "changed" : "assigned to";
-  const std::string& text = *name.name;
-  switch (binding.origin) {
-    case Origin::declaration:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is declared with 'let' and cannot be {}", text, what),
-              {fmt::format("use 'var {}' where it is declared", text)});
-    case Origin::parameter:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a parameter and cannot be {}", text, what),
-              {fmt::format("declare a variable first: var {} = {}", text, text)});
-    case Origin::loop:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a loop variable and cannot be {}", text, what),
-              {fmt::format("declare a variable in the loop: var {} = {}", text, text)});
-    case Origin::function:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a function and cannot be {}", text, what));
-    case Origin::import:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is imported and cannot be {}", text, what));
-    case Origin::error:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is the error caught and cannot be {}", text, what));
+/// What an immutable variable is, and what to write so that it can change ("" if nothing serves; {} is its name).
+struct Immutable {
+  const char* what;
+  const char* hint;
+};
+
+Immutable immutable(Origin origin) {
+  switch (origin) {
+    case Origin::declaration: return {"is declared with 'let'", "use 'var {}' where it is declared"};
+    case Origin::parameter: return {"is a parameter", "declare a variable first: var {0} = {0}"};
+    case Origin::loop: return {"is a loop variable", "declare a variable in the loop: var {0} = {0}"};
+    case Origin::function: return {"is a function", ""};
+    case Origin::import: return {"is imported", ""};
+    case Origin::error: return {"is the error caught", ""};
     case Origin::dimension:
-    case Origin::result_dimension:
-      fail_at(ErrorKind::name, name.span, fmt::format("'{}' is a dimension and cannot be {}", text, what));
+    case Origin::result_dimension: return {"is a dimension", ""};
   }
-  fail_at(ErrorKind::name, name.span, fmt::format("'{}' cannot be {}", text, what));
+  return {"is immutable", ""};
+}
+
+void Resolver::refuse_immutable(const NameExpr& name, const Binding& binding, bool is_part) {
+  const auto [what, hint] = immutable(binding.origin);
+  std::vector<std::string> hints;
+  if (*hint != 0) hints.push_back(fmt::format(fmt::runtime(hint), *name.name));
+  std::vector<RelatedPlace> related;
+  const Span declared = binding.variable->span;
+  if (declared.valid() && declared.source == module_.source) related.push_back({declared, "declared here"});
+  complain(ErrorKind::name, name.span,
+           fmt::format("'{}' {} and cannot be {}", *name.name, what, is_part ? "changed" : "assigned to"),
+           std::move(hints), std::move(related));
 }
 
 // ---- Expressions ---------------------------------------------------------------------------------------
@@ -466,15 +487,24 @@ void Resolver::conditional(const IfExpr& conditional) {
 
 /// Resolves the items of an index, but not the object.
 void Resolver::index(const IndexExpr& index) {
+  const bool was_index = std::exchange(is_index_, true);
   for (const IndexItem& item : index.items) {
     for (Expr* part : {item.value, item.start, item.stop, item.step}) {
       if (part) expression(*part);
     }
   }
+  is_index_ = was_index;
 }
 
 }  // namespace
 
-void resolve(Module& module, const ResolveOptions& options) { Resolver(module, options).run(); }
+std::vector<Error> find_name_errors(Module& module, const ResolveOptions& options) {
+  return Resolver(module, options).run();
+}
+
+void resolve(Module& module, const ResolveOptions& options) {
+  std::vector<Error> errors = find_name_errors(module, options);
+  if (!errors.empty()) fail_with_all(std::move(errors));
+}
 
 }  // namespace tsl

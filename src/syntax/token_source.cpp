@@ -105,8 +105,13 @@ char closer_of(size_t opening) {
 
 }  // namespace
 
-TokenSource::TokenSource(const Source& source, uint32_t id)
-    : source_(source), id_(id), stream_(source.text()), lexer_(&stream_), previous_(Tokens::END) {
+TokenSource::TokenSource(const Source& source, uint32_t id, std::vector<Repair> repairs)
+    : source_(source),
+      id_(id),
+      stream_(source.text()),
+      lexer_(&stream_),
+      previous_(Tokens::END),
+      repairs_(std::move(repairs)) {
   lexer_.removeErrorListeners();
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (stream_.text().substr(0, kByteOrderMark.size()) == kByteOrderMark) stream_.seek(kByteOrderMark.size());
@@ -137,7 +142,8 @@ std::unique_ptr<Token> TokenSource::read_significant() {
   separator_.reset();
   is_semicolon_ = false;
   for (;;) {
-    TokenPtr token = lexer_.nextToken();
+    TokenPtr token = read_raw();
+    if (!token) continue;
     switch (token->getType()) {
       case Tokens::NEWLINE:
         if (open_hole()) {
@@ -167,6 +173,34 @@ std::unique_ptr<Token> TokenSource::read_significant() {
       default: return token;
     }
   }
+}
+
+/// Returns the lexer's next token, or that of a repair; null if a repair skips text.
+std::unique_ptr<Token> TokenSource::read_raw() {
+  if (!inserted_.empty()) {
+    const size_t type = inserted_.back();
+    inserted_.pop_back();
+    return make(type, stream_.index(), stream_.index() + 1);
+  }
+  TokenPtr token = lexer_.nextToken();
+  if (repaired_ == repairs_.size() || token->getStartIndex() < repairs_[repaired_].begin) return token;
+  return apply_repair(repairs_[repaired_++]);
+}
+
+/// Returns the first token that a repair inserts, or null.
+std::unique_ptr<Token> TokenSource::apply_repair(const Repair& repair) {
+  stream_.seek(repair.end);
+  switch (repair.kind) {
+    case Repair::Kind::skip: return nullptr;
+    case Repair::Kind::skip_header:
+      separator_ = Span{id_, repair.begin, repair.begin + 1};
+      inserted_ = {Tokens::TRUE};
+      return make(Tokens::WHILE, repair.begin, repair.begin + 1);
+    case Repair::Kind::close_block:
+      inserted_ = {Tokens::NEWLINE};
+      return make(Tokens::BRACE_CLOSE, repair.begin, repair.begin + 1);
+  }
+  return nullptr;
 }
 
 /// Whether the last newline or ';' ends a statement before `next`.
@@ -354,7 +388,8 @@ std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
   Span span = span_of(token);
   if (token.getType() == Tokens::UNTERMINATED_STRING) {
     if (open_hole()) return fail_in_hole();
-    return fail(ErrorKind::syntax, span, "unterminated string");
+    return fail(ErrorKind::syntax, span, "unterminated string",
+                {"a string ends on its line, with `\"`; `\\n` in it is a new line"});
   }
   const std::string_view text = stream_.text().substr(span.begin);
   const CodePoint point = decode_utf8(text);
@@ -363,14 +398,12 @@ std::unique_ptr<Token> TokenSource::fail_lexically(const Token& token) {
   if (point.value < 0x20 || point.value == 0x7F) {
     return fail(ErrorKind::syntax, span, fmt::format("unexpected character U+{:04X}", point.value));
   }
-  std::vector<std::string> notes;
-  if (shown == "'") notes = {"strings are written with double quotes"};
-  if (shown == "!") notes = {"use 'not'"};
-  if (shown == "\u201C" || shown == "\u201D") notes = {"strings are written with \" quotes"};
+  std::vector<std::string> hints;
+  if (shown == "\u201C" || shown == "\u201D") hints = {"strings are written with \" quotes"};
   return fail(ErrorKind::syntax, span,
               fmt::format("unexpected character '{}'{}", shown,
                           point.value < 0x80 ? "" : fmt::format(" (U+{:04X})", point.value)),
-              std::move(notes));
+              std::move(hints));
 }
 
 // ---- Doc comments --------------------------------------------------------------------------------------

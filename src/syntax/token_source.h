@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/source.h"
 #include "syntax/byte_stream.h"
+#include "syntax/recovery.h"
 
 namespace tsl {
 
@@ -29,7 +30,8 @@ class TokenSource final : public antlr4::TokenSource {
   /// The most open brackets. The parser's own limit would be next.
   static constexpr size_t kMaxOpenBrackets = 1000;
 
-  TokenSource(const Source& source, uint32_t id);
+  /// `repairs` are in the order of the text.
+  TokenSource(const Source& source, uint32_t id, std::vector<Repair> repairs = {});
 
   std::unique_ptr<antlr4::Token> nextToken() override;
 
@@ -52,6 +54,8 @@ class TokenSource final : public antlr4::TokenSource {
   using TokenPtr = std::unique_ptr<antlr4::Token>;
 
   TokenPtr read_significant();
+  TokenPtr read_raw();
+  TokenPtr apply_repair(const Repair& repair);
   TokenPtr accept(TokenPtr token);
   TokenPtr fstring_token();
   TokenPtr fstring_text(size_t begin);
@@ -84,6 +88,9 @@ class TokenSource final : public antlr4::TokenSource {
   std::optional<Span> separator_;  // a newline or ';' after that token
   bool is_semicolon_ = false;
   TokenPtr pending_;  // the token after an END
+  std::vector<Repair> repairs_;
+  size_t repaired_ = 0;           // how many of them were applied
+  std::vector<size_t> inserted_;  // types of tokens that a repair inserts, last first
   std::optional<Error> error_;
 
   std::vector<Span> comments_;

@@ -73,18 +73,30 @@ void UnusedValues::statement(const Stmt& s, Last last) {
   }
 }
 
+/// Whether `x < -1` is written as if `<-` were one operator.
+bool is_arrow(const Expr& e) {
+  if (e.kind != ExprKind::binary || as<BinaryExpr>(e).op != BinaryOp::lt) return false;
+  const Expr& right = *as<BinaryExpr>(e).right;
+  const bool is_negative = right.kind == ExprKind::unary ||
+                           (right.kind == ExprKind::integer && as<IntExpr>(right).value < 0) ||
+                           (right.kind == ExprKind::real && as<RealExpr>(right).value < 0);
+  return is_negative && right.span.begin == as<BinaryExpr>(e).op_span.end &&
+         right.span.begin != as<BinaryExpr>(e).left->span.end;
+}
+
 /// Walks an expression statement. `nil` alone says that nothing is to be done.
 void UnusedValues::unused(const Expr& value, Last last) {
   if (value.kind == ExprKind::if_) return branches(as<IfExpr>(value), last);
   expression(&value);
   if (last == Last::used || is_in_try_ || value.kind == ExprKind::nil || !is_pure(&value)) return;
-  std::vector<std::string> notes;
+  std::vector<std::string> hints;
   const bool is_comparison = value.kind == ExprKind::binary && as<BinaryExpr>(value).op == BinaryOp::eq;
   if (last == Last::unused_result)
-    notes.push_back("a function's value is what it returns: `return …`, or `fn f(x) = …`");
-  else if (is_comparison) notes.push_back("`==` compares; an assignment is written with one `=`");
+    hints.push_back("a function's value is what it returns: `return …`, or `fn f(x) = …`");
+  else if (is_arrow(value)) hints.push_back("an assignment is written with `=`: `<-` compares with a negative number");
+  else if (is_comparison) hints.push_back("`==` compares; an assignment is written with one `=`");
   found_.push_back(
-      make_warning("this value is not used, and computing it has no effect", value.span, std::move(notes)));
+      make_warning("this value is not used, and computing it has no effect", value.span, std::move(hints)));
 }
 
 void UnusedValues::branches(const IfExpr& conditional, Last last) {

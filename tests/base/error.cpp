@@ -138,6 +138,24 @@ TEST_CASE("the nearest name is near") {
   CHECK(nearest_name("q", {}).empty());
 }
 
+TEST_CASE("exchanged neighbours count one, and nothing is near a name of one or two letters") {
+  CHECK(nearest_name("pritn", {"print", "spin"}) == "print");
+  CHECK(nearest_name("fro", {"for"}) == "for");
+  CHECK(nearest_name("q", {"eq", "qa"}).empty());
+  CHECK(nearest_name("xs", {"x", "xss"}).empty());
+}
+
+TEST_CASE("names of other languages have their names in TSL, if there are such, or a sentence") {
+  const std::vector<std::string> names = {"len", "print"};
+  CHECK(suggest_name("length", names) == "did you mean 'len'?");
+  CHECK(suggest_name("lenght", names) == "did you mean 'len'?");
+  CHECK(suggest_name("println", names) == "did you mean 'print'?");
+  CHECK(suggest_name("length", {"lengths"}) == "did you mean 'lengths'?");
+  CHECK(suggest_name("append", names) == "`xs += [v]` appends");
+  CHECK(suggest_name("prnt", names) == "did you mean 'print'?");
+  CHECK(suggest_name("entirely", names).empty());
+}
+
 TEST_CASE("of equally near names the first in the alphabet is suggested, in whatever order they come") {
   std::vector<std::string> names = {"min", "sin", "sum"};
   do {

@@ -94,11 +94,12 @@ TEST_CASE("a name, type, key or block is missing") {
 
 TEST_CASE("habits of other languages get a note") {
   CHECK(syntax_error("if x = 1 { }").hints == "'==' compares, '=' assigns");
-  CHECK(syntax_error("a && b").hints == "use 'and'");
-  CHECK(syntax_error("a || b").hints == "use 'or'");
-  CHECK(syntax_error("if a { }\nelif b { }").hints == "use 'else if'");
-  CHECK(syntax_error("def f(x) { }").hints == "functions are declared with 'fn'");
-  CHECK(syntax_error("const x = 1").hints == "names are declared with 'let' or 'var'");
+  CHECK(syntax_error("a && b").hints == "write `and`: `a and b`");
+  CHECK(syntax_error("a || b").hints == "write `or`: `a or b`");
+  CHECK(syntax_error("if a { }\nelif b { }").hints == "write `else if`: `} else if x { … }`");
+  CHECK(syntax_error("def f(x) { }").hints == "functions are declared with 'fn': `fn f(x) { … }`");
+  CHECK(syntax_error("const x = 1").hints ==
+        "names are declared with 'let', or with 'var' if they change: `let x = …`");
   CHECK(syntax_error("let t = 1, 2").hints == "a tuple is written in parentheses: (a, b)");
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("malformed numbers are reported whole") {
   CHECK(syntax_error("1_").message == "'_' in a number stands between two digits");
   CHECK(syntax_error("1e").message == "expected digits in the exponent");
   CHECK(syntax_error("2foo").message == "'foo' is no suffix of a number");
-  CHECK(syntax_error("1.").hints == "a float has digits on both sides of its point: 1.0");
+  CHECK(syntax_error("1.").hints == "a float has digits on both sides of its point: `1.0`");
 }
 
 TEST_CASE("a point is a range, a field or a fraction") {
@@ -153,8 +153,8 @@ TEST_CASE("comments, shebang and byte order mark") {
 
 TEST_CASE("unexpected characters") {
   CHECK(syntax_error("a $ b").message == "unexpected character '$'");
-  CHECK(syntax_error("let a = 'x'").hints == "strings are written with double quotes");
-  CHECK(syntax_error("!a").hints == "use 'not'");
+  CHECK(syntax_error("let a = 'x'").hints == "strings have double quotes: `\"text\"`");
+  CHECK(syntax_error("!a").hints == "write `not`: `not a`");
   CHECK(syntax_error("let a = “x”").message == "unexpected character '“' (U+201C)");
   CHECK(syntax_error("let a\u00A0= 1").message == "unexpected character '\u00A0' (U+00A0)");
   CHECK(syntax_error("let a\u00A0= 1").at == "\u00A0");

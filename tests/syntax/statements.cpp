@@ -40,7 +40,7 @@ TEST_CASE("loops and jumps") {
   CHECK(tree_of("while a { break; continue }") == "while a {break; continue}");
   CHECK(tree_of("for i in 0..3 { f(i) }") == "for i in (.. 0 3) {(call f i)}");
   CHECK(tree_of("for (k, v) in r { }") == "for (k v) in r {}");
-  CHECK(syntax_error("for k, v in r { }").hints == "a tuple is written in parentheses: (a, b)");
+  CHECK(syntax_error("for k, v in r { }").hints == "two names stand in parentheses: `for (k, v) in xs { … }`");
   CHECK(tree_of("fn f() { return }") == "fn f () {return}");
   CHECK(tree_of("fn f() { return\n1 }") == "fn f () {return; 1}");
 }
