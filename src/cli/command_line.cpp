@@ -97,7 +97,7 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.option_defaults()->group("Running");
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
-  app.add_flag("--check", command.check, "Only look for syntax and name errors");
+  app.add_flag("--check", command.check, "Only look for errors that are known without running: syntax, names, calls");
   app.add_flag("--check-nan", command.engine.check_nan,
                "Stop at the first op that makes a NaN or an infinity; runs op by op, also what is compiled otherwise");
   const auto set_seed = [&](const std::string& number) {
@@ -245,6 +245,7 @@ int parse_command(int argc, char** argv, Command& command) {
     arguments.erase(arguments.begin() + 1);
   }
   add_general_options(app, command, command.script, profile);
+  if (!row) app.add_flag("--json", command.report.json, "What --check finds as JSON");
   if (row && !runs_script) {
     command.kind = row->kind;
     add_command(app, *row, command);
@@ -257,6 +258,10 @@ int parse_command(int argc, char** argv, Command& command) {
   if (app.count("--profile") > 0) set_profile(command, profile);
   const int settled = app.count("-e") > 0 ? settle_code(app, command, app.remaining(), std::span(argv, argv + argc))
                                           : settle_script(app, command, app.remaining());
+  if (command.report.json && !command.check && !command.report.explain) {
+    std::cerr << "tsl: --json goes with --check\nRun with --help for more information.\n";
+    return kExitUsage;
+  }
   command.engine.record = command.report.any();
   if (command.report.explain) {
     command.engine.compile_all = command.engine.profile = true;

@@ -53,22 +53,26 @@ bool wants_color(const std::string& when) {
   return when == "always";
 }
 
-void run_main(const Command& command, Engine& engine) {
+/// Runs or checks the program. Returns the exit code.
+int run_main(const Command& command, Engine& engine, bool color) {
+  const auto check = [&](const std::string& name, const std::string& path, std::string text) {
+    return run_check(engine, name, path, std::move(text), command.report.json, color);
+  };
   switch (command.kind) {
     case Command::Kind::script:
-      if (command.check) engine.check_file(command.script);
-      else if (command.interactive) engine.run_line(ModuleLoader::read_file(command.script), command.script);
+      if (command.check) return check(command.script, command.script, ModuleLoader::read_file(command.script));
+      if (command.interactive) engine.run_line(ModuleLoader::read_file(command.script), command.script);
       else engine.run_file(command.script);
-      return;
+      return 0;
     case Command::Kind::code:
     case Command::Kind::input: {
       const bool is_code = command.kind == Command::Kind::code;
       const std::string name = is_code ? "<command line>" : "<stdin>";
       const std::string text = is_code ? command.script : ModuleLoader::read_stream(std::cin, name);
-      if (command.check) engine.modules().read_program(name, text, "");
-      else if (command.interactive) engine.run_line(text);
+      if (command.check) return check(name, "", text);
+      if (command.interactive) engine.run_line(text);
       else engine.run(name, text);
-      return;
+      return 0;
     }
     case Command::Kind::prompt:
     case Command::Kind::test:
@@ -77,8 +81,9 @@ void run_main(const Command& command, Engine& engine) {
     case Command::Kind::format:
     case Command::Kind::help:
     case Command::Kind::generate:
-    case Command::Kind::cache: return;
+    case Command::Kind::cache: return 0;
   }
+  return 0;
 }
 
 /// Flushes the output. A full disk is a failure of the program, even if it is reported only now.
@@ -159,7 +164,7 @@ int run_command(int argc, char** argv) {
   const InterruptScope interrupts(engine);
   int code = 0;
   try {
-    run_main(command, engine);
+    code = run_main(command, engine, color);
   } catch (const Failure& failure) { code = report_error(failure.error(), engine, color); }
   const bool wants_prompt = command.interactive || command.kind == Command::Kind::prompt;
   if (wants_prompt && !command.check && code != kExitInterrupted) {

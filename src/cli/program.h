@@ -64,7 +64,7 @@ struct Command {
   bool profile = false;      // print the profile after the run
   std::string trace_file;    // write it as a Chrome trace; "": do not
   std::string profile_json;  // write it as JSON for tools; "": do not
-  bool check = false;        // only parse and resolve
+  bool check = false;        // only look for errors
   bool interactive = false;  // a prompt after the script
 };
 
@@ -93,6 +93,11 @@ int run_format(const FormatCommand& command, bool color);
 /// Returns the files among the paths and the scripts in the folders among them, in order; `purpose` is for messages.
 /// Throws Failure (io).
 std::vector<std::filesystem::path> find_scripts(const std::vector<std::string>& paths, const char* purpose);
+
+/// Shows what is wrong with a program without running it, as JSON if `as_json`. `path` is its file, or empty. Returns
+/// the exit code.
+int run_check(Engine& engine, const std::string& name, const std::string& path, std::string text, bool as_json,
+              bool color);
 
 /// Shows, clears or limits the cache of kernels on disk.
 int run_cache(const CacheCommand& command);

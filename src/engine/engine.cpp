@@ -145,8 +145,6 @@ const report::Recording* Engine::recording() const {
   return runtime_->recorder() ? &runtime_->recorder()->recording() : nullptr;
 }
 
-void Engine::check_file(const std::string& path) { modules_->read_program(path, ModuleLoader::read_file(path), path); }
-
 const Value* Engine::find(std::string_view name) {
   const Name known = names().intern(std::string(name));
   const Value* variable = prompt_->find(known);

@@ -77,8 +77,6 @@ class Engine final : public Context {
   /// `name` stands for it in messages.
   Value run_line(std::string text, const std::string& path = "", const std::string& name = "");
   Value run_file(const std::string& path);
-  /// Parses and resolves a file without running it.
-  void check_file(const std::string& path);
   /// Returns a variable that a prompt entry has declared, or a builtin; null if there is neither.
   const Value* find(std::string_view name);
   /// Assigns a variable of later prompt entries.

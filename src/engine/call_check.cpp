@@ -1,0 +1,215 @@
+#include "engine/call_check.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "engine/builtin_table.h"
+#include "engine/engine.h"
+#include "engine/modules.h"
+#include "syntax/tree_walk.h"
+#include "value/signature.h"
+
+namespace tsl {
+
+using ast::as;
+using ast::CallExpr;
+using ast::Expr;
+using ast::ExprKind;
+using ast::FieldExpr;
+using ast::ImportStmt;
+using ast::NameExpr;
+using ast::Stmt;
+using ast::StmtKind;
+using ast::Variable;
+
+namespace {
+
+class CallCheck {
+ public:
+  CallCheck(Engine& engine, const ast::Module& module) : engine_(engine), module_(module) {}
+
+  std::vector<Error> run();
+
+ private:
+  using Functions = std::unordered_map<const Variable*, const ast::Function*>;
+
+  /// What a variable holds that is bound by an import.
+  struct Imported {
+    const ast::Module* module = nullptr;      // by `import m`
+    const ast::Function* function = nullptr;  // by `from m import f`
+  };
+
+  void import(const ImportStmt& import);
+  void member(const FieldExpr& field);
+  void call(const CallExpr& call);
+  void check_arguments(const CallExpr& call, const Signature& signature);
+  const Signature* signature_of(const Expr& callee);
+  const Signature* declared(const ast::Function* function);
+  const ast::Module* imported_module(const Expr& object) const;
+  const Variable* exported(const ast::Module& module, Name name) const;
+  void refuse_member(const ast::Module& module, Name path, Name name, Span span);
+  void complain(const Error& error, Span span);
+
+  Engine& engine_;
+  const ast::Module& module_;
+  std::vector<Error> errors_;
+  std::vector<std::unique_ptr<ast::Module>> modules_;  // that the program imports
+  std::unordered_map<const Variable*, Imported> imports_;
+  std::unordered_map<const ast::Module*, Name> paths_;
+  Functions functions_;
+  std::unordered_map<const ast::Function*, Signature> signatures_;
+};
+
+/// Adds the functions that are declared in a function or within it.
+void note_functions(const ast::Function& function,
+                    std::unordered_map<const Variable*, const ast::Function*>& functions) {
+  const auto note = [&](const Stmt& statement) {
+    if (statement.kind != StmtKind::function) return;
+    functions[as<ast::FunctionStmt>(statement).variable] = as<ast::FunctionStmt>(statement).function;
+  };
+  walk_tree(function, {note, [](const Expr&, bool) {}});
+}
+
+std::vector<Error> CallCheck::run() {
+  note_functions(*module_.main, functions_);
+  const auto at_import = [this](const Stmt& statement) {
+    if (statement.kind == StmtKind::import) import(as<ImportStmt>(statement));
+  };
+  walk_tree(*module_.main, {at_import, [](const Expr&, bool) {}});
+  const auto at_expression = [this](const Expr& e, bool is_in_try) {
+    if (is_in_try) return;
+    if (e.kind == ExprKind::call) call(as<CallExpr>(e));
+    if (e.kind == ExprKind::field) member(as<FieldExpr>(e));
+  };
+  walk_tree(*module_.main, {[](const Stmt&) {}, at_expression});
+  return std::move(errors_);
+}
+
+void CallCheck::complain(const Error& error, Span span) {
+  errors_.push_back(error);
+  if (!errors_.back().span.valid()) errors_.back().span = span;
+}
+
+// ---- Modules -------------------------------------------------------------------------------------------
+
+void CallCheck::import(const ImportStmt& import) {
+  try {
+    modules_.push_back(engine_.modules().read_import(import.path, import.is_file, module_.source));
+  } catch (const Failure& failure) { return complain(failure.error(), import.span); }
+  const ast::Module& read = *modules_.back();
+  paths_[&read] = import.path;
+  note_functions(*read.main, functions_);
+  if (import.variable) imports_[import.variable] = {&read, nullptr};
+  for (const ast::ImportedName& item : import.names) {
+    const Variable* variable = exported(read, item.name);
+    if (!variable) {
+      refuse_member(read, import.path, item.name, item.span);
+      continue;
+    }
+    const auto function = functions_.find(variable);
+    if (function != functions_.end()) imports_[item.variable] = {nullptr, function->second};
+  }
+}
+
+const Variable* CallCheck::exported(const ast::Module& module, Name name) const {
+  for (const Variable* variable : module.main->variables) {
+    if (variable->is_exported && variable->name == name) return variable;
+  }
+  return nullptr;
+}
+
+const ast::Module* CallCheck::imported_module(const Expr& object) const {
+  if (object.kind != ExprKind::name) return nullptr;
+  const auto found = imports_.find(as<NameExpr>(object).variable);
+  return found == imports_.end() ? nullptr : found->second.module;
+}
+
+void CallCheck::refuse_member(const ast::Module& module, Name path, Name name, Span span) {
+  std::vector<std::string> known, hints;
+  for (const Variable* variable : module.main->variables) {
+    if (variable->is_exported) known.push_back(*variable->name);
+  }
+  if (std::string hint = suggest_name(*name, known); !hint.empty()) hints.push_back(std::move(hint));
+  complain({ErrorKind::name, fmt::format("module '{}' has no '{}'", *path, *name), span, std::move(hints), {}}, span);
+}
+
+void CallCheck::member(const FieldExpr& field) {
+  const ast::Module* module = imported_module(*field.object);
+  if (module && !exported(*module, field.field)) refuse_member(*module, paths_[module], field.field, field.field_span);
+}
+
+// ---- Calls ---------------------------------------------------------------------------------------------
+
+const Signature* CallCheck::declared(const ast::Function* function) {
+  const auto [at, is_new] = signatures_.try_emplace(function);
+  Signature& signature = at->second;
+  if (!is_new) return &signature;
+  signature.function = function->name ? *function->name : "<lambda>";
+  for (const ast::Parameter& parameter : function->parameters) {
+    ParameterInfo info;
+    info.name = parameter.variable->name;
+    info.has_default = parameter.default_value != nullptr;
+    signature.parameters.push_back(std::move(info));
+  }
+  return &signature;
+}
+
+/// Returns the signature of what is called, if it is known before the program runs; else null.
+const Signature* CallCheck::signature_of(const Expr& callee) {
+  if (callee.kind == ExprKind::field) {
+    const ast::Module* module = imported_module(*as<FieldExpr>(callee).object);
+    const Variable* variable = module ? exported(*module, as<FieldExpr>(callee).field) : nullptr;
+    const auto function = functions_.find(variable);
+    return function == functions_.end() ? nullptr : declared(function->second);
+  }
+  if (callee.kind != ExprKind::name) return nullptr;
+  const NameExpr& name = as<NameExpr>(callee);
+  if (!name.variable) {
+    const Value* builtin = engine_.builtins().find(name.name);
+    if (!builtin) return nullptr;
+    if (builtin->is(Tag::function)) return &builtin->as<tsl::Function>().info->signature;
+    return builtin->is(Tag::builtin) ? &engine_.builtins().signature(builtin->as<BuiltinFunction>()) : nullptr;
+  }
+  const auto function = functions_.find(name.variable);
+  if (function != functions_.end()) return declared(function->second);
+  const auto imported = imports_.find(name.variable);
+  return imported == imports_.end() || !imported->second.function ? nullptr : declared(imported->second.function);
+}
+
+/// Binds the arguments as a call does, whatever their values.
+void CallCheck::check_arguments(const CallExpr& call, const Signature& signature) {
+  CallShape shape;
+  for (const ast::Argument& argument : call.args) {
+    if (argument.name) shape.names.push_back(argument.name);
+    else ++shape.positional;
+  }
+  std::vector<Value> slots(std::max(signature.parameters.size(), call.args.size()) + shape.names.size());
+  try {
+    bind_arguments(signature, slots.data(), call.args.size(), &shape);
+  } catch (const Failure& failure) {
+    Span span = call.callee->span;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const ast::Argument& argument = call.args[i];
+      const bool is_known = std::any_of(signature.parameters.begin(), signature.parameters.end(),
+                                        [&](const ParameterInfo& p) { return p.name == argument.name; });
+      const bool is_extra = !argument.name && i >= signature.parameters.size() && !signature.rest;
+      if (argument.name ? is_known : !is_extra) continue;
+      span = argument.span;
+      break;
+    }
+    complain(failure.error(), span);
+  }
+}
+
+void CallCheck::call(const CallExpr& call) {
+  if (const Signature* signature = signature_of(*call.callee)) check_arguments(call, *signature);
+}
+
+}  // namespace
+
+std::vector<Error> find_call_errors(Engine& engine, const ast::Module& module) {
+  return CallCheck(engine, module).run();
+}
+
+}  // namespace tsl
