@@ -98,6 +98,8 @@ void add_general_options(CLI::App& app, Command& command, std::string& code, std
   app.add_option("-e", code, "Run CODE")->type_name("CODE");
   app.add_flag("-i", command.interactive, "A prompt, after the script if there is one");
   app.add_flag("--check", command.check, "Only look for errors that are known without running: syntax, names, calls");
+  if (!app.get_option_no_throw("--json"))  // that of explain
+    app.add_flag("--json", command.report.json, "What --check finds as JSON");
   app.add_flag("--check-nan", command.engine.check_nan,
                "Stop at the first op that makes a NaN or an infinity; runs op by op, also what is compiled otherwise");
   const auto set_seed = [&](const std::string& number) {
@@ -245,7 +247,6 @@ int parse_command(int argc, char** argv, Command& command) {
     arguments.erase(arguments.begin() + 1);
   }
   add_general_options(app, command, command.script, profile);
-  if (!row) app.add_flag("--json", command.report.json, "What --check finds as JSON");
   if (row && !runs_script) {
     command.kind = row->kind;
     add_command(app, *row, command);

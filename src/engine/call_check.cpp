@@ -64,7 +64,7 @@ class CallCheck {
 /// Adds the functions that are declared in a function or within it.
 void note_functions(const ast::Function& function,
                     std::unordered_map<const Variable*, const ast::Function*>& functions) {
-  const auto note = [&](const Stmt& statement) {
+  const auto note = [&](const Stmt& statement, bool) {
     if (statement.kind != StmtKind::function) return;
     functions[as<ast::FunctionStmt>(statement).variable] = as<ast::FunctionStmt>(statement).function;
   };
@@ -73,8 +73,8 @@ void note_functions(const ast::Function& function,
 
 std::vector<Error> CallCheck::run() {
   note_functions(*module_.main, functions_);
-  const auto at_import = [this](const Stmt& statement) {
-    if (statement.kind == StmtKind::import) import(as<ImportStmt>(statement));
+  const auto at_import = [this](const Stmt& statement, bool is_in_try) {
+    if (statement.kind == StmtKind::import && !is_in_try) import(as<ImportStmt>(statement));
   };
   walk_tree(*module_.main, {at_import, [](const Expr&, bool) {}});
   const auto at_expression = [this](const Expr& e, bool is_in_try) {
@@ -82,7 +82,7 @@ std::vector<Error> CallCheck::run() {
     if (e.kind == ExprKind::call) call(as<CallExpr>(e));
     if (e.kind == ExprKind::field) member(as<FieldExpr>(e));
   };
-  walk_tree(*module_.main, {[](const Stmt&) {}, at_expression});
+  walk_tree(*module_.main, {[](const Stmt&, bool) {}, at_expression});
   return std::move(errors_);
 }
 

@@ -32,7 +32,7 @@ class TreeWalk {
 };
 
 void TreeWalk::statement(const Stmt& s) {
-  visitor_.statement(s);
+  visitor_.statement(s, is_in_try_);
   switch (s.kind) {
     case StmtKind::expr: return expression(as<ExprStmt>(s).value);
     case StmtKind::declare: return expression(as<DeclareStmt>(s).value);

@@ -8,8 +8,8 @@
 namespace tsl {
 
 struct TreeVisitor {
-  std::function<void(const ast::Stmt&)> statement;
-  /// `is_in_try`: whether an enclosing `try` of the same function may catch an error of the expression.
+  /// `is_in_try`: whether the node is in the body of a `try`, which may be there for its error.
+  std::function<void(const ast::Stmt&, bool is_in_try)> statement;
   std::function<void(const ast::Expr&, bool is_in_try)> expression;
 };
 
