@@ -122,6 +122,8 @@ Inputs add_inputs(Context& context, Tape& tape, std::span<Value> args, const Val
     if (inputs.count() == before) {
       std::vector<std::string> hints;
       if (is_tensor) hints = {"`f32(x)` makes floats of it"};
+      else if (is_host_int(args[at]))
+        hints = {"`float(x)` makes a float of an int; a float is written with a point: `3.0`"};
       fail_with(ErrorKind::type, fmt::format("argument {} cannot be differentiated by: {} holds no floats", at, given),
                 std::move(hints));
     }

@@ -78,12 +78,17 @@ Value number_argument(Context& context, const Value& v) {
   return number;
 }
 
+[[noreturn]] void fail_on_step() {
+  fail_argument(ErrorKind::value, "step", "arange's step cannot be 0",
+                {"`arange(0, 10, 2)` counts up by 2, `arange(10, 0, -1)` down by 1"});
+}
+
 bool is_real(const Value& number) { return scalar_of(number).type == ScalarType::real; }
 
 Dim real_count(const Value& start, const Value& stop, const Value& step) {
   const double from = pinned(start, "arange").as_real(), to = pinned(stop, "arange").as_real();
   const double by = pinned(step, "arange").as_real();
-  if (by == 0) fail(ErrorKind::value, "arange's step cannot be 0");
+  if (by == 0) fail_on_step();
   const double count = std::ceil((to - from) / by);
   if (!(count < 9e18)) fail(ErrorKind::value, "arange({}, {}, {}) has no end", from, to, by);
   return count < 0 ? Dim(0) : Dim(static_cast<int64_t>(count));
@@ -92,7 +97,7 @@ Dim real_count(const Value& start, const Value& stop, const Value& step) {
 Dim integer_count(const Value& start, const Value& stop, const Value& step) {
   const Dim from = dim_of(start), to = dim_of(stop);
   const int64_t by = pinned(step, "arange").integer;
-  if (by == 0) fail(ErrorKind::value, "arange's step cannot be 0");
+  if (by == 0) fail_on_step();
   const Dim length = by > 0 ? to - from : from - to;
   if (!(Dim(0) < length)) return 0;
   return by == 1 || by == -1 ? length : (length - 1) / Dim(by > 0 ? by : -by) + 1;
@@ -163,6 +168,8 @@ Value randint_builtin(Context& context, Args args) {
   if (high <= low) {
     std::vector<std::string> hints;
     if (args.positional == 2) hints = {"a range and a shape are written `randint(low, high, shape)`"};
+    if (hints.empty() && high < low)
+      hints = {fmt::format("the lower end comes first: `randint({}, {}, …)`", high, low)};
     fail_with(ErrorKind::value, fmt::format("randint: the range from {} to {} is empty", low, high), std::move(hints));
   }
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);

@@ -17,7 +17,7 @@ namespace {
 
 enum class FileKind { npy, npz, safetensors, json };
 
-FileKind kind_of(const std::string& path) {
+FileKind kind_of(const std::string& path, const char* hint) {
   const size_t slash = path.find_last_of("/\\");
   const size_t dot = path.rfind('.');
   const std::string extension =
@@ -26,7 +26,9 @@ FileKind kind_of(const std::string& path) {
   if (extension == ".npz") return FileKind::npz;
   if (extension == ".safetensors") return FileKind::safetensors;
   if (extension == ".json") return FileKind::json;
-  fail(ErrorKind::io, "'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension);
+  fail_argument(ErrorKind::io, "path",
+                fmt::format("'{}': load and save know .npy, .npz, .safetensors and .json, not '{}'", path, extension),
+                {hint});
 }
 
 Value record_of(Context& context, std::vector<NamedTensor> tensors) {
@@ -42,7 +44,7 @@ Value run_load(Context& context, std::span<Value> args) {
   const Device device = args[1].is_nil() ? context.ops().device() : expect_device(context, args[1], "the device");
   const Placement placement(context.ops(), device);
   Allocator& allocator = context.runtime().allocator();
-  switch (kind_of(path)) {
+  switch (kind_of(path, "`read_text(path)` reads any other file as text")) {
     case FileKind::npy: return context.runtime().to_device(load_npy(path, allocator));
     case FileKind::npz: return record_of(context, load_npz(path, allocator));
     case FileKind::safetensors: return record_of(context, load_safetensors(path, allocator));
@@ -57,12 +59,19 @@ Tensor packed(Context& context, const std::string& path, const Value& v) {
     fail_with(ErrorKind::type, fmt::format("'{}' holds tensors, but no {} of them", path, type_name(v)),
               {"stack(…) or concat(…) makes one tensor; a record with a key for each keeps them apart"});
   }
+  if (v.is(Tag::string) || v.is(Tag::lazy_string)) {
+    fail_argument(ErrorKind::type, "value", fmt::format("'{}' holds numbers, not str", path),
+                  {"`write_text(path, text)` writes text to a file"});
+  }
   const Tensor x = to_tensor(context, v, "save");
   return read_to_host(context, x.layout().is_contiguous() ? x : context.ops().call(Op::copy, {x}));
 }
 
 std::vector<NamedTensor> named_tensors(Context& context, const std::string& path, const Value& v) {
-  if (!v.is(Tag::record)) fail(ErrorKind::type, "'{}' holds a record of tensors, not {}", path, type_name(v));
+  if (!v.is(Tag::record)) {
+    fail_argument(ErrorKind::type, "value", fmt::format("'{}' holds a record of tensors, not {}", path, type_name(v)),
+                  {"a record names each tensor: `save(path, {x: x})`; .npy files hold one tensor"});
+  }
   const Record& record = v.as<Record>();
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < record.values.size(); ++i) {
@@ -77,7 +86,7 @@ std::vector<NamedTensor> named_tensors(Context& context, const std::string& path
 
 Value run_save(Context& context, std::span<Value> args) {
   const std::string& path = expect_string(context, args[0], "a path");
-  switch (kind_of(path)) {
+  switch (kind_of(path, "`write_text(path, str(x))` writes text to any other file")) {
     case FileKind::npy: save_npy(path, packed(context, path, args[1])); break;
     case FileKind::npz: save_npz(path, named_tensors(context, path, args[1])); break;
     case FileKind::safetensors: save_safetensors(path, named_tensors(context, path, args[1])); break;
@@ -95,9 +104,16 @@ Value run_write_text(Context& context, std::span<Value> args) {
   return Value();
 }
 
+/// The caret of an error about a file is under its path.
 template <Value (*kRun)(Context&, std::span<Value>)> Value effect_builtin(Context& context, Args args) {
   require_permission(context.permissions().files, "files");
-  return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
+  try {
+    return context.runtime().effect(kRun, {args.values.begin(), args.values.end()});
+  } catch (Failure& failure) {
+    Error& error = failure.error();
+    if (error.kind == ErrorKind::io && error.parameter.empty()) error.parameter = "path";
+    throw;
+  }
 }
 
 constexpr Builtin kRows[] = {

@@ -57,7 +57,9 @@ Value topk_builtin(Context& context, Args args) {
   const int axis = expect_axis(context, args[2], x.rank(), "topk");
   const Dim extent = x.shape()[axis];
   if (k < 0 || extent < Dim(k))
-    fail(ErrorKind::value, "topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint());
+    fail_argument(ErrorKind::value, "k",
+                  fmt::format("topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint()),
+                  {fmt::format("k goes from 0 to {}", extent.hint())});
   const Tensor order = argsort(context.ops(), x, axis, expect_bool(context, args[3], "largest"));
   const Tensor best = slice(context.ops(), order, axis, 0, k);
   return make_tuple({gather(context.ops(), x, best, axis), best});
@@ -152,7 +154,11 @@ Value one_hot_builtin(Context& context, Args args) {
 Value triangle(Context& context, Args args, Op keeps) {
   Ops& ops = context.ops();
   const Tensor x = to_tensor(context, args[0], "a triangle");
-  if (x.rank() < 2) fail(ErrorKind::shape, "{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x));
+  if (x.rank() < 2) {
+    fail_argument(ErrorKind::shape, "x",
+                  fmt::format("{} takes matrices, not {}", keeps == Op::le ? "tril" : "triu", describe(x)),
+                  {"a matrix has rows and columns: `zeros([3, 3])`"});
+  }
   const Tensor rows = insert_axis(ops, iota(ops, x.shape()[x.rank() - 2], DType::i64), 1);
   const Tensor columns = iota(ops, x.shape()[x.rank() - 1], DType::i64);
   const Tensor kept = ops.call(keeps, {ops.call(Op::sub, {columns, rows}), operand_of(args[1])});

@@ -67,10 +67,15 @@ Value combine(Context& context, Op step, const Value& a, const Value& b) {
                                    b.is(Tag::tensor) ? Operand(b.tensor()) : operand_of(b)});
 }
 
+[[noreturn]] void fail_on_empty(const OpDef& reduction) {
+  fail_argument(ErrorKind::value, "x", fmt::format("{} of an empty list", reduction.name),
+                {"`if len(xs) > 0 { … }` tests whether a list has items"});
+}
+
 Value fold(Context& context, Op op, const std::vector<Value>& items) {
   const OpDef& reduction = op_def(op);
   if (items.empty()) {
-    if (!reduction.of_nothing) fail(ErrorKind::value, "{} of an empty list", reduction.name);
+    if (!reduction.of_nothing) fail_on_empty(reduction);
     return Value(static_cast<int64_t>(*reduction.of_nothing));
   }
   Value result = items[0];
@@ -147,7 +152,7 @@ template <Op kOp> Value place_builtin(Context& context, Args args) {
   const std::vector<Value> items = items_of(context, args[0]);
   if (!std::all_of(items.begin(), items.end(), is_host_number)) return arg_tensor(context, kOp, args);
   expect_no_keepdims(context, kOp, args);
-  if (items.empty()) fail(ErrorKind::value, "{} of an empty list", op_def(kOp).name);
+  if (items.empty()) fail_on_empty(op_def(kOp));
   static_assert(kOp == Op::argmax || kOp == Op::argmin, "says which item the new op finds");
   const auto better = kOp == Op::argmax ? ast::BinaryOp::gt : ast::BinaryOp::lt;
   size_t best = 0;

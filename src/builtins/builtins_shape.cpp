@@ -77,7 +77,9 @@ Value squeeze_builtin(Context& context, Args args) {
     const Dim extent = x.shape()[static_cast<int>(axes[i])];
     const bool is_one = extent == Dim(1);
     if (!is_one && !args[1].is_nil())
-      fail(ErrorKind::shape, "squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x), extent.hint());
+      fail_with(ErrorKind::shape,
+                fmt::format("squeeze: axis {} of {} has extent {}, not 1", axes[i], describe(x), extent.hint()),
+                {"`squeeze(x)` removes all axes of extent 1; `x[0]` picks one place of an axis"});
     if (is_one) x = select(context.ops(), x, axes[i], 0);
   }
   return x;
@@ -98,12 +100,19 @@ std::vector<Operand> expect_tensors(Context& context, const Value& v, const char
   } else {
     fail(ErrorKind::type, "{} takes a list of tensors, not {}", what, type_name(v));
   }
-  if (tensors.empty()) fail(ErrorKind::value, "{}: the list is empty", what);
+  if (tensors.empty()) {
+    fail_with(ErrorKind::value, fmt::format("{}: the list is empty", what),
+              {"`if len(xs) > 0 { … }` tests whether a list has items"});
+  }
   return tensors;
 }
 
 Value concat_builtin(Context& context, Args args) {
   const std::vector<Operand> parts = expect_tensors(context, args[0], "concat");
+  if (parts[0].tensor.rank() == 0) {
+    fail_argument(ErrorKind::shape, "tensors", "concat: tensors without axes have nothing to join along",
+                  {"`stack([a, b])` makes a new axis; several tensors are one list: `concat([a, b])`"});
+  }
   return concat(context.ops(), parts, expect_axis(context, args[1], parts[0].tensor.rank(), "concat"));
 }
 
@@ -112,7 +121,9 @@ Value stack_builtin(Context& context, Args args) {
   const int axis = expect_axis(context, args[1], parts[0].tensor.rank() + 1, "stack");
   for (Operand& part : parts) {
     if (part.tensor.rank() != parts[0].tensor.rank() || !(part.tensor.shape() == parts[0].tensor.shape())) {
-      fail(ErrorKind::shape, "stack: {} and {} differ", describe(parts[0].tensor), describe(part.tensor));
+      fail_with(ErrorKind::shape,
+                fmt::format("stack: {} and {} differ", describe(parts[0].tensor), describe(part.tensor)),
+                {"stack needs tensors of one shape; concat joins tensors that differ in the extent of one axis"});
     }
   }
   for (Operand& part : parts) part.tensor = insert_axis(context.ops(), part.tensor, axis);
@@ -137,7 +148,10 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
       fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent, axis);
   } else {
     const int64_t size = expect_int(context, by, "split's size");
-    if (size <= 0) fail(ErrorKind::value, "split: the size must be positive, not {}", size);
+    if (size <= 0) {
+      fail_argument(ErrorKind::value, "by", fmt::format("split: the size must be positive, not {}", size),
+                    {"`split(x, 2)` makes parts of 2 elements each"});
+    }
     for (int64_t at = 0; at < extent; at += sizes.back()) sizes.push_back(std::min(size, extent - at));
     if (sizes.empty()) sizes.push_back(0);
   }
@@ -152,6 +166,10 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
 
 Value split_builtin(Context& context, Args args) {
   if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
+    if (is_host_number(args[1])) {
+      fail_argument(ErrorKind::type, "by", fmt::format("split cuts a str at a str, not at {}", type_name(args[1])),
+                    {"`split(s, \" \")` cuts at spaces, `split(s, \" \", limit: 1)` at most once"});
+    }
     if (args[2].is_nil()) return split_text(context, args[0], args[1], args[3]);
     fail_with(ErrorKind::type, "split: a str has no axis", {"split(text, by, limit: 1) cuts at most once"});
   }

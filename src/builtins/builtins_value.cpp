@@ -68,7 +68,10 @@ Value len_builtin(Context& context, Args args) {
     return from_dim(end < begin ? Dim(0) : end - begin);
   }
   if (!v.is(Tag::tensor)) fail(ErrorKind::type, "{} has no length", type_name(v));
-  if (v.tensor().rank() == 0) fail(ErrorKind::type, "{} has no length: it has no axis", describe(v.tensor()));
+  if (v.tensor().rank() == 0) {
+    fail_with(ErrorKind::type, fmt::format("{} has no length: it has no axis", describe(v.tensor())),
+              {"`x.item()` reads the number in it"});
+  }
   return from_dim(v.tensor().shape()[0]);
 }
 
@@ -82,11 +85,12 @@ std::string_view trimmed(std::string_view text) {
 
 /// Says how to read a number that is no int.
 std::vector<std::string> hints_for_number(std::string_view digits, std::string_view type) {
+  const std::string_view convert = type == "an int" ? "int" : "float";
   double number = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   const bool is_number = status == std::errc() && end == digits.data() + digits.size();
   if (type == "an int" && is_number) return {"`float(s)` reads it, `int(float(s))` drops the fraction"};
-  return {};
+  return {fmt::format("`try {{ {}(s) }} catch e {{ … }}` handles text that is no number", convert)};
 }
 
 template <class Number> Number parse(const std::string& text, const char* type) {  // type with its article
@@ -162,20 +166,22 @@ std::string describe_side(Context& context, const Value& source, const Value& va
   return written == text ? "" : fmt::format("{} = {}", written, text);
 }
 
-/// Fails for `assert(a < b)`. The compiler adds the compared values to the arguments, then the texts of the comparison
-/// and of its sides.
-[[noreturn]] void fail_comparison(Context& context, Args args) {
-  const std::string left = describe_side(context, args[5], args[2]), right = describe_side(context, args[6], args[3]);
+/// Fails for `assert(a < b)`. The compiler's message holds, after a mark, the compared values and the texts of the
+/// comparison and of its sides.
+[[noreturn]] void fail_comparison(Context& context, const std::vector<Value>& parts) {
+  const std::string left = describe_side(context, parts[4], parts[1]),
+                    right = describe_side(context, parts[5], parts[2]);
   const char* joint = left.empty() || right.empty() ? "" : " and ";
   const char* where = left.empty() && right.empty() ? "" : ", where ";
   fail_with(ErrorKind::user,
-            fmt::format("assertion failed: {}{}{}{}{}", args[4].as<String>().text, where, left, joint, right));
+            fmt::format("assertion failed: {}{}{}{}{}", parts[3].as<String>().text, where, left, joint, right));
 }
 
 Value assert_builtin(Context& context, Args args) {
   if (truth(context, args[0])) return Value();
-  constexpr size_t kOfComparison = 7;
-  if (args.size() == kOfComparison) fail_comparison(context, args);
+  if (args[1].is(Tag::tuple) && !args[1].as<Tuple>().items.empty() && args[1].as<Tuple>().items[0].is(Tag::absent)) {
+    fail_comparison(context, args[1].as<Tuple>().items);
+  }
   fail_with(ErrorKind::user, args[1].is_nil() ? "assertion failed" : to_string(context, args[1]));
 }
 
@@ -355,7 +361,7 @@ constexpr Builtin kRows[] = {
                  "raises an error, with a hint that says what to do instead; in the standard library, parameter names "
                  "the argument that is wrong",
                  error_builtin, "host"}),
-    with_effect({"assert", "assert(condition: bool, message: any = nil, ...compared: any)",
+    with_effect({"assert", "assert(condition: bool, message: any = nil)",
                  "raises an error unless the condition is true", assert_builtin, "host"}),
     {"clock", "clock()", "seconds since some fixed moment", clock_builtin, "host"},
     {"counters", "counters(device: str | nil = nil)",

@@ -39,7 +39,10 @@ class Equation {
       begin = i + 1;
     }
     if (inputs_.size() != operands.size())
-      bad(fmt::format("names {} operands, but {} were given", inputs_.size(), operands.size()));
+      fail_with(
+          ErrorKind::value,
+          fmt::format("einsum: '{}' names {} operands, but {} were given", text_, inputs_.size(), operands.size()),
+          {"each term before the arrow is a tensor's: `einsum(\"ij,jk->ik\", a, b)`"});
     for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = expand(inputs_[i], operands[i].rank(), i);
     output_ = arrow == std::string::npos ? implied_output() : expand(compact.substr(arrow + 2), -1, 0);
     for (char label : output_) {

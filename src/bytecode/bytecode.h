@@ -120,7 +120,8 @@ struct RegisterName {
   static constexpr uint32_t kOpenEnd = ~0u;  // while the scope of the variable is compiled
 };
 
-/// The source of a call's arguments, for errors: [first, first + count) of Proto::argument_spans.
+/// The source of a call's arguments, or of an operation's operator, for errors: [first, first + count) of
+/// Proto::argument_spans.
 struct CallArguments {
   uint32_t pc = 0;  // of the call
   uint32_t first = 0, count = 0;

@@ -109,6 +109,7 @@ class FunctionCompiler {
   void call(const ast::CallExpr& e, Reg dst);
   bool assertion(const ast::CallExpr& e, Reg dst);
   void note_arguments(const ast::CallExpr& e, bool is_method);
+  void note_operator(Span span);
   uint16_t call_shape(const ast::CallExpr& e, bool is_method);
   void conditional(const ast::IfExpr& e, Reg dst, bool wants_value);
   void condition(const ast::Expr& e, bool jump_if, JumpList& targets);

@@ -120,6 +120,7 @@ void FunctionCompiler::binary(const BinaryExpr& e, Reg dst) {
   Scope scope(*this);
   const Reg left = early_operand(*e.left, {e.right});
   operation(e.op, dst, left, *e.right, e.span);
+  note_operator(e.op_span);
 }
 
 namespace {
@@ -339,7 +340,8 @@ bool asserts_comparison(const CallExpr& e) {
 
 }  // namespace
 
-/// Compiles assert(a < b) as a test, and a call if it fails: assert(false, nil, a, b, "a < b", "a", "b").
+/// Compiles assert(a < b) as a test, and a call if it fails: assert(false, (absent, a, b, "a < b", "a", "b")). No
+/// program can make such a message.
 bool FunctionCompiler::assertion(const CallExpr& e, Reg dst) {
   if (module_.options.text.empty() || !asserts_comparison(e)) return false;
   const auto& compared = as<BinaryExpr>(*e.args[0].value);
@@ -348,19 +350,22 @@ bool FunctionCompiler::assertion(const CallExpr& e, Reg dst) {
   const Reg right = operand(*compared.right);
   const int which = static_cast<int>(compared.op) - static_cast<int>(BinaryOp::eq);
   emit(static_cast<Opcode>(static_cast<int>(Opcode::test_eq) + which), compared.span, left, right, 0, true);
+  note_operator(compared.op_span);
   JumpList passed;
   jump(passed, e.span);
   const Reg callee = allocate(e.span);
   into(*e.callee, callee);
   load_constant(Value(false), allocate(e.span), e.span);
-  load_constant(Value(), allocate(e.span), e.span);
+  const Reg message = allocate(e.span);
+  load_constant(Value::absent(), message, e.span);
   emit(Opcode::move, e.span, allocate(e.span), left);
   emit(Opcode::move, e.span, allocate(e.span), right);
   for (const Span span : {compared.span, compared.left->span, compared.right->span}) {
     const std::string_view text = module_.options.text.substr(span.begin, span.end - span.begin);
     load_constant(make_string(std::string(text)), allocate(e.span), e.span);
   }
-  emit(Opcode::call, compared.span, callee, next_ - callee - 1);
+  emit(Opcode::tuple, e.span, message, message, next_ - message);
+  emit(Opcode::call, compared.span, callee, 2);
   patch_here(passed);
   load_constant(Value(), dst, e.span);
   return true;
@@ -399,6 +404,12 @@ void FunctionCompiler::note_arguments(const CallExpr& e, bool is_method) {
   for (const Argument& argument : e.args) proto_->argument_spans.push_back(argument.value->span);
   const uint32_t count = static_cast<uint32_t>(proto_->argument_spans.size()) - first;
   proto_->call_arguments.push_back({here() - 1, first, count});
+}
+
+/// Records where the operator of the operation that was emitted last is in the source.
+void FunctionCompiler::note_operator(Span span) {
+  proto_->call_arguments.push_back({here() - 1, static_cast<uint32_t>(proto_->argument_spans.size()), 1});
+  proto_->argument_spans.push_back(span);
 }
 
 // ---- Conditions ----------------------------------------------------------------------------------------
@@ -459,6 +470,7 @@ bool FunctionCompiler::comparison(const BinaryExpr& e, bool jump_if, JumpList& t
   if (!is_constant) right = operand(*e.right);
   const Opcode first = is_constant ? Opcode::test_eq_k : Opcode::test_eq;
   emit(static_cast<Opcode>(static_cast<int>(first) + which), e.span, left, right, 0, jump_if);
+  note_operator(e.op_span);
   jump(targets, e.span);
   return true;
 }

@@ -36,7 +36,11 @@ std::vector<std::string> near_files(const std::string& path) {
     names.push_back(entry->path().filename().string());
   }
   const std::string near = nearest_name(file.filename().string(), names);
-  if (near.empty()) return {};
+  if (near.empty()) {
+    if (!fs::exists(folder, status)) return {fmt::format("there is no folder '{}'", folder.string())};
+    if (file.is_absolute()) return {};
+    return {"a path that does not begin with '/' starts at the folder from which the program is run"};
+  }
   return {fmt::format("did you mean '{}'?", file.has_parent_path() ? (file.parent_path() / near).string() : near)};
 }
 

@@ -136,6 +136,13 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
     const char found = text_[begin];
     if (found == '\'') return "strings of JSON stand in double quotes";
     if (before == ',' && (found == ']' || found == '}')) return fmt::format("JSON has no comma before '{}'", found);
+    if (found == ',') return "JSON has no empty items: a value stands before each comma";
+    const std::string expected = expected_at(before);
+    if (expected[0] == 'a' && expected[2] == 'k') return "keys stand in double quotes: `{\"a\": 1}`";
+    if (expected == "':'") return "a colon stands between a key and its value: `{\"a\": 1}`";
+    if (expected == "the end of the file") return "a file holds one value; several are one list: `[1, 2]`";
+    if (expected == "',' or ']'") return "a comma stands between two items: `[1, 2]`";
+    if (expected == "',' or '}'") return "a comma stands between two entries: `{\"a\": 1, \"b\": 2}`";
     if (found == '/' || found == '#') return "JSON has no comments";
     const std::string word = word_at(begin);
     for (const char* constant : {"True", "False", "None", "NaN", "Infinity", "nan", "inf", "nil"}) {

@@ -91,6 +91,42 @@ bool Layout::is_contiguous() const {
   return true;
 }
 
+namespace {
+
+/// Returns a list of axes as it is written: "1, 0".
+std::string axes_text(int rank) {
+  std::string text;
+  for (int i = 0; i < rank; ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", i);
+  return text;
+}
+
+std::vector<std::string> hints_for_order(int rank) {
+  if (rank == 0) return {};
+  return {fmt::format("each axis is named once, as in `permute(x, {})`", axes_text(rank))};
+}
+
+/// Returns the arguments of a reshape that makes one extent of `wanted` what fits; "" if none fits.
+std::string fitting_extents(int64_t count, const Shape& wanted) {
+  for (int at = wanted.rank(); at-- > 0;) {
+    int64_t others = 1;
+    for (int i = 0; i < wanted.rank(); ++i) others *= i == at ? 1 : wanted[i].hint();
+    if (others <= 0 || count % others != 0) continue;
+    std::string text;
+    for (int i = 0; i < wanted.rank(); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : ", ", i == at ? -1 : wanted[i].hint());
+    return text;
+  }
+  return "";
+}
+
+std::vector<std::string> hints_for_reshape(int64_t count, const Shape& wanted) {
+  const std::string fitting = fitting_extents(count, wanted);
+  if (!fitting.empty()) return {fmt::format("`reshape(x, {})` fits: -1 stands for what is left", fitting)};
+  return {fmt::format("the extents of the new shape must have the product {}", count)};
+}
+
+}  // namespace
+
 int normalize_axis(int64_t axis, int rank, const char* op) {
   if (axis < -rank || axis >= rank) {
     std::vector<std::string> hints;
@@ -107,14 +143,18 @@ int normalize_axis(int64_t axis, int rank, const char* op) {
 Layout permute(const Layout& in, std::span<const int> order) {
   const int rank = in.rank();
   if (static_cast<int>(order.size()) != rank) {
-    fail(ErrorKind::shape, "permute: an order of {} axes does not fit shape {}", order.size(), to_string(in.shape));
+    fail_with(ErrorKind::shape,
+              fmt::format("permute: an order of {} axes does not fit shape {}", order.size(), to_string(in.shape)),
+              hints_for_order(rank));
   }
   Layout out;
   out.offset = in.offset;
   unsigned seen = 0;
   for (int given : order) {
     const int axis = normalize_axis(given, rank, "permute");
-    if (seen & (1u << axis)) fail(ErrorKind::value, "permute: axis {} appears twice", given);
+    if (seen & (1u << axis)) {
+      fail_with(ErrorKind::value, fmt::format("permute: axis {} appears twice", given), hints_for_order(rank));
+    }
     seen |= 1u << axis;
     out.shape.push_back(in.shape[axis]);
     out.strides.push_back(in.strides[axis]);
@@ -136,7 +176,8 @@ Layout expand(const Layout& in, const Shape& shape) {
       if (shape[i] < 0) fail(ErrorKind::value, "expand: {} has a negative size", to_string(shape));
       out.strides[i] = 0;
     } else {
-      fail(ErrorKind::shape, "expand: cannot expand {} to {}", to_string(in.shape), to_string(shape));
+      fail_with(ErrorKind::shape, fmt::format("expand: cannot expand {} to {}", to_string(in.shape), to_string(shape)),
+                {"only new axes and those of extent 1 are expanded; `tile(x, reps)` repeats others"});
     }
   }
   return out;
@@ -245,13 +286,18 @@ Shape resolve_reshape(const Shape& in, const Shape& wanted) {
   for (int i = 0; i < wanted.rank(); ++i) {
     if (wanted[i].hint() == -1 && rest < 0 && wanted[i] == -1) rest = i;
     else if (has_extent(in, wanted[i]) || !(wanted[i] < 0)) known.push_back(wanted[i]);
-    else fail(ErrorKind::value, "reshape: {} has a negative size", to_string(wanted));
+    else {
+      fail_with(ErrorKind::value, fmt::format("reshape: {} has a negative size", to_string(wanted)),
+                {"one extent may be -1: it stands for what is left"});
+    }
   }
   if (rest < 0) return wanted;
   const Dim count = element_count(in), divisor = element_count(known);
   if (divisor == 0 || !(count / divisor * divisor == count)) {
-    fail(ErrorKind::shape, "reshape: {} has {} elements, which do not fill {}", to_string(in), count.hint(),
-         to_string(wanted));
+    fail_with(ErrorKind::shape,
+              fmt::format("reshape: {} has {} elements, which do not fill {}", to_string(in), count.hint(),
+                          to_string(wanted)),
+              {fmt::format("the extents beside -1 must have a product that divides {}", count.hint())});
   }
   Shape out = wanted;
   out[rest] = count / divisor;
@@ -313,8 +359,10 @@ std::optional<Layout> regroup(const Layout& given, const Shape& shape) {
 std::optional<Layout> reshape(const Layout& in, const Shape& shape) {
   const Dim count = element_count(in.shape), wanted = element_count(shape);
   if (!(count == wanted)) {
-    fail(ErrorKind::shape, "reshape: {} has {} elements, {} has {}", to_string(in.shape), count.hint(),
-         to_string(shape), wanted.hint());
+    fail_with(ErrorKind::shape,
+              fmt::format("reshape: {} has {} elements, {} has {}", to_string(in.shape), count.hint(), to_string(shape),
+                          wanted.hint()),
+              hints_for_reshape(count.hint(), shape));
   }
   if (in.is_contiguous()) return Layout{shape, contiguous_strides(shape), in.offset};
   return regroup(in, shape);

@@ -62,7 +62,9 @@ std::vector<std::string> broadcast_hints(std::span<const Operand> operands) {
     changed = {shorter[0], 1};
     how = is_left ? "a[:, nil]" : "b[:, nil]";
   }
-  if (!how || !try_broadcast(longer, changed)) return {};
+  if (!how || !try_broadcast(longer, changed)) {
+    return {"axes are matched from the last on: their extents must be equal, or one of them 1"};
+  }
   return {fmt::format("`{}`, of shape {}, would fit, with a on the left and b on the right", how, to_string(changed))};
 }
 

@@ -11,12 +11,19 @@ std::string describe_product(const Tensor& a, const Tensor& b) {
 
 /// Says which operand to transpose so that two matrices fit.
 std::vector<std::string> transposed_hints(const Tensor& a, const Tensor& b) {
+  const bool is_by_vector = a.rank() == 2 && b.rank() == 1;
+  if (is_by_vector && a.shape()[0] == b.shape()[0])
+    return {"`a.T @ b` would fit, with a on the left and b on the right"};
+  const bool is_of_vector = a.rank() == 1 && b.rank() == 2;
+  if (is_of_vector && a.shape()[0] == b.shape()[1])
+    return {"`a @ b.T` would fit, with a on the left and b on the right"};
+  if (a.rank() == 1 && b.rank() == 1) return {"a product of two vectors needs two of one length"};
   if (a.rank() != 2 || b.rank() != 2) return {};
   std::string hint;
   if (a.shape()[1] == b.shape()[1]) hint = "`a @ b.T`";
   if (a.shape()[0] == b.shape()[0]) hint += hint.empty() ? "`a.T @ b`" : " or `a.T @ b`";
   if (hint.empty() && a.shape()[0] == b.shape()[1]) hint = "`b @ a`";
-  if (hint.empty()) return {};
+  if (hint.empty()) return {"the left side needs as many columns as the right side has rows"};
   return {hint + " would fit, with a on the left and b on the right"};
 }
 

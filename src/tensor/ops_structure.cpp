@@ -21,6 +21,21 @@ Tensor prepare_concat(Ops& ops, Op op, Operands operands, const Attrs& attrs) {
   return ops.call(op, formed, attrs);
 }
 
+/// Says along which axis tensors fit one after another, or what they need for it.
+std::vector<std::string> hints_for_parts(Operands operands) {
+  const Shape& first = operands[0].tensor.shape();
+  unsigned differing = 0;
+  for (const Operand& operand : operands) {
+    const Shape& other = operand.tensor.shape();
+    if (other.rank() != first.rank()) return {"the tensors need one rank: `unsqueeze(x, axis)` adds an axis"};
+    for (int i = 0; i < first.rank(); ++i) differing |= first[i] == other[i] ? 0u : 1u << i;
+  }
+  for (int i = 0; i < first.rank(); ++i) {
+    if (differing == 1u << i) return {fmt::format("they fit along `axis: {}`", i)};
+  }
+  return {"all extents but that of one axis must be equal"};
+}
+
 TensorType infer_concat(Operands operands, const Attrs& attrs) {
   const Tensor& first = operands[0].tensor;
   const int axis = static_cast<int>(attrs.axis);
@@ -30,7 +45,9 @@ TensorType infer_concat(Operands operands, const Attrs& attrs) {
     bool fits = other.rank() == shape.rank();
     for (int i = 0; fits && i < shape.rank(); ++i) fits = i == axis || shape[i] == other[i];
     if (!fits) {
-      fail(ErrorKind::shape, "concat: {} and {} differ beside axis {}", describe(first), describe(operand), axis);
+      fail_with(ErrorKind::shape,
+                fmt::format("concat: {} and {} differ beside axis {}", describe(first), describe(operand), axis),
+                hints_for_parts(operands));
     }
     shape[axis] = shape[axis] + other[axis];
   }

@@ -20,6 +20,7 @@ bool is_defined_on_bool(Op op) { return op == Op::add || op == Op::mul || op == 
   for (const Operand& operand : operands) given += (given.empty() ? "" : " and ") + describe(operand);
   std::vector<std::string> hints;
   if (wanted == "numbers") hints = {"`i64(x)` makes 0 and 1 of bools"};
+  if (wanted == "bools or integers") hints = {"comparisons make bools: `(x > 0) & (y > 0)`"};
   fail_with(ErrorKind::type, fmt::format("{}: expected {}, got {}", op.name, wanted, given), std::move(hints));
 }
 
@@ -119,8 +120,11 @@ RangeSide range_side(DType dtype, const Operand& number) {
 void expect_fits(DType dtype, const Operand& number) {
   if (range_side(dtype, number) == RangeSide::inside) return;
   const IntegerRange range = range_of(dtype);
-  fail(ErrorKind::value, "{} does not fit {}, which holds {} to {}", describe(number), name_of(dtype), range.least,
-       range.greatest);
+  fail_with(ErrorKind::value,
+            fmt::format("{} does not fit {}, which holds {} to {}", describe(number), name_of(dtype), range.least,
+                        range.greatest),
+            dtype == DType::i64 ? std::vector<std::string>{}
+                                : std::vector<std::string>{"i64 holds greater numbers: `i64(x)`"});
 }
 
 }  // namespace tsl

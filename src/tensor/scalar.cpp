@@ -70,7 +70,8 @@ template <ScalarOp kOp, class Body> Scalar unary(Scalar x, Body body) {
 template <ScalarOp kOp> void check_divisor(int64_t divisor) {
   static_assert(kOp == ScalarOp::floordiv || kOp == ScalarOp::mod, "says when the new fallible op fails");
   if (divisor != 0) return;
-  fail(ErrorKind::value, "integer {} by zero", kOp == ScalarOp::floordiv ? "division" : "modulo");
+  fail_with(ErrorKind::value, fmt::format("integer {} by zero", kOp == ScalarOp::floordiv ? "division" : "modulo"),
+            {"`if b != 0 { … }` tests the divisor first; `a / b` divides as floats do"});
 }
 
 template <ScalarOp kOp, bool kFallible, class Body> Scalar binary(Scalar a, Scalar b, Body body) {

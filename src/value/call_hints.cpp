@@ -41,6 +41,8 @@ constexpr Mistake kMistakes[] = {
     {"einsum", "equation", tag_bit(Tag::tensor), "the equation comes first: `einsum(\"ij,jk->ik\", a, b)`"},
     {"join", "separator", kListBits, "the separator comes first: `join(\",\", xs)`"},
     {"map filter enumerate zip reversed", "x", kNumberBits, "`0..n` counts from 0 to n - 1"},
+    {"has", "record", kListBits, "`v in xs` tests whether a list has an item"},
+    {"keys values", "record", kListBits, "a list has no keys: `enumerate(xs)` gives its items with their places"},
     {"to", "target", kNumberBits, "the first GPU is \"cuda:0\""},
     {"tolist", "x", kListBits, "it is a list already"},
     {"randint", "shape", tag_bit(Tag::dtype), "write `randint(low, high, shape)`"},
@@ -99,6 +101,17 @@ std::string hint_for_argument(const Signature& signature, const std::string& par
 std::string hint_for_extra_argument(const Signature& signature) {
   if (!has_word(kTakeLists, signature.function)) return "";
   return fmt::format("{} takes its items as one list: `{}([…])`", signature.function, signature.function);
+}
+
+std::string usage(const Signature& signature, bool with_defaults) {
+  std::string text;
+  bool has_more = false;
+  for (const ParameterInfo& parameter : signature.parameters) {
+    if (parameter.has_default && !with_defaults) has_more = true;
+    else text += (text.empty() ? "" : ", ") + *parameter.name;
+  }
+  if (has_more || signature.rest) text += text.empty() ? "…" : ", …";
+  return fmt::format("{}({})", signature.function, text);
 }
 
 std::string parameter_for(std::string_view name, const std::vector<std::string>& parameters) {

@@ -15,6 +15,8 @@ namespace tsl {
 std::string hint_for_argument(const Signature& signature, const std::string& parameter, const Value& given);
 /// Returns a hint for a call with more arguments than the function has parameters; "" if there is nothing to say.
 std::string hint_for_extra_argument(const Signature& signature);
+/// Returns a call as it is written: "clamp(x, min, max)". Parameters with defaults may stand for "…".
+std::string usage(const Signature& signature, bool with_defaults);
 /// Returns the parameter that is meant by a name that the function has not: the one of another library's name, else the
 /// nearest; "" if none is.
 std::string parameter_for(std::string_view name, const std::vector<std::string>& parameters);

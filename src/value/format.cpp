@@ -152,6 +152,15 @@ std::string to_repr(Context& context, const Value& value) {
   return repr(context, with_joined_strings(context, value), 0);
 }
 
+namespace {
+
+[[noreturn]] void fail_on_elements(const std::string& spec, const Tensor& tensor) {
+  fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", spec, describe(tensor)),
+            {fmt::format("a spec formats one number, such as `{{mean(x):{}}}`; `{{x}}` shows a tensor", spec)});
+}
+
+}  // namespace
+
 std::string format_value(Context& context, const Value& value, const std::string& spec) {
   if (value.is(Tag::string) && spec.empty()) return value.as<String>().text;
   if (spec == kStrSpec) return to_string(context, value);
@@ -161,9 +170,7 @@ std::string format_value(Context& context, const Value& value, const std::string
   if (value.is(Tag::tensor)) {
     const Tensor tensor = value.tensor();
     const bool is_element = element_count(tensor.shape()) == Dim(1);
-    if (!is_element && !spec.empty()) {
-      fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(tensor));
-    }
+    if (!is_element && !spec.empty()) { fail_on_elements(spec, tensor); }
     if (!is_element) return display_tensor(context, tensor);
     shown = read_item(context, tensor);
     if (spec.empty() && is_float(tensor.dtype())) return float_text(pinned(shown, "text").real, tensor.dtype());
@@ -191,7 +198,7 @@ void check_format(Context& context, const Value& value, const std::string& spec)
     const DType dtype = value.tensor().dtype();
     format_value(context, is_float(dtype) ? Value(0.0) : dtype == DType::boolean ? Value(false) : Value(0), spec);
   } else {
-    fail(ErrorKind::value, "the format spec '{}' does not suit {}", spec, describe(value.tensor()));
+    fail_on_elements(spec, value.tensor());
   }
 }
 

@@ -102,7 +102,8 @@ void FormatSpec::unsuitable(const char* type) const {
     hints = {"`{int(x):d}` formats an int, `{x:.0f}` a float without digits"};
   if (given == "an int" && precision_ >= 0 && type_ == 0)
     hints = {"`{n:.2f}` shows an int with digits after the point"};
-  if (given == "a str" && type_is("eEfFgGd")) hints = {"`float(s)` reads a number of a str"};
+  if (given == "a str" && type_is("eEfFgGd"))
+    hints = {"this format is for numbers: `{s}` shows a str, `{s:>8}` in 8 columns"};
   fail_with(ErrorKind::value, fmt::format("the format spec '{}' does not suit {}", text_, type), std::move(hints));
 }
 

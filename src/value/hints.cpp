@@ -42,6 +42,7 @@ std::string to_make_tensor(const Value& given) {
     return fmt::format("`tensor(x)` makes a tensor of {} {}", given.is(Tag::integer) ? "an" : "a", type_name(given));
   }
   if (given.is(Tag::range)) return "`tensor(r)` makes a tensor of a range";
+  if (given.is(Tag::record)) return "a value of a record is read with `r.key` or `r[\"key\"]`";
   return "";
 }
 
@@ -126,6 +127,33 @@ std::string hint_to_make(Wanted wanted, const Value& given) {
   return "";
 }
 
+std::string hint_for_kind(std::string_view kind) {
+  struct Writing {
+    std::string_view kind, hint;
+  };
+  static constexpr Writing kWritings[] = {
+      {"int", "an int is written without a point: `3`"},
+      {"integer", "an int is written without a point: `3`"},
+      {"integers", "one int or a list of ints is written here: `3`, `[2, 3]`"},
+      {"float", "a number is written without quotes or brackets: `0.5`"},
+      {"number", "a number is written without quotes or brackets: `0.5`"},
+      {"str", "a str is written in double quotes: `\"text\"`"},
+      {"list", "a list is written `[a, b]`"},
+      {"tuple", "a tuple is written `(a, b)`"},
+      {"record", "a record is written `{key: value}`"},
+      {"range", "a range is written `0..n`"},
+      {"fn", "a function is given by its name, or written `fn(x) = x + 1`"},
+      {"function", "a function is given by its name, or written `fn(x) = x + 1`"},
+      {"tensor", "a tensor is made of a list of numbers: `tensor([1.0, 2.0])`"},
+      {"array", "an array is a number, or a tensor, list or range of numbers: `[1.0, 2.0]`"},
+      {"iterable", "lists, tuples, strs, records, ranges and tensors have items: `[1, 2]`, `0..n`"},
+      {"dtype", "a dtype is one of bool, u8, i8, i16, i32, i64, f16, bf16, f32 and f64"},
+  };
+  const auto found =
+      std::find_if(std::begin(kWritings), std::end(kWritings), [&](const Writing& w) { return w.kind == kind; });
+  return found == std::end(kWritings) ? "" : std::string(found->hint);
+}
+
 std::vector<std::string> hints_of(std::string hint) {
   std::vector<std::string> hints;
   if (!hint.empty()) hints.push_back(std::move(hint));
@@ -159,6 +187,8 @@ std::string hint_for_field(const Value& object, const std::string& field, const 
   const auto has = [&](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
+  if (object.is(Tag::tensor) && field == "grad") return "`grad(f)(x)` is the gradient of f at x";
+  if (object.is(Tag::tensor) && field == "data") return "a tensor is its own data: write `x`, or `tolist(x)` for lists";
   if (has(functions, field)) return fmt::format("'{}' is a function: write `x.{}()`", field, field);
   if (is_items(object) &&
       (field == "shape" || field == "ndim" || field == "size" || field == "T" || field == "dtype")) {

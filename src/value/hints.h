@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -15,6 +16,8 @@ enum class Wanted : uint8_t { tensor, list, text, integer, real, boolean, functi
 
 /// Returns a hint that says how to make what is wanted of a value of another type; "" if there is no one way.
 std::string hint_to_make(Wanted wanted, const Value& given);
+/// Returns a hint that says how values of a kind, as annotations name it, are written; "" if there is none.
+std::string hint_for_kind(std::string_view kind);
 /// As a list of hints, for errors.
 std::vector<std::string> hints_to_make(Wanted wanted, const Value& given);
 

@@ -28,18 +28,6 @@ std::string counted_arguments(size_t n) { return fmt::format("{} argument{}", n,
   throw Failure(std::move(error));
 }
 
-/// Returns the call as it is written: "clamp(x, min, max)". Parameters with defaults may stand for "…".
-std::string usage(const Signature& signature, bool with_defaults) {
-  std::string text;
-  bool has_more = false;
-  for (const ParameterInfo& parameter : signature.parameters) {
-    if (parameter.has_default && !with_defaults) has_more = true;
-    else text += (text.empty() ? "" : ", ") + *parameter.name;
-  }
-  if (has_more || signature.rest) text += text.empty() ? "…" : ", …";
-  return fmt::format("{}({})", signature.function, text);
-}
-
 [[noreturn]] void too_many(const Signature& signature, size_t given) {
   const size_t most = signature.parameters.size();
   const size_t least = static_cast<size_t>(std::count_if(signature.parameters.begin(), signature.parameters.end(),
@@ -98,6 +86,15 @@ void place_named(const Signature& signature, Value* slots, const CallShape& shap
 
 }  // namespace
 
+namespace {
+
+std::string parameter_list(const Signature& signature) {
+  std::string text = usage(signature, true);
+  return text.substr(signature.function.size());
+}
+
+}  // namespace
+
 size_t bind_arguments(const Signature& signature, Value* slots, size_t given, const CallShape* shape) {
   const size_t parameters = signature.parameters.size();
   const size_t positional = shape ? shape->positional : given;
@@ -113,7 +110,10 @@ size_t bind_arguments(const Signature& signature, Value* slots, size_t given, co
   }
   for (size_t i = positional; i < parameters; ++i) {
     if (slots[i].is(Tag::absent) && !signature.parameters[i].has_default) {
-      std::string hint = signature.function == "<lambda>" ? "" : fmt::format("write `{}`", usage(signature, false));
+      std::string hint =
+          signature.function == "<lambda>"
+              ? fmt::format("the function that is called has the parameters {}", parameter_list(signature))
+              : fmt::format("write `{}`", usage(signature, false));
       fail_with(ErrorKind::type,
                 fmt::format("{} is missing its argument '{}'", signature.function, *signature.parameters[i].name),
                 hints_of(std::move(hint)));

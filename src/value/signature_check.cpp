@@ -109,6 +109,18 @@ struct Subject {
       std::move(hints));
 }
 
+/// Says in which order a function takes two arguments that fit only when exchanged; "" if there are none.
+std::string hint_to_exchange(const Subject& subject, const Value& value);
+
+/// Says how a value of one of a type's alternatives is written.
+std::string hint_to_write(const ValueType& type) {
+  for (const TypeAlternative& each : type.alternatives) {
+    const std::string hint = hint_for_kind(each.kind ? each.kind->name : each.has_shape ? "tensor" : "");
+    if (!hint.empty()) return hint;
+  }
+  return "";
+}
+
 /// Says how to make a value of one of a type's alternatives.
 std::string hint_to_fit(const ValueType& type, const Value& value) {
   const bool takes_functions = std::any_of(type.alternatives.begin(), type.alternatives.end(), [](const auto& each) {
@@ -132,7 +144,9 @@ std::string hint_to_fit(const ValueType& type, const Value& value) {
   std::string hint;
   if (kind == ErrorKind::type) {
     if (!subject.is_result()) hint = hint_for_argument(subject.signature, *subject.parameter().name, value);
+    if (hint.empty()) hint = hint_to_exchange(subject, value);
     if (hint.empty()) hint = hint_to_fit(type, value);
+    if (hint.empty() && !subject.is_result()) hint = hint_to_write(type);
   }
   wrong(subject, kind, describe(type), value, hints_of(std::move(hint)));
 }
@@ -247,6 +261,23 @@ void check_shape(const Subject& subject, const ValueType& type, const Value& val
   }
   if (nearest) check_dims(subject, type, *nearest, value, value.tensor().shape());
   wrong_type(subject, type, value, ErrorKind::type);
+}
+
+bool fits_kind(const ValueType& type, const Value& value);
+
+std::string hint_to_exchange(const Subject& subject, const Value& value) {
+  const Signature& signature = subject.signature;
+  if (subject.is_result() || subject.is_rest()) return "";
+  for (size_t i = subject.index + 1; i < signature.parameters.size(); ++i) {
+    const ParameterInfo& other = signature.parameters[i];
+    const Value& given = variable_at(subject.frame[i]);
+    if (!other.type || other.tags == ParameterInfo::kAnyTag || given.is(Tag::absent) || given.is_nil()) continue;
+    const bool fits_there = fits(other, value) && !fits(other, given);
+    if (fits_there && fits(subject.parameter(), given)) {
+      return fmt::format("the arguments stand in this order: `{}`", usage(signature, true));
+    }
+  }
+  return "";
 }
 
 bool is_within(const NumberLimits& limits, const Value& number) {

@@ -46,7 +46,10 @@ SliceBounds slice_bounds(Context& context, const Value& start, const Value& stop
   const Dim zero = int64_t{0}, one = int64_t{1};
   SliceBounds bounds;
   bounds.step = step.is_nil() ? 1 : expect_int(context, step, "a slice's step");
-  if (bounds.step == 0) fail(ErrorKind::value, "a slice's step cannot be 0");
+  if (bounds.step == 0) {
+    fail_with(ErrorKind::value, "a slice's step cannot be 0",
+              {"`x[::2]` takes every second item, `x[::-1]` all from the last on"});
+  }
   if (bounds.step == INT64_MIN) bounds.step = INT64_MIN + 1;  // as far as any tensor reaches; can be negated
   bounds.full = start.is_nil() && stop.is_nil();
   if (bounds.step > 0) {
@@ -141,7 +144,8 @@ class Planner {
       fail_with(ErrorKind::index,
                 fmt::format("an index must be an int, a slice, nil, '...', or an integer or bool tensor, not {}",
                             v.is(Tag::tensor) ? describe(v.tensor()) : type_name(v)),
-                hints_to_make(Wanted::integer, v));
+                v.is(Tag::string) ? std::vector<std::string>{"axes are numbered, `x[0]`; a record has keys: `{a: 1}`"}
+                                  : hints_to_make(Wanted::integer, v));
     }
   }
 

@@ -132,6 +132,7 @@ std::vector<std::string> keys_of(const Record& record) {
 std::string hint_for_index(const Value& object) {
   if (object.is(Tag::function) || object.is(Tag::builtin)) return "a function is called with parentheses: `f(x)`";
   if (object.is(Tag::module)) return "a member of a module is read with a dot: `nn.relu`";
+  if (is_host_number(object)) return "a number has no items: write it without brackets";
   return hint_for_nil(object);
 }
 
@@ -343,6 +344,8 @@ std::string hint_for_method(Context& context, const Value& object, const std::st
     const std::string near = nearest_name(name, keys_of(object.as<Record>()));
     if (!near.empty()) return fmt::format("did you mean '{}'?", near);
     if (name == "get") return "`r[key]` reads a key, `has(r, key)` tests for it";
+    const std::string advice = suggest_name(name, context.builtins().names());
+    return advice.empty() ? list_keys(keys_of(object.as<Record>())) : advice;
   }
   if ((object.is(Tag::list) || object.is(Tag::tuple)) && (name == "shape" || name == "size"))
     return "did you mean 'len'?";
@@ -353,6 +356,8 @@ void set_field(Context&, Value& object, Name field, Value value) {
   if (!object.is(Tag::record)) {
     std::string hint =
         object.is(Tag::tensor) && *field == "shape" ? "`x = reshape(x, [2, 3])` gives x another shape" : "";
+    if (object.is(Tag::list))
+      hint = "an item of a list is set with brackets, `xs[0] = v`; a record has fields: `{a: 1}`";
     fail_with(ErrorKind::type, fmt::format("cannot set field '{}' of {}", *field, type_name(object)),
               hints_of(hint.empty() ? hint_for_nil(object) : std::move(hint)));
   }

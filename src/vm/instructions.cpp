@@ -173,14 +173,20 @@ void unpack(Frame& frame, const Instruction& i) {
   std::vector<Value>* items = items_of(source);
   if (!items) {
     const bool is_tensor = source.is(Tag::tensor) && source.tensor().rank() > 0;
-    fail_with(ErrorKind::type, fmt::format("cannot take {} apart into {} parts", type_name(source), i.c),
-              hints_of(is_tensor ? "`tolist(x)` makes a list of a tensor" : hint_for_nil(source)));
+    fail_with(
+        ErrorKind::type, fmt::format("cannot take {} apart into {} parts", type_name(source), i.c),
+        hints_of(is_tensor         ? "`tolist(x)` makes a list of a tensor"
+                 : source.is_nil() ? hint_for_nil(source)
+                                   : "lists and tuples are taken apart; `enumerate(xs)` and `zip(xs, ys)` give pairs"));
   }
   if (items->size() != i.c) {
     const bool has_more = items->size() > i.c;
-    fail_with(ErrorKind::value,
-              fmt::format("a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c),
-              hints_of(has_more ? "name each part; `_` stands for one that is not needed" : ""));
+    fail_with(
+        ErrorKind::value,
+        fmt::format("a {} of {} cannot be taken apart into {}", type_name(source), items->size(), i.c),
+        hints_of(has_more ? "name each part; `_` stands for one that is not needed"
+                          : fmt::format("it has {} to name",
+                                        items->size() == 1 ? "one item" : fmt::format("{} items", items->size()))));
   }
   const bool moves = i.kills_b() && source.unique();
   for (size_t n = 0; n < i.c; ++n) frame.base[i.a + n] = moves ? std::move((*items)[n]) : (*items)[n];

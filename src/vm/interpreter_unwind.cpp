@@ -11,9 +11,15 @@ namespace {
 
 Span span_of(const Frame& frame) { return frame.proto->spans[frame.pc_index()]; }
 
-/// Returns the span of the running call's argument at a position, else that of the instruction.
+/// Whether an instruction has arguments in the source. Others that note a place are operations: it is their operator.
+bool has_arguments(Opcode op) {
+  return op == Opcode::call || op == Opcode::call_named || op == Opcode::method || op == Opcode::method_named ||
+         op == Opcode::format;
+}
+
+/// Returns the span of the running call's argument at a position, or of the operator, else that of the instruction.
 Span span_of(const Frame& frame, int argument) {
-  const Span span = frame.proto->argument_span(frame.pc_index(), argument);
+  const Span span = frame.proto->argument_span(frame.pc_index(), has_arguments(frame.pc->op) ? argument : 0);
   return span.valid() ? span : span_of(frame);
 }
 

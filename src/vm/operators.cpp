@@ -87,20 +87,23 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
   if (op == BinaryOp::matmul && (is_host_number(a) || is_host_number(b)))
     return "a product with a number is written `*`";
   if (a.is(Tag::record) && b.is(Tag::record)) {
-    return op == BinaryOp::add || op == BinaryOp::bit_or ? "`{...a, ...b}` joins two records" : "";
+    if (is_comparison(op)) return "`==` compares records; their values have an order: `a.x < b.x`";
+    return op == BinaryOp::add || op == BinaryOp::bit_or ? "`{...a, ...b}` joins two records"
+                                                         : "operators take the values of a record: `a.x`";
   }
   if (is_text(a) != is_text(b) && (is_host_number(other) || other.is(Tag::tensor))) {
     const bool repeats = op == BinaryOp::mul && is_host_number(other);
     if (is_comparison(op)) return "`float(s)` reads a number of a str, `str(x)` makes a str of a number";
-    return repeats ? "a str is repeated an int number of times: `s * int(n)`"
-                   : hint_to_make(Wanted::real, is_text(a) ? a : b);
+    if (repeats) return "a str is repeated an int number of times: `s * int(n)`";
+    const std::string number = hint_to_make(Wanted::real, is_text(a) ? a : b);
+    return number.empty() ? "a str has `+` and `* n`; numbers are written without quotes" : number;
   }
   if (is_items(a) != is_items(b) || (is_items(a) && !is_comparison(op))) {
     return hint_for_items(op, is_items(a) ? a : b, is_items(a) ? b : a);
   }
   if (is_text(a) && is_text(b)) {
     return op == BinaryOp::sub || op == BinaryOp::div ? "a str has `+` and `* n`; replace(s, old, \"\") removes a part"
-                                                      : "";
+                                                      : "`a + b` joins two strs, `a * 3` repeats one";
   }
   if (op >= BinaryOp::bit_or && is_host_number(a) && is_host_number(b)) return "bits are those of ints: `int(x)`";
   return "";
