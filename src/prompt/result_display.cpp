@@ -74,10 +74,15 @@ class Outline {
   }
 
   std::string block(const Value& value, size_t indent, size_t used) {
+    Items items;
+    const bool has_items = items_of(value, items) && !items.values->empty();
+    if (has_items && in_lines_ > kAllItems) return fmt::format("{}…{}", items.open, items.close);
     shown_ = 0;
     const std::string one = line(value, 0);
-    Items items;
-    if (used + utf8_length(one) <= kLineWidth || !items_of(value, items) || indent > kLineWidth / 2) return one;
+    if (used + utf8_length(one) <= kLineWidth || !has_items || indent > kLineWidth / 2) {
+      in_lines_ += shown_;
+      return one;
+    }
     const std::string margin(indent + 2, ' ');
     std::string text(1, items.open);
     if (!items.keys && !has_containers(items)) {
@@ -87,6 +92,7 @@ class Outline {
           items,
           [&](size_t i) {
             const std::string name = key(items, i);
+            ++in_lines_;
             text += "\n" + margin + name + block((*items.values)[i], indent + 2, indent + 3 + name.size()) + ",";
           },
           [&](const std::string& left_out) { text += "\n" + margin + left_out; });
@@ -136,7 +142,8 @@ class Outline {
   }
 
   Context& context_;
-  size_t shown_ = 0;
+  size_t shown_ = 0;     // items in the line so far
+  size_t in_lines_ = 0;  // items in all lines so far
 };
 
 }  // namespace
