@@ -67,7 +67,7 @@ TEST_CASE("an error has its kind, place and calls", "[api]") {
   CHECK(error.kind == TSL_SHAPE);
   CHECK(text_of(error.file) == "test");
   CHECK(error.line == 2);
-  CHECK(error.column == 10);
+  CHECK(error.column == 12);  // the operator
   CHECK(error.end_column > error.column);
   REQUIRE(error.frames >= 2);
   tsl_frame frame = {};
@@ -77,7 +77,7 @@ TEST_CASE("an error has its kind, place and calls", "[api]") {
   CHECK(tsl_get_frame(t.engine, error.frames, &frame) == TSL_MISUSE);
   tsl_string text = {};
   REQUIRE(tsl_get_error_text(t.engine, &text) == TSL_OK);
-  CHECK(text_of(text).find("--> test:2:10") != std::string::npos);
+  CHECK(text_of(text).find("--> test:2:12") != std::string::npos);
   REQUIRE(tsl_get_error_json(t.engine, &text) == TSL_OK);
   const auto json = nlohmann::json::parse(text_of(text));
   CHECK(json["kind"] == "shape");

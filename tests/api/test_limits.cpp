@@ -15,7 +15,11 @@ namespace tsl::api_test {
 namespace {
 
 constexpr double kDeadline = 0.2;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kGrace = 0.5;  // a sanitizer makes the work between two polls take some ten times as long
+#else
 constexpr double kGrace = 0.05;  // how much later a run may end
+#endif
 
 /// Returns the processor time of this process, which does not count what other processes take of a busy machine.
 double processor_seconds() {
@@ -92,7 +96,7 @@ TEST_CASE("a program that computes for long ends at its deadline, in the midst o
 
 TEST_CASE("reading and compiling a long source ends at the deadline", "[api][limits]") {
   Fixture t(limit);
-  const double to_free = kDeadline / 2;  // what was read: that takes a third of the time of reading
+  const double to_free = kDeadline;  // what was read: that takes up to the time of reading, where other programs run
   CHECK(lateness(t, many(700'000, "let a = 1 + 2\n")) < kGrace + to_free);
   CHECK(lateness(t, "let a = [" + many(3'000'000, "1, ") + "]") < kGrace + to_free);
   CHECK(lateness(t, "let s = \"" + many(10'000, "{f(x)}") + "\"\n" + many(600'000, "f(x, y)\n")) < kGrace + to_free);
