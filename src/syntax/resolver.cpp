@@ -309,7 +309,8 @@ void Resolver::statement(Stmt& statement) {
     }
     case StmtKind::return_:
       if (frames_.size() == 1 && !options_.is_incomplete)
-        complain(ErrorKind::syntax, statement.span, "'return' outside a function");
+        complain(ErrorKind::syntax, statement.span, "'return' outside a function",
+                 {"a script ends at its end; `print(x)` shows a value"});
       if (Expr* value = as<ReturnStmt>(statement).value) expression(*value);
       return;
     case StmtKind::while_:
@@ -322,8 +323,8 @@ void Resolver::statement(Stmt& statement) {
     case StmtKind::continue_:
       if (frames_.back().loops == 0 && !options_.is_incomplete) {
         const bool is_break = statement.kind == StmtKind::break_;
-        complain(ErrorKind::syntax, statement.span,
-                 fmt::format("'{}' outside a loop", is_break ? "break" : "continue"));
+        complain(ErrorKind::syntax, statement.span, fmt::format("'{}' outside a loop", is_break ? "break" : "continue"),
+                 {"it belongs in the block of a `for` or `while`"});
       }
       return;
     case StmtKind::import: return import(as<ImportStmt>(statement));

@@ -70,7 +70,8 @@ class ListReader {
   void check(const Value& v, int depth) {
     if (const std::vector<Value>* items = items_of(v)) {
       if (depth >= shape_.rank() || static_cast<int64_t>(items->size()) != shape_[depth].hint()) {
-        fail(ErrorKind::shape, "{}: rows of different lengths", what_);
+        fail_with(ErrorKind::shape, fmt::format("{}: rows of different lengths", what_),
+                  {"a tensor's rows have as many items each: fill the short ones, or keep a list of tensors"});
       }
       for (const Value& item : *items) check(item, depth + 1);
       return;

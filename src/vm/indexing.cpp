@@ -339,6 +339,9 @@ std::string hint_for_method(Context& context, const Value& object, const std::st
     const bool is_field =
         std::find(std::begin(kTensorFields), std::end(kTensorFields), name) != std::end(kTensorFields);
     if (is_field) return fmt::format("'{}' is a field of a tensor: write `x.{}`", name, name);
+    for (const char* appends : {"append", "push", "extend", "insert"}) {
+      if (name == appends) return "`concat([a, b])` joins tensors, `stack([a, b])` along a new axis";
+    }
   }
   if (object.is(Tag::record)) {
     const std::string near = nearest_name(name, keys_of(object.as<Record>()));

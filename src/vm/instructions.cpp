@@ -149,8 +149,11 @@ void make_range(Context& context, Frame& frame, const Instruction& i) {
   const Value& begin = frame.base[i.b];
   const Value& end = frame.base[i.c];
   for (const Value* bound : {&begin, &end}) {
-    if (!is_host_int(*bound))
-      fail(ErrorKind::type, "a range goes from int to int, not from {} to {}", type_name(begin), type_name(end));
+    if (is_host_int(*bound)) continue;
+    const bool are_texts = begin.is(Tag::string) && end.is(Tag::string);
+    fail_with(ErrorKind::type,
+              fmt::format("a range goes from int to int, not from {} to {}", type_name(begin), type_name(end)),
+              hints_of(are_texts ? "`a + b` joins two strs" : hint_to_make(Wanted::integer, *bound)));
   }
   Ref<Range> range = make_ref<Range>();
   range->begin = begin;

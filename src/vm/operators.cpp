@@ -91,6 +91,7 @@ std::string hint_for_operands(BinaryOp op, const Value& a, const Value& b) {
     return op == BinaryOp::add || op == BinaryOp::bit_or ? "`{...a, ...b}` joins two records"
                                                          : "operators take the values of a record: `a.x`";
   }
+  if (op == BinaryOp::mod && is_text(a)) return "text is formatted in an f-string: `f\"{x:.2f}\"`";
   if (is_text(a) != is_text(b) && (is_host_number(other) || other.is(Tag::tensor))) {
     const bool repeats = op == BinaryOp::mul && is_host_number(other);
     if (is_comparison(op)) return "`float(s)` reads a number of a str, `str(x)` makes a str of a number";
