@@ -30,6 +30,9 @@ void* operator new(size_t bytes) {
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, size_t) noexcept { std::free(block); }
+void* operator new[](size_t bytes) { return operator new(bytes); }  // a sanitizer's own would not call ours
+void operator delete[](void* block) noexcept { std::free(block); }
+void operator delete[](void* block, size_t) noexcept { std::free(block); }
 
 namespace {
 

@@ -331,7 +331,7 @@ class Ends(PromptTest):
     def test_ctrl_c_ends_what_runs_and_keeps_values(self):
         t = self.start()
         t.enter("var n = 0")
-        t.type('print("running"); while true { n += 1 }\r')
+        t.type('while true { n += 1; if n == 10 { print("running") } }\r')
         t.until("running")
         t.interrupt()
         t.wait(lambda: "error[interrupt]: interrupted" in t.screen.text_lines(), "the interrupt")
