@@ -25,11 +25,16 @@ struct Report {
 
 }  // namespace
 
+// All forms, since a sanitizer's own would not call these.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return ++count == failing_call() ? nullptr : std::malloc(size ? size : 1);
+}
 void* operator new(std::size_t size) {
-  if (++count == failing_call()) throw std::bad_alloc();
-  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  if (void* memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
-
+void* operator new[](std::size_t size) { return operator new(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

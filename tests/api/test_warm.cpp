@@ -12,13 +12,15 @@
 
 using namespace tsl::api_test;
 
+// Memory that is poisoned, and sanitizers, allocate and call the system on their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 namespace {
 
 thread_local uint64_t allocations = 0;
 
 }  // namespace
 
-// All forms, since a sanitizer's own would not call these.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes ? bytes : 1);
@@ -74,8 +76,6 @@ TEST_CASE("a warm call allocates nothing", "[api]") {
   t.eval("[1, 2]");
   CHECK(allocations > before);  // so they are counted
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 TEST_CASE("a warm call makes no system call", "[api]") {
   Warm t;
