@@ -1,7 +1,6 @@
 // Raises errors at positions in the source.
 #pragma once
 
-#include <algorithm>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -14,10 +13,8 @@ namespace tsl {
   throw Failure(Error{kind, std::move(message), span, std::move(hints), {}});
 }
 
-/// Throws the first of several errors of a source, in its order; it carries the others.
+/// Throws the first of several errors, which carries the others.
 [[noreturn]] inline void fail_with_all(std::vector<Error> errors) {
-  std::stable_sort(errors.begin(), errors.end(),
-                   [](const Error& a, const Error& b) { return a.span.begin < b.span.begin; });
   Error first = std::move(errors.front());
   first.others.assign(std::make_move_iterator(errors.begin() + 1), std::make_move_iterator(errors.end()));
   throw Failure(std::move(first));
