@@ -186,6 +186,8 @@ class Terminal:
             done, status = os.waitpid(self.child, os.WNOHANG)
             if done:
                 self.code = os.waitstatus_to_exitcode(status)
+                while select.select([self.master], [], [], 0)[0] and self.read(0):
+                    pass  # what it has written last
         if self.code is None:
             self.kill()
             raise AssertionError("the program did not end")
