@@ -23,9 +23,6 @@ class TreeWalk {
   }
   void statement(const Stmt& s);
   void expression(const Expr* e);
-  void each(List<Expr*> items) {
-    for (const Expr* item : items) expression(item);
-  }
 
   const TreeVisitor& visitor_;
   bool is_in_try_ = false;
@@ -56,44 +53,14 @@ void TreeWalk::statement(const Stmt& s) {
 void TreeWalk::expression(const Expr* e) {
   if (!e) return;
   visitor_.expression(*e, is_in_try_);
-  switch (e->kind) {
-    case ExprKind::nil:
-    case ExprKind::boolean:
-    case ExprKind::integer:
-    case ExprKind::real:
-    case ExprKind::string:
-    case ExprKind::typed:
-    case ExprKind::name: return;
-    case ExprKind::fstring:
-      for (const FStringPart& part : as<FStringExpr>(*e).parts) expression(part.value);
-      return;
-    case ExprKind::list: return each(as<ListExpr>(*e).items);
-    case ExprKind::tuple: return each(as<TupleExpr>(*e).items);
-    case ExprKind::record:
-      for (const RecordEntry& entry : as<RecordExpr>(*e).entries) expression(entry.value);
-      return;
-    case ExprKind::range: expression(as<RangeExpr>(*e).begin); return expression(as<RangeExpr>(*e).end);
-    case ExprKind::unary: return expression(as<UnaryExpr>(*e).operand);
-    case ExprKind::binary: expression(as<BinaryExpr>(*e).left); return expression(as<BinaryExpr>(*e).right);
-    case ExprKind::logical: expression(as<LogicalExpr>(*e).left); return expression(as<LogicalExpr>(*e).right);
-    case ExprKind::call:
-      expression(as<CallExpr>(*e).callee);
-      for (const Argument& argument : as<CallExpr>(*e).args) expression(argument.value);
-      return;
-    case ExprKind::index:
-      expression(as<IndexExpr>(*e).object);
-      for (const IndexItem& item : as<IndexExpr>(*e).items) {
-        for (const Expr* part : {item.value, item.start, item.stop, item.step}) expression(part);
-      }
-      return;
-    case ExprKind::field: return expression(as<FieldExpr>(*e).object);
-    case ExprKind::lambda: return function(*as<LambdaExpr>(*e).function);
-    case ExprKind::if_:
-      expression(as<IfExpr>(*e).condition);
-      block(*as<IfExpr>(*e).then);
-      return expression(as<IfExpr>(*e).otherwise);
-    case ExprKind::block: return block(*as<BlockExpr>(*e).block);
+  if (e->kind == ExprKind::lambda) return function(*as<LambdaExpr>(*e).function);
+  if (e->kind == ExprKind::block) return block(*as<BlockExpr>(*e).block);
+  if (e->kind == ExprKind::if_) {
+    expression(as<IfExpr>(*e).condition);
+    block(*as<IfExpr>(*e).then);
+    return expression(as<IfExpr>(*e).otherwise);
   }
+  for_each_part(*e, [this](const Expr& part) { expression(&part); });
 }
 
 }  // namespace

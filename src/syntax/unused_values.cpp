@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "syntax/parser.h"
+#include "syntax/tree_walk.h"
 
 namespace tsl {
 
@@ -28,11 +29,9 @@ class UnusedValues {
   void branches(const IfExpr& conditional, Last last);
   /// Walks the functions and blocks within an expression whose value is used.
   void expression(const Expr* e);
-  void index(const IndexExpr& index);
 
   bool is_pure(const Expr* e) const;
   bool is_pure_call(const CallExpr& call) const;
-  bool is_pure_index(const IndexExpr& index) const;
 
   const std::function<bool(Name)>& has_effect_;
   std::vector<Error> found_;
@@ -109,49 +108,12 @@ void UnusedValues::branches(const IfExpr& conditional, Last last) {
 
 // ---- Expressions ---------------------------------------------------------------------------------------
 
-void UnusedValues::index(const IndexExpr& index) {
-  expression(index.object);
-  for (const IndexItem& item : index.items) {
-    for (const Expr* part : {item.value, item.start, item.stop, item.step}) expression(part);
-  }
-}
-
 void UnusedValues::expression(const Expr* e) {
   if (!e) return;
-  switch (e->kind) {
-    case ExprKind::nil:
-    case ExprKind::boolean:
-    case ExprKind::integer:
-    case ExprKind::real:
-    case ExprKind::string:
-    case ExprKind::typed:
-    case ExprKind::name: return;
-    case ExprKind::fstring:
-      for (const FStringPart& part : as<FStringExpr>(*e).parts) expression(part.value);
-      return;
-    case ExprKind::list:
-      for (const Expr* item : as<ListExpr>(*e).items) expression(item);
-      return;
-    case ExprKind::tuple:
-      for (const Expr* item : as<TupleExpr>(*e).items) expression(item);
-      return;
-    case ExprKind::record:
-      for (const RecordEntry& entry : as<RecordExpr>(*e).entries) expression(entry.value);
-      return;
-    case ExprKind::range: expression(as<RangeExpr>(*e).begin); return expression(as<RangeExpr>(*e).end);
-    case ExprKind::unary: return expression(as<UnaryExpr>(*e).operand);
-    case ExprKind::binary: expression(as<BinaryExpr>(*e).left); return expression(as<BinaryExpr>(*e).right);
-    case ExprKind::logical: expression(as<LogicalExpr>(*e).left); return expression(as<LogicalExpr>(*e).right);
-    case ExprKind::call:
-      expression(as<CallExpr>(*e).callee);
-      for (const Argument& argument : as<CallExpr>(*e).args) expression(argument.value);
-      return;
-    case ExprKind::index: return index(as<IndexExpr>(*e));
-    case ExprKind::field: return expression(as<FieldExpr>(*e).object);
-    case ExprKind::lambda: return function(*as<LambdaExpr>(*e).function);
-    case ExprKind::if_: return branches(as<IfExpr>(*e), Last::used);
-    case ExprKind::block: return block(*as<BlockExpr>(*e).block, Last::used);
-  }
+  if (e->kind == ExprKind::lambda) return function(*as<LambdaExpr>(*e).function);
+  if (e->kind == ExprKind::if_) return branches(as<IfExpr>(*e), Last::used);
+  if (e->kind == ExprKind::block) return block(*as<BlockExpr>(*e).block, Last::used);
+  for_each_part(*e, [this](const Expr& part) { expression(&part); });
 }
 
 // ---- Purity --------------------------------------------------------------------------------------------
@@ -164,49 +126,12 @@ bool UnusedValues::is_pure_call(const CallExpr& call) const {
   return std::all_of(call.args.begin(), call.args.end(), [&](const Argument& each) { return is_pure(each.value); });
 }
 
-bool UnusedValues::is_pure_index(const IndexExpr& index) const {
-  const auto is_item_pure = [&](const IndexItem& item) {
-    return is_pure(item.value) && is_pure(item.start) && is_pure(item.stop) && is_pure(item.step);
-  };
-  return is_pure(index.object) && std::all_of(index.items.begin(), index.items.end(), is_item_pure);
-}
-
 bool UnusedValues::is_pure(const Expr* e) const {
-  if (!e) return true;
-  const auto are_pure = [this](List<Expr*> items) {
-    return std::all_of(items.begin(), items.end(), [this](const Expr* item) { return is_pure(item); });
-  };
-  switch (e->kind) {
-    case ExprKind::nil:
-    case ExprKind::boolean:
-    case ExprKind::integer:
-    case ExprKind::real:
-    case ExprKind::string:
-    case ExprKind::typed:
-    case ExprKind::name:
-    case ExprKind::lambda: return true;
-    case ExprKind::fstring: {
-      const List<FStringPart> parts = as<FStringExpr>(*e).parts;
-      return std::all_of(parts.begin(), parts.end(), [this](const FStringPart& part) { return is_pure(part.value); });
-    }
-    case ExprKind::list: return are_pure(as<ListExpr>(*e).items);
-    case ExprKind::tuple: return are_pure(as<TupleExpr>(*e).items);
-    case ExprKind::record: {
-      const List<RecordEntry> entries = as<RecordExpr>(*e).entries;
-      return std::all_of(entries.begin(), entries.end(),
-                         [this](const RecordEntry& each) { return is_pure(each.value); });
-    }
-    case ExprKind::range: return is_pure(as<RangeExpr>(*e).begin) && is_pure(as<RangeExpr>(*e).end);
-    case ExprKind::unary: return is_pure(as<UnaryExpr>(*e).operand);
-    case ExprKind::binary: return is_pure(as<BinaryExpr>(*e).left) && is_pure(as<BinaryExpr>(*e).right);
-    case ExprKind::logical: return is_pure(as<LogicalExpr>(*e).left) && is_pure(as<LogicalExpr>(*e).right);
-    case ExprKind::call: return is_pure_call(as<CallExpr>(*e));
-    case ExprKind::index: return is_pure_index(as<IndexExpr>(*e));
-    case ExprKind::field: return is_pure(as<FieldExpr>(*e).object);
-    case ExprKind::if_:
-    case ExprKind::block: return false;  // blocks hold statements
-  }
-  return false;
+  if (e->kind == ExprKind::if_ || e->kind == ExprKind::block) return false;  // blocks hold statements
+  if (e->kind == ExprKind::call) return is_pure_call(as<CallExpr>(*e));
+  bool are_parts_pure = true;
+  for_each_part(*e, [&](const Expr& part) { are_parts_pure = are_parts_pure && is_pure(&part); });
+  return are_parts_pure;
 }
 
 }  // namespace
