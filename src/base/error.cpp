@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/words.h"
+
 namespace tsl {
 
 std::string_view name_of(ErrorKind kind) {
@@ -170,24 +172,6 @@ constexpr Alias kAliases[] = {
 #undef ALIAS
 };
 
-std::vector<std::string> words_of(std::string_view words) {
-  std::vector<std::string> list;
-  for (size_t at = 0; at < words.size();) {
-    const size_t end = std::min(words.find(' ', at), words.size());
-    list.emplace_back(words.substr(at, end - at));
-    at = end + 1;
-  }
-  return list;
-}
-
-bool has_word(std::string_view words, std::string_view word) {
-  for (size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
-  }
-  return false;
-}
-
 /// Returns the number of letters to insert, delete, replace or exchange with their neighbour to make `a` from `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -239,7 +223,7 @@ std::string suggest_name(std::string_view word, const std::vector<std::string>& 
   if (word.size() < kShortestMisspelt) return "";
   for (const Alias& alias : kAliases) {  // a misspelt name of another language
     if (std::find(candidates.begin(), candidates.end(), alias.ours) == candidates.end()) continue;
-    for (const std::string& foreign : words_of(alias.foreign)) {
+    for (const std::string_view foreign : split_words(alias.foreign)) {
       if (edit_distance(word, foreign) == 1) return did_you_mean(alias.ours);
     }
   }

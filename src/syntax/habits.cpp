@@ -7,6 +7,7 @@
 
 #include "TslLexer.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "syntax/raw_tokens.h"
 
 namespace tsl {
@@ -29,16 +30,6 @@ constexpr Habit kHabits[] = {
 #include "syntax/habits.def"
 #undef HABIT
 };
-
-std::vector<std::string_view> split_words(std::string_view text, char separator) {
-  std::vector<std::string_view> words;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(separator, at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
 
 /// The line of an error, from its statement's start, and the patterns that it matches.
 class HabitMatcher {

@@ -1,23 +1,14 @@
 #include "value/call_hints.h"
 
-#include <algorithm>
 #include <array>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "value/numbers.h"
 
 namespace tsl {
 
 namespace {
-
-bool has_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const size_t end = std::min(words.find(' '), words.size());
-    if (words.substr(0, end) == word) return true;
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return false;
-}
 
 constexpr uint32_t kNumberBits = tag_bit(Tag::integer) | tag_bit(Tag::real) | tag_bit(Tag::symbol);
 constexpr uint32_t kOperandBits = kNumberBits | tag_bit(Tag::tensor);
