@@ -193,15 +193,10 @@ const Command* find_command(std::string_view name) {
 }
 
 std::string run_command(SessionState& state, std::string_view entry) {
-  constexpr std::string_view kBlanks = " \t\n";
-  const auto trimmed = [&](std::string_view text) {
-    const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-    return std::string(text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin));
-  };
-  const std::string text = trimmed(entry);
-  if (text[0] == '?') return show_help(state, trimmed(std::string_view(text).substr(1)));
+  const std::string text = without_blanks(entry);
+  if (text[0] == '?') return show_help(state, without_blanks(std::string_view(text).substr(1)));
   const size_t end = std::min(text.find_first_of(kBlanks), text.size());
-  const std::string name = text.substr(1, end - 1), argument = trimmed(std::string_view(text).substr(end));
+  const std::string name = text.substr(1, end - 1), argument = without_blanks(std::string_view(text).substr(end));
   const Command* command = find_command(name);
   if (!command) {
     std::vector<std::string> known;

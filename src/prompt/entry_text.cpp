@@ -8,8 +8,14 @@
 
 namespace tsl::prompt {
 
+std::string without_blanks(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin));
+}
+
 bool is_command(std::string_view entry) {
-  const size_t first = entry.find_first_not_of(" \t\n");
+  const size_t first = entry.find_first_not_of(kBlanks);
   return first != std::string_view::npos && (entry[first] == ':' || entry[first] == '?');
 }
 

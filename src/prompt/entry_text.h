@@ -8,6 +8,11 @@ namespace tsl::prompt {
 
 inline constexpr size_t kIndent = 2;  // columns for each open bracket
 
+inline constexpr std::string_view kBlanks = " \t\n";
+
+/// Returns the text without blanks at its ends.
+std::string without_blanks(std::string_view text);
+
 /// Whether the entry is a command, `:time f()` or `?sum`.
 bool is_command(std::string_view entry);
 

@@ -18,12 +18,6 @@ namespace tsl::prompt {
 
 namespace {
 
-std::string without_blanks(const std::string& text) {
-  constexpr const char* kBlanks = " \t\n";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
-
 bool leaves(Engine& engine, const std::string& entry) {
   return (entry == "exit" || entry == "quit") && !engine.find(entry);  // unless the program uses the name
 }
