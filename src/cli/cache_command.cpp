@@ -5,7 +5,7 @@
 #include "cli/program.h"
 
 #ifdef TSL_HAS_CUDA
-#include "backend/cuda/driver/disk_cache.h"
+#include "backend/cuda/cache/disk_cache.h"
 #include "tensor/block_cache.h"
 #endif
 

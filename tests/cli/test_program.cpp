@@ -12,7 +12,7 @@
 #include "catch.h"
 #include "cli/program.h"
 #ifdef TSL_HAS_CUDA
-#include "backend/cuda/driver/disk_cache.h"
+#include "backend/cuda/cache/disk_cache.h"
 #endif
 
 namespace fs = std::filesystem;

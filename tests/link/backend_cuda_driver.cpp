@@ -1,5 +1,5 @@
 // The driver room needs code generation, but no other backend and no backend entry.
-#include "backend/cuda/driver/disk_cache.h"
+#include "backend/cuda/cache/disk_cache.h"
 #include "backend/cuda/driver/executable.h"
 
 using namespace tsl;

@@ -8,7 +8,7 @@ Gpu::Gpu(int ordinal, exec::Backend& host, const exec::BackendOptions& options)
       device(ordinal),
       log(device),
       allocator(device, options.memory_limit),
-      kernels(device, DiskCache(default_cache_folder()), kernel_options(options)),
+      kernels(device, DiskCache(default_cache_folder()), kernel_options(options), &CompiledKernels::of_process()),
       choices(DiskCache(default_cache_folder()), device.arch(), kernel_options(options)),
       errors(device, allocator) {}
 

@@ -35,12 +35,10 @@ Bytes reference_entry(const Digest& unit) {
 }
 
 /// Checks for an ELF file: the driver would read anything else as a text and search for its end.
-std::optional<Cubin> cubin_in(std::optional<Bytes> entry) {
+bool is_cubin(std::span<const std::byte> entry) {
   constexpr char magic[] = {0x7f, 'E', 'L', 'F'};
-  if (!entry || entry->size() <= sizeof magic || entry->back() != kIsCubin) return {};
-  if (std::memcmp(entry->data(), magic, sizeof magic) != 0) return {};
-  entry->pop_back();
-  return entry;
+  if (entry.size() <= sizeof magic || entry.back() != kIsCubin) return false;
+  return std::memcmp(entry.data(), magic, sizeof magic) == 0;
 }
 
 std::optional<Digest> reference_in(const Bytes& entry) {
@@ -117,11 +115,20 @@ Digest key_of(const Digester& keys, const KernelSource& kernel) {
   return Digester(keys).add(kernel.name).add(kernel.source).digest();
 }
 
-void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cubin) {
+namespace {
+
+/// Calls store(key, entry) for the entries of a program with these kernels.
+template <class Store> void for_each_entry(std::span<const Digest> kernels, Cubin cubin, Store&& store) {
   const Digest unit = digest_of_unit(kernels);
-  disk.store(unit, cubin_entry(std::move(cubin)));
+  store(unit, cubin_entry(std::move(cubin)));
   if (kernels.size() == 1) return;
-  for (const Digest& kernel : kernels) disk.store(kernel, reference_entry(unit));
+  for (const Digest& kernel : kernels) store(kernel, reference_entry(unit));
+}
+
+}  // namespace
+
+void store_unit(const DiskCache& disk, std::span<const Digest> kernels, Cubin cubin) {
+  for_each_entry(kernels, std::move(cubin), [&](const Digest& key, const Bytes& entry) { disk.store(key, entry); });
 }
 
 Cubin compile_only(const Nvrtc& nvrtc, const KernelSource& kernel, const std::string& arch,
@@ -136,8 +143,8 @@ size_t unit_count(size_t kernels, size_t threads) {
   return std::max<size_t>(1, std::min(best, threads));
 }
 
-KernelCache::KernelCache(Device& device, DiskCache disk, std::vector<std::string> options)
-    : device_(device), disk_(std::move(disk)), options_(std::move(options)) {}
+KernelCache::KernelCache(Device& device, DiskCache disk, std::vector<std::string> options, CompiledKernels* shared)
+    : device_(device), disk_(std::move(disk)), options_(std::move(options)), shared_(shared ? *shared : own_) {}
 
 // Only a process that has added kernels trims the folder, and only at its end, where nothing waits for it.
 KernelCache::~KernelCache() {
@@ -159,13 +166,14 @@ std::vector<CUfunction> KernelCache::get_many(std::span<const KernelSource> kern
     if (functions_.count(wanted.back().key)) ++stats_.from_memory;
     else if (seen.insert(wanted.back().key).second) missing.push_back(wanted.back());
   }
-  if (!missing.empty()) {
-    const auto is_found = [&](const Request& each) { return find_on_disk(each); };
-    missing.erase(std::remove_if(missing.begin(), missing.end(), is_found), missing.end());
-  }
+  load_stored(missing);
   if (!missing.empty()) {
     if (open_nvrtc()) return get_many(kernels);  // the keys were for another version
-    compile(missing);
+    std::vector<Digest> keys;
+    for (const Request& each : missing) keys.push_back(each.key);
+    const CompiledKernels::Claim claim(shared_, std::move(keys));
+    load_stored(missing);  // another engine may have compiled them meanwhile
+    if (!missing.empty()) compile(missing);
   }
   std::vector<CUfunction> functions;
   for (const Request& each : wanted) functions.push_back(functions_.at(each.key));
@@ -211,38 +219,53 @@ bool KernelCache::open_nvrtc() {
   return true;
 }
 
-// ---- From disk ----
+// ---- From the process' memory and from disk ----
 
-/// Loads a kernel from its entry on disk. An entry that the driver rejects counts as missing: the kernel is compiled
-/// again.
-bool KernelCache::find_on_disk(const Request& wanted) {
-  CUmodule module = module_on_disk(wanted);
+/// Loads the kernels that are stored, and removes them from `missing`.
+void KernelCache::load_stored(std::vector<Request>& missing) {
+  const auto is_loaded = [&](const Request& each) { return load_stored(each); };
+  missing.erase(std::remove_if(missing.begin(), missing.end(), is_loaded), missing.end());
+}
+
+/// Loads a kernel from its entry. An entry that the driver rejects counts as missing: the kernel is compiled again.
+bool KernelCache::load_stored(const Request& wanted) {
+  const StoredModule stored = find_stored(wanted);
   CUfunction function = nullptr;
-  if (!module) return false;
-  if (device_.driver().cuModuleGetFunction(&function, module, wanted.kernel->name.c_str()) != CUDA_SUCCESS)
+  if (!stored.module) return false;
+  if (device_.driver().cuModuleGetFunction(&function, stored.module, wanted.kernel->name.c_str()) != CUDA_SUCCESS)
     return false;
   functions_[wanted.key] = function;
   names_[function] = wanted.kernel->name;
-  ++stats_.from_disk;
+  ++(stored.is_of_process ? stats_.from_process : stats_.from_disk);
   return true;
 }
 
-CUmodule KernelCache::module_on_disk(const Request& wanted) {
-  std::optional<Bytes> entry = disk_.find(wanted.key);
-  if (!entry) return nullptr;
+KernelCache::StoredModule KernelCache::find_stored(const Request& wanted) {
+  StoredModule out;
+  const auto find = [&](const Digest& key) {
+    std::shared_ptr<const Bytes> entry = shared_.find(key);
+    out.is_of_process = entry != nullptr;
+    if (entry) return entry;
+    std::optional<Bytes> on_disk = disk_.find(key);
+    return on_disk ? std::make_shared<const Bytes>(std::move(*on_disk)) : nullptr;
+  };
+  std::shared_ptr<const Bytes> entry = find(wanted.key);
   Digest unit = wanted.key;
-  if (const std::optional<Digest> reference = reference_in(*entry)) {
+  if (const std::optional<Digest> reference = entry ? reference_in(*entry) : std::nullopt) {
     unit = *reference;
-    if (const auto loaded = units_.find(unit); loaded != units_.end()) return loaded->second;
-    entry = disk_.find(unit);
+    if (const auto loaded = units_.find(unit); loaded != units_.end()) {
+      out.module = loaded->second;
+      return out;
+    }
+    entry = find(unit);
   }
-  const std::optional<Cubin> cubin = cubin_in(std::move(entry));
   CUresult result = CUDA_SUCCESS;
-  return cubin ? load(unit, *cubin, result) : nullptr;
+  if (entry && is_cubin(*entry)) out.module = load(unit, *entry, result);
+  return out;
 }
 
 /// Loads a module, which the cache owns. Returns null, and sets `result`, if this fails.
-CUmodule KernelCache::load(const Digest& unit, const Cubin& cubin, CUresult& result) {
+CUmodule KernelCache::load(const Digest& unit, std::span<const std::byte> cubin, CUresult& result) {
   CUmodule module = nullptr;
   result = device_.driver().cuModuleLoadData(&module, cubin.data());
   if (result != CUDA_SUCCESS) return nullptr;
@@ -312,7 +335,10 @@ void KernelCache::keep_unit(const CompilationUnit& unit, Cubin cubin) {
     names_[function] = wanted.kernel->name;
     ++stats_.compiled;
   }
-  store_unit(disk_, keys, std::move(cubin));
+  for_each_entry(keys, std::move(cubin), [&](const Digest& key, Bytes entry) {
+    disk_.store(key, entry);
+    shared_.store(key, std::move(entry));
+  });
 }
 
 KernelCache::Resources KernelCache::resources(CUfunction function) const {

@@ -1,4 +1,4 @@
-// Turns kernels' sources into loaded functions: kept in memory, found on disk, or compiled.
+// Turns kernels' sources into loaded functions: kept, found in the process' memory or on disk, or compiled.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,19 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backend/cuda/cache/compiled_kernels.h"
+#include "backend/cuda/cache/disk_cache.h"
 #include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/codegen/launch_parameters.h"
 #include "backend/cuda/driver/device.h"
-#include "backend/cuda/driver/disk_cache.h"
 #include "backend/cuda/driver/nvrtc.h"
 #include "exec/backend_options.h"
 
 namespace tsl::cuda {
 
 struct KernelCacheStats {
-  uint64_t from_memory = 0;  // kernels found there
+  uint64_t from_memory = 0;   // kernels that were loaded already
+  uint64_t from_process = 0;  // compiled for another engine of the process
   uint64_t from_disk = 0;
   uint64_t compiled = 0;
 };
@@ -32,9 +34,9 @@ struct KernelCacheStats {
 /// is on disk; so the version is stored on disk too, with the state of NVRTC's file and of the search path.
 class KernelCache {
  public:
-  /// `options` are passed to NVRTC for every kernel.
+  /// `options` are passed to NVRTC for every kernel; `shared`: what engines have compiled (null: this cache only).
   explicit KernelCache(Device& device, DiskCache disk = DiskCache(default_cache_folder()),
-                       std::vector<std::string> options = {});
+                       std::vector<std::string> options = {}, CompiledKernels* shared = nullptr);
   ~KernelCache();
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
@@ -67,18 +69,25 @@ class KernelCache {
 
   void prepare_keys();
   bool open_nvrtc();
-  bool find_on_disk(const Request& wanted);
-  CUmodule module_on_disk(const Request& wanted);
+  struct StoredModule {
+    CUmodule module = nullptr;
+    bool is_of_process = false;
+  };
+  void load_stored(std::vector<Request>& missing);
+  bool load_stored(const Request& wanted);
+  StoredModule find_stored(const Request& wanted);
   static std::vector<CompilationUnit> divide(std::span<const Request> wanted);
   void compile(std::span<const Request> wanted);
   Cubin compile_unit(const CompilationUnit& unit) const;
   void keep_unit(const CompilationUnit& unit, Cubin cubin);
-  CUmodule load(const Digest& unit, const Cubin& cubin, CUresult& result);
+  CUmodule load(const Digest& unit, std::span<const std::byte> cubin, CUresult& result);
   void check_loaded(CUresult result) const;
 
   Device& device_;
   DiskCache disk_;
   std::vector<std::string> options_;
+  CompiledKernels own_;  // if no others are given
+  CompiledKernels& shared_;
   std::unique_ptr<Nvrtc> nvrtc_;  // null until something is compiled
   std::string version_;           // NVRTC's version in the keys
   std::optional<Digester> base_;  // the common start of all keys

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/memory.h"
@@ -276,6 +277,36 @@ TEST_CASE("many kernels compile together and load from disk together", "[cuda]")
       CHECK(to_host<int>(gpu, at(to), 1)[0] == i);
     }
   }
+}
+
+TEST_CASE("engines of a process compile a kernel once", "[cuda][host]") {
+  TSL_NEEDS_GPU();
+  std::vector<KernelSource> sources;
+  for (int i = 0; i < 8; ++i)
+    sources.push_back(
+        {fmt::format("k_{}", i), fmt::format("extern \"C\" __global__ void k_{0}(int* to) {{ *to = {0}; }}", i)});
+  CompiledKernels shared;
+  constexpr size_t kEngines = 4;
+  std::vector<KernelCacheStats> stats(kEngines);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kEngines; ++i) {
+    threads.emplace_back([&, i] {
+      Gpu gpu;
+      KernelCache cache(gpu, DiskCache(""), {}, &shared);
+      cache.get_many(sources);
+      stats[i] = cache.stats();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  uint64_t compiled = 0, from_process = 0;
+  for (const KernelCacheStats& each : stats) {
+    compiled += each.compiled;
+    from_process += each.from_process;
+    CHECK(each.compiled + each.from_process == sources.size());
+    CHECK(each.from_disk == 0);
+  }
+  CHECK(compiled == sources.size());
+  CHECK(from_process == (kEngines - 1) * sources.size());
 }
 
 TEST_CASE("recorded work runs when its graph is launched, and a failed recording leaves the stream usable", "[cuda]") {

@@ -1,5 +1,5 @@
 // Tests the cache of kernels on disk: damaged, foreign or inaccessible entries count as missing.
-#include "backend/cuda/driver/disk_cache.h"
+#include "backend/cuda/cache/disk_cache.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

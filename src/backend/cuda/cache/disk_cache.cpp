@@ -1,4 +1,4 @@
-#include "backend/cuda/driver/disk_cache.h"
+#include "backend/cuda/cache/disk_cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
