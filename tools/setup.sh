@@ -10,7 +10,8 @@ readonly needed_libraries=(catch2 libantlr4-runtime-dev libcli11-dev libedit-dev
   uuid-dev)  # of the ANTLR runtime
 
 # NVIDIA's packages of PyPI that a build and tests without a GPU need.
-readonly cuda_packages=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-nvrtc==13.0.*" "nvidia-cublas==13.0.*" "nvidia-nvtx==13.0.*")
+readonly cuda_packages=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*"
+  "nvidia-cuda-nvrtc==13.0.*" "nvidia-cublas==13.0.*" "nvidia-nvtx==13.0.*")
 
 say() {
   printf 'tsl: %s\n' "$*" >&2

@@ -15,7 +15,7 @@ elif [[ -f $build/CMakeCache.txt ]]; then
 else
   ln -s "$build" "$folder/prefix"
 fi
-cmake -S "$here/project" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DEXAMPLES="$examples" >"$folder/build.log"
+cmake -G Ninja -S "$here/project" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" -DEXAMPLES="$examples" >"$folder/build.log"
 cmake --build "$folder/build" >>"$folder/build.log" || { cat "$folder/build.log"; exit 1; }
 
 expect() {
