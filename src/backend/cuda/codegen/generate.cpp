@@ -10,6 +10,7 @@
 #include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/multi_tensor.h"
 #include "backend/cuda/codegen/op.h"
+#include "backend/cuda/codegen/reduction.h"
 
 namespace tsl::cuda {
 
@@ -62,7 +63,9 @@ GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool 
       return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across, parameters)
                                                       : generate_pointwise(kernel, plan, vectorized, parameters);
     }
-    case graph::Template::row: return generate_rows(kernel, plan, vectorized, parameters);
+    case graph::Template::row:  // an arg reduction that nothing follows needs no resident rows
+      return reads_rows_once(kernel) ? generate_reduce(kernel, plan, vectorized, parameters)
+                                     : generate_rows(kernel, plan, vectorized, parameters);
     case graph::Template::reduce: return generate_reduce(kernel, plan, vectorized, parameters);
     case graph::Template::op: return generator_of(plan.graph[kernel.op_node])(OpKernel(kernel, plan));
   }

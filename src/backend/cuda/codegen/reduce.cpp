@@ -304,8 +304,8 @@ class ReduceWriter {
       if (form.threads > kWarp)
         shared += fmt::format(" + threadIdx.x / {} * {}", form.threads, reduction.shared_count(form));
       writer.line("const auto f{} = {};", j, reduction.fold(accumulator(reduces_[j]), form, shared));
-      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};",
-                  writer.scratch(levels_[0].at[j], reduction.partial_dtype()), writer.size(blocks_), j);
+      writer.line("if (lane == 0 && left > 0) {}[row * {} + block] = f{};", partial_results(writer, 0, j),
+                  writer.size(blocks_), j);
     }
   }
 
@@ -382,7 +382,7 @@ class ReduceWriter {
     if (width_ == 1) return 16 / steps;
     size_t bytes = 0;  // loaded and accumulated by a thread in a turn, per lane and column
     for (const Instr& instr : kernel_.program) bytes += is_vectorized(instr) ? size_of(instr.dtype) : 0;
-    for (Reg r : reduces_) bytes += size_of(Reduction(kernel_.program[r]).partial_dtype());
+    for (Reg r : reduces_) bytes += static_cast<size_t>(Reduction(kernel_.program[r]).partial_bytes());
     return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
   }
 
@@ -406,10 +406,9 @@ class ReduceWriter {
 
   /// Declares the shared memory in which a column's threads combine their lanes, one reduction after the other.
   void declare_shared_lanes(KernelWriter& writer) {
-    size_t bytes = 0;
-    for (Reg r : reduces_) bytes = std::max<size_t>(bytes, size_of(Reduction(kernel_.program[r]).partial_dtype()));
-    writer.line("__shared__ alignas(8) char shared[{}];",
-                bytes * static_cast<size_t>(form_.down * (form_.columns() + 1)));
+    int64_t bytes = 0;
+    for (Reg r : reduces_) bytes = std::max(bytes, Reduction(kernel_.program[r]).partial_bytes());
+    writer.line("__shared__ alignas(8) char shared[{}];", bytes * form_.down * (form_.columns() + 1));
   }
 
   /// Emits the values that logsumexp subtracts from the elements of a block: their maxima.
@@ -431,13 +430,14 @@ class ReduceWriter {
 
   /// Emits the results f_<name> of a thread's columns: in lane 0, and in shared memory.
   void emit_column_fold(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
-    const std::string_view type = type_of(reduction.partial_dtype());
+    const std::string type = reduction.partial_type();
     const std::string own = of_column(name);
     writer.line("const auto lanes_{} = reinterpret_cast<{} (*)[{}]>(shared);", name, type, form_.columns() + 1);
     writer.line("{} f_{}[{}];", type, name, form_.width);
     each_column(writer, [&] {
-      writer.line("{}.fold_steps();", own);
-      writer.line("lanes_{0}[lane][{1}] = f_{0}[v] = {2}.held[0];", name, own_column(), own);
+      if (!reduction.is_arg_reduction()) writer.line("{}.fold_steps();", own);
+      writer.line("lanes_{0}[lane][{1}] = f_{0}[v] = {2}{3};", name, own_column(), own,
+                  reduction.is_arg_reduction() ? "" : ".held[0]");
     });
     writer.line("__syncthreads();");
     writer.open("for (int half = {}; half >= 1; half /= 2)", form_.down / 2);
@@ -473,8 +473,7 @@ class ReduceWriter {
       return;
     }
     each_column(writer, [&] {
-      writer.line("{}[(row + v) * {} + block] = {};", writer.scratch(levels_[0].at[j], reduction.partial_dtype()),
-                  writer.size(blocks_), folded("v"));
+      writer.line("{}[(row + v) * {} + block] = {};", partial_results(writer, 0, j), writer.size(blocks_), folded("v"));
     });
   }
 
@@ -486,8 +485,12 @@ class ReduceWriter {
       Results& level = levels_.emplace_back();
       level.count = count;
       for (Reg r : reduces_)
-        level.at.push_back(reserve(generated_, rows_ * count, Reduction(kernel_.program[r]).partial_dtype()));
+        level.at.push_back(reserve_bytes(generated_, rows_ * count, Reduction(kernel_.program[r]).partial_bytes()));
     }
+  }
+  /// Returns the address of the partial results of reduction number `j` at a level.
+  const std::string& partial_results(KernelWriter& writer, size_t level, size_t j) const {
+    return writer.scratch(levels_[level].at[j], Reduction(kernel_.program[reduces_[j]]).partial_type());
   }
 
   /// Combines partial results. The last block of threads to arrive for a part (kReduceBlock results of a row) reduces
@@ -534,15 +537,14 @@ class ReduceWriter {
   void emit_result(KernelWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory) {
     const Instr& instr = kernel_.program[reduces_[j]];
     const Reduction reduction(instr);
-    const auto results = [&](size_t l) { return writer.scratch(levels_[l].at[j], reduction.partial_dtype()); };
-    const std::string from = fmt::format("{} + row * {} + part{} * {}", results(level),
+    const std::string from = fmt::format("{} + row * {} + part{} * {}", partial_results(writer, level, j),
                                          writer.size(levels_[level].count), level, kReduceBlock);
     const std::string folded = over_array(memory, reduction, from, fmt::format("count{}", level), form);
     if (level + 1 == levels_.size()) {
       writer.line("const {} r{} = {};", type_of(instr.dtype), reduces_[j], reduction.result(folded));
     } else {
       writer.line("const auto p{} = {};", j, folded);
-      writer.line("if (lane == 0) {}[row * {} + part{}] = p{};", results(level + 1),
+      writer.line("if (lane == 0) {}[row * {} + part{}] = p{};", partial_results(writer, level + 1, j),
                   writer.size(levels_[level + 1].count), level, j);
     }
   }
@@ -575,7 +577,7 @@ class ReduceWriter {
 GeneratedKernels generate_reduce(const Kernel& kernel, const graph::Plan& plan, bool vectorized,
                                  const LaunchParameters& parameters) {
   const int64_t rows = count_of(kernel.kept), length = count_of(kernel.reduced);
-  if (rows == 0 || length == 0 || has_arg_reduction(kernel)) return generate_rows(kernel, plan, vectorized, parameters);
+  if (rows == 0 || length == 0) return generate_rows(kernel, plan, vectorized, parameters);
   ReduceWriter writer(kernel, plan, parameters);
   if (writer.prefers_columns()) return writer.write(true, vectorized);
   if (length <= kReduceBlock || rows >= kManyRows) return generate_rows(kernel, plan, vectorized, parameters);

@@ -45,7 +45,7 @@ Reduction::Reduction(const Instr& instr)
 }
 
 std::string Reduction::declare(const std::string& name, LaneForm form) const {
-  if (is_arg_reduction_) return fmt::format("Best<{}> {} = {{nothing<{}>(), -1}};", type_, name, type_);
+  if (is_arg_reduction_) return fmt::format("Best<{}> {};", type_, name);
   if (is_two_pass_) return fmt::format("TwoPassBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
   return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
 }
@@ -63,8 +63,12 @@ std::string Reduction::fold(const std::string& name, LaneForm form, const std::s
   return fmt::format("fold_best<{}, {}>({}, {})", greatest_, form.threads, name, at);
 }
 
-std::string Reduction::shared_type() const {
+std::string Reduction::partial_type() const {
   return is_arg_reduction_ ? fmt::format("Best<{}>", type_) : std::string(type_);
+}
+int64_t Reduction::partial_bytes() const {
+  constexpr int64_t kBestBytes = 16;  // a 64-bit index, and its value
+  return is_arg_reduction_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
 }
 int Reduction::shared_count(LaneForm form) const {
   return is_arg_reduction_ ? form.threads / kWarp : form.threads * form.width;
@@ -72,16 +76,16 @@ int Reduction::shared_count(LaneForm form) const {
 
 int64_t Reduction::shared_bytes(LaneForm form, int groups) const {
   if (form.threads <= kWarp) return 0;
-  constexpr int64_t kBestBytes = 16;  // a 64-bit index, and its value
-  const int64_t value = is_arg_reduction_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
-  return ceil_div(value * shared_count(form) * groups, 8) * 8;
+  return ceil_div(partial_bytes() * shared_count(form) * groups, 8) * 8;
 }
 
 std::string Reduction::combine(const std::string& a, const std::string& b) const {
+  if (is_arg_reduction_) return fmt::format("better_of<{}>({}, {})", greatest_, a, b);
   return fmt::format("{}::combine({}, {})", function_, a, b);
 }
 
 std::string Reduction::result(const std::string& folded) const {
+  if (is_arg_reduction_) return folded + ".index";
   return is_short(dtype_) ? fmt::format("s_cast<{}>({})", type_of(dtype_), folded) : folded;
 }
 
@@ -92,7 +96,10 @@ std::string Reduction::identity() const {
 
 std::string Reduction::over_array(const std::string& address, const std::string& count, LaneForm form,
                                   const std::string& shared) const {
-  if (is_arg_reduction_) return fmt::format("place_in_array<{}>({}, {}, lane % {})", greatest_, address, count, kWarp);
+  if (is_arg_reduction_) {
+    const std::string at = shared == "nullptr" ? fmt::format("static_cast<{}*>(nullptr)", partial_type()) : shared;
+    return fmt::format("best_of_array<{}, {}>({}, {}, lane, {})", greatest_, form.threads, address, count, at);
+  }
   if (is_two_pass_) return fmt::format("logsumexp_array({}, {}, lane % {})", address, count, kWarp);
   if (form.threads == 1)
     return fmt::format("reduce_few<{}, {}, {}>({}, {})", function_, type_, form.width, address, count);
@@ -122,7 +129,8 @@ std::string FoldMemory::take(const Reduction& reduction, int64_t bytes) {
     writer_.line("__syncthreads();");
     at_ = 0;
   }
-  return fmt::format("reinterpret_cast<{}*>({} + {})", reduction.shared_type(), name_, std::exchange(at_, at_ + bytes));
+  return fmt::format("reinterpret_cast<{}*>({} + {})", reduction.partial_type(), name_,
+                     std::exchange(at_, at_ + bytes));
 }
 
 std::vector<Reg> reduces(const Kernel& kernel, Level level) {
@@ -133,10 +141,16 @@ std::vector<Reg> reduces(const Kernel& kernel, Level level) {
   return found;
 }
 
-bool has_arg_reduction(const Kernel& kernel) {
-  return std::any_of(kernel.program.begin(), kernel.program.end(), [](const Instr& instr) {
-    return instr.kind == Instr::Kind::reduce && (instr.op == Op::argmax || instr.op == Op::argmin);
-  });
+bool reads_rows_once(const Kernel& kernel) {
+  std::vector<bool> is_result(kernel.program.size(), false);  // depends on a reduction
+  for (Reg r = 0; r < kernel.program.size(); ++r) {
+    const Instr& instr = kernel.program[r];
+    const std::vector<Reg> in = operands(instr);
+    const bool reads_result = std::any_of(in.begin(), in.end(), [&](Reg o) { return is_result[o]; });
+    if (instr.level == Level::full && (reads_result || !defines(instr))) return false;
+    is_result[r] = reads_result || instr.kind == Instr::Kind::reduce;
+  }
+  return true;
 }
 
 bool any_two_pass(const Kernel& kernel, const std::vector<Reg>& reduces) {
@@ -204,8 +218,7 @@ FoldMemory array_memory(KernelWriter& writer, LaneForm form) {
 
 std::string over_array(FoldMemory& memory, const Reduction& reduction, const std::string& address,
                        const std::string& count, LaneForm form) {
-  const bool is_by_warps =
-      reduction.is_arg_reduction() || reduction.is_two_pass();  // each warp does the whole of these
+  const bool is_by_warps = reduction.is_two_pass();  // each warp does the whole of these
   return reduction.over_array(address, count, form, is_by_warps ? "nullptr" : memory.take_all(reduction));
 }
 

@@ -38,16 +38,18 @@ class Reduction {
   /// fold() uses `shared` twice.
   bool is_two_pass() const { return is_two_pass_; }
   DType partial_dtype() const { return partial_dtype_; }  // of the result of one block of the reduction order
+  /// The type of a partial result: partial_dtype(), or for an arg reduction the value and its index.
+  std::string partial_type() const;
+  int64_t partial_bytes() const;
   /// Declares the accumulators `name`, with the reduction's neutral element.
   std::string declare(const std::string& name, LaneForm form = {}) const;
   /// Adds one value to the accumulator. `index` is its index along the reduced loops, `step` the thread's turn,
   /// `position` its position in a vectorized access.
   std::string take(const std::string& name, const std::string& value, const std::string& index, const std::string& step,
                    const std::string& position = "0") const;
-  /// Combines the accumulators of all threads; each thread gets the result, of partial_dtype() (argmax: the index).
-  /// `shared`: an array of shared_count() elements of shared_type(), needed for more threads than a warp.
+  /// Combines the accumulators of all threads; each thread gets the result, of partial_type(). `shared`: an array of
+  /// shared_count() such elements, needed for more threads than a warp.
   std::string fold(const std::string& name, LaneForm form = {}, const std::string& shared = "nullptr") const;
-  std::string shared_type() const;
   int shared_count(LaneForm form) const;
   /// Returns the size of the `shared` array if `groups` groups fold at the same time; 0 for a warp.
   int64_t shared_bytes(LaneForm form, int groups = 1) const;
@@ -56,8 +58,8 @@ class Reduction {
   std::string result(const std::string& folded) const;
   /// Returns the result of a reduction over no elements.
   std::string identity() const;
-  /// Reduces `count` partial results in memory in the reduction order; `form` as array_form() chooses it, `shared` as
-  /// in fold().
+  /// Reduces `count` partial results (or values) in memory in the reduction order; `form` as array_form() chooses it,
+  /// `shared` as in fold().
   std::string over_array(const std::string& address, const std::string& count, LaneForm form = {},
                          const std::string& shared = "nullptr") const;
   /// As over_array(), for any number of partial results.
@@ -95,7 +97,8 @@ class FoldMemory {
 
 /// Returns the reduce instructions of a level.
 std::vector<graph::Reg> reduces(const graph::Kernel& kernel, graph::Level level);
-bool has_arg_reduction(const graph::Kernel& kernel);
+/// Whether no element depends on a reduction of its row, and none is stored: one pass over the rows suffices.
+bool reads_rows_once(const graph::Kernel& kernel);
 /// Whether one of these instructions is a two-pass reduction.
 bool any_two_pass(const graph::Kernel& kernel, const std::vector<graph::Reg>& reduces);
 

@@ -291,8 +291,8 @@ template <class A, int kThreads, int kWidth> struct TwoPassBlock {
 
 /// argmax and argmin: the first of equals; the first NaN wins. Any order gives the same.
 template <class T> struct Best {
-  T value;
-  long long index;  // -1: none yet
+  T value = nothing<T>();
+  long long index = -1;  // -1: none yet
 };
 template <bool kGreatest, class T> __device__ __forceinline__ bool beats(T a, long long i, T b, long long j) {
   if (j < 0) return true;
@@ -305,9 +305,13 @@ template <bool kGreatest, class T> __device__ __forceinline__ bool beats(T a, lo
 template <bool kGreatest, class T> __device__ __forceinline__ void take_best(Best<T>& best, T value, long long index) {
   if (beats<kGreatest>(value, index, best.value, best.index)) best = {value, index};
 }
-/// The place of the best, in all of a row's kThreads threads. `shared`: one for each of their warps, if they are more.
+template <bool kGreatest, class T> __device__ __forceinline__ Best<T> better_of(Best<T> a, Best<T> b) {
+  take_best<kGreatest>(a, b.value, b.index);
+  return a;
+}
+/// The best, in all of a row's kThreads threads. `shared`: one for each of their warps, if they are more.
 template <bool kGreatest, int kThreads, class T>
-__device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
+__device__ __forceinline__ Best<T> fold_best(Best<T> best, Best<T>* shared) {
 #pragma unroll
   for (int half = kWarpThreads / 2; half >= 1; half /= 2) {
     const T value = tsl::device::shuffle_down(best.value, half);
@@ -321,9 +325,9 @@ __device__ __forceinline__ long long fold_best(Best<T> best, Best<T>* shared) {
     best = shared[0];
     for (int warp = 1; warp < kThreads / kWarpThreads; ++warp)
       take_best<kGreatest>(best, shared[warp].value, shared[warp].index);
-    return best.index;
+    return best;
   }
-  return tsl::device::shuffle_from(best.index, 0);
+  return {tsl::device::shuffle_from(best.value, 0), tsl::device::shuffle_from(best.index, 0)};
 }
 
 /// The reduction order over value(0), …, value(count - 1), count <= kReduceBlock, by kThreads threads; `shared` as in
@@ -433,15 +437,18 @@ template <class A> __device__ __forceinline__ A logsumexp_long_array(const A* va
   return shifted_log(
       reduce_block_values<Sum, A>([=](long long block) { return shifted_exp(of_block(block), shift); }, blocks), shift);
 }
-template <bool kGreatest, class T>
-__device__ __forceinline__ long long place_in_array(const T* values, long long count, int lane) {
-  if constexpr (kIsShort<T>) {
-    Best<float> best = {0.0f, -1};
-    for (long long i = lane; i < count; i += kWarpThreads) take_best<kGreatest>(best, widen(values[i]), i);
-    return fold_best<kGreatest, kWarpThreads>(best, static_cast<Best<float>*>(nullptr));
-  } else {
-    Best<T> best = {T(), -1};
-    for (long long i = lane; i < count; i += kWarpThreads) take_best<kGreatest>(best, values[i], i);
-    return fold_best<kGreatest, kWarpThreads>(best, static_cast<Best<T>*>(nullptr));
-  }
+/// The best of values in memory, by kThreads threads; `shared` as in fold_best.
+template <bool kGreatest, int kThreads, class A, class T>
+__device__ __forceinline__ Best<A> best_of_array(const T* values, long long count, int thread, Best<A>* shared) {
+  Best<A> best;
+  for (long long i = thread; i < count; i += kThreads) take_best<kGreatest>(best, widen_to<A>(values[i]), i);
+  return fold_best<kGreatest, kThreads>(best, shared);
+}
+/// The best of partial results.
+template <bool kGreatest, int kThreads, class A>
+__device__ __forceinline__ Best<A> best_of_array(const Best<A>* partial, long long count, int thread, Best<A>* shared) {
+  Best<A> best;
+#pragma unroll 4
+  for (long long i = thread; i < count; i += kThreads) best = better_of<kGreatest>(best, partial[i]);
+  return fold_best<kGreatest, kThreads>(best, shared);
 }

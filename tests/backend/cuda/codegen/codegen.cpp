@@ -227,6 +227,34 @@ TEST_CASE("long rows and columns are one launch: the last block of threads bring
   check_compiles(kernels);
 }
 
+TEST_CASE("arg reductions are one launch over many blocks of threads, alone or beside other reductions") {
+  std::vector<CudaKernel> kernels;
+  const auto reduced = [&](DType dtype, int64_t results, int axis, bool beside_others) {
+    Graph g;
+    const NodeId x = input(g, axis == 1 ? Shape{2, results * 4096} : Shape{results * 4096, 256}, dtype);
+    for (const Op op : {Op::argmax, Op::argmin}) give(g, place(g, op, x, axis));
+    if (beside_others) {
+      for (const Op op : {Op::max, Op::logsumexp}) give(g, reduce(g, op, x, axis, false));
+    }
+    const graph::Plan plan = graph::compile(std::move(g));
+    for (const bool vectorized : {true, false}) {
+      GeneratedKernels generated = generate(plan.kernels[0], plan, vectorized);
+      INFO(name_of(dtype) << " " << results << " along " << axis);
+      CHECK(generated.kernels.size() == 1);
+      CHECK(generated.kernels[0].blocks > (axis == 1 ? 2 : 8));  // more than one for each row, or strip of columns
+      CHECK(generated.arrivals > 0);
+      append(kernels, std::move(generated.kernels));
+    }
+  };
+  for (const int axis : {0, 1}) {
+    for (const int64_t results : {int64_t{5}, int64_t{4097}, int64_t{4096} * 4096 + 1})
+      reduced(DType::f32, results, axis, false);
+    for (const DType dtype : {DType::boolean, DType::bf16, DType::i64, DType::f64}) reduced(dtype, 300, axis, false);
+    reduced(DType::f32, 300, axis, true);
+  }
+  check_compiles(kernels);
+}
+
 TEST_CASE(
     "totals over many rows: one block of threads for as many blocks as it has groups; more are first reduced by "
     "several") {

@@ -255,7 +255,10 @@ TEST_CASE("reductions take the form that suits how their operands lie") {
   CHECK_FALSE(contains(names(reduced(Op::sum, {3, 5'000'001}, 1)), "blocks_x2"));
   CHECK(kernels_of(reduced(Op::sum, {3, 1'500'000'000}, 1)).size() == 1);
   CHECK(kernels_of(reduced(Op::max, {5000, 100}, 1)).size() == 1);
+  CHECK(contains(names(reduced(Op::argmax, {3, 5'000'000}, 1)), "blocks_x2"));
+  CHECK(contains(names(reduced(Op::argmin, {50'000, 300}, 0)), "columns"));
   CHECK(kernels_of(reduced(Op::argmax, {3, 50'000}, 1)).size() == 1);
+  CHECK(kernels_of(reduced(Op::argmax, {3, 50'000}, 1))[0].blocks > 3);
   CHECK(kernels_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros
 }
 
