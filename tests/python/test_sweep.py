@@ -1,0 +1,40 @@
+"""Tests the cases that benchmarks/sweep draws."""
+
+import math
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks" / "sweep"))
+from draw import FAMILIES, MOST_ELEMENTS, draw  # noqa: E402, of the benchmarks
+from tsl_side import script  # noqa: E402
+
+
+class Sweep(unittest.TestCase):
+    def test_a_seed_gives_the_same_cases(self):
+        self.assertEqual(draw(1, 150, "cpu"), draw(1, 150, "cpu"))
+        self.assertNotEqual(draw(1, 150, "cpu"), draw(2, 150, "cpu"))
+
+    def test_every_family_is_drawn(self):
+        for seed in range(1, 6):
+            self.assertEqual({case.family for case in draw(seed, 150, "cpu")}, set(FAMILIES))
+
+    def test_there_are_as_many_cases_as_asked_for_and_their_names_differ(self):
+        cases = draw(1, 300, "cuda")
+        self.assertEqual(len({case.name for case in cases}), 300)
+
+    def test_no_input_is_larger_than_the_device_allows(self):
+        for device, most in MOST_ELEMENTS.items():
+            for case in draw(1, 300, device):
+                for x in case.inputs:
+                    self.assertLessEqual(math.prod(x["shape"]), most, case.name)
+                    self.assertGreater(math.prod(x["shape"]), 0, case.name)
+
+    def test_a_script_makes_each_input_once(self):
+        for case in draw(1, 150, "cpu"):
+            for i in range(len(case.inputs)):
+                self.assertEqual(script(case).count(f"let x{i} = "), 1, case.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
