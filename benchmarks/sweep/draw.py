@@ -4,7 +4,7 @@ import math
 import random
 from dataclasses import asdict, dataclass, field
 
-# The families and how many of 233 cases each has.
+# The families and their shares.
 FAMILIES = {"reduction": 35, "pointwise": 29, "norm": 27, "permute": 13, "reduce_broadcast_reduce": 14, "arrange": 10,
             "arg_reduction": 9, "scan": 6, "pairs": 3, "sort": 12, "product": 14, "take": 12, "gradient": 14}
 MOST_ELEMENTS = {"cuda": 2.6e8, "cpu": 2.5e7}
@@ -269,7 +269,7 @@ class Drawer:
         for _ in range(self.random.randint(1, 3)):
             y = apply(self.random.choice(smooth), y)
         if self.random.random() < 0.4:
-            y = apply((f"softmax({{0}})", f"F.softmax({{0}}, dim=-1)"), y)
+            y = apply(("softmax({0})", "F.softmax({0}, dim=-1)"), y)
             y = apply(("square({0})", "torch.square({0})"), y)
         self.finish((f"mean({y[0]})", f"torch.mean({y[1]})"))
 

@@ -24,27 +24,32 @@ def input_text(number, spec):
     return f"let x{number} = floats({base_shape(shape, layout)}, {number * 331}, {spec['dtype']}){view}"
 
 
-def script(case):
+def definitions(case):
+    """Returns the lines that make the inputs and define f."""
     names = ", ".join(f"x{i}" for i in range(len(case.inputs)))
-    lines = [f'import "{FOLDER}/timing.tsl" as timing',
-             "let (measure, floats, indices) = (timing.measure, timing.floats, timing.indices)"]
+    lines = [f'import "{FOLDER}/timing.tsl" as timing', "let (floats, indices) = (timing.floats, timing.indices)"]
     lines += [input_text(i, spec) for i, spec in enumerate(case.inputs)]
     if case.gradient:
         wrt = list(range(len(case.inputs)))
-        lines += [f"fn loss({names}) = {case.tsl}", f"@compile\nfn f({names}) = grad(loss, wrt: {wrt})({names})"]
-        checked = "[r[0], r[1]]"
-    else:
-        lines += [f"@compile\nfn f({names}) = {case.tsl}"]
-        checked = f"[{case.check_tsl}]"
-    lines += [f"measure(fn() = f({names}), fn(r) = {checked})"]
-    return "\n".join(lines) + "\n"
+        return [*lines, f"fn loss({names}) = {case.tsl}", f"@compile\nfn f({names}) = grad(loss, wrt: {wrt})({names})"]
+    return [*lines, f"@compile\nfn f({names}) = {case.tsl}"]
 
 
-def run(case, options, cache, *flags):
-    """Returns {first, time, sums}, or {error}."""
+def measure_text(case):
+    names = ", ".join(f"x{i}" for i in range(len(case.inputs)))
+    checked = "r" if case.gradient else f"[{case.check_tsl}]"
+    return f"timing.measure(fn() = f({names}), fn(r) = {checked})"
+
+
+def script(case, call=None):
+    return "\n".join([*definitions(case), call or measure_text(case)]) + "\n"
+
+
+def run_script(case, call, options, cache, *flags):
+    """Returns {lines}, the numbers that the script prints, or {error}."""
     file = options.out / "scripts" / f"{case.name}.tsl"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(script(case))
+    file.write_text(script(case, call))
     command = [options.tsl, "--device", options.device, "--threads", str(options.threads), str(file), *flags]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TSL_CACHE_DIR": str(cache)},
@@ -53,5 +58,13 @@ def run(case, options, cache, *flags):
         return {"error": str(error)[-200:]}
     if done.returncode != 0:
         return {"error": done.stderr.strip()[:600] or f"exit code {done.returncode}"}
-    (first, time), *sums = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    return {"lines": [[float(word) for word in line.split()] for line in done.stdout.splitlines()]}
+
+
+def run(case, options, cache, *flags):
+    """Returns {first, time, sums}, or {error}."""
+    done = run_script(case, None, options, cache, *flags)
+    if "error" in done:
+        return done
+    (first, time), *sums = done["lines"]
     return {"first": first, "time": time, "sums": sums}

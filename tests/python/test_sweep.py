@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks" / "sweep"))
 from draw import FAMILIES, MOST_ELEMENTS, draw  # noqa: E402, of the benchmarks
+from run import agree  # noqa: E402
 from tsl_side import script  # noqa: E402
 
 
@@ -29,6 +30,14 @@ class Sweep(unittest.TestCase):
                 for x in case.inputs:
                     self.assertLessEqual(math.prod(x["shape"]), most, case.name)
                     self.assertGreater(math.prod(x["shape"]), 0, case.name)
+
+    def test_checksums_that_differ_do_not_agree(self):
+        sums = [[100.0, 400.0, 100.0]]
+        self.assertTrue(agree(sums, [[100.5, 402.0, 100.5]], "bf16"))
+        self.assertFalse(agree(sums, [[100.5, 402.0, 100.5]], "f32"))
+        self.assertFalse(agree(sums, [[100.0, 410.0, 100.0]], "bf16"))
+        self.assertFalse(agree(sums, [[float("nan"), 400.0, 100.0]], "bf16"))
+        self.assertFalse(agree(sums, sums + sums, "bf16"))
 
     def test_a_script_makes_each_input_once(self):
         for case in draw(1, 150, "cpu"):
