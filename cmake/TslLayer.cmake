@@ -8,6 +8,8 @@ target_compile_options(tsl_flags INTERFACE -Wall -Wextra -Werror=switch -ffp-con
 if(TSL_WERROR)
   target_compile_options(tsl_flags INTERFACE -Werror)
 endif()
+# GNU-unique symbols stay global whatever hides the others; in libtsl.a they would clash with those of another copy of the same library.
+target_compile_options(tsl_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 target_include_directories(tsl_flags INTERFACE ${TSL_SOURCES})
 # GCC 12 warns of overlapping copies in std::string's operator+ where there are none (GCC bug 105651), and where that was precompiled,
 # so that it is no system header's any more, of endless ones in three ways.
