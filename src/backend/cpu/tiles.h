@@ -99,6 +99,7 @@ class TileProgram {
   void run(RunState& state, int thread = -1) const;
   /// Returns the size of the kernel in element-operations.
   int64_t work() const { return rows_ * row_length_ * operations_; }
+  size_t chain_count() const { return chains_.size(); }
 
  private:
   enum class Form : uint8_t { pointwise, rows, row_blocks, columns };

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/cpu/backend.h"
+#include "backend/cpu/tiles.h"
 #include "catch.h"
 #include "graph/compile.h"
 #include "kernel_fixture.h"
@@ -148,7 +149,33 @@ int64_t differences(const Tensor& a, const Tensor& b) {
   return found;
 }
 
+/// Returns the number of chains of a graph that is one kernel.
+size_t chains_of(Graph graph) {
+  const Plan plan = compile(std::move(graph));
+  REQUIRE(plan.kernels.size() == 1);
+  return cpu::TileProgram(plan.kernels[0], plan, kernel_test::best()).chain_count();
+}
+
 }  // namespace
+
+TEST_CASE("a single step is a chain only if this saves repeating an operand", "[chains]") {
+  const Shape shape{8, 200};
+  Graph of_tensors, beside_number, beside_row, of_rows;
+  const NodeId x = input(of_tensors, shape), y = input(of_tensors, shape);
+  give(of_tensors, add(of_tensors, Op::add, {read(of_tensors, x), read(of_tensors, y)}));
+  CHECK(chains_of(std::move(of_tensors)) == 0);
+  const NodeId a = input(beside_number, shape);
+  give(beside_number, add(beside_number, Op::add, {read(beside_number, a), number(0.5)}));
+  CHECK(chains_of(std::move(beside_number)) == 1);
+  const NodeId b = input(of_rows, shape);
+  give(of_rows, reduce(of_rows, Op::sum, b, 1));
+  CHECK(chains_of(std::move(of_rows)) == 0);
+  // The sum must be there before it is subtracted, so these are two steps that cannot be joined.
+  const NodeId c = input(beside_row, shape);
+  const NodeId sum = reduce(beside_row, Op::sum, c, 1);
+  give(beside_row, add(beside_row, Op::sub, {read(beside_row, c), spread(beside_row, sum, shape)}));
+  CHECK(chains_of(std::move(beside_row)) == 1);
+}
 
 TEST_CASE("joined steps give the bits of single ones", "[chains]") {
   struct Size {
