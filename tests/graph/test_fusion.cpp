@@ -8,6 +8,22 @@
 using namespace tsl;
 using namespace tsl::graph;
 
+namespace {
+
+/// Checks that each kernel reads only inputs and what earlier kernels have written.
+void check_order(const Plan& plan) {
+  std::vector<bool> is_there(plan.buffers.size(), false);
+  for (size_t b = 0; b < plan.buffers.size(); ++b) is_there[b] = plan.buffers[b].kind == Buffer::Kind::input;
+  for (const Kernel& kernel : plan.kernels) {
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (i + kernel.written >= kernel.buffers.size()) is_there[kernel.buffers[i]] = true;
+      CHECK(is_there[kernel.buffers[i]]);
+    }
+  }
+}
+
+}  // namespace
+
 TEST_CASE("equal calls are one node") {
   Graph g;
   const NodeId a = input(g, {4}), b = input(g, {4});
@@ -61,8 +77,8 @@ TEST_CASE("the mean of rows' losses stays in the rows' kernel") {
   Graph g;
   const NodeId x = input(g, {8, 16});
   const NodeId rows = reduce(g, Op::sum, add(g, Op::exp, {read(g, x)}), 1, false);
-  const NodeId loss = reduce(g, Op::sum, add(g, Op::log, {read(g, rows)}), 0, false);
-  give(g, loss);
+  const NodeId total = reduce(g, Op::sum, add(g, Op::log, {read(g, rows)}), 0, false);
+  give(g, add(g, Op::mul, {read(g, total), number(0.125)}));
   const Plan plan = compile(std::move(g));
   REQUIRE(plan.kernels.size() == 1);
   CHECK(plan.kernels[0].program.back().level == Level::total);
@@ -134,15 +150,27 @@ TEST_CASE("a group never waits for one that waits for it") {
   const NodeId twice = add(g, Op::add, {read(g, y), read(g, y)});
   give(g, add(g, Op::mul, {read(g, y), read(g, sums)}));
   give(g, taken(twice));
+  check_order(compile(std::move(g)));
+}
+
+TEST_CASE("a group that reads one which grows later waits for what that reads, too") {
+  // `first` reads b, whose group then reads c; so c and what reads `first` cannot share a kernel.
+  Graph g;
+  const auto transposed = [&](NodeId id) {
+    Arg arg = read(g, id);
+    const int order[] = {1, 0};
+    arg.layout = permute(arg.layout, order);
+    return arg;
+  };
+  const NodeId x = input(g, {4, 4}), y = input(g, {4, 4}), z = input(g, {4, 4});
+  const NodeId a = add(g, Op::exp, {read(g, x)}), b = add(g, Op::exp, {read(g, y)});
+  const NodeId first = add(g, Op::add, {read(g, a), transposed(b)});
+  const NodeId c = add(g, Op::exp, {read(g, z)});
+  give(g, add(g, Op::add, {read(g, b), transposed(c)}));
+  give(g, add(g, Op::add, {read(g, c), read(g, first)}));
   const Plan plan = compile(std::move(g));
-  std::vector<bool> is_there(plan.buffers.size(), false);
-  for (size_t b = 0; b < plan.buffers.size(); ++b) is_there[b] = plan.buffers[b].kind == Buffer::Kind::input;
-  for (const Kernel& kernel : plan.kernels) {
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      if (i + kernel.written >= kernel.buffers.size()) is_there[kernel.buffers[i]] = true;
-      CHECK(is_there[kernel.buffers[i]]);
-    }
-  }
+  CHECK(plan.kernels.size() == 3);
+  check_order(plan);
 }
 
 TEST_CASE("what nobody needs goes, but not what may fail") {
