@@ -206,6 +206,7 @@ TEST_CASE("derivatives of scans") {
     check_both_orders(call_op(op, {.axis = -1}), {x});
     check_gradients(call_op(op, {.axis = 0}), {x});
     check_gradients(call_op(op, {.axis = 1}), {random_input({2, 0})});
+    for (int64_t extent : {1, 2, 3}) check_both_orders(call_op(op, {.axis = 0}), {random_input({extent}, 0.5, 2)});
   }
 }
 
@@ -250,6 +251,55 @@ TEST_CASE("derivatives of matrix products") {
   check_gradients(product, {random_input({2, 2, 3}), random_input({3, 2}, -1, 1, 2)});
   check_gradients(product, {random_input({2, 3}), random_input({2, 3, 2}, -1, 1, 2)});
   check_gradients(product, {random_input({2, 1, 2, 3}), random_input({3, 3, 2}, -1, 1, 2)});
+}
+
+namespace {
+
+/// Checks that the rule of the last op of `f` computes the gradient of one input alone if only that one is needed.
+void check_only_needed(const Function& f, const std::vector<Input>& inputs) {
+  ReferenceOps ops;
+  const Tensor out = f(ops, make_inputs(ops, inputs));
+  const TapeEntry entry = ops.tape.back();
+  const size_t count = entry.operands.size();
+  const Tensor grad = weights(ops, out);
+  for (size_t i = 0; i < count; ++i) {
+    if (!entry.operands[i].is_tensor() || !is_float(entry.operands[i].tensor.dtype())) continue;
+    std::array<bool, 3> needed{};
+    std::array<Tensor, 3> found;
+    needed[i] = true;
+    VjpCall call{ops, entry.operands, entry.attrs, entry.output, grad, {needed.data(), count}, {found.data(), count}};
+    entry.def->vjp(call);
+    for (size_t k = 0; k < count; ++k) {
+      CAPTURE(entry.def->name, i, k);
+      REQUIRE(static_cast<bool>(found[k]) == (k == i));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a rule computes no gradient that is not needed") {
+  for (const OpDef& def : op_table()) {
+    if (def.op_class != OpClass::elementwise || !def.vjp || def.arity != 2) continue;
+    check_only_needed(call_op(def.op), {domain(def.name, 1), domain(def.name, 2)});
+  }
+  check_only_needed(call_op(Op::matmul), {random_input({2, 3}), random_input({3, 4})});
+  check_only_needed(call_op(Op::concat, {.axis = 0}), {random_input({2, 3}), random_input({1, 3})});
+  Attrs part;
+  part.view = slice(Layout::contiguous({4, 3}), 0, 1, 2, 1);
+  check_only_needed(call_op(Op::assign_view, part), {random_input({4, 3}), random_input({2, 3})});
+  for (Op op : {Op::scatter, Op::scatter_add}) {
+    const Function scattered = [op](Ops& ops, const std::vector<Tensor>& in) {
+      const Tensor index = static_cast<ReferenceOps&>(ops).make(DType::i64, {2}, {3, 1});
+      return ops.call(op, {in[0], index, in[1]}, {.batch = 0});
+    };
+    check_only_needed(scattered, {random_input({4, 3}), random_input({2, 3})});
+  }
+  const Function selected = [](Ops& ops, const std::vector<Tensor>& in) {
+    const Tensor mask = static_cast<ReferenceOps&>(ops).make(DType::boolean, {3}, {1, 0, 1});
+    return ops.call(Op::where, {mask, in[0], in[1]});
+  };
+  check_only_needed(selected, {random_input({3}), random_input({3})});
 }
 
 TEST_CASE("nothing flows where there is no derivative") {

@@ -43,6 +43,8 @@ TEST_CASE("equal expressions are one symbol") {
   REQUIRE(t.table.apply(ScalarOp::add, n, m) == t.table.apply(ScalarOp::add, m, n));
   REQUIRE(t.table.apply(ScalarOp::sub, n, m) != t.table.apply(ScalarOp::sub, m, n));
   REQUIRE(t.table.apply(ScalarOp::sqrt, n)->hint.type == ScalarType::real);
+  // Derivative rules pass two operands to every op; an op of one ignores the second.
+  REQUIRE(t.table.apply(ScalarOp::sqrt, n, m) == t.table.apply(ScalarOp::sqrt, n));
   REQUIRE(t.guards() == 0);
 }
 
@@ -120,6 +122,17 @@ TEST_CASE("division guards its divisor, and evaluates without throwing") {
   REQUIRE_FALSE(t.holds({0}));
   REQUIRE_THROWS_AS(t.table.apply(ScalarOp::mod, n, t.given(0)), Failure);
   REQUIRE(t.guards() == 1);
+}
+
+TEST_CASE("a division or a power of floats guards nothing, as it is a float for all operands") {
+  Trace t;
+  const Symbol *x = t.table.input(Scalar::of(7.0)), *y = t.table.input(Scalar::of(2.0)), *n = t.given(3);
+  for (ScalarOp op : {ScalarOp::floordiv, ScalarOp::mod, ScalarOp::pow}) {
+    t.table.apply(op, x, y);
+    t.table.apply(op, x, n);
+    t.table.apply(op, n, y);
+  }
+  REQUIRE(t.guards() == 0);
 }
 
 TEST_CASE("the sign of an int exponent is guarded, as the result's type depends on it") {
