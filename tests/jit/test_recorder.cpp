@@ -67,6 +67,16 @@ TEST_CASE_METHOD(Fixture, "released tensors have elements") {
   CHECK(held->storage == run.values[1]->storage);
 }
 
+TEST_CASE("a tensor that an error leaves behind refers to no recorder that has ended") {
+  Tensor left;
+  {
+    Fixture ended;
+    left = ended.exp(ended.x);
+    CHECK(left.deferred());
+  }
+  CHECK_FALSE(left.deferred());
+}
+
 TEST_CASE("guards compare the bits of what symbols are now") {
   Segment segment;
   segment.symbols = std::make_shared<SymbolTable>();
