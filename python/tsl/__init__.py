@@ -8,7 +8,7 @@
     engine.call("f", numpy.ones(3))     # a tsl.Tensor; numpy.asarray() of it shares its memory
 """
 from ._engine import Engine
-from ._library import Error, version as __version__
+from ._library import Error, Frame, version as __version__
 from ._values import Function, Tensor, Value
 
-__all__ = ["Engine", "Error", "Function", "Tensor", "Value", "__version__"]
+__all__ = ["Engine", "Error", "Frame", "Function", "Tensor", "Value", "__version__"]

@@ -5,9 +5,7 @@ from ctypes import byref, c_char_p, c_int, c_int32, c_void_p, py_object, pythona
 from . import _library as lib
 
 CPU, CUDA = 1, 2
-NO_STREAM = -1
 _LEGACY_STREAM = 1  # what no stream means to a consumer on a GPU
-_WRITABLE = 1  # also asks for a copy
 # The names of capsules of either version, and where the deleter is in the struct that they hold.
 _VERSIONED, _UNVERSIONED = b"dltensor_versioned", b"dltensor"
 _DELETER_OFFSETS = {_VERSIONED: 16, _UNVERSIONED: 56}
@@ -55,15 +53,15 @@ def to_capsule(engine, handle, stream, max_version, copy):
     """Makes the capsule that __dlpack__() returns."""
     name = _VERSIONED if max_version and max_version[0] >= 1 else _UNVERSIONED
     if device_of(engine, handle)[0] == CPU:
-        stream = NO_STREAM
+        stream = lib.NO_STREAM
     elif stream is None:
         stream = _LEGACY_STREAM
-    return _new(_export(engine, handle, name, _WRITABLE if copy else lib.READ_ONLY, stream), name, _destroy)
+    return _new(_export(engine, handle, name, lib.WRITABLE if copy else lib.READ_ONLY, stream), name, _destroy)
 
 
 def device_of(engine, handle):
     """Returns the kind and the number of a tensor's device, as DLPack counts them."""
-    struct = _export(engine, handle, _UNVERSIONED, lib.READ_ONLY, NO_STREAM)
+    struct = _export(engine, handle, _UNVERSIONED, lib.READ_ONLY, lib.NO_STREAM)
     device = (c_int32 * 2).from_address(struct + _DEVICE_OFFSET)
     kind, number = device[0], device[1]
     _delete(struct, _UNVERSIONED)
@@ -83,13 +81,13 @@ def from_object(engine, source):
     _set_name(address, _USED[name])  # libtsl calls the deleter, also if it refuses the tensor
     take = lib.calls.tensor_from_dlpack if name == _VERSIONED else lib.calls.tensor_from_dlpack_unversioned
     handle = lib.ValueHandle()
-    engine._check(take(engine._handle, struct, lib.READ_ONLY, options.get("stream", NO_STREAM), byref(handle)))
+    engine._check(take(engine._handle, struct, lib.READ_ONLY, options.get("stream", lib.NO_STREAM), byref(handle)))
     return handle
 
 
 def copy_of(engine, handle):
     """Makes a tensor of a copy of another one's elements."""
-    struct = _export(engine, handle, _VERSIONED, _WRITABLE, NO_STREAM)
+    struct = _export(engine, handle, _VERSIONED, lib.WRITABLE, lib.NO_STREAM)
     result = lib.ValueHandle()
-    engine._check(lib.calls.tensor_from_dlpack(engine._handle, struct, lib.READ_ONLY, NO_STREAM, byref(result)))
+    engine._check(lib.calls.tensor_from_dlpack(engine._handle, struct, lib.READ_ONLY, lib.NO_STREAM, byref(result)))
     return result

@@ -1,8 +1,10 @@
 """An engine: runs source text, calls functions, and turns values of Python into values of TSL and back."""
 import collections
+import contextlib
+import json
 import os
 import sys
-from ctypes import byref, c_bool, c_double, c_int, c_int64, c_size_t, sizeof
+from ctypes import byref, c_bool, c_double, c_int, c_int64, c_size_t, c_ssize_t, sizeof
 
 from . import _dlpack, _library as lib
 from ._memory import Buffer, hold, release_held
@@ -17,13 +19,18 @@ class Engine:
 
     capabilities: what scripts may do besides computing: "files", "environment", "clock", "compile", "gpu".
     device: where tensors are made: "cpu", "cuda", "cuda:1"; needs "gpu".
-    Limits, all without one by default: memory_limit (bytes of tensors), source_limit (bytes of a text), and for each run()
-    or call: step_limit (calls and iterations), time_limit (seconds).
-    output, diagnostics: are called with what scripts print, and with warnings; by default sys.stdout and sys.stderr.
+    threads: that compute; 0: one per core. seed: of random numbers.
+    Limits, where 0 is the default: memory_limit (bytes of tensors), host_memory_limit (bytes of strings, lists, records and
+    functions), element_limit (elements of a tensor), source_limit (bytes of a text), depth_limit (calls within calls), and
+    for each run() or call: step_limit (calls and iterations), time_limit (seconds).
+    output, diagnostics: are called with what scripts print, and with warnings and logs; by default sys.stdout and sys.stderr.
+    logs: what is logged to `diagnostics`, as by `tsl --log`: "recompiles,perf".
+    load_module(name, importer): returns the source of a module for `import`, or None if it has none.
     """
 
     def __init__(self, capabilities=("compile",), *, device="cpu", threads=0, memory_limit=0, source_limit=0, step_limit=0,
-                 time_limit=0.0, seed=0, output=None, diagnostics=None):
+                 time_limit=0.0, seed=0, output=None, diagnostics=None, host_memory_limit=0, element_limit=0, depth_limit=0,
+                 load_module=None, logs=""):
         config = lib.Config()
         self._handle = lib.EngineHandle(0)
         self._released = collections.deque()  # handles that could not be released yet
@@ -36,12 +43,15 @@ class Engine:
             config.capabilities |= lib.CAPABILITIES[name]
         if "gpu" in capabilities and sys.prefix != sys.base_prefix:
             os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # where TSL looks for NVIDIA's packages
-        config.device, self._device = lib.string(device)
+        (config.device, self._device), (config.logs, _held) = lib.string(device), lib.string(logs)
         config.threads, config.seed = threads, seed
         config.memory_limit, config.source_limit = memory_limit, source_limit
-        config.step_limit, config.time_limit = step_limit, time_limit
+        config.host_memory_limit, config.element_limit = host_memory_limit, element_limit
+        config.step_limit, config.time_limit, config.depth_limit = step_limit, time_limit, depth_limit
         self._output = config.output = _writer(output or (lambda text: sys.stdout.write(text)))
         self._diagnostics = config.diagnostics = _writer(diagnostics or (lambda text: sys.stderr.write(text)))
+        if load_module:
+            self._load_module = config.load_module = self._loader(load_module)
         self._check(_calls.engine_create(byref(config), byref(self._handle)))
 
     def close(self):
@@ -98,19 +108,68 @@ class Engine:
         refers to it. Strides that TSL does not have (negative ones) are copied, though."""
         return Tensor(self, self._array_handle(source, wrap=True))
 
-    def define(self, signature, function=None, doc=""):
-        """Defines a function of scripts: engine.define("double(x: float)", lambda x: 2 * x), or as a decorator."""
+    def define(self, signature, function=None, doc="", *, pure=False, derivative=None):
+        """Defines a function of scripts: engine.define("double(x: float)", lambda x: 2 * x), or as a decorator.
+
+        pure: the result depends on the arguments alone, so compiled code may keep the result of constant arguments.
+        derivative: for grad(): is called with the arguments, the result, and the gradient of the result, and returns a list
+        with the gradient of each argument, None where none flows.
+        """
         if function is None:
-            return lambda decorated: self.define(signature, decorated, doc)
-        native = self._native(function)
-        (signature, _held), (doc, _held_too) = lib.string(signature), lib.string(doc)
-        self._check(_calls.define(self._handle, signature, doc, native, None, lib.Release()))
-        self._functions.append(native)
+            return lambda decorated: self.define(signature, decorated, doc, pure=pure, derivative=derivative)
+        info = lib.FunctionInfo()
+        self._check(_calls.function_init_sized(byref(info), sizeof(info)))
+        (info.signature, _held), (info.doc, _held_too) = lib.string(signature), lib.string(doc)
+        info.call, info.is_pure = self._native(function), pure
+        if derivative:
+            info.derivative = self._native(derivative)
+        self._check(_calls.define_function(self._handle, byref(info)))
+        self._functions.append(info)  # which refers to both
         return function
 
     def interrupt(self):
         """Ends the run or call that another thread has started, or the next one, with an error of kind "interrupt"."""
         self._check(_calls.interrupt(self._handle))
+
+    def set_stream(self, stream, device="cuda"):
+        """Runs all later work for a GPU on a stream (its number, as `torch.cuda.Stream.cuda_stream` is); None: on the engine's
+        own again."""
+        device, _held = lib.string(device)
+        self._check(_calls.engine_set_stream(self._handle, device, lib.NO_STREAM if stream is None else stream))
+
+    def get_stream(self, device="cuda"):
+        """Returns the number of the stream on which the work for a GPU runs."""
+        stream, (device, _held) = c_ssize_t(), lib.string(device)
+        self._check(_calls.engine_get_stream(self._handle, device, byref(stream)))
+        return stream.value
+
+    # What an engine has done. The dicts have the keys of what the program `tsl` writes.
+
+    def explain(self, function=None):
+        """Explains in words what was compiled, and why as it was, for a function, or for all. The first call begins to
+        record, so that it explains only what is compiled later."""
+        if isinstance(function, str):
+            function = self.get(function)
+        return self._text(_calls.explain, lib.ValueHandle(0) if function is None else function._handle)
+
+    def explain_json(self):
+        """Returns all of it as a dict likewise."""
+        return json.loads(self._text(_calls.explain_json))
+
+    def memory(self, device=None):
+        """Returns the bytes of tensors of a device, by default the engine's: a dict with "live", "peak" and "cached"."""
+        device, _held = lib.string(device or self._device.decode())
+        return json.loads(self._text(_calls.memory_json, device))
+
+    @contextlib.contextmanager
+    def profile(self):
+        """Profiles what a `with` block runs: with engine.profile() as report: ...; the dict is filled at the block's end."""
+        self._check(_calls.profile_start(self._handle))
+        report = {}
+        try:
+            yield report
+        finally:
+            report.update(json.loads(self._text(_calls.profile_stop)))
 
     # What calls of libtsl share.
 
@@ -144,9 +203,9 @@ class Engine:
             for handle in handles:
                 self._release(handle)
 
-    def _text_of(self, handle):
+    def _text(self, call, *arguments):
         text = lib.String()
-        self._check(_calls.to_text(self._handle, handle, byref(text)))
+        self._check(call(self._handle, *arguments, byref(text)))
         return str(text)
 
     def _field(self, handle, name):
@@ -166,6 +225,20 @@ class Engine:
                 message, _held = lib.string(f"{type(exception).__name__}: {exception}")
                 return _calls.fail(self._handle, lib.USER_ERROR, message)
         return lib.Native(call)
+
+    def _loader(self, load_module):
+        def load(_user, name, importer, found, to):
+            try:
+                source = load_module(str(name), str(importer))
+                if source is None:
+                    return False
+                text, _held = lib.string(source)
+                found(to, text)
+                return True
+            except BaseException as exception:  # it becomes the cause of the error that no module was found
+                self._cause = exception
+                return False
+        return lib.LoadModule(load)
 
     # Values.
 

@@ -1,5 +1,7 @@
 """libtsl.so by ctypes: the structures, constants and functions of tsl.h, under the names that they have there."""
+import collections
 import ctypes
+import json
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_ssize_t, c_uint32, c_uint64, c_void_p)
@@ -14,7 +16,8 @@ ITEM_SIZES = (1, 1, 1, 2, 4, 8, 2, 2, 4, 8)
 FORMATS = ("?", "B", "b", "h", "i", "q", "e", None, "f", "d")  # of the struct module, which has no bf16
 CAPABILITIES = {"files": 1, "environment": 2, "clock": 4, "compile": 8, "gpu": 16}
 MAX_RANK = 8
-READ_ONLY = 0
+READ_ONLY, WRITABLE = range(2)
+NO_STREAM = -1
 
 
 class EngineHandle(Structure):
@@ -40,13 +43,20 @@ def string(text):
 
 Write = CFUNCTYPE(None, c_void_p, String)
 Release = CFUNCTYPE(None, c_void_p)
+LoadModule = CFUNCTYPE(c_bool, c_void_p, String, String, Write, c_void_p)
+Allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
+Deallocate = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+RunTasks = CFUNCTYPE(None, c_void_p, c_uint32, CFUNCTYPE(None, c_void_p, c_uint32), c_void_p)
 Native = CFUNCTYPE(c_int, EngineHandle, c_void_p, POINTER(ValueHandle), c_size_t, POINTER(ValueHandle))
 
 
 class Config(Structure):
     _fields_ = [("struct_size", c_size_t), ("capabilities", c_uint32), ("threads", c_uint32), ("device", String),
                 ("memory_limit", c_uint64), ("source_limit", c_uint64), ("step_limit", c_uint64), ("time_limit", c_double),
-                ("seed", c_uint64), ("output", Write), ("diagnostics", Write), ("user", c_void_p)]
+                ("seed", c_uint64), ("output", Write), ("diagnostics", Write), ("user", c_void_p),
+                ("host_memory_limit", c_uint64), ("element_limit", c_uint64), ("depth_limit", c_uint32),
+                ("load_module", LoadModule), ("allocate", Allocate), ("deallocate", Deallocate), ("run_tasks", RunTasks),
+                ("logs", String)]
 
 
 class ErrorInfo(Structure):
@@ -54,13 +64,23 @@ class ErrorInfo(Structure):
                 ("end_column", c_uint32), ("frames", c_size_t)]
 
 
+class FrameInfo(Structure):
+    _fields_ = [("function", String), ("file", String), ("line", c_uint32)]
+
+
 class TensorType(Structure):
     _fields_ = [("dtype", c_int), ("rank", c_int32), ("shape", c_int64 * MAX_RANK), ("strides", c_int64 * MAX_RANK)]
 
 
+class FunctionInfo(Structure):
+    _fields_ = [("struct_size", c_size_t), ("signature", String), ("doc", String), ("call", Native), ("derivative", Native),
+                ("is_pure", c_bool), ("user", c_void_p), ("release", Release)]
+
+
 _ENGINE, _VALUE, _RESULT, _STRING = EngineHandle, ValueHandle, POINTER(ValueHandle), POINTER(String)
-# What each function takes; all but tsl_version return a status.
-_FUNCTIONS = {
+_VALUES, _STRINGS, _TYPE = POINTER(ValueHandle), POINTER(String), POINTER(TensorType)
+# What each function takes, in the order of tsl.h; all but tsl_version return a status.
+FUNCTIONS = {
     "config_init_sized": [POINTER(Config), c_size_t],
     "engine_create": [POINTER(Config), POINTER(EngineHandle)],
     "engine_destroy": [_ENGINE],
@@ -69,17 +89,25 @@ _FUNCTIONS = {
     "run_file": [_ENGINE, String, _RESULT],
     "get": [_ENGINE, String, _RESULT],
     "set": [_ENGINE, String, _VALUE],
-    "call_named": [_ENGINE, _VALUE, POINTER(ValueHandle), c_size_t, POINTER(String), c_size_t, _RESULT],
+    "call": [_ENGINE, _VALUE, _VALUES, c_size_t, _RESULT],
+    "call_named": [_ENGINE, _VALUE, _VALUES, c_size_t, _STRINGS, c_size_t, _RESULT],
     "get_error": [_ENGINE, POINTER(ErrorInfo)],
+    "get_frame": [_ENGINE, c_size_t, POINTER(FrameInfo)],
     "get_error_text": [_ENGINE, _STRING],
+    "get_error_json": [_ENGINE, _STRING],
+    "profile_start": [_ENGINE],
+    "profile_stop": [_ENGINE, _STRING],
+    "explain": [_ENGINE, _VALUE, _STRING],
+    "explain_json": [_ENGINE, _STRING],
+    "memory_json": [_ENGINE, String, _STRING],
     "new_nil": [_ENGINE, _RESULT],
     "new_bool": [_ENGINE, c_bool, _RESULT],
     "new_int": [_ENGINE, c_int64, _RESULT],
     "new_float": [_ENGINE, c_double, _RESULT],
     "new_string": [_ENGINE, String, _RESULT],
-    "new_list": [_ENGINE, POINTER(ValueHandle), c_size_t, _RESULT],
-    "new_tuple": [_ENGINE, POINTER(ValueHandle), c_size_t, _RESULT],
-    "new_record": [_ENGINE, POINTER(String), POINTER(ValueHandle), c_size_t, _RESULT],
+    "new_list": [_ENGINE, _VALUES, c_size_t, _RESULT],
+    "new_tuple": [_ENGINE, _VALUES, c_size_t, _RESULT],
+    "new_record": [_ENGINE, _STRINGS, _VALUES, c_size_t, _RESULT],
     "retain": [_ENGINE, _VALUE, _RESULT],
     "release": [_ENGINE, _VALUE],
     "get_kind": [_ENGINE, _VALUE, POINTER(c_int)],
@@ -92,15 +120,21 @@ _FUNCTIONS = {
     "get_key": [_ENGINE, _VALUE, c_size_t, _STRING],
     "get_field": [_ENGINE, _VALUE, String, _RESULT],
     "to_text": [_ENGINE, _VALUE, _STRING],
-    "tensor_wrap": [_ENGINE, POINTER(TensorType), c_void_p, c_int, Release, c_void_p, _RESULT],
-    "tensor_copy": [_ENGINE, POINTER(TensorType), c_void_p, _RESULT],
-    "tensor_get_type": [_ENGINE, _VALUE, POINTER(TensorType)],
+    "tensor_wrap": [_ENGINE, _TYPE, c_void_p, c_int, Release, c_void_p, _RESULT],
+    "tensor_copy": [_ENGINE, _TYPE, c_void_p, _RESULT],
+    "tensor_get_type": [_ENGINE, _VALUE, _TYPE],
     "tensor_read": [_ENGINE, _VALUE, c_void_p, c_size_t],
     "tensor_map": [_ENGINE, _VALUE, POINTER(c_void_p)],
+    "engine_set_stream": [_ENGINE, String, c_ssize_t],
+    "engine_get_stream": [_ENGINE, String, POINTER(c_ssize_t)],
+    "tensor_wrap_device": [_ENGINE, String, _TYPE, c_void_p, c_int, c_ssize_t, Release, c_void_p, _RESULT],
+    "tensor_map_device": [_ENGINE, _VALUE, c_ssize_t, POINTER(c_void_p), _STRING],
     "tensor_from_dlpack": [_ENGINE, c_void_p, c_int, c_ssize_t, _RESULT],
     "tensor_from_dlpack_unversioned": [_ENGINE, c_void_p, c_int, c_ssize_t, _RESULT],
     "tensor_to_dlpack": [_ENGINE, _VALUE, c_int, c_ssize_t, POINTER(c_void_p)],
     "tensor_to_dlpack_unversioned": [_ENGINE, _VALUE, c_int, c_ssize_t, POINTER(c_void_p)],
+    "function_init_sized": [POINTER(FunctionInfo), c_size_t],
+    "define_function": [_ENGINE, POINTER(FunctionInfo)],
     "define": [_ENGINE, String, String, Native, c_void_p, Release],
     "fail": [_ENGINE, c_int, String],
 }
@@ -125,27 +159,40 @@ class _Calls:
 
 
 calls = _Calls()
-for _name, _arguments in _FUNCTIONS.items():
+for _name, _arguments in FUNCTIONS.items():
     _function = getattr(_library, "tsl_" + _name)
     _function.argtypes = _arguments
     _function.restype = c_int
     setattr(calls, _name, _function)
 
 
-class Error(Exception):
-    """Why a call failed: `kind` ("shape", "type", ...), `message`, and where: `file`, `line`, `column` (None if unknown)."""
+Frame = collections.namedtuple("Frame", ("function", "file", "line"))
 
-    def __init__(self, kind, message, file=None, line=None, column=None, text=None):
+
+class Error(Exception):
+    """Why a call failed. str() of it is what the program `tsl` shows.
+
+    kind: "shape", "type", ...; message: one sentence.
+    file, line, column: where, counted from 1; None if no place is known.
+    frames: the calls that led there, the innermost first: the calling `function`, `file` and `line` of each.
+    hints, notes: what may help, as sentences.
+    """
+
+    def __init__(self, kind, message, file=None, line=None, column=None, text=None, frames=(), hints=(), notes=()):
         super().__init__(text or message)
         self.kind, self.message, self.file, self.line, self.column = kind, message, file, line, column
+        self.frames, self.hints, self.notes = tuple(frames), tuple(hints), tuple(notes)
 
     @classmethod
     def of(cls, engine, status):
         """Reads the error of the engine's last call that failed, or of this thread's, if the engine has none."""
-        info, text = ErrorInfo(), String()
+        info, text, details = ErrorInfo(), String(), String()
         if calls.get_error(engine, byref(info)) != OK or info.kind != status:
             engine = EngineHandle(0)
             calls.get_error(engine, byref(info))
         calls.get_error_text(engine, byref(text))
+        calls.get_error_json(engine, byref(details))
+        more = json.loads(str(details))
+        frames = [Frame(each["function"], each["file"], each["line"]) for each in more["frames"]]
         return cls(KIND_NAMES.get(status, "internal"), str(info.message), str(info.file) or None, info.line or None,
-                   info.column or None, str(text).rstrip("\n"))
+                   info.column or None, str(text).rstrip("\n"), frames, more["hints"], more["notes"])

@@ -18,7 +18,7 @@ class Value:
         self._engine._release(self._handle)
 
     def __repr__(self):
-        return self._engine._text_of(self._handle)
+        return self._engine._text(lib.calls.to_text, self._handle)
 
     def __getattr__(self, name):
         """Reads a member of a module."""
@@ -56,6 +56,14 @@ class Tensor(Value):
     @property
     def shape(self):
         return tuple(self._type.shape[: self._type.rank])
+
+    @property
+    def device(self):
+        """The name of the device: "cpu", "cuda:0"."""
+        address, name = c_void_p(), lib.String()
+        engine = self._engine
+        engine._check(lib.calls.tensor_map_device(engine._handle, self._handle, lib.NO_STREAM, byref(address), byref(name)))
+        return str(name)
 
     def __len__(self):
         if not self._type.rank:

@@ -57,6 +57,77 @@ class Values(unittest.TestCase):
         del tensor
 
 
+class Reports(unittest.TestCase):
+    SOURCE = "@compile fn f(x) = exp(x) * 2.0\nfor i in 0..3 { f(ones([4])) }"
+
+    def test_what_was_compiled_is_explained(self):
+        engine = tsl.Engine()
+        engine.explain()
+        engine.run(self.SOURCE + "\n@compile fn other(x) = x + 1.0\nother(ones([4]))")
+        self.assertIn("other", engine.explain())
+        self.assertNotIn("other", engine.explain("f"))
+        self.assertEqual(engine.explain(engine.get("f")), engine.explain("f"))
+        self.assertIn("f:1", [each["name"] for each in engine.explain_json()["regions"]])
+
+    def test_memory_is_counted_by_device(self):
+        engine = tsl.Engine()
+        before = engine.memory()["live"]
+        held = engine.run("ones([1000])")
+        self.assertEqual(engine.memory("cpu")["live"], before + 4000)
+        self.assertEqual(held.device, "cpu")
+        with self.assertRaises(tsl.Error) as caught:
+            engine.memory("nowhere")
+        self.assertEqual(caught.exception.kind, "device")
+
+    def test_a_block_is_profiled_also_if_it_fails(self):
+        engine = tsl.Engine()
+        with engine.profile() as report:
+            self.assertEqual(report, {})
+            engine.run(self.SOURCE)
+        self.assertIn("exp", str(report))
+        with self.assertRaises(tsl.Error):
+            with engine.profile() as report:
+                engine.run("undefined_name")
+        self.assertTrue(report)
+        with engine.profile(), self.assertRaises(tsl.Error) as caught:
+            with engine.profile():
+                pass
+        self.assertEqual(caught.exception.kind, "misuse")
+
+    def test_streams_are_those_of_gpus(self):
+        for call in (lambda: tsl.Engine().get_stream("cpu"), lambda: tsl.Engine().set_stream(None, "cpu")):
+            with self.assertRaises(tsl.Error) as caught:
+                call()
+            self.assertEqual(caught.exception.kind, "device")
+
+
+class Supplied(unittest.TestCase):
+    def test_modules_come_from_the_program(self):
+        asked = []
+
+        def load(name, importer):
+            asked.append((name, importer))
+            return {"rules": "fn rule(x) = x * 3"}.get(name)
+
+        engine = tsl.Engine(load_module=load)
+        self.assertEqual(engine.run("import rules\nrules.rule(2)", name="main"), 6)
+        self.assertEqual(asked, [("rules", "main")])
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("import others")
+        self.assertEqual(caught.exception.kind, "io")
+
+    def test_an_exception_of_a_loader_is_the_cause_of_the_error(self):
+        engine = tsl.Engine(load_module=lambda name, importer: 1 // 0)
+        with self.assertRaises(tsl.Error) as caught:
+            engine.run("import rules")
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+
+    def test_logs_go_to_diagnostics(self):
+        logged = []
+        tsl.Engine(logs="graph", diagnostics=logged.append).run("@compile fn f(x) = exp(x)\nf(ones([4]))")
+        self.assertIn("[graph] f:", "".join(logged))
+
+
 class Errors(unittest.TestCase):
     def test_an_error_has_kind_message_and_place(self):
         with self.assertRaises(tsl.Error) as caught:
@@ -66,12 +137,34 @@ class Errors(unittest.TestCase):
         self.assertIn("[2]", error.message)
         self.assertIn("sums.tsl:2", str(error))
 
+    def test_an_error_has_the_calls_that_led_to_it_and_hints(self):
+        with self.assertRaises(tsl.Error) as caught:
+            tsl.Engine().run("fn inner(x) = x.lenght\nfn outer(x) {\n  inner(x)\n}\nouter({length: 1})", name="calls.tsl")
+        error = caught.exception
+        self.assertEqual(error.frames, (tsl.Frame("outer", "calls.tsl", 3), tsl.Frame("<main>", "calls.tsl", 5)))
+        self.assertIn("length", " ".join(error.hints))
+        with self.assertRaises(tsl.Error) as caught:
+            tsl.Engine(device="cuda")
+        self.assertEqual((caught.exception.kind, caught.exception.line, caught.exception.frames), ("device", None, ()))
+
     def test_limits_end_a_run_and_the_engine_goes_on(self):
         engine = tsl.Engine(step_limit=1000)
         with self.assertRaises(tsl.Error) as caught:
             engine.run("var i = 0\nwhile true { i = i + 1 }")
         self.assertEqual(caught.exception.kind, "limit")
         self.assertEqual(engine.run("1 + 1"), 2)
+
+    def test_each_limit_ends_a_run(self):
+        for limits, source in (({"host_memory_limit": 1 << 20}, 'var s = "x"\nwhile true { s = s + s }'),
+                               ({"element_limit": 1000}, "zeros([1001])"),
+                               ({"depth_limit": 50}, "fn f(n) = f(n + 1) + 1\nf(0)"),
+                               ({"source_limit": 10}, "1 + 1 + 1 + 1"),
+                               ({"time_limit": 0.01}, "while true { }")):
+            engine = tsl.Engine(**limits)
+            with self.assertRaises(tsl.Error) as caught:
+                engine.run(source)
+            self.assertEqual(caught.exception.kind, "limit", limits)
+            self.assertEqual(engine.run("1 + 1"), 2)
 
     def test_another_thread_interrupts(self):
         engine = tsl.Engine()
@@ -192,6 +285,28 @@ class Natives(unittest.TestCase):
         with self.assertRaises(tsl.Error) as caught:
             engine.run("\nscale(1)")
         self.assertEqual((caught.exception.kind, caught.exception.line), ("type", 2))
+
+    def test_a_pure_function_of_constants_is_called_once_for_a_trace(self):
+        for pure, expected in ((False, 5), (True, 1)):
+            engine, calls = tsl.Engine(), []
+            engine.define("rate(name: str)", lambda name: calls.append(name) or 2.0, pure=pure)
+            engine.run('@compile fn f(x) = x * rate("a")\nfor i in 0..5 { f(ones([4])) }')
+            self.assertEqual(len(calls), expected)
+
+    def test_gradients_pass_a_derivative(self):
+        engine = tsl.Engine()
+        each = lambda function, *tensors: engine.tensor(array.array("f", map(function, *(t.tolist() for t in tensors))))
+        engine.define("cube(x: f32[n], unused: float)", lambda x, unused: each(lambda a: a**3, x), doc="x to the third",
+                      derivative=lambda x, unused, result, gradient: [each(lambda a, g: 3 * a * a * g, x, gradient), None])
+        self.assertEqual(engine.run("grad(fn(x) = sum(cube(x, 1.0)))(tensor([1.0, 2.0]))").tolist(), [3, 12])
+
+    def test_a_definition_that_fails_is_an_error(self):
+        engine = tsl.Engine()
+        for signature, kind in (("sum(x)", "name"), ("no signature", "syntax")):
+            with self.assertRaises(tsl.Error) as caught:
+                engine.define(signature, print)
+            self.assertEqual(caught.exception.kind, kind)
+        self.assertFalse(engine._functions)
 
     def test_an_exception_is_an_error_of_the_script_and_its_cause(self):
         engine = tsl.Engine()
