@@ -1,7 +1,7 @@
 // The CUDA backend links alone, and its program starts without a driver.
 #include "backend/cuda/backend.h"
 #include "backend/cuda/cache/disk_cache.h"
-#include "backend/cuda/codegen/prelude.h"
+#include "backend/cuda/source/prelude.h"
 
 using namespace tsl;
 

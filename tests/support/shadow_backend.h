@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/driver/nvrtc.h"
+#include "backend/cuda/source/cuda_kernel.h"
 #include "exec/backend.h"
 
 namespace tsl {

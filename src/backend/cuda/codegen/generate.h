@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/codegen/launch_parameters.h"
+#include "backend/cuda/source/cuda_kernel.h"
 #include "graph/plan.h"
 
 namespace tsl::cuda {

@@ -1,8 +1,8 @@
 // The generators of fused kernels, one for each template (graph::Template).
 #pragma once
 
-#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/codegen/launch_parameters.h"
+#include "backend/cuda/source/cuda_kernel.h"
 
 namespace tsl::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "backend/cuda/codegen/cuda_kernel.h"
+#include "backend/cuda/source/cuda_kernel.h"
 
 namespace tsl::cuda {
 

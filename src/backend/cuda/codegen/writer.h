@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "backend/cuda/codegen/cuda_kernel.h"
-#include "backend/cuda/codegen/text_builder.h"
+#include "backend/cuda/source/cuda_kernel.h"
+#include "backend/cuda/source/text_builder.h"
 
 namespace tsl::cuda {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/work_log.h"
+#include "backend/cuda/source/cuda_kernel.h"
 
 namespace tsl::cuda {
 

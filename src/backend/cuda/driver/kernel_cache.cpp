@@ -9,8 +9,8 @@
 #include <future>
 #include <unordered_set>
 
-#include "backend/cuda/codegen/prelude.h"
 #include "backend/cuda/driver/work_log.h"
+#include "backend/cuda/source/prelude.h"
 #include "base/error.h"
 #include "base/machine.h"
 

@@ -10,10 +10,10 @@
 
 #include "backend/cuda/cache/compiled_kernels.h"
 #include "backend/cuda/cache/disk_cache.h"
-#include "backend/cuda/codegen/cuda_kernel.h"
 #include "backend/cuda/codegen/launch_parameters.h"
 #include "backend/cuda/driver/device.h"
 #include "backend/cuda/driver/nvrtc.h"
+#include "backend/cuda/source/cuda_kernel.h"
 #include "exec/backend_options.h"
 
 namespace tsl::cuda {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "backend/cuda/codegen/prelude.h"
+#include "backend/cuda/source/prelude.h"
 #include "base/error.h"
 
 namespace tsl::cuda {

@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "backend/cuda/codegen/prelude.h"
 #include "backend/cuda/driver/kernel_cache.h"
+#include "backend/cuda/source/prelude.h"
 #include "support/gpu.h"
 
 using namespace tsl;

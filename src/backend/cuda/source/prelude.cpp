@@ -1,4 +1,4 @@
-#include "backend/cuda/codegen/prelude.h"
+#include "backend/cuda/source/prelude.h"
 
 #include <algorithm>
 #include <cctype>
