@@ -1,0 +1,222 @@
+// Columns: neighbouring threads read neighbouring columns, and each thread takes some lanes of the blocks of its
+// columns.
+#include <algorithm>
+#include <iterator>
+
+#include "backend/cuda/codegen/reduce_writer.h"
+
+namespace tsl::cuda {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Reg;
+
+namespace {
+
+/// With so many blocks of threads, every multiprocessor has one.
+constexpr int64_t kManyBlocks = 128;
+
+/// How a block of threads reads columns: `across` threads side by side with `width` neighbouring columns each, and
+/// `down` threads that share the lanes of a block of the reduction order.
+struct ColumnForm {
+  int across = 32, width = 1, down = 32;
+  int columns() const { return across * width; }
+};
+constexpr ColumnForm kFewColumns{8, 1, 128}, kVectorColumns{32, 4, 16};
+/// The registers of a thread (in bytes) that allow LaunchParameters::resident_threads to share a multiprocessor if each
+/// takes several columns. Loads of one turn are then in flight while other threads compute.
+constexpr int64_t kColumnBytes = 256;
+
+class ColumnsWriter : ReduceWriter {
+ public:
+  ColumnsWriter(const Kernel& kernel, const graph::Plan& plan, const LaunchParameters& parameters)
+      : ReduceWriter(kernel, plan), parameters_(parameters) {}
+
+  GeneratedKernels write(bool vectorized) {
+    choose_columns(vectorized);
+    totals_ = reserve_totals(kernel_, generated_);
+    if (blocks_ > 1) reserve_levels();
+    generated_.kernels.push_back(column_kernel());
+    append_totals(kernel_, plan_, totals_, generated_);
+    return std::move(generated_);
+  }
+
+ private:
+  int64_t columns() const { return kernel_.kept[kept_loop()].hint(); }
+  int64_t chunks() const { return ceil_div(columns(), form_.columns()); }
+  int64_t column_teams() const { return chunks() * (rows_ / columns()); }
+
+  void choose_columns(bool vectorized) {
+    if (column_teams() * blocks_ < kManyBlocks) {
+      form_ = kFewColumns;
+    } else if (vectorized && may_vectorize(kept_loop(), kVectorColumns.width)) {
+      form_ = kVectorColumns;
+      take_neighbours(kept_loop(), form_.width);
+    }
+  }
+
+  /// Reduces columns: each thread takes every `down`-th element of a block of the reduction order, of its columns.
+  CudaKernel column_kernel() {
+    KernelWriter writer(kernel_, plan_);
+    if (width_ > 1 && turns_at_once() > 1)
+      writer.set_residents(parameters_.resident_threads / (form_.across * form_.down));
+    writer.line("const int lane = threadIdx.y;");
+    writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;",
+                writer.size(column_teams()));
+    writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};",
+                writer.size(chunks()), form_.columns(), form_.width);
+    writer.line("const bool inside = column < {};", writer.size(columns()));
+    writer.line(
+        "const Index first_row = team / {} * {} + first_column, row = inside ? first_row + threadIdx.x * {} : "
+        "first_row;",
+        writer.size(chunks()), writer.size(columns()), form_.width);
+    const Position row = row_position(writer);
+    emit_before_elements(writer, row);
+    writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};",
+                writer.size(length_), kReduceBlock);
+    writer.line("const Index end = inside ? first + count : 0;");
+    declare_shared_lanes(writer);
+    emit_shifts(writer, row);
+    for (Reg r : reduces_) declare_columns(writer, own_part(r), fmt::format("a{}", r));
+    emit_column_block(writer, row, Taken::powers);
+    for (Reg r : reduces_) emit_column_fold(writer, own_part(r), fmt::format("a{}", r));
+    writer.open("if (inside && lane == 0)");
+    for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
+    if (blocks_ == 1) emit_ends(writer, row);
+    writer.close();
+    if (blocks_ > 1) {
+      const std::string left = fmt::format("{} - first_column", writer.size(columns()));
+      const std::string rows = fmt::format("({0} < {1} ? {0} : {1})", left, form_.columns());
+      bring_together(writer, {rows, fmt::format("(threadIdx.y * {} + threadIdx.x)", form_.across), column_teams(),
+                              form_.across * form_.down});
+    }
+    const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
+    CudaKernel cuda_kernel = writer.finish(suffix, column_teams() * blocks_, form_.across, form_.down);
+    if (width_ > 1) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
+    return cuda_kernel;
+  }
+
+  /// Emits the elements from `first` to `end` that thread `lane` of a column takes.
+  void emit_column_block(KernelWriter& writer, const Position& row, Taken taken) {
+    writer.line("Index turn = first;");
+    writer.line("#pragma unroll {}", turns_at_once());
+    writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
+    emit_column_turn(writer, row, "", taken);
+    writer.close();
+    writer.open("if (turn < end)");
+    emit_column_turn(writer, row, "if (e < end) ", taken);
+    writer.close();
+  }
+
+  int64_t turns_at_once() const {
+    const int64_t steps = kReduceLanes / form_.down;
+    if (width_ == 1) return 16 / steps;
+    size_t bytes = 0;  // loaded and accumulated by a thread in a turn, per lane and column
+    for (const Instr& instr : kernel_.program) bytes += is_vectorized(instr) ? size_of(instr.dtype) : 0;
+    for (Reg r : reduces_) bytes += static_cast<size_t>(Reduction(kernel_.program[r]).partial_bytes());
+    return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
+  }
+
+  void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken) {
+    writer.line("#pragma unroll");
+    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / form_.down);
+    writer.line("const Index e = turn + step * {} + lane;", form_.down);
+    writer.open("{}", condition);
+    emit_elements(writer, row, "e", taken);
+    writer.close();
+    writer.close();
+  }
+
+  /// Returns what a column accumulates: for a logsumexp, the sum.
+  Reduction own_part(Reg r) const { return holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r]); }
+
+  void declare_columns(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
+    writer.line("{}",
+                reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
+  }
+
+  /// Declares the shared memory in which a column's threads combine their lanes, one reduction after the other.
+  void declare_shared_lanes(KernelWriter& writer) {
+    int64_t bytes = 0;
+    for (Reg r : reduces_) bytes = std::max(bytes, Reduction(kernel_.program[r]).partial_bytes());
+    writer.line("__shared__ alignas(8) char shared[{}];", bytes * form_.down * (form_.columns() + 1));
+  }
+
+  /// Emits the values that logsumexp subtracts from the elements of a block: their maxima.
+  void emit_shifts(KernelWriter& writer, const Position& row) {
+    if (!is_two_pass_) return;
+    std::vector<Reg> held;
+    std::copy_if(reduces_.begin(), reduces_.end(), std::back_inserter(held), [this](Reg r) { return holds(r); });
+    for (Reg r : held) declare_columns(writer, part(r, Op::max), fmt::format("g{}", r));
+    writer.open("");
+    emit_column_block(writer, row, Taken::greatest);
+    writer.close();
+    for (Reg r : held) {
+      const std::string name = fmt::format("g{}", r);
+      emit_column_fold(writer, part(r, Op::max), name);
+      writer.line("const auto shift{} = shift_of(lanes_{}[0][threadIdx.x]);", r, name);
+      writer.line("__syncthreads();");
+    }
+  }
+
+  /// Emits the results f_<name> of a thread's columns: in lane 0, and in shared memory.
+  void emit_column_fold(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
+    const std::string type = reduction.partial_type();
+    const std::string own = of_column(name);
+    writer.line("const auto lanes_{} = reinterpret_cast<{} (*)[{}]>(shared);", name, type, form_.columns() + 1);
+    writer.line("{} f_{}[{}];", type, name, form_.width);
+    each_column(writer, [&] {
+      if (!reduction.is_arg_reduction()) writer.line("{}.fold_steps();", own);
+      writer.line("lanes_{0}[lane][{1}] = f_{0}[v] = {2}{3};", name, own_column(), own,
+                  reduction.is_arg_reduction() ? "" : ".held[0]");
+    });
+    writer.line("__syncthreads();");
+    writer.open("for (int half = {}; half >= 1; half /= 2)", form_.down / 2);
+    each_column(writer, [&] {
+      writer.line("if (lane < half) lanes_{0}[lane][{1}] = f_{0}[v] = {2};", name, own_column(),
+                  reduction.combine(fmt::format("f_{}[v]", name),
+                                    fmt::format("lanes_{}[lane + half][{}]", name, own_column())));
+    });
+    writer.line("__syncthreads();");
+    writer.close();
+  }
+
+  std::string own_column() const {
+    return form_.width > 1 ? fmt::format("threadIdx.x * {} + v", form_.width) : "threadIdx.x";
+  }
+
+  template <class Emit> void each_column(KernelWriter& writer, Emit emit) {
+    writer.line("#pragma unroll");
+    writer.open("for (int v = 0; v < {}; ++v)", form_.width);
+    emit();
+    writer.close();
+  }
+
+  void emit_column_result(KernelWriter& writer, size_t j) {
+    const Reg r = reduces_[j];
+    const Reduction reduction(kernel_.program[r]);
+    const auto folded = [&](const char* column) {
+      const std::string own = fmt::format("f_a{}[{}]", r, column);
+      return holds(r) ? fmt::format("shifted_log({}, shift{})", own, r) : own;
+    };
+    if (blocks_ == 1) {
+      writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(folded("0")));
+      return;
+    }
+    each_column(writer, [&] {
+      writer.line("{}[(row + v) * {} + block] = {};", partial_results(writer, 0, j), writer.size(blocks_), folded("v"));
+    });
+  }
+
+  const LaunchParameters& parameters_;
+  ColumnForm form_;
+};
+
+}  // namespace
+
+GeneratedKernels generate_columns(const Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                                  const LaunchParameters& parameters) {
+  return ColumnsWriter(kernel, plan, parameters).write(vectorized);
+}
+
+}  // namespace tsl::cuda

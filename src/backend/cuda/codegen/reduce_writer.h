@@ -1,0 +1,105 @@
+// What both forms of one-launch reductions share (reduce_blocks.cpp, reduce_columns.cpp): elements, partial results,
+// and what depends on reductions.
+#pragma once
+
+#include "backend/cuda/codegen/kernel_templates.h"
+#include "backend/cuda/codegen/reduction.h"
+
+namespace tsl::cuda {
+
+class ReduceWriter {
+ protected:
+  ReduceWriter(const graph::Kernel& kernel, const graph::Plan& plan)
+      : kernel_(kernel),
+        plan_(plan),
+        reduces_(reduces(kernel, graph::Level::row)),
+        rows_(count_of(kernel.kept)),
+        length_(count_of(kernel.reduced)),
+        blocks_(ceil_div(length_, kReduceBlock)),
+        is_two_pass_(any_two_pass(kernel, reduces_)) {}
+
+  /// What a pass over a block accumulates. A column's thread has too many elements to keep in registers, so for
+  /// logsumexp it reads the block twice: for the maximum, then for the sum of exponentials.
+  enum class Taken : uint8_t { all, greatest, powers };
+
+  /// A team: the blocks of threads that reduce the same rows. The emitted code declares `team` (its number),
+  /// `first_row` (its first row) and `first_block` (the index in a row of this block's first partial result).
+  struct Team {
+    std::string rows, thread;   // expressions: the number of rows, and the thread's number in its block
+    int64_t count = 0;          // number of teams
+    int threads = 0;            // per block
+    int64_t results = 1;        // partial results that one block of threads computes per row
+    bool share_memory = false;  // whether all threads of a block may share a row
+  };
+
+  bool holds(graph::Reg r) const { return Reduction(kernel_.program[r]).is_two_pass(); }
+  /// Returns one half of a logsumexp as a reduction: its max, or its sum.
+  Reduction part(graph::Reg r, Op op) const;
+
+  /// Returns `name` for the current column, where a thread has several.
+  std::string of_column(const std::string& name) const {
+    return width_ > 1 && vector_loop_ == kept_loop() ? name + "[v]" : name;
+  }
+  std::string accumulator(graph::Reg r) const { return of_column(fmt::format("a{}", r)); }
+  int kept_loop() const { return kernel_.kept.rank() - 1; }
+  int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
+
+  /// Whether operands along `loop` can be read by vectors: only for plain reductions over several blocks.
+  bool may_vectorize(int loop, int width) const;
+  void take_neighbours(int loop, int width) {
+    vector_loop_ = loop;
+    width_ = width;
+  }
+  bool is_vectorized(const graph::Instr& instr) const {
+    return width_ > 1 && instr.level == graph::Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
+  }
+
+  /// Emits one element for each of a thread's columns, or several neighbours of a row.
+  void emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken);
+  Position row_position(KernelWriter& writer) const;
+  /// Emits what elements depend on: host numbers, and row-level inputs.
+  void emit_before_elements(KernelWriter& writer, const Position& row);
+
+  void reserve_levels();
+  /// Returns the address of the partial results of reduction number `j` at a level.
+  const std::string& partial_results(KernelWriter& writer, size_t level, size_t j) const;
+  /// Combines partial results. The last block of threads to arrive for a part (kReduceBlock results of a row) reduces
+  /// it to one result, level by level; at the last level it emits the row's results and what depends on them.
+  void bring_together(KernelWriter& writer, Team team);
+  void emit_ends(KernelWriter& writer, const Position& row);
+
+  const graph::Kernel& kernel_;
+  const graph::Plan& plan_;
+  std::vector<graph::Reg> reduces_;
+  GeneratedKernels generated_;
+  TotalOperands totals_;
+  int64_t rows_, length_, blocks_;
+  bool is_two_pass_;
+  int vector_loop_ = -1, width_ = 1;
+
+ private:
+  /// Partial results in scratch memory, several per row: those of the reduction order's blocks, or of blocks of such
+  /// results.
+  struct Results {
+    int64_t count = 0;         // per row
+    std::vector<uint64_t> at;  // per reduction: offset in the scratch memory
+  };
+
+  /// Whether it is a row-level value that full-level instructions read and that depends on no reduction of this kernel.
+  bool is_row_input(graph::Reg r) const;
+  /// Emits the full-level instructions for one element, and adds their values to the reductions.
+  void emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken);
+  void emit_team_rows(KernelWriter& writer, const Team& team, LaneForm form, size_t level);
+  /// Emits the reduction of one part of `row`.
+  void emit_result(KernelWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory);
+
+  std::vector<Results> levels_;
+};
+
+/// Generates the reduction of long rows, whose blocks are spread over many blocks of threads.
+GeneratedKernels generate_blocks(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized);
+/// Generates a reduction in which neighbouring threads read neighbouring columns.
+GeneratedKernels generate_columns(const graph::Kernel& kernel, const graph::Plan& plan, bool vectorized,
+                                  const LaunchParameters& parameters);
+
+}  // namespace tsl::cuda
