@@ -241,7 +241,6 @@ void append_partial_kernels(const Kernel& kernel, const graph::Plan& plan, const
     for (size_t j = 0; j < which.size(); ++j) {
       const Instr& instr = kernel.program[which[j]];
       const Reduction reduction(instr);
-      if (reduction.is_arg_reduction()) continue;  // the last CUDA kernel does it, over all operands
       const DType in = is_first ? instr.operand_dtype : reduction.partial_dtype();
       next[j] = reserve(generated, blocks, reduction.partial_dtype());
       const std::string from = writer.scratch(at[j], in), to = writer.scratch(next[j], reduction.partial_dtype());
@@ -282,10 +281,8 @@ void append_totals(const Kernel& kernel, const graph::Plan& plan, const TotalOpe
     const size_t j =
         static_cast<size_t>(std::find(totals.reduces.begin(), totals.reduces.end(), r) - totals.reduces.begin());
     const Reduction reduction(instr);
-    const bool from_rows = count == rows || reduction.is_arg_reduction();
-    const DType in = from_rows ? instr.operand_dtype : reduction.partial_dtype();
-    const std::string from = writer.scratch(from_rows ? totals.at[j] : at[j], in);
-    const std::string folded = over_array(memory, reduction, from, writer.size(from_rows ? rows : count), form);
+    const DType in = count == rows ? instr.operand_dtype : reduction.partial_dtype();
+    const std::string folded = over_array(memory, reduction, writer.scratch(at[j], in), writer.size(count), form);
     writer.line("const {} r{} = {};", type_of(instr.dtype), r,
                 rows == 0 ? reduction.identity() : reduction.result(folded));
   }

@@ -437,14 +437,7 @@ template <class A> __device__ __forceinline__ A logsumexp_long_array(const A* va
   return shifted_log(
       reduce_block_values<Sum, A>([=](long long block) { return shifted_exp(of_block(block), shift); }, blocks), shift);
 }
-/// The best of values in memory, by kThreads threads; `shared` as in fold_best.
-template <bool kGreatest, int kThreads, class A, class T>
-__device__ __forceinline__ Best<A> best_of_array(const T* values, long long count, int thread, Best<A>* shared) {
-  Best<A> best;
-  for (long long i = thread; i < count; i += kThreads) take_best<kGreatest>(best, widen_to<A>(values[i]), i);
-  return fold_best<kGreatest, kThreads>(best, shared);
-}
-/// The best of partial results.
+/// The best of partial results, by kThreads threads; `shared` as in fold_best.
 template <bool kGreatest, int kThreads, class A>
 __device__ __forceinline__ Best<A> best_of_array(const Best<A>* partial, long long count, int thread, Best<A>* shared) {
   Best<A> best;
