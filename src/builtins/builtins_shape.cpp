@@ -130,36 +130,50 @@ Value stack_builtin(Context& context, Args args) {
   return concat(context.ops(), parts, axis);
 }
 
-// Splits a tensor: split(x, size) into parts of that size (the last may be smaller), split(x, [2, 3]) into parts of
-// those sizes.
+// Returns the sizes that a list gives, which must add up to the extent.
+std::vector<Dim> listed_sizes(Context& context, std::span<const Value> items, Dim extent, int axis) {
+  std::vector<Dim> sizes;
+  Dim rest = extent;
+  for (const Value& item : items) {
+    const Dim size = expect_size(context, item, "split's size");
+    if (size < Dim(0)) fail(ErrorKind::value, "split: a size cannot be negative: {}", size.hint());
+    if (rest < size)
+      fail(ErrorKind::shape, "split: the sizes add up to more than {}, the extent of axis {}", extent.hint(), axis);
+    sizes.push_back(size);
+    rest = rest - size;
+  }
+  if (!(rest == Dim(0))) {
+    fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", (extent - rest).hint(),
+         extent.hint(), axis);
+  }
+  return sizes;
+}
+
+// Returns the sizes of parts of `size` elements; the last may be smaller, and there is at least one.
+std::vector<Dim> even_sizes(Dim size, Dim extent) {
+  if (size < Dim(1)) {
+    fail_argument(ErrorKind::value, "by", fmt::format("split: the size must be positive, not {}", size.hint()),
+                  {"`split(x, 2)` makes parts of 2 elements each"});
+  }
+  if (!(size < extent)) return {extent};
+  const int64_t count = ((extent - Dim(1)) / size).pin() + 1;
+  std::vector<Dim> sizes(count, size);
+  sizes.back() = extent - size * Dim(count - 1);
+  return sizes;
+}
+
+// Splits a tensor: split(x, size) into parts of that size, split(x, [2, 3]) into parts of those sizes.
 Value split_tensor(Context& context, const Tensor& x, const Value& by, const Value& along) {
   const int axis = expect_axis(context, along, x.rank(), "split");
-  const int64_t extent = x.shape()[axis].pin();
-  std::vector<int64_t> sizes;
-  if (const auto items = sequence_items(context, by)) {
-    int64_t total = 0;
-    for (const Value& item : *items) {
-      sizes.push_back(expect_int(context, item, "split's size"));
-      if (sizes.back() < 0) fail(ErrorKind::value, "split: a size cannot be negative: {}", sizes.back());
-      if (__builtin_add_overflow(total, sizes.back(), &total))
-        fail(ErrorKind::shape, "split: the sizes add up to more than {}, the extent of axis {}", extent, axis);
-    }
-    if (total != extent)
-      fail(ErrorKind::shape, "split: the sizes add up to {}, not to {}, the extent of axis {}", total, extent, axis);
-  } else {
-    const int64_t size = expect_int(context, by, "split's size");
-    if (size <= 0) {
-      fail_argument(ErrorKind::value, "by", fmt::format("split: the size must be positive, not {}", size),
-                    {"`split(x, 2)` makes parts of 2 elements each"});
-    }
-    for (int64_t at = 0; at < extent; at += sizes.back()) sizes.push_back(std::min(size, extent - at));
-    if (sizes.empty()) sizes.push_back(0);
-  }
+  const Dim extent = x.shape()[axis];
+  const auto items = sequence_items(context, by);
+  const std::vector<Dim> sizes = items ? listed_sizes(context, *items, extent, axis)
+                                       : even_sizes(expect_size(context, by, "split's size"), extent);
   std::vector<Value> parts;
-  int64_t at = 0;
-  for (int64_t size : sizes) {
+  Dim at = 0;
+  for (const Dim& size : sizes) {
     parts.push_back(slice(context.ops(), x, axis, at, size));
-    at += size;
+    at = at + size;
   }
   return make_list(std::move(parts));
 }

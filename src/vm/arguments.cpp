@@ -53,6 +53,12 @@ int64_t expect_int(Context& context, const Value& v, const char* what) {
   return pinned(number, "int argument").integer;
 }
 
+Dim expect_size(Context& context, const Value& v, const char* what) {
+  const Value number = host_number(context, v);
+  if (!is_host_int(number)) wrong_type(what, "an int", v, Wanted::integer);
+  return dim_of(number);
+}
+
 double expect_real(Context& context, const Value& v, const char* what) {
   const Value number = host_number(context, v);
   if (!is_host_number(number) || scalar_of(number).type == ScalarType::boolean)

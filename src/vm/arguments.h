@@ -15,6 +15,8 @@ namespace tsl {
 class Context;
 
 int64_t expect_int(Context&, const Value&, const char* what);
+/// As expect_int(), but a trace may keep it a symbol.
+Dim expect_size(Context&, const Value&, const char* what);
 double expect_real(Context&, const Value&, const char* what);  // int or float
 bool expect_bool(Context&, const Value&, const char* what);
 const std::string& expect_string(Context&, const Value&, const char* what);
