@@ -183,7 +183,7 @@ Value sorted_builtin(Context& context, Args args) {
 }
 
 Value reversed_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
+  if (is_text(args[0])) {
     std::string text;
     const std::vector<Value> characters = items_of(context, args[0]);
     for (size_t i = characters.size(); i > 0; --i) text += characters[i - 1].as<String>().text;

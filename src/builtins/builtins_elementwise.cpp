@@ -14,7 +14,6 @@ namespace tsl {
 
 namespace {
 
-bool is_list(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
 const std::vector<Value>& items_of(const Value& v) {
   return v.is(Tag::list) ? v.as<List>().items : v.as<Tuple>().items;
 }
@@ -49,7 +48,7 @@ class Elementwise {
     check_depth(depth);
     if (x.is(Tag::tensor)) return context_.ops().call(op_, {op_operand(x, depth == 0)});
     if (is_host_number(x)) return apply_scalar(scalar_, x);
-    if (!is_list(x)) wrong_operand(op_, x);
+    if (!is_items(x)) wrong_operand(op_, x);
     return shared({identity_of(x), nullptr}, [&] {
       std::vector<Value> results;
       for (const Value& item : items_of(x)) results.push_back(unary(item, depth + 1));
@@ -59,7 +58,7 @@ class Elementwise {
 
   Value binary(const Value& a, const Value& b, int depth = 0) {
     check_depth(depth);
-    if (is_list(a) || is_list(b)) {
+    if (is_items(a) || is_items(b)) {
       return shared({identity_of(a), identity_of(b)}, [&] { return lists(a, b, depth); });
     }
     for (const Value* x : {&a, &b})
@@ -76,7 +75,7 @@ class Elementwise {
 
   /// Which operand it is: a list is itself wherever it occurs, all else only in its place.
   static const void* identity_of(const Value& x) {
-    if (is_list(x)) return &x.as<Object>();
+    if (is_items(x)) return &x.as<Object>();
     return &x;
   }
 
@@ -87,15 +86,15 @@ class Elementwise {
   }
 
   Value lists(const Value& a, const Value& b, int depth) {
-    if (a.is(Tag::tensor) || b.is(Tag::tensor)) list_beside_tensor(op_def(op_).name, is_list(a) ? "a" : "b");
-    if (is_list(a) && is_list(b) && items_of(a).size() != items_of(b).size()) {
+    if (a.is(Tag::tensor) || b.is(Tag::tensor)) list_beside_tensor(op_def(op_).name, is_items(a) ? "a" : "b");
+    if (is_items(a) && is_items(b) && items_of(a).size() != items_of(b).size()) {
       fail(ErrorKind::value, "{}: lists of different lengths, {} and {}", op_def(op_).name, items_of(a).size(),
            items_of(b).size());
     }
-    const Value& list = is_list(a) ? a : b;
+    const Value& list = is_items(a) ? a : b;
     std::vector<Value> results;
     for (size_t i = 0; i < items_of(list).size(); ++i)
-      results.push_back(binary(is_list(a) ? items_of(a)[i] : a, is_list(b) ? items_of(b)[i] : b, depth + 1));
+      results.push_back(binary(is_items(a) ? items_of(a)[i] : a, is_items(b) ? items_of(b)[i] : b, depth + 1));
     return same_kind(list, std::move(results));
   }
 
@@ -127,7 +126,7 @@ Value where_builtin(Context& context, Args args) {
 /// minimum would share it.
 Value bounded(Context& context, Op op, Op within, const Value& x, const Value& bound) {
   const Value result = Elementwise(context, op, op_def(op).scalar.value()).binary(x, bound);
-  if (!x.is(Tag::tensor) || is_list(bound) || !context.runtime().listeners().listening()) return result;
+  if (!x.is(Tag::tensor) || is_items(bound) || !context.runtime().listeners().listening()) return result;
   const Tensor is_within = context.ops().call(within, {x.tensor(), op_operand(bound)});
   return context.ops().call(Op::where, {is_within, x.tensor(), result.tensor()});
 }
@@ -135,7 +134,7 @@ Value bounded(Context& context, Op op, Op within, const Value& x, const Value& b
 Value clamp_builtin(Context& context, Args args) {
   Value x = std::move(args[0]);
   for (size_t i : {1, 2}) {
-    const bool is_mixed = x.is(Tag::tensor) ? is_list(args[i]) : is_list(x) && args[i].is(Tag::tensor);
+    const bool is_mixed = x.is(Tag::tensor) ? is_items(args[i]) : is_items(x) && args[i].is(Tag::tensor);
     if (is_mixed) list_beside_tensor("clamp", i == 1 ? "min" : "max");
   }
   if (args[1].is_nil() && args[2].is_nil()) fail(ErrorKind::value, "clamp needs a min or a max");

@@ -59,7 +59,7 @@ Tensor packed(Context& context, const std::string& path, const Value& v) {
     fail_with(ErrorKind::type, fmt::format("'{}' holds tensors, but no {} of them", path, type_name(v)),
               {"stack(…) or concat(…) makes one tensor; a record with a key for each keeps them apart"});
   }
-  if (v.is(Tag::string) || v.is(Tag::lazy_string)) {
+  if (is_text(v)) {
     fail_argument(ErrorKind::type, "value", fmt::format("'{}' holds numbers, not str", path),
                   {"`write_text(path, text)` writes text to a file"});
   }

@@ -16,7 +16,7 @@ namespace tsl {
 
 namespace {
 
-bool is_sequence(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || v.is(Tag::range); }
+bool is_sequence(const Value& v) { return is_items(v) || v.is(Tag::range); }
 
 std::vector<Value> items_of(Context& context, const Value& sequence) {
   Collector items;
@@ -114,8 +114,7 @@ template <Op kOp> Value logic_builtin(Context& context, Args args) {
   if (args[0].is(Tag::tensor) || !args[1].is_nil()) return reduce_tensor(context, kOp, args);
   if (!is_host_number(args[0]) && !is_sequence(args[0])) return reduce_tensor(context, kOp, args);
   const std::vector<Value> items = is_sequence(args[0]) ? items_of(context, args[0]) : std::vector<Value>{args[0]};
-  const bool is_nested =
-      std::any_of(items.begin(), items.end(), [](const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); });
+  const bool is_nested = std::any_of(items.begin(), items.end(), is_items);
   if (is_nested) return reduce_tensor(context, kOp, args);
   expect_no_keepdims(context, kOp, args);
   const auto step = [](bool result, bool item) {
@@ -195,7 +194,7 @@ Value logsumexp_of_numbers(Context& context, const std::vector<Value>& items) {
 
 /// Reduces a tensor, or a flat list of host numbers.
 template <Op kOp> Value tensor_builtin(Context& context, Args args) {
-  const bool may_be_flat = args[1].is_nil() && (args[0].is(Tag::list) || args[0].is(Tag::tuple));
+  const bool may_be_flat = args[1].is_nil() && is_items(args[0]);
   if (!may_be_flat) return reduce_tensor(context, kOp, args);
   const std::vector<Value> items = items_of(context, args[0]);
   const bool is_flat = std::all_of(items.begin(), items.end(), [](const Value& v) { return is_host_number(v); });

@@ -179,7 +179,7 @@ Value split_tensor(Context& context, const Tensor& x, const Value& by, const Val
 }
 
 Value split_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string)) {
+  if (is_text(args[0])) {
     if (is_host_number(args[1])) {
       fail_argument(ErrorKind::type, "by", fmt::format("split cuts a str at a str, not at {}", type_name(args[1])),
                     {"`split(s, \" \")` cuts at spaces, `split(s, \" \", limit: 1)` at most once"});

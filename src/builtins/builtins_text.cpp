@@ -91,7 +91,7 @@ Value join_strings(const Value& list, const Value& separator) {
 
 // Accepts join(list, separator), and join(separator, list) for ", ".join(list).
 Value join_builtin(Context& context, Args args) {
-  const bool text_first = args[0].is(Tag::string) || args[0].is(Tag::lazy_string);
+  const bool text_first = is_text(args[0]);
   const Value& list = args[text_first ? 1 : 0];
   const Value& given = args[text_first ? 0 : 1];
   const Value separator = given.is_nil() && !text_first ? make_string("") : given;

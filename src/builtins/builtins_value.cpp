@@ -28,7 +28,7 @@ Value lazy_string_of(const Value& value, const char* spec) {
 }
 
 Value text_of(Context& context, const Value& value) {
-  if (value.is(Tag::string) || value.is(Tag::lazy_string)) return value;
+  if (is_text(value)) return value;
   return is_known(context, value) ? make_string(to_string(context, value)) : lazy_string_of(value, kStrSpec);
 }
 
@@ -61,8 +61,7 @@ Value len_builtin(Context& context, Args args) {
   if (v.is(Tag::list)) return static_cast<int64_t>(v.as<List>().items.size());
   if (v.is(Tag::tuple)) return static_cast<int64_t>(v.as<Tuple>().items.size());
   if (v.is(Tag::record)) return static_cast<int64_t>(v.as<Record>().values.size());
-  if (v.is(Tag::string) || v.is(Tag::lazy_string))
-    return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
+  if (is_text(v)) return static_cast<int64_t>(expect_text(context, v, "len").code_points().count());
   if (v.is(Tag::range)) {
     const Dim begin = dim_of(v.as<Range>().begin), end = dim_of(v.as<Range>().end);
     return from_dim(end < begin ? Dim(0) : end - begin);
@@ -105,8 +104,7 @@ template <class Number> Number parse(const std::string& text, const char* type) 
 }
 
 Value int_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string))
-    return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
+  if (is_text(args[0])) return parse<int64_t>(expect_string(context, args[0], "int"), "an int");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make an int of {}", type_name(args[0]));
   if (scalar_of(number).type == ScalarType::real) {  // also rejects NaN
@@ -118,8 +116,7 @@ Value int_builtin(Context& context, Args args) {
 }
 
 Value float_builtin(Context& context, Args args) {
-  if (args[0].is(Tag::string) || args[0].is(Tag::lazy_string))
-    return parse<double>(expect_string(context, args[0], "float"), "a float");
+  if (is_text(args[0])) return parse<double>(expect_string(context, args[0], "float"), "a float");
   const Value number = args[0].is(Tag::tensor) ? read_item(context, args[0].tensor()) : args[0];
   if (!is_host_number(number)) fail(ErrorKind::type, "cannot make a float of {}", type_name(args[0]));
   return apply_scalar(ScalarOp::to_real, number);

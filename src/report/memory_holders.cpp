@@ -54,8 +54,8 @@ void TensorWalk::walk(const Value& value) {
     if (tensor.storage && seen_.insert(tensor.storage.get()).second) visit_(path_, tensor);
     return;
   }
-  const bool is_container = value.is(Tag::list) || value.is(Tag::tuple) || value.is(Tag::record) ||
-                            value.is(Tag::module) || value.is(Tag::function) || value.is(Tag::builtin);
+  const bool is_container = is_items(value) || value.is(Tag::record) || value.is(Tag::module) ||
+                            value.is(Tag::function) || value.is(Tag::builtin);
   if (!is_container || left_ == 0 || depth_ > kMaxDepth) return;
   if (!seen_.insert(&value.as<Object>()).second) return;
   ++depth_;

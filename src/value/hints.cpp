@@ -12,9 +12,6 @@ namespace tsl {
 
 namespace {
 
-bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string); }
-bool is_items(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
-
 /// Whether a string reads as a number. What is in a lazy string is not known.
 bool is_number_text(const Value& v) {
   if (!v.is(Tag::string)) return false;

@@ -223,6 +223,11 @@ class Value {
 };
 static_assert(sizeof(Value) == 16);
 
+/// Whether a value is a string, formatted or lazy.
+inline bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string); }
+/// Whether a value is a list or a tuple.
+inline bool is_items(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
+
 /// A string. Its text may grow at its end, and is changed otherwise by assign() alone.
 struct String : Object {
   static constexpr Tag kTag = Tag::string;

@@ -24,7 +24,7 @@ namespace {
 
 const IndexItem& only_item(std::span<const IndexItem> items, const Value& object) {
   if (items.size() == 1 && items[0].kind != IndexItem::Kind::ellipsis) return items[0];
-  const bool is_sequence = object.is(Tag::list) || object.is(Tag::tuple);
+  const bool is_sequence = is_items(object);
   fail_with(
       ErrorKind::index, fmt::format("a {} takes one index or slice", type_name(object)),
       hints_of(is_sequence ? "`xs[i][j]` indexes an item of an item; a tensor takes several: `tensor(xs)[i, j]`" : ""));
@@ -138,9 +138,7 @@ std::string hint_for_index(const Value& object) {
 
 /// Says how to change what cannot be changed in part.
 std::string hint_for_assignment(const Value& object) {
-  if (object.is(Tag::string) || object.is(Tag::lazy_string)) {
-    return "a str cannot change; make a new one: `s[:i] + \"x\" + s[i + 1:]`";
-  }
+  if (is_text(object)) return "a str cannot change; make a new one: `s[:i] + \"x\" + s[i + 1:]`";
   if (object.is(Tag::tuple)) return "a tuple cannot change; a list can: `[1, 2]`";
   return hint_for_index(object);
 }
@@ -201,7 +199,7 @@ void set_in_list(Context& context, Value& object, const IndexItem& item, Value v
 
 Value get_index(Context& context, const Value& object, std::span<const IndexItem> items) {
   if (object.is(Tag::tensor)) return tensor_get(context, object.tensor(), items);
-  if (object.is(Tag::list) || object.is(Tag::tuple)) {
+  if (is_items(object)) {
     const bool is_list = object.is(Tag::list);
     const std::vector<Value>& sequence = is_list ? object.as<List>().items : object.as<Tuple>().items;
     const IndexItem& item = only_item(items, object);
@@ -216,8 +214,7 @@ Value get_index(Context& context, const Value& object, std::span<const IndexItem
     if (Value* found = object.as<Record>().find(key)) return *found;
     unknown_key(object.as<Record>(), *key);
   }
-  if (object.is(Tag::string) || object.is(Tag::lazy_string))
-    return get_in_string(context, object, only_item(items, object));
+  if (is_text(object)) return get_in_string(context, object, only_item(items, object));
   if (object.is(Tag::range)) return get_in_range(context, object, only_item(items, object));
   fail_with(ErrorKind::type, fmt::format("cannot index {}", type_name(object)), hints_of(hint_for_index(object)));
 }
@@ -350,8 +347,7 @@ std::string hint_for_method(Context& context, const Value& object, const std::st
     const std::string advice = suggest_name(name, context.builtins().names());
     return advice.empty() ? list_keys(keys_of(object.as<Record>())) : advice;
   }
-  if ((object.is(Tag::list) || object.is(Tag::tuple)) && (name == "shape" || name == "size"))
-    return "did you mean 'len'?";
+  if (is_items(object) && (name == "shape" || name == "size")) return "did you mean 'len'?";
   return suggest_name(name, context.builtins().names());
 }
 
@@ -423,8 +419,7 @@ bool iterate(Context& context, const Value& iterable, int64_t& state, Value& ite
   if (iterable.is(Tag::tuple)) return next_item(iterable.as<Tuple>().items, state, item);
   if (iterable.is(Tag::record)) return next_entry(iterable.as<Record>(), state, item);
   if (iterable.is(Tag::tensor)) return next_row(context, iterable.tensor(), state, item);
-  if (iterable.is(Tag::string) || iterable.is(Tag::lazy_string))
-    return next_character(expect_string(context, iterable, "str"), state, item);
+  if (is_text(iterable)) return next_character(expect_string(context, iterable, "str"), state, item);
   fail_with(ErrorKind::type, fmt::format("cannot loop over {}", type_name(iterable)),
             hints_of(hint_for_loop(iterable)));
 }

@@ -59,9 +59,6 @@ constexpr auto kOperators = [] {
 const OperatorInfo& info_of(BinaryOp op) { return kOperators[static_cast<size_t>(op)]; }
 
 bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
-bool is_text(const Value& v) { return v.is(Tag::string) || v.is(Tag::lazy_string); }
-
-bool is_items(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple); }
 
 /// Says how lists take part in arithmetic, beside another operand.
 std::string hint_for_items(BinaryOp op, const Value& items, const Value& other) {
@@ -143,7 +140,7 @@ int64_t repetitions(const Value& count, size_t length) {
 }
 
 Value repeat(Context& context, const Value& sequence, const Value& count) {
-  if (sequence.is(Tag::list) || sequence.is(Tag::tuple)) {
+  if (is_items(sequence)) {
     const std::vector<Value>& items = sequence.is(Tag::list) ? sequence.as<List>().items : sequence.as<Tuple>().items;
     const int64_t n = repetitions(count, items.size());
     require_host_bytes(items.size() * static_cast<size_t>(n) * sizeof(Value));
@@ -185,7 +182,7 @@ template <class Items> Value concatenate(const Value& a, const Value& b) {
   return Value(joined);
 }
 
-bool is_repeatable(const Value& v) { return v.is(Tag::list) || v.is(Tag::tuple) || is_text(v); }
+bool is_repeatable(const Value& v) { return is_items(v) || is_text(v); }
 
 /// The pairs of shared values that one comparison has found equal: each is compared once, however often it occurs.
 class EqualPairs {
