@@ -111,7 +111,8 @@ typedef enum tsl_kind TSL_ANY_INT {
   TSL_KIND_FUNCTION,
   TSL_KIND_MODULE,
   TSL_KIND_DTYPE,
-  TSL_KIND_TENSOR
+  TSL_KIND_TENSOR,
+  TSL_KIND_FOREIGN /* a value of the host: tsl_new_foreign() */
 } tsl_kind;
 
 typedef enum tsl_dtype TSL_ANY_INT {
@@ -313,8 +314,9 @@ typedef struct tsl_tensor_type {
   int64_t strides[TSL_MAX_RANK]; /* in elements. For tensors that the host gives: at least 0; all 0 for a dense one */
 } tsl_tensor_type;
 
-/* Called when nothing refers to wrapped memory or to a native function any more: once, in the thread that uses the
- * engine, also if the call that was to wrap it has failed. It must not call anything with this engine. */
+/* Called when nothing refers to wrapped memory, a value of the host or a native function any more: once, in the thread
+ * that uses the engine, also if the call that was to make the value or the function has failed. It must not call
+ * anything with this engine. */
 typedef void (*tsl_release_function)(void* user);
 
 typedef enum tsl_access TSL_ANY_INT {
@@ -396,6 +398,26 @@ TSL_API tsl_status tsl_tensor_to_dlpack(tsl_engine engine, tsl_value tensor, tsl
 /* As tsl_tensor_to_dlpack(); that the elements must not be written is then for the host to say. */
 TSL_API tsl_status tsl_tensor_to_dlpack_unversioned(tsl_engine engine, tsl_value tensor, tsl_access access,
                                                     tsl_stream stream, struct DLManagedTensor** result);
+
+/* ---- Values of the host ----
+ *
+ * Scripts get such values from the host, pass them on and give them back: to native functions, whose signatures may
+ * name their types. type(x) is the name of the type, and == compares the identity of values. */
+
+/* A type of the host's values: any address that the host uses for no other type, such as that of a static variable. */
+typedef const void* tsl_type;
+
+/* Defines a type by its name, which annotations of later runs may use, too. TSL_NAME if there is one of that name,
+ * TSL_SYNTAX if the name is no identifier. */
+TSL_API tsl_status tsl_define_type(tsl_engine engine, tsl_type type, tsl_string name);
+/* Makes a value of a type. data: not read by TSL. release: called with `data` when nothing refers to the value any
+ * more, as for tsl_tensor_wrap(); NULL: nothing is called. A call of a compiled function may refer to it until it
+ * returns. */
+TSL_API tsl_status tsl_new_foreign(tsl_engine engine, tsl_type type, void* data, tsl_release_function release,
+                                   tsl_value* result);
+/* Reads the data of a value, which is valid while anything refers to the value. type: its type; NULL for any.
+ * TSL_MISUSE if it is of another type, or no value of the host. */
+TSL_API tsl_status tsl_get_foreign(tsl_engine engine, tsl_value value, tsl_type type, void** data);
 
 /* ---- Native functions ---- */
 

@@ -64,6 +64,9 @@ template <class T> constexpr tsl_dtype dtype_of() {
   }
 }
 
+/// The address of a type of the program, by which engines know it.
+template <class T> inline char type_address = 0;
+
 }  // namespace detail
 
 /// A counted reference to a value. It must not be used after its engine has ended, but may be destroyed then.
@@ -94,8 +97,16 @@ class Value {
     tsl_get_kind(engine_, handle_, &kind);
     return kind;
   }
-  /// Converts to bool, int64_t, double, std::string or Tensor.
+  /// Converts to bool, int64_t, double, std::string, Tensor, or a pointer to an object of the program.
   template <class T> Result<T> as() const;
+  /// Returns the object that Engine::make() took over, which lives as long as its value. TSL_MISUSE if the value is
+  /// none of type T.
+  template <class T> Result<T*> foreign() const {
+    void* object = nullptr;
+    const tsl_status status = tsl_get_foreign(engine_, handle_, &detail::type_address<std::remove_cv_t<T>>, &object);
+    if (status != TSL_OK) return detail::error_of(engine_, status);
+    return static_cast<T*>(object);
+  }
   /// Formats the value as print() does.
   std::string text() const {
     tsl_string text = {nullptr, 0};
@@ -258,6 +269,8 @@ template <class T> Result<T> Value::as() const {
     tsl_tensor_type type = {};
     status = tsl_tensor_get_type(engine_, handle_, &type);
     if (status == TSL_OK) return Tensor(*this);
+  } else if constexpr (std::is_pointer_v<T>) {
+    return foreign<std::remove_pointer_t<T>>();
   } else if constexpr (std::same_as<T, std::string>) {
     tsl_string text = {nullptr, 0};
     status = tsl_get_string(engine_, handle_, &text);
@@ -386,6 +399,18 @@ class Engine {
       const tsl_tensor_type type = {detail::dtype_of<Element>(), 1, {static_cast<int64_t>(elements.size())}, {0}};
       return made([&](tsl_value* result) { return tsl_tensor_copy(handle_, &type, elements.data(), result); });
     }
+  }
+  /// Defines a type of the program's objects, by the name that scripts and signatures use: type<Body>("Body").
+  template <class T> Result<void> type(std::string_view name) const {
+    return done(tsl_define_type(handle_, &detail::type_address<T>, detail::text(name)));
+  }
+  /// Makes a value of an object of such a type, and takes it over: deletes it when nothing refers to the value any
+  /// more.
+  template <class T> Result<Value> make(std::unique_ptr<T> object) const {
+    const auto release = [](void* data) { delete static_cast<T*>(data); };
+    return made([&](tsl_value* result) {
+      return tsl_new_foreign(handle_, &detail::type_address<T>, object.release(), release, result);
+    });
   }
   /// Makes a tensor of the program's memory, without a copy; the memory must live as long as the tensor, in scripts,
   /// too.

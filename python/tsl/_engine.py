@@ -4,10 +4,10 @@ import contextlib
 import json
 import os
 import sys
-from ctypes import byref, c_bool, c_double, c_int, c_int64, c_size_t, c_ssize_t, sizeof
+from ctypes import addressof, byref, c_bool, c_char, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p, sizeof
 
 from . import _dlpack, _library as lib
-from ._memory import Buffer, hold, release_held
+from ._memory import Buffer, held, hold, release_held
 from ._values import Function, Tensor, Value
 
 _calls = lib.calls
@@ -35,6 +35,7 @@ class Engine:
         self._handle = lib.EngineHandle(0)
         self._released = collections.deque()  # handles that could not be released yet
         self._functions = []
+        self._types = {}  # by class: what has the address that stands for it
         self._cause = None  # the exception of a native function
         self._check(_calls.config_init_sized(byref(config), sizeof(config)))
         for name in capabilities:
@@ -126,6 +127,14 @@ class Engine:
         self._check(_calls.define_function(self._handle, byref(info)))
         self._functions.append(info)  # which refers to both
         return function
+
+    def type(self, cls, name=None):
+        """Makes objects of a class values of scripts, which pass them on and give them back. Signatures and annotations name
+        the class, and type(x) is that name. Also a decorator."""
+        address, (name, _held) = c_char(), lib.string(name or cls.__name__)
+        self._check(_calls.define_type(self._handle, addressof(address), name))
+        self._types[cls] = address
+        return cls
 
     def interrupt(self):
         """Ends the run or call that another thread has started, or the next one, with an error of kind "interrupt"."""
@@ -258,6 +267,8 @@ class Engine:
             return self._retained(value._handle)
         if value is None:
             return self._made(_calls.new_nil)
+        if type(value) in self._types:
+            return self._made(_calls.new_foreign, addressof(self._types[type(value)]), hold(value), release_held)
         for kind, call in ((bool, _calls.new_bool), (int, _calls.new_int), (float, _calls.new_float)):
             if isinstance(value, kind):
                 return self._made(call, value)
@@ -326,6 +337,10 @@ class Engine:
             result = place()
             self._check(call(self._handle, handle, byref(result)))
             return result.value
+        if kind == lib.FOREIGN:
+            number = c_void_p()
+            self._check(_calls.get_foreign(self._handle, handle, None, byref(number)))
+            return held(number.value)
         if kind == lib.STRING:
             text = lib.String()
             self._check(_calls.get_string(self._handle, handle, byref(text)))

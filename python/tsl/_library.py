@@ -10,7 +10,7 @@ OK, MISUSE = 0, 1
 KIND_NAMES = {1: "misuse", 2: "internal", 10: "syntax", 11: "name", 12: "type", 13: "shape", 14: "index", 15: "value", 16: "io",
               17: "memory", 18: "device", 19: "limit", 20: "interrupt", 21: "user"}
 USER_ERROR = 21
-(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR) = range(13)
+(NIL, BOOL, INT, FLOAT, STRING, LIST, TUPLE, RECORD, RANGE, FUNCTION, MODULE, DTYPE, TENSOR, FOREIGN) = range(14)
 DTYPE_NAMES = ("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
 ITEM_SIZES = (1, 1, 1, 2, 4, 8, 2, 2, 4, 8)
 FORMATS = ("?", "B", "b", "h", "i", "q", "e", None, "f", "d")  # of the struct module, which has no bf16
@@ -133,6 +133,9 @@ FUNCTIONS = {
     "tensor_from_dlpack_unversioned": [_ENGINE, c_void_p, c_int, c_ssize_t, _RESULT],
     "tensor_to_dlpack": [_ENGINE, _VALUE, c_int, c_ssize_t, POINTER(c_void_p)],
     "tensor_to_dlpack_unversioned": [_ENGINE, _VALUE, c_int, c_ssize_t, POINTER(c_void_p)],
+    "define_type": [_ENGINE, c_void_p, String],
+    "new_foreign": [_ENGINE, c_void_p, c_void_p, Release, _RESULT],
+    "get_foreign": [_ENGINE, _VALUE, c_void_p, POINTER(c_void_p)],
     "function_init_sized": [POINTER(FunctionInfo), c_size_t],
     "define_function": [_ENGINE, POINTER(FunctionInfo)],
     "define": [_ENGINE, String, String, Native, c_void_p, Release],

@@ -1,5 +1,6 @@
 """The memory of Python's objects: what supports the buffer protocol becomes a tensor, with or without a copy."""
 import ctypes
+import itertools
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ssize_t, c_void_p, py_object, pythonapi
 
 from . import _library as lib
@@ -65,21 +66,26 @@ class Buffer:
         _release_buffer(byref(self._buffer))
 
 
-_held = {}  # what wrapped tensors refer to, by the number that their release function gets
+_held = {}  # what values of engines refer to, by the number that their release function gets
+_numbers = itertools.count(1)
 
 
 @lib.Release
 def release_held(number):
-    held = _held.pop(number, None)
-    if held:
-        held.release()
+    released = _held.pop(number, None)
+    if isinstance(released, Buffer):
+        released.release()
 
 
-def hold(buffer):
-    """Keeps a buffer until release_held() is called with the number that this returns."""
-    number = id(buffer)
-    _held[number] = buffer
+def hold(content):
+    """Keeps a buffer or an object until release_held() is called with the number that this returns."""
+    number = next(_numbers)
+    _held[number] = content
     return number
+
+
+def held(number):
+    return _held[number]
 
 
 def view_of(address, dtype, shape, owner):

@@ -44,6 +44,7 @@ tsl_kind kind_of_value(const Value& value) {
     case Tag::builtin:
     case Tag::cell: return TSL_KIND_FUNCTION;
     case Tag::module: return TSL_KIND_MODULE;
+    case Tag::foreign: return TSL_KIND_FOREIGN;
     case Tag::tensor: return TSL_KIND_TENSOR;
   }
   return TSL_KIND_NIL;

@@ -1,5 +1,6 @@
 #include "api/host.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <new>
@@ -143,6 +144,26 @@ void Host::add_function(std::unique_ptr<HostFunction> function) {
     functions_.pop_back();
     throw;
   }
+}
+
+void Host::add_type(std::unique_ptr<HostType> type) {
+  for (const auto& each : types_) {
+    if (each->address == type->address) throw Misuse{fmt::format("'type' is {} already", each->name)};
+  }
+  types_.push_back(std::move(type));
+  try {
+    engine_->define(*types_.back());
+  } catch (...) {
+    types_.pop_back();
+    throw;
+  }
+}
+
+const HostType& Host::type(tsl_type address) const {
+  const auto found =
+      std::find_if(types_.begin(), types_.end(), [address](const auto& each) { return each->address == address; });
+  if (found == types_.end()) throw Misuse{"'type' is no type of this engine: it is null, or was not defined"};
+  return **found;
 }
 
 Host::Use::Use(Host& host) : host_(host), watch_(&host.engine().watch) {

@@ -29,6 +29,11 @@ struct Problem {
 struct HostFunction;
 class Host;
 
+/// A type of the host program's values.
+struct HostType : ForeignType {
+  tsl_type address = nullptr;  // by which the host program names it
+};
+
 /// A tensor that another framework uses. It keeps its engine's memory alive, after the engine's end, too.
 struct Export {
   virtual ~Export() = default;
@@ -55,6 +60,9 @@ class Host {
   /// Stores a value in a new handle for the host program.
   void put(tsl_value* result, Value value) { *result = handles_.add(std::move(value)); }
   void add_function(std::unique_ptr<HostFunction> function);
+  void add_type(std::unique_ptr<HostType> type);
+  /// Returns the type that the host program has defined for this address. Throws Misuse.
+  const HostType& type(tsl_type address) const;
   /// Throws Failure (limit) if a source is too long.
   void require_source_size(size_t bytes) const;
 
@@ -94,7 +102,8 @@ class Host {
 
   const uint64_t id_;
   const uint64_t source_limit_;
-  std::vector<std::unique_ptr<HostFunction>> functions_;  // the engine refers to them
+  std::vector<std::unique_ptr<HostType>> types_;          // the engine and its values refer to them
+  std::vector<std::unique_ptr<HostFunction>> functions_;  // likewise
   std::unique_ptr<Engine> engine_;
   Handles handles_;
   Problem problem_;

@@ -4,6 +4,7 @@
 
 #include "syntax/fail_at.h"
 #include "syntax/parser.h"
+#include "value/builtin.h"
 
 namespace tsl {
 
@@ -11,7 +12,7 @@ using namespace ast;
 
 namespace {
 
-TypeAlternative alternative(const Annotation& annotation, const RegisterOf& register_of) {
+TypeAlternative alternative(const Annotation& annotation, const Builtins* builtins, const RegisterOf& register_of) {
   TypeAlternative type;
   type.text = annotation.text;
   type.has_shape = annotation.has_shape;
@@ -19,7 +20,9 @@ TypeAlternative alternative(const Annotation& annotation, const RegisterOf& regi
     const std::string& base = *annotation.base;
     type.dtype = dtype_named(base);
     const ValueKind* kind = kind_named(base);
-    if (!type.dtype && !kind) fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", base));
+    if (!type.dtype && !kind && builtins) type.foreign = builtins->foreign_type(annotation.base);
+    if (!type.dtype && !kind && !type.foreign)
+      fail_at(ErrorKind::name, annotation.span, fmt::format("unknown type '{}'", base));
     const bool any_tensor = base == "tensor" && annotation.has_shape;
     if (!type.dtype && annotation.has_shape && !any_tensor) {
       fail_at(ErrorKind::type, annotation.span, fmt::format("'{}' has no dimensions", base));
@@ -73,26 +76,35 @@ Value constant(const Expr& e) {
 
 }  // namespace
 
-ValueType value_type(const Annotation& annotation, const RegisterOf& register_of) {
+ValueType value_type(const Annotation& annotation, const Builtins* builtins, const RegisterOf& register_of) {
   ValueType type;
   for (const Annotation* each = &annotation; each; each = each->other)
-    type.alternatives.push_back(alternative(*each, register_of));
+    type.alternatives.push_back(alternative(*each, builtins, register_of));
   return type;
 }
 
-ParameterInfo parameter_info(const Parameter& parameter, const RegisterOf& register_of) {
+ParameterInfo parameter_info(const Parameter& parameter, const Builtins* builtins, const RegisterOf& register_of) {
   ParameterInfo info;
   info.name = parameter.variable->name;
   info.has_default = parameter.default_value != nullptr;
   if (info.has_default) info.default_span = parameter.default_value->span;
   if (!parameter.annotation) return info;
-  ValueType type = value_type(*parameter.annotation, register_of);
+  ValueType type = value_type(*parameter.annotation, builtins, register_of);
   if (parameter.limits) type.limits = {parameter.limits->low, parameter.limits->high, parameter.limits->is_closed};
   info.set_type(std::move(type));
   return info;
 }
 
-Signature parse_signature(std::string_view text, Interner& names) {
+void require_type_name(std::string_view name, Interner& names) {
+  const std::unique_ptr<Declaration> declared = parse_declaration(fmt::format("f(x: {})", name), names);
+  const auto parameters = declared->function->parameters;
+  const Annotation* const annotation = parameters.size() == 1 ? parameters[0].annotation : nullptr;
+  if (!annotation || !annotation->base || *annotation->base != name)
+    fail(ErrorKind::syntax, "'{}' is no name of a type", name);
+  if (kind_named(name) || dtype_named(name)) fail(ErrorKind::name, "there is a type '{}' already", name);
+}
+
+Signature parse_signature(std::string_view text, Interner& names, const Builtins* builtins) {
   const std::unique_ptr<Declaration> declared = parse_declaration(text, names);
   Signature signature;
   signature.function = *declared->function->name;
@@ -110,10 +122,10 @@ Signature parse_signature(std::string_view text, Interner& names) {
     return number;
   };
   for (const Parameter& parameter : parameters) {
-    signature.parameters.push_back(parameter_info(parameter, register_of));
+    signature.parameters.push_back(parameter_info(parameter, builtins, register_of));
     if (parameter.default_value) signature.parameters.back().default_value = constant(*parameter.default_value);
   }
-  if (declared->rest) signature.rest = parameter_info(*declared->rest, register_of);
+  if (declared->rest) signature.rest = parameter_info(*declared->rest, builtins, register_of);
   return signature;
 }
 

@@ -70,10 +70,10 @@ void FunctionCompiler::signature() {
   declare_dims(function_.returns);
   const auto register_of = [this](const Variable& dim) { return variable_slots_[dim.index].index; };
   for (const Parameter& parameter : function_.parameters) {
-    signature.parameters.push_back(parameter_info(parameter, register_of));
+    signature.parameters.push_back(parameter_info(parameter, &module_.builtins, register_of));
     proto_->tests_arguments |= parameter.annotation != nullptr;
   }
-  if (function_.returns) signature.result = value_type(*function_.returns, register_of);
+  if (function_.returns) signature.result = value_type(*function_.returns, &module_.builtins, register_of);
   proto_->tests_arguments |= !signature.dim_registers.empty();  // they must start out unbound
 }
 

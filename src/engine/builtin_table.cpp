@@ -43,6 +43,18 @@ void BuiltinTable::define(const Builtin& builtin) {
   values_[name] = rows_[name];
 }
 
+void BuiltinTable::define(const ForeignType& type) {
+  require_type_name(type.name, interner_);
+  const Name name = interner_.intern(type.name);
+  if (foreign_type(name)) fail(ErrorKind::name, "there is a type '{}' already", type.name);
+  foreign_types_[name] = &type;
+}
+
+const ForeignType* BuiltinTable::foreign_type(Name name) const {
+  const auto found = foreign_types_.find(name);
+  return found == foreign_types_.end() ? nullptr : found->second;
+}
+
 /// Records the functions at the top level of a part of the prelude: lines that start with "fn name(". A name that
 /// starts with an underscore is private to its part.
 void BuiltinTable::scan_prelude(const EmbeddedSource& source) {
@@ -104,7 +116,7 @@ const Signature& BuiltinTable::signature(const Builtin& builtin) {
   if (recent.builtin == &builtin) return *recent.signature;
   auto known = signatures_.find(&builtin);
   if (known == signatures_.end()) {
-    known = signatures_.emplace(&builtin, parse_signature(builtin.signature, interner_)).first;
+    known = signatures_.emplace(&builtin, parse_signature(builtin.signature, interner_, this)).first;
   }
   recent = {&builtin, &known->second};
   return known->second;

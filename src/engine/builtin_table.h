@@ -24,6 +24,7 @@ class BuiltinTable final : public Builtins {
   bool contains(Name name) const override;
   bool has_effect(Name name) const override;
   const Value* find(Name name) override;
+  const ForeignType* foreign_type(Name name) const override;
   std::vector<std::string> names() const override;
   const Signature& signature(const Builtin& builtin) override;
   const Signature& signature(const BuiltinFunction& native) override;
@@ -31,6 +32,9 @@ class BuiltinTable final : public Builtins {
   /// Adds a function of the host program. Throws Failure (name) if there is a builtin of its name, (syntax) if its
   /// signature is none.
   void define(const Builtin& builtin);
+  /// Adds a type of the host program's values. Throws Failure (name) if there is a type of its name, (syntax) if
+  /// annotations could not name it.
+  void define(const ForeignType& type);
 
  private:
   void add_rows(std::span<const Builtin> rows);
@@ -41,6 +45,7 @@ class BuiltinTable final : public Builtins {
   std::unordered_map<Name, Value> values_;  // C++ functions, dtypes, and loaded composites
   std::unordered_map<Name, Value> rows_;
   std::unordered_map<Name, const EmbeddedSource*> prelude_;  // the source that defines each composite
+  std::unordered_map<Name, const ForeignType*> foreign_types_;
   std::unordered_map<const Builtin*, Signature> signatures_;
   /// Signatures of builtins that were called last, by their address: each call asks for one.
   struct Recent {

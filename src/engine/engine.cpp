@@ -158,6 +158,8 @@ void Engine::assign(std::string_view name, Value value) {
 
 void Engine::define(const Builtin& function) { builtins_->define(function); }
 
+void Engine::define(const ForeignType& type) { builtins_->define(type); }
+
 Value Engine::call_from_host(const Value& callee, std::span<Value> args, const CallShape* shape) {
   enter();
   const RunWatch::Scope scope(watch, options_.limits);

@@ -83,6 +83,8 @@ class Engine final : public Context {
   void assign(std::string_view name, Value value);
   /// Adds a function of the host program, which must outlive the engine.
   void define(const Builtin& function);
+  /// Adds a type of the host program's values, which must outlive them all.
+  void define(const ForeignType& type);
   Value call(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr) override;
   /// As call(), for the host program: limited, and also from a function of the host that a compiled one is calling.
   Value call_from_host(const Value& callee, std::span<Value> args, const CallShape* shape = nullptr);

@@ -204,6 +204,7 @@ class JsonWriter {
       case Tag::function:
       case Tag::builtin:
       case Tag::module:
+      case Tag::foreign:
       case Tag::cell: break;
     }
     fail_to_save(path_, fmt::format("JSON has no {}", type_name(v)));

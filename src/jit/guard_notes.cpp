@@ -38,7 +38,9 @@ std::string number_text(Scalar number) {
   return "";
 }
 
-std::string with_article(const std::string& noun) { return (noun.find_first_of("aeiou") == 0 ? "an " : "a ") + noun; }
+std::string with_article(const std::string& noun) {
+  return (noun.find_first_of("aeiouAEIOU") == 0 ? "an " : "a ") + noun;
+}
 
 /// Formats a value that is a constant of a trace: short values by their text, others by their type.
 std::string value_text(const Value& value) {
@@ -79,6 +81,7 @@ const char* kind_text(InputGuard::Kind kind) {
   switch (kind) {
     case InputGuard::Kind::constant: return "constant";
     case InputGuard::Kind::number: return "number";
+    case InputGuard::Kind::foreign: return "foreign value";
     case InputGuard::Kind::tensor: return "tensor";
     case InputGuard::Kind::record: return "record";
     case InputGuard::Kind::list: return "list";
@@ -103,6 +106,7 @@ std::string condition_text(const InputGuard& guard) {
   switch (guard.kind) {
     case InputGuard::Kind::constant: return "is " + value_text(guard.constant);
     case InputGuard::Kind::number: return guard.type == ScalarType::integer ? "is an int" : "is a float";
+    case InputGuard::Kind::foreign: return "is " + with_article(guard.foreign->name);
     case InputGuard::Kind::tensor: {
       std::string text = "is tensor " + type_text(guard);
       if (!guard.device.is_host()) text += " on " + to_string(guard.device);
@@ -124,7 +128,8 @@ std::string condition_text(const InputGuard& guard) {
 double cost_of(const InputGuard& guard) {
   switch (guard.kind) {
     case InputGuard::Kind::constant: return kConstantCost;
-    case InputGuard::Kind::number: return kNumberCost;
+    case InputGuard::Kind::number:
+    case InputGuard::Kind::foreign: return kNumberCost;
     case InputGuard::Kind::tensor: return kTensorCost + kAxisCost * guard.layout.rank();
     case InputGuard::Kind::record:
     case InputGuard::Kind::list:
@@ -210,7 +215,9 @@ void SymbolNames::add(const std::vector<InputSource>& inputs) {
   for (const InputSource& input : inputs) {
     if (input.guards.empty()) continue;
     walk(input.guards.data(), input.name, [&](const InputGuard& guard, const std::string& name) {
-      if (guard.kind == InputGuard::Kind::number) names_[guard.symbol] = {name, input.origin};
+      const bool is_foreign = guard.kind == InputGuard::Kind::foreign;
+      if (is_foreign) foreign_[guard.symbol] = guard.foreign;
+      if (is_foreign || guard.kind == InputGuard::Kind::number) names_[guard.symbol] = {name, input.origin};
       if (guard.kind != InputGuard::Kind::tensor) return;
       for (int i = 0; i < guard.layout.rank(); ++i) {
         if (const Symbol* symbol = guard.layout.shape[i].symbol())
@@ -223,6 +230,12 @@ void SymbolNames::add(const std::vector<InputSource>& inputs) {
 VariableNote SymbolNames::variable(const Symbol& symbol) const {
   const auto found = names_.find(symbol.id);
   return found != names_.end() && !found->second.name.empty() ? found->second : VariableNote{"a number", {}};
+}
+
+std::string SymbolNames::value_text(const Symbol& symbol, Scalar value) const {
+  const auto type = foreign_.find(symbol.id);
+  if (type == foreign_.end()) return number_text(value);
+  return value == symbol.hint ? with_article(type->second->name) : "another one";
 }
 
 namespace {
@@ -289,7 +302,7 @@ std::vector<GuardNote> describe_guards(const std::vector<InputSource>& inputs, c
     const Symbol& condition = *guard.condition;
     GuardNote& note = out.emplace_back();
     if (condition.kind == Symbol::Kind::input) note.variable = names.variable(condition);
-    note.condition = fmt::format("`{}` is {}", names.text(condition), number_text(condition.hint));
+    note.condition = fmt::format("`{}` is {}", names.text(condition), names.value_text(condition, condition.hint));
     note.reason = guard.reason;
     note.needed = guard.span;
     note.nanoseconds = kSymbolCost * (1 + operations(condition));
@@ -305,8 +318,8 @@ TraceReason describe_failure(const Segment& segment, const Run& run, const Symbo
     reason.needed = guard.span;
     if (const Symbol* input = changed_input(condition, run)) {
       reason.variable = names.variable(*input);
-      reason.before = number_text(input->hint);
-      reason.after = number_text(run.symbols[input->id]);
+      reason.before = names.value_text(*input, input->hint);
+      reason.after = names.value_text(*input, run.symbols[input->id]);
       reason.text = fmt::format("{} was {}, is {}", reason.variable.name, reason.before, reason.after);
     }
     if (condition.kind == Symbol::Kind::expression)
@@ -378,6 +391,10 @@ class Comparison {
         const char* type = guard.type == ScalarType::integer ? "int" : "float";
         return std::string(type_name(value)) != type && differs(name, with_article(type), value_text(value));
       }
+      case InputGuard::Kind::foreign:
+        return value.is(Tag::foreign) && value.as<Foreign>().type == guard.foreign
+                   ? false
+                   : differs(name, with_article(guard.foreign->name), value_text(value));
       case InputGuard::Kind::tensor:
         return value.is(Tag::tensor) ? tensor_differs(value, guard, name)
                                      : differs(name, type_text(guard), value_text(value));

@@ -20,12 +20,15 @@ class SymbolNames {
   void add(const std::vector<InputSource>& inputs);
   /// Returns the variable of an input symbol.
   VariableNote variable(const Symbol& symbol) const;
+  /// Formats a value of an input symbol: "3". Identities have no text but that of their type.
+  std::string value_text(const Symbol& symbol, Scalar value) const;
   /// Formats an expression: "n + 1 > 2".
   std::string text(const Symbol& symbol) const;
 
  private:
   const SourceMap& sources_;
-  std::map<uint32_t, VariableNote> names_;  // by id
+  std::map<uint32_t, VariableNote> names_;          // by id
+  std::map<uint32_t, const ForeignType*> foreign_;  // of identities, likewise
 };
 
 /// Describes all guards of a segment.

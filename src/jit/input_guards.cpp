@@ -115,6 +115,27 @@ Value abstract_number(const Value& value, std::vector<InputGuard>& guards, Recor
   return Value(symbol);
 }
 
+/// Sets the symbol for the identity of a foreign value, and adds the value to the run, if it is not there.
+void bind_foreign(const Value& value, uint32_t symbol, Run& run) {
+  run.symbols[symbol] = Scalar::of(value.as<Foreign>().identity().integer());
+  if (!run.find_foreign(symbol)) run.foreign.push_back({symbol, value});
+}
+
+Value abstract_foreign(const Value& value, std::vector<InputGuard>& guards, Recorder& recorder, Run& run) {
+  const Symbol* symbol = recorder.symbols().input(Scalar::of(value.as<Foreign>().identity().integer()));
+  if (run.symbols.size() <= symbol->id) run.symbols.resize(symbol->id + 1);
+  bind_foreign(value, symbol->id, run);
+  InputGuard guard;
+  guard.kind = InputGuard::Kind::foreign;
+  guard.foreign = value.as<Foreign>().type;
+  guard.symbol = symbol->id;
+  guards.push_back(guard);
+  Ref<Foreign> stand_in = make_ref<Foreign>(guard.foreign);
+  stand_in->original = value;
+  stand_in->symbol = symbol;
+  return Value(std::move(stand_in));
+}
+
 bool is_symbolic(const Layout& layout) {
   return std::any_of(layout.shape.begin(), layout.shape.end(), [](Dim d) { return d.symbol() != nullptr; });
 }
@@ -210,6 +231,7 @@ Value abstract(const Value& value, const std::vector<InputGuard>* known, std::ve
   switch (value.tag()) {
     case Tag::integer:
     case Tag::real: return abstract_number(value, guards, recorder, run);
+    case Tag::foreign: return abstract_foreign(original_of(value), guards, recorder, run);
     case Tag::tensor: return abstract_tensor(value.tensor(), known, guards, recorder, run, slot, may_donate);
     case Tag::list: {
       guards.push_back(container(InputGuard::Kind::list, value.as<List>().items.size()));
@@ -297,6 +319,11 @@ const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& r
     case InputGuard::Kind::number: {
       if (value.tag() != (guard->type == ScalarType::integer ? Tag::integer : Tag::real)) return nullptr;
       run.symbols[guard->symbol] = value.is(Tag::integer) ? Scalar::of(value.integer()) : Scalar::of(value.real());
+      return guard + 1;
+    }
+    case InputGuard::Kind::foreign: {
+      if (!value.is(Tag::foreign) || value.as<Foreign>().type != guard->foreign) return nullptr;
+      bind_foreign(original_of(value), guard->symbol, run);
       return guard + 1;
     }
     case InputGuard::Kind::tensor: {

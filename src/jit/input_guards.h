@@ -10,16 +10,17 @@
 
 namespace tsl::jit {
 
-/// A property of an input that a trace depends on; guards of a nested value are in depth-first order. Tensors and
-/// numbers become inputs of the compiled code; everything else must be unchanged.
+/// A property of an input that a trace depends on; guards of a nested value are in depth-first order. Tensors, numbers
+/// and foreign values become inputs of the compiled code; everything else must be unchanged.
 struct InputGuard {
-  enum class Kind : uint8_t { constant, number, tensor, record, list, tuple } kind = Kind::constant;
-  ScalarType type{};      // number
+  enum class Kind : uint8_t { constant, number, foreign, tensor, record, list, tuple } kind = Kind::constant;
+  ScalarType type{};  // number
+  const ForeignType* foreign = nullptr;
   DType dtype{};          // tensor
   Device device;          // tensor
   uint8_t varying = 0;    // tensor: a bit for each axis whose extent has varied
   bool is_dense = false;  // tensor with symbolic extents: has no gaps, so the extents determine its strides
-  uint32_t symbol = 0;    // number: id of its symbol
+  uint32_t symbol = 0;    // number, foreign: id of the symbol for its value or identity
   uint32_t count = 0;     // list, tuple, record: number of parts, which follow
   Layout layout;          // tensor: extents and strides; a symbolic extent matches any from kMinSymbolicExtent up
   std::array<uint8_t, kMaxRank> order{};  // dense tensor: its axes in the order of their strides
@@ -33,15 +34,17 @@ inline constexpr int64_t kUnknownExtent = -1;
 /// Whether a value is small enough, and not too deeply nested, to be an input of a trace.
 bool can_abstract(const Value& value);
 
-/// Converts a value for a trace: returns it with symbols for numbers and deferred tensors for tensors, appends its
-/// guards, and appends its tensors and numbers to the run from `slot` on, which advances (values that an earlier
-/// attempt has put there are kept). Extents become symbols if the `known` guards of the same input (or null) mark them
-/// as varying, or differ. `may_donate`: the caller donates the value, with what only it contains.
+/// Converts a value for a trace: returns it with symbols for numbers, deferred tensors for tensors and stand-ins for
+/// foreign values, appends its guards, and appends its tensors, numbers and foreign values to the run from `slot` on,
+/// which advances (values that an earlier attempt has put there are kept). Extents become symbols if the `known` guards
+/// of the same input (or null) mark them as varying, or differ. `may_donate`: the caller donates the value, with what
+/// only it contains.
 Value abstract(const Value& value, const std::vector<InputGuard>* known, std::vector<InputGuard>& guards,
                Recorder& recorder, Run& run, uint32_t& slot, bool may_donate);
 
-/// Checks a value against its guards, which start at `guard`. Appends its tensors to the run, and sets the symbols of
-/// its numbers and extents. Returns the next guard, or null if one fails. `may_donate`: as for abstract().
+/// Checks a value against its guards, which start at `guard`. Appends its tensors and foreign values to the run, and
+/// sets the symbols of its numbers and extents. Returns the next guard, or null if one fails. `may_donate`: as for
+/// abstract().
 const InputGuard* bind_input(const Value& value, const InputGuard* guard, Run& run, bool may_donate);
 
 /// Whether a guard has the only reference to a function, so that no later call can match it.

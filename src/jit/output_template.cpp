@@ -17,7 +17,12 @@ OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recor
   captured.value_ = value;
   replace_leaves(captured.value_, [&](const Value& leaf, Value& with) {
     if (leaf.is(Tag::integer)) {
-      with = captured.reference_to({.slot = -1, .layout = {}, .number = leaf.integer()});
+      with = captured.reference_to({.slot = -1, .is_foreign = false, .layout = {}, .number = leaf.integer()});
+      return true;
+    }
+    if (leaf.is(Tag::foreign) && leaf.as<Foreign>().symbol) {
+      const int64_t symbol = leaf.as<Foreign>().symbol->id;
+      with = captured.reference_to({.slot = -1, .is_foreign = true, .layout = {}, .number = symbol});
       return true;
     }
     if (leaf.is(Tag::lazy_string)) {  // a copy: code that reads the original later turns it into this run's string
@@ -30,13 +35,16 @@ OutputTemplate OutputTemplate::capture(const Value& value, const Recorder& recor
     const Tensor tensor = leaf.tensor();
     const int64_t slot = recorder.slot_of(tensor);
     slots.push_back(static_cast<uint32_t>(slot));
-    with = recorder.is_whole(tensor) ? Value(slot) : captured.reference_to({.slot = slot, .layout = tensor.layout()});
+    with = recorder.is_whole(tensor)
+               ? Value(slot)
+               : captured.reference_to({.slot = slot, .is_foreign = false, .layout = tensor.layout()});
     return true;
   });
   return captured;
 }
 
 Value OutputTemplate::rebuild_leaf(const Leaf& leaf, const Run& run) const {
+  if (leaf.is_foreign) return *run.find_foreign(static_cast<uint32_t>(leaf.number));
   if (leaf.slot < 0) return Value(leaf.number);
   return Value(run.view(static_cast<size_t>(leaf.slot), leaf.layout));
 }

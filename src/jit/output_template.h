@@ -14,7 +14,7 @@ class Context;
 
 namespace tsl::jit {
 
-/// A value with slots of the run in place of its deferred tensors.
+/// A value with slots of the run in place of its deferred tensors and foreign values.
 class OutputTemplate {
  public:
   OutputTemplate() = default;
@@ -24,11 +24,12 @@ class OutputTemplate {
   Value rebuild(Context& context, const Run& run) const;
 
  private:
-  /// A leaf that is not the whole tensor of a slot: a view of one, or an int of the program.
+  /// A leaf that is not the whole tensor of a slot: a view of one, a foreign value, or an int of the program.
   struct Leaf {
-    int64_t slot = -1;  // of the view; -1: an int
-    Layout layout;      // of the view, from the slot's element (0, 0, …)
-    int64_t number = 0;
+    int64_t slot = -1;  // of the view; -1: no view
+    bool is_foreign = false;
+    Layout layout;       // of the view, from the slot's element (0, 0, …)
+    int64_t number = 0;  // the int, or the symbol of the foreign value
   };
 
   Value reference_to(Leaf leaf);

@@ -11,6 +11,20 @@ Tensor Run::view(size_t slot, const Layout& layout) const {
   return base.with_layout(in_memory);
 }
 
+void Run::resize(const Sizes& sizes) {
+  values.resize(sizes.values);
+  donated.resize(sizes.values);
+  symbols.resize(sizes.symbols);
+  foreign.resize(sizes.foreign);
+}
+
+const Value* Run::find_foreign(uint32_t symbol) const {
+  for (const ForeignInput& each : foreign) {
+    if (each.symbol == symbol) return &each.value;
+  }
+  return nullptr;
+}
+
 Recorder::~Recorder() {
   for (const Tensor& tensor : watched_) {
     if (tensor->recording == this) tensor->recording = nullptr;  // left behind by an error; never read again

@@ -297,13 +297,11 @@ bool RegionCache::move_inputs(const Segment& segment) {
 }
 
 Segment* RegionCache::match(Segment& at, const Entry& entry) {
-  const size_t values = run_.values.size(), symbols = run_.symbols.size();
+  const Run::Sizes sizes = run_.sizes();
   for (const auto& candidate : at.next) {
     run_.symbols.resize(candidate->end_symbol);
     if (bind_inputs(*candidate, entry) && guards_hold(*candidate, run_)) return candidate.get();
-    run_.values.resize(values);
-    run_.donated.resize(values);
-    run_.symbols.resize(symbols);
+    run_.resize(sizes);
   }
   return nullptr;
 }
@@ -368,6 +366,7 @@ void RegionCache::clear_run() {
   run_.values.clear();
   run_.symbols.clear();
   run_.donated.clear();
+  run_.foreign.clear();
   run_.outcomes.clear();
 }
 

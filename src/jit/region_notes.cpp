@@ -57,11 +57,9 @@ void RegionCache::notify_trace(const Region& region, const Entry& entry, const s
   const Segment& at = path.empty() ? region.root : *path.back();
   TraceReason reason;
   if (!at.next.empty()) {
-    const size_t values = run_.values.size(), symbols = run_.symbols.size();
+    const Run::Sizes sizes = run_.sizes();
     reason = compare(*at.next.back(), entry, path);
-    run_.values.resize(values);
-    run_.donated.resize(values);
-    run_.symbols.resize(symbols);
+    run_.resize(sizes);
     if (reason.text.empty()) reason.text = "another branch was taken";
   } else {
     reason.text = !path.empty()       ? "the rest of its path was evicted or not recorded"

@@ -456,7 +456,8 @@ void TraceSession::error_caught(ErrorKind kind) {
   if (is_active() && kind == ErrorKind::memory) throw RestartTrace{};
   unused_results_.clear();  // the error may have kept them from being used
   for (uint32_t id = 0; is_active() && id < symbols_->size(); ++id) {
-    if (symbols_->at(id).kind == Symbol::Kind::input) symbols_->pin(&symbols_->at(id), "an error's message");
+    const bool is_number = symbols_->at(id).kind == Symbol::Kind::input && !run_.find_foreign(id);  // not an identity
+    if (is_number) symbols_->pin(&symbols_->at(id), "an error's message");
   }
 }
 

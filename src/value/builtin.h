@@ -63,7 +63,9 @@ class Builtins {
   virtual bool has_effect(Name name) const = 0;
   /// Returns any builtin, after loading its part of the prelude if necessary; null if there is none.
   virtual const Value* find(Name name) = 0;
-  /// All of them, in alphabetical order.
+  /// Returns the type of the host program's values that has this name; null if there is none.
+  virtual const ForeignType* foreign_type(Name name) const = 0;
+  /// All builtins, in alphabetical order.
   virtual std::vector<std::string> names() const = 0;
 
   /// Returns a builtin's signature, which is parsed at the first request.

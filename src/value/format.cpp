@@ -103,6 +103,7 @@ std::string repr(Context& context, const Value& value, int depth) {
     case Tag::function: return fmt::format("<function {}>", value.as<Function>().info->display_name());
     case Tag::builtin: return fmt::format("<function {}>", value.as<BuiltinFunction>().builtin->name);
     case Tag::module: return fmt::format("<module {}>", value.as<Module>().name);
+    case Tag::foreign: return fmt::format("<{}>", type_name(value));
     case Tag::tensor: return display_tensor_inline(context, value.tensor());
     case Tag::absent: break;
     case Tag::cell: return repr(context, value.as<Cell>().value, depth + 1);

@@ -13,7 +13,7 @@ namespace tsl {
 
 namespace {
 
-/// Replaces the symbols in the parts of a value, and appends the closures and cells in it to `closures`.
+/// Replaces the symbols and stand-ins in the parts of a value, and appends the closures and cells in it to `closures`.
 void materialize_parts(Context& context, Value& value, std::vector<Value>& closures) {
   replace_leaves(value, [&](const Value& leaf, Value& now) {
     if (leaf.is(Tag::lazy_string)) {
@@ -21,6 +21,10 @@ void materialize_parts(Context& context, Value& value, std::vector<Value>& closu
       return true;
     }
     if (leaf.is(Tag::function) || leaf.is(Tag::builtin) || leaf.is(Tag::cell)) closures.push_back(leaf);
+    if (leaf.is(Tag::foreign) && !identical(original_of(leaf), leaf)) {
+      now = original_of(leaf);
+      return true;
+    }
     if (!leaf.is(Tag::symbol)) return false;
     now = Value(leaf.symbol()->hint);
     return true;

@@ -15,8 +15,8 @@ struct TracedCell final : Cell {
   explicit TracedCell(uint32_t trace) : trace(trace) {}
 };
 
-/// Replaces symbols everywhere in `value`, captured variables included, by their numbers. Containers without symbols
-/// remain the same objects. Lazy strings whose pieces are known become strings.
+/// Replaces symbols everywhere in `value`, captured variables included, by their numbers, and stand-ins by the foreign
+/// values. Containers without them remain the same objects. Lazy strings whose pieces are known become strings.
 void materialize(Context& context, Value& value);
 
 /// Materializes values that C++ code has held, if a trace has ended meanwhile.

@@ -34,16 +34,18 @@ struct NumberLimits {
   bool is_closed = false;  // whether `high` itself is allowed
 };
 
-/// One alternative of a type: a kind, a tensor (`f32[b, 64]`, `[b, n]`, `f32`), or a string that is spelled out.
+/// One alternative of a type: a kind, a tensor (`f32[b, 64]`, `[b, n]`, `f32`), a type of the host program, or a string
+/// that is spelled out.
 struct TypeAlternative {
   struct Dim {
     int64_t size = -1;    // >= 0 for a literal
     Name name = nullptr;  // null for a literal or `_`
     uint16_t reg = 0;     // for a name: the register that holds its value
   };
-  const ValueKind* kind = nullptr;  // null for a tensor or a string
-  Name text = nullptr;              // for a string
-  std::optional<DType> dtype;       // of a tensor
+  const ValueKind* kind = nullptr;       // null for the others
+  Name text = nullptr;                   // for a string
+  const ForeignType* foreign = nullptr;  // for a type of the host program
+  std::optional<DType> dtype;            // of a tensor
   bool has_shape = false;
   std::vector<Dim> dims;
 };

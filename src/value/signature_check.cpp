@@ -28,6 +28,7 @@ std::string dims_text(const TypeAlternative& type) {
 std::string alternative_text(const TypeAlternative& type) {
   if (type.kind) return type.kind->name;
   if (type.text) return quoted(*type.text);
+  if (type.foreign) return type.foreign->name;
   return (type.dtype ? std::string(name_of(*type.dtype)) : "") + (type.has_shape ? dims_text(type) : "");
 }
 
@@ -128,7 +129,7 @@ std::string hint_to_fit(const ValueType& type, const Value& value) {
   });
   if (value.is_nil() && !takes_functions) return hint_for_nil(value);
   for (const TypeAlternative& each : type.alternatives) {
-    if (each.text || (each.has_shape && is_host_number(value))) continue;
+    if (each.text || each.foreign || (each.has_shape && is_host_number(value))) continue;
     const bool is_bool = each.dtype == DType::boolean && !each.has_shape;
     const std::optional<Wanted> wanted = each.kind ? wanted_by(each.kind->name)
                                          : is_bool ? Wanted::boolean
@@ -238,7 +239,7 @@ bool fits_dims(const Subject& subject, const TypeAlternative& tensor, const Shap
 }
 
 bool has_dtype(const TypeAlternative& tensor, const Value& value) {
-  return value.is(Tag::tensor) && !tensor.kind && !tensor.text &&
+  return value.is(Tag::tensor) && !tensor.kind && !tensor.text && !tensor.foreign &&
          (!tensor.dtype || *tensor.dtype == value.tensor_data()->dtype);
 }
 
@@ -246,6 +247,7 @@ bool has_dtype(const TypeAlternative& tensor, const Value& value) {
 bool fits_kind(const TypeAlternative& type, const Value& value) {
   if (type.kind) return type.kind->tags & tag_bit(type_tag(value)) || (type.kind->fits && type.kind->fits(value));
   if (type.text) return value.is(Tag::string) && value.as<String>().text == *type.text;
+  if (type.foreign) return value.is(Tag::foreign) && value.as<Foreign>().type == type.foreign;
   if (type.has_shape) return false;
   return has_dtype(type, value) || (type.dtype == DType::boolean && type_tag(value) == Tag::boolean);
 }

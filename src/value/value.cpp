@@ -27,6 +27,7 @@ bool holds_values(const Value& v) {
     case Tag::symbol:
     case Tag::string:
     case Tag::range:
+    case Tag::foreign:
     case Tag::tensor: return false;
   }
   return false;
@@ -130,7 +131,7 @@ void Value::release_counted() {
   if (tag == Tag::tensor) {
     if (payload_.tensor->release()) TensorData::destroy(payload_.tensor);
   } else if (payload_.object->release()) {
-    if (tag == Tag::string || tag == Tag::range) delete payload_.object;
+    if (tag == Tag::string || tag == Tag::range || tag == Tag::foreign) delete payload_.object;
     else Destruction(adopt(tag, payload_.object)).run();
   }
 }
@@ -262,6 +263,7 @@ const char* type_name(const Value& value) {
     case Tag::function:
     case Tag::builtin: return "function";
     case Tag::module: return "module";
+    case Tag::foreign: return value.as<Foreign>().type->name.c_str();
     case Tag::tensor: return "tensor";
     case Tag::cell: return "cell";
   }

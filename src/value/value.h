@@ -38,6 +38,7 @@ enum class Tag : uint8_t {
   function,
   builtin,
   module,
+  foreign,
   tensor,
   lazy_string,
   cell,
@@ -62,6 +63,7 @@ struct Range;
 struct Function;
 struct BuiltinFunction;
 struct Module;
+struct Foreign;
 struct TensorValue;
 struct Cell;
 
@@ -328,6 +330,36 @@ struct Module : Object {
   Cell* find(Name name) const;
 };
 
+/// A type of the host program's values.
+struct ForeignType {
+  std::string name;
+};
+
+/// A value of the host program: programs pass it on, and compare it by identity. During a trace, inputs of this kind
+/// are stand-ins with a symbol, so that no plan depends on one of them or keeps it alive.
+struct Foreign final : Object {
+  static constexpr Tag kTag = Tag::foreign;
+  const ForeignType* type;
+  void* data = nullptr;
+  void (*finalizer)(void*) = nullptr;  // called with `data` by the destructor; null: nothing is called
+  Value original;                      // of a stand-in
+  const Symbol* symbol = nullptr;      // of a stand-in: its identity
+  explicit Foreign(const ForeignType* t) : type(t) { count_bytes(sizeof *this); }
+  ~Foreign() override {
+    if (finalizer) finalizer(data);
+  }
+  /// Returns an int that no other foreign value has at the same time, or a symbol for one.
+  Value identity() const {
+    return symbol ? Value(symbol) : Value(static_cast<int64_t>(reinterpret_cast<intptr_t>(this)));
+  }
+};
+
+/// Returns the foreign value itself, where `value` may be a stand-in for it.
+inline const Value& original_of(const Value& value) {
+  const Foreign& foreign = value.as<Foreign>();
+  return foreign.symbol ? foreign.original : value;
+}
+
 /// A string whose pieces are formatted and joined when a compiled region runs.
 struct LazyString : Object {
   static constexpr Tag kTag = Tag::lazy_string;
@@ -366,7 +398,8 @@ Value make_tuple(std::vector<Value> items);
 Value make_record(std::vector<std::pair<Name, Value>> entries);
 
 /// Returns the name that `type(v)` returns: "nil", "bool", "int", "float", "str", "list", "tuple", "record", "range",
-/// "function", "module", "dtype", "tensor". A symbol has its hint's type; a lazy string is a "str".
+/// "function", "module", "dtype", "tensor", or a type of the host program. A symbol has its hint's type; a lazy string
+/// is a "str".
 const char* type_name(const Value& value);
 
 }  // namespace tsl

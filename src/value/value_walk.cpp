@@ -31,6 +31,7 @@ template <class... Visits> decltype(auto) visit_parts(const Value& v, Visits... 
     case Tag::function:
     case Tag::builtin:
     case Tag::module:
+    case Tag::foreign:
     case Tag::tensor:
     case Tag::cell: break;
   }

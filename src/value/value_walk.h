@@ -35,6 +35,7 @@ inline bool has_parts(const Value& v) {
     case Tag::function:
     case Tag::builtin:
     case Tag::module:
+    case Tag::foreign:
     case Tag::tensor:
     case Tag::cell: return false;
   }

@@ -55,6 +55,7 @@ class ReachableFromClosures {
       case Tag::string:
       case Tag::range:
       case Tag::module:
+      case Tag::foreign:
       case Tag::tensor:
       case Tag::lazy_string: break;  // no closures; modules live as long as the engine
     }

@@ -399,6 +399,11 @@ bool deep_equal(Context& context, const Value& a, const Value& b, EqualPairs& eq
       if (identical(a, b) || a.as<BuiltinFunction>().has_state) return identical(a, b);
       return a.as<BuiltinFunction>().builtin == b.as<BuiltinFunction>().builtin &&
              equal_items(context, a.as<BuiltinFunction>().bound, b.as<BuiltinFunction>().bound, equal, depth);
+    case Tag::foreign: {
+      const Foreign& x = a.as<Foreign>();
+      const Foreign& y = b.as<Foreign>();
+      return &x == &y || (x.type == y.type && truth(context, apply_scalar(ScalarOp::eq, x.identity(), y.identity())));
+    }
     case Tag::nil: return true;
     case Tag::boolean:
     case Tag::integer:

@@ -50,6 +50,46 @@ TEST_CASE("lambdas are functions of scripts, and their exceptions errors", "[api
   CHECK(calls == 1);
 }
 
+namespace {
+
+struct Counter {
+  explicit Counter(int* alive) : alive(alive) { ++*alive; }
+  ~Counter() { --*alive; }
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+  int* alive;
+  int count = 0;
+};
+
+}  // namespace
+
+TEST_CASE("objects of C++ are values of scripts, and are deleted with the last reference", "[api]") {
+  int alive = 0;
+  {
+    auto engine = tsl::Engine::create().value();
+    CHECK(engine.make(std::make_unique<Counter>(&alive)).error().kind == TSL_MISUSE);  // its type is not defined yet
+    CHECK(alive == 0);
+    engine.type<Counter>("Counter").value();
+    engine.type<std::string>("Text").value();
+    engine.def("counter()", [&alive] { return std::make_unique<Counter>(&alive); }).value();
+    engine.def("next(c: Counter)", [](Counter* c) { return ++c->count; }).value();
+    engine.def("current(c: any)", [](const Counter* c) { return c->count; }).value();
+    engine.run("let c = counter()\nnext(c)\nnext(c)").value();
+    CHECK(engine.get("c").value().foreign<Counter>().value()->count == 2);
+    CHECK(engine.get("c").value().foreign<std::string>().error().kind == TSL_MISUSE);
+    CHECK(engine.run("current(c)").value().as<int>().value() == 2);
+    CHECK(engine.run("next(1)").error().kind == TSL_TYPE);
+    CHECK(engine.run("\ncurrent(1)").error().line == 2);
+    CHECK(alive == 1);
+    engine.run("for i in 0..10 { next(counter()) }").value();
+    CHECK(alive == 1);
+    engine.set("given", engine.make(std::make_unique<Counter>(&alive)).value()).value();
+    CHECK(engine.run("next(given)").value().as<int>().value() == 1);
+    CHECK(alive == 2);
+  }
+  CHECK(alive == 0);
+}
+
 TEST_CASE("values are counted, and engines move", "[api]") {
   auto first = tsl::Engine::create().value();
   tsl::Value list = first.run("[1, [2, \"three\"], {four: 4}]").value();

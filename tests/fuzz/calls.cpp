@@ -1,5 +1,5 @@
 // Makes any sequence of API calls: each byte is a call or an argument of one; handles may be released, null, or another
-// engine's. Wrapped memory is released exactly once. See tools/check --long fuzzers.
+// engine's. Wrapped memory and values of the host are released exactly once. See tools/check --long fuzzers.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -24,6 +24,9 @@ constexpr std::string_view kTexts[] = {"",
                                        "error(\"no\")",
                                        "try { f(1) } catch e { e.kind }",
                                        "native(a: int, b: f32[n] = nil)",
+                                       "native(a: any, b: T | nil = nil)",
+                                       "x == [x, f]",
+                                       "@compile fn f(a) = if a == x { native(a, x) } else { [a] }",
                                        "native(a, b)",
                                        "\xff"};
 constexpr int kLargestArray = 64;
@@ -87,14 +90,24 @@ class Sequence {
     int64_t whole;
     alignas(8) double memory[kLargestArray];
     const void* data;
-    switch (next() % 6) {
+    void* object;
+    switch (next() % 7) {
       case 0: status_ = tsl_to_text(engine, of, &string); break;
       case 1: status_ = tsl_get_float(engine, of, &number); break;
       case 2: status_ = tsl_get_int(engine, of, &whole); break;
       case 3: status_ = tsl_tensor_get_type(engine, of, &type); break;
       case 4: status_ = tsl_tensor_read(engine, of, memory, next() % sizeof memory); break;
+      case 5: status_ = tsl_get_foreign(engine, of, nullptr, &object); break;
       default: status_ = tsl_tensor_map(engine, of, &data);
     }
+  }
+  /// Defines a type of the host's, and makes a value of it.
+  void make_foreign(tsl_engine engine, tsl_value* result) {
+    static const char types[2] = {};
+    const tsl_type type = &types[next() % 2];
+    if (next() % 2) status_ = tsl_define_type(engine, type, str(next() % 2 ? "T" : "int"));
+    ++wrapped_;
+    status_ = tsl_new_foreign(engine, type, this, release, result);
   }
   void define(tsl_engine engine) {
     ++wrapped_;
@@ -116,7 +129,7 @@ void Sequence::call() {
   const tsl_engine engine = host.engine();
   tsl_value result = {0};
   status_ = TSL_OK;
-  switch (next() % 16) {
+  switch (next() % 17) {
     case 0: status_ = tsl_run(engine, text(), text(), &result); break;
     case 1: status_ = tsl_get(engine, text(), &result); break;
     case 2: status_ = tsl_set(engine, text(), value()); break;
@@ -145,6 +158,7 @@ void Sequence::call() {
     case 12: status_ = tsl_get_field(engine, value(), text(), &result); break;
     case 13: make_tensor(engine, &result); break;
     case 14: read(engine); break;
+    case 15: make_foreign(engine, &result); break;
     default: define(engine);
   }
   host.check(status_);

@@ -19,7 +19,7 @@ CALLBACKS = {"tsl_write": lib.Write, "tsl_load_module": lib.LoadModule, "tsl_all
 ENUMERATIONS = {"tsl_status": "TSL_", "tsl_kind": "TSL_KIND_", "tsl_dtype": "TSL_DTYPE_", "tsl_capability": "TSL_ALLOW_",
                 "tsl_access": "TSL_"}
 OTHERS = {"void": None, "bool": c_bool, "double": c_double, "size_t": c_size_t, "int32_t": c_int32, "int64_t": c_int64,
-          "uint32_t": c_uint32, "uint64_t": c_uint64, "tsl_stream": c_ssize_t}
+          "uint32_t": c_uint32, "uint64_t": c_uint64, "tsl_stream": c_ssize_t, "tsl_type": c_void_p}
 
 
 def type_of(text):

@@ -3,6 +3,7 @@ import array
 import gc
 import threading
 import unittest
+import weakref
 
 import tsl
 
@@ -270,6 +271,47 @@ class Tensors(unittest.TestCase):
         thread.join()
         self.assertEqual(engine.run("1"), 1)
         self.assertFalse(engine._released)
+
+
+class Objects(unittest.TestCase):
+    class Body:
+        def __init__(self, mass):
+            self.mass = mass
+
+    def setUp(self):
+        self.engine = tsl.Engine()
+        self.engine.type(self.Body)
+        self.engine.define("body(mass: float)", self.Body)
+        self.engine.define("mass(b: Body)", lambda body: body.mass)
+
+    def test_objects_come_back_as_they_went(self):
+        body = self.Body(2.0)
+        self.engine.run("fn same(x) = x\nfn name(x) = type(x)")
+        self.assertIs(self.engine.call("same", body), body)
+        self.assertIs(self.engine.call("same", [{"of": body}])[0]["of"], body)
+        self.assertEqual(self.engine.call("name", body), "Body")
+        self.assertEqual(self.engine.call("mass", body), 2.0)
+        self.assertEqual(self.engine.run("mass(body(3.0))"), 3.0)
+        with self.assertRaises(tsl.Error) as caught:
+            self.engine.run("\nmass(1)")
+        self.assertEqual((caught.exception.kind, caught.exception.line), ("type", 2))
+        with self.assertRaises(tsl.Error) as caught:
+            self.engine.type(int, "Body")
+        self.assertEqual(caught.exception.kind, "name")
+
+    def test_an_object_lives_as_long_as_its_value(self):
+        references = []
+
+        @self.engine.define("fresh()")
+        def fresh():
+            body = self.Body(1.0)
+            references.append(weakref.ref(body))
+            return body
+
+        self.engine.run("var b = fresh()\nfresh()\nnil")
+        self.assertEqual([each() is None for each in references], [False, True])
+        self.engine.run("@compile fn f(b, x) = x * mass(b)\nfor i in 0..4 { f(fresh(), ones([2])) }\nb = nil")
+        self.assertEqual([each() is None for each in references], [True] * 6)
 
 
 class Natives(unittest.TestCase):
