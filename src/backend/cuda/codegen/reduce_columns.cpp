@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/codegen/reduce_writer.h"
 
 namespace tsl::cuda {
@@ -13,19 +14,11 @@ using graph::Reg;
 
 namespace {
 
-/// With so many blocks of threads, every multiprocessor has one.
-constexpr int64_t kManyBlocks = 128;
-
-/// How a block of threads reads columns: `across` threads side by side with `width` neighbouring columns each, and
-/// `down` threads that share the lanes of a block of the reduction order.
-struct ColumnForm {
-  int across = 32, width = 1, down = 32;
-  int columns() const { return across * width; }
-};
-constexpr ColumnForm kFewColumns{8, 1, 128}, kVectorColumns{32, 4, 16};
-/// The registers of a thread (in bytes) that allow LaunchParameters::resident_threads to share a multiprocessor if each
-/// takes several columns. Loads of one turn are then in flight while other threads compute.
-constexpr int64_t kColumnBytes = 256;
+/// The neighbouring columns that a thread takes where they are many and long.
+constexpr int kColumnWidth = 4;
+/// The bytes that a thread with several columns accumulates and loads at once. Where two turns or more fit,
+/// LaunchParameters::resident_threads share a multiprocessor, so that loads are in flight while other threads compute.
+constexpr int64_t kColumnBytes = 384;
 
 class ColumnsWriter : ReduceWriter {
  public:
@@ -42,34 +35,23 @@ class ColumnsWriter : ReduceWriter {
   }
 
  private:
-  int64_t columns() const { return kernel_.kept[kept_loop()].hint(); }
-  int64_t chunks() const { return ceil_div(columns(), form_.columns()); }
-  int64_t column_teams() const { return chunks() * (rows_ / columns()); }
+  int64_t teams() const { return ceil_div(rows_, form_.columns()); }
 
   void choose_columns(bool vectorized) {
-    if (column_teams() * blocks_ < kManyBlocks) {
-      form_ = kFewColumns;
-    } else if (vectorized && may_vectorize(kept_loop(), kVectorColumns.width)) {
-      form_ = kVectorColumns;
-      take_neighbours(kept_loop(), form_.width);
-    }
+    form_ = column_form(shape_of(kernel_), vectorized && may_vectorize(kept_loop(), kColumnWidth) ? kColumnWidth : 1);
+    if (form_.width > 1) take_neighbours(kept_loop(), form_.width);
   }
 
   /// Reduces columns: each thread takes every `down`-th element of a block of the reduction order, of its columns.
   CudaKernel column_kernel() {
     KernelWriter writer(kernel_, plan_);
-    if (width_ > 1 && turns_at_once() > 1)
-      writer.set_residents(parameters_.resident_threads / (form_.across * form_.down));
+    if (width_ > 1 && turns_at_once() > 1) writer.set_residents(parameters_.resident_threads / form_.threads());
     writer.line("const int lane = threadIdx.y;");
-    writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;",
-                writer.size(column_teams()));
-    writer.line("const Index first_column = team % {} * {}, column = first_column + threadIdx.x * {};",
-                writer.size(chunks()), form_.columns(), form_.width);
-    writer.line("const bool inside = column < {};", writer.size(columns()));
-    writer.line(
-        "const Index first_row = team / {} * {} + first_column, row = inside ? first_row + threadIdx.x * {} : "
-        "first_row;",
-        writer.size(chunks()), writer.size(columns()), form_.width);
+    writer.line("const Index team = block_x % {0}, block = block_x / {0}, first_block = block;", writer.size(teams()));
+    writer.line("const Index first_row = team * {}, own_row = first_row + threadIdx.x * {};", form_.columns(),
+                form_.width);
+    writer.line("const bool inside = own_row < {};", writer.size(rows_));
+    writer.line("const Index row = inside ? own_row : first_row;");
     const Position row = row_position(writer);
     emit_before_elements(writer, row);
     writer.line("const Index first = block * {1}, left = {0} - first, count = left < {1} ? left : {1};",
@@ -85,13 +67,13 @@ class ColumnsWriter : ReduceWriter {
     if (blocks_ == 1) emit_ends(writer, row);
     writer.close();
     if (blocks_ > 1) {
-      const std::string left = fmt::format("{} - first_column", writer.size(columns()));
+      const std::string left = fmt::format("{} - first_row", writer.size(rows_));
       const std::string rows = fmt::format("({0} < {1} ? {0} : {1})", left, form_.columns());
-      bring_together(writer, {rows, fmt::format("(threadIdx.y * {} + threadIdx.x)", form_.across), column_teams(),
-                              form_.across * form_.down});
+      const std::string thread = fmt::format("(threadIdx.y * {} + threadIdx.x)", form_.across);
+      bring_together(writer, {rows, thread, teams(), form_.threads()});
     }
     const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
-    CudaKernel cuda_kernel = writer.finish(suffix, column_teams() * blocks_, form_.across, form_.down);
+    CudaKernel cuda_kernel = writer.finish(suffix, teams() * blocks_, form_.across, form_.down);
     if (width_ > 1) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
     return cuda_kernel;
   }
@@ -100,7 +82,7 @@ class ColumnsWriter : ReduceWriter {
   void emit_column_block(KernelWriter& writer, const Position& row, Taken taken) {
     writer.line("Index turn = first;");
     writer.line("#pragma unroll {}", turns_at_once());
-    writer.open("for (; turn + {0} <= end; turn += {0})", kReduceLanes);
+    writer.open("for (; turn + {0} <= end; turn += {0})", form_.lanes);
     emit_column_turn(writer, row, "", taken);
     writer.close();
     writer.open("if (turn < end)");
@@ -108,18 +90,21 @@ class ColumnsWriter : ReduceWriter {
     writer.close();
   }
 
+  /// Returns the turns whose loads are in flight at once, while the lanes that a thread accumulates stay in registers.
   int64_t turns_at_once() const {
-    const int64_t steps = kReduceLanes / form_.down;
-    if (width_ == 1) return 16 / steps;
-    size_t bytes = 0;  // loaded and accumulated by a thread in a turn, per lane and column
-    for (const Instr& instr : kernel_.program) bytes += is_vectorized(instr) ? size_of(instr.dtype) : 0;
-    for (Reg r : reduces_) bytes += static_cast<size_t>(Reduction(kernel_.program[r]).partial_bytes());
-    return static_cast<int64_t>(bytes) * steps * width_ <= kColumnBytes ? 2 : 1;
+    const int64_t steps = form_.lanes / form_.down;
+    if (width_ == 1) return std::max<int64_t>(16 / steps, 1);
+    int64_t loaded = 0, accumulated = 0;  // bytes per lane and column
+    for (const Instr& instr : kernel_.program)
+      loaded += is_vectorized(instr) ? static_cast<int64_t>(size_of(instr.dtype)) : 0;
+    for (Reg r : reduces_) accumulated += Reduction(kernel_.program[r]).partial_bytes();
+    const int64_t turns = (kColumnBytes - accumulated * steps * width_) / std::max<int64_t>(loaded * steps * width_, 1);
+    return turns < 2 ? 1 : turns < 8 ? 2 : 8;
   }
 
   void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken) {
     writer.line("#pragma unroll");
-    writer.open("for (int step = 0; step < {}; ++step)", kReduceLanes / form_.down);
+    writer.open("for (int step = 0; step < {}; ++step)", form_.lanes / form_.down);
     writer.line("const Index e = turn + step * {} + lane;", form_.down);
     writer.open("{}", condition);
     emit_elements(writer, row, "e", taken);
@@ -131,8 +116,8 @@ class ColumnsWriter : ReduceWriter {
   Reduction own_part(Reg r) const { return holds(r) ? part(r, Op::sum) : Reduction(kernel_.program[r]); }
 
   void declare_columns(KernelWriter& writer, const Reduction& reduction, const std::string& name) {
-    writer.line("{}",
-                reduction.declare(name + (form_.width > 1 ? fmt::format("[{}]", form_.width) : ""), {form_.down, 1}));
+    const std::string columns = form_.width > 1 ? fmt::format("[{}]", form_.width) : "";
+    writer.line("{}", reduction.declare(name + columns, {form_.down, 1, form_.lanes}));
   }
 
   /// Declares the shared memory in which a column's threads combine their lanes, one reduction after the other.

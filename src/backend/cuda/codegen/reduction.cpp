@@ -47,7 +47,8 @@ Reduction::Reduction(const Instr& instr)
 std::string Reduction::declare(const std::string& name, LaneForm form) const {
   if (is_arg_reduction_) return fmt::format("Best<{}> {};", type_, name);
   if (is_two_pass_) return fmt::format("TwoPassBlock<{}, {}, {}> {};", type_, form.threads, form.width, name);
-  return fmt::format("Lanes<{}, {}, {}, {}> {};", function_, type_, form.threads, form.width, name);
+  const std::string lanes = form.lanes == kReduceLanes ? "" : fmt::format(", {}", form.lanes);
+  return fmt::format("Lanes<{}, {}, {}, {}{}> {};", function_, type_, form.threads, form.width, lanes, name);
 }
 
 std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index,

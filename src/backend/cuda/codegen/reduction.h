@@ -16,8 +16,10 @@ static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
 
 /// How threads share the lanes of the reduction order: the number of threads, and the neighbouring lanes of each.
+/// `lanes`: how many take elements, a power of two; others change nothing.
 struct LaneForm {
   int threads = kWarp, width = 1;
+  int lanes = static_cast<int>(kReduceLanes);
 };
 
 /// kBlockForm reduces one block of the reduction order with a thread per lane, so that all its loads are in flight at

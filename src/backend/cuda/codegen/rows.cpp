@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backend/cuda/codegen/kernel_templates.h"
+#include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/codegen/row_passes.h"
 
 namespace tsl::cuda {
@@ -14,12 +15,8 @@ using graph::Reg;
 
 namespace {
 
-// Registers (32 bits) per thread for values kept from pass to pass: up to kGoodKeptWords, enough threads run at a time
-// to hide memory latency; above kMaxKeptWords, computing the values again is faster.
-constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
-// With fewer rows than this, each gets as many threads as it can use.
-constexpr int64_t kFewRows = 2048;
-constexpr int kMaxThreads = 1024;
+/// The most bytes of one access.
+constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMaxSharedPartials = 256;
 // A block of threads has 48 KB of shared memory. These are the parts for the results of a row's blocks, and for
 // folding.
@@ -30,17 +27,6 @@ constexpr int64_t kTurnsAtOnce = 8, kLateWords = 16;
 // cache begins to evict rows before they are read.
 constexpr int64_t kBytesAhead = int64_t{1} << 20;
 
-/// The threads that work on a row: `groups` groups of `lanes.threads`. In a row of several blocks, the groups take the
-/// blocks in turn, in `rounds` rounds.
-struct RowForm {
-  LaneForm lanes;
-  int groups = 1;
-  int64_t rounds = 1;
-  int64_t turns = 1;  // of a thread in each round; a turn takes `lanes.width` elements
-  bool keeps = false;
-  int threads() const { return lanes.threads * groups; }
-};
-
 class RowsWriter {
  public:
   RowsWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized, const LaunchParameters& parameters)
@@ -48,12 +34,12 @@ class RowsWriter {
         plan_(plan),
         parameters_(parameters),
         writer_(kernel, plan),
-        rows_(count_of(kernel.kept)),
-        length_(count_of(kernel.reduced)),
-        blocks_(ceil_div(length_, kReduceBlock)),
-        passes_(plan_passes(kernel)) {
-    choose_form(vectorized ? access_width() : 1);
-  }
+        shape_(shape_of(kernel)),
+        rows_(shape_.rows),
+        length_(shape_.length),
+        blocks_(shape_.blocks()),
+        passes_(plan_passes(kernel)),
+        form_(row_form(shape_, demand(vectorized ? access_width() : 1), parameters.row_threads)) {}
 
   GeneratedKernels write() {
     GeneratedKernels generated;
@@ -61,11 +47,14 @@ class RowsWriter {
     if (rows_ > 0) {
       reserve_partials(generated);
       // All threads of a block must reach a barrier, so a row that needs barriers has a block of threads to itself.
-      const int rows_per_block = form_.threads() == kWarp ? kRowsPerBlock : 1;
+      const int rows_per_block = form_.threads() <= kWarp ? kRowThreads / form_.threads() : 1;
       emit_row_place(rows_per_block);
       declare_fold_memory();
       emit_prefetch();
-      const int64_t words = (form_.keeps ? kept_words() : 0) + held_words();
+      const RowDemand words_per_element = demand(form_.lanes.width);
+      const int64_t elements = form_.turns * form_.lanes.width;
+      const int64_t words = (form_.keeps ? words_per_element.kept_words * elements * form_.rounds : 0) +
+                            words_per_element.held_words * elements;
       if (words > 0 && words <= kGoodKeptWords)
         writer_.set_residents(parameters_.resident_threads / std::max(form_.threads(), kRowThreads));
       declare_values();
@@ -97,66 +86,42 @@ class RowsWriter {
 
   // ---- The form ----------------------------------------------------------------------------------------
 
-  /// Returns 2 if a thread should read two neighbours at a time: if elements are short, or registers are left besides
-  /// kept values.
+  /// Returns how many neighbours a thread accesses at a time. Of short rows: 16 bytes, so that few threads compute a
+  /// row. Of others: two, if elements are short, or registers are left besides kept values.
   int access_width() const {
-    const bool short_elements = std::any_of(kernel_.program.begin(), kernel_.program.end(), [&](const Instr& instr) {
-      return is_contiguous_along(kernel_, instr, inner_loop()) &&
-             size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype) == 2;
-    });
+    int64_t longest = 1;
+    bool short_elements = false;
+    for (const Instr& instr : kernel_.program) {
+      if (!is_contiguous_along(kernel_, instr, inner_loop())) continue;
+      const auto bytes = static_cast<int64_t>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
+      longest = std::max(longest, bytes);
+      short_elements |= bytes == 2;
+    }
+    const auto fits = [&](int width) {
+      return length_ > 0 && length_ % width == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % width == 0 &&
+             allows_vectors(kernel_, inner_loop(), width);
+    };
+    if (share_warps(shape_) && parameters_.row_threads == 0) {
+      int width = 8;
+      while (width > 1 && (width * longest > kVectorBytes || !fits(width))) width /= 2;
+      return width;
+    }
     const bool has_room = rows_ >= kFewRows && (passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1));
-    return (short_elements || has_room) && length_ % 2 == 0 &&
-                   kernel_.reduced[kernel_.reduced.rank() - 1].hint() % 2 == 0 &&
-                   allows_vectors(kernel_, inner_loop(), 2)
-               ? 2
-               : 1;
+    return (short_elements || has_room) && fits(2) ? 2 : 1;
   }
 
-  /// Returns the 32-bit registers of a thread for kept values.
-  int64_t kept_words() const { return passes_.kept_words * form_.turns * form_.lanes.width * form_.rounds; }
-
-  /// Returns the 32-bit registers of a thread for two-pass reductions, until they are folded.
-  int64_t held_words() const {
-    int64_t words = 0;
+  RowDemand demand(int width) const {
+    RowDemand demand;
+    demand.width = width;
+    demand.kept_words = passes_.kept_words;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
-      if (reduction.is_two_pass())
-        words += form_.turns * form_.lanes.width * static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
+      if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
     }
-    return words;
-  }
-
-  /// Returns the most threads for a long row. Two-pass reductions need registers, and their loading and computing
-  /// alternate, so many small rows at a time use the GPU better; unless a row is read again, when caches should still
-  /// hold it.
-  int64_t max_threads() const {
-    if (held_words() == 0) return kMaxThreads;
-    const bool reads_once = passes_.again.size() == 1;
-    if (reads_once && rows_ >= kFewRows) return form_.lanes.threads;
-    const int64_t words = held_words() + passes_.kept_words * form_.turns * form_.lanes.width;
-    return words > kGoodKeptWords ? kMaxThreads / 2 : kMaxThreads;
-  }
-
-  void choose_form(int width) {
-    form_.lanes.width = width;
-    const int most = static_cast<int>(kReduceLanes) / width;
-    if (blocks_ > 1) {
-      form_.lanes.threads = most;
-      form_.turns = kReduceBlock / (most * width);
-      form_.rounds = ceil_div(blocks_, std::min<int64_t>(blocks_, max_threads() / most));
-      form_.groups = static_cast<int>(ceil_div(blocks_, form_.rounds));
-      // Two-pass reductions that keep nothing have the same code for any number of rounds.
-      form_.keeps = kept_words() <= kGoodKeptWords && (kept_words() > 0 || held_words() == 0);
-      return;
-    }
-    const auto words = [&](int threads) { return passes_.kept_words * ceil_div(length_, threads); };
-    int threads = kWarp;
-    while (threads < most && (words(threads) > kGoodKeptWords || (rows_ < kFewRows && length_ >= 2 * threads * width)))
-      threads *= 2;
-    if (parameters_.row_threads > 0) threads = std::min(parameters_.row_threads, most);
-    form_.lanes.threads = threads;
-    form_.turns = std::max<int64_t>(ceil_div(length_, threads * width), 1);
-    form_.keeps = words(threads) <= kMaxKeptWords && length_ > 0;
+    demand.reads_once = passes_.again.size() == 1;
+    demand.stores = std::any_of(kernel_.program.begin(), kernel_.program.end(),
+                                [](const Instr& instr) { return is_full(instr) && !defines(instr); });
+    return demand;
   }
 
   // ---- Rows --------------------------------------------------------------------------------------------
@@ -481,6 +446,7 @@ class RowsWriter {
   const graph::Plan& plan_;
   const LaunchParameters& parameters_;
   KernelWriter writer_;
+  ReduceShape shape_;
   int64_t rows_, length_, blocks_;
   RowPasses passes_;
   RowForm form_;

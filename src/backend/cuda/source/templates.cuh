@@ -194,17 +194,19 @@ struct All {
   template <class A> static __device__ __forceinline__ A combine(A a, A b) { return a & b; }
 };
 
-/// The fold of the values of a warp's threads, in the first of them.
-template <class R, class A> __device__ __forceinline__ A fold_threads(A x) {
+/// The fold of the values of kThreads neighbours in a warp, in the first of them.
+template <class R, int kThreads, class A> __device__ __forceinline__ A fold_threads(A x) {
 #pragma unroll
-  for (int half = kWarpThreads / 2; half >= 1; half /= 2) x = R::combine(x, tsl::device::shuffle_down(x, half));
+  for (int half = kThreads / 2; half >= 1; half /= 2) x = R::combine(x, tsl::device::shuffle_down(x, half));
   return x;
 }
+/// Of kThreads threads, those that are in the same warp.
+template <int kThreads> constexpr int kWarpPart = kThreads < kWarpThreads ? kThreads : kWarpThreads;
 
-/// The lanes of one thread among kThreads (16 to 128) that reduce together, one behind the other in the block: kWidth
-/// neighbours every kThreads * kWidth.
-template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
-  static constexpr int kSteps = kReduceLanes / (kThreads * kWidth);
+/// The lanes of one thread among kThreads (1 to 128) that reduce together, one behind the other in the block: kWidth
+/// neighbours every kThreads * kWidth. Of kReduceLanes lanes, the first kLanes take elements; a power of two.
+template <class R, class A, int kThreads, int kWidth = 1, int kLanes = kReduceLanes> struct Lanes {
+  static constexpr int kSteps = kLanes / (kThreads * kWidth), kPart = kWarpPart<kThreads>;
   A held[kSteps * kWidth];
 
   __device__ __forceinline__ Lanes() {
@@ -241,13 +243,14 @@ template <class R, class A, int kThreads, int kWidth = 1> struct Lanes {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) held[i] = fold_threads<R>(held[i]);
+    for (int i = 0; i < kWidth; ++i) held[i] = fold_threads<R, kPart>(held[i]);
 #pragma unroll
     for (int half = kWidth / 2; half >= 1; half /= 2) {
 #pragma unroll
       for (int i = 0; i < half; ++i) held[i] = R::combine(held[i], held[i + half]);
     }
-    return tsl::device::shuffle_from(held[0], 0);
+    if constexpr (kPart == 1) return held[0];
+    else return tsl::device::shuffle_from(held[0], 0, kPart);
   }
 };
 
@@ -312,8 +315,9 @@ template <bool kGreatest, class T> __device__ __forceinline__ Best<T> better_of(
 /// The best, in all of a row's kThreads threads. `shared`: one for each of their warps, if they are more.
 template <bool kGreatest, int kThreads, class T>
 __device__ __forceinline__ Best<T> fold_best(Best<T> best, Best<T>* shared) {
+  constexpr int kPart = kWarpPart<kThreads>;
 #pragma unroll
-  for (int half = kWarpThreads / 2; half >= 1; half /= 2) {
+  for (int half = kPart / 2; half >= 1; half /= 2) {
     const T value = tsl::device::shuffle_down(best.value, half);
     const long long index = tsl::device::shuffle_down(best.index, half);
     take_best<kGreatest>(best, value, index);
@@ -327,7 +331,7 @@ __device__ __forceinline__ Best<T> fold_best(Best<T> best, Best<T>* shared) {
       take_best<kGreatest>(best, shared[warp].value, shared[warp].index);
     return best;
   }
-  return {tsl::device::shuffle_from(best.value, 0), tsl::device::shuffle_from(best.index, 0)};
+  return {tsl::device::shuffle_from(best.value, 0, kPart), tsl::device::shuffle_from(best.index, 0, kPart)};
 }
 
 /// The reduction order over value(0), …, value(count - 1), count <= kReduceBlock, by kThreads threads; `shared` as in

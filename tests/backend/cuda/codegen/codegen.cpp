@@ -159,6 +159,36 @@ TEST_CASE("rows: kept in registers, computed again, and longer than a block") {
   check_compiles(kernels);
 }
 
+TEST_CASE("rows that share warps compile, with every number of lanes and neighbours") {
+  std::vector<CudaKernel> kernels;
+  for (const int64_t length : {1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 100, 128}) {
+    append(kernels, kernels_of(softmax(9000, length)));
+    for (const DType dtype : {DType::f16, DType::f64}) {
+      Graph g;
+      const NodeId x = input(g, {9000, Dim(length)}, dtype);
+      give(g, reduce(g, Op::sum, x, 1, false));
+      give(g, place(g, Op::argmax, x, 1));
+      append(kernels, kernels_of(std::move(g)));
+    }
+    Graph g;
+    const NodeId x = input(g, {3000, Dim(length), 3});
+    give(g, reduce(g, Op::max, x, 1, false));
+    append(kernels, kernels_of(std::move(g)));
+  }
+  for (const auto& [length, columns] :
+       {std::pair{40'000, 3}, {40'000, 31}, {900'000, 32}, {900'000, 20}, {900'000, 68}}) {
+    Graph g;
+    const NodeId x = input(g, {Dim(length), Dim(columns)});
+    give(g, reduce(g, Op::sum, x, 0, false));
+    give(g, place(g, Op::argmin, x, 0));
+    append(kernels, kernels_of(std::move(g)));
+  }
+  CHECK(has_kernel(kernels, "_t2r2__"));         // 16 elements of 4 bytes: two threads with two accesses each
+  CHECK(has_kernel(kernels, "columns3x128__"));  // whole rows
+  CHECK(has_kernel(kernels, "columns32x64__"));  // four columns a thread
+  check_compiles(kernels);
+}
+
 TEST_CASE("reductions: rows, columns, blocks, places and totals") {
   std::vector<CudaKernel> kernels;
   const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {

@@ -1,0 +1,158 @@
+#include "backend/cuda/codegen/reduce_shape.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tsl::cuda {
+
+using graph::Instr;
+using graph::Kernel;
+using graph::Level;
+
+namespace {
+
+/// With so many long rows, threads of one block for each keep the GPU busy.
+constexpr int64_t kManyRows = 4096;
+/// With so many blocks of threads, every multiprocessor has one.
+constexpr int64_t kManyBlocks = 128;
+constexpr int kMaxThreads = 1024;
+/// The longest columns that one thread reduces. All its loads are in flight at once.
+constexpr int64_t kThreadColumn = 32;
+// The most elements of a short row for one thread. Its accesses, at a time with those of its neighbours, touch the same
+// sectors of memory again; the first-level cache absorbs that for loads and not for stores.
+constexpr int64_t kShortElements = 8, kStoredTurns = 3;
+// A thread of a column form loads kColumnLoads elements at least. Columns of kLongColumn or more elements keep all 128
+// lanes busy, so that a block of threads reads whole rows of narrow arrays.
+constexpr int64_t kColumnLoads = 4, kLongColumn = kColumnLoads * kReduceLanes;
+/// Threads of a block that take several columns each: more would leave too few registers for them.
+constexpr int kVectorThreads = 512;
+
+int64_t power_of_two_below(int64_t value) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
+}
+int lanes_of(int64_t length) {
+  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(length, 1, kReduceLanes))));
+}
+
+}  // namespace
+
+ReduceShape shape_of(const Kernel& kernel) {
+  ReduceShape shape;
+  shape.rows = count_of(kernel.kept);
+  shape.length = count_of(kernel.reduced);
+  const int kept = kernel.kept.rank(), all = kept + kernel.reduced.rank();
+  if (kept == 0 || all == kept) return shape;
+  shape.inside = kernel.kept[kept - 1].hint();
+  int for_columns = 0;
+  for (const Instr& instr : kernel.program) {
+    const bool is_access = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store;
+    if (!is_access || instr.level != Level::full) continue;
+    const bool along_row = instr.map.strides[all - 1].hint() == 1;
+    for_columns += !along_row && instr.map.strides[kept - 1].hint() == 1;
+    for_columns -= along_row;
+  }
+  shape.across = for_columns > 0;
+  return shape;
+}
+
+ReduceForm reduce_form(const ReduceShape& shape) {
+  if (shape.rows == 0 || shape.length == 0) return ReduceForm::rows;
+  if (shape.across) return share_warps(shape) ? ReduceForm::rows : ReduceForm::columns;
+  return shape.blocks() == 1 || shape.rows >= kManyRows ? ReduceForm::rows : ReduceForm::blocks;
+}
+
+// ---- Rows --------------------------------------------------------------------------------------------------
+
+bool share_warps(const ReduceShape& shape) {
+  return shape.rows >= kFewRows && shape.length > 0 && shape.length <= (shape.across ? kThreadColumn : kReduceLanes);
+}
+
+namespace {
+
+/// Chooses the threads of rows that share warps: those that leave the fewest lanes idle, and the fewest of these. A
+/// column has one thread, so that neighbouring threads read neighbouring elements.
+RowForm short_row_form(const ReduceShape& shape, const RowDemand& demand) {
+  const int width = demand.width, lanes = lanes_of(shape.length);
+  const auto turns_of = [&](int64_t threads) { return ceil_div(shape.length, threads * width); };
+  const int64_t most_turns =
+      shape.across
+          ? kThreadColumn
+          : std::max(demand.stores ? kStoredTurns : std::max<int64_t>(kShortElements / width, 1), turns_of(kWarp));
+  RowForm best;
+  int64_t least = INT64_MAX;
+  for (int threads = 1; threads <= kWarp && threads * width <= lanes; threads *= 2) {
+    const int64_t turns = turns_of(threads), words = demand.kept_words * turns * width;
+    if (turns > most_turns || (words > kGoodKeptWords && threads < kWarp && !shape.across)) continue;
+    if (threads * turns >= least) continue;
+    least = threads * turns;
+    best.lanes = {threads, width, lanes};
+    best.turns = turns;
+  }
+  best.keeps = true;
+  return best;
+}
+
+RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
+  RowForm form;
+  const int threads = static_cast<int>(kReduceLanes) / demand.width;
+  form.lanes = {threads, demand.width};
+  form.turns = kReduceBlock / kReduceLanes;
+  const int64_t elements = form.turns * demand.width, held = demand.held_words * elements;
+  // Two-pass reductions need registers, and their loading and computing alternate, so many small rows at a time use the
+  // GPU better; unless a row is read again, when caches should still hold it.
+  int64_t most = kMaxThreads;
+  if (held > 0 && demand.reads_once && shape.rows >= kFewRows) most = threads;
+  else if (held > 0 && held + demand.kept_words * elements > kGoodKeptWords) most = kMaxThreads / 2;
+  form.rounds = ceil_div(shape.blocks(), std::min(shape.blocks(), most / threads));
+  form.groups = static_cast<int>(ceil_div(shape.blocks(), form.rounds));
+  // Two-pass reductions that keep nothing have the same code for any number of rounds.
+  const int64_t kept = demand.kept_words * elements * form.rounds;
+  form.keeps = kept <= kGoodKeptWords && (kept > 0 || held == 0);
+  return form;
+}
+
+}  // namespace
+
+RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_threads) {
+  if (shape.blocks() > 1) return long_row_form(shape, demand);
+  const bool fits = demand.kept_words * kThreadColumn <= kMaxKeptWords && demand.held_words == 0;
+  if (row_threads == 0 && share_warps(shape) && fits) return short_row_form(shape, demand);
+  const int width = demand.width, most = static_cast<int>(kReduceLanes) / width;
+  const auto words = [&](int threads) { return demand.kept_words * ceil_div(shape.length, threads); };
+  int threads = kWarp;
+  while (threads < most &&
+         (words(threads) > kGoodKeptWords || (shape.rows < kFewRows && shape.length >= 2 * threads * width)))
+    threads *= 2;
+  if (row_threads > 0) threads = std::min(row_threads, most);
+  RowForm form;
+  form.lanes = {threads, width};
+  form.turns = std::max<int64_t>(ceil_div(shape.length, threads * width), 1);
+  form.keeps = words(threads) <= kMaxKeptWords && shape.length > 0;
+  return form;
+}
+
+// ---- Columns -----------------------------------------------------------------------------------------------
+
+ColumnForm column_form(const ReduceShape& shape, int width) {
+  const int64_t down = power_of_two_below(std::min(shape.length / kColumnLoads, kReduceLanes));
+  const auto form_of = [&](int64_t across, int columns, int most_threads) {
+    ColumnForm form;
+    across = std::min(across, ceil_div(shape.rows, columns));
+    form.down = static_cast<int>(std::min(down, power_of_two_below(most_threads / across)));
+    const int64_t step = std::max(kWarp / form.down, 1);  // so that a block has whole warps
+    form.across = static_cast<int>(ceil_div(across, step) * step);
+    form.width = columns;
+    form.lanes = lanes_of(shape.length);
+    return form;
+  };
+  // The rows of a narrow array follow one another in memory: with a thread for each of its columns, a warp reads some.
+  const auto across_of = [&](int columns) {
+    const int64_t whole = ceil_div(shape.inside, columns);
+    return shape.length >= kLongColumn && whole < kWarp ? whole : kWarp;
+  };
+  const ColumnForm form = form_of(across_of(width), width, width > 1 ? kVectorThreads : kMaxThreads);
+  if (ceil_div(shape.rows, form.columns()) * shape.blocks() >= kManyBlocks) return form;
+  return form_of(std::min<int64_t>(across_of(1), 8), 1, kMaxThreads);
+}
+
+}  // namespace tsl::cuda

@@ -1,0 +1,74 @@
+// Decides how threads share a reduction, from its shape alone. No choice changes the reduction order, which is a
+// function of the length.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cuda/codegen/reduction.h"
+
+namespace tsl::cuda {
+
+/// The shape of a reduction. A row is what one result reduces; a column is a row whose elements are not neighbours.
+struct ReduceShape {
+  int64_t rows = 1, length = 1;  // number of rows, and elements of each
+  int64_t inside = 1;            // rows along the innermost kept loop
+  bool across = false;           // most operands are contiguous along that loop, and not along the reduced ones
+  int64_t blocks() const { return ceil_div(length, kReduceBlock); }
+};
+
+/// Returns the shape of a kernel's reductions. Stores count like loads.
+ReduceShape shape_of(const graph::Kernel& kernel);
+
+/// The ways to reduce rows: some threads a row; the blocks of few long rows over all multiprocessors; neighbouring
+/// threads on neighbouring columns.
+enum class ReduceForm : uint8_t { rows, blocks, columns };
+/// Chooses the form of reductions that read every element once.
+ReduceForm reduce_form(const ReduceShape& shape);
+
+// ---- Rows --------------------------------------------------------------------------------------------------
+
+/// What the registers of a row kernel hold.
+struct RowDemand {
+  int width = 1;           // neighbours that a thread accesses at a time
+  int64_t kept_words = 0;  // 32-bit registers per element for values that a later pass needs
+  int64_t held_words = 0;  // the same for two-pass reductions, until they are folded
+  bool reads_once = false;
+  bool stores = false;  // whether elements are stored
+};
+
+/// The threads that work on a row: `groups` groups of `lanes.threads`. In a row of several blocks, the groups take the
+/// blocks in turn, in `rounds` rounds.
+struct RowForm {
+  LaneForm lanes;
+  int groups = 1;
+  int64_t rounds = 1;
+  int64_t turns = 1;  // of a thread in each round; a turn takes `lanes.width` elements
+  bool keeps = false;
+  int threads() const { return lanes.threads * groups; }
+};
+
+// Registers (32 bits) per thread for values kept from pass to pass: up to kGoodKeptWords, enough threads run at a time
+// to hide memory latency; above kMaxKeptWords, computing the values again is faster.
+inline constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
+/// With fewer rows than this, each gets as many threads as it can use.
+inline constexpr int64_t kFewRows = 2048;
+
+/// Whether rows are so short that several share a warp: at most an element for each lane of the reduction order.
+bool share_warps(const ReduceShape& shape);
+/// Chooses the threads of a row. `row_threads`: LaunchParameters::row_threads.
+RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_threads);
+
+// ---- Columns -----------------------------------------------------------------------------------------------
+
+/// How a block of threads reads columns: `across` threads side by side with `width` neighbouring columns each, and
+/// `down` threads that share the `lanes` of a block of the reduction order.
+struct ColumnForm {
+  int across = 32, width = 1, down = 32;
+  int lanes = static_cast<int>(kReduceLanes);
+  int columns() const { return across * width; }
+  int threads() const { return across * down; }
+};
+/// Chooses the form of columns. `width`: the columns that a thread can read at a time.
+ColumnForm column_form(const ReduceShape& shape, int width);
+
+}  // namespace tsl::cuda
