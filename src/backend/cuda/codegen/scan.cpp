@@ -1,5 +1,6 @@
 // Generates running sums and products; see scan.cuh.
 #include <algorithm>
+#include <bit>
 
 #include "backend/cuda/codegen/op.h"
 #include "tensor/op_groups.h"
@@ -28,6 +29,10 @@ class ScanWriter {
 
   GeneratedKernels write() {
     if (rows_ == 0) return std::move(generated_);
+    if (!across_ && length_ <= kBlock) {
+      generated_.kernels.push_back(narrow_kernel());
+      return std::move(generated_);
+    }
     if (!across_ && length_ <= kTile) {
       generated_.kernels.push_back(short_kernel());
       return std::move(generated_);
@@ -87,6 +92,15 @@ class ScanWriter {
     const std::string from = step < 0 ? "-" + writer.size(-step) : writer.size(step);
     return fmt::format("{}, row_from, {}, {}, row_to, {}", writer.buffer(0), from, target,
                        writer.size(out_.strides[axis_].hint()));
+  }
+
+  CudaKernel narrow_kernel() const {
+    KernelWriter writer = op_.writer(scan_templates());
+    write_index_functions(writer);
+    const uint64_t most = std::bit_ceil(static_cast<uint64_t>(length_));
+    writer.line("scan_narrow_rows<{}, {}, {}>({}, {}, {});", reduction(), type_of(accumulator()), most,
+                operands(writer, writer.buffer(op_.out())), writer.size(rows_), writer.size(length_));
+    return writer.finish("narrow", ceil_div(rows_, kThreads), kThreads);
   }
 
   CudaKernel short_kernel() const {

@@ -153,6 +153,44 @@ __device__ __forceinline__ void scan_short_rows(const T* x, From row_from, long 
   store_tile<R>(tile, y, blocks, before, lane);
 }
 
+/// Rows of at most kMost elements, up to a block, a lane each. A warp reads and writes the elements of its rows in
+/// their order, since that is mostly their order in memory.
+template <class R, class A, int kMost, class T, class Out, class From, class To>
+__device__ __forceinline__ void scan_narrow_rows(const T* x, From row_from, long long step, Out* y, To row_to,
+                                                 long long out_step, Index rows, int length) {
+  __shared__ A tiles[kScanWarps][32][kMost + 1];
+  A(*const tile)[kMost + 1] = tiles[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32;
+  const Index first = ((Index)blockIdx.x * kScanWarps + threadIdx.x / 32) * 32, left = rows - first;
+  const bool has_row = lane < left;
+  const long long from = has_row ? row_from(first + lane) : 0, to = has_row ? row_to(first + lane) : 0;
+  // The element after 32 others is in row + 32 / length, or the next one.
+  const int first_row = lane / length, first_column = lane % length, rows_a_step = 32 / length, rest = 32 % length;
+  int row = first_row, column = first_column;
+#pragma unroll 4
+  for (int i = 0; i < length; ++i) {
+    const long long at = tsl::device::shuffle_from(from, row) + column * step;
+    if (row < left) tile[row][column] = s_cast<A>(x[at]);
+    column += rest;
+    row += rows_a_step + (column >= length);
+    column -= column >= length ? length : 0;
+  }
+  __syncwarp();
+  A sum = R::template neutral<A>();
+#pragma unroll 4
+  for (int i = 0; i < length; ++i) tile[lane][i] = sum = R::combine(sum, tile[lane][i]);
+  __syncwarp();
+  row = first_row, column = first_column;
+#pragma unroll 4
+  for (int i = 0; i < length; ++i) {
+    const long long at = tsl::device::shuffle_from(to, row) + column * out_step;
+    if (row < left) y[at] = s_cast<Out>(tile[row][column]);
+    column += rest;
+    row += rows_a_step + (column >= length);
+    column -= column >= length ? length : 0;
+  }
+}
+
 /// Chunks of `chunk_tiles` tiles, a power of 32, of longer rows. `before`, if any, has what comes before each chunk;
 /// totals go to y[row * chunks + chunk].
 template <class R, class A, ScanMode kMode, int kTotalLevel, class T, class Out, class From, class To>
@@ -162,8 +200,10 @@ __device__ __forceinline__ void scan_long_rows(const T* x, From row_from, long l
   __shared__ ScanTile<A> tiles[kScanWarps];
   ScanTile<A>& tile = tiles[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
-  const Index item = (Index)blockIdx.x * kScanWarps + threadIdx.x / 32;
-  if (item >= rows * chunks) return;
+  const Index number = (Index)blockIdx.x * kScanWarps + threadIdx.x / 32;
+  if (number >= rows * chunks) return;
+  // Totals come from the first chunk to the last. The last ones are still in the cache, so they are scanned first.
+  const Index item = before ? rows * chunks - 1 - number : number;
   const Index row = item / chunks, chunk = item % chunks;
   const Index first = chunk * chunk_tiles * kScanTile, rest = length - first;
   const Index count = rest < chunk_tiles * kScanTile ? rest : chunk_tiles * kScanTile;

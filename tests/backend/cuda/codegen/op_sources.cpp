@@ -105,7 +105,9 @@ Graph scatter_rows(Op op, DType dtype, int64_t rows, int64_t columns, int64_t pi
 
 }  // namespace
 
-TEST_CASE("scans: short rows, long ones, columns, and rows in chunks") {
+TEST_CASE("scans: narrow and short rows, long ones, columns, and rows in chunks") {
+  CHECK(names(program_of(scan(Op::cumsum, plain({1, 1, 15'749'286}, DType::f32), 0))) == "cumsum_narrow ");
+  CHECK(names(program_of(scan(Op::cumsum, plain({7'000'000, 3, 3}, DType::f32), 1))) == "cumsum_narrow ");
   CHECK(names(program_of(scan(Op::cumsum, plain({5000, 100}, DType::f32), 1))) == "cumsum ");
   CHECK(names(program_of(scan(Op::cumsum, plain({5000, 3000}, DType::f32), 1))) == "cumsum_rows ");
   CHECK(names(program_of(scan(Op::cumsum, plain({3, 3000}, DType::f32), 1))) ==
@@ -119,6 +121,7 @@ TEST_CASE("scans: short rows, long ones, columns, and rows in chunks") {
   for (const DType dtype : kAll) {
     Corpus corpus;
     corpus.add(scan(Op::cumprod, plain({50, 100}, dtype), 1));
+    for (const int64_t length : {1, 3, 8, 32}) corpus.add(scan(Op::cumsum, plain({50, Dim(length)}, dtype), 1));
     corpus.add(scan(Op::cumsum, plain({3, 3000}, dtype), 1));
     corpus.add(scan(Op::cumsum, plain({3000, 64}, dtype), 0));
     corpus.add(scan(Op::cumsum, transposed({40, 30, 5}, dtype), 2));

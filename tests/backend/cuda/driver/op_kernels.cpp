@@ -184,9 +184,9 @@ int64_t either(Generator& generator, int64_t extent) { return generator.below(2 
 TEST_CASE("running sums and products have the CPU's bits", "[cuda]") {
   TSL_NEEDS_GPU();
   Devices devices;
-  const Shape shapes[] = {{1},         {31},        {33},          {100},        {1024},    {1025},
-                          {5000},      {3, 1},      {300, 7},      {70, 40},     {9, 1024}, {40, 2000},
-                          {2, 40'000}, {5, 33, 40}, {2, 1500, 33}, {3, 2100, 5}, {0, 4},    {4, 0}};
+  const Shape shapes[] = {{1},           {31},         {33},     {100},     {1024},     {1025},      {5000},
+                          {3, 1},        {300, 7},     {70, 40}, {9, 1024}, {40, 2000}, {2, 40'000}, {5, 33, 40},
+                          {2, 1500, 33}, {3, 2100, 5}, {0, 4},   {4, 0},    {3000, 3},  {999, 1, 2}, {500, 17, 3}};
   for (const Shape& shape : shapes) {
     for (const DType dtype : kAll) {
       for (const Op op : {Op::cumsum, Op::cumprod}) {
