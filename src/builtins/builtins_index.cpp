@@ -23,8 +23,12 @@ Tensor expect_index(Context& context, const Value& v, const char* what) {
   return cast(context.ops(), index, DType::i64);
 }
 
+/// Returns the first `count` of the indices that put x in order.
+Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending, Dim count) {
+  return ops.call(Op::argsort, {x}, {.descending = descending, .axis = axis, .count = count});
+}
 Tensor argsort(Ops& ops, const Tensor& x, int axis, bool descending) {
-  return ops.call(Op::argsort, {x}, {.descending = descending, .axis = axis});
+  return argsort(ops, x, axis, descending, x.shape()[axis]);
 }
 
 /// Selects elements of x at `index` along an axis; the other axes of both correspond.
@@ -60,8 +64,7 @@ Value topk_builtin(Context& context, Args args) {
     fail_argument(ErrorKind::value, "k",
                   fmt::format("topk: k is {}, but axis {} of {} has {} elements", k, axis, describe(x), extent.hint()),
                   {fmt::format("k goes from 0 to {}", extent.hint())});
-  const Tensor order = argsort(context.ops(), x, axis, expect_bool(context, args[3], "largest"));
-  const Tensor best = slice(context.ops(), order, axis, 0, k);
+  const Tensor best = argsort(context.ops(), x, axis, expect_bool(context, args[3], "largest"), Dim(k));
   return make_tuple({gather(context.ops(), x, best, axis), best});
 }
 

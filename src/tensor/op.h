@@ -53,7 +53,7 @@ enum class Op : uint16_t {
   // along axis
   cumsum,
   cumprod,
-  argsort,  // stable; descending; NaN counts as the greatest
+  argsort,  // count (of the first indices); stable; descending; NaN counts as the greatest
   // indexing, by the number of batch axes. x: [batch…, n, rest…], index: i64 [batch…, idx…]
   take,     // x, index -> [batch…, idx…, rest…]; negative indices count from the end, unless from_start; fallible
   scatter,  // x, index, updates [batch…, idx…, rest…] -> x with those rows replaced (last wins); fallible

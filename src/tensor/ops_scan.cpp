@@ -10,7 +10,16 @@ TensorType infer_cumulative(Operands operands, const Attrs&) {
   return {is_float(x.dtype()) ? x.dtype() : DType::i64, x.shape()};
 }
 
-TensorType infer_argsort(Operands operands, const Attrs&) { return {DType::i64, operands[0].tensor.shape()}; }
+TensorType infer_argsort(Operands operands, const Attrs& attrs) {
+  Shape shape = operands[0].tensor.shape();
+  Dim& extent = shape[static_cast<int>(attrs.axis)];
+  if (attrs.count.hint() < 0 || attrs.count.hint() > extent.hint()) {
+    fail(ErrorKind::value, "argsort: count is {}, but axis {} has {} elements", attrs.count.hint(), attrs.axis,
+         extent.hint());
+  }
+  extent = attrs.count;
+  return {DType::i64, shape};
+}
 
 Tensor cumulate(VjpCall& call, Op op, const Tensor& x) { return call.ops.call(op, {x}, {.axis = call.attrs.axis}); }
 
@@ -84,8 +93,8 @@ void add_scans(Table& table) {
              .vjp = vjp_cumprod});
   table.add({.op = Op::argsort,
              .name = "argsort",
-             .signature = "argsort(x, axis: -1, descending: false)",
-             .doc = "the indices that put x in order along an axis; equals keep theirs",
+             .signature = "argsort(x, count, axis: -1, descending: false)",
+             .doc = "the first `count` of the indices that put x in order along an axis; equals keep theirs",
              .op_class = OpClass::sort,
              .arity = 1,
              .prepare = prepare_axis,

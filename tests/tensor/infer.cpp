@@ -99,7 +99,10 @@ TEST_CASE_METHOD(Fixture, "types of reductions") {
 TEST_CASE_METHOD(Fixture, "scans and sorts") {
   REQUIRE(call(Op::cumsum, {f({2, 3})}, {.axis = -1}) == "f32[2, 3]");
   REQUIRE(call(Op::cumprod, {b({2, 3})}, {.axis = 0}) == "i64[2, 3]");
-  REQUIRE(call(Op::argsort, {f({2, 3})}, {.axis = 1}) == "i64[2, 3]");
+  REQUIRE(call(Op::argsort, {f({2, 3})}, {.axis = 1, .count = 3}) == "i64[2, 3]");
+  REQUIRE(call(Op::argsort, {f({2, 3})}, {.axis = -2, .count = 1}) == "i64[1, 3]");
+  REQUIRE(error(Op::argsort, {f({2, 3})}, {.axis = 0, .count = 3}) ==
+          "value: argsort: count is 3, but axis 0 has 2 elements");
   REQUIRE(error(Op::cumsum, {f({})}, {.axis = 0}) == "index: cumsum: axis 0 is out of range for 0 dimensions");
 }
 

@@ -62,6 +62,15 @@ using ArgKernel = void (*)(void* out, const void* in, size_t rows, size_t n);
 inline constexpr size_t kScanBlock = 32;
 using ScanKernel = void (*)(void* out, const void* in, size_t n);
 
+/// Writes the keys of elements: numbers without a sign that sort as the elements do, NaN last, and the other way round
+/// if `descending`. A key has 64 bits if an element does, else 32. Returns the least key.
+using KeyKernel = uint64_t (*)(void* keys, const void* in, size_t n, bool descending);
+
+/// Writes the positions of the first `count` elements of each row of n <= kMaxRankedRow keys, in order; of equal keys,
+/// the first comes first.
+inline constexpr size_t kMaxRankedRow = 128;
+using OrderKernel = void (*)(int64_t* out, const void* keys, size_t rows, size_t n, size_t count);
+
 /// Computes elements [first, first + n) of the random stream (key, counter): element i uses word i%4 of Philox block
 /// counter + i/4; f64 uses words 2i and 2i + 1 of the stream, so that a block makes two elements (random_math.h). `out`
 /// is i64 (random_bits) or a float dtype.
@@ -124,6 +133,8 @@ struct KernelTable {
   ArgKernel argmin[kDTypeCount] = {};
   ScanKernel cumsum[kDTypeCount] = {};
   ScanKernel cumprod[kDTypeCount] = {};
+  KeyKernel sort_keys[kDTypeCount] = {};
+  OrderKernel order_rows[2] = {};  // of keys with 32 and with 64 bits
   ChainKernel chain = nullptr;
   RandomKernel random_bits = nullptr;
   RandomKernel random_uniform[kDTypeCount] = {};

@@ -1,10 +1,7 @@
 #include "backend/cpu/op_kernels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <memory>
-#include <numeric>
 
 #include "backend/cpu/fill.h"
 #include "backend/cpu/matmul.h"
@@ -34,16 +31,6 @@ std::pair<Access, Walk> walk_of(const Layout& layout) {
   return {access, walk};
 }
 
-/// Returns the layout with `axis` moved to the end.
-Layout with_axis_last(const Layout& in, int axis) {
-  std::vector<int> order;
-  for (int i = 0; i < in.rank(); ++i) {
-    if (i != axis) order.push_back(i);
-  }
-  order.push_back(axis);
-  return permute(in, order);
-}
-
 /// Divides a rectangle of a copy into smaller ones, calls body(first_row, rows, first_column, columns) for each, and
 /// polls between them.
 template <class Body> void for_patches(int64_t rows, int64_t columns, Body&& body) {
@@ -55,7 +42,17 @@ template <class Body> void for_patches(int64_t rows, int64_t columns, Body&& bod
   }
 }
 
-/// Stores elements in row-major order of `layout`, relative to `out`.
+}  // namespace
+
+Layout with_axis_last(const Layout& in, int axis) {
+  std::vector<int> order;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  order.push_back(axis);
+  return permute(in, order);
+}
+
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size) {
   const auto [access, walk] = walk_of(layout);
   for_runs(access, walk, 0, count_of(layout.shape),
@@ -67,8 +64,6 @@ void store_in_order(const KernelTable& table, std::byte* out, const std::byte* i
              });
            });
 }
-
-}  // namespace
 
 OpRun::OpRun(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunState& state)
     : backend(backend),
@@ -158,94 +153,6 @@ void run_scan(OpRun& run) {
   });
   if (out == run.out) return;
   store_in_order(table, run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis), out_size);
-}
-
-namespace {
-
-/// Returns a key that sorts as the value does, NaN last: the bits, with the sign folded in.
-template <class Float, class Bits> Bits float_key(Float value) {
-  if (value != value) return ~Bits{0};
-  Bits bits;
-  const Float positive_zero = value + Float(0);  // -0.0 and 0.0 are equal
-  std::memcpy(&bits, &positive_zero, sizeof bits);
-  const Bits sign = Bits{1} << (sizeof(Bits) * 8 - 1);
-  return bits & sign ? ~bits : bits | sign;
-}
-
-std::unique_ptr<uint64_t[]> sort_keys(const KernelTable& table, DType dtype, const std::byte* row, int64_t length) {
-  auto keys = std::make_unique_for_overwrite<uint64_t[]>(static_cast<size_t>(length));
-  const bool wide = is_float(dtype);
-  const DType to = wide ? DType::f64 : DType::i64;
-  in_parts(length, [&](int64_t first, int64_t part) {
-    const void* in[1] = {row + first * static_cast<int64_t>(size_of(dtype))};
-    if (dtype == to) std::memcpy(&keys[first], in[0], static_cast<size_t>(part) * sizeof keys[0]);
-    else table.cast[static_cast<int>(dtype)][static_cast<int>(to)](&keys[first], in, static_cast<size_t>(part));
-    for (int64_t i = first; i < first + part; ++i) {
-      double real;
-      std::memcpy(&real, &keys[i], sizeof real);
-      keys[i] = wide ? float_key<double, uint64_t>(real) : keys[i] ^ (uint64_t{1} << 63);
-    }
-  });
-  return keys;
-}
-
-// Positions that are sorted, or merged, between two polls.
-constexpr int64_t kSortedAtOnce = 1 << 15;
-
-/// Merges two sorted ranges, [first, middle) and [middle, end) of `from`, into the same places of `to`.
-template <class Before>
-void merge(const int64_t* from, int64_t first, int64_t middle, int64_t end, int64_t* to, const Before& before) {
-  int64_t left = first, right = middle;
-  for (int64_t at = first; at < end;) {
-    for (const int64_t stop = std::min(at + kSortedAtOnce, end); at < stop; ++at) {
-      const bool takes_right = left == middle || (right < end && before(from[right], from[left]));
-      to[at] = from[takes_right ? right++ : left++];
-    }
-    poll_stop();
-  }
-}
-
-/// Sorts stably: short ranges first, which are then merged.
-template <class Before> void sort_positions(int64_t* order, int64_t length, const Before& before) {
-  for (int64_t first = 0; first < length; first += kSortedAtOnce) {
-    std::stable_sort(order + first, order + std::min(first + kSortedAtOnce, length), before);
-    if (length > kSortedAtOnce) poll_stop();
-  }
-  if (length <= kSortedAtOnce) return;
-  const auto buffer = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(length));
-  int64_t *from = order, *to = buffer.get();
-  for (int64_t width = kSortedAtOnce; width < length; width *= 2, std::swap(from, to)) {
-    for (int64_t first = 0; first < length; first += 2 * width)
-      merge(from, first, std::min(first + width, length), std::min(first + 2 * width, length), to, before);
-  }
-  if (from == order) return;
-  in_parts(length, [&](int64_t first, int64_t part) { std::copy_n(from + first, part, order + first); });
-}
-
-}  // namespace
-
-void run_argsort(OpRun& run) {
-  const int axis = static_cast<int>(run.node.attrs.axis);
-  const Layout rows = with_axis_last(run.layout(0), axis);
-  const int64_t count = count_of(rows.shape);
-  const int64_t length = rows.shape[rows.rank() - 1].hint();
-  if (count == 0) return;
-  const std::byte* in = run.in_order(0, rows);
-  const size_t size = size_of(run.dtype(0));
-  const bool descending = run.node.attrs.descending;
-  const bool last = axis + 1 == rows.rank();
-  std::byte* out = last ? run.out : run.temporary(static_cast<uint64_t>(count) * sizeof(int64_t));
-  run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
-    const std::unique_ptr<uint64_t[]> keys =
-        sort_keys(run.backend.table(), run.dtype(0), in + row * length * size, length);
-    int64_t* order = reinterpret_cast<int64_t*>(out) + row * length;
-    in_parts(length, [&](int64_t first, int64_t part) { std::iota(order + first, order + first + part, first); });
-    if (descending) sort_positions(order, length, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; });
-    else sort_positions(order, length, [&](int64_t a, int64_t b) { return keys[a] < keys[b]; });
-  });
-  if (last) return;
-  store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis),
-                 sizeof(int64_t));
 }
 
 /// Scatters rows in the order of the index, so that duplicates are added in a fixed order.

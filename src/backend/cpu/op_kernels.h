@@ -40,6 +40,11 @@ class OpRun {
   std::vector<Ref<Storage>> temporaries_;
 };
 
+/// Returns the layout with `axis` moved to the end.
+Layout with_axis_last(const Layout& in, int axis);
+/// Stores elements in row-major order of `layout`, relative to `out`.
+void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size);
+
 void run_scan(OpRun& run);
 void run_argsort(OpRun& run);
 void run_scatter(OpRun& run);

@@ -141,6 +141,17 @@ TEST_CASE("instruction sets agree bit for bit: scans, positions, random numbers,
       agree(
           scanned, n, [&](void* y) { generic.cumprod[d](y, in.data(), n); },
           [&](void* y) { table.cumprod[d](y, in.data(), n); });
+      const bool is_long = size_of(dtype) == sizeof(uint64_t);
+      const DType key = is_long ? DType::i64 : DType::i32;
+      Bytes keys(n * size_of(key));
+      table.sort_keys[d](keys.data(), in.data(), n, true);
+      agree(
+          key, n, [&](void* y) { generic.sort_keys[d](y, in.data(), n, true); },
+          [&](void* y) { table.sort_keys[d](y, in.data(), n, true); });
+      agree(
+          DType::i64, 10 * 60,
+          [&](void* y) { generic.order_rows[is_long](static_cast<int64_t*>(y), keys.data(), 10, 100, 60); },
+          [&](void* y) { table.order_rows[is_long](static_cast<int64_t*>(y), keys.data(), 10, 100, 60); });
       agree(
           DType::i64, 1, [&](void* y) { generic.argmax[d](y, in.data(), 1, n); },
           [&](void* y) { table.argmax[d](y, in.data(), 1, n); });

@@ -40,6 +40,7 @@ inline Graph argsort(const Lying& x, int axis, bool descending) {
   Attrs attrs;
   attrs.axis = axis;
   attrs.descending = descending;
+  attrs.count = x.view.shape[axis];
   return one_op(Op::argsort, {x}, attrs, {DType::i64, x.view.shape});
 }
 

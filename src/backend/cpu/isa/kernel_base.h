@@ -22,6 +22,7 @@ void add_exact_kernels(KernelTable& table);
 void add_cast_kernels(KernelTable& table);
 void add_reduce_kernels(KernelTable& table);
 void add_scan_kernels(KernelTable& table);
+void add_order_kernels(KernelTable& table);
 void add_source_kernels(KernelTable& table);
 void add_copy_kernels(KernelTable& table);
 void add_chain_kernel(KernelTable& table);

@@ -10,6 +10,7 @@ void fill_table(KernelTable& table) {
   add_reduce_kernels(table);
   add_exact_kernels(table);
   add_scan_kernels(table);
+  add_order_kernels(table);
   add_source_kernels(table);
   add_copy_kernels(table);
   add_chain_kernel(table);

@@ -23,7 +23,9 @@ using graph::Plan;
 namespace {
 
 /// Row positions in generated sorts are 32-bit numbers.
-bool can_sort(const Node& node) { return node.shape[static_cast<int>(node.attrs.axis)].hint() <= kMaxSortLength; }
+bool can_sort(const Node& node) {
+  return node.args[0].layout.shape[static_cast<int>(node.attrs.axis)].hint() <= kMaxSortLength;
+}
 
 /// Scatter kernels count target rows and updates in 32 bits.
 bool can_scatter(const Node& node) {

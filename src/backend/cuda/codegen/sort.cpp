@@ -138,8 +138,9 @@ GeneratedKernels generate_argsort(const OpKernel& op) {
   GeneratedKernels generated;
   if (count == 0) return generated;
   SortJob job;
-  job.length = op.node.shape[axis].hint();
-  job.rows = count / job.length;
+  const int64_t places = op.node.shape[axis].hint();
+  job.length = op.layout(0).shape[axis].hint();
+  job.rows = count / places;
   job.key_bits = static_cast<int>(size_of(op.dtype(0))) * 8;
   job.writer = [&] { return op.writer(sort_templates()); };
   job.write_key = [&](KernelWriter& writer) {
@@ -155,6 +156,7 @@ GeneratedKernels generate_argsort(const OpKernel& op) {
   job.write_put = [&](KernelWriter& writer) {
     write_index_function(writer, "row_to", loops_without(out, axis), 0);
     writer.open("const auto put = [&](Index row, Index place, Key, unsigned element)");
+    if (places < job.length) writer.line("if (place >= {}) return;", writer.size(places));
     writer.line("{}[row_to(row) + place * (long long){}] = element;", writer.buffer(op.out()),
                 writer.size(out.strides[axis].hint()));
     writer.close(";");
