@@ -48,6 +48,9 @@ int attribute(CUdevice_attribute which) {
 /// What tests ask for: the stream of the last launch or copy, and the last wait of a stream for another one's event.
 CUstream last_stream = nullptr, last_waiting = nullptr, last_awaited = nullptr;
 
+/// How often the host has waited for a stream or an event.
+uint64_t waits = 0;
+
 CUresult on_stream(CUstream stream) { return last_stream = stream, CUDA_SUCCESS; }
 
 }  // namespace
@@ -57,6 +60,7 @@ extern "C" {
 CUstream null_driver_last_stream() { return last_stream; }
 CUstream null_driver_last_waiting() { return last_waiting; }
 CUstream null_driver_last_awaited() { return last_awaited; }
+uint64_t null_driver_waits() { return waits; }
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int* version) {
@@ -83,7 +87,7 @@ CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned) { return *stream = handle<CUstream>(), CUDA_SUCCESS; }
 CUresult cuStreamDestroy(CUstream) { return CUDA_SUCCESS; }
-CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamSynchronize(CUstream) { return ++waits, CUDA_SUCCESS; }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   last_waiting = stream;
   last_awaited = event_of(event)->stream;
@@ -165,7 +169,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   event_of(event)->stream = stream;
   return event_of(event)->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
 }
-CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventSynchronize(CUevent) { return ++waits, CUDA_SUCCESS; }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   const std::chrono::duration<float, std::milli> elapsed = event_of(end)->time - event_of(begin)->time;
   return *milliseconds = elapsed.count(), CUDA_SUCCESS;

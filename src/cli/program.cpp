@@ -149,6 +149,7 @@ int run_command(int argc, char** argv) {
   if (is_piped) command.kind = Command::Kind::input;  // tsl < script
 
   const bool color = wants_color(command.color);
+  command.engine.defer_errors = command.kind != Command::Kind::prompt && !command.interactive;
   std::unique_ptr<Engine> opened;
   try {
     begin_reports(command);

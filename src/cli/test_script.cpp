@@ -57,8 +57,9 @@ struct Outcome {
   std::string rendered;         // the error with the calls that led to it
 };
 
-Outcome run_once(const std::string& path, std::string text, const EngineOptions& options) {
-  Engine engine(options);
+Outcome run_once(const std::string& path, std::string text, EngineOptions options) {
+  options.defer_errors = true;  // as for scripts
+  Engine engine(std::move(options));
   Outcome outcome;
   std::string output;
   engine.output = [&output](std::string_view printed) { output += printed; };

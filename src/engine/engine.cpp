@@ -101,6 +101,7 @@ void Engine::set_default_device(std::string_view name) { runtime_->choose_device
 exec::Timeline* Engine::timeline() { return runtime_->devices().timeline(); }
 
 void Engine::print(const Value& value) {
+  devices().deferred_errors().flush();
   const exec::ActivityScope scope(timeline(), exec::ActivityKind::output);
   fail_for_good([&] { write(output, to_string(*this, value) + "\n"); });
 }
@@ -111,6 +112,7 @@ void Engine::write_log(std::string_view text) {
 
 void Engine::warn(Error warning) {
   if (options_.warnings == Warnings::off) return;
+  devices().deferred_errors().flush();
   if (options_.warnings == Warnings::error) {
     warning.is_warning = false;
     warning.is_final = true;

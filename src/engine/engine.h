@@ -57,6 +57,9 @@ struct EngineOptions {
   RunLimits limits;             // of each run() and call() by the host program
   uint64_t element_limit = 0;   // of a tensor; 0: none
   uint32_t depth_limit = 0;     // calls within calls; 0: the interpreter's own
+  /// Does not wait for a GPU where no `try` runs to learn whether an op has failed on its elements: the error is raised
+  /// before anything else can be observed. The engine must run nothing after it, since variables have values from then.
+  bool defer_errors = false;
 };
 
 struct Builtin;

@@ -11,6 +11,7 @@
 #include "engine/builtin_table.h"
 #include "engine/embedded.h"
 #include "engine/engine.h"
+#include "exec/devices.h"
 #include "exec/timeline.h"
 #include "syntax/parser.h"
 #include "value/runtime.h"
@@ -209,7 +210,15 @@ Value ModuleLoader::run_script(std::string name, std::string text, const std::st
   Pushed loading(loading_, {path.empty() ? "" : canonical_path(path), name});
   const std::unique_ptr<ast::Module> module = read_program(std::move(name), std::move(text), path);
   VariableCells cells;
-  return run(*module, {}, cells);
+  exec::DeferredErrors& errors = engine_.devices().deferred_errors();
+  try {
+    Value result = run(*module, {}, cells);
+    errors.flush();
+    return result;
+  } catch (const Failure&) {
+    errors.flush();  // an error that comes first in the program
+    throw;
+  }
 }
 
 Ref<Module> ModuleLoader::load(const Found& found, const std::string& name, bool is_internal) {

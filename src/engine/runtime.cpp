@@ -68,8 +68,16 @@ EngineRuntime::EngineRuntime(Context& context, Interpreter& interpreter, const E
     limit_elements(as_limit(options.element_limit));
     devices_.limit_elements(as_limit(options.element_limit));
   }
+  if (options.defer_errors) defer_errors();
   const uint64_t memory_limit = options.backend.memory_limit;
   if (memory_limit > 0 && default_device().is_host()) host_.limit_memory(memory_limit);
+}
+
+void EngineRuntime::defer_errors() {
+  devices_.deferred_errors().enable([this](size_t own_frames) -> std::optional<std::vector<CallSite>> {
+    if (interpreter_.is_guarded(0, nullptr)) return std::nullopt;
+    return interpreter_.calls(0, interpreter_.depth() - own_frames);
+  });
 }
 
 jit::Tracing EngineRuntime::tracing() {
@@ -180,7 +188,9 @@ void EngineRuntime::effect_print(Value value) {
 }
 
 Value EngineRuntime::effect(EffectFunction run, std::vector<Value> args) {
-  return trace() ? trace()->perform(run, args) : run(context_, args);
+  if (trace()) return trace()->perform(run, args);
+  devices_.deferred_errors().flush();
+  return run(context_, args);
 }
 
 void EngineRuntime::enter(Cell& cell) {
@@ -292,6 +302,7 @@ Value EngineRuntime::profile(const Value& function) {
   const auto log = [&] { context_.write_log(profiling.text(title, false)); };
   try {
     Value result = context_.call(function, {});
+    devices_.deferred_errors().flush();
     log();
     return result;
   } catch (const Failure&) {

@@ -87,6 +87,8 @@ class EngineRuntime final : public Runtime, public RegionHooks, public Ops {
   Device find_device();
   jit::TraceSession* trace() const { return is_tracing() ? regions_.trace() : nullptr; }
   jit::Tracing tracing();
+  /// Lets runs be deferred while no `try` could catch their errors.
+  void defer_errors();
 
   Tensor run(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& result) override;
   void after(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const Tensor& result) override;

@@ -12,6 +12,11 @@ Devices::Devices(exec::Backend& host, Open open) : host_(host), open_(std::move(
 }
 
 Devices::~Devices() {
+  try {
+    deferred_errors_.flush();  // what runs belongs to the backends
+  } catch (const Failure&) {
+    // The engine ends, perhaps by an exception of the host.
+  }
   for (auto& [device, backend] : opened_) {
     try {
       if (backend) backend->activate();
@@ -59,6 +64,7 @@ std::unique_ptr<Executable> Devices::compile(Device device, graph::Graph graph, 
 }
 
 Tensor Devices::to_host(const Tensor& tensor) {
+  deferred_errors_.flush();
   exec::Backend& backend = at(tensor.device());
   if (tensor.device().is_host()) return tensor;
   const ActivityScope scope(timeline(), ActivityKind::to_host);
@@ -66,6 +72,7 @@ Tensor Devices::to_host(const Tensor& tensor) {
 }
 
 Tensor Devices::move(const Tensor& tensor, Device to) {
+  deferred_errors_.flush();
   Tensor moved;
   if (!tensor.device().is_host() && !to.is_host()) {
     exec::Backend& from = at(tensor.device());

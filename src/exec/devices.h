@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "exec/backend.h"
+#include "exec/deferred_errors.h"
 
 namespace tsl::exec {
 
@@ -54,6 +55,8 @@ class Devices {
   /// The observers of all devices.
   Instruments& instruments() { return instruments_; }
   Timeline* timeline() const { return instruments_.timeline; }
+  /// The errors that may still be raised. Copies to other devices flush them.
+  DeferredErrors& deferred_errors() { return deferred_errors_; }
 
  private:
   exec::Backend& activate(Device device);
@@ -66,6 +69,7 @@ class Devices {
   std::map<std::pair<uint8_t, uint8_t>, std::unique_ptr<exec::Backend>> opened_;  // by backend and ordinal
   exec::Backend* active_ = nullptr;
   Device active_device_;
+  DeferredErrors deferred_errors_{*this};
 };
 
 }  // namespace tsl::exec

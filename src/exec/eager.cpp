@@ -130,9 +130,19 @@ Tensor EagerExecutor::run(const OpDef& op, std::span<const Operand> operands, co
     if (may_donate) donated_.push_back(static_cast<char>(operand.dying_references + 1));  // and the operand's own
   }
   const ClearOnExit clear_on_exit(inputs_);
+  return this->run(found->second.plan, device);
+}
+
+Tensor EagerExecutor::run(const std::shared_ptr<exec::Executable>& plan, Device device) {
   Tensor result;
-  const exec::RunError error = found->second.plan->run(inputs_, donated_, numbers_, {&result, 1});
-  if (error) throw Failure(exec::describe(error, found->second.plan->plan().graph));
+  DeferredErrors& errors = devices_.deferred_errors();
+  if (std::optional<std::vector<CallSite>> calls = errors.begin(*plan, 0)) {
+    const uint32_t number = plan->deferred_runs()->run_deferred(inputs_, donated_, numbers_, {&result, 1});
+    errors.add({plan, device, number, std::move(*calls), nullptr});
+    return result;
+  }
+  const exec::RunError error = plan->run(inputs_, donated_, numbers_, {&result, 1});
+  if (error) throw Failure(exec::describe(error, plan->plan().graph));
   return result;
 }
 

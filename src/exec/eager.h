@@ -28,11 +28,13 @@ class EagerExecutor {
   };
   struct Entry {
     std::unique_ptr<SymbolTable> symbols;  // owns the symbols that the plan's scalars refer to
-    std::unique_ptr<exec::Executable> plan;
+    std::shared_ptr<exec::Executable> plan;
   };
 
   void make_key(const OpDef& op, std::span<const Operand> operands, const Attrs& attrs, const TensorType& type,
                 Device device);
+  /// Runs a plan on the operands in `inputs_`.
+  Tensor run(const std::shared_ptr<exec::Executable>& plan, Device device);
   Entry compile(Device device, const OpDef& op, std::span<const Operand> operands, const Attrs& attrs,
                 const TensorType& type);
 

@@ -66,6 +66,18 @@ struct KernelSource {
   std::string text;
 };
 
+/// Runs a plan that may fail on its elements, and reports failures later.
+class DeferredRuns {
+ public:
+  virtual ~DeferredRuns() = default;
+  /// As Executable::run(), without waiting for failures. What the run computes after one is undefined. Returns the run's
+  /// number. The device keeps the failures of DeferredErrors::kMostRuns runs.
+  virtual uint32_t run_deferred(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                                std::span<Tensor> outputs) = 0;
+  /// Waits for a run and returns its failure. Called once for each run of the device, in their order.
+  virtual RunError report(uint32_t run) = 0;
+};
+
 /// A plan prepared for one device.
 class Executable {
  public:
@@ -78,6 +90,8 @@ class Executable {
   virtual RunError run(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                        std::span<Tensor> outputs) = 0;
   virtual const graph::Plan& plan() const = 0;
+  /// Returns what runs the plan without waiting for failures; null if each run waits.
+  virtual DeferredRuns* deferred_runs() { return nullptr; }
   /// Returns the kernels that a run launches, in order; without generated code, one for each launch.
   virtual std::vector<LoadedKernel> kernels() const;
   /// Returns the code of all kernels, for people; none if it was not generated.

@@ -312,11 +312,18 @@ void RegionCache::warn_of_reads(const Segment& segment) {
       segment.reads[0].span, {"it runs in one piece if the number stays in a tensor, or is read less often"}));
 }
 
+bool RegionCache::run(Segment& segment, const Entry& entry) {
+  const bool may_defer = segment.is_last && interface_of(segment).printed.empty();
+  const size_t own_frames = entry.frame ? 1 : 0;
+  return run_plan(segment, run_, tracing_.devices.deferred_errors(),
+                  may_defer ? std::optional<size_t>(own_frames) : std::nullopt);
+}
+
 bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
                          uint32_t& exit) {
   Segment* at = &region.root;
   while (Segment* segment = match(*at, entry)) {
-    if (!move_inputs(*segment) || !run_plan(*segment, run_)) {
+    if (!move_inputs(*segment) || !run(*segment, entry)) {
       failed = true;
       return false;
     }
@@ -338,6 +345,7 @@ bool RegionCache::replay(Region& region, const Entry& entry, std::vector<Segment
     }
     if (!segment->reads.empty() && ++segment->replays == kManyReads) warn_of_reads(*segment);
     if (const auto& effect = interface_of(*segment).effect) {
+      tracing_.devices.deferred_errors().flush();
       perform(context_, *effect, run_);
       failed = run_.outcomes.back().error != nullptr;  // raised where the region, interpreted, gets there
       if (failed) return false;
@@ -534,6 +542,7 @@ Value RegionCache::trace_function(Region& region, const Entry& entry, std::vecto
     clear_run();
     return tracing_.interpreter.call_bound(*entry.function, entry.args, true);
   }
+  tracing_.devices.deferred_errors().flush();
   std::vector<Value> args(entry.args.size());  // no copies: the caller may donate its arguments
   TraceSession trace(tracing_, region, run_, path, after_replay);
   const CurrentTrace current(trace_, trace);
@@ -658,6 +667,7 @@ class RegionCache::BodyRegisters {
 uint32_t RegionCache::trace_loop_body(Region& region, const Entry& entry, std::vector<Segment*>& path,
                                       AfterReplay after_replay) {
   Frame& frame = *entry.frame;
+  tracing_.devices.deferred_errors().flush();
   TraceSession trace(tracing_, region, run_, path, after_replay);
   const CurrentTrace current(trace_, trace);
   BodyRegisters registers(frame, *entry.loop, trace);

@@ -123,6 +123,8 @@ class RegionCache {
   bool skips(Region& region);
   bool replay(Region& region, const Entry& entry, std::vector<Segment*>& path, bool& failed, Value& result,
               uint32_t& exit);
+  /// Runs a segment's plan. The host waits for its errors only if they would be raised before something else happens.
+  bool run(Segment& segment, const Entry& entry);
   void warn_of_reads(const Segment& segment);
   Segment* match(Segment& at, const Entry& entry);
   bool bind_inputs(const Segment& segment, const Entry& entry);

@@ -34,16 +34,23 @@ std::span<const char> donated_references(const Segment& segment, Run& run) {
 
 }  // namespace
 
-bool run_plan(Segment& segment, Run& run) {
+bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::optional<size_t> own_frames) {
   if (!segment.plans) return true;
   const std::span<const char> donated = donated_references(segment, run);
   const size_t first = run.values.size();
   run.values.resize(first + segment.plans->output_count());
   bool done = false;
   try {
-    exec::Executable& plan = segment.plans->at(run.symbols);
+    const std::shared_ptr<exec::Executable>& plan = segment.plans->at(run.symbols);
     const exec::Inputs inputs(run.values.data(), segment.input_slots);
-    done = !plan.run(inputs, donated, run.symbols, {run.values.data() + first, run.values.size() - first});
+    const std::span<Tensor> outputs(run.values.data() + first, run.values.size() - first);
+    if (std::optional<std::vector<CallSite>> calls = errors.begin(*plan, own_frames)) {
+      const uint32_t number = plan->deferred_runs()->run_deferred(inputs, donated, run.symbols, outputs);
+      errors.add({plan, segment.plans->device(), number, std::move(*calls), segment.failure_sites});
+      done = true;
+    } else {
+      done = !plan->run(inputs, donated, run.symbols, outputs);
+    }
   } catch (const Failure& failure) {
     if (failure.error().is_final) throw;
     // Memory ran out before anything was overwritten. Running op by op may need less; if not, that op raises the error.

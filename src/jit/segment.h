@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "exec/deferred_errors.h"
 #include "jit/recorder.h"
 #include "jit/sized_plans.h"
 
@@ -38,6 +40,7 @@ struct Segment {
   bool is_last = false;   // the region ends here
   uint64_t last_use = 0;  // in the time of the region's owner
   uint32_t replays = 0;   // that have waited for `reads`
+  std::shared_ptr<const exec::FailureSites> failure_sites;  // of the fallible nodes; null: there are none
   std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // possible successors; at most one has guards that hold
 };
@@ -49,7 +52,8 @@ bool guards_hold(const Segment& segment, Run& run);
 /// Runs the segment's plan and appends its outputs to the run. The outputs of a last segment may reuse the memory of
 /// donated inputs, since nothing reads them afterwards. Returns false if the plan failed without changing anything:
 /// interpreting the same code then raises the error. Throws a final Failure if something was changed.
-bool run_plan(Segment& segment, Run& run);
+/// `own_frames`: frames of the region, if the error of a fallible op may be raised later; else the run waits.
+bool run_plan(Segment& segment, Run& run, exec::DeferredErrors& errors, std::optional<size_t> own_frames = {});
 
 /// Reads an element on the host.
 Scalar element(exec::Devices& devices, const Tensor& zero_dimensional);

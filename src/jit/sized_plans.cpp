@@ -68,12 +68,12 @@ void SizedPlans::notify(const Entry& entry) const {
   watch_->observers.each([&](TraceObserver& o) { o.on_specialisation(watch_->region, note); });
 }
 
-exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
+const std::shared_ptr<exec::Executable>& SizedPlans::at(std::span<const Scalar> symbols) {
   exec::Backend& backend = devices_.at(device_);
   const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& e) { return fits(e, symbols); });
   if (found != entries_.rend()) {
     if (found != entries_.rbegin()) std::rotate(entries_.rbegin(), found, found + 1);
-    return *entries_.back().plan;
+    return entries_.back().plan;
   }
   Entry entry;
   entry.sizes.reserve(size_symbols_.size());
@@ -83,7 +83,7 @@ exec::Executable& SizedPlans::at(std::span<const Scalar> symbols) {
   if (watch_) notify(entry);
   entry.plan = devices_.compile(device_, std::move(sized), options_);
   if (entries_.size() == kMaxSizes) entries_.erase(entries_.begin());
-  return *entries_.emplace_back(std::move(entry)).plan;
+  return entries_.emplace_back(std::move(entry)).plan;
 }
 
 }  // namespace tsl::jit

@@ -30,7 +30,7 @@ class SizedPlans {
 
   /// Returns the plan for the sizes of this run, given the values of all symbols; it is ready to run. The reference is
   /// valid until the next call. Throws Failure (memory) if a tensor of the segment would be too large.
-  exec::Executable& at(std::span<const Scalar> symbols);
+  const std::shared_ptr<exec::Executable>& at(std::span<const Scalar> symbols);
 
   /// Returns the ids of the input symbols that extents and strides depend on.
   const std::vector<uint32_t>& size_symbols() const { return size_symbols_; }
@@ -39,12 +39,13 @@ class SizedPlans {
   /// Returns the number among the watched segments of the declaration.
   uint32_t number() const { return watch_ ? watch_->number : SegmentNote::kNoPlans; }
 
+  Device device() const { return device_; }
   size_t output_count() const { return graph_.outputs.size(); }
 
  private:
   struct Entry {
     std::vector<int64_t> sizes;  // values of size_symbols_
-    std::unique_ptr<exec::Executable> plan;
+    std::shared_ptr<exec::Executable> plan;
   };
 
   struct Watch {

@@ -118,6 +118,8 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
                              !context_.runtime().listeners().listening() &&
                              !tracing_.interpreter.frame().proto->is_library;
   if (is_of_program) unused_results_.called(recorder_->next_order());
+  if (may_fail(op, type.dtype))
+    failure_sites_.push_back({recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
   return recorder_->record(op, inputs, attrs, type, origin, device);
 }
 
@@ -235,6 +237,7 @@ void TraceSession::begin_segment() {
   interface_ = std::make_unique<SegmentInterface>();
   printed_.clear();
   constants_.clear();
+  failure_sites_.clear();
   first_symbol_ = static_cast<uint32_t>(symbols_->size());
   first_guard_ = symbols_->guards().size();
 }
@@ -326,6 +329,8 @@ std::unique_ptr<Segment> TraceSession::build_segment(const SegmentEnd& end) {
   segment->kept_slots = std::move(kept_slots);
   // The new interface must exist first: if performing the segment fails, later inputs are added to it.
   segment->interface = std::exchange(interface_, std::make_unique<SegmentInterface>());
+  if (!failure_sites_.empty())
+    segment->failure_sites = std::make_shared<exec::FailureSites>(std::exchange(failure_sites_, {}));
   note_unused_results(cut.graph);
   if (cut.graph.size() > cut.graph.inputs().size()) {
     segment->plans =
@@ -343,7 +348,7 @@ void TraceSession::note_unused_results(const graph::Graph& graph) {
 void TraceSession::compute(Segment& segment) {
   run_.symbols.resize(std::max(run_.symbols.size(), symbols_->size()));
   for (uint32_t id = 0; id < segment.end_symbol; ++id) run_.symbols[id] = symbols_->at(id).hint;
-  if (!run_plan(segment, run_)) throw RestartTrace{};
+  if (!run_plan(segment, run_, tracing_.devices.deferred_errors())) throw RestartTrace{};
   state_ = TraceState::recording;
 }
 

@@ -226,6 +226,7 @@ class TraceSession {
   UnusedResults unused_results_;
   std::vector<Error> warnings_;  // about this segment, shown once it is on the path
   std::vector<Value> printed_;   // in this segment
+  exec::FailureSites failure_sites_;  // of this segment
   std::vector<Entered> entered_;
   std::unordered_set<const Cell*> entered_cells_;
   std::vector<std::pair<TensorData*, Tensor>> constants_;  // of this segment: with elements -> deferred

@@ -79,6 +79,8 @@ class Interpreter {
 
   /// Returns the source position of the innermost frame outside the prelude.
   Span location() const;
+  /// Returns the calls in frames [begin, end) outside the standard library, innermost first.
+  std::vector<CallSite> calls(size_t begin, size_t end) const;
   /// Returns the variables of modules that functions use, then those of the frames, outermost first. Their values are
   /// there until the interpreter continues. A variable may occur more than once.
   std::vector<LiveVariable> variables() const;

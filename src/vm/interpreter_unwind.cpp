@@ -131,6 +131,15 @@ Span Interpreter::location() const {
   return {};
 }
 
+std::vector<CallSite> Interpreter::calls(size_t begin, size_t end) const {
+  std::vector<CallSite> out;
+  for (size_t i = end; i-- > begin;) {
+    const Frame& frame = frames_[i];
+    if (!frame.proto->is_library) out.push_back({frame.proto->display_name(), span_of(frame)});
+  }
+  return out;
+}
+
 bool Interpreter::is_guarded(size_t depth, const Loop* body) const {
   for (size_t i = frames_.size(); i-- > depth;) {
     const Handler* handler = handler_of(frames_[i]);

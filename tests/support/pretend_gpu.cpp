@@ -17,19 +17,55 @@ class PretendGpu::Access {
   Memory& memory_;
 };
 
-class PretendGpu::Executable : public exec::Executable {
+class PretendGpu::Executable : public exec::Executable, public exec::DeferredRuns {
  public:
-  Executable(Memory& memory, std::unique_ptr<exec::Executable> plan) : memory_(memory), plan_(std::move(plan)) {}
+  Executable(PretendGpu& gpu, std::unique_ptr<exec::Executable> plan) : gpu_(gpu), plan_(std::move(plan)) {}
 
   exec::RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                      std::span<Tensor> outputs) override {
-    const Access access(memory_);
+    const Access access(gpu_.memory_);
     return plan_->run(inputs, donated, symbols, outputs);
   }
   const graph::Plan& plan() const override { return plan_->plan(); }
 
+  exec::DeferredRuns* deferred_runs() override { return gpu_.counts_ ? this : nullptr; }
+  uint32_t run_deferred(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                        std::span<Tensor> outputs) override {
+    const exec::RunError failure = run(inputs, donated, symbols, outputs);
+    if (failure) make_garbage(outputs);
+    gpu_.failures_.push_back(failure);
+    ++gpu_.counts_->runs;
+    return static_cast<uint32_t>(gpu_.failures_.size() - 1);
+  }
+  exec::RunError report(uint32_t number) override {
+    if (number >= gpu_.finished_) {
+      ++gpu_.counts_->waits;
+      gpu_.finished_ = gpu_.failures_.size();
+    }
+    const exec::RunError failure = gpu_.failures_[number];
+    if (number + 1 == gpu_.failures_.size()) {
+      gpu_.failures_.clear();
+      gpu_.finished_ = 0;
+    }
+    return failure;
+  }
+
  private:
-  Memory& memory_;
+  /// Makes outputs of a run that has failed: all bytes are 1.
+  void make_garbage(std::span<Tensor> outputs) {
+    const Access access(gpu_.memory_);
+    const graph::Graph& graph = plan().graph;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Layout layout = Layout::contiguous(graph.outputs[i].layout.shape);
+      const DType dtype = graph[graph.outputs[i].node].dtype;
+      const uint64_t bytes = static_cast<uint64_t>(element_count(layout.shape).hint()) * size_of(dtype);
+      Ref<Storage> storage = gpu_.memory_.allocate(bytes);
+      if (bytes > 0) std::memset(storage->data(), 1, bytes);
+      outputs[i] = Tensor(dtype, layout, std::move(storage));
+    }
+  }
+
+  PretendGpu& gpu_;
   std::unique_ptr<exec::Executable> plan_;
 };
 
@@ -60,11 +96,11 @@ void PretendGpu::Memory::allow(bool access) {
 
 // ---- The backend -------------------------------------------------------------------------------------------
 
-PretendGpu::PretendGpu(Device device, exec::Backend& host, bool guarded)
-    : CpuBackend(1), host_(host), memory_(device, guarded) {}
+PretendGpu::PretendGpu(Device device, exec::Backend& host, bool guarded, DeferralCounts* counts)
+    : CpuBackend(1), host_(host), memory_(device, guarded), counts_(counts) {}
 
 std::unique_ptr<exec::Executable> PretendGpu::prepare(graph::Plan plan) {
-  return std::make_unique<Executable>(memory_, CpuBackend::prepare(std::move(plan)));
+  return std::make_unique<Executable>(*this, CpuBackend::prepare(std::move(plan)));
 }
 
 Tensor PretendGpu::to_device(const Tensor& tensor) {

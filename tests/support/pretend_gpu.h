@@ -9,10 +9,16 @@
 
 namespace tsl {
 
+/// Counts the runs that were deferred, and the waits for them.
+struct DeferralCounts {
+  uint32_t runs = 0, waits = 0;
+};
+
 /// Its tensors have a GPU as their device. If `guarded`, accessing their memory from outside crashes, as with a GPU.
 class PretendGpu : public cpu::CpuBackend {
  public:
-  PretendGpu(Device device, exec::Backend& host, bool guarded);
+  /// Without `counts`, runs cannot be deferred.
+  PretendGpu(Device device, exec::Backend& host, bool guarded, DeferralCounts* counts = nullptr);
 
   BlockCache& allocator() override { return memory_; }
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
@@ -45,6 +51,9 @@ class PretendGpu : public cpu::CpuBackend {
 
   exec::Backend& host_;
   Memory memory_;
+  DeferralCounts* const counts_;
+  std::vector<exec::RunError> failures_;  // of the deferred runs
+  size_t finished_ = 0;                   // of these, the ones that were waited for
   uint64_t to_device_ = 0, to_host_ = 0;  // bytes
 };
 

@@ -24,6 +24,7 @@ template <class Run> std::string outcome_of(Run&& run, Tier tier, EngineOptions 
   options.compile_annotated = tier != Tier::eager;
   options.compile_all = tier == Tier::everything;
   options.seed = 7;
+  options.defer_errors = true;  // as for scripts
   Engine engine(on_test_device(std::move(options)));
   std::string text;
   engine.output = [&](std::string_view printed) {

@@ -46,7 +46,8 @@ DynamicArgs::DynamicArgs(const CudaKernel& cuda_kernel) {
   for (uint32_t word = 0; word < cuda_kernel.arguments.size(); ++word) {
     const KernelArg& argument = cuda_kernel.arguments[word];
     if (argument.kind == KernelArg::Kind::buffer) addresses.push_back({word, argument.buffer});
-    if (!argument.symbol && argument.kind != KernelArg::Kind::scratch) continue;
+    const bool is_of_run = argument.kind == KernelArg::Kind::scratch || argument.kind == KernelArg::Kind::error;
+    if (!argument.symbol && !is_of_run) continue;
     const auto recent = numbers.end() - static_cast<ptrdiff_t>(std::min(numbers.size(), kRecent));
     const auto at = std::find_if(recent, numbers.end(), [&](const Number& n) { return n.argument == argument; });
     if (at != numbers.end()) at->words.push_back(word);
@@ -116,6 +117,7 @@ struct Step {
   uint32_t op = 0;      // the standalone op's kernel in the plan
   uint32_t launch = 0;  // and its launch
   exec::PlanActivities op_activity;
+  OperandCopies copies;  // of the op
   std::vector<size_t> units;
   std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op
 };
@@ -139,7 +141,7 @@ class GemmWork : public LibraryWork {
   GemmCopies copies_;
 };
 
-class CudaExecutable : public exec::Executable {
+class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
  public:
   CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters)
       : gpu_(gpu), plan_(std::move(plan)), parameters_(parameters), memory_(plan_, gpu.allocator) {
@@ -178,6 +180,24 @@ class CudaExecutable : public exec::Executable {
 
   RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                std::span<Tensor> outputs) override {
+    return run(inputs, donated, symbols, outputs, true);
+  }
+
+  exec::DeferredRuns* deferred_runs() override { return reporting_ && !may_fail_alone_ ? this : nullptr; }
+  uint32_t run_deferred(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+                        std::span<Tensor> outputs) override {
+    run(inputs, donated, symbols, outputs, false);
+    return gpu_.errors.defer();
+  }
+  RunError report(uint32_t run) override {
+    const exec::ActivityScope waiting(gpu_.timeline(), ActivityKind::wait);
+    return gpu_.errors.report(run);
+  }
+
+ private:
+  /// `waits`: for kernels that may report a failure.
+  RunError run(exec::Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
+               std::span<Tensor> outputs, bool waits) {
     gpu_.device.make_current();
     exec::Timeline* const timeline = gpu_.timeline();
     if (exec::checks_addresses()) exec::AddressCheck(plan_, inputs, symbols).check_kernels();
@@ -194,7 +214,7 @@ class CudaExecutable : public exec::Executable {
         prepare_launchers(symbols);
         error = run_steps(symbols);
       }
-      if (reporting_) error = first_of(error, reported(error));
+      if (reporting_ && waits) error = first_of(error, reported(error));
       if (!error) memory_.make_outputs(inputs, symbols, outputs);
     } catch (...) {
       if (reporting_) gpu_.errors.forget();
@@ -207,7 +227,6 @@ class CudaExecutable : public exec::Executable {
     return error;
   }
 
- private:
   /// Whether the run may have overwritten donated inputs. Only kernels of the last step do: the plan lets nothing
   /// overwrite an input before the last op that allocates while it runs (Plan::donors).
   bool has_written() const { return memory_.has_donors() && last_began_at_ && launches() != *last_began_at_; }
@@ -229,6 +248,7 @@ class CudaExecutable : public exec::Executable {
     if (is_standalone) {
       step.op = kernels[0];
       step.launch = launch;
+      may_fail_alone_ |= use_of(kernels).reports;
       return;
     }
     if (!step.launcher)
@@ -437,7 +457,8 @@ class CudaExecutable : public exec::Executable {
         continue;
       }
       const WorkLog::Scope call(gpu_.device.log(), step.op_activity.id());
-      if (RunError error = run_op(gpu_, plan_, plan_.kernels[step.op], memory_.addresses(), symbols)) return error;
+      const Kernel& kernel = plan_.kernels[step.op];
+      if (RunError error = run_op(gpu_, plan_, kernel, memory_.addresses(), symbols, step.copies)) return error;
     }
     return {};
   }
@@ -539,6 +560,7 @@ class CudaExecutable : public exec::Executable {
   uint64_t bound_epoch_ = kUnset;           // memory_.address_epoch() when the calls were last bound
   bool addresses_changed_ = true;           // since bound_epoch_
   CudaGraphLauncher* reporting_ = nullptr;  // the last launcher with kernels that may report failures
+  bool may_fail_alone_ = false;             // a standalone op may fail, which the host learns as it runs
   std::optional<uint64_t> last_began_at_;   // value of launches() when the current run reached its last step
 };
 
