@@ -33,6 +33,9 @@ class PlanObservers final : public PlanObserver {
   void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override {
     for (PlanObserver* each : observers_) each->on_eliminated(options, node);
   }
+  void on_recompute(const graph::PlanOptions& options, const graph::Node& node, const char* decision) override {
+    for (PlanObserver* each : observers_) each->on_recompute(options, node, decision);
+  }
   bool wants_reasons() const override {
     return std::any_of(observers_.begin(), observers_.end(), [](PlanObserver* each) { return each->wants_reasons(); });
   }

@@ -7,6 +7,7 @@
 #include "graph/launches.h"
 #include "graph/lower.h"
 #include "graph/passes.h"
+#include "graph/recompute.h"
 #include "graph/spec.h"
 
 namespace tsl::graph {
@@ -17,6 +18,7 @@ const char* name_of(Pass pass) {
     case Pass::dead_code: return "dead code";
     case Pass::decompose: return "decompose";
     case Pass::simplify: return "simplify";
+    case Pass::recompute: return "recompute";
     case Pass::absorb_epilogues: return "absorb epilogues";
   }
   return "";
@@ -41,6 +43,12 @@ Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer
   has_ended(Pass::decompose);
   graph = simplify(std::move(graph));
   has_ended(Pass::simplify);
+  OnRecompute on_decision;
+  if (observer && observer->wants_reasons()) {
+    on_decision = [&](const Node& node, const char* decision) { observer->on_recompute(options, node, decision); };
+  }
+  graph = recompute(std::move(graph), target ? target->rates() : Rates(), on_decision);
+  has_ended(Pass::recompute);
   if (!options.fast_numerics || !target) return graph;
   graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return target->has_epilogue(product); });
   has_ended(Pass::absorb_epilogues);

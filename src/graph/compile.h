@@ -10,7 +10,7 @@
 namespace tsl::graph {
 
 /// The passes on a graph, in order; `recording` is the graph before any pass.
-enum class Pass : uint8_t { recording, dead_code, decompose, simplify, absorb_epilogues };
+enum class Pass : uint8_t { recording, dead_code, decompose, simplify, recompute, absorb_epilogues };
 const char* name_of(Pass pass);
 
 /// Watches a graph being compiled. A call for a pass comes when the pass has ended.
@@ -20,14 +20,16 @@ class CompileObserver {
   virtual void on_pass(const PlanOptions&, Pass, const Graph&) {}
   /// Called for each node that dead code removes, before on_pass().
   virtual void on_eliminated(const PlanOptions&, const Node&) {}
-  /// Whether on_fusion() needs the reasons why groups ended.
+  /// Called for each node that recompute changes, or could have changed, before on_pass().
+  virtual void on_recompute(const PlanOptions&, const Node&, const char* /*decision*/) {}
+  /// Whether on_recompute() and on_fusion() need reasons.
   virtual bool wants_reasons() const { return false; }
   virtual void on_fusion(const PlanOptions&, const Graph&, const Fusion&) {}
   virtual void on_plan(const Plan&) {}
 };
 
-/// Runs the passes: dead code → decompose → simplify → absorb epilogues → fuse → lower → plan. `target` (optional) is
-/// the device that will run the plan; the passes query its capabilities.
+/// Runs the passes: dead code → decompose → simplify → recompute → absorb epilogues → fuse → lower → plan. `target`
+/// (optional) is the device that will run the plan; the passes query its capabilities.
 Plan compile(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr,
              Target* target = nullptr);
 

@@ -28,6 +28,8 @@ class Copier {
   NodeId add(NodeId id, Op op, std::vector<Arg> args, const Attrs& attrs, const TensorType& type) {
     return to_.add(op_def(op), std::move(args), attrs, type, {from_[id].span, from_[id].is_backward}, from_[id].order);
   }
+  /// Adds a node whose operands are nodes of the new graph.
+  NodeId add(Node&& node) { return to_.add(std::move(node)); }
   NodeId renamed(NodeId id) const { return renamed_[id]; }
   /// Makes users of `id` use node `other` of the new graph.
   void replace(NodeId id, NodeId other) { renamed_[id] = other; }

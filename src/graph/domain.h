@@ -19,6 +19,10 @@ Dims without_ones(const Dims& shape);
 /// Returns the strides of `layout` over `loops`, a refinement of its shape.
 Dims split_strides(const Layout& layout, const Dims& loops);
 
+/// Returns the layout through which `view`, a view of the contiguous result of an elementwise op, reads an operand that
+/// the op reads through `operand`. Null if no strides express it.
+std::optional<Layout> through(const Layout& view, const Layout& operand);
+
 /// Returns, for each loop of a refinement of `shape`, the axis of `shape` that it is a part of.
 Ints axes_of(const Dims& shape, const Dims& loops);
 

@@ -1,9 +1,11 @@
 #include "graph/passes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "graph/copier.h"
@@ -88,6 +90,14 @@ int64_t reduced_count(const Node& reduction) {
   return count;
 }
 
+/// Reads all elements of a node of this shape.
+Arg all_of(NodeId id, const Shape& shape) {
+  Arg arg;
+  arg.node = id;
+  arg.layout = Layout::contiguous(shape);
+  return arg;
+}
+
 /// Decomposes node `id`, a logsumexp: with the maximum g of each row, log(sum(exp(x - g))) + g. An infinite or NaN g is
 /// replaced by 0, since exp() then gives the right result by itself. Over no elements: log(sum(exp(x))).
 void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
@@ -104,12 +114,6 @@ void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   }
   const auto reduce = [&](Op op, const Arg& of) {
     return copier.add(id, op, {of}, node.attrs, {node.dtype, node.shape});
-  };
-  const auto all_of = [](NodeId node_id, const Shape& of) {
-    Arg arg;
-    arg.node = node_id;
-    arg.layout = Layout::contiguous(of);
-    return arg;
   };
   const auto row = [&](NodeId node_id) { return all_of(node_id, node.shape); };
   const auto map_rows = [&](Op op, std::vector<Arg> args, DType dtype) {
@@ -131,6 +135,59 @@ void decompose_logsumexp(const Graph& graph, NodeId id, Copier& copier) {
   const NodeId power = copier.add(id, Op::exp, {all_of(difference, shape)}, {}, {node.dtype, shape});
   const NodeId total = map_rows(Op::log, {row(reduce(Op::sum, all_of(power, shape)))}, node.dtype);
   copier.replace(id, map_rows(Op::add, {row(total), row(shift)}, node.dtype));
+}
+
+/// Returns the slices that a reduction combines, in the order of its row; each has the shape of its result.
+std::vector<Arg> slices_of(const Node& reduction) {
+  std::vector<Arg> slices(1, reduction.args[0]);
+  const Layout& from = reduction.args[0].layout;
+  slices[0].layout = {{}, {}, from.offset};
+  for (int i = 0; i < from.rank(); ++i) {
+    const bool is_reduced = reduction.attrs.axes.contains(i);
+    const std::vector<Arg> outer = std::exchange(slices, {});
+    for (const Arg& slice : outer) {
+      for (int64_t index = 0; index < (is_reduced ? from.shape[i].hint() : 1); ++index) {
+        Layout& layout = slices.emplace_back(slice).layout;
+        if (index > 0) layout.offset = layout.offset + from.strides[i] * index;
+        if (is_reduced && !reduction.attrs.keepdims) continue;
+        layout.shape.push_back(is_reduced ? Dim(1) : from.shape[i]);
+        layout.strides.push_back(is_reduced ? Dim(0) : from.strides[i]);
+      }
+    }
+  }
+  return slices;
+}
+
+/// Returns the dtype in which a reduction combines elements.
+DType combined_dtype(const Node& reduction, DType operand) {
+  const ReduceRule rule = reduction.def().reduce_rule;
+  return rule == ReduceRule::logic ? DType::boolean : rule == ReduceRule::total ? accumulator_of(operand) : operand;
+}
+
+/// Unrolls reduction `id`: its elements are the lanes of the reduction order, which fold in halves.
+void unroll_reduction(const Graph& graph, NodeId id, Copier& copier) {
+  const Node& node = graph[id];
+  const DType from = graph[node.args[0].node].dtype, dtype = combined_dtype(node, from);
+  const auto cast = [&](Arg arg, DType to) {
+    return all_of(copier.add(id, Op::cast, {std::move(arg)}, {.dtype = to}, {to, node.shape}), node.shape);
+  };
+  std::vector<Arg> lanes = slices_of(node);
+  const bool is_one = lanes.size() == 1;  // one element needs no accumulator
+  for (Arg& lane : lanes) {
+    lane.node = copier.renamed(lane.node);
+    if (dtype != from && !is_one) lane = cast(lane, dtype);
+  }
+  for (size_t half = std::bit_ceil(lanes.size()) / 2; half > 0; half /= 2) {
+    for (size_t l = 0; l + half < lanes.size(); ++l) {
+      lanes[l] =
+          all_of(copier.add(id, *node.def().step, {lanes[l], lanes[l + half]}, {}, {dtype, node.shape}), node.shape);
+    }
+    lanes.resize(half);
+  }
+  const DType last = is_one ? from : dtype;
+  if (last != node.dtype) lanes[0] = cast(lanes[0], node.dtype);
+  else if (is_one) lanes[0] = all_of(copier.add(id, Op::copy, {lanes[0]}, {}, {node.dtype, node.shape}), node.shape);
+  copier.replace(id, lanes[0].node);
 }
 
 /// The readers of a node.
@@ -280,6 +337,21 @@ Graph decompose(Graph graph) {
     else copier.keep(id);
   }
   return copier.finish();
+}
+
+bool may_unroll(const Node& node) {
+  if (node.is_input || node.def().op_class != OpClass::reduction || !node.def().step) return false;
+  const int64_t count = reduced_count(node);
+  return count > 0 && count <= kMaxUnrolled && (count == 1 || !node.args[0].layout.offset.symbol());
+}
+
+Graph unroll(const Graph& graph, const std::function<bool(NodeId)>& chosen) {
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (chosen(id)) unroll_reduction(graph, id, copier);
+    else copier.keep(id);
+  }
+  return dead_code(copier.finish());
 }
 
 Graph simplify(Graph graph) {

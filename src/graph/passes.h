@@ -25,6 +25,16 @@ Graph decompose(Graph graph);
 /// without effect and multiplications or divisions by one.
 Graph simplify(Graph graph);
 
+/// The most elements of a reduction that elementwise ops on slices may replace: more fill the lanes of a row.
+inline constexpr int64_t kMaxUnrolled = 8;
+
+/// Whether unroll() can replace a node: a reduction of at most kMaxUnrolled elements that repeats an elementwise op.
+bool may_unroll(const Node& node);
+
+/// Replaces the nodes for which `chosen` holds, which may_unroll(), by elementwise ops on slices of their operands, in
+/// the reduction order. Extents must be numbers.
+Graph unroll(const Graph& graph, const std::function<bool(NodeId)>& chosen);
+
 /// Merges a matrix product of f32 or shorter floats with its only reader, under fast numerics: a bias along the last
 /// axis, relu or gelu_tanh, or both, if `has_epilogue` holds for the merged node. A result that other kernels read
 /// element by element is not merged: computing it in the product would gain nothing.

@@ -23,6 +23,7 @@ void Timings::on_pass(const graph::PlanOptions& options, graph::Pass pass, const
     case graph::Pass::dead_code: end(Phase::dead_code, options.name); break;
     case graph::Pass::decompose: end(Phase::decompose, options.name); break;
     case graph::Pass::simplify: end(Phase::simplify, options.name); break;
+    case graph::Pass::recompute: end(Phase::recompute, options.name); break;
     case graph::Pass::absorb_epilogues: end(Phase::absorb_epilogues, options.name); break;
   }
 }
@@ -40,6 +41,7 @@ const char* name_of(Timings::Phase phase) {
     case Timings::Phase::dead_code: return "dead code";
     case Timings::Phase::decompose: return "decompose";
     case Timings::Phase::simplify: return "simplify";
+    case Timings::Phase::recompute: return "recompute";
     case Timings::Phase::absorb_epilogues: return "absorb epilogues";
     case Timings::Phase::fuse: return "fuse";
     case Timings::Phase::lower: return "lower, launches and buffers";

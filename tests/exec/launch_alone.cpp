@@ -26,16 +26,16 @@ Tensor numbers(cpu::CpuBackend& backend, const Node& node) {
 /// A product, a softmax of its rows, sums of columns, and a pointwise op on all of it: several launches.
 Graph softmax_of_product() {
   Graph graph;
-  const NodeId a = input(graph, {6, 4}), b = input(graph, {4, 8});
+  const NodeId a = input(graph, {12, 4}), b = input(graph, {4, 24});
   std::vector<Arg> operands = {read(graph, a), read(graph, b)};
-  const NodeId product = graph.add(op_def(Op::matmul), operands, {}, {DType::f32, {6, 8}}, Span{}, graph.size());
+  const NodeId product = graph.add(op_def(Op::matmul), operands, {}, {DType::f32, {12, 24}}, Span{}, graph.size());
   const NodeId greatest = reduce(graph, Op::max, product, 1);
-  const NodeId shifted = add(graph, Op::sub, {read(graph, product), spread(graph, greatest, {6, 8})});
+  const NodeId shifted = add(graph, Op::sub, {read(graph, product), spread(graph, greatest, {12, 24})});
   const NodeId power = add(graph, Op::exp, {read(graph, shifted)});
   const NodeId sum = reduce(graph, Op::sum, power, 1);
-  const NodeId share = add(graph, Op::div, {read(graph, power), spread(graph, sum, {6, 8})});
+  const NodeId share = add(graph, Op::div, {read(graph, power), spread(graph, sum, {12, 24})});
   const NodeId columns = reduce(graph, Op::sum, share, 0);
-  give(graph, add(graph, Op::mul, {read(graph, share), spread(graph, columns, {6, 8})}));
+  give(graph, add(graph, Op::mul, {read(graph, share), spread(graph, columns, {12, 24})}));
   give(graph, columns);
   return graph;
 }

@@ -156,14 +156,14 @@ Plan pointwise_plan() {
 
 Plan softmax_plan() {
   Graph g;
-  const NodeId e = add(g, Op::exp, {read(g, input(g, {4, 5}))});
-  give(g, add(g, Op::div, {read(g, e), spread(g, reduce(g, Op::sum, e, 1), {4, 5})}));
+  const NodeId e = add(g, Op::exp, {read(g, input(g, {4, 25}))});
+  give(g, add(g, Op::div, {read(g, e), spread(g, reduce(g, Op::sum, e, 1), {4, 25})}));
   return plan_of(std::move(g));
 }
 
 Plan sum_plan() {
   Graph g;
-  give(g, reduce(g, Op::sum, add(g, Op::exp, {read(g, input(g, {4, 5}))}), 1));
+  give(g, reduce(g, Op::sum, add(g, Op::exp, {read(g, input(g, {4, 25}))}), 1));
   return plan_of(std::move(g));
 }
 

@@ -64,12 +64,12 @@ TEST_CASE("softmax is one row kernel") {
 
 TEST_CASE("rows' sums that are summed along the rows again take a second kernel") {
   Graph g;
-  const NodeId rows = reduce(g, Op::sum, input(g, {4, 8}), 1);
+  const NodeId rows = reduce(g, Op::sum, input(g, {4, 16}), 1);
   Attrs attrs;
   attrs.axes = {1};
-  const Operand spread_out = Tensor(DType::f32, Layout::contiguous({4, 8}), nullptr);
+  const Operand spread_out = Tensor(DType::f32, Layout::contiguous({4, 16}), nullptr);
   const TensorType type = op_def(Op::sum).infer({&spread_out, 1}, attrs);
-  give(g, g.add(op_def(Op::sum), {spread(g, rows, {4, 8})}, attrs, type, Span{}, g.size()));
+  give(g, g.add(op_def(Op::sum), {spread(g, rows, {4, 16})}, attrs, type, Span{}, g.size()));
   CHECK(compile(std::move(g)).kernels.size() == 2);
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("the mean of rows' losses stays in the rows' kernel") {
 }
 
 TEST_CASE("a logsumexp over a block is the ops it is made of, over more it is one reduction") {
-  for (const int64_t length : {int64_t{1}, kReduceBlock, kReduceBlock + 1}) {
+  for (const int64_t length : {int64_t{16}, kReduceBlock, kReduceBlock + 1}) {
     for (const bool keepdims : {false, true}) {
       Graph g;
       give(g, reduce(g, Op::logsumexp, input(g, {8, length}), 1, keepdims));
