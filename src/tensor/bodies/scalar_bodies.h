@@ -5,4 +5,6 @@
 
 #include "tensor/bodies/scalar_functions.h"
 
+#include "tensor/bodies/scalar_angles.h"
+
 #include "tensor/bodies/random_math.h"

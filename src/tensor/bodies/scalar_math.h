@@ -1,5 +1,5 @@
 // The scalar bodies of the elementwise ops, part 1: number formats, casts, and the ops that are exact.
-// Part 2 is scalar_functions.h (exp, sin, gelu, …); random_math.h stands on both.
+// Part 2 is scalar_functions.h (exp, log, gelu, …), part 3 scalar_angles.h; random_math.h uses part 2.
 //
 // These files are plain C++17 that includes nothing but each other, because the same text is compiled three times
 // over: into the CPU kernels of every instruction set, into the host's arithmetic, and in front of every CUDA kernel

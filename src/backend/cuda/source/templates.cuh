@@ -1,4 +1,4 @@
-// What generated kernels are made of. Follows scalar_math.h, scalar_functions.h and random_math.h in the text given to
+// What generated kernels are made of. Follows the scalar bodies (tensor/bodies/*.h) in the text given to
 // NVRTC; needs no header.
 
 // ---- Errors ----------------------------------------------------------------------------------------------------
