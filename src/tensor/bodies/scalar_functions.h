@@ -3,11 +3,10 @@
 //
 // f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
 // in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid and tanh within 4, silu and gelu within 5, but for results near the
-// least normal number.) The functions that models spend their time in (exp, log, tanh, sigmoid, silu, erf) compute in
-// float; the others in double, where about 2^-30 of relative error leaves a correctly rounded float nearly always. f64:
-// the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal number, where their
-// exponential is subnormal already). The coefficients are minimax (Remez) fits; the interval and the error stand at
-// each.
+// least normal number.) They compute in float, but for pow, gelu_tanh and the functions of angles, where double leaves
+// a correctly rounded float nearly always. f64: the platform's libm, within 4 ulp (silu and the gelus: but for results
+// near the least normal number, where their exponential is subnormal already). The coefficients are minimax (Remez)
+// fits; the interval and the error stand at each.
 //
 // Processors take a slow path for results below the normal range. Arguments whose result is certain to vanish (an
 // exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
@@ -42,11 +41,6 @@ TSL_FN double exp_core(double t) {
   ExpParts e = exp_parts(t);
   return fused(e.scale, e.m, e.scale);
 }
-/// e^t - 1, with a small relative error for small t as well.
-TSL_FN double expm1_core(double t) {
-  ExpParts e = exp_parts(t);
-  return fused(e.scale, e.m, e.scale - 1);
-}
 
 /// log(x) = 2s + s^3 L(s^2) + k log(2), with x = m 2^k, m in [sqrt(1/2), sqrt(2)], s = f / (2 + f), f = m - 1;
 /// relative error 2^-44.9. For normal positive x; `f` replaces m - 1 when k is 0.
@@ -64,8 +58,6 @@ TSL_FN double log_core(double x, double f_if_near_one) {
   l = fused(l, z, 0x1.555555561f332p-1);
   return fused(s, fused(z, l, 2.0), k * kLog2);
 }
-/// log(1 + x) for x > -1, with a small relative error for small x as well.
-TSL_FN double log1p_core(double x) { return log_core(1 + x, x); }
 
 // ---- Exponentials --------------------------------------------------------------------------------------------
 
@@ -134,23 +126,41 @@ TSL_FN float s_exp(float x) { return times(exp_f(x), 1.0f); }
 TSL_FN double s_exp(double x) { return TSL_LIBM(exp)(opaque(x)); }
 TSL_SHORT_UNARY(s_exp)
 
+/// e^x - 1 = s m + (s - 1), with s = 2^n; half of it is computed, since 2^128 is no float.
 TSL_FN float s_expm1(float x) {
-  double y = expm1_core(clamp(static_cast<double>(x), -40.0, 90.0));
-  return copy_sign(static_cast<float>(y), x);
+  const ExpPartsF e = exp_parts_f(clamp(x, -20.0f, 89.0f));
+  const float half = power_of_two(e.n - 1), m = fused(e.r * e.r, e.q, e.r);
+  return select(magnitude(x) < 0x1p-25f, x, 2 * fused(half, m, half - 0.5f));
 }
 TSL_FN double s_expm1(double x) { return TSL_LIBM(expm1)(opaque(x)); }
 TSL_SHORT_UNARY(s_expm1)
 
+/// A quarter of e^t for t in [0, 89.5], and a quarter of e^-t.
+struct Exponentials {
+  float rising, falling;
+};
+TSL_FN Exponentials quarter_exponentials(float t) {
+  const ExpPartsF e = exp_parts_f(t);
+  const float power = power_of_two(e.n - 2), y = fused(power, fused(e.r * e.r, e.q, e.r), power);
+  return {y, 0x1p-4f * reciprocal(at_most(y, 0x1p40f))};
+}
+
+/// x + x^3 P(x^2) up to 1 (error 2^-31.6); beyond by exponentials, whose difference loses too much near 0.
 TSL_FN float s_sinh(float x) {
-  double y = expm1_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
-  return copy_sign(static_cast<float>(0.5 * (y + y / (y + 1))), x);
+  const float z = x * x;
+  float p = 0x1.756c1ep-19f;
+  p = fused(p, z, 0x1.a022bcp-13f);
+  p = fused(p, z, 0x1.1110e0p-7f);
+  p = fused(p, z, 0x1.555556p-3f);
+  const Exponentials e = quarter_exponentials(at_most(magnitude(x), 89.5f));
+  return select(magnitude(x) < 1, fused(x * z, p, x), copy_sign(2 * (e.rising - e.falling), x));
 }
 TSL_FN double s_sinh(double x) { return TSL_LIBM(sinh)(opaque(x)); }
 TSL_SHORT_UNARY(s_sinh)
 
 TSL_FN float s_cosh(float x) {
-  double y = exp_core(clamp(static_cast<double>(magnitude(x)), 0.0, 91.0));
-  return static_cast<float>(0.5 * (y + 1 / y));
+  const Exponentials e = quarter_exponentials(at_most(magnitude(x), 89.5f));
+  return 2 * (e.rising + e.falling);
 }
 TSL_FN double s_cosh(double x) { return TSL_LIBM(cosh)(opaque(x)); }
 TSL_SHORT_UNARY(s_cosh)
@@ -219,26 +229,10 @@ TSL_FN float s_silu(float x) {
 TSL_FN double s_silu(double x) { return select(x < -800.0, -800.0, x) * s_sigmoid(x); }
 TSL_SHORT_UNARY(s_silu)
 
-TSL_FN float s_softplus(float x) {
-  double wide = x, size = magnitude(wide);
-  double y = log1p_core(exp_core(select(size > 110, -110.0, -size)));
-  y = select(x < -104.0f, 0.0, y);
-  return static_cast<float>(select(x > 0, wide + y, select(x != x, wide, y)));
-}
-TSL_FN double s_softplus(double x) {
-  return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(opaque(-magnitude(x))));
-}
-TSL_SHORT_UNARY(s_softplus)
-
 // ---- Logarithms, powers and roots ----------------------------------------------------------------------------
 
-/// f - f^2/2 + f^3 P(f) + k log(2), with x = (1 + f) 2^k, 1 + f in [sqrt(1/2), sqrt(2)]; error 2^-30.3.
-TSL_FN float s_log(float x) {
-  bool subnormal = x < 0x1p-126f;
-  Word bits = bits_of(select(subnormal, x * 0x1p23f, x)) - 0x3f3504f3u;
-  int exponent = static_cast<int>(bits) >> 23;
-  float k = static_cast<float>(exponent) - select(subnormal, 23.0f, 0.0f);
-  float f = as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
+/// log(1 + f) + k log(2) = f - f^2/2 + f^3 P(f) + k log(2), with 1 + f in [sqrt(1/2), sqrt(2)]; error 2^-30.3.
+TSL_FN float log_of_parts(float f, float k) {
   float p = 0x1.1457b2p-4f;
   p = fused(p, f, -0x1.de4054p-4f);
   p = fused(p, f, 0x1.e6f2aap-4f);
@@ -248,9 +242,17 @@ TSL_FN float s_log(float x) {
   p = fused(p, f, 0x1.99a4b8p-3f);
   p = fused(p, f, -0x1.000006p-2f);
   p = fused(p, f, 0x1.555548p-2f);
-  float z = f * f;
-  float low = fused(k, -0x1.bd0106p-13f, fused(f * z, p, -0.5f * z));
-  float y = fused(k, 0x1.63p-1f, f + low);
+  const float z = f * f, low = fused(k, -0x1.bd0106p-13f, fused(f * z, p, -0.5f * z));
+  return fused(k, 0x1.63p-1f, f + low);
+}
+
+/// x = (1 + f) 2^k
+TSL_FN float s_log(float x) {
+  bool subnormal = x < 0x1p-126f;
+  Word bits = bits_of(select(subnormal, x * 0x1p23f, x)) - 0x3f3504f3u;
+  int exponent = static_cast<int>(bits) >> 23;
+  float k = static_cast<float>(exponent) - select(subnormal, 23.0f, 0.0f);
+  float y = log_of_parts(as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1, k);
   y = select(x == infinity<float>(), x, y);
   y = select(x == 0, -infinity<float>(), y);
   return select((x < 0) | (x != x), not_a_number<float>(), y);
@@ -258,15 +260,34 @@ TSL_FN float s_log(float x) {
 TSL_FN double s_log(double x) { return TSL_LIBM(log)(opaque(x)); }
 TSL_SHORT_UNARY(s_log)
 
+/// 1 + x = (1 + f) 2^k; the exponent is that of the rounded sum, and f is made of x itself.
 TSL_FN float s_log1p(float x) {
-  double y = log1p_core(static_cast<double>(x));
-  y = select(x == infinity<float>(), static_cast<double>(x), y);
-  y = select(x == -1, -infinity<double>(), y);
-  y = select((x < -1) | (x != x), not_a_number<double>(), y);
-  return select(x == 0, x, static_cast<float>(y));
+  const Word exponent = (bits_of(1 + x) - 0x3f3504f3u) & 0xff800000u;
+  const float k = static_cast<float>(static_cast<int>(exponent) >> 23), four = as_float(0x40800000u - exponent);
+  const float f = as_float(bits_of(x) - exponent) + fused(four, 0.25f, -1.0f);
+  float y = copy_sign(log_of_parts(f, k), x);
+  y = select(x == infinity<float>(), x, y);
+  y = select(x == -1, -infinity<float>(), y);
+  return select((x < -1) | (x != x), not_a_number<float>(), y);
 }
 TSL_FN double s_log1p(double x) { return TSL_LIBM(log1p)(opaque(x)); }
 TSL_SHORT_UNARY(s_log1p)
+
+/// max(x, 0) + log(1 + e) with e = e^-|x|, where 1 + e is 1 + f, or 2 (1 + f) if it exceeds sqrt(2). e is not rounded.
+TSL_FN float s_softplus(float x) {
+  const float size = magnitude(x);
+  const ExpPartsF e = exp_parts_f(-at_most(size, 112.0f));
+  const bool is_halved = size < 0x1.c34366p-1f;  // -log(sqrt(2) - 1)
+  const int n = e.n - static_cast<int>(is_halved), most = select(n < -100, -100, n);
+  const float power = power_of_two(most), m = fused(e.r * e.r, e.q, e.r);
+  const float f = fused(power, m, power - select(is_halved, 0.5f, 0.0f));
+  const float rest = select(size > 104.0f, 0.0f, power_of_two(n - most));  // spares processors the slow path
+  return select(x > 0, x, 0.0f) + log_of_parts(f, select(is_halved, 1.0f, 0.0f)) * rest;
+}
+TSL_FN double s_softplus(double x) {
+  return select(x > 0, x, select(x != x, x, 0.0)) + TSL_LIBM(log1p)(TSL_LIBM(exp)(opaque(-magnitude(x))));
+}
+TSL_SHORT_UNARY(s_softplus)
 
 #if defined(__CUDACC__)
 TSL_FN float s_sqrt(float x) { return ::sqrtf(x); }

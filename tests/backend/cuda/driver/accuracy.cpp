@@ -8,7 +8,7 @@
 #include "backend/cuda/driver/kernel_cache.h"
 #include "backend/cuda/driver/memory.h"
 #include "support/gpu.h"
-#include "tensor/bodies/scalar_functions.h"
+#include "tensor/bodies/scalar_bodies.h"
 
 using namespace tsl;
 using namespace tsl::cuda;
@@ -34,6 +34,11 @@ constexpr Function kFunctions[] = {
     {"tanh", "::tanh(x)", [](float x) { return math::s_tanh(x); }, 4},
     {"gelu", "x == -infinity<double>() ? -0.0 : 0.5 * x * ::erfc(-x * 0.70710678118654752440)",
      [](float x) { return math::s_gelu(x); }, 5},
+    {"expm1", "::expm1(x)", [](float x) { return math::s_expm1(x); }, 2},
+    {"log1p", "::log1p(x)", [](float x) { return math::s_log1p(x); }, 2},
+    {"softplus", "(x > 0 ? x : 0) + ::log1p(::exp(-magnitude(x)))", [](float x) { return math::s_softplus(x); }, 2},
+    {"sinh", "::sinh(x)", [](float x) { return math::s_sinh(x); }, 2},
+    {"cosh", "::cosh(x)", [](float x) { return math::s_cosh(x); }, 2},
 };
 
 constexpr const char* kUlps = R"(
