@@ -3,10 +3,10 @@
 //
 // f32: own polynomials, within 2 ulp everywhere, subnormal results included; infinities, NaN and signed zeros as
 // in C99. (TSL_NATIVE: exp within 2 ulp, sigmoid and tanh within 4, silu and gelu within 5, but for results near the
-// least normal number.) They compute in float, but for pow, gelu_tanh and the functions of angles, where double leaves
-// a correctly rounded float nearly always. f64: the platform's libm, within 4 ulp (silu and the gelus: but for results
-// near the least normal number, where their exponential is subnormal already). The coefficients are minimax (Remez)
-// fits; the interval and the error stand at each.
+// least normal number.) They compute in float, in pairs of floats where one is too short, since double takes at least
+// twice the time. f64: the platform's libm, within 4 ulp (silu and the gelus: but for results near the least normal
+// number, where their exponential is subnormal already). The coefficients are minimax (Remez) fits; the interval and
+// the error stand at each.
 //
 // Processors take a slow path for results below the normal range. Arguments whose result is certain to vanish (an
 // exp(-inf) of a mask, say) are therefore replaced before computing, not left to underflow.
@@ -15,49 +15,6 @@
 #include "tensor/bodies/scalar_math.h"
 
 namespace tsl::math {
-
-// ---- Cores in double, for f32 functions ----------------------------------------------------------------------
-
-inline constexpr double kLog2 = 0x1.62e42fefa39efp-1;
-
-/// e^t = scale * (1 + m), |t| <= 700.
-struct ExpParts {
-  double scale, m;
-};
-
-/// m = r + r^2 q(r) with |r| <= log(2)/2; relative error 2^-34.2.
-TSL_FN ExpParts exp_parts(double t) {
-  double shifted = fused(t, 0x1.71547652b82fep0, 0x1.8p52);  // t / log(2), rounded to an integer in the low bits
-  double r = fused(shifted - 0x1.8p52, -kLog2, t);
-  double q = 0x1.9f0812891a285p-13;
-  q = fused(q, r, 0x1.6d8db0e921aa1p-10);
-  q = fused(q, r, 0x1.111271fa280d2p-7);
-  q = fused(q, r, 0x1.55548d100d68dp-5);
-  q = fused(q, r, 0x1.55555441c010ep-3);
-  q = fused(q, r, 0x1.0000003a71a75p-1);
-  return {as_double((bits_of(shifted) << 52) + 0x3ff0000000000000ull), fused(r * r, q, r)};
-}
-TSL_FN double exp_core(double t) {
-  ExpParts e = exp_parts(t);
-  return fused(e.scale, e.m, e.scale);
-}
-
-/// log(x) = 2s + s^3 L(s^2) + k log(2), with x = m 2^k, m in [sqrt(1/2), sqrt(2)], s = f / (2 + f), f = m - 1;
-/// relative error 2^-44.9. For normal positive x; `f` replaces m - 1 when k is 0.
-TSL_FN double log_core(double x, double f_if_near_one) {
-  constexpr DoubleWord one = 0x3ff0000000000000ull, half_root = 0x3fe6a09e667f3bcdull;
-  DoubleWord biased = (bits_of(x) + (one - half_root)) >> 52;
-  double k = as_double(biased | 0x4330000000000000ull) - (0x1p52 + 1023);
-  double m = as_double(bits_of(x) - (biased << 52) + one);
-  double f = select(biased == 1023, f_if_near_one, m - 1);
-  double s = f / (2 + f), z = s * s;
-  double l = 0x1.911c9398a9a6dp-3;
-  l = fused(l, z, 0x1.c62aa0595d9abp-3);
-  l = fused(l, z, 0x1.249413365f181p-2);
-  l = fused(l, z, 0x1.999996a67b5e6p-2);
-  l = fused(l, z, 0x1.555555561f332p-1);
-  return fused(s, fused(z, l, 2.0), k * kLog2);
-}
 
 // ---- Exponentials --------------------------------------------------------------------------------------------
 
@@ -81,6 +38,12 @@ TSL_FN ExpPartsF exp_parts_f(float t) {
   return exp_parts_f(shifted, fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, t)));
 }
 TSL_FN float power_of_two(int n) { return as_float(static_cast<Word>(n + 127) << 23); }
+
+/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so.
+TSL_FN float quotient(float n, float a, float b) {
+  float d = a + b, lost = b - (d - a), y = reciprocal(d), q = n * y;
+  return fused(fused(-lost, q, fused(-d, q, n)), y, q);
+}
 
 #if defined(TSL_NATIVE)
 /// a * b + c, rounded down.
@@ -184,12 +147,6 @@ TSL_FN float sigmoid_times(float x, float weight) {
   return weight * native_reciprocal(fused(e.root, e.power, 0x1p-32f)) * 0x1p-32f;
 }
 #else
-/// n / (a + b), where a is a small whole number and at least b, which is positive, in one rounding or so.
-TSL_FN float quotient(float n, float a, float b) {
-  float d = a + b, lost = b - (d - a), y = reciprocal(d), q = n * y;
-  return fused(fused(-lost, q, fused(-d, q, n)), y, q);
-}
-
 /// (e^2x - 1) / (e^2x + 1), the numerator by the parts of its exponential, which lose nothing near 0: exp_parts_f() for
 /// 2x, in terms of half its r.
 TSL_FN float s_tanh(float x) {
@@ -300,15 +257,46 @@ TSL_SHORT_UNARY(s_sqrt)
 template <class T> TSL_FN T s_rsqrt(T x) { return 1 / s_sqrt(x); }
 TSL_SHORT_UNARY(s_rsqrt)
 
+/// high + low, where low is below high's last bit.
+template <class F> struct Pair { F high, low; };
+
+/// log2(x) for positive finite x, relative error 2^-33 or so: with x = m 2^k, m in [sqrt(1/2), sqrt(2)], f = m - 1 and
+/// s = f / (2 + f), log2(m) = 2/log(2) (s + s^3 (1/3 + z T(z))), z = s^2; error of T 2^-36.7.
+TSL_FN Pair<float> log2_of(float x) {
+  const bool subnormal = x < 0x1p-126f;
+  const Word bits = bits_of(select(subnormal, x * 0x1p23f, x)) - 0x3f3504f3u;
+  const float k = static_cast<float>(static_cast<int>(bits) >> 23) - select(subnormal, 23.0f, 0.0f);
+  const float f = as_float((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
+  const float d = 2 + f, d_lost = f - (d - 2), y = reciprocal(d), s = f * y;
+  const float s_low = fused(-s, d_lost, fused(-s, d, f)) * y, z = s * s;
+  const float t = z * fused(fused(0x1.df9f9ap-4f, z, 0x1.24528ap-3f), z, 0x1.999a00p-3f);
+  const float p = t + 0x1.555556p-2f, p_low = t - (p - 0x1.555556p-2f) - 0x1.555556p-27f;
+  const float cube = s * z, cube_low = fused(s, z, -cube) + s * (fused(s, s, -z) + 3 * s * s_low);
+  const float rest = cube * p, rest_low = fused(cube, p, -rest) + fused(cube, p_low, cube_low * p);
+  const float half = s + rest, half_low = rest - (half - s) + (s_low + rest_low);  // of log(m)
+  const float high = half * 0x1.715476p1f;
+  const float low = fused(half, 0x1.715476p1f, -high) + fused(half, 0x1.4ae0c0p-25f, half_low * 0x1.715476p1f);
+  const float sum = k + high;
+  return {sum, high - (sum - k) + low};
+}
+/// 2^x; 2^x.high beyond 160, where the low part is of no use.
+TSL_FN float exp2_of(Pair<float> x) {
+  const bool is_huge = magnitude(x.high) > 160;
+  const float high = clamp(x.high, -160.0f, 160.0f), shifted = high + 0x1.8p23f, part = high - (shifted - 0x1.8p23f);
+  const float low = select(is_huge, 0.0f, x.low * 0x1.62e430p-1f);
+  const ExpPartsF e = exp_parts_f(shifted, fused(part, 0x1.62e430p-1f, fused(part, -0x1.05c610p-29f, low)));
+  const int half = e.n >> 1;
+  const float rest = select(x.high < -151, 0.0f, power_of_two(e.n - half));  // spares processors the slow path
+  return fused(e.r, fused(e.q, e.r, 1.0f), 1.0f) * power_of_two(half) * rest;
+}
 /// As in C99. Integers wrap around; a negative exponent gives the whole part of the result: 0, but for bases 1 and -1.
 TSL_FN float s_pow(float a, float b) {
-  float size = magnitude(a);
-  double logarithm = log_core(static_cast<double>(size), static_cast<double>(size) - 1);
-  logarithm = select(size == 0, -infinity<double>(), logarithm);
-  logarithm = select(size == infinity<float>(), infinity<double>(), logarithm);
-  logarithm = select(a != a, not_a_number<double>(), logarithm);
-  double exponent = logarithm * static_cast<double>(b), power = exp_core(clamp(exponent, -110.0, 110.0));
-  float y = static_cast<float>(select(exponent < -104, 0.0, power));
+  const float size = magnitude(a), factor = clamp(b, -0x1p40f, 0x1p40f);
+  const Pair<float> log = log2_of(size);
+  float high = select(size == 0, -infinity<float>(), log.high);
+  high = select(size < infinity<float>(), high, size);
+  const float exponent = high * factor;
+  float y = exp2_of({exponent, fused(high, factor, -exponent) + log.low * factor});
   bool huge = magnitude(b) >= 0x1p24f;  // then b is even
   int whole = static_cast<int>(select(huge | (b != b), 0.0f, b));
   bool is_whole = huge | (static_cast<float>(whole) == b);
@@ -334,22 +322,17 @@ TSL_SHORT_BINARY(s_pow)
 
 // ---- The error function and gelu -----------------------------------------------------------------------------
 
-/// high + low, where low is below high's last bit.
-struct Pair {
-  double high, low;
-};
-
 TSL_FN double upper_half(double x) {  // Veltkamp: its first 26 bits
   double t = x * 0x1.000002p27;
   return t - (t - x);
 }
-TSL_FN Pair product(Pair a, Pair b) {
+TSL_FN Pair<double> product(Pair<double> a, Pair<double> b) {
   double high = a.high * b.high;
   double a1 = upper_half(a.high), a2 = a.high - a1, b1 = upper_half(b.high), b2 = b.high - b1;
   double error = ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2;
   return {high, error + (a.high * b.low + a.low * b.high)};
 }
-TSL_FN Pair sum(Pair a, Pair b) {
+TSL_FN Pair<double> sum(Pair<double> a, Pair<double> b) {
   double high = a.high + b.high, b1 = high - a.high;
   return {high, (a.high - (high - b1)) + (b.high - b1) + (a.low + b.low)};
 }
@@ -426,7 +409,7 @@ TSL_FN float s_gelu(float x) {
 /// erfc(-x / sqrt(2)), corrected for the rounding of its argument, which the tail magnifies.
 TSL_FN double s_gelu(double x) {
   double t = clamp(x, -40.0, infinity<double>());
-  Pair z = product({-clamp(t, -40.0, 40.0), 0}, {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55});  // sqrt(1/2)
+  Pair<double> z = product({-clamp(t, -40.0, 40.0), 0}, {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55});  // sqrt(1/2)
   double slope = -1.1283791670955126 * TSL_LIBM(exp)(opaque(-z.high * z.high));
   return 0.5 * t * (TSL_LIBM(erfc)(opaque(z.high)) + slope * z.low);
 }
@@ -450,17 +433,28 @@ template <int E> TSL_FN Short<E> s_gelu(Short<E> element) {
 TSL_SHORT_UNARY(s_gelu)
 #endif
 
-/// x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3): the same as x/2 (1 + tanh(u)).
+/// x / (1 + e), or x e / (1 + e) for negative x, with e = exp(-2u), u = sqrt(2/pi) (t + 0.044715 t^3), t = |x|: the
+/// same as x/2 (1 + tanh(u)). u is a pair, since the tail magnifies what it loses; the first factor has few enough bits
+/// that its distance from the sum is exact. Powers of two are split off lest a product in between is subnormal.
 TSL_FN float s_gelu_tanh(float x) {
-  double wide = clamp(x, -11.0f, 11.0f);
-  double u2 = wide * fused(wide * wide, 0.07135481627159849, 1.5957691216057308);
-  double y = static_cast<double>(x) / (1 + exp_core(-u2));
-  return static_cast<float>(select(x < -11.0f, -0.0, y));
+  const float bounded = clamp(x, -11.0f, 11.0f), t = magnitude(bounded), z = t * t, z_low = fused(t, t, -z);
+  const float factor = fused(0x1.2444f2p-4f, z, 0x1.98845p0f);
+  const float factor_low = fused(0x1.2444f2p-4f, z, 0x1.98845p0f - factor) +
+                           fused(0x1.2444f2p-4f, z_low, fused(0x1.49b16ap-29f, z, 0x1.9ea1b2p-23f));
+  const float u2 = factor * t, u2_low = fused(factor_low, t, fused(factor, t, -u2));
+  const float shifted = fused(u2, -0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  const float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, -u2) - u2_low);
+  const ExpPartsF e = exp_parts_f(shifted, r);
+  const float m = fused(e.r * e.r, e.q, e.r), power = power_of_two(select(e.n < -100, -100, e.n));
+  const bool is_tail = x < 0;
+  const float tail = bounded * power_of_two(e.n + 64);
+  const float y = quotient(select(is_tail, fused(tail, m, tail), bounded), 1.0f, fused(power, m, power));
+  return copy_sign(select(x > 11.0f, x, y * select(is_tail, select(x < -11.0f, 0.0f, 0x1p-64f), 1.0f)), x);
 }
 TSL_FN double s_gelu_tanh(double x) {
   double t = clamp(x, -30.0, 30.0);
-  Pair cubic = product(product({t, 0}, {t, 0}), {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c70p-61});
-  Pair u2 = product({t, 0}, sum({0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54}, cubic));
+  Pair<double> cubic = product(product({t, 0}, {t, 0}), {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c70p-61});
+  Pair<double> u2 = product({t, 0}, sum({0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54}, cubic));
   double e = TSL_LIBM(exp)(opaque(-magnitude(u2.high)));
   e = e - e * (u2.low * copy_sign(1.0, u2.high));
   return clamp(x, -30.0, infinity<double>()) * select(x < 0, e, 1.0) / (1 + e);

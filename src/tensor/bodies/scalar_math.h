@@ -86,6 +86,12 @@ TSL_FN float native_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// 1 / sqrt(x), within 2^-22.4 of it for normal x; infinity for 0.
+TSL_FN float native_rsqrt(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 /// 2^x, within 2^-22.5 of it.
 TSL_FN float native_exp2(float x) {
   float y;
@@ -179,6 +185,15 @@ TSL_FN float at_most(float x, float hi) {
   return native_min(x, hi);
 #else
   return select(x > hi, hi, x);
+#endif
+}
+/// The square root of 0 and of x in [2^-60, 2^60]; NaN for negative x. (As reciprocal(): how that of CUDA works.)
+TSL_FN float square_root(float x) {
+#if defined(__CUDACC__)
+  const float y = at_most(native_rsqrt(x), 0x1p60f), root = x * y;
+  return fused(fused(-root, root, x), 0.5f * y, root);
+#else
+  return __builtin_sqrtf(x);
 #endif
 }
 
@@ -459,34 +474,41 @@ template <class T> TSL_FN bool divides_by_zero(T b) {
 /// How floats divide, as Python and NumPy do: `quotient` is whole and `rest` has the sign of b.
 template <class F> struct Division { F quotient, rest; };
 
+/// Makes a division round down that may have rounded either way, less than one off.
+template <class F> TSL_FN Division<F> rounded_down(F quotient, F rest, F b) {
+  bool above = (rest != 0) & ((rest < 0) != (b < 0));
+  return {select(above, quotient - 1, quotient), select(rest == 0, copy_sign(rest, b), select(above, rest + b, rest))};
+}
+
+/// The exact remainder, with a's sign.
+TSL_FN float exact_remainder(float a, float b) { return TSL_LIBM(fmodf)(a, b); }
 TSL_FN double exact_remainder(double a, double b) { return TSL_LIBM(fmod)(a, b); }
 
-/// From the exact remainder of a / b, with a's sign.
-TSL_FN Division<double> divide_from_remainder(double a, double b, double rest) {
-  double quotient = (a - rest) / b;
-  bool below = (rest != 0) & ((rest < 0) != (b < 0));
-  quotient = select(below, quotient - 1, quotient);
-  rest = select(rest == 0, copy_sign(rest, b), select(below, rest + b, rest));
-  double whole = s_round(quotient);  // it is whole but for rounding
+TSL_FN Division<double> divide_floor(double a, double b) {
+  double truncated = exact_remainder(a, b);
+  Division<double> division = rounded_down((a - truncated) / b, truncated, b);
+  double whole = s_round(division.quotient);  // it is whole but for rounding
   whole = select(whole == 0, copy_sign(whole, a / b), whole);
-  return {select(b == 0, a / b, whole), rest};
-}
-template <class F> TSL_FN Division<double> divide_floor(F a, F b) {
-  return divide_from_remainder(a, b, exact_remainder(a, b));
+  return {select(b == 0, a / b, whole), division.rest};
 }
 
-/// Floats whose quotient is small enough for double arithmetic to find the remainder exactly: nearly all.
-TSL_FN bool divides_easily(float a, float b) {
-  bool small = magnitude(static_cast<double>(a) / static_cast<double>(b)) < 0x1p28, finite = s_isfinite(b);
-  return small & finite;
+/// Whether divide_floor_easily() holds: the whole part of the rounded a / b is exact, or one too large in size; then
+/// the remainder is a float.
+TSL_FN bool divides_easily(float a, float b) { return magnitude(a / b) < 0x1p24f; }
+TSL_FN Division<float> divide_floor_easily(float a, float b) {
+  float ratio = a / b, whole = static_cast<float>(static_cast<int>(select(divides_easily(a, b), ratio, 0.0f)));
+  Division<float> division = rounded_down(whole, select(whole == 0, a, fused(-whole, b, a)), b);
+  return {copy_sign(division.quotient, ratio), division.rest};
 }
-TSL_FN Division<double> divide_floor_easily(float af, float bf) {
-  double a = af, b = bf;
-  double quotient = s_trunc(a / b);
-  double rest = a - quotient * b;  // exact; the quotient may be too large by one in size
-  double overshot = copy_sign(magnitude(b), a);
-  bool correct = (rest == 0) | ((rest < 0) == (a < 0));
-  return divide_from_remainder(a, b, select(correct, copy_sign(rest, select(rest == 0, a, rest)), rest + overshot));
+/// The quotient is the nearest float to the whole number: a / b, rounded, and the whole distance from there.
+TSL_RARE_FN Division<float> divide_floor_far(float a, float b) {
+  float ratio = a / b, truncated = exact_remainder(a, b);
+  Division<float> division = rounded_down((fused(-ratio, b, a) - truncated) / b, truncated, b);
+  bool is_infinite = (b == 0) | (s_isinf(ratio) & s_isfinite(a));
+  return {select(is_infinite, ratio, ratio + s_round(division.quotient)), division.rest};
+}
+TSL_FN Division<float> divide_floor(float a, float b) {
+  return divides_easily(a, b) ? divide_floor_easily(a, b) : divide_floor_far(a, b);
 }
 
 template <class T> TSL_FN T s_floordiv(T a, T b) {

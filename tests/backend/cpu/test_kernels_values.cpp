@@ -97,17 +97,23 @@ TEMPLATE_TEST_CASE("floats divide as in Python and NumPy", "[kernels]", float, d
   }
 }
 
-TEST_CASE("the remainder of floats is exact", "[kernels]") {
+TEST_CASE("the remainder of floats is exact, and the quotient the nearest to a whole number", "[kernels]") {
   Random random(4);
   for (int i = 0; i < 200000; ++i) {
     const float a = math::as_float(static_cast<uint32_t>(random.next() >> 32));
     float b = math::as_float(static_cast<uint32_t>(random.next() >> 32));
-    if (i % 2) b = a * static_cast<float>(random.unit() * 1e-3);
+    if (i % 4 == 1) b = a * static_cast<float>(random.unit() * 1e-3);
+    if (i % 4 == 3) b = a * static_cast<float>((random.unit() - 0.5) * std::exp2(-28 * random.unit()));
     if (!std::isfinite(a) || !std::isfinite(b) || b == 0) continue;
     double rest = std::fmod(static_cast<double>(a), static_cast<double>(b));
-    if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+    double quotient = (a - rest) / b;  // exact if it has no more than 29 bits
+    if (rest != 0 && (rest < 0) != (b < 0)) {
+      quotient -= 1;
+      rest += b;
+    }
     INFO(a << " by " << b);
     REQUIRE(call<float>(Op::mod, a, b) == static_cast<float>(rest));
+    if (std::abs(quotient) < 0x1p29) REQUIRE(call<float>(Op::floordiv, a, b) == static_cast<float>(quotient));
   }
 }
 

@@ -46,25 +46,23 @@ struct NearAngle {
   static bool is_easy(float x) { return math::is_near_angle(x); }
 };
 template <> struct EasyPart<Fn_sin> : NearAngle {
-  static float apply(float x) { return math::select(x == 0, x, math::sin_near(x, 0)); }
+  static float apply(float x) { return math::sin_near(x); }
 };
 template <> struct EasyPart<Fn_cos> : NearAngle {
-  static float apply(float x) { return math::sin_near(x, 1); }
+  static float apply(float x) { return math::cos_near(x); }
 };
-template <> struct EasyPart<Fn_tan> {
-  static constexpr bool kExists = true;
-  static bool is_easy(float x) { return math::is_small_angle(x); }
-  static float apply(float x) { return math::select(x == 0, x, math::tan_of(math::reduce_angle(x))); }
+template <> struct EasyPart<Fn_tan> : NearAngle {
+  static float apply(float x) { return math::tan_near(x); }
 };
 struct EasyDivision {
   static constexpr bool kExists = true;
   static bool is_easy(float a, float b) { return math::divides_easily(a, b); }
 };
 template <> struct EasyPart<Fn_floordiv> : EasyDivision {
-  static float apply(float a, float b) { return static_cast<float>(math::divide_floor_easily(a, b).quotient); }
+  static float apply(float a, float b) { return math::divide_floor_easily(a, b).quotient; }
 };
 template <> struct EasyPart<Fn_mod> : EasyDivision {
-  static float apply(float a, float b) { return static_cast<float>(math::divide_floor_easily(a, b).rest); }
+  static float apply(float a, float b) { return math::divide_floor_easily(a, b).rest; }
 };
 
 /// The loop for such ops; uses a buffer, since `out` may be one of the operands.
