@@ -1,6 +1,8 @@
 #include "backend/cuda/codegen/writer.h"
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 
 #include "base/error.h"
 
@@ -95,6 +97,15 @@ uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes
   return at;
 }
 
+int64_t reciprocal_of(int64_t divisor) {
+  assert(divisor > 1 && divisor <= INT32_MAX);
+  // With 2^shift >= divisor, the multiplier exceeds 2^(31 + shift) / divisor by at most 1. So the quotient of a number
+  // below 2^31 exceeds the exact one by less than 1 / divisor, and rounds down to the same number.
+  const int shift = std::bit_width(static_cast<uint64_t>(divisor - 1));
+  const int64_t multiplier = (int64_t{1} << (31 + shift)) / divisor + 1;
+  return multiplier | static_cast<int64_t>(shift - 1) << 32;
+}
+
 bool is_contiguous_along(const Kernel& kernel, const Instr& instr, int loop) {
   if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) return false;
   return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 &&
@@ -173,6 +184,15 @@ const std::string& KernelWriter::number(const char* role, int64_t value) {
   argument.kind = KernelArg::Kind::integer;
   argument.value = value;
   return parameter(name, role, named_.size(), argument, "const Index");
+}
+
+const std::string& KernelWriter::reciprocal(int64_t divisor) {
+  std::string& name = named(Meaning::reciprocal, divisor);
+  if (!name.empty()) return name;
+  KernelArg argument;
+  argument.kind = KernelArg::Kind::integer;
+  argument.value = reciprocal_of(divisor);
+  return parameter(name, "d", named_.size(), argument, "const unsigned long long");
 }
 
 const std::string& KernelWriter::offset(Dim offset) {
@@ -267,7 +287,10 @@ std::vector<std::string> KernelWriter::coordinates(const std::string& linear, co
   for (size_t i = extents.size(); i-- > 1;) {
     const std::string extent = size(extents[i]);
     const std::string rest = fmt::format("{}{}_rest", prefix, i);
-    line("const Index {} = {} / {}, {} = {} - {} * {};", rest, left, extent, names[i], left, rest, extent);
+    const std::string quotient = is_small_ && extents[i] > 1
+                                     ? fmt::format("divide({}, {})", left, reciprocal(extents[i]))
+                                     : fmt::format("{} / {}", left, extent);
+    line("const Index {} = {}, {} = {} - {} * {};", rest, quotient, names[i], left, rest, extent);
     left = rest;
   }
   put("const Index ", names[0], " = ", left, ";");

@@ -40,6 +40,7 @@ class KernelWriter {
   // share a parameter.
   const std::string& size(int64_t value);                      // 0 and 1 are literals
   const std::string& number(const char* role, int64_t value);  // a separate parameter for each role, whatever its value
+  const std::string& reciprocal(int64_t divisor);              // for divide()
   const std::string& offset(Dim offset);
   const std::string& buffer(uint32_t kernel_buffer);  // index into Kernel::buffers
   const std::string& scratch(uint64_t at, DType dtype) { return scratch(at, type_of(dtype)); }
@@ -104,6 +105,7 @@ class KernelWriter {
   enum class Meaning : uint8_t {
     size,
     number,
+    reciprocal,
     offset,
     offset_symbol,
     buffer,
@@ -163,6 +165,9 @@ std::vector<graph::Reg> operands(const graph::Instr& instr);
 int64_t count_of(const Dims& dims);
 std::vector<int64_t> extents_of(const Dims& dims);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Returns the multiplier and the shift with which divide() in templates.cuh divides numbers below 2^31 by `divisor`.
+int64_t reciprocal_of(int64_t divisor);
 
 /// Reserves scratch memory for `count` elements of `bytes` each; returns its offset.
 uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes);

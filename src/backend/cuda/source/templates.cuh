@@ -63,6 +63,13 @@ __device__ __forceinline__ bool is_last_block(unsigned* counter, unsigned count)
   return is_last;
 }
 
+/// n / divisor for 0 <= n < 2^31; reciprocal_of() in codegen/writer.h makes the reciprocal. A division takes ten times
+/// as many instructions.
+__device__ __forceinline__ int divide(int n, unsigned long long reciprocal) {
+  return static_cast<int>(__umulhi(static_cast<unsigned>(n), static_cast<unsigned>(reciprocal)) >>
+                          static_cast<unsigned>(reciprocal >> 32));
+}
+
 /// 0, as any element.
 template <class T> __device__ __forceinline__ T nothing() { return T{}; }
 

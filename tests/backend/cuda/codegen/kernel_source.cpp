@@ -4,6 +4,7 @@
 
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/codegen/multi_tensor.h"
+#include "backend/cuda/codegen/writer.h"
 #include "graph/compile.h"
 #include "support/build.h"
 #include "support/gpu.h"
@@ -214,6 +215,35 @@ TEST_CASE("kernels of other sizes share their source") {
         kernels_of(reduced(Op::sum, {6000, 300}, 1))[0].source());
   CHECK(kernels_of(scaled_sum({1000, 33}))[0].source() != kernels_of(scaled_sum({1000, 33}, DType::f64))[0].source());
   CHECK(kernels_of(scaled_sum({1000, 33}))[0].name() != kernels_of(scaled_sum({1000, 33}, DType::f64))[0].name());
+}
+
+TEST_CASE("coordinates are divided by extents with a multiplication and a shift") {
+  const auto divide = [](uint32_t n, int64_t reciprocal) {  // as divide() in templates.cuh
+    const auto product = static_cast<uint64_t>(n) * static_cast<uint32_t>(reciprocal);
+    return static_cast<uint32_t>(product >> 32) >> (reciprocal >> 32);
+  };
+  for (const int64_t near : {int64_t{2}, int64_t{3}, int64_t{7}, int64_t{641}, int64_t{1} << 16, int64_t{1} << 30}) {
+    for (int64_t divisor = std::max<int64_t>(near - 3, 2); divisor < near + 3; ++divisor) {
+      const int64_t reciprocal = reciprocal_of(divisor);
+      for (const int64_t multiple :
+           {int64_t{0}, int64_t{1}, int64_t{2}, INT32_MAX / divisor / 2, INT32_MAX / divisor}) {
+        for (const int64_t n : {multiple * divisor - 1, multiple * divisor, multiple * divisor + divisor - 1}) {
+          INFO(n << " / " << divisor);
+          if (n >= 0 && n <= INT32_MAX) CHECK(divide(static_cast<uint32_t>(n), reciprocal) == n / divisor);
+        }
+      }
+      CHECK(divide(INT32_MAX, reciprocal) == INT32_MAX / divisor);
+    }
+  }
+  CHECK(reciprocal_of(INT32_MAX) > 0);
+  CHECK(divide(INT32_MAX, reciprocal_of(INT32_MAX)) == 1);
+  CHECK(divide(INT32_MAX - 1, reciprocal_of(INT32_MAX)) == 0);
+  Graph g;
+  const NodeId x = input(g, {100, 33}), row = input(g, {1, 33});
+  give(g, add(g, Op::mul, {read(g, x), spread(g, row, {100, 33})}));
+  const CudaKernel kernel = kernels_of(plan_of(std::move(g)))[0];
+  CHECK(contains(kernel.text.body, "divide("));
+  CHECK_FALSE(contains(kernel.text.body, " / "));
 }
 
 TEST_CASE("indices have 64 bits only where elements are that many") {
