@@ -99,7 +99,7 @@ class ColumnsWriter : ReduceWriter {
       loaded += is_vectorized(instr) ? static_cast<int64_t>(size_of(instr.dtype)) : 0;
     for (Reg r : reduces_) accumulated += Reduction(kernel_.program[r]).partial_bytes();
     const int64_t turns = (kColumnBytes - accumulated * steps * width_) / std::max<int64_t>(loaded * steps * width_, 1);
-    return turns < 2 ? 1 : turns < 8 ? 2 : 8;
+    return turns < 2 ? 1 : turns < 8 ? 2 : 4;
   }
 
   void emit_column_turn(KernelWriter& writer, const Position& row, const char* condition, Taken taken) {

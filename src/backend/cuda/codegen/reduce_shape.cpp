@@ -24,8 +24,8 @@ constexpr int64_t kShortElements = 8, kStoredTurns = 3;
 // A thread of a column form loads kColumnLoads elements at least. Columns of kLongColumn or more elements keep all 128
 // lanes busy, so that a block of threads reads whole rows of narrow arrays.
 constexpr int64_t kColumnLoads = 4, kLongColumn = kColumnLoads * kReduceLanes;
-/// Threads of a block that take several columns each: more would leave too few registers for them.
-constexpr int kVectorThreads = 512;
+/// Threads of a block that take several columns each, or keep columns: more would leave too few registers for them.
+constexpr int kColumnThreads = 512;
 
 int64_t power_of_two_below(int64_t value) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
@@ -57,14 +57,15 @@ ReduceShape shape_of(const Kernel& kernel) {
 
 ReduceForm reduce_form(const ReduceShape& shape) {
   if (shape.rows == 0 || shape.length == 0) return ReduceForm::rows;
-  if (shape.across) return share_warps(shape) ? ReduceForm::rows : ReduceForm::columns;
+  if (shape.across) return share_warps(shape, 0) ? ReduceForm::rows : ReduceForm::columns;
   return shape.blocks() == 1 || shape.rows >= kManyRows ? ReduceForm::rows : ReduceForm::blocks;
 }
 
 // ---- Rows --------------------------------------------------------------------------------------------------
 
-bool share_warps(const ReduceShape& shape) {
-  return shape.rows >= kFewRows && shape.length > 0 && shape.length <= (shape.across ? kThreadColumn : kReduceLanes);
+bool share_warps(const ReduceShape& shape, int64_t kept_words) {
+  return shape.rows >= kFewRows && shape.length > 0 && shape.length <= (shape.across ? kThreadColumn : kReduceLanes) &&
+         kept_words * kThreadColumn <= kMaxKeptWords;
 }
 
 namespace {
@@ -92,6 +93,20 @@ RowForm short_row_form(const ReduceShape& shape, const RowDemand& demand) {
   return best;
 }
 
+/// Chooses the threads of columns that stay in registers, or are read again: so many that what is kept fits, and
+/// columns enough for whole sectors of memory.
+RowForm resident_column_form(const ReduceShape& shape, const RowDemand& demand) {
+  const int64_t most_turns = std::max<int64_t>(kGoodKeptWords / std::max<int64_t>(demand.kept_words, 1), 1);
+  const int lanes = lanes_of(shape.length), threads = lanes_of(ceil_div(shape.length, most_turns));
+  RowForm form;
+  form.lanes = {threads, 1, lanes};
+  form.turns = ceil_div(shape.length, threads);
+  const int64_t words = demand.kept_words * form.turns;
+  form.lanes.across = std::clamp(kColumnThreads / threads, words <= kGoodKeptWords ? 8 : 4, kWarp);
+  form.keeps = words <= kMaxKeptWords;
+  return form;
+}
+
 RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
   RowForm form;
   const int threads = static_cast<int>(kReduceLanes) / demand.width;
@@ -115,8 +130,8 @@ RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
 
 RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_threads) {
   if (shape.blocks() > 1) return long_row_form(shape, demand);
-  const bool fits = demand.kept_words * kThreadColumn <= kMaxKeptWords && demand.held_words == 0;
-  if (row_threads == 0 && share_warps(shape) && fits) return short_row_form(shape, demand);
+  if (row_threads == 0 && share_warps(shape, demand.kept_words)) return short_row_form(shape, demand);
+  if (row_threads == 0 && shape.across && shape.length > 0) return resident_column_form(shape, demand);
   const int width = demand.width, most = static_cast<int>(kReduceLanes) / width;
   const auto words = [&](int threads) { return demand.kept_words * ceil_div(shape.length, threads); };
   int threads = kWarp;
@@ -150,7 +165,7 @@ ColumnForm column_form(const ReduceShape& shape, int width) {
     const int64_t whole = ceil_div(shape.inside, columns);
     return shape.length >= kLongColumn && whole < kWarp ? whole : kWarp;
   };
-  const ColumnForm form = form_of(across_of(width), width, width > 1 ? kVectorThreads : kMaxThreads);
+  const ColumnForm form = form_of(across_of(width), width, width > 1 ? kColumnThreads : kMaxThreads);
   if (ceil_div(shape.rows, form.columns()) * shape.blocks() >= kManyBlocks) return form;
   return form_of(std::min<int64_t>(across_of(1), 8), 1, kMaxThreads);
 }

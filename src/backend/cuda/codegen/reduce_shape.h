@@ -45,6 +45,11 @@ struct RowForm {
   int64_t turns = 1;  // of a thread in each round; a turn takes `lanes.width` elements
   bool keeps = false;
   int threads() const { return lanes.threads * groups; }
+  /// Returns the rows of a block of threads. Those of more than a warp have a block to themselves, as their threads
+  /// meet at barriers.
+  int rows_per_block() const {
+    return lanes.across > 1 ? lanes.across : threads() <= kWarp ? kRowThreads / threads() : 1;
+  }
 };
 
 // Registers (32 bits) per thread for values kept from pass to pass: up to kGoodKeptWords, enough threads run at a time
@@ -53,8 +58,9 @@ inline constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
 /// With fewer rows than this, each gets as many threads as it can use.
 inline constexpr int64_t kFewRows = 2048;
 
-/// Whether rows are so short that several share a warp: at most an element for each lane of the reduction order.
-bool share_warps(const ReduceShape& shape);
+/// Whether rows are so short that several share a warp: at most an element for each lane of the reduction order, and
+/// registers for what is kept of those of a thread.
+bool share_warps(const ReduceShape& shape, int64_t kept_words);
 /// Chooses the threads of a row. `row_threads`: LaunchParameters::row_threads.
 RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_threads);
 

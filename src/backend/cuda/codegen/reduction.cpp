@@ -59,6 +59,10 @@ std::string Reduction::take(const std::string& name, const std::string& value, c
 }
 
 std::string Reduction::fold(const std::string& name, LaneForm form, const std::string& shared) const {
+  if (form.across > 1) {
+    if (!is_arg_reduction_) return fmt::format("{}.fold_across<{}>({})", name, form.across, shared);
+    return fmt::format("fold_best_across<{}, {}, {}>({}, {})", greatest_, form.threads, form.across, name, shared);
+  }
   if (!is_arg_reduction_) return fmt::format("{}.fold({})", name, shared);
   const std::string at = shared == "nullptr" ? fmt::format("static_cast<Best<{}>*>(nullptr)", type_) : shared;
   return fmt::format("fold_best<{}, {}>({}, {})", greatest_, form.threads, name, at);
@@ -72,11 +76,12 @@ int64_t Reduction::partial_bytes() const {
   return is_arg_reduction_ ? kBestBytes : static_cast<int64_t>(size_of(partial_dtype_));
 }
 int Reduction::shared_count(LaneForm form) const {
+  if (form.across > 1) return form.threads * form.across;
   return is_arg_reduction_ ? form.threads / kWarp : form.threads * form.width;
 }
 
 int64_t Reduction::shared_bytes(LaneForm form, int groups) const {
-  if (form.threads <= kWarp) return 0;
+  if (!form.shares_memory()) return 0;
   return ceil_div(partial_bytes() * shared_count(form) * groups, 8) * 8;
 }
 
@@ -182,8 +187,9 @@ TotalOperands reserve_totals(const Kernel& kernel, GeneratedKernels& generated) 
   return totals;
 }
 
-void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row) {
-  writer.open("if (lane == 0)");
+void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row,
+                   const char* condition) {
+  writer.open("if ({})", condition);
   for (const Instr& instr : writer.kernel().program) {
     if (!defines(instr) && instr.level == Level::row) writer.emit_store(instr, at);
   }

@@ -16,10 +16,14 @@ static_assert(kReduceBlock == graph::kReduceBlock);
 inline constexpr int kRowThreads = 128, kRowsPerBlock = kRowThreads / kWarp;
 
 /// How threads share the lanes of the reduction order: the number of threads, and the neighbouring lanes of each.
-/// `lanes`: how many take elements, a power of two; others change nothing.
+/// `lanes`: how many take elements, a power of two; others change nothing. `across`: rows side by side, of which the
+/// threads alternate.
 struct LaneForm {
   int threads = kWarp, width = 1;
   int lanes = static_cast<int>(kReduceLanes);
+  int across = 1;
+  /// Whether threads fold in shared memory: if those of a row are in several warps.
+  bool shares_memory() const { return threads > kWarp || across > 1; }
 };
 
 /// kBlockForm reduces one block of the reduction order with a thread per lane, so that all its loads are in flight at
@@ -115,9 +119,10 @@ struct TotalOperands {
   std::vector<uint64_t> at;  // byte offsets into the scratch memory
 };
 TotalOperands reserve_totals(const graph::Kernel& kernel, GeneratedKernels& generated);
-/// Emits what lane 0 does at the end of a row: row-level stores, and storing the operands of totals. `row`: the row's
-/// number.
-void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row);
+/// Emits what one thread does at the end of a row: row-level stores, and storing the operands of totals. `row`: the
+/// row's number; `condition`: which thread.
+void emit_row_ends(KernelWriter& writer, const TotalOperands& totals, const Position& at, const std::string& row,
+                   const char* condition = "lane == 0");
 /// Appends the CUDA kernels that reduce the rows' results to totals, and the instructions that depend on totals.
 void append_totals(const graph::Kernel& kernel, const graph::Plan& plan, const TotalOperands& totals,
                    GeneratedKernels& generated);

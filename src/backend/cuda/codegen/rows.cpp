@@ -46,9 +46,8 @@ class RowsWriter {
     const TotalOperands totals = reserve_totals(kernel_, generated);
     if (rows_ > 0) {
       reserve_partials(generated);
-      // All threads of a block must reach a barrier, so a row that needs barriers has a block of threads to itself.
-      const int rows_per_block = form_.threads() <= kWarp ? kRowThreads / form_.threads() : 1;
-      emit_row_place(rows_per_block);
+      const int threads = form_.threads() * form_.rows_per_block();
+      emit_row_place();
       declare_fold_memory();
       emit_prefetch();
       const RowDemand words_per_element = demand(form_.lanes.width);
@@ -56,7 +55,7 @@ class RowsWriter {
       const int64_t words = (form_.keeps ? words_per_element.kept_words * elements * form_.rounds : 0) +
                             words_per_element.held_words * elements;
       if (words > 0 && words <= kGoodKeptWords)
-        writer_.set_residents(parameters_.resident_threads / std::max(form_.threads(), kRowThreads));
+        writer_.set_residents(parameters_.resident_threads / std::max(threads, kRowThreads));
       declare_values();
       std::vector<bool> done(kernel_.program.size(), false);
       for (const Pass& pass : form_.keeps ? passes_.once : passes_.again) {
@@ -65,11 +64,11 @@ class RowsWriter {
         for (Reg r : pass.reduces) done[r] = true;
       }
       emit_row_values(done);
-      emit_row_ends(writer_, totals, row_, "row");
-      const std::string suffix =
-          fmt::format("t{}{}", form_.threads(), form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "");
-      generated.kernels.push_back(
-          writer_.finish(suffix, ceil_div(rows_, rows_per_block), form_.threads() * rows_per_block));
+      emit_row_ends(writer_, totals, row_, "row", is_column() ? "lane == 0 && inside" : "lane == 0");
+      const std::string columns = is_column() ? fmt::format("columns{}_", form_.lanes.across) : "";
+      const std::string kept = form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "";
+      generated.kernels.push_back(writer_.finish(fmt::format("{}t{}{}", columns, form_.threads(), kept),
+                                                 ceil_div(rows_, form_.rows_per_block()), threads));
       if (form_.lanes.width > 1)
         generated.kernels.back().vector_accesses =
             find_vector_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
@@ -80,6 +79,7 @@ class RowsWriter {
 
  private:
   int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
+  bool is_column() const { return form_.lanes.across > 1; }
   bool is_vectorized(const Instr& instr) const {
     return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
   }
@@ -101,7 +101,7 @@ class RowsWriter {
       return length_ > 0 && length_ % width == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % width == 0 &&
              allows_vectors(kernel_, inner_loop(), width);
     };
-    if (share_warps(shape_) && parameters_.row_threads == 0) {
+    if (share_warps(shape_, passes_.kept_words) && parameters_.row_threads == 0) {
       int width = 8;
       while (width > 1 && (width * longest > kVectorBytes || !fits(width))) width /= 2;
       return width;
@@ -126,13 +126,19 @@ class RowsWriter {
 
   // ---- Rows --------------------------------------------------------------------------------------------
 
-  void emit_row_place(int rows_per_block) {
-    if (rows_per_block == 1) {
+  void emit_row_place() {
+    const int rows = form_.rows_per_block();
+    if (is_column()) {  // threads beyond the last column take no elements, but meet the others at barriers
+      writer_.line("const int lane = threadIdx.x / {};", rows);
+      writer_.line("const Index own_row = (Index)block_x * {0} + threadIdx.x % {0};", rows);
+      writer_.line("const bool inside = own_row < {};", writer_.size(rows_));
+      writer_.line("const Index row = inside ? own_row : 0, end = inside ? {} : 0;", writer_.size(length_));
+    } else if (rows == 1) {
       writer_.line("const int lane = threadIdx.x;");
       writer_.line("const Index row = block_x;");
     } else {
       writer_.line("const int lane = threadIdx.x % {};", form_.threads());
-      writer_.line("const Index row = (Index)block_x * {} + threadIdx.x / {};", rows_per_block, form_.threads());
+      writer_.line("const Index row = (Index)block_x * {} + threadIdx.x / {};", rows, form_.threads());
       writer_.line("if (row >= {}) return;", writer_.size(rows_));
     }
     row_.index = writer_.coordinates("row", extents_of(kernel_.kept), "k");
@@ -143,7 +149,8 @@ class RowsWriter {
   /// Emits a prefetch of a row that starts a little later. Rows are loaded, then folded, then stored; without it the
   /// memory would be idle between. (With several operands per row, enough loads are in flight already.)
   void emit_prefetch() {
-    const bool has_phases = form_.keeps && blocks_ == 1 && form_.threads() > kWarp && passes_.once.size() > 1;
+    const bool has_phases =
+        form_.keeps && blocks_ == 1 && form_.threads() > kWarp && !is_column() && passes_.once.size() > 1;
     if (!has_phases || rows_ < kFewRows || kernel_.kept.rank() != 1 || kernel_.reduced.rank() != 1) return;
     std::vector<const Instr*> rows;
     for (const Instr& instr : kernel_.program) {
@@ -277,7 +284,7 @@ class RowsWriter {
     if (blocks_ > 1) return emit_rounds(pass);
     for (Reg r : pass.reduces)
       writer_.line("{}", Reduction(kernel_.program[r]).declare(fmt::format("a{}", r), form_.lanes));
-    emit_turns(pass, "0", writer_.size(length_));
+    emit_turns(pass, "0", is_column() ? "end" : writer_.size(length_));
     for (Reg r : pass.reduces) finish_reduce(r, emit_fold(r, "0"));
   }
 
@@ -302,8 +309,9 @@ class RowsWriter {
   void emit_kept_turns(const Pass& pass, const std::string& first, const std::string& end) {
     const int64_t step = form_.lanes.threads * form_.lanes.width;
     if (blocks_ <= 1) {
-      const std::string condition =
-          length_ % step == 0 ? "" : fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
+      std::string condition = fmt::format("if (e < {}) ", end);
+      if (!is_column() && length_ % step == 0) condition = "";
+      else if (!is_column()) condition = fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
       return emit_all_turns(pass, form_.turns, first, condition);
     }
     const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % form_.groups == 0;
@@ -374,7 +382,7 @@ class RowsWriter {
     const Reduction reduction(kernel_.program[r]);
     const LaneForm lanes = folded_lanes(reduction);
     std::string shared = fold_memory_->take(reduction, shared_bytes(reduction));
-    if (lanes.threads > kWarp && group != "0")
+    if (lanes.shares_memory() && group != "0")
       shared += fmt::format(" + {} * {}", group, reduction.shared_count(lanes));
     writer_.line("const auto f{0} = {1};", r, reduction.fold(fmt::format("a{}", r), lanes, shared));
     return fmt::format("f{}", r);

@@ -259,6 +259,20 @@ template <class R, class A, int kThreads, int kWidth = 1, int kLanes = kReduceLa
     if constexpr (kPart == 1) return held[0];
     else return tsl::device::shuffle_from(held[0], 0, kPart);
   }
+  /// The same for kAcross rows at a time, of which the threads alternate. `shared`: kThreads * kAcross values.
+  template <int kAcross> __device__ __forceinline__ A fold_across(A* shared) {
+    static_assert(kWidth == 1);
+    fold_steps();
+    A* const own = shared + threadIdx.x;
+    *own = held[0];
+    __syncthreads();
+#pragma unroll
+    for (int half = kThreads / 2; half >= 1; half /= 2) {
+      if (threadIdx.x < half * kAcross) *own = held[0] = R::combine(held[0], own[half * kAcross]);
+      __syncthreads();
+    }
+    return shared[threadIdx.x % kAcross];
+  }
 };
 
 /// logsumexp, whose order is that of its parts. A NaN need not win among the elements that shift is the greatest of,
@@ -339,6 +353,20 @@ __device__ __forceinline__ Best<T> fold_best(Best<T> best, Best<T>* shared) {
     return best;
   }
   return {tsl::device::shuffle_from(best.value, 0, kPart), tsl::device::shuffle_from(best.index, 0, kPart)};
+}
+
+/// The same for kAcross rows at a time, as in Lanes.
+template <bool kGreatest, int kThreads, int kAcross, class T>
+__device__ __forceinline__ Best<T> fold_best_across(Best<T> best, Best<T>* shared) {
+  Best<T>* const own = shared + threadIdx.x;
+  *own = best;
+  __syncthreads();
+#pragma unroll
+  for (int half = kThreads / 2; half >= 1; half /= 2) {
+    if (threadIdx.x < half * kAcross) *own = best = better_of<kGreatest>(best, own[half * kAcross]);
+    __syncthreads();
+  }
+  return shared[threadIdx.x % kAcross];
 }
 
 /// The reduction order over value(0), …, value(count - 1), count <= kReduceBlock, by kThreads threads; `shared` as in

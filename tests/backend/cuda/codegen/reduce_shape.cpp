@@ -67,6 +67,19 @@ TEST_CASE("several short rows share a warp, so that few lanes are idle") {
   CHECK(row_form(rows_of(1'000'000, 16), one, 64).threads() == 64);  // a launch parameter decides instead
 }
 
+TEST_CASE("columns that stay in registers have threads enough for that, and are side by side") {
+  const auto text = [](const ReduceShape& shape, int64_t kept) {
+    const RowForm form = row_form(shape, {.kept_words = kept, .stores = true}, 0);
+    return fmt::format("{} threads of {} columns{}", form.threads(), form.rows_per_block(),
+                       form.keeps ? "" : ", again");
+  };
+  CHECK(text(columns_of(1, 4096, 32'768), 1) == "128 threads of 8 columns");
+  CHECK(text(columns_of(1, 4096, 32'768), 2) == "128 threads of 4 columns");
+  CHECK(text(columns_of(1, 4096, 32'768), 4) == "128 threads of 4 columns, again");
+  CHECK(text(columns_of(1, 1000, 5000), 1) == "32 threads of 16 columns");
+  CHECK(text(columns_of(50, 157, 4000), 1) == "8 threads of 32 columns");
+}
+
 TEST_CASE("blocks of threads read whole rows of narrow arrays, and several columns a thread of wide ones") {
   CHECK(columns_text(columns_of(1, 4'800'000, 3)) == "3x1 128");
   CHECK(columns_text(columns_of(1, 2'000'000, 32)) == "32x1 32");
@@ -86,9 +99,14 @@ TEST_CASE("every form of rows covers each element once, and its lanes can fold")
         for (int width = 1; width <= 8 && length % width == 0; width *= 2) {
           for (const int64_t kept : {0, 1, 3, 9}) {
             const ReduceShape shape{.rows = rows, .length = length, .inside = rows, .across = across};
-            if (width > 2 && !share_warps(shape)) continue;
+            if (width > 2 && !share_warps(shape, kept)) continue;
             const RowForm form = row_form(shape, {.width = width, .kept_words = kept, .stores = kept > 0}, 0);
             INFO(rows << " rows of " << length << ", width " << width << ", kept " << kept << ": " << form.threads());
+            if (form.lanes.across > 1) {
+              CHECK((across && form.lanes.width == 1 && form.lanes.threads * form.lanes.across <= 1024));
+              if (form.keeps && form.lanes.threads * form.lanes.across > 512)
+                CHECK(kept * form.turns <= kGoodKeptWords);
+            }
             const int64_t reach = form.lanes.threads * form.lanes.width * form.turns;
             CHECK((length > kReduceBlock ? reach == kReduceBlock : reach >= length));
             CHECK(form.rounds * form.groups >= shape.blocks());
@@ -96,8 +114,9 @@ TEST_CASE("every form of rows covers each element once, and its lanes can fold")
             CHECK(form.lanes.lanes % (form.lanes.threads * form.lanes.width) == 0);
             CHECK(form.lanes.lanes >= std::min(length, kReduceLanes));
             if (form.lanes.threads < kWarp) CHECK((kWarp % form.lanes.threads == 0 && form.groups == 1));
+            CHECK(form.threads() * form.rows_per_block() % kWarp == 0);
             // Less than half of the lanes are idle, where several rows share a warp.
-            if (form.lanes.threads < kWarp) CHECK(reach < 2 * length);
+            if (form.lanes.threads < kWarp && share_warps(shape, kept)) CHECK(reach < 2 * length);
           }
         }
       }
