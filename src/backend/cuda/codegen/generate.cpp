@@ -10,7 +10,7 @@
 #include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/multi_tensor.h"
 #include "backend/cuda/codegen/op.h"
-#include "backend/cuda/codegen/reduction.h"
+#include "backend/cuda/codegen/reduce_shape.h"
 
 namespace tsl::cuda {
 
@@ -65,10 +65,14 @@ GeneratedKernels generate_template(const Kernel& kernel, const Plan& plan, bool 
       return across >= 0 && count_of(kernel.kept) > 0 ? generate_transpose(kernel, plan, across, parameters)
                                                       : generate_pointwise(kernel, plan, vectorized, parameters);
     }
-    case graph::Template::row:  // an arg reduction that nothing follows needs no resident rows
-      return reads_rows_once(kernel) ? generate_reduce(kernel, plan, vectorized, parameters)
-                                     : generate_rows(kernel, plan, vectorized, parameters);
-    case graph::Template::reduce: return generate_reduce(kernel, plan, vectorized, parameters);
+    case graph::Template::row:
+    case graph::Template::reduce: {
+      const Kernel ordered = in_memory_order(kernel);
+      const bool stays =
+          kernel.kind == graph::Template::row && !reads_rows_once(kernel);  // not if nothing follows an argmax
+      return stays ? generate_rows(ordered, plan, vectorized, parameters)
+                   : generate_reduce(ordered, plan, vectorized, parameters);
+    }
     case graph::Template::op: return generator_of(plan.graph[kernel.op_node])(OpKernel(kernel, plan));
   }
   return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace tsl::cuda {
 
@@ -34,7 +35,56 @@ int lanes_of(int64_t length) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(length, 1, kReduceLanes))));
 }
 
+bool is_element_access(const Instr& instr) {
+  return instr.level == Level::full && (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store);
+}
+/// Returns how many accesses to elements are contiguous along a loop.
+int64_t accesses_along(const Kernel& kernel, int loop) {
+  return std::count_if(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
+    return is_element_access(instr) && is_contiguous_along(kernel, instr, loop);
+  });
+}
+
+/// Whether results depend on the order of the kept loops: those of totals, and which error is reported first.
+bool needs_row_order(const Kernel& kernel) {
+  return std::any_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
+    const bool may_report = instr.kind == Instr::Kind::gather ||
+                            (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op), instr.operand_dtype));
+    return instr.level == Level::total || may_report;
+  });
+}
+
 }  // namespace
+
+Kernel in_memory_order(const Kernel& kernel) {
+  const int kept = kernel.kept.rank(), all = kept + kernel.reduced.rank();
+  int best = kept - 1;
+  for (int loop = 0; loop < kept; ++loop) {
+    if (accesses_along(kernel, loop) > accesses_along(kernel, best)) best = loop;
+  }
+  const bool is_ordered =
+      best == kept - 1 || (all > kept && accesses_along(kernel, all - 1) >= accesses_along(kernel, best));
+  if (is_ordered || needs_row_order(kernel)) return kernel;
+  const auto leader = std::find_if(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
+    return is_element_access(instr) && is_contiguous_along(kernel, instr, best);
+  });
+  std::vector<int> order(static_cast<size_t>(kept));
+  std::iota(order.begin(), order.end(), 0);
+  const auto stride = [&](int loop) { return std::abs(leader->map.strides[loop].hint()); };
+  // A stride of 0 repeats a value: such a loop is no neighbour of any other.
+  const auto place = [&](int loop) { return stride(loop) == 0 ? INT64_MAX : stride(loop); };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place(a) > place(b); });
+  Kernel ordered = kernel;
+  for (int i = 0; i < kept; ++i) {
+    const int from = order[static_cast<size_t>(i)];
+    ordered.kept[i] = kernel.kept[from];
+    for (size_t r = 0; r < kernel.program.size(); ++r) {
+      if (kernel.program[r].map.strides.rank() > 0)
+        ordered.program[r].map.strides[i] = kernel.program[r].map.strides[from];
+    }
+  }
+  return ordered;
+}
 
 ReduceShape shape_of(const Kernel& kernel) {
   ReduceShape shape;
@@ -45,8 +95,7 @@ ReduceShape shape_of(const Kernel& kernel) {
   shape.inside = kernel.kept[kept - 1].hint();
   int for_columns = 0;
   for (const Instr& instr : kernel.program) {
-    const bool is_access = instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store;
-    if (!is_access || instr.level != Level::full) continue;
+    if (!is_element_access(instr)) continue;
     const bool along_row = instr.map.strides[all - 1].hint() == 1;
     for_columns += !along_row && instr.map.strides[kept - 1].hint() == 1;
     for_columns -= along_row;

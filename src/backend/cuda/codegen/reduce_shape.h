@@ -16,6 +16,10 @@ struct ReduceShape {
   int64_t blocks() const { return ceil_div(length, kReduceBlock); }
 };
 
+/// Orders the kept loops by the strides of the operands that are contiguous along one of them, so that neighbouring
+/// rows are neighbours in memory (a transposed tensor). The order of rows is free, except for totals and reports of
+/// errors.
+graph::Kernel in_memory_order(const graph::Kernel& kernel);
 /// Returns the shape of a kernel's reductions. Stores count like loads.
 ReduceShape shape_of(const graph::Kernel& kernel);
 

@@ -292,6 +292,21 @@ TEST_CASE("reductions take the form that suits how their operands lie") {
   CHECK(kernels_of(reduced(Op::sum, {4, 0}, 1)).size() == 1);  // of nothing: zeros
 }
 
+TEST_CASE("rows are numbered in the order of memory, unless errors depend on their order") {
+  const auto kernel_of = [](Op before, DType dtype) {
+    Graph g;
+    const NodeId x = input(g, {50, 30, 40, 50}, dtype);
+    Arg across = read(g, x);  // as [50, 40, 30, 50]
+    across.layout = permute(across.layout, std::vector<int>{3, 2, 1, 0});
+    give(g, reduce(g, Op::max, add(g, before, {across, across}), 3, false));
+    return kernels_of(plan_of(std::move(g)))[0];
+  };
+  const CudaKernel ordered = kernel_of(Op::mul, DType::f32), reporting = kernel_of(Op::mod, DType::i32);
+  CHECK(contains(ordered.text.body, " + k2 + "));
+  CHECK(contains(ordered.readable, "columns32x8"));
+  CHECK_FALSE(contains(reporting.text.body, " + k2 + "));
+}
+
 TEST_CASE("what is between kernels is in scratch memory, and results of rows' results come last") {
   const Plan plan = loss({64, 1000});
   REQUIRE(plan.kernels.size() == 1);
