@@ -76,6 +76,20 @@ using OrderKernel = void (*)(int64_t* out, const void* keys, size_t rows, size_t
 /// is i64 (random_bits) or a float dtype.
 using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_t first, size_t n);
 
+/// The indices of a gather, and what they count: rows that are `row_stride` elements apart. A negative index counts
+/// from the end if `wraps`.
+struct GatherIndex {
+  const int64_t* index;
+  ptrdiff_t step;  // between indices, in elements
+  int64_t extent;
+  ptrdiff_t row_stride;
+  bool wraps;
+};
+
+/// Copies element i * stride of row index[i] to out[i], for i < n. Returns the first i with an index out of range, up
+/// to which all are copied, else n.
+using GatherKernel = size_t (*)(void* out, const void* in, const GatherIndex& rows, size_t n, ptrdiff_t stride);
+
 /// The elements of a strip: one for each lane of a reduction.
 inline constexpr size_t kStrip = kReduceLanes;
 /// The most strips that a chain processes at a time, and their elements.
@@ -148,6 +162,7 @@ struct KernelTable {
   /// Copies out[r*row_stride + c*column_stride] = in[r][c]. Both tables are indexed by the element's size: 1, 2, 4, 8.
   void (*store_2d[9])(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_stride,
                       ptrdiff_t column_stride) = {};
+  GatherKernel gather[9] = {};  // by the element's size, too
 };
 
 const KernelTable& kernels(Isa isa);

@@ -83,7 +83,8 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
     step.dst = r;
     const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
     const bool reads_full = step.level == Level::full || reduces_rows;
-    for (int i = 0; reads_full && !(by_rows_ && may_join(step)) && i < step.arity; ++i) {
+    const bool needs_tile = step.kind != Step::Kind::gather || step.index_buffer < 0;
+    for (int i = 0; reads_full && needs_tile && !(by_rows_ && may_join(step)) && i < step.arity; ++i) {
       const uint32_t source = step.src[i];
       if (kernel.program[source].level == Level::full) continue;
       auto [it, is_new] = spread.try_emplace(source, registers_);
@@ -107,6 +108,13 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
       kept_bytes_ += (step.operand_size + 7) / 8 * 8;
     }
     steps_.push_back(step);
+  }
+  for (Step& load : steps_) {
+    load.is_read_in_place =
+        load.kind == Step::Kind::load && std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+          return step.kind == Step::Kind::gather ||
+                 !std::count(step.src.begin(), step.src.begin() + step.arity, load.dst);
+        });
   }
 }
 
@@ -153,6 +161,10 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.index_stride = instr.index_stride.hint();
       step.index_extent = instr.index_extent.hint();
       step.from_start = instr.from_start;
+      if (const Instr& index = kernel.program[instr.a]; index.kind == Instr::Kind::load) {
+        step.index_access = make_access(index.map);
+        step.index_buffer = static_cast<int32_t>(kernel.buffers[index.buffer]);
+      }
       break;
     case Instr::Kind::generate: step.kind = Step::Kind::generate; break;
     case Instr::Kind::store:
@@ -219,7 +231,8 @@ bool TileProgram::prefers_columns() const {
   if (kept_rank_ == 0 || reduced_rank_ == 0) return false;
   bool along_kept = false;
   for (const Step& step : steps_) {
-    if (step.kind != Step::Kind::load || step.level != Level::full) continue;
+    const bool reads = step.kind == Step::Kind::gather || (step.kind == Step::Kind::load && !step.is_read_in_place);
+    if (!reads || step.level != Level::full) continue;
     if (step.access.stride[kept_rank_ + reduced_rank_ - 1] == 1) return false;
     if (step.access.stride[kept_rank_ - 1] == 1) along_kept = true;
   }

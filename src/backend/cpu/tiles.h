@@ -55,6 +55,9 @@ struct Step {
   const Symbol* symbol = nullptr;
   const Symbol* symbol2 = nullptr;
   int64_t index_stride = 0, index_extent = 0;
+  Access index_access;            // of a gather whose indices are a load: they are read in place
+  int32_t index_buffer = -1;      // the number of their buffer; -1: they are computed
+  bool is_read_in_place = false;  // a load that only gathers read
   bool from_start = false;
   graph::NodeId node = graph::kNoNode;
   uint32_t order = 0;

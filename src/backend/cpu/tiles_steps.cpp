@@ -35,6 +35,7 @@ void TileProgram::fill_scalars(Worker& worker) const {
 }
 
 void TileProgram::execute_load(Worker& worker, const Step& step) const {
+  if (step.is_read_in_place) return;
   const Range& range = worker.range(step.level);
   const std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
   if (is_linear(step.access, range.walk)) {
@@ -92,40 +93,40 @@ void TileProgram::execute_spread(Worker& worker, const Step& step) const {
 void TileProgram::execute_gather(Worker& worker, const Step& step) const {
   const Range& range = worker.range(step.level);
   const std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
-  const int64_t* index = static_cast<const int64_t*>(worker.value(step.src[0]));
   std::byte* out = result(worker, step);
-  const auto load = table_.load_2d[step.size];
-  auto row_of = [&](int64_t position) {
-    int64_t at = index[position];
-    if (at < 0 && !step.from_start) at += step.index_extent;
-    if (at >= 0 && at < step.index_extent) return at;
-    worker.state.report(step.order, step.node, range.start + position, index[position]);
-    return int64_t{-1};
-  };
-  auto copy_run = [&](int64_t offset, int64_t columns, int64_t column_stride, int64_t done) {
-    for (int64_t c = 0; c < columns;) {
-      // Neighbours with equal indices are one piece of memory: rows of an embedding.
-      int64_t end = c + 1;
-      while (end < columns && index[done + end] == index[done + c]) ++end;
-      const int64_t at = row_of(done + c);
+  GatherIndex rows{nullptr, 1, step.index_extent, step.index_stride, !step.from_start};
+  auto copy_run = [&](const Run& from, int64_t columns, int64_t done) {
+    for (int64_t c = 0; c < columns; ++c, rows.index += rows.step) {
       std::byte* to = out + (done + c) * step.size;
-      if (at < 0) std::memset(to, 0, static_cast<size_t>(end - c) * step.size);
-      else
-        load(to, base + (offset + c * column_stride + at * step.index_stride) * step.size, 1, end - c, 0,
-             column_stride);
-      c = end;
+      const std::byte* in = base + (from.offset + c * from.column_stride) * step.size;
+      const auto copied = static_cast<int64_t>(table_.gather[step.size](to, in, rows, columns - c, from.column_stride));
+      if (copied == columns - c) return;
+      c += copied;
+      rows.index += copied * rows.step;
+      std::memset(out + (done + c) * step.size, 0, step.size);
+      worker.state.report(step.order, step.node, range.start + done + c, *rows.index);
     }
   };
-  if (step.index_extent == 0) {
-    if (range.count > 0) row_of(0);
-    std::memset(out, 0, static_cast<size_t>(range.count) * step.size);
+  if (step.index_buffer < 0) {
+    const int64_t* index = static_cast<const int64_t*>(worker.value(step.src[0]));
+    for_runs_of<1>({&step.access}, range.walk, range.start, range.count,
+                   [&](std::array<Run, 1> runs, int64_t height, int64_t columns, int64_t done) {
+                     for (int64_t r = 0; r < height; ++r, done += columns, runs[0].offset += runs[0].row_stride) {
+                       rows.index = index + done;
+                       copy_run(runs[0], columns, done);
+                     }
+                   });
     return;
   }
-  for_runs(step.access, range.walk, range.start, range.count,
-           [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
-             for (int64_t r = 0; r < rows; ++r)
-               copy_run(offset + r * row_stride, columns, column_stride, done + r * columns);
-           });
+  const int64_t* index = worker.indices(step) + origin_of(step.index_access, range.walk);
+  for_runs_of<2>({&step.access, &step.index_access}, range.walk, range.start, range.count,
+                 [&](std::array<Run, 2> runs, int64_t height, int64_t columns, int64_t done) {
+                   rows.step = runs[1].column_stride;
+                   for (int64_t r = 0; r < height; ++r, done += columns, runs[0].offset += runs[0].row_stride) {
+                     rows.index = index + runs[1].offset + r * runs[1].row_stride;
+                     copy_run(runs[0], columns, done);
+                   }
+                 });
 }
 
 void TileProgram::execute_generate(Worker& worker, const Step& step) const {

@@ -19,6 +19,12 @@ struct TileProgram::Worker {
   Range total{{}, 0, 1};
   std::byte* partials = nullptr;
 
+  /// Returns the address of a gather's first index, which are read in place.
+  const int64_t* indices(const Step& step) const {
+    const int64_t* base = reinterpret_cast<const int64_t*>(state.buffers[step.index_buffer]);
+    const Symbol* offset = step.index_access.symbolic_offset;
+    return offset ? base + state.symbols[offset->id].integer : base;
+  }
   const void** registers() const { return reinterpret_cast<const void**>(memory); }
   const void*& value(uint32_t reg) const { return registers()[reg]; }
   const Range& range(graph::Level level) const {

@@ -72,7 +72,27 @@ void store(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row
   else copy_strided(y, row_stride, column_stride, x, width, 1, rows, columns);
 }
 
+/// Copies neighbours with equal indices together: rows of an embedding.
+template <class T> size_t gather(void* out, const void* in, const GatherIndex& rows, size_t n, ptrdiff_t stride) {
+  T* y = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(in);
+  for (size_t i = 0; i < n;) {
+    const int64_t index = rows.index[static_cast<ptrdiff_t>(i) * rows.step];
+    const int64_t row = index < 0 && rows.wraps ? index + rows.extent : index;
+    if (row < 0 || row >= rows.extent) return i;
+    const T* from = x + row * rows.row_stride + static_cast<ptrdiff_t>(i) * stride;
+    y[i++] = *from;
+    if (i == n || rows.index[static_cast<ptrdiff_t>(i) * rows.step] != index) continue;
+    size_t end = rows.step == 0 ? n : i + 1;
+    while (end < n && rows.index[static_cast<ptrdiff_t>(end) * rows.step] == index) ++end;
+    copy_strided(y + i, 0, 1, from + stride, 0, stride, 1, end - i);
+    i = end;
+  }
+  return n;
+}
+
 template <class T> void add_size(KernelTable& table) {
+  table.gather[sizeof(T)] = gather<T>;
   table.load_2d[sizeof(T)] = load<T>;
   table.store_2d[sizeof(T)] = store<T>;
 }
