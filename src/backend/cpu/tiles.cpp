@@ -22,6 +22,9 @@ constexpr int64_t kTileElements = 2048;
 constexpr int64_t kColumnTileElements = 16 * 1024;
 static_assert(kReduceBlock == graph::kReduceBlock);
 constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
+// Rows of a tile whose elements are far apart in memory: neighbours share cache lines, which are then read once. The
+// rows may leave the first-level cache, but have at most as many elements per register as the last number says.
+constexpr int64_t kFewestAcross = 16, kMostAcross = 64, kMostElementsAcross = 512 * 1024;
 
 Access make_access(const graph::IndexMap& map) {
   Access access;
@@ -254,11 +257,22 @@ void TileProgram::choose_form() {
   else form_ = Form::row_blocks;
 }
 
+/// Returns the number of rows of a tile.
+int64_t TileProgram::rows_in_tile() const {
+  const int64_t length = std::max<int64_t>(row_length_, 1);
+  int64_t rows = kTileElements / length;
+  if (prefers_columns()) {
+    const int64_t across = std::clamp(kColumnTileElements / length, kFewestAcross, kMostAcross);
+    rows = std::max(rows, std::min(across, kMostElementsAcross / length));
+  }
+  return std::clamp<int64_t>(rows, 1, std::max<int64_t>(rows_, 1));
+}
+
 void TileProgram::choose_tile() {
   switch (form_) {
     case Form::pointwise: tile_ = tile_elements_ = std::min(rows_, kTileElements); break;
     case Form::rows:
-      tile_ = std::clamp<int64_t>(kTileElements / std::max<int64_t>(row_length_, 1), 1, std::max<int64_t>(rows_, 1));
+      tile_ = rows_in_tile();
       tile_elements_ = tile_ * row_length_;
       row_elements_ = tile_;
       break;

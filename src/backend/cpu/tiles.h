@@ -115,6 +115,7 @@ class TileProgram {
   void find_direct_stores(const graph::Kernel& kernel, const graph::Plan& plan);
   void choose_form();
   void choose_tile();
+  int64_t rows_in_tile() const;
   void place_registers();
   bool prefers_columns() const;
   bool reads_only_columns() const;

@@ -1,11 +1,10 @@
 // Copies between strided memory and contiguous tiles.
-#include "backend/cpu/isa/kernel_base.h"
+#include <utility>
+
+#include "backend/cpu/isa/reduce.h"
 
 namespace tsl::cpu::TSL_ISA {
 namespace {
-
-/// The side of a square that is transposed at a time; the square and its source stay in cache.
-constexpr size_t kSquare = 16;
 
 /// Copies out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
 template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row,
@@ -27,21 +26,44 @@ template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_co
   }
 }
 
+/// Vectors of elements of a size, of which as many as a vector has elements are transposed at a time. Before AVX-512,
+/// shuffles across the halves of long vectors cost more than they gain.
+template <class T> struct SquareOf {
+  static constexpr size_t kBytes = kVectorBytes < 64 || sizeof(T) == 1 ? 16 : sizeof(T) == 2 ? 32 : 64;
+  static constexpr size_t kSide = kBytes / sizeof(T);
+  typedef T Row __attribute__((vector_size(kBytes)));
+};
+
+/// Exchanges the upper right and the lower left quarter of each square of 2 * kHalf rows.
+template <size_t kHalf, class Row, size_t... kLane>
+TSL_FN void exchange_quarters(Row* rows, std::index_sequence<kLane...>) {
+  constexpr size_t side = sizeof...(kLane);
+  _Pragma("GCC unroll 16") for (size_t r = 0; r < side; ++r) {
+    if (r & kHalf) continue;
+    const Row upper = rows[r], lower = rows[r + kHalf];
+    rows[r] = __builtin_shufflevector(upper, lower, (kLane & kHalf ? side + kLane - kHalf : kLane)...);
+    rows[r + kHalf] = __builtin_shufflevector(upper, lower, (kLane & kHalf ? side + kLane : kLane + kHalf)...);
+  }
+}
+
 /// Transposes a whole square, out[r][c] = in[c][r]; both have unit strides within rows.
 template <class T> void transpose_square(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row) {
-  T square[kSquare][kSquare];
-  for (size_t c = 0; c < kSquare; ++c) {
-    __builtin_memcpy(square[c], in + static_cast<ptrdiff_t>(c) * in_row, sizeof square[c]);
-  }
-  for (size_t r = 0; r < kSquare; ++r) {
-    T* y = out + static_cast<ptrdiff_t>(r) * out_row;
-    for (size_t c = 0; c < kSquare; ++c) y[c] = square[c][r];
-  }
+  constexpr size_t side = SquareOf<T>::kSide;
+  constexpr std::make_index_sequence<side> lanes;
+  typename SquareOf<T>::Row rows[side];
+  for (size_t c = 0; c < side; ++c) __builtin_memcpy(&rows[c], in + static_cast<ptrdiff_t>(c) * in_row, sizeof rows[c]);
+  if constexpr (side > 8) exchange_quarters<8>(rows, lanes);
+  if constexpr (side > 4) exchange_quarters<4>(rows, lanes);
+  if constexpr (side > 2) exchange_quarters<2>(rows, lanes);
+  exchange_quarters<1>(rows, lanes);
+  for (size_t r = 0; r < side; ++r)
+    __builtin_memcpy(out + static_cast<ptrdiff_t>(r) * out_row, &rows[r], sizeof rows[r]);
 }
 
 /// Transposes squares, then the edges.
 template <class T>
 void transpose(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row, size_t rows, size_t columns) {
+  constexpr size_t kSquare = SquareOf<T>::kSide;
   size_t whole_rows = rows / kSquare * kSquare, whole_columns = columns / kSquare * kSquare;
   for (size_t r = 0; r < whole_rows; r += kSquare) {
     T* y = out + static_cast<ptrdiff_t>(r) * out_row;
