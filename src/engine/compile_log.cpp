@@ -58,6 +58,12 @@ void CompileLog::on_eliminated(const graph::PlanOptions& options, const graph::N
   write("graph", options.name, fmt::format("eliminated {} at {}: its result is unused", node.def().name, location));
 }
 
+void CompileLog::on_recompute(const graph::PlanOptions& options, const graph::Node& node, const char* decision) {
+  if (!levels_.logs_text("fusion") || is_eager(options)) return;
+  const std::string location = node.span.valid() ? context_.sources().location(node.span) : "?";
+  write("fusion", options.name, fmt::format("{} at {}: {}", node.def().name, location, decision));
+}
+
 void CompileLog::on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) {
   if (!levels_.logs("fusion") || is_eager(options)) return;
   write_first_line("fusion", options.name, dump(graph, fusion, &context_.sources()));

@@ -17,6 +17,7 @@ class CompileLog final : public exec::PlanObserver {
 
   void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;
   void on_eliminated(const graph::PlanOptions& options, const graph::Node& node) override;
+  void on_recompute(const graph::PlanOptions& options, const graph::Node& node, const char* decision) override;
   bool wants_reasons() const override { return levels_.logs_text("fusion"); }
   void on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) override;
   void on_plan(const graph::Plan& plan) override;

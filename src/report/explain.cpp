@@ -185,6 +185,8 @@ void write_specialisation(Writer& to, const RegionRecord& region, const Speciali
   to.line(1, text);
   to.lines(2, s.eliminated,
            [&](const OpRecord& op) { return to.warn("eliminated: ") + to_string(op) + ": its result is unused"; });
+  to.lines(2, s.recomputed,
+           [](const RecomputeRecord& r) { return fmt::format("recompute: {}: {}", to_string(r.op), r.decision); });
   to.lines(2, s.groups, [](const GroupRecord& group) {
     return fmt::format("group {} {}: {}", group.kind, group.loops, list_of(group.ops));
   });

@@ -24,6 +24,7 @@ Json json_of(const TraceRecord& trace);
 Json json_of(const SegmentRecord& segment);
 Json json_of(const GroupRecord& group);
 Json json_of(const MissedFusion& missed);
+Json json_of(const RecomputeRecord& recompute);
 Json json_of(const KernelRecord& kernel);
 Json json_of(const SpecialisationRecord& specialisation);
 Json json_of(const RegionRecord& region);
@@ -65,6 +66,10 @@ Json json_of(const GroupRecord& group) {
 
 Json json_of(const MissedFusion& missed) {
   return {{"producer", json_of(missed.producer)}, {"consumer", json_of(missed.consumer)}, {"reason", missed.reason}};
+}
+
+Json json_of(const RecomputeRecord& recompute) {
+  return {{"op", json_of(recompute.op)}, {"decision", recompute.decision}};
 }
 
 Json json_of(const KernelTimes& times, uint64_t bytes) {
@@ -117,6 +122,7 @@ Json json_of(const SpecialisationRecord& s) {
           {"ops_recorded", s.ops_recorded},
           {"ops_compiled", s.ops_compiled},
           {"eliminated", list_of(s.eliminated)},
+          {"recompute", list_of(s.recomputed)},
           {"groups", list_of(s.groups)},
           {"not_fused", list_of(s.missed)},
           {"kernels", list_of(s.kernels)},

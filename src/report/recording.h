@@ -115,6 +115,12 @@ struct MissedFusion {
   uint32_t from = 0, into = 0;  // the groups, by number
 };
 
+/// What recompute() decided about an op.
+struct RecomputeRecord {
+  OpRecord op;
+  std::string decision;
+};
+
 struct MemoryRecord {
   uint64_t arena = 0;        // bytes for all temporaries
   uint64_t temporaries = 0;  // bytes of all temporaries, if none shared memory
@@ -142,6 +148,7 @@ struct SpecialisationRecord {
   uint32_t ops_recorded = 0, ops_compiled = 0;
   std::vector<StageText> stages;
   std::vector<OpRecord> eliminated;
+  std::vector<RecomputeRecord> recomputed;
   std::vector<GroupRecord> groups;
   std::vector<MissedFusion> missed;
   std::vector<KernelRecord> kernels;

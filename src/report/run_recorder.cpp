@@ -148,6 +148,16 @@ void RunRecorder::on_eliminated(const graph::PlanOptions& options, const graph::
   if (SpecialisationRecord* to = current(options)) to->eliminated.push_back(op_of(node));
 }
 
+void RunRecorder::on_recompute(const graph::PlanOptions& options, const graph::Node& node, const char* decision) {
+  SpecialisationRecord* to = current(options);
+  if (!to || to->recomputed.size() >= kMaxMissed) return;
+  RecomputeRecord record{op_of(node), decision};
+  const auto is_same = [&](const RecomputeRecord& each) {
+    return each.op.name == record.op.name && each.op.location == record.op.location && each.decision == decision;
+  };
+  if (std::none_of(to->recomputed.begin(), to->recomputed.end(), is_same)) to->recomputed.push_back(std::move(record));
+}
+
 void RunRecorder::on_fusion(const graph::PlanOptions& options, const graph::Graph& graph, const graph::Fusion& fusion) {
   SpecialisationRecord* to = current(options);
   if (!to) return;

@@ -159,6 +159,20 @@ TEST_CASE("what is eliminated, fused and not fused is told with lines", "[report
   CHECK(contains(s.kernels[1].ir, "store"));
 }
 
+TEST_CASE("what is computed again, and what would cost too much, is told with lines", "[report]") {
+  Recorded run(
+      "@compile\nfn f(x, y) {\n  let r = sum(square(unsqueeze(x, 1) - x), -1)\n  return sum(exp(r))\n}\n"
+      "@compile\nfn g(x, y) {\n  let e = exp(x)\n  return e * y\n}\n"
+      "f(ones([500, 3]), 0)\ng(ones([1000]), ones([1000, 1000]))\n");
+  const std::string text = run.text();
+  INFO(text);
+  CHECK(contains(text, "recompute: sum (test.tsl:3): its few elements are combined by elementwise ops"));
+  CHECK(
+      contains(text, "recompute: square (test.tsl:3): it is computed again where it is read, which moves fewer bytes"));
+  CHECK(contains(text, "recompute: exp (test.tsl:8): computing it again where it is read would take longer"));
+  REQUIRE(run.region("f:2").specialisations.at(0).kernels.size() == 1);
+}
+
 TEST_CASE("constants that every run computes are told", "[report]") {
   Recorded run("@compile\nfn f(x) = (x + 1.0, zeros([1000]) + 2.0)\nlet y = f(ones([3]))\n");
   INFO(run.text());
