@@ -1,5 +1,5 @@
-// Errors of runs that the host has not waited for. A plan that may fail on its elements need not stop the host: what the
-// program does next is thrown away if the plan has failed, as long as nobody can observe it.
+// Errors of runs that the host has not waited for. A plan that may fail on its elements need not stop the host: what
+// the program does next is thrown away if the plan has failed, as long as nobody can observe it.
 #pragma once
 
 #include <cstdint>

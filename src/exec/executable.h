@@ -70,8 +70,8 @@ struct KernelSource {
 class DeferredRuns {
  public:
   virtual ~DeferredRuns() = default;
-  /// As Executable::run(), without waiting for failures. What the run computes after one is undefined. Returns the run's
-  /// number. The device keeps the failures of DeferredErrors::kMostRuns runs.
+  /// As Executable::run(), without waiting for failures. What the run computes after one is undefined. Returns the
+  /// run's number. The device keeps the failures of DeferredErrors::kMostRuns runs.
   virtual uint32_t run_deferred(Inputs inputs, std::span<const char> donated, std::span<const Scalar> symbols,
                                 std::span<Tensor> outputs) = 0;
   /// Waits for a run and returns its failure. Called once for each run of the device, in their order.

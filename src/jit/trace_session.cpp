@@ -119,7 +119,8 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
                              !tracing_.interpreter.frame().proto->is_library;
   if (is_of_program) unused_results_.called(recorder_->next_order());
   if (may_fail(op, type.dtype))
-    failure_sites_.push_back({recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
+    failure_sites_.push_back(
+        {recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
   return recorder_->record(op, inputs, attrs, type, origin, device);
 }
 

@@ -224,8 +224,8 @@ class TraceSession {
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
   UnusedResults unused_results_;
-  std::vector<Error> warnings_;  // about this segment, shown once it is on the path
-  std::vector<Value> printed_;   // in this segment
+  std::vector<Error> warnings_;       // about this segment, shown once it is on the path
+  std::vector<Value> printed_;        // in this segment
   exec::FailureSites failure_sites_;  // of this segment
   std::vector<Entered> entered_;
   std::unordered_set<const Cell*> entered_cells_;

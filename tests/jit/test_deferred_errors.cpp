@@ -41,9 +41,7 @@ std::string shown(const std::string& program, Tier tier, EngineOptions options) 
   Session session(std::move(options));
   try {
     session.engine.run("program.tsl", program);
-  } catch (const Failure& failure) {
-    session.printed += render(failure.error(), session.engine.sources());
-  }
+  } catch (const Failure& failure) { session.printed += render(failure.error(), session.engine.sources()); }
   return session.printed;
 }
 

@@ -36,7 +36,7 @@ class ErrorReport {
   void clear(uint32_t run);
 
   Device& device_;
-  Ref<Storage> cells_;         // of the deferred runs, then of the current one
+  Ref<Storage> cells_;          // of the deferred runs, then of the current one
   Failure* mirrors_ = nullptr;  // one per cell
   uint32_t current_ = 0;
   uint32_t finished_ = 0;  // deferred runs that have been waited for
