@@ -26,6 +26,7 @@ struct OpCall {
   const Kernel& kernel;
   std::byte* const* addresses;
   std::span<const Scalar> symbols;
+  OperandCopies& copies;
   const Node& node;
 
   DType dtype(size_t arg) const { return plan.graph[node.args[arg].node].dtype; }
@@ -53,19 +54,26 @@ struct OpCall {
 
 // ---- Products ------------------------------------------------------------------------------------------
 
-/// Copies operand `arg` without gaps, with a plan of one op. Its matrices keep their order, of rows or of columns.
-Tensor contiguous(const OpCall& call, size_t arg) {
-  const Layout layout = exec::matrix_layout(call.layout(arg)).ordered;
+/// Prepares the plan of a copy without gaps.
+std::unique_ptr<exec::Executable> copy_plan(Gpu& gpu, DType dtype, Layout layout) {
+  layout.offset = 0;
   graph::Graph graph;
   graph::Arg from;
-  from.node = graph.add_input(call.dtype(arg), layout);
+  from.node = graph.add_input(dtype, layout);
   from.layout = layout;
-  from.layout.offset = 0;
-  const graph::NodeId copy = graph.add(op_def(Op::copy), {from}, {}, {call.dtype(arg), layout.shape}, {}, 0);
+  const graph::NodeId copy = graph.add(op_def(Op::copy), {from}, {}, {dtype, layout.shape}, {}, 0);
   graph.outputs.push_back({copy, Layout::contiguous(layout.shape)});
+  return prepare_plan(gpu, graph::compile(std::move(graph)));
+}
+
+/// Copies operand `arg` without gaps. Its matrices keep their order, of rows or of columns.
+Tensor contiguous(const OpCall& call, size_t arg) {
+  const Layout layout = exec::matrix_layout(call.layout(arg)).ordered;
+  std::unique_ptr<exec::Executable>& plan = call.copies.plans[arg];
+  if (!plan) plan = copy_plan(call.gpu, call.dtype(arg), layout);  // runs differ in the offset alone
   const Tensor in = call.borrowed(arg, layout);
   Tensor out;
-  prepare_plan(call.gpu, graph::compile(std::move(graph)))->run({&in, 1}, {}, {}, {&out, 1});
+  plan->run({&in, 1}, {}, {}, {&out, 1});
   return out;
 }
 
@@ -124,8 +132,8 @@ RunError run_on_host(const OpCall& call) {
 }  // namespace
 
 RunError run_op(Gpu& gpu, const Plan& plan, const Kernel& kernel, std::byte* const* addresses,
-                std::span<const Scalar> symbols) {
-  const OpCall call{gpu, plan, kernel, addresses, symbols, plan.graph[kernel.op_node]};
+                std::span<const Scalar> symbols, OperandCopies& copies) {
+  const OpCall call{gpu, plan, kernel, addresses, symbols, copies, plan.graph[kernel.op_node]};
   if (call.node.op == Op::matmul && is_float(call.node.dtype)) {
     run_gemm(call);
     return {};

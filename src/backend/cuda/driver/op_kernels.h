@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "backend/cuda/driver/gpu.h"
@@ -10,9 +11,14 @@
 
 namespace tsl::cuda {
 
+/// The plans that copy an op's operands, made in the op's first run.
+struct OperandCopies {
+  std::unique_ptr<exec::Executable> plans[2];  // per operand; null if it is not copied
+};
+
 /// Runs node `kernel.op_node`, which has no generated kernels, on buffers at `addresses` (by buffer of the plan).
 /// Allocates memory while it runs.
 exec::RunError run_op(Gpu& gpu, const graph::Plan& plan, const graph::Kernel& kernel, std::byte* const* addresses,
-                      std::span<const Scalar> symbols);
+                      std::span<const Scalar> symbols, OperandCopies& copies);
 
 }  // namespace tsl::cuda

@@ -144,8 +144,11 @@ namespace {
 
 struct Recorder : Timeline::Reader {
   std::vector<Timeline::DeviceWork> work;
-  void read(const Timeline&, std::span<const Timeline::Mark>, std::span<const Timeline::DeviceWork> more) override {
+  std::map<Timeline::Id, int> scopes;  // how often each activity of the host began
+  void read(const Timeline&, std::span<const Timeline::Mark> marks,
+            std::span<const Timeline::DeviceWork> more) override {
     work.insert(work.end(), more.begin(), more.end());
+    for (const Timeline::Mark& mark : marks) ++scopes[mark.id];
   }
 };
 
@@ -367,6 +370,26 @@ TEST_CASE("products of cuBLASLt are attributed, one by one and in graphs", "[cud
     CHECK(activity.kernel.name != activity.name);
     CHECK(activity.kernel.name.substr(0, 2) != "k_");
   }
+}
+
+TEST_CASE("an operand that cuBLASLt cannot take is copied by a plan that is made once", "[cuda][profile][real]") {
+  TSL_NEEDS_GPU();
+  Profiled profiled;
+  const Timeline::Id generate = profiled.timeline.of(ActivityKind::generate);
+  const auto generated = [&] { return profiled.timeline.flush(), profiled.recorder.scopes[generate]; };
+  graph::Graph g;
+  const graph::NodeId x = graph::input(g, {64, 64}), y = graph::input(g, {64, 128});
+  graph::Arg every_second = graph::read(g, y);
+  every_second.layout = slice(every_second.layout, 1, 0, 64, 2);
+  graph::give(g, g.add(op_def(Op::matmul), {graph::read(g, x), every_second}, {}, {DType::f32, {64, 64}}, Span{}, 2));
+  const auto plan = prepare_plan(profiled.gpu, graph::compile(std::move(g)));
+  const std::vector<Tensor> inputs = {profiled.tensor({64, 64}), profiled.tensor({64, 128})};
+  const int before = generated();
+  run(*plan, inputs, 1);
+  const int after = generated();
+  CHECK(after > before);
+  for (int i = 0; i < 4; ++i) run(*plan, inputs, 1);
+  CHECK(generated() == after);
 }
 
 TEST_CASE("the times of long kernels in graphs are those of CUDA events around them", "[cuda][profile][real]") {
