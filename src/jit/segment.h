@@ -37,10 +37,11 @@ struct Segment {
   uint32_t first_output = 0;          // the slot of the plan's first output
   std::vector<uint32_t> kept_slots;   // inputs that the tree's owner reads after the plan has run
   std::vector<Read> reads;
-  bool is_last = false;                                     // the region ends here
-  uint64_t last_use = 0;                                    // in the time of the region's owner
-  uint32_t replays = 0;                                     // that have waited for `reads`
-  std::shared_ptr<const exec::FailureSites> failure_sites;  // of the fallible nodes; null: there are none
+  bool is_last = false;   // the region ends here
+  uint64_t last_use = 0;  // in the time of the region's owner
+  uint32_t replays = 0;   // that have waited for `reads`
+  /// Of the fallible nodes; null: there are none.
+  std::shared_ptr<const exec::FailureSites> failure_sites;
   std::unique_ptr<SegmentData> interface;
   std::vector<std::unique_ptr<Segment>> next;  // possible successors; at most one has guards that hold
 };

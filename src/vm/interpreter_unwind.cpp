@@ -135,7 +135,9 @@ std::vector<CallSite> Interpreter::calls(size_t begin, size_t end) const {
   std::vector<CallSite> out;
   for (size_t i = end; i-- > begin;) {
     const Frame& frame = frames_[i];
-    if (!frame.proto->is_library) out.push_back({frame.proto->display_name(), span_of(frame)});
+    if (frame.proto->is_library) continue;
+    const Span span = out.empty() ? span_of(frame, -1) : span_of(frame);  // as locate() does
+    out.push_back({frame.proto->display_name(), span});
   }
   return out;
 }

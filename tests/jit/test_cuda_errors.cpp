@@ -52,7 +52,7 @@ for i in 0..4 { pick(good); x[good] }
 
 }  // namespace
 
-TEST_CASE("a hundred calls that may fail wait once", "[cuda][waits]") {
+TEST_CASE("a hundred calls that may fail wait once", "[cuda][counts]") {
   TSL_NEEDS_GPU();
   if (!waits()) TSL_SKIP("only the null driver counts the waits");
   const std::string compiled = kPick + "print(1)\nfor i in 0..100 { pick(good) }\nprint(2)\n";
@@ -67,7 +67,7 @@ TEST_CASE("a hundred calls that may fail wait once", "[cuda][waits]") {
   CHECK(waits_between_prints(deferring(), in_try) == 10);
 }
 
-TEST_CASE("a loop of more runs than the device keeps failures of waits when they are used up", "[cuda][waits]") {
+TEST_CASE("a loop of more runs than the device keeps failures of waits when they are used up", "[cuda][counts]") {
   TSL_NEEDS_GPU();
   if (!waits()) TSL_SKIP("only the null driver counts the waits");
   CHECK(waits_between_prints(deferring(), kPick + "print(1)\nfor i in 0..1000 { pick(good) }\nprint(2)\n") <= 8);
