@@ -51,6 +51,12 @@ PlanMemory::PlanMemory(const graph::Plan& plan, BlockCache& allocator) : plan_(p
   }
 }
 
+void PlanMemory::keep(uint32_t buffer) {
+  kept_.push_back(allocate(bytes_of(plan_.buffers[buffer]), buffer));
+  put(buffer, kept_.back()->data());
+  std::erase(temporaries_, buffer);
+}
+
 void PlanMemory::bind(Inputs inputs, std::span<const char> donated) {
   const uint64_t epoch = address_epoch_;
   const auto bind_inputs = [&](auto&& donated_references) {

@@ -19,6 +19,8 @@ class PlanMemory {
   /// The plan and the allocator must outlive this.
   PlanMemory(const graph::Plan& plan, BlockCache& allocator);
 
+  /// Gives a temporary memory of its own, which it keeps from run to run. Called before the first run.
+  void keep(uint32_t buffer);
   /// Binds every buffer to an address. If it throws Failure (memory), it holds no memory.
   void bind(Inputs inputs, std::span<const char> donated);
   /// Returns the address of element 0 of each buffer of the plan.
@@ -63,7 +65,8 @@ class PlanMemory {
   std::vector<std::byte*> addresses_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;        // by number of the output
-  std::vector<uint32_t> temporaries_;  // buffers
+  std::vector<uint32_t> temporaries_;  // buffers, except those that are kept
+  std::vector<Ref<Storage>> kept_;
   std::vector<uint32_t>
       same_layout_donors_;  // by output of the plan: a bit for each donor (they are few) of equal layout
   Ref<Storage> arena_;

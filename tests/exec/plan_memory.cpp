@@ -127,3 +127,30 @@ TEST_CASE("an output that views an input starts where the input and the view say
     CHECK(elements(outputs[0])[0] == 3);
   }
 }
+
+TEST_CASE("a temporary that is kept has the same memory in each run, and shares it with none") {
+  cpu::CpuBackend backend(1);
+  Graph graph;
+  const NodeId x = input(graph, {kCount, kCount});
+  const NodeId sum = reduce(graph, Op::sum, reduce(graph, Op::sum, x, 0), 1);
+  give(graph, add(graph, Op::add, {read(graph, x), spread(graph, sum, {kCount, kCount})}));
+  const Plan plan = graph::compile(std::move(graph));
+  const auto is_temporary = [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::temporary; };
+  const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(), is_temporary);
+  REQUIRE(found != plan.buffers.end());
+  const auto kept = static_cast<size_t>(found - plan.buffers.begin());
+  PlanMemory memory(plan, backend.allocator());
+  memory.keep(static_cast<uint32_t>(kept));
+  const Tensor in(DType::f32, Layout::contiguous({kCount, kCount}),
+                  backend.allocator().allocate(kCount * kCount * sizeof(float)));
+  memory.bind({&in, 1}, {});
+  std::byte* const address = memory.addresses()[kept];
+  REQUIRE(address);
+  for (size_t b = 0; b < plan.buffers.size(); ++b) CHECK((b == kept || memory.addresses()[b] != address));
+  memory.release();
+  const Ref<Storage> other = backend.allocator().allocate(bytes_of(*found));
+  CHECK(other->data() != address);
+  memory.bind({&in, 1}, {});
+  CHECK(memory.addresses()[kept] == address);
+  memory.release();
+}

@@ -233,3 +233,44 @@ for n in 0..12 { print(first_call(3000 + 401 * n)) }
   WARN("the fastest first call of another size took " << fastest * 1e3 << " ms");
   CHECK(fastest < 1e-3);
 }
+
+TEST_CASE("constants of a plan are computed in its first run", "[cuda][counts]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(R"(
+@compile
+fn hot(i) = one_hot(i, 8)
+@compile
+fn mask(x) = where(tril(ones([64, 64], dtype: bool)), x, -1e9)
+@compile
+fn large(x) = (x + arange(2000000)) * 2.0
+let x = ones([64, 64]); let i = arange(64) % 8; let z = zeros([2, 2000000])
+for f in [fn() = hot(i), fn() = mask(x), fn() = large(z)] {
+  for k in 0..3 { f() }
+  let before = counters().kernels
+  for k in 0..10 { f() }
+  print((counters().kernels - before) / 10)
+}
+)") == "2.0\n1.0\n2.0\n");
+}
+
+TEST_CASE("constants keep their values from run to run", "[cuda][real]") {
+  TSL_NEEDS_GPU();
+  Session session = on_gpu();
+  CHECK(session.output(R"(
+fn hot(i) = one_hot(i, 8)
+fn mask(x) = where(tril(ones([64, 64], dtype: bool)), x, -1e9)
+fn eyed(x) = x @ (eye(64) * 2.0) + arange(64)
+@compile fn hot_c(i) = hot(i)
+@compile fn mask_c(x) = mask(x)
+@compile fn eyed_c(x) = eyed(x)
+var same = true
+for k in 0..6 {
+  let x = reshape(arange(64 * 64, dtype: f32), [64, 64]) * k
+  let i = (arange(64) + k) % 8
+  same = same and all(hot_c(i) == hot(i)).item() and all(mask_c(x) == mask(x)).item()
+  same = same and all(eyed_c(x) == eyed(x)).item()
+}
+print(same)
+)") == "true\n");
+}

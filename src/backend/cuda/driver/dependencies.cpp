@@ -124,4 +124,17 @@ std::vector<std::vector<uint32_t>> dependencies(const Plan& plan, std::span<cons
   return out;
 }
 
+std::vector<std::vector<uint32_t>> without(const std::vector<bool>& is_removed,
+                                           std::vector<std::vector<uint32_t>> before) {
+  for (std::vector<uint32_t>& launches : before) {
+    std::vector<uint32_t> kept;
+    for (uint32_t b : launches) {  // an earlier one, whose list is replaced already
+      if (is_removed[b]) kept.insert(kept.end(), before[b].begin(), before[b].end());
+      else kept.push_back(b);
+    }
+    launches = std::move(kept);
+  }
+  return before;
+}
+
 }  // namespace tsl::cuda

@@ -22,4 +22,8 @@ struct LaunchUse {
 /// Returns the direct dependencies of each launch, without those that others imply. `uses`: one element per launch.
 std::vector<std::vector<uint32_t>> dependencies(const graph::Plan& plan, std::span<const LaunchUse> uses);
 
+/// Replaces dependencies on removed launches by the dependencies of these.
+std::vector<std::vector<uint32_t>> without(const std::vector<bool>& is_removed,
+                                           std::vector<std::vector<uint32_t>> before);
+
 }  // namespace tsl::cuda

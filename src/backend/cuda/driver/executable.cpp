@@ -12,6 +12,7 @@
 #include "backend/cuda/driver/plan_gemm.h"
 #include "base/error.h"
 #include "exec/address_check.h"
+#include "exec/constant_launches.h"
 #include "exec/plan_activities.h"
 #include "exec/plan_memory.h"
 #include "tensor/elements.h"
@@ -122,6 +123,9 @@ struct Step {
   std::unique_ptr<CudaGraphLauncher> launcher;  // null for an op
 };
 
+// Larger constants take longer than their launch, and a program may have many plans.
+constexpr uint64_t kMostConstantBytes = uint64_t{1} << 20;
+
 class GemmWork : public LibraryWork {
  public:
   GemmWork(Matmul& matmul, const Gemm& gemm, uint32_t workspace) : matmul_(matmul), gemm_(gemm), workspace_(workspace) {
@@ -146,6 +150,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   CudaExecutable(Gpu& gpu, Plan plan, const std::optional<LaunchParameters>& parameters)
       : gpu_(gpu), plan_(std::move(plan)), parameters_(parameters), memory_(plan_, gpu.allocator) {
     uses_.resize(plan_.launches.size());
+    for (uint32_t buffer : constants_.buffers) memory_.keep(buffer);
+    if (!constants_.buffers.empty()) steps_.emplace_back().launcher = make_launcher(false);
     {
       const exec::ActivityScope generating(gpu_.timeline(), ActivityKind::generate);
       for (uint32_t launch = 0; launch < plan_.launches.size(); ++launch) add_launch(launch);
@@ -239,21 +245,31 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
     }
   }
 
+  std::unique_ptr<CudaGraphLauncher> make_launcher(bool as_graph) {
+    return std::make_unique<CudaGraphLauncher>(gpu_.device, as_graph);
+  }
+  /// Whether the step computes constants: the first one, if there are any.
+  bool has_constants(const Step& step) const { return !constants_.buffers.empty() && &step == steps_.data(); }
+  /// Returns the step of the next launch.
+  Step& step_for(uint32_t launch, bool is_standalone) {
+    if (constants_.is_constant[launch]) return steps_.front();
+    if (is_standalone || steps_.empty() || !steps_.back().launcher || has_constants(steps_.back()))
+      steps_.emplace_back();
+    return steps_.back();
+  }
+
   void add_launch(uint32_t launch) {
     const std::vector<uint32_t>& kernels = plan_.launches[launch];
     std::optional<PlanGemm> gemm = gemm_of(plan_.kernels[kernels[0]]);
     const bool is_standalone = is_op(plan_, kernels) && !gemm;
-    if (is_standalone || steps_.empty() || !steps_.back().launcher) steps_.emplace_back();
-    Step& step = steps_.back();
+    Step& step = step_for(launch, is_standalone);
     if (is_standalone) {
       step.op = kernels[0];
       step.launch = launch;
       may_fail_alone_ |= use_of(kernels).reports;
       return;
     }
-    if (!step.launcher)
-      step.launcher =
-          std::make_unique<CudaGraphLauncher>(gpu_.device, gpu_.options.cuda_graphs && plan_.options.graphs);
+    if (!step.launcher) step.launcher = make_launcher(gpu_.options.cuda_graphs && plan_.options.graphs);
     std::vector<KernelCall>& calls = step.launcher->calls();
     step.units.push_back(units_.size());
     if (gemm) {
@@ -351,7 +367,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   /// Sets the dependencies of each step's calls: within a launch, on the call before. An empty launch passes its own
   /// dependencies on.
   void link_calls() {
-    const std::vector<std::vector<uint32_t>> before = dependencies(plan_, uses_);
+    const std::vector<std::vector<uint32_t>> before = without(constants_.is_constant, dependencies(plan_, uses_));
     std::vector<std::vector<uint32_t>> ends(plan_.launches.size());  // per launch: the calls that later calls depend on
     for (const Step& step : steps_) {
       uint32_t call = 0;
@@ -419,7 +435,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   void prepare_launchers(std::span<const Scalar> symbols) {
     addresses_changed_ = std::exchange(bound_epoch_, kUnset) != memory_.address_epoch();
     for (Step& step : steps_) {
-      if (!step.launcher) continue;
+      if (!step.launcher || (has_constants(step) && has_made_constants_)) continue;
       KernelCall* call = step.launcher->calls().data();
       for (size_t u : step.units) {
         if (const std::optional<PlanGemm>& gemm = units_[u].gemm) {
@@ -451,6 +467,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
 
   RunError run_steps(std::span<const Scalar> symbols) {
     for (Step& step : steps_) {
+      if (has_constants(step) && has_made_constants_) continue;
       if (&step == &steps_.back()) last_began_at_ = launches();
       if (step.launcher) {
         step.launcher->launch();
@@ -460,6 +477,7 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
       const Kernel& kernel = plan_.kernels[step.op];
       if (RunError error = run_op(gpu_, plan_, kernel, memory_.addresses(), symbols, step.copies)) return error;
     }
+    has_made_constants_ = true;
     return {};
   }
 
@@ -550,6 +568,8 @@ class CudaExecutable : public exec::Executable, public exec::DeferredRuns {
   Plan plan_;
   const std::optional<LaunchParameters> parameters_;  // for all launches
   exec::PlanMemory memory_;
+  const exec::ConstantLaunches constants_{exec::find_constant_launches(plan_, kMostConstantBytes)};
+  bool has_made_constants_ = false;
   std::vector<LaunchUnit> units_;
   std::vector<LaunchUse> uses_;  // per launch
   uint32_t gemm_count_ = 0;

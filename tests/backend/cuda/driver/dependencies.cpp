@@ -123,3 +123,8 @@ TEST_CASE("no launch needs success in a plan that cannot fail") {
   CHECK_FALSE(plan.may_fail);
   CHECK_FALSE(needs_success(plan, plan.kernels[0]));
 }
+
+TEST_CASE("what depends on removed launches depends on what these depend on") {
+  CHECK(without({false, true, true, false}, {{}, {0}, {1}, {2}}) == Before{{}, {0}, {0}, {0}});
+  CHECK(without({true, false, false}, {{}, {0}, {0, 1}}) == Before{{}, {}, {1}});
+}
