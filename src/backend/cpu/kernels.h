@@ -60,7 +60,12 @@ using ArgKernel = void (*)(void* out, const void* in, size_t rows, size_t n);
 ///   where own is the running total within its block, T1 that of the blocks before in its group, T2 that of the groups
 ///   before in its group of groups, and so on. Parts with nothing before them are left out.
 inline constexpr size_t kScanBlock = 32;
-using ScanKernel = void (*)(void* out, const void* in, size_t n);
+struct ScanKernels {
+  /// Scans contiguous rows of n elements.
+  void (*rows)(void* out, const void* in, size_t rows, size_t n);
+  /// Scans columns: `in` and `out` are [n][columns] with rows `stride` elements apart.
+  void (*columns)(void* out, const void* in, size_t n, size_t columns, size_t stride);
+};
 
 /// Writes the keys of elements: numbers without a sign that sort as the elements do, NaN last, and the other way round
 /// if `descending`. A key has 64 bits if an element does, else 32. Returns the least key.
@@ -145,8 +150,8 @@ struct KernelTable {
       {};  // by input dtype; also [sum] of accumulator dtypes; logsumexp: f32, f64
   ArgKernel argmax[kDTypeCount] = {};
   ArgKernel argmin[kDTypeCount] = {};
-  ScanKernel cumsum[kDTypeCount] = {};
-  ScanKernel cumprod[kDTypeCount] = {};
+  ScanKernels cumsum[kDTypeCount] = {};
+  ScanKernels cumprod[kDTypeCount] = {};
   KeyKernel sort_keys[kDTypeCount] = {};
   OrderKernel order_rows[2] = {};  // of keys with 32 and with 64 bits
   ChainKernel chain = nullptr;

@@ -127,7 +127,7 @@ void run_op(CpuBackend& backend, const Plan& plan, const Kernel& kernel, RunStat
 
 namespace {
 
-const ScanKernel* kernels_of(const KernelTable& table, ScanOp op) {
+const ScanKernels* kernels_of(const KernelTable& table, ScanOp op) {
   switch (op) {
     case ScanOp::cumsum: return table.cumsum;
     case ScanOp::cumprod: return table.cumprod;
@@ -135,24 +135,50 @@ const ScanKernel* kernels_of(const KernelTable& table, ScanOp op) {
   return nullptr;
 }
 
+/// Scans rows of contiguous memory, some elements at a time.
+void scan_rows(OpRun& run, const ScanKernels& scan, std::byte* out, const std::byte* in, int64_t rows, int64_t length) {
+  const int64_t in_row = length * static_cast<int64_t>(size_of(run.dtype(0)));
+  const int64_t out_row = length * static_cast<int64_t>(size_of(run.node.dtype));
+  const int64_t at_once = std::max<int64_t>(4096 / length, 1);
+  run.state.pool->parallel_for((rows + at_once - 1) / at_once, [&](int64_t item, int) {
+    const int64_t first = item * at_once;
+    scan.rows(out + first * out_row, in + first * in_row, std::min(at_once, rows - first), length);
+  });
+}
+
+// As many columns are worth scanning side by side, and a thread takes at a time.
+constexpr int64_t kFewestColumns = 16, kColumnsAtOnce = 64;
+
+/// Scans the columns of [blocks][length][columns] side by side.
+void scan_columns(OpRun& run, const ScanKernels& scan, int64_t blocks, int64_t length, int64_t columns) {
+  const std::byte* in = run.in_order(0);
+  const auto in_size = static_cast<int64_t>(size_of(run.dtype(0)));
+  const auto out_size = static_cast<int64_t>(size_of(run.node.dtype));
+  const int64_t chunks = (columns + kColumnsAtOnce - 1) / kColumnsAtOnce;
+  run.state.pool->parallel_for(blocks * chunks, [&](int64_t item, int) {
+    const int64_t column = item % chunks * kColumnsAtOnce, first = item / chunks * length * columns + column;
+    scan.columns(run.out + first * out_size, in + first * in_size, length, std::min(kColumnsAtOnce, columns - column),
+                 columns);
+  });
+}
+
 }  // namespace
 
 void run_scan(OpRun& run) {
+  const Shape& shape = run.node.shape;
   const int axis = static_cast<int>(run.node.attrs.axis);
-  const Layout rows = with_axis_last(run.layout(0), axis);
-  const int64_t count = count_of(rows.shape);
-  const int64_t length = rows.shape[rows.rank() - 1].hint();
+  const int64_t count = count_of(shape), length = shape[axis].hint();
   if (count == 0) return;
-  const std::byte* in = run.in_order(0, rows);
-  const size_t in_size = size_of(run.dtype(0)), out_size = size_of(run.node.dtype);
-  const KernelTable& table = run.backend.table();
-  const ScanKernel scan = kernels_of(table, scan_op(run.node.op))[static_cast<int>(run.dtype(0))];
-  std::byte* out = axis + 1 == rows.rank() ? run.out : run.temporary(static_cast<uint64_t>(count) * out_size);
-  run.state.pool->parallel_for(count / length, [&](int64_t row, int) {
-    scan(out + row * length * out_size, in + row * length * in_size, static_cast<size_t>(length));
-  });
-  if (out == run.out) return;
-  store_in_order(table, run.out, out, with_axis_last(Layout::contiguous(run.node.shape), axis), out_size);
+  int64_t columns = 1;
+  for (int i = axis + 1; i < shape.rank(); ++i) columns *= shape[i].hint();
+  const ScanKernels scan = kernels_of(run.backend.table(), scan_op(run.node.op))[static_cast<int>(run.dtype(0))];
+  if (columns >= kFewestColumns) return scan_columns(run, scan, count / columns / length, length, columns);
+  const std::byte* in = run.in_order(0, with_axis_last(run.layout(0), axis));
+  const size_t size = size_of(run.node.dtype);
+  std::byte* out = columns == 1 ? run.out : run.temporary(static_cast<uint64_t>(count) * size);
+  scan_rows(run, scan, out, in, count / length, length);
+  if (columns == 1) return;
+  store_in_order(run.backend.table(), run.out, out, with_axis_last(Layout::contiguous(shape), axis), size);
 }
 
 /// Scatters rows in the order of the index, so that duplicates are added in a fixed order.

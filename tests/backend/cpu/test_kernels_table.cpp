@@ -34,7 +34,7 @@ TEST_CASE("the other kernels are there for every dtype that has a meaning", "[ke
         CHECK(((kernels.rows != nullptr) == expected && (kernels.columns != nullptr) == expected));
       }
       CHECK((table.argmax[index(dtype)] && table.argmin[index(dtype)]));
-      CHECK((table.cumsum[index(dtype)] && table.cumprod[index(dtype)]));
+      CHECK((table.cumsum[index(dtype)].rows && table.cumprod[index(dtype)].rows));
       CHECK((table.random_uniform[index(dtype)] != nullptr) == is_float(dtype));
       CHECK((table.random_normal[index(dtype)] != nullptr) == is_float(dtype));
       CHECK((table.iota[index(dtype)] != nullptr) == (dtype != DType::boolean));
@@ -136,11 +136,11 @@ TEST_CASE("instruction sets agree bit for bit: scans, positions, random numbers,
       const Bytes in = operands(dtype, n, 11);
       const DType scanned = is_float(dtype) ? dtype : DType::i64;
       agree(
-          scanned, n, [&](void* y) { generic.cumsum[d](y, in.data(), n); },
-          [&](void* y) { table.cumsum[d](y, in.data(), n); });
+          scanned, n, [&](void* y) { generic.cumsum[d].rows(y, in.data(), 1, n); },
+          [&](void* y) { table.cumsum[d].rows(y, in.data(), 1, n); });
       agree(
-          scanned, n, [&](void* y) { generic.cumprod[d](y, in.data(), n); },
-          [&](void* y) { table.cumprod[d](y, in.data(), n); });
+          scanned, n, [&](void* y) { generic.cumprod[d].rows(y, in.data(), 1, n); },
+          [&](void* y) { table.cumprod[d].rows(y, in.data(), 1, n); });
       const bool is_long = size_of(dtype) == sizeof(uint64_t);
       const DType key = is_long ? DType::i64 : DType::i32;
       Bytes keys(n * size_of(key));

@@ -343,9 +343,12 @@ TEST_CASE("running sums and products of floats keep their order on every instruc
     for (Isa isa : isas()) {
       INFO(n);
       std::vector<float> out(n);
-      cpu::kernels(isa).cumsum[index(DType::f32)](out.data(), values.data(), n);
+      cpu::kernels(isa).cumsum[index(DType::f32)].rows(out.data(), values.data(), 1, n);
       CHECK(std::memcmp(out.data(), sums.data(), n * sizeof(float)) == 0);
-      cpu::kernels(isa).cumprod[index(DType::f32)](out.data(), values.data(), n);
+      std::fill(out.begin(), out.end(), 0.0f);
+      cpu::kernels(isa).cumsum[index(DType::f32)].columns(out.data(), values.data(), n, 1, 1);
+      CHECK(std::memcmp(out.data(), sums.data(), n * sizeof(float)) == 0);
+      cpu::kernels(isa).cumprod[index(DType::f32)].rows(out.data(), values.data(), 1, n);
       CHECK(std::memcmp(out.data(), products.data(), n * sizeof(float)) == 0);
     }
   }
@@ -354,15 +357,15 @@ TEST_CASE("running sums and products of floats keep their order on every instruc
 TEST_CASE("scans and iota", "[kernels]") {
   const std::vector<int8_t> v = {100, 100, 100};
   std::vector<int64_t> sums(3);
-  best().cumsum[index(DType::i8)](sums.data(), v.data(), 3);
+  best().cumsum[index(DType::i8)].rows(sums.data(), v.data(), 1, 3);
   CHECK(sums == std::vector<int64_t>{100, 200, 300});
   const std::vector<float> f = {1.5f, 2, -3};
   std::vector<float> products(3);
-  best().cumprod[index(DType::f32)](products.data(), f.data(), 3);
+  best().cumprod[index(DType::f32)].rows(products.data(), f.data(), 1, 3);
   CHECK(products == std::vector<float>{1.5f, 3, -9});
   // The total is kept in f32: more than 2048 ones still count in f16, since only stores round.
   std::vector<math::Half> ones(3000, math::narrow<math::Half>(1)), totals(3000);
-  best().cumsum[index(DType::f16)](totals.data(), ones.data(), ones.size());
+  best().cumsum[index(DType::f16)].rows(totals.data(), ones.data(), 1, ones.size());
   CHECK(math::widen(totals[2999]) == 3000);
   std::vector<int16_t> counted(4);
   best().iota[index(DType::i16)](counted.data(), Scalar::of(int64_t{10}), Scalar::of(int64_t{-4}), 2, 4);

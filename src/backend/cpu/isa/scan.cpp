@@ -22,32 +22,42 @@ constexpr size_t kBlocks = 4;  // scanned side by side, to hide an addition's la
 constexpr size_t kTile = kBlocks * kScanBlock;
 constexpr size_t kPolled = 1024 * kTile;  // elements between two polls
 
-/// The total of everything before a block: for each level of groups, the running total within the current group.
-template <class R, class A> class Carry {
+/// The totals of everything before a block, for columns side by side: for each level of groups, the running totals
+/// within the current group.
+template <class R, class A, size_t kColumns> class Carry {
  public:
   Carry() {
-    for (A& total : totals_) total = R::template neutral<A>();
+    for (A(&totals)[kColumns] : totals_) reset(totals);
+    reset(above_);
   }
-  A value() const { return R::combine(above_, totals_[0]); }
-  /// Adds the next block's total.
-  void take(A total) {
-    totals_[0] = R::combine(totals_[0], total);
-    if (++blocks_ % kScanBlock == 0) close_groups();
+  A value(size_t c) const { return R::combine(above_[c], totals_[0][c]); }
+  /// Adds the next block's totals.
+  void take(const A* totals, size_t columns) {
+    add(totals_[0], totals, columns);
+    if (++blocks_ % kScanBlock == 0) close_groups(columns);
   }
 
  private:
-  void close_groups() {
+  static void reset(A* totals) {
+    for (size_t c = 0; c < kColumns; ++c) totals[c] = R::template neutral<A>();
+  }
+  static void add(A* totals, const A* own, size_t columns) {
+    if constexpr (kColumns == 1) totals[0] = R::combine(totals[0], own[0]);
+    else
+      for (size_t c = 0; c < columns; ++c) totals[c] = R::combine(totals[c], own[c]);
+  }
+  void close_groups(size_t columns) {
     size_t groups = blocks_;
     for (size_t level = 0; groups % kScanBlock == 0 && level + 1 < kLevels; ++level, groups /= kScanBlock) {
-      totals_[level + 1] = R::combine(totals_[level + 1], totals_[level]);
-      totals_[level] = R::template neutral<A>();
+      add(totals_[level + 1], totals_[level], columns);
+      reset(totals_[level]);
     }
-    above_ = R::template neutral<A>();
-    for (size_t level = kLevels - 1; level > 0; --level) above_ = R::combine(above_, totals_[level]);
+    reset(above_);
+    for (size_t level = kLevels - 1; level > 0; --level) add(above_, totals_[level], columns);
   }
 
-  A totals_[kLevels];
-  A above_ = R::template neutral<A>();  // the levels but the first, brought together
+  A totals_[kLevels][kColumns];
+  A above_[kColumns];  // the levels but the first, brought together
   size_t blocks_ = 0;
 };
 
@@ -98,11 +108,9 @@ template <class R, class A, class T> void scan_one_block(T* y, const T* x, size_
 }
 
 /// A accumulates elements of T, and each total is rounded to it.
-template <class R, class T, class A> void scan_floats(void* out, const void* in, size_t n) {
-  const T* x = static_cast<const T*>(in);
-  T* y = static_cast<T*>(out);
+template <class R, class T, class A> void scan_floats(T* y, const T* x, size_t n) {
   if (n <= kScanBlock) return scan_one_block<R, A>(y, x, n);
-  Carry<R, A> carry;
+  Carry<R, A, 1> carry;
   A tile[kTile];
   for (size_t at = 0; at < n; at += kTile) {
     if (at % kPolled == 0 && at > 0) poll_stop();
@@ -111,32 +119,68 @@ template <class R, class T, class A> void scan_floats(void* out, const void* in,
     for (size_t i = count; i < kTile; ++i) tile[i] = R::template neutral<A>();
     scan_blocks<R>(tile);
     for (size_t b = 0; b < count; b += kScanBlock) {
-      const A before = carry.value(), total = tile[b + kScanBlock - 1];
+      const A before = carry.value(0), total = tile[b + kScanBlock - 1];
       TSL_VECTORIZE
       for (size_t i = 0; i < kScanBlock; ++i) tile[b + i] = R::combine(before, tile[b + i]);
-      carry.take(total);
+      carry.take(&total, 1);
     }
     store(y + at, tile, count);
   }
 }
 
 /// Integers wrap around, so the order does not matter.
-template <class R, class T> void scan_integers(void* out, const void* in, size_t n) {
+template <class R, class T> void scan_integers(int64_t* y, const T* x, size_t n) {
   int64_t total = R::template neutral<int64_t>();
   for (size_t at = 0; at < n; at += kPolled) {
     if (at > 0) poll_stop();
-    const size_t count = least(kPolled, n - at);
-    total = scan_in_order<R>(static_cast<int64_t*>(out) + at, static_cast<const T*>(in) + at, count, total);
+    total = scan_in_order<R>(y + at, x + at, least(kPolled, n - at), total);
   }
 }
 
-template <class R> void add_op(ScanKernel* kernels) {
+template <class R, class T, class Out, class A> void scan_rows(void* out, const void* in, size_t rows, size_t n) {
+  for (size_t r = 0; r < rows; ++r) {
+    Out* y = static_cast<Out*>(out) + r * n;
+    const T* x = static_cast<const T*>(in) + r * n;
+    if constexpr (math::kIsFloat<A>) scan_floats<R, T, A>(y, x, n);
+    else scan_integers<R>(y, x, n);
+  }
+}
+
+/// Scans columns side by side; each in the order of a row.
+template <class R, class T, class Out, class A>
+void scan_columns(void* out, const void* in, size_t n, size_t columns, size_t stride) {
+  constexpr size_t kColumns = 64;
+  for (size_t begin = 0; begin < columns; begin += kColumns) {
+    const size_t width = least(kColumns, columns - begin);
+    const T* x = static_cast<const T*>(in) + begin;
+    Out* y = static_cast<Out*>(out) + begin;
+    Carry<R, A, kColumns> carry;
+    A own[kColumns], before[kColumns], row[kColumns];
+    for (size_t r = 0; r < n; ++r, x += stride, y += stride) {
+      if (r % kScanBlock == 0) {
+        if (r > 0) carry.take(own, width);
+        if (r % (kPolled / kColumns) == 0 && r > 0) poll_stop();
+        for (size_t c = 0; c < width; ++c) before[c] = carry.value(c);
+        for (size_t c = 0; c < width; ++c) own[c] = R::template neutral<A>();
+      }
+      load(row, x, width);
+      TSL_VECTORIZE
+      for (size_t c = 0; c < width; ++c) {
+        own[c] = R::combine(own[c], row[c]);
+        row[c] = R::combine(before[c], own[c]);
+      }
+      store(y, row, width);
+    }
+  }
+}
+
+template <class R> void add_op(ScanKernels* kernels) {
   for_each_dtype([&](auto dtype) {
     using T = Element<dtype.value>;
-    ScanKernel& kernel = kernels[index_of(dtype.value)];
-    if constexpr (dtype.value < DType::f16) kernel = scan_integers<R, T>;
-    else if constexpr (dtype.value == DType::f64) kernel = scan_floats<R, T, double>;
-    else kernel = scan_floats<R, T, float>;
+    constexpr bool is_exact = dtype.value < DType::f16;
+    using Out = Choice<is_exact, int64_t, T>;
+    using A = Choice<is_exact, int64_t, Choice<dtype.value == DType::f64, double, float>>;
+    kernels[index_of(dtype.value)] = {scan_rows<R, T, Out, A>, scan_columns<R, T, Out, A>};
   });
 }
 
