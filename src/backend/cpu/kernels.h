@@ -101,10 +101,19 @@ inline constexpr size_t kStrip = kReduceLanes;
 inline constexpr size_t kMaxStrips = 2, kMaxInHand = kMaxStrips * kStrip;
 
 /// What an instruction of a chain does with the accumulator, which is a strip of f32. Binary ones read the other
-/// operand from memory; for sub_from and div_into it is the left one.
+/// operand from memory; for sub_from and div_into it is the left one. Elements of f16 and bf16 are f32 numbers here:
+/// they are converted when they are read and written, and rounded after each op.
 enum class ChainCode : uint8_t {
   load,
+  load_f16,
+  load_bf16,
   store,
+  store_f16,
+  store_bf16,
+  round_f16,
+  round_bf16,
+  widen_f16,
+  widen_bf16,  // convert operand in[0] to f32 in memory, and keep the accumulator
   add,
   sub,
   sub_from,
@@ -114,6 +123,9 @@ enum class ChainCode : uint8_t {
   square,
   neg,
   relu,
+  abs,
+  maximum,
+  minimum,
   sum,
   prod,
   max,
@@ -126,7 +138,7 @@ struct ChainInstr {
   ChainCode code;
   bool is_one = false;           // the operand is one f32 for all elements
   uint16_t operand = 0;          // for call: the operand that receives the result
-  std::array<uint16_t, 3> in{};  // operands of call; for prefetch, in[0]: bytes to fetch per strip
+  std::array<uint16_t, 3> in{};  // operands of call and widen; for prefetch, in[0]: bytes to fetch per strip
   MapKernel call = nullptr;
 };
 

@@ -41,6 +41,7 @@ void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
   const auto choose = [&](ReduceOp op) {
     step.reduce = table.reduce[static_cast<int>(op)][from];
     step.combine = table.reduce[static_cast<int>(op)][static_cast<int>(instr.dtype)];
+    step.fold = table.reduce[static_cast<int>(op)][static_cast<int>(DType::f32)].rows;
   };
 #define TSL_REDUCTION(name, ...) \
   if (instr.op == Op::name) return choose(ReduceOp::name);
@@ -126,6 +127,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
   step.level = instr.level;
   step.op = instr.op;
   step.dtype = instr.dtype;
+  step.operand_dtype = instr.operand_dtype;
   step.size = static_cast<uint32_t>(size_of(instr.dtype));
   step.node = instr.node;
   step.order = instr.node == graph::kNoNode ? 0 : plan.graph[instr.node].order;

@@ -48,9 +48,10 @@ struct Step {
   Access access;
   MapKernel map = nullptr;
   ReduceKernels reduce{};
-  ReduceKernels combine{};  // kernels for partial results
+  ReduceKernels combine{};                                                   // kernels for partial results
+  void (*fold)(void* out, const void* in, size_t rows, size_t n) = nullptr;  // rows of f32
   ArgKernel arg = nullptr;
-  DType dtype = DType::f32;
+  DType dtype = DType::f32, operand_dtype = DType::f32;
   Scalar scalar, scalar2;
   const Symbol* symbol = nullptr;
   const Symbol* symbol2 = nullptr;
@@ -155,6 +156,7 @@ class TileProgram {
   void execute_generate(Worker& worker, const Step& step) const;
   void execute_store(Worker& worker, const Step& step) const;
   void execute_chain(Worker& worker, const Chain& chain) const;
+  void fold_lanes(const Step& step, std::byte* out, const std::byte* lanes) const;
   void locate(Worker& worker, const Chain& chain, ChainOperand* operands, int64_t row) const;
   std::byte* row_of(Worker& worker, const Step& load, int64_t row) const;
   void run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin, size_t end) const;

@@ -18,24 +18,44 @@ using Operand = Chain::Operand;
 /// Kernels with fewer elements in all read from a cache, where prefetching costs more than it gains.
 constexpr int64_t kCachedElements = int64_t{2} << 20;
 
-/// Ops on f32 that work on the accumulator; other ops are calls.
+/// Ops that work on the accumulator; other ops are calls.
 struct Arithmetic {
   Op op;
   ChainCode code;                       // with the accumulator as left operand
   std::optional<ChainCode> from_right;  // with the accumulator as right operand
+  bool rounds = true;                   // the result may not be a number of the operands' dtype
 };
 constexpr Arithmetic kArithmetic[] = {
-    {Op::add, ChainCode::add, ChainCode::add},     {Op::sub, ChainCode::sub, ChainCode::sub_from},
-    {Op::mul, ChainCode::mul, ChainCode::mul},     {Op::div, ChainCode::div, ChainCode::div_into},
-    {Op::square, ChainCode::square, std::nullopt}, {Op::neg, ChainCode::neg, std::nullopt},
-    {Op::relu, ChainCode::relu, std::nullopt},
+    {Op::add, ChainCode::add, ChainCode::add},
+    {Op::sub, ChainCode::sub, ChainCode::sub_from},
+    {Op::mul, ChainCode::mul, ChainCode::mul},
+    {Op::div, ChainCode::div, ChainCode::div_into},
+    {Op::square, ChainCode::square, std::nullopt},
+    {Op::neg, ChainCode::neg, std::nullopt, false},
+    {Op::relu, ChainCode::relu, std::nullopt, false},
+    {Op::abs, ChainCode::abs, std::nullopt, false},
+    {Op::maximum, ChainCode::maximum, std::nullopt, false},
+    {Op::minimum, ChainCode::minimum, std::nullopt, false},
 };
 
+/// Whether the accumulator can hold elements of the dtype.
+bool fits_accumulator(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32; }
+
+/// The code for a dtype that fits the accumulator.
+ChainCode code_for(DType dtype, ChainCode f32, ChainCode f16, ChainCode bf16) {
+  return dtype == DType::f16 ? f16 : dtype == DType::bf16 ? bf16 : f32;
+}
+
 const Arithmetic* arithmetic_of(const Step& step) {
-  if (step.dtype != DType::f32) return nullptr;
+  if (step.kind != Step::Kind::map || !fits_accumulator(step.dtype)) return nullptr;
   const auto* found = std::find_if(std::begin(kArithmetic), std::end(kArithmetic),
                                    [&](const Arithmetic& a) { return a.op == step.op; });
   return found == std::end(kArithmetic) ? nullptr : found;
+}
+
+/// Whether a cast leaves the value in the accumulator.
+bool is_conversion(const Step& step) {
+  return step.op == Op::cast && fits_accumulator(step.dtype) && fits_accumulator(step.operand_dtype);
 }
 
 /// Reductions that read the accumulator; others are calls.
@@ -43,14 +63,16 @@ constexpr std::pair<Op, ChainCode> kReductions[] = {
     {Op::sum, ChainCode::sum}, {Op::prod, ChainCode::prod}, {Op::max, ChainCode::max}, {Op::min, ChainCode::min}};
 
 std::optional<ChainCode> reduction_of(const Step& step) {
-  if (step.dtype != DType::f32 || step.operand_size != sizeof(float)) return std::nullopt;
+  if (!fits_accumulator(step.dtype) || !fits_accumulator(step.operand_dtype)) return std::nullopt;
   for (const auto& [op, code] : kReductions) {
     if (op == step.op) return code;
   }
   return std::nullopt;
 }
 
-/// Writes the code of a chain. A result that only the next step reads stays in the accumulator, without memory.
+/// Writes the code of a chain. A result that only the next step reads stays in the accumulator, without memory. Values
+/// of f16 and bf16 that ops on the accumulator read again are kept in strips of f32; calls read them in their own
+/// dtype.
 class ChainBuilder {
  public:
   /// `operand_of` returns the operand for a register that the chain does not compute; `is_kept` is whether a result is
@@ -63,6 +85,8 @@ class ChainBuilder {
       if (step.kind == Step::Kind::reduce) builder.chain_.results.push_back(step);
       else if (is_kept(step.dst)) builder.keep(step);
       else builder.sizes_[step.dst] = step.size;
+      if (step.kind == Step::Kind::map && !arithmetic_of(step) && !is_conversion(step))
+        builder.by_call_.insert(step.dst);
     }
     // Builds the code twice: the first time finds the results that are read from memory.
     for (int pass = 0; pass < 2; ++pass) {
@@ -84,48 +108,93 @@ class ChainBuilder {
     chain_.code.clear();
     chain_.operands.clear();
     index_.clear();
+    widened_.clear();
     accumulator_.reset();
   }
 
   template <class OperandOf> void add(const Step& step, OperandOf& operand_of) {
-    auto memory = [&](uint32_t reg) { return operand(reg, operand_of, false); };
-    auto push_with = [&](ChainCode code, uint32_t reg) { push(code, operand(reg, operand_of, true)); };
-    auto bring = [&](uint32_t reg) {
-      if (accumulator_ != reg) push_with(ChainCode::load, reg);
-    };
-    if (step.kind == Step::Kind::reduce) {
-      bring(step.src[0]);
-      chain_.operands.push_back({Operand::Kind::lanes, step.dst, step.size, 0, -1, true});
-      push(*reduction_of(step), chain_.operands.size() - 1);
-      accumulator_ = step.src[0];
-      return;
-    }
     const auto [left, right, third] = step.src;
     const Arithmetic* arithmetic = arithmetic_of(step);
-    if (!arithmetic) {
+    if (step.kind == Step::Kind::reduce) {
+      load(left, step.operand_dtype, operand_of);
+      chain_.operands.push_back({Operand::Kind::lanes, step.dst, sizeof(float), 0, -1, true});
+      push(*reduction_of(step), chain_.operands.size() - 1);
+      accumulator_ = left;
+    } else if (arithmetic) {
+      compute(step, *arithmetic, operand_of);
+      finish(step, arithmetic->rounds, operand_of);
+    } else if (is_conversion(step)) {
+      load(left, step.operand_dtype, operand_of);
+      finish(step, true, operand_of);
+    } else {
       ChainInstr call{ChainCode::call};
       call.call = step.map;
-      for (int i = 0; i < step.arity; ++i) call.in[i] = static_cast<uint16_t>(memory(step.src[i]));
+      for (int i = 0; i < step.arity; ++i) call.in[i] = static_cast<uint16_t>(operand(step.src[i], operand_of, false));
       in_memory_.insert(step.dst);
-      call.operand = static_cast<uint16_t>(memory(step.dst));
+      call.operand = static_cast<uint16_t>(operand(step.dst, operand_of, false));
       chain_.code.push_back(call);
       accumulator_.reset();
-      return;
     }
-    if (step.arity == 1) {
-      bring(left);
-      push(arithmetic->code, 0);
-    } else if (left == right && step.op == Op::mul) {
-      bring(left);
-      push(ChainCode::square, 0);
-    } else if (accumulator_ == right && arithmetic->from_right) {
-      push_with(*arithmetic->from_right, left);
+  }
+
+  template <class OperandOf> void compute(const Step& step, const Arithmetic& arithmetic, OperandOf& operand_of) {
+    const auto [left, right, third] = step.src;
+    const bool is_square = left == right && step.op == Op::mul;
+    if (step.arity == 1 || is_square) {
+      load(left, step.dtype, operand_of);
+      push(is_square ? ChainCode::square : arithmetic.code, 0);
+    } else if (accumulator_ == right && arithmetic.from_right) {
+      push(*arithmetic.from_right, wide(left, step.dtype, operand_of));
     } else {
-      bring(left);
-      push_with(arithmetic->code, right);
+      // Widened first, since it may have to be computed: the accumulator is loaded last.
+      const size_t other = wide(right, step.dtype, operand_of);
+      load(left, step.dtype, operand_of);
+      push(arithmetic.code, other);
     }
+  }
+
+  /// Rounds the result in the accumulator, and stores it where others read it.
+  template <class OperandOf> void finish(const Step& step, bool rounds, OperandOf& operand_of) {
+    if (rounds && step.dtype != DType::f32)
+      push(code_for(step.dtype, ChainCode::load, ChainCode::round_f16, ChainCode::round_bf16), 0);
     accumulator_ = step.dst;
-    if (in_memory_.count(step.dst)) push(ChainCode::store, memory(step.dst));
+    if (in_memory_.count(step.dst)) {
+      push(code_for(step.dtype, ChainCode::store, ChainCode::store_f16, ChainCode::store_bf16),
+           operand(step.dst, operand_of, false));
+    }
+    if (in_wide_memory_.count(step.dst)) push(ChainCode::store, strip_of(step.dst));
+  }
+
+  /// Loads a register into the accumulator, unless it is there.
+  template <class OperandOf> void load(uint32_t reg, DType dtype, OperandOf& operand_of) {
+    if (accumulator_ == reg) return;
+    if (dtype == DType::f32) push(ChainCode::load, operand(reg, operand_of, true));
+    else if (is_computed_here(reg) || widened_.count(reg)) push(ChainCode::load, wide(reg, dtype, operand_of));
+    else
+      push(code_for(dtype, ChainCode::load, ChainCode::load_f16, ChainCode::load_bf16),
+           operand(reg, operand_of, false));
+  }
+
+  /// Returns the operand with a register's elements as f32.
+  template <class OperandOf> size_t wide(uint32_t reg, DType dtype, OperandOf& operand_of) {
+    if (dtype == DType::f32) return operand(reg, operand_of, true);
+    if (is_computed_here(reg)) in_wide_memory_.insert(reg);
+    if (is_computed_here(reg) || widened_.count(reg)) return strip_of(reg);
+    ChainInstr widen{code_for(dtype, ChainCode::load, ChainCode::widen_f16, ChainCode::widen_bf16)};
+    widen.in[0] = static_cast<uint16_t>(operand(reg, operand_of, false));
+    widen.operand = static_cast<uint16_t>(strip_of(reg));
+    chain_.code.push_back(widen);
+    return widen.operand;
+  }
+
+  /// Whether the chain computes the register in the accumulator.
+  bool is_computed_here(uint32_t reg) const { return sizes_.count(reg) && !by_call_.count(reg); }
+
+  /// Returns the strip of f32 for a register.
+  size_t strip_of(uint32_t reg) {
+    const auto [it, is_new] = widened_.try_emplace(reg, chain_.operands.size());
+    if (is_new) chain_.operands.push_back({Operand::Kind::scratch, reg, sizeof(float), 0, -1, true});
+    return it->second;
   }
 
   void push(ChainCode code, size_t operand) {
@@ -153,7 +222,8 @@ class ChainBuilder {
   std::map<uint32_t, uint32_t> sizes_;  // element sizes of the registers that the chain computes
   std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // operands by register
   int64_t row_length_ = 0;
-  std::set<uint32_t> kept_, in_memory_;
+  std::map<uint32_t, size_t> widened_;  // strips of f32, by register
+  std::set<uint32_t> kept_, by_call_, in_memory_, in_wide_memory_;
   std::optional<uint32_t> accumulator_;  // the register whose value is in the accumulator
 };
 
@@ -389,13 +459,20 @@ void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
     for (size_t i = 0; i < chain.operands.size(); ++i) {
       const Operand& operand = chain.operands[i];
       if (operand.kind != Operand::Kind::lanes) continue;
-      // The lanes fold as a row of this many elements does.
       const Step& step = *std::find_if(chain.results.begin(), chain.results.end(),
                                        [&](const Step& s) { return s.dst == operand.reg; });
       std::byte* out = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
-      step.reduce.rows(out + row * operand.size, operands[i].at, 1, kReduceLanes);
+      fold_lanes(step, out + row * step.size, operands[i].at);
     }
   }
+}
+
+/// Folds the lanes of a row: as a row of this many elements.
+void TileProgram::fold_lanes(const Step& step, std::byte* out, const std::byte* lanes) const {
+  float folded;
+  const void* in[1] = {&folded};
+  step.fold(&folded, lanes, 1, kReduceLanes);
+  table_.cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out, in, 1);
 }
 
 /// Runs a strip with fewer elements on padded copies, so that whole vectors can be read and written.

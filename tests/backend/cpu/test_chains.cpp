@@ -1,6 +1,7 @@
 // Chains give the same bits as single steps: random graphs, as a whole and op by op, over rows of many lengths, on
 // every instruction set and for several numbers of threads.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -25,10 +26,11 @@ struct Program {
 
 class Generator {
  public:
-  Generator(uint64_t seed, int64_t rows, int64_t length) : random_(seed), shape_{rows, length} {
-    for (int i = 0; i < 2; ++i) program_.full.push_back(input(program_.graph, shape_));
-    column_ = input(program_.graph, {length});
-    program_.row.push_back(input(program_.graph, {rows, 1}));
+  Generator(uint64_t seed, int64_t rows, int64_t length, DType dtype)
+      : random_(seed), shape_{rows, length}, dtype_(dtype) {
+    for (int i = 0; i < 2; ++i) program_.full.push_back(input(program_.graph, shape_, dtype));
+    column_ = input(program_.graph, {length}, dtype);
+    program_.row.push_back(input(program_.graph, {rows, 1}, dtype));
   }
 
   Program generate(int ops) {
@@ -71,23 +73,35 @@ class Generator {
     } else if (kind == 4) {
       const TensorType mask{DType::boolean, shape_};
       const NodeId is_less = graph.add(op_def(Op::lt), {main, operand()}, {}, mask, Span{}, graph.size());
-      const TensorType type{DType::f32, shape_};
+      const TensorType type{dtype_, shape_};
       program_.full.push_back(
           graph.add(op_def(Op::where), {read(graph, is_less), main, operand()}, {}, type, Span{}, graph.size()));
+    } else if (kind == 5 && dtype_ != DType::f32) {
+      const DType other = std::array{DType::f32, DType::f16, DType::bf16}[below(3)];
+      const NodeId there = cast(main.node, other == dtype_ ? DType::f32 : other);
+      program_.full.push_back(cast(add(graph, below(2) ? Op::exp : Op::square, {read(graph, there)}), dtype_));
     } else if (kind < 8) {
-      constexpr Op ops[] = {Op::square, Op::neg, Op::relu, Op::exp, Op::tanh};
-      program_.full.push_back(add(graph, ops[below(5)], {main}));
+      constexpr Op ops[] = {Op::square, Op::neg, Op::relu, Op::abs, Op::exp, Op::tanh};
+      program_.full.push_back(add(graph, ops[below(6)], {main}));
     } else {
-      constexpr Op ops[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::sub, Op::div};
-      const Op op = ops[below(7)];
+      constexpr Op ops[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::minimum, Op::sub, Op::div};
+      const Op op = ops[below(8)];
       const Arg other = operand();
       program_.full.push_back(other.is_tensor() && below(2) ? add(graph, op, {other, main})
                                                             : add(graph, op, {main, other}));
     }
   }
 
+  NodeId cast(NodeId x, DType to) {
+    Graph& graph = program_.graph;
+    Attrs attrs;
+    attrs.dtype = to;
+    return graph.add(op_def(Op::cast), {read(graph, x)}, attrs, {to, graph[x].shape}, Span{}, graph.size());
+  }
+
   Random random_;
   Shape shape_;
+  DType dtype_;
   Program program_;
   NodeId column_ = kNoNode;
 };
@@ -125,28 +139,26 @@ std::vector<Tensor> run_one_by_one(cpu::CpuBackend& backend, const Graph& graph,
   return outputs;
 }
 
-Tensor random_tensor(cpu::CpuBackend& backend, const Shape& shape, Random& random) {
-  const int64_t count = element_count(shape).hint();
-  Tensor tensor(DType::f32, Layout::contiguous(shape), backend.allocator().allocate(static_cast<uint64_t>(count) * 4));
+Tensor random_tensor(cpu::CpuBackend& backend, DType dtype, const Shape& shape, Random& random) {
+  const int64_t count = element_count(shape).hint(), size = static_cast<int64_t>(size_of(dtype));
+  Tensor tensor(dtype, Layout::contiguous(shape), backend.allocator().allocate(static_cast<uint64_t>(count * size)));
   constexpr float kSpecial[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f};
   for (int64_t i = 0; i < count; ++i) {
     const float value =
         random.next() >> 40 & 0xff ? static_cast<float>(random.unit() * 4 - 2) : kSpecial[(random.next() >> 33) % 6];
-    std::memcpy(tensor.data() + i * 4, &value, 4);
+    std::memcpy(tensor.data() + i * size, to_bits(Scalar::of(double{value}), dtype).bytes, size_of(dtype));
   }
   return tensor;
 }
 
-/// Returns the number of elements that differ; all NaNs are equal.
-int64_t differences(const Tensor& a, const Tensor& b) {
-  int64_t found = 0;
-  for (int64_t i = 0; i < element_count(a.shape()).hint(); ++i) {
-    float x, y;
-    std::memcpy(&x, a.data() + i * 4, 4);
-    std::memcpy(&y, b.data() + i * 4, 4);
-    found += !(std::isnan(x) && std::isnan(y)) && std::memcmp(&x, &y, 4) != 0;
-  }
-  return found;
+/// Returns the first element that differs, or -1; all NaNs are equal.
+int64_t difference(const Tensor& a, const Tensor& b) {
+  const auto bytes_of = [](const Tensor& x) {
+    const auto* begin = reinterpret_cast<const unsigned char*>(x.data());
+    return kernel_test::Bytes(begin,
+                              begin + element_count(x.shape()).hint() * static_cast<int64_t>(size_of(x.dtype())));
+  };
+  return kernel_test::first_difference(a.dtype(), bytes_of(a), bytes_of(b));
 }
 
 /// Returns the number of chains of a graph that is one kernel.
@@ -190,13 +202,15 @@ TEST_CASE("joined steps give the bits of single ones", "[chains]") {
       for (int round = 0; round < 8; ++round) {
         ++seed;
         CAPTURE(static_cast<int>(isa), size.rows, size.length, seed);
-        Graph graph = Generator(seed, size.rows, size.length).generate(3 + round * 3).graph;
+        constexpr DType kTypes[] = {DType::f32, DType::f16, DType::f32, DType::bf16};
+        Graph graph = Generator(seed, size.rows, size.length, kTypes[round % 4]).generate(3 + round * 3).graph;
         Random random(seed);
         std::vector<Tensor> inputs;
-        for (NodeId id : graph.inputs()) inputs.push_back(random_tensor(alone, graph[id].shape, random));
+        for (NodeId id : graph.inputs())
+          inputs.push_back(random_tensor(alone, graph[id].dtype, graph[id].shape, random));
         const std::vector<Tensor> expected = run_one_by_one(alone, graph, inputs);
         const std::vector<Tensor> found = run(backend, std::move(graph), inputs);
-        for (size_t i = 0; i < found.size(); ++i) CHECK(differences(found[i], expected[i]) == 0);
+        for (size_t i = 0; i < found.size(); ++i) CHECK(difference(found[i], expected[i]) == -1);
       }
     }
   }

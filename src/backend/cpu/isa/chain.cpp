@@ -2,6 +2,10 @@
 // registers if the machine has enough of them.
 #include "backend/cpu/isa/reduce.h"
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
@@ -12,6 +16,55 @@ constexpr size_t kLine = 64;  // bytes of a cache line
 /// Strips at a time: as many as half of the registers hold, so that instructions are decoded less often. (There are 32
 /// of the longest registers.)
 constexpr size_t kStripsAtOnce = kVectorBytes == 64 ? kMaxStrips : 1;
+
+// ---- Vectors of f32 that hold f16 or bf16 numbers
+// ---------------------------------------------------------------------
+
+/// One number for each element of a Vector.
+typedef uint32_t WordVector __attribute__((vector_size(kVectorBytes)));
+typedef uint16_t ShortVector __attribute__((vector_size(kVectorBytes / 2)));
+
+/// Rounds the bits to those of bf16, in the upper half of each word; the lower half is left over.
+TSL_FN WordVector round_upper_half(Vector x) {
+  const WordVector bits = (WordVector)x;
+  return x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+}
+TSL_FN Vector widen(math::BFloat16, ShortVector bits) {
+  return (Vector)(__builtin_convertvector(bits, WordVector) << 16);
+}
+TSL_FN ShortVector narrow(math::BFloat16, Vector x) {
+  return __builtin_convertvector(round_upper_half(x) >> 16, ShortVector);
+}
+
+#if defined(__AVX512F__)
+constexpr __mmask16 kAll = 0xffff;  // GCC warns of undefined values in the functions without a mask
+TSL_FN Vector widen(math::Half, ShortVector bits) { return (Vector)_mm512_maskz_cvtph_ps(kAll, (__m256i)bits); }
+TSL_FN ShortVector narrow(math::Half, Vector x) {
+  return (ShortVector)_mm512_maskz_cvtps_ph(kAll, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
+}
+#elif defined(__F16C__)
+TSL_FN Vector widen(math::Half, ShortVector bits) { return (Vector)_mm256_cvtph_ps((__m128i)bits); }
+TSL_FN ShortVector narrow(math::Half, Vector x) {
+  return (ShortVector)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+TSL_FN Vector widen(math::Half, ShortVector bits) {
+  Vector x;
+  for (size_t i = 0; i < kWidth; ++i) x[i] = math::widen(math::Half{bits[i]});
+  return x;
+}
+TSL_FN ShortVector narrow(math::Half, Vector x) {
+  ShortVector bits;
+  for (size_t i = 0; i < kWidth; ++i) bits[i] = math::narrow<math::Half>(x[i]).bits;
+  return bits;
+}
+#endif
+
+/// Rounds to f16 or bf16.
+TSL_FN Vector rounded(math::Half, Vector x) { return widen(math::Half(), narrow(math::Half(), x)); }
+TSL_FN Vector rounded(math::BFloat16, Vector x) { return (Vector)(round_upper_half(x) & 0xffff0000); }
+
+// ---- Strips ---------------------------------------------------------------------------------------------------------
 
 #define TSL_EACH_VECTOR _Pragma("GCC unroll 32") for (size_t k = 0; k < kVectors; ++k)
 
@@ -34,6 +87,15 @@ TSL_FN Vector load_vector(const std::byte* p, size_t k) {
 }
 TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p + k * kVectorBytes, &v, kVectorBytes); }
 
+template <class S> TSL_FN Vector load_short(const std::byte* p, size_t k) {
+  ShortVector bits;
+  __builtin_memcpy(&bits, p + k * sizeof bits, sizeof bits);
+  return widen(S(), bits);
+}
+template <class S> TSL_FN void store_short(std::byte* p, size_t k, Vector v) {
+  const ShortVector bits = narrow(S(), v);
+  __builtin_memcpy(p + k * sizeof bits, &bits, sizeof bits);
+}
 /// Combines strips into the lanes at `p`; a row's first strip initialises the lanes. A single strip may have only
 /// `count` elements.
 template <class R, size_t kVectors>
@@ -68,7 +130,19 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
       std::byte* p = address(instr->operand);
       switch (instr->code) {
         case ChainCode::load: TSL_WITH_OPERAND(b) break;
+        case ChainCode::load_f16: TSL_EACH_VECTOR acc[k] = load_short<math::Half>(p, k); break;
+        case ChainCode::load_bf16: TSL_EACH_VECTOR acc[k] = load_short<math::BFloat16>(p, k); break;
         case ChainCode::store: TSL_EACH_VECTOR store_vector(p, k, acc[k]); break;
+        case ChainCode::store_f16: TSL_EACH_VECTOR store_short<math::Half>(p, k, acc[k]); break;
+        case ChainCode::store_bf16: TSL_EACH_VECTOR store_short<math::BFloat16>(p, k, acc[k]); break;
+        case ChainCode::round_f16: TSL_EACH_VECTOR acc[k] = rounded(math::Half(), acc[k]); break;
+        case ChainCode::round_bf16: TSL_EACH_VECTOR acc[k] = rounded(math::BFloat16(), acc[k]); break;
+        case ChainCode::widen_f16:
+          TSL_EACH_VECTOR store_vector(p, k, load_short<math::Half>(address(instr->in[0]), k));
+          break;
+        case ChainCode::widen_bf16:
+          TSL_EACH_VECTOR store_vector(p, k, load_short<math::BFloat16>(address(instr->in[0]), k));
+          break;
         case ChainCode::add: TSL_WITH_OPERAND(acc[k] + b) break;
         case ChainCode::sub: TSL_WITH_OPERAND(acc[k] - b) break;
         case ChainCode::sub_from: TSL_WITH_OPERAND(b - acc[k]) break;
@@ -78,6 +152,9 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
         case ChainCode::square: TSL_EACH_VECTOR acc[k] = acc[k] * acc[k]; break;
         case ChainCode::neg: TSL_EACH_VECTOR acc[k] = -acc[k]; break;
         case ChainCode::relu: TSL_EACH_VECTOR acc[k] = acc[k] <= 0 ? Vector{} : acc[k]; break;
+        case ChainCode::abs: TSL_EACH_VECTOR acc[k] = (Vector)((WordVector)acc[k] & 0x7fffffff); break;
+        case ChainCode::maximum: TSL_WITH_OPERAND(Max::combine(acc[k], b)) break;
+        case ChainCode::minimum: TSL_WITH_OPERAND(Min::combine(acc[k], b)) break;
         case ChainCode::sum: take_strips<Sum>(p, acc, count, at == 0); break;
         case ChainCode::prod: take_strips<Prod>(p, acc, count, at == 0); break;
         case ChainCode::max: take_strips<Max>(p, acc, count, at == 0); break;
