@@ -443,7 +443,7 @@ TSL_FN float s_gelu_tanh(float x) {
                            fused(0x1.2444f2p-4f, z_low, fused(0x1.49b16ap-29f, z, 0x1.9ea1b2p-23f));
   const float u2 = factor * t, u2_low = fused(factor_low, t, fused(factor, t, -u2));
   const float shifted = fused(u2, -0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
-  const float r = fused(n, 0x1.05c610p-29f, fused(n, -0x1.62e430p-1f, -u2) - u2_low);
+  const float r = fused(n, -0x1.62e430p-1f, -u2) + fused(n, 0x1.05c610p-29f, -u2_low);
   const ExpPartsF e = exp_parts_f(shifted, r);
   const float m = fused(e.r * e.r, e.q, e.r), power = power_of_two(select(e.n < -100, -100, e.n));
   const bool is_tail = x < 0;
