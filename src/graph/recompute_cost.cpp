@@ -55,7 +55,8 @@ class Cost {
       const bool is_full = level == Level::full || (level == Level::row && is_reduction);
       const double times = is_full ? full : level == Level::row || is_reduction ? rows : 1;
       operations += times * operations_of(node);
-      if (is_reduction && level == Level::row) operations += rows * rates_.operations_per_row;
+      if (is_reduction && level == Level::row && is_float(graph_[node.args[0].node].dtype))
+        operations += rows * rates_.operations_per_row;
       for (const Arg& arg : node.args) {
         if (arg.is_tensor() && fusion_.group_of[arg.node] != number) operations += add_read(arg) ? times : 0;
       }

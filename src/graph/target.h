@@ -11,7 +11,7 @@ namespace tsl::graph {
 struct Rates {
   double operations_per_byte = 1.5;    // cheap operations (an f32 addition) in the time in which a byte is moved
   double bytes_per_launch = 32 << 10;  // moved in the time of a launch
-  double operations_per_row = 32;      // to fold the lanes of a short row
+  double operations_per_row = 32;      // to fold the lanes of a short row of floats
 };
 
 class Target {

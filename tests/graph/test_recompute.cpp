@@ -51,6 +51,12 @@ TEST_CASE("a reduction of few elements is elementwise, one of more is not") {
   }
 }
 
+TEST_CASE("a short sum of integers, which has no lanes to fold, stays a reduction") {
+  Graph g;
+  give(g, reduce(g, Op::sum, input(g, {1000, 3}, DType::i64), 1));
+  CHECK(compile(std::move(g)).kernels[0].kind == Template::reduce);
+}
+
 TEST_CASE("distances of pairs of points are one kernel without their differences") {
   Graph g;
   const NodeId d = differences(g, 200);
