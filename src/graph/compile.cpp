@@ -20,6 +20,8 @@ const char* name_of(Pass pass) {
     case Pass::simplify: return "simplify";
     case Pass::recompute: return "recompute";
     case Pass::absorb_epilogues: return "absorb epilogues";
+    case Pass::view_parts: return "view parts";
+    case Pass::embed: return "embed";
   }
   return "";
 }
@@ -49,9 +51,14 @@ Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer
   }
   graph = recompute(std::move(graph), target ? target->rates() : Rates(), on_decision);
   has_ended(Pass::recompute);
-  if (!options.fast_numerics || !target) return graph;
-  graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return target->has_epilogue(product); });
-  has_ended(Pass::absorb_epilogues);
+  if (options.fast_numerics && target) {
+    graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return target->has_epilogue(product); });
+    has_ended(Pass::absorb_epilogues);
+  }
+  graph = view_parts(std::move(graph));
+  has_ended(Pass::view_parts);
+  graph = embed_producers(std::move(graph));
+  has_ended(Pass::embed);
   return graph;
 }
 

@@ -31,6 +31,8 @@ class Copier {
   /// Adds a node whose operands are nodes of the new graph.
   NodeId add(Node&& node) { return to_.add(std::move(node)); }
   NodeId renamed(NodeId id) const { return renamed_[id]; }
+  /// Returns the new graph as it is so far.
+  const Graph& made() const { return to_; }
   /// Makes users of `id` use node `other` of the new graph.
   void replace(NodeId id, NodeId other) { renamed_[id] = other; }
 

@@ -30,12 +30,15 @@ std::string dump_scalar(Scalar scalar, const Symbol* symbol) {
   return scalar.type == ScalarType::real ? number_text(scalar.real) : fmt::format("{}", scalar.as_integer());
 }
 
+std::string dump_guard(const Instr& instr) { return instr.is_guarded ? fmt::format(" if r{}", instr.a) : ""; }
+
 std::string dump_instr(const Kernel& kernel, const Instr& instr) {
   const char* level = instr.level == Level::row ? "row " : instr.level == Level::total ? "total " : "";
   const std::string type = fmt::format("{}{}", level, name_of(instr.dtype));
   switch (instr.kind) {
     case Instr::Kind::load:
-      return fmt::format("{} = load {} [{}]", type, dump_buffer(kernel, instr.buffer), dump_map(instr.map));
+      return fmt::format("{} = load {} [{}]{}", type, dump_buffer(kernel, instr.buffer), dump_map(instr.map),
+                         dump_guard(instr));
     case Instr::Kind::scalar: return fmt::format("{} = {}", type, dump_scalar(instr.scalar, instr.symbol));
     case Instr::Kind::map: {
       std::string args = fmt::format("r{}", instr.a);
@@ -50,6 +53,10 @@ std::string dump_instr(const Kernel& kernel, const Instr& instr) {
     case Instr::Kind::generate:
       return fmt::format("{} = {}({}, {})", type, op_def(instr.op).name, dump_scalar(instr.scalar, instr.symbol),
                          dump_scalar(instr.scalar2, instr.symbol2));
+    case Instr::Kind::part:
+      return fmt::format("{} = part {} <= {} < {}{}", type, instr.low, to_string(instr.map.strides), instr.high,
+                         dump_guard(instr));
+    case Instr::Kind::choose: return fmt::format("{} = choose(r{}, r{}, r{})", type, instr.a, instr.b, instr.c);
     case Instr::Kind::store:
       return fmt::format("store {} [{}] = r{}", dump_buffer(kernel, instr.buffer), dump_map(instr.map), instr.a);
   }
@@ -88,6 +95,17 @@ std::string dump_axes(const Node& node) {
   return "";
 }
 
+/// Formats the bounds of an operand that is a part: " where 1 <= [0, 1] < 5".
+std::string dump_part(const Node& node, size_t operand) {
+  std::string text;
+  if (operand >= node.parts.within.size()) return text;
+  for (const Bound& bound : node.parts.within[operand]) {
+    text += fmt::format("{} {} <= [{}] < {}", text.empty() ? " where" : " and", bound.low, fmt::join(bound.steps, ", "),
+                        bound.high);
+  }
+  return text;
+}
+
 std::string dump_op(const Node& node) {
   if (node.is_input) return "input";
   return node.op < Op::count_ ? name_of(node) : "?";
@@ -98,12 +116,14 @@ std::string dump_op(const Node& node) {
 std::string dump(const Graph& graph, NodeId id, const SourceMap* sources) {
   const Node& node = graph[id];
   std::string args;
-  for (const Arg& arg : node.args) {
+  for (size_t i = 0; i < node.args.size(); ++i) {
+    const Arg& arg = node.args[i];
     if (!args.empty()) args += ", ";
     if (arg.is_tensor()) args += dump_read(graph, arg.node, arg.layout);
     else if (arg.symbol) args += fmt::format("s{}", arg.symbol->id);
     else if (arg.scalar.type == ScalarType::real) args += number_text(arg.scalar.real);
     else args += fmt::format("{}", arg.scalar.as_integer());
+    args += dump_part(node, i);
   }
   if (!node.is_input && node.op < Op::count_) args += dump_axes(node);
   std::string text =
@@ -136,8 +156,8 @@ std::string dump(const Graph& graph, const Fusion& fusion, const SourceMap* sour
     text += '\n';
   }
   for (const FusionDecision& d : fusion.decisions) {
-    text += fmt::format("  %{} {} does not join %{} {}: {}\n", d.consumer, graph[d.consumer].def().name, d.producer,
-                        graph[d.producer].def().name, d.reason);
+    text += fmt::format("  %{} {} does not join %{} {}: {}\n", d.consumer, name_of(graph[d.consumer]), d.producer,
+                        name_of(graph[d.producer]), d.reason);
   }
   return text;
 }

@@ -18,6 +18,11 @@ uint64_t hash_of(const Node& node) {
   uint64_t h = static_cast<uint64_t>(node.op);
   h = mix(h, static_cast<uint64_t>(attrs.dtype) * 8 + attrs.from_start * 4 + attrs.keepdims * 2 + attrs.descending);
   if (node.epilogue != Epilogue()) h = mix(h, static_cast<uint64_t>(node.epilogue.activation) * 2 + node.epilogue.bias);
+  for (const Bounds& bounds : node.parts.within) {
+    for (const Bound& bound : bounds)
+      h = mix(h, static_cast<uint64_t>(bound.low) * 31 + static_cast<uint64_t>(bound.high));
+    h = mix(h, bounds.size());
+  }
   uint64_t numbers = 0;
   for (int64_t number : attrs.numbers()) numbers = numbers * 31 + static_cast<uint64_t>(number);
   h = mix(h, numbers);
@@ -38,7 +43,8 @@ bool same_arg(const Arg& a, const Arg& b) {
 
 bool same_call(const Node& a, const Node& b) {
   return a.op == b.op && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg) &&
-         a.attrs == b.attrs && a.epilogue == b.epilogue;
+         a.attrs == b.attrs && a.epilogue == b.epilogue && a.parts == b.parts &&
+         (!a.has_parts() || (a.dtype == b.dtype && same(a.shape, b.shape)));
 }
 
 }  // namespace
@@ -88,7 +94,7 @@ NodeId Graph::add(Node&& node) {
 }
 
 std::string name_of(const Node& node) {
-  std::string name(node.def().name);
+  std::string name(op_def(node.has_parts() ? node.parts.made_from : node.op).name);
   if (node.epilogue.bias) name += "_add";
   if (node.epilogue.activation != Op::copy) name.append("_").append(op_def(node.epilogue.activation).name);
   return name;

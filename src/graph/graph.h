@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/source.h"
+#include "graph/parts.h"
 #include "tensor/op.h"
 
 namespace tsl::graph {
@@ -36,6 +37,7 @@ struct Node {
   Op op = Op::copy;
   Attrs attrs;
   Epilogue epilogue;  // matmul only
+  Parts parts;        // copy only: if it consists of parts
   std::vector<Arg> args;
   DType dtype = DType::f32;
   Shape shape;
@@ -45,6 +47,7 @@ struct Node {
   uint32_t order = 0;        // position in the program, by which errors and effects are ordered
 
   const OpDef& def() const { return op_def(op); }
+  bool has_parts() const { return !parts.empty(); }
   bool may_fail() const { return !is_input && tsl::may_fail(def(), dtype); }
 };
 
@@ -119,7 +122,8 @@ class Graph {
   NodeIndex index_;  // hash-consing
 };
 
-/// Returns the name for kernels and logs: "exp"; for a product with an epilogue "matmul_add_relu".
+/// Returns the name for kernels and logs: "exp"; for a product with an epilogue "matmul_add_relu"; for parts the op
+/// that they were made from.
 std::string name_of(const Node& node);
 
 }  // namespace tsl::graph

@@ -42,6 +42,8 @@ struct Instr {
     reduce,    // op of a, over the reduced dimensions (level row) or over all rows of a row-level a (level total)
     gather,    // buffer[map + a * index_stride], a an i64 register checked against index_extent
     generate,  // iota or random numbers over the linear index; scalars are registers' scalars (scalar, scalar2)
+    part,      // whether the loops' index is in a part: low <= map < high
+    choose,    // b if a, else c
     store,     // a to buffer through map
   };
 
@@ -61,6 +63,9 @@ struct Instr {
   uint32_t buffer = 0;  // index into Kernel::buffers
   IndexMap map;
   Dim index_stride = 0, index_extent = 0;
+  int64_t low = 0, high = 0;  // of a part
+  /// Depends on the predicate `a`: a load reads nothing unless it holds, and then has any value; a part is in that one.
+  bool is_guarded = false;
   bool from_start = false;  // a gather whose index must not be negative
   Scalar scalar, scalar2;
   const Symbol* symbol = nullptr;

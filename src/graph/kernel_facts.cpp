@@ -22,12 +22,18 @@ uint64_t iterations(const Kernel& kernel, Level level) {
   return count;
 }
 
-/// Counts the elements that an access touches: loops that stay at an element do not count.
+/// Counts the elements that an access touches: loops that stay at an element do not count, nor what a guard excludes.
 uint64_t elements(const Kernel& kernel, const Instr& instr) {
+  Dims extents;
+  Bounds bounds;
+  if (instr.kind == Instr::Kind::load) bounds = bounds_of(kernel, instr);
+  for_each_loop(kernel, instr, [&](int64_t extent, int64_t) { extents.push_back(extent); });
   uint64_t count = 1;
-  for_each_loop(kernel, instr, [&](int64_t extent, int64_t stride) {
-    if (stride != 0 || extent == 0) count *= static_cast<uint64_t>(extent);
-  });
+  int loop = 0;
+  for (const Range& range : box_of(extents, bounds)) {
+    if (instr.map.strides[loop++].hint() == 0 && range.high > range.low) continue;
+    count *= static_cast<uint64_t>(std::max<int64_t>(range.high - range.low, 0));
+  }
   return count;
 }
 

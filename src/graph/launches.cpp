@@ -24,11 +24,12 @@ struct ProgramHash {
 
 bool same_program(const Kernel& a, const Kernel& b) {
   if (a.written != b.written || a.name != b.name) return false;
-  return std::equal(
-      a.program.begin(), a.program.end(), b.program.begin(), b.program.end(), [](const Instr& x, const Instr& y) {
-        return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype && x.operand_dtype == y.operand_dtype &&
-               x.a == y.a && x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
-      });
+  return std::equal(a.program.begin(), a.program.end(), b.program.begin(), b.program.end(),
+                    [](const Instr& x, const Instr& y) {
+                      return x.kind == y.kind && x.op == y.op && x.dtype == y.dtype &&
+                             x.operand_dtype == y.operand_dtype && x.is_guarded == y.is_guarded && x.a == y.a &&
+                             x.b == y.b && x.c == y.c && x.scalar == y.scalar && x.symbol == y.symbol;
+                    });
 }
 
 bool writes_part(const Plan& plan, const Kernel& kernel) {

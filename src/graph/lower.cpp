@@ -1,6 +1,7 @@
 #include "graph/lower.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -75,6 +76,7 @@ class KernelBuilder {
 
   void emit_map(NodeId id) {
     const Node& node = graph_[id];
+    if (node.has_parts()) return emit_parts(id);
     const Level level = fusion_.level[id];
     const DType dtype = operand_dtype(graph_, node);
     Reg regs[3] = {0, 0, 0};
@@ -95,6 +97,49 @@ class KernelBuilder {
     instr.b = regs[1];
     instr.c = regs[2];
     define(id, instr);
+  }
+
+  /// Emits a choice between parts: each replaces the value of those before it.
+  void emit_parts(NodeId id) {
+    const Node& node = graph_[id];
+    const Level level = fusion_.level[id];
+    Reg value = 0;
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      const std::optional<Reg> inside = predicate(node.shape, node.parts.within[i], level);
+      const Reg own = operand(node.args[i], level, node.dtype, inside);
+      if (i == 0 || !inside) {
+        value = own;
+        continue;
+      }
+      Instr choice{Instr::Kind::choose};
+      choice.level = level;
+      choice.dtype = choice.operand_dtype = node.dtype;
+      choice.a = *inside;
+      choice.b = own;
+      choice.c = value;
+      value = push(choice);
+    }
+    register_of_[id] = value;
+    if (node.parts.made_from != Op::copy) add_name(id);
+  }
+
+  /// Emits a test of the loops' index; none if there are no bounds.
+  std::optional<Reg> predicate(const Shape& shape, const Bounds& bounds, Level level) {
+    std::optional<Reg> inside;
+    for (const Bound& bound : bounds) {
+      Layout steps{shape, {}, 0};
+      for (int64_t step : bound.steps) steps.strides.push_back(step);
+      Instr instr{Instr::Kind::part};
+      instr.level = level;
+      instr.dtype = instr.operand_dtype = DType::boolean;
+      instr.map = map_of(steps, level);
+      instr.low = bound.low;
+      instr.high = bound.high;
+      instr.is_guarded = inside.has_value();
+      instr.a = inside.value_or(0);
+      inside = push_once(instr);
+    }
+    return inside;
   }
 
   void emit_source(NodeId id) {
@@ -176,27 +221,19 @@ class KernelBuilder {
     kernel_.program.push_back(instr);
   }
 
-  Reg operand(const Arg& arg, Level level, DType dtype) {
+  /// Returns the register of an operand, which is read only where the predicate `guard` holds, if there is one.
+  Reg operand(const Arg& arg, Level level, DType dtype, std::optional<Reg> guard = {}) {
     if (!arg.is_tensor()) return scalar(arg, dtype, level);
     if (fusion_.group_of[arg.node] == group_id_) return register_of_[arg.node];
-    return load(arg, level);
-  }
-
-  Reg load(const Arg& arg, Level level) {
     Instr instr{Instr::Kind::load};
     instr.level = level;
     instr.dtype = instr.operand_dtype = graph_[arg.node].dtype;
     instr.buffer = use_buffer(arg.node);
     instr.map = map_of(arg.layout, level);
+    instr.is_guarded = guard.has_value();
+    instr.a = guard.value_or(0);
     instr.node = arg.node;
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      const Instr& other = kernel_.program[r];
-      if (other.kind == Instr::Kind::load && other.level == level && other.buffer == instr.buffer &&
-          same(other.map.strides, instr.map.strides) && other.map.offset.same(instr.map.offset)) {
-        return r;
-      }
-    }
-    return push(instr);
+    return push_once(instr);
   }
 
   Reg scalar(const Arg& arg, DType dtype, Level level) {
@@ -205,10 +242,18 @@ class KernelBuilder {
     instr.dtype = instr.operand_dtype = dtype;
     instr.scalar = arg.scalar;
     instr.symbol = arg.symbol;
+    return push_once(instr);
+  }
+
+  /// Adds a load, a number or a predicate, or returns the register that has its value already.
+  Reg push_once(const Instr& instr) {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& other = kernel_.program[r];
-      if (other.kind == Instr::Kind::scalar && other.level == level && other.dtype == dtype &&
-          other.scalar == arg.scalar && other.symbol == arg.symbol) {
+      if (other.kind == instr.kind && other.level == instr.level && other.dtype == instr.dtype &&
+          other.is_guarded == instr.is_guarded && other.a == instr.a && other.buffer == instr.buffer &&
+          same(other.map.strides, instr.map.strides) && other.map.offset.same(instr.map.offset) &&
+          other.low == instr.low && other.high == instr.high && other.scalar == instr.scalar &&
+          other.symbol == instr.symbol) {
         return r;
       }
     }
@@ -257,10 +302,13 @@ class KernelBuilder {
   void define(NodeId id, Instr& instr) {
     instr.node = id;
     register_of_[id] = push(instr);
-    if (std::count(kernel_.name.begin(), kernel_.name.end(), '_') + 1 < static_cast<int>(kMaxNameOps)) {
-      if (!kernel_.name.empty()) kernel_.name += '_';
-      kernel_.name += graph_[id].def().name;
-    }
+    add_name(id);
+  }
+
+  void add_name(NodeId id) {
+    if (std::count(kernel_.name.begin(), kernel_.name.end(), '_') + 1 >= static_cast<int>(kMaxNameOps)) return;
+    if (!kernel_.name.empty()) kernel_.name += '_';
+    kernel_.name += name_of(graph_[id]);
   }
 
   Reg push(const Instr& instr) {
@@ -277,15 +325,28 @@ class KernelBuilder {
   std::pmr::vector<Reg>& register_of_;  // by node; valid for nodes of the group
 };
 
+/// Whether a part is a range of this loop alone, and so, in whole rows, of this and the next loop as one.
+bool is_part_of_rows(const Instr& instr, int loop) {
+  if (instr.kind != Instr::Kind::part || instr.map.strides[loop].hint() != 1) return false;
+  return std::count_if(instr.map.strides.begin(), instr.map.strides.end(), [](Dim d) { return d.hint() != 0; }) == 1;
+}
+
 /// Merges neighbouring loops that every map can treat as one.
 void collapse(Kernel& kernel, Dims& loops, int first) {
   for (int i = loops.rank() - 2; i >= 0; --i) {
     const int at = first + i;
+    const auto whole_rows = [&](const Instr& instr) { return is_part_of_rows(instr, at); };
     const bool mergeable = std::all_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
       const Dims& s = instr.map.strides;
-      return s.rank() == 0 || s[at].hint() == s[at + 1].hint() * loops[i + 1].hint();
+      return s.rank() == 0 || s[at].hint() == s[at + 1].hint() * loops[i + 1].hint() || whole_rows(instr);
     });
     if (!mergeable) continue;
+    for (Instr& instr : kernel.program) {
+      if (!whole_rows(instr)) continue;
+      instr.map.strides[at + 1] = 1;
+      instr.low *= loops[i + 1].hint();
+      instr.high *= loops[i + 1].hint();
+    }
     loops[i] = loops[i] * loops[i + 1];
     loops.erase(i + 1);
     for (Instr& instr : kernel.program) {

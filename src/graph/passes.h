@@ -40,4 +40,11 @@ Graph unroll(const Graph& graph, const std::function<bool(NodeId)>& chosen);
 /// element by element is not merged: computing it in the product would gain nothing.
 Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_epilogue);
 
+/// Turns concats, pads and writes of boxes into parts where this saves a kernel, and lets what fuses read them as index
+/// expressions: a view of parts becomes parts of the operands.
+Graph view_parts(Graph graph);
+
+/// Computes cheap elementwise producers that only parts read in the kernels of those parts.
+Graph embed_producers(Graph graph);
+
 }  // namespace tsl::graph

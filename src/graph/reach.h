@@ -24,6 +24,11 @@ std::optional<Reach> reach_of(const Layout& layout);
 /// The elements that a load, store or gather accesses, counted from its map's offset; none if its loops are empty.
 std::optional<Reach> reach_of(const Kernel& kernel, const Instr& instr);
 
+/// The elements that strides reach within bounds, counted from the offset; none if no index satisfies the bounds.
+std::optional<Reach> reach_within(const Dims& shape, const Dims& strides, const Bounds& bounds);
+/// Returns what a guarded instruction's predicate requires, as bounds of the loops (kept, then reduced).
+Bounds bounds_of(const Kernel& kernel, const Instr& instr);
+
 /// Calls visit(extent, stride) for each loop in which the instruction runs.
 template <class Visit> void for_each_loop(const Kernel& kernel, const Instr& instr, Visit&& visit) {
   const Dims &kept = kernel.kept, &reduced = kernel.reduced, &strides = instr.map.strides;

@@ -78,6 +78,7 @@ bool follows(const NodeSubject& s, DTypeRule rule) {
 
 bool has_arity(const NodeSubject& s) {
   if (s.node.is_input) return s.node.args.empty();
+  if (s.node.has_parts()) return s.node.parts.within.size() == s.node.args.size();
   const int operands = static_cast<int>(s.node.args.size()) - s.node.epilogue.bias;
   return s.node.def().arity < 0 ? operands > 0 : s.node.def().arity == operands;
 }
@@ -97,6 +98,32 @@ bool has_known_symbols(const NodeSubject& s) {
   return is_known(attrs.view.offset.symbol()) &&
          std::all_of(s.node.args.begin(), s.node.args.end(),
                      [](const Arg& arg) { return is_known(arg.symbol) && is_known(arg.layout.offset.symbol()); });
+}
+
+bool is_copy_if_it_has_parts(const NodeSubject& s) {
+  return !s.node.has_parts() || (!s.node.is_input && s.node.op == Op::copy && s.node.args.size() <= kMaxParts);
+}
+
+bool has_bounds_of_its_axes(const NodeSubject& s) {
+  return std::all_of(s.node.parts.within.begin(), s.node.parts.within.end(), [&](const Bounds& bounds) {
+    return std::all_of(bounds.begin(), bounds.end(), [&](const Bound& bound) {
+      return bound.steps.size() == static_cast<size_t>(s.node.shape.rank()) && bound.low < bound.high;
+    });
+  });
+}
+
+/// Whether each operand's layout accesses only the operand's memory: that of a part, within its bounds.
+bool reaches_its_operands(const NodeSubject& s) {
+  if (!s.node.has_parts())
+    return all_tensors(s, [&](const Arg& arg) { return fits(arg.layout, memory_of(s.producer(arg))); });
+  for (size_t i = 0; i < s.node.args.size(); ++i) {
+    const Arg& arg = s.node.args[i];
+    if (!arg.is_tensor()) continue;
+    const std::optional<Reach> reach = reach_within(arg.layout.shape, arg.layout.strides, s.node.parts.within[i]);
+    if (arg.layout.offset.symbol()) return false;
+    if (reach && !memory_of(s.producer(arg)).holds(*reach, arg.layout.offset.hint())) return false;
+  }
+  return true;
 }
 
 /// Returns the type that the op table infers for these operands, or nothing if it rejects them.
@@ -222,10 +249,9 @@ constexpr NodeRule kNodeRules[] = {
      [](const NodeSubject& s) {
        return all_tensors(s, [](const Arg& arg) { return arg.layout.strides.rank() == arg.layout.rank(); });
      }},
-    {"A layout reaches no element outside the memory of the node that it reads.",
-     [](const NodeSubject& s) {
-       return all_tensors(s, [&](const Arg& arg) { return fits(arg.layout, memory_of(s.producer(arg))); });
-     }},
+    {"Only a copy has parts, and not too many.", is_copy_if_it_has_parts},
+    {"A part's bounds have a step for each axis, and are not empty.", has_bounds_of_its_axes},
+    {"A layout reaches no element outside the memory of the node that it reads.", reaches_its_operands},
     {"A source computes from numbers.",
      [](const NodeSubject& s) {
        return !is_class(s, OpClass::source) || all_tensors(s, [](const Arg&) { return false; });
@@ -233,12 +259,14 @@ constexpr NodeRule kNodeRules[] = {
     {"Only sources and elementwise ops that promote take numbers.",
      [](const NodeSubject& s) {
        const bool may = s.node.is_input || is_class(s, OpClass::source) ||
-                        (is_class(s, OpClass::elementwise) && s.node.op != Op::cast && s.node.op != Op::copy);
+                        (is_class(s, OpClass::elementwise) && s.node.op != Op::cast &&
+                         (s.node.op != Op::copy || s.node.has_parts()));
        return may || all_numbers(s, [](const Arg&) { return false; });
      }},
     {"An elementwise op reads at least one tensor.",
      [](const NodeSubject& s) {
-       return !is_class(s, OpClass::elementwise) || !all_tensors(s, [](const Arg&) { return false; });
+       return !is_class(s, OpClass::elementwise) || s.node.has_parts() ||
+              !all_tensors(s, [](const Arg&) { return false; });
      }},
     {"An elementwise op reads tensors of its own shape: broadcasts are layouts.",
      [](const NodeSubject& s) {

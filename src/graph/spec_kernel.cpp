@@ -31,7 +31,7 @@ struct InstrSubject : KernelSubject {
 
   bool is(Kind kind) const { return instr.kind == kind; }
   bool has_buffer() const { return is(Kind::load) || is(Kind::gather) || is(Kind::store); }
-  bool has_map() const { return has_buffer() || is(Kind::generate); }
+  bool has_map() const { return has_buffer() || is(Kind::generate) || is(Kind::part); }
   bool has_op() const { return is(Kind::map) || is(Kind::reduce) || is(Kind::gather) || is(Kind::generate); }
   const Buffer& buffer() const { return plan.buffers[kernel.buffers[instr.buffer]]; }
   std::string dump() const { return fmt::format("instruction {} of {}", index, KernelSubject::dump()); }
@@ -135,9 +135,11 @@ constexpr KernelRule kKernelRules[] = {
 int operands_of(const Instr& instr) {
   switch (instr.kind) {
     case Kind::load:
+    case Kind::part: return instr.is_guarded ? 1 : 0;
     case Kind::scalar:
     case Kind::generate: return 0;
     case Kind::map: return op_def(instr.op).arity;
+    case Kind::choose: return 3;
     case Kind::reduce:
     case Kind::gather:
     case Kind::store: return 1;
@@ -164,6 +166,8 @@ bool has_class_of_its_kind(const InstrSubject& s) {
     case Kind::generate: return class_of(s.instr) == OpClass::source;
     case Kind::load:
     case Kind::scalar:
+    case Kind::part:
+    case Kind::choose:
     case Kind::store: return true;
   }
   return false;
@@ -177,6 +181,7 @@ bool reads_registers_of_its_dtype(const InstrSubject& s) {
   return all_operands(s, [&](Reg reg, int i) {
     DType wanted = s.instr.operand_dtype;
     if (s.is(Kind::gather)) wanted = DType::i64;
+    if (s.is(Kind::load) || s.is(Kind::part) || (s.is(Kind::choose) && i == 0)) wanted = DType::boolean;
     if (s.is(Kind::map) && i == 0 && op_def(s.instr.op).dtype_rule == DTypeRule::select) wanted = DType::boolean;
     return s.kernel.program[reg].dtype == wanted;
   });
@@ -247,6 +252,12 @@ bool stores_no_element_twice(const InstrSubject& s) {
   return true;
 }
 
+/// Whether the registers that guard loads and parts, or choose, are parts.
+bool tests_parts(const InstrSubject& s) {
+  if (!s.instr.is_guarded) return !s.is(Kind::choose) || s.kernel.program[s.instr.a].kind == Kind::part;
+  return (s.is(Kind::load) || s.is(Kind::part)) && s.kernel.program[s.instr.a].kind == Kind::part;
+}
+
 bool names_its_node_if_it_may_fail(const InstrSubject& s) {
   if (!s.has_op() || !may_fail(op_def(s.instr.op), s.instr.dtype)) return true;
   return std::binary_search(s.kernel.nodes.begin(), s.kernel.nodes.end(), s.instr.node);
@@ -257,6 +268,14 @@ constexpr InstrRule kInstrRules[] = {
     {"A register is defined before it is read; a store defines none.", reads_defined_registers},
     {"An instruction's buffer is one of its kernel's.",
      [](const InstrSubject& s) { return !s.has_buffer() || s.instr.buffer < s.kernel.buffers.size(); }},
+    {"Guards of loads and parts, and what chooses, are parts.", tests_parts},
+    {"A part is a bool, and has a range that starts at offset 0.",
+     [](const InstrSubject& s) {
+       return !s.is(Kind::part) ||
+              (s.instr.dtype == DType::boolean && s.instr.map.offset.same(0) && s.instr.low < s.instr.high);
+     }},
+    {"A choice has the dtype of what it chooses from.",
+     [](const InstrSubject& s) { return !s.is(Kind::choose) || s.instr.dtype == s.instr.operand_dtype; }},
     {"Loads and gathers have the dtype of the buffer that they read.",
      [](const InstrSubject& s) {
        return !(s.is(Kind::load) || s.is(Kind::gather)) || s.buffer().dtype == s.instr.dtype;

@@ -128,6 +128,20 @@ class Writer {
     return out;
   }
 
+  static Json parts_json(const graph::Parts& parts) {
+    Json within = Json::array();
+    for (const graph::Bounds& bounds : parts.within) {
+      Json part = Json::array();
+      for (const graph::Bound& bound : bounds) {
+        part.push_back({{"steps", std::vector<int64_t>(bound.steps.begin(), bound.steps.end())},
+                        {"low", bound.low},
+                        {"high", bound.high}});
+      }
+      within.push_back(std::move(part));
+    }
+    return {{"of", op_def(parts.made_from).name}, {"within", std::move(within)}};
+  }
+
   Json node_json(const Node& node) {
     Json out{{"op", node.is_input ? "input" : node.def().name},
              {"dtype", name_of(node.dtype)},
@@ -138,6 +152,7 @@ class Writer {
     }
     for (const graph::Arg& arg : node.args) out["args"].push_back(arg_json(arg));
     if (Json attrs = attrs_json(node.attrs); !attrs.empty()) out["attrs"] = std::move(attrs);
+    if (node.has_parts()) out["parts"] = parts_json(node.parts);
     if (node.epilogue.bias) out["bias"] = true;
     if (node.epilogue.activation != Op::copy) out["activation"] = op_def(node.epilogue.activation).name;
     if (node.is_backward) out["backward"] = true;
@@ -256,6 +271,19 @@ class Reader {
     return attrs;
   }
 
+  static graph::Parts parts_of(const Json& json) {
+    graph::Parts parts;
+    parts.made_from = op_named(json.at("of").get<std::string>());
+    for (const Json& part : json.at("within")) {
+      graph::Bounds& bounds = parts.within.emplace_back();
+      for (const Json& bound : part) {
+        bounds.push_back({Ints(bound.at("steps").get<std::vector<int64_t>>()), bound.at("low").get<int64_t>(),
+                          bound.at("high").get<int64_t>()});
+      }
+    }
+    return parts;
+  }
+
   Node node_of(const Json& json) {
     Node node;
     const std::string op = json.at("op").get<std::string>();
@@ -269,6 +297,7 @@ class Reader {
     node.op = op_named(op);
     for (const Json& arg : json.at("args")) node.args.push_back(arg_of(arg));
     if (json.contains("attrs")) node.attrs = attrs_of(json.at("attrs"));
+    if (json.contains("parts")) node.parts = parts_of(json.at("parts"));
     node.epilogue.bias = json.value("bias", false);
     if (json.contains("activation")) node.epilogue.activation = op_named(json.at("activation").get<std::string>());
     node.is_backward = json.value("backward", false);

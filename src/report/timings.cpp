@@ -25,6 +25,8 @@ void Timings::on_pass(const graph::PlanOptions& options, graph::Pass pass, const
     case graph::Pass::simplify: end(Phase::simplify, options.name); break;
     case graph::Pass::recompute: end(Phase::recompute, options.name); break;
     case graph::Pass::absorb_epilogues: end(Phase::absorb_epilogues, options.name); break;
+    case graph::Pass::view_parts: end(Phase::view_parts, options.name); break;
+    case graph::Pass::embed: end(Phase::embed, options.name); break;
   }
 }
 
@@ -43,6 +45,8 @@ const char* name_of(Timings::Phase phase) {
     case Timings::Phase::simplify: return "simplify";
     case Timings::Phase::recompute: return "recompute";
     case Timings::Phase::absorb_epilogues: return "absorb epilogues";
+    case Timings::Phase::view_parts: return "view parts";
+    case Timings::Phase::embed: return "embed";
     case Timings::Phase::fuse: return "fuse";
     case Timings::Phase::lower: return "lower, launches and buffers";
     case Timings::Phase::prepare: return "prepare for the device (generate, compile and load code)";

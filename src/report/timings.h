@@ -12,7 +12,18 @@ namespace tsl::report {
 /// Measures the passes on graphs.
 class Timings final : public exec::PlanObserver {
  public:
-  enum class Phase : uint8_t { dead_code, decompose, simplify, recompute, absorb_epilogues, fuse, lower, prepare };
+  enum class Phase : uint8_t {
+    dead_code,
+    decompose,
+    simplify,
+    recompute,
+    absorb_epilogues,
+    view_parts,
+    embed,
+    fuse,
+    lower,
+    prepare
+  };
   static constexpr size_t kPhases = static_cast<size_t>(Phase::prepare) + 1;
 
   void on_pass(const graph::PlanOptions& options, graph::Pass pass, const graph::Graph& graph) override;

@@ -30,6 +30,20 @@ Node& exponential(Graph& g) {
   return g[y];
 }
 
+/// Adds a pad of [2, 3] by zeros, as parts.
+Node& padded(Graph& g) {
+  const NodeId x = input(g, {2, 3});
+  Node node;
+  node.op = Op::copy;
+  node.shape = kShape;
+  node.args = {number(0.0), read(g, x)};
+  node.args[1].layout = {kShape, {3, 1}, -4};
+  node.parts = {Op::assign_view, {{}, {{{1, 0}, 1, 3}, {{0, 1}, 1, 4}}}};
+  const NodeId y = g.add(std::move(node));
+  give(g, y);
+  return g[y];
+}
+
 /// Adds x + 1.0, and returns the number.
 Arg& added_number(Graph& g) {
   const NodeId y = add(g, Op::add, {read(g, input(g, kShape)), number(1.0)});
@@ -148,6 +162,14 @@ const GraphCase kDTypeCases[] = {
 };
 
 const GraphCase kOpCases[] = {
+    {"Only a copy has parts, and not too many.", [](Graph& g) { padded(g).op = Op::relu; }},
+    {"Only a copy has parts, and not too many.", [](Graph& g) { exponential(g).parts.within = {{}}; }},
+    {"A part's bounds have a step for each axis, and are not empty.",
+     [](Graph& g) { padded(g).parts.within[1][0].steps = {1}; }},
+    {"A part's bounds have a step for each axis, and are not empty.",
+     [](Graph& g) { padded(g).parts.within[1][0].high = 1; }},
+    {"A layout reaches no element outside the memory of the node that it reads.",
+     [](Graph& g) { padded(g).parts.within[1][0].high = 4; }},
     {"The axes of a reduction are its operand's, each once and in order.",
      [](Graph& g) { node(g, Op::sum, {read(g, input(g, kShape))}, DType::f32, {4}, along(7)); }},
     {"An op along an axis names one of its first operand's.",

@@ -30,6 +30,21 @@ Plan position_plan() {
   return plan_of(std::move(g));
 }
 
+/// Makes one kernel, which adds a pad of [2, 3] to [4, 5].
+Plan pad_plan() {
+  Graph g;
+  const NodeId x = input(g, {2, 3}), y = input(g, {4, 5});
+  Attrs attrs;
+  attrs.shape = {4, 5};
+  const NodeId frame = g.add(op_def(Op::fill), {number(0.0)}, attrs, {DType::f32, {4, 5}}, Span{}, 0);
+  attrs = {};
+  attrs.view = {{2, 3}, {5, 1}, 6};
+  const NodeId padded =
+      g.add(op_def(Op::assign_view), {read(g, frame), read(g, x)}, attrs, {DType::f32, {4, 5}}, Span{}, 0);
+  give(g, add(g, Op::add, {read(g, padded), read(g, y)}));
+  return plan_of(std::move(g));
+}
+
 void add_buffer_cases(std::vector<SpecCase>& cases) {
   const auto add_case = [&](const char* rule, Plan (*make)(), void (*spoil)(Plan&)) {
     add_plan_case(cases, rule, make, spoil);
@@ -85,6 +100,14 @@ void add_register_cases(std::vector<SpecCase>& cases) {
   add_case("A register is defined before it is read; a store defines none.", pointwise_plan,
            [](Plan& p) { map(p).a = 99; });
   add_case("An instruction's buffer is one of its kernel's.", pointwise_plan, [](Plan& p) { load(p).buffer = 99; });
+  add_case("Guards of loads and parts, and what chooses, are parts.", pad_plan, [](Plan& p) {
+    std::vector<Instr>& program = p.kernels[0].program;
+    first(p, Instr::Kind::choose).a = static_cast<Reg>(&load(p) - program.data());
+  });
+  add_case("A part is a bool, and has a range that starts at offset 0.", pad_plan,
+           [](Plan& p) { first(p, Instr::Kind::part).high = first(p, Instr::Kind::part).low; });
+  add_case("A choice has the dtype of what it chooses from.", pad_plan,
+           [](Plan& p) { first(p, Instr::Kind::choose).operand_dtype = DType::f64; });
   add_case("Loads and gathers have the dtype of the buffer that they read.", pointwise_plan,
            [](Plan& p) { load(p).dtype = DType::f64; });
   add_case("A store has the dtype of the buffer that it writes.", pointwise_plan,
@@ -126,6 +149,8 @@ void add_access_cases(std::vector<SpecCase>& cases) {
   add_case("A row's access has no strides along reduced loops, a total's along none.", sum_plan,
            [](Plan& p) { store(p).map.strides[1] = 1; });
   add_case("An access reaches no element outside its buffer.", pointwise_plan, [](Plan& p) { load(p).map.offset = 1; });
+  add_case("An access reaches no element outside its buffer.", pad_plan,
+           [](Plan& p) { ++first(p, Instr::Kind::part).high; });
   add_case("A store writes no element twice.", pointwise_plan, [](Plan& p) { store(p).map.strides[0] = 0; });
   add_case("The symbols of a kernel belong to a table of symbols.", pointwise_plan,
            [](Plan& p) { first(p, Instr::Kind::scalar).symbol = orphan(); });

@@ -16,9 +16,9 @@ constexpr uint32_t kX = 0, kA = 2, kB = 3;
 
 Plan assign_plan() {
   Graph g;
-  const NodeId x = input(g, {4}), value = input(g, {2});
+  const NodeId x = input(g, {4}), value = input(g, {1});
   Attrs attrs;
-  attrs.view = Layout::contiguous({2});
+  attrs.view = Layout::contiguous({1});
   give(g, g.add(op_def(Op::assign_view), {read(g, x), read(g, value)}, attrs, {DType::f32, {4}}, Span{}, 0));
   return compile(std::move(g));
 }

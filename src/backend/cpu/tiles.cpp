@@ -26,15 +26,6 @@ constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
 // rows may leave the first-level cache, but have at most as many elements per register as the last number says.
 constexpr int64_t kFewestAcross = 16, kMostAcross = 64, kMostElementsAcross = 512 * 1024;
 
-Access make_access(const graph::IndexMap& map) {
-  Access access;
-  access.rank = map.strides.rank();
-  access.symbolic_offset = map.offset.symbol();
-  if (!access.symbolic_offset) access.offset = map.offset.hint();
-  for (int i = 0; i < access.rank; ++i) access.stride[i] = map.strides[i].hint();
-  return access;
-}
-
 /// Chooses the kernels of a reduction.
 void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
   const int from = static_cast<int>(instr.operand_dtype);
@@ -53,6 +44,15 @@ void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
 }
 
 }  // namespace
+
+Access access_of(const graph::IndexMap& map) {
+  Access access;
+  access.rank = map.strides.rank();
+  access.symbolic_offset = map.offset.symbol();
+  if (!access.symbolic_offset) access.offset = map.offset.hint();
+  for (int i = 0; i < access.rank; ++i) access.stride[i] = map.strides[i].hint();
+  return access;
+}
 
 TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTable& table) : table_(table) {
   kept_rank_ = kernel.kept.rank();
@@ -82,9 +82,18 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
 void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
   registers_ = static_cast<uint32_t>(kernel.program.size());
   std::map<uint32_t, uint32_t> spread;  // row-level register -> full-level copy
+  const std::vector<int> choice_of = find_choices(kernel, plan);
   for (uint32_t r = 0; r < kernel.program.size(); ++r) {
+    if (choice_of[r] == kNoStep) continue;
     Step step = make_step(kernel, kernel.program[r], plan);
     step.dst = r;
+    if (choice_of[r] >= 0) {
+      step.kind = Step::Kind::choose;
+      step.choice = static_cast<uint32_t>(choice_of[r]);
+      const std::vector<uint32_t>& sources = choices_[step.choice].sources;
+      std::copy(sources.begin(), sources.end(), step.src.begin());
+      step.arity = static_cast<int>(sources.size());
+    }
     const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
     const bool reads_full = step.level == Level::full || reduces_rows;
     const bool needs_tile = step.kind != Step::Kind::gather || step.index_buffer < 0;
@@ -131,7 +140,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
   step.size = static_cast<uint32_t>(size_of(instr.dtype));
   step.node = instr.node;
   step.order = instr.node == graph::kNoNode ? 0 : plan.graph[instr.node].order;
-  step.access = make_access(instr.map);
+  step.access = access_of(instr.map);
   step.scalar = instr.scalar;
   step.scalar2 = instr.scalar2;
   step.symbol = instr.symbol;
@@ -166,12 +175,14 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.index_stride = instr.index_stride.hint();
       step.index_extent = instr.index_extent.hint();
       step.from_start = instr.from_start;
-      if (const Instr& index = kernel.program[instr.a]; index.kind == Instr::Kind::load) {
+      if (const Instr& index = kernel.program[instr.a]; index.kind == Instr::Kind::load && !index.is_guarded) {
         step.index_access = make_access(index.map);
         step.index_buffer = static_cast<int32_t>(kernel.buffers[index.buffer]);
       }
       break;
     case Instr::Kind::generate: step.kind = Step::Kind::generate; break;
+    case Instr::Kind::part:
+    case Instr::Kind::choose: step.kind = Step::Kind::choose; break;
     case Instr::Kind::store:
       step.kind = Step::Kind::store;
       step.arity = 1;
@@ -201,6 +212,16 @@ void TileProgram::order_steps() {
   steps_ = std::move(sorted);
 }
 
+/// Extends the last use of what choices read to that of their results, which may be the same memory.
+template <class Use> void extend_uses(const std::vector<Step>& steps, std::vector<Use>& last_use) {
+  for (size_t i = steps.size(); i-- > 0;) {
+    if (steps[i].kind != Step::Kind::choose) continue;
+    for (int k = 0; k < steps[i].arity; ++k) {
+      last_use[steps[i].src[k]] = std::max(last_use[steps[i].src[k]], last_use[steps[i].dst]);
+    }
+  }
+}
+
 /// Finds stored results that can be computed directly into their buffer. That is impossible if the buffer may share
 /// memory with one that a later step reads.
 void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
@@ -214,11 +235,13 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
     if (!by_rows_ || step.kind != Step::Kind::map) continue;
     for (int k = 0; k < step.arity; ++k) last_use[step.src[k]] = std::max(last_use[step.src[k]], last_use[step.dst]);
   }
+  extend_uses(steps_, last_use);
   auto read_later = [&](uint32_t output, int after) {
-    return std::any_of(steps_.begin(), steps_.end(), [&](const Step& step) {
-      return step.kind == Step::Kind::load && last_use[step.dst] > after &&
-             graph::may_share_memory(plan, step.buffer, output);
+    bool is_read = false;
+    for_each_load([&](const Step& load) {
+      is_read |= last_use[load.dst] > after && graph::may_share_memory(plan, load.buffer, output);
     });
+    return is_read;
   };
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (steps_[i].kind != Step::Kind::store) continue;
@@ -234,14 +257,17 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
 /// Whether most operands of the reductions are contiguous along the last kept loop rather than along the reduced ones.
 bool TileProgram::prefers_columns() const {
   if (kept_rank_ == 0 || reduced_rank_ == 0) return false;
-  bool along_kept = false;
+  bool along_kept = false, along_reduced = false;
+  const auto count = [&](const Step& reader) {
+    if (reader.level != Level::full || reader.is_read_in_place) return;
+    along_reduced |= reader.access.stride[kept_rank_ + reduced_rank_ - 1] == 1;
+    along_kept |= reader.access.stride[kept_rank_ - 1] == 1;
+  };
+  for_each_load(count);
   for (const Step& step : steps_) {
-    const bool reads = step.kind == Step::Kind::gather || (step.kind == Step::Kind::load && !step.is_read_in_place);
-    if (!reads || step.level != Level::full) continue;
-    if (step.access.stride[kept_rank_ + reduced_rank_ - 1] == 1) return false;
-    if (step.access.stride[kept_rank_ - 1] == 1) along_kept = true;
+    if (step.kind == Step::Kind::gather) count(step);
   }
-  return along_kept;
+  return along_kept && !along_reduced;
 }
 
 /// Whether columns are reduced directly from memory, with nothing to compute before.
@@ -356,6 +382,7 @@ void TileProgram::place_registers() {
       on_tile[reg] = on_tile[reg] || steps_[i].kind != Step::Kind::chain;
     });
   }
+  extend_uses(steps_, last_use);
   Slots slots(registers_ * sizeof(void*));
   std::vector<std::pair<size_t, int32_t>> held(registers_, {0, -1});
   auto define = [&](Step& step) {

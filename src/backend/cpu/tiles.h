@@ -30,8 +30,10 @@ struct Access {
   int rank = 0;
 };
 
+Access access_of(const graph::IndexMap& map);
+
 struct Step {
-  enum class Kind : uint8_t { load, scalar, map, reduce, spread, gather, generate, store, chain } kind;
+  enum class Kind : uint8_t { load, scalar, map, reduce, spread, gather, generate, choose, store, chain } kind;
   graph::Level level = graph::Level::full;
   Op op = Op::copy;
   uint32_t dst = 0;  // registers
@@ -42,6 +44,7 @@ struct Step {
   uint32_t size = 0;           // bytes per element of the result (for stores: of the operand)
   int64_t repeat = 0;          // for a scalar: the number of elements to fill
   uint32_t chain = 0;          // index into the program's chains
+  uint32_t choice = 0;         // index into the program's choices
   uint32_t buffer = 0;         // number of the plan's buffer
   int32_t slot = -1;           // the result's offset in a tile's memory; -1: it has none
   int32_t direct = -1;         // the store whose memory may receive the result directly
@@ -63,6 +66,22 @@ struct Step {
   graph::NodeId node = graph::kNoNode;
   uint32_t order = 0;
   bool fallible = false;
+};
+
+/// The values that a choose step selects from. A position takes the first one whose bounds hold; if there is none, it
+/// has any value.
+struct Choice {
+  struct Bound {
+    Access access;  // the bound's function of the loops' index
+    int64_t low = 0, high = 0;
+  };
+  struct Value {
+    std::vector<Bound> bounds;
+    int source = -1;  // index into Step::src; -1: reads `load` in place
+    Step load;
+  };
+  std::vector<Value> values;
+  std::vector<uint32_t> sources;  // registers
 };
 
 /// Consecutive steps merged into one, which runs all of them strip by strip; values between them are in registers or in
@@ -121,6 +140,23 @@ class TileProgram {
   bool prefers_columns() const;
   bool reads_only_columns() const;
 
+  // tiles_choices.cpp: parts
+  static constexpr int kNoStep = -1, kOwnStep = -2;
+  /// Returns, per register, its choice; kNoStep if choices need no step for it, or kOwnStep.
+  std::vector<int> find_choices(const graph::Kernel& kernel, const graph::Plan& plan);
+  int only_value(const Range& range, const Choice& choice) const;
+  void execute_choose(Worker& worker, const Step& step) const;
+  /// Calls visit(load) for every load that the steps run.
+  template <class Visit> void for_each_load(Visit&& visit) const {
+    for (const Step& step : steps_) {
+      if (step.kind == Step::Kind::load) visit(step);
+      if (step.kind != Step::Kind::choose) continue;
+      for (const Choice::Value& value : choices_[step.choice].values) {
+        if (value.source < 0) visit(value.load);
+      }
+    }
+  }
+
   // tiles_chains.cpp
   void form_chains();
   bool may_join(const Step& step) const;
@@ -148,7 +184,8 @@ class TileProgram {
   // tiles_steps.cpp: one step on one tile
   void execute(Worker& worker, const Step& step) const;
   std::byte* result(Worker& worker, const Step& step) const;
-  void execute_load(Worker& worker, const Step& step) const;
+  void execute_load(Worker& worker, const Step& step) const { read(worker, step, step); }
+  void read(Worker& worker, const Step& load, const Step& to) const;
   void execute_map(Worker& worker, const Step& step) const;
   void execute_reduce(Worker& worker, const Step& step) const;
   void execute_spread(Worker& worker, const Step& step) const;
@@ -168,6 +205,7 @@ class TileProgram {
   std::vector<Step> steps_;
   std::vector<Step> direct_stores_;
   std::vector<Chain> chains_;
+  std::vector<Choice> choices_;
   std::map<uint32_t, Step> rows_in_place_;  // by register: loads whose rows chains read in place, and the last stores
   int kept_rank_ = 0, reduced_rank_ = 0;
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced

@@ -287,7 +287,8 @@ void TileProgram::form_chains() {
         end_group();
       members.push_back(step);
     } else {
-      if (step.kind != Step::Kind::load && step.kind != Step::Kind::scalar) end_group();
+      const bool reads_memory = step.kind == Step::Kind::load || (step.kind == Step::Kind::choose && step.arity == 0);
+      if (!reads_memory && step.kind != Step::Kind::scalar) end_group();
       steps_.push_back(step);
     }
   }

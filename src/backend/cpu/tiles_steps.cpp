@@ -12,13 +12,16 @@ using graph::Level;
 
 void TileProgram::execute(Worker& worker, const Step& step) const {
   switch (step.kind) {
-    case Step::Kind::load: execute_load(worker, step); break;
+    case Step::Kind::load:
+      if (!step.is_read_in_place) read(worker, step, step);
+      break;
     case Step::Kind::scalar: break;  // filled once per thread
     case Step::Kind::map: execute_map(worker, step); break;
     case Step::Kind::reduce: execute_reduce(worker, step); break;
     case Step::Kind::spread: execute_spread(worker, step); break;
     case Step::Kind::gather: execute_gather(worker, step); break;
     case Step::Kind::generate: execute_generate(worker, step); break;
+    case Step::Kind::choose: execute_choose(worker, step); break;
     case Step::Kind::store: execute_store(worker, step); break;
     case Step::Kind::chain: execute_chain(worker, chains_[step.chain]); break;
   }
@@ -34,20 +37,19 @@ void TileProgram::fill_scalars(Worker& worker) const {
   }
 }
 
-void TileProgram::execute_load(Worker& worker, const Step& step) const {
-  if (step.is_read_in_place) return;
-  const Range& range = worker.range(step.level);
-  const std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
-  if (is_linear(step.access, range.walk)) {
-    worker.value(step.dst) = base + range.start * step.size;
+/// Makes the elements of a load the value of step `to`.
+void TileProgram::read(Worker& worker, const Step& load, const Step& to) const {
+  const Range& range = worker.range(load.level);
+  const std::byte* base = worker.address(load) + origin_of(load.access, range.walk) * load.size;
+  if (is_linear(load.access, range.walk)) {
+    worker.value(to.dst) = base + range.start * load.size;
     return;
   }
-  std::byte* out = worker.memory + step.slot;
-  worker.value(step.dst) = out;
-  const auto load = table_.load_2d[step.size];
-  for_runs(step.access, range.walk, range.start, range.count,
+  std::byte* out = result(worker, to);
+  const auto copy = table_.load_2d[load.size];
+  for_runs(load.access, range.walk, range.start, range.count,
            [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
-             load(out + done * step.size, base + offset * step.size, rows, columns, row_stride, column_stride);
+             copy(out + done * load.size, base + offset * load.size, rows, columns, row_stride, column_stride);
            });
 }
 

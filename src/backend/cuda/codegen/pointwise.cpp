@@ -79,7 +79,7 @@ class PointwiseWriter {
 
   /// Whether all elements of a thread have the same value: host numbers, and operands broadcast along the rows.
   bool is_uniform(const Instr& instr) const {
-    return instr.kind == Instr::Kind::scalar || (instr.kind == Instr::Kind::load && inner_stride(instr) == 0);
+    return instr.kind == Instr::Kind::scalar || (is_plain_load(instr) && inner_stride(instr) == 0);
   }
 
   void body(int width, const std::string& first) {
@@ -116,7 +116,7 @@ class PointwiseWriter {
       const Instr& instr = kernel_.program[r];
       if (!defines(instr)) continue;
       if (is_uniform(instr)) writer_.emit(r, first, true);
-      else if (instr.kind == Instr::Kind::load && inner_stride(instr) == 1) {
+      else if (is_plain_load(instr) && inner_stride(instr) == 1) {
         writer_.line("load_vector(r{}, {} + {});", r, writer_.buffer(instr.buffer),
                      writer_.index_expr(instr.map, first));
       } else computed.push_back(r);

@@ -48,8 +48,7 @@ class TransposeWriter {
 
  private:
   bool is_across(const Instr& instr) const {
-    return instr.kind == Instr::Kind::load && instr.map.strides[across_].hint() == 1 &&
-           instr.map.strides[inner_].hint() != 1;
+    return is_plain_load(instr) && instr.map.strides[across_].hint() == 1 && instr.map.strides[inner_].hint() != 1;
   }
 
   void choose_tile() {
@@ -104,7 +103,7 @@ class TransposeWriter {
   void emit_loads() {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (instr.kind != Instr::Kind::load) continue;
+      if (!is_plain_load(instr)) continue;
       writer_.line("{} r{}[{}];", type_of(instr.dtype), r, tile_ / kThreadsAlong * (tile_ / kThreadsDown));
       open_elements();
       if (is_across(instr)) open_inside("x", "y");
@@ -135,12 +134,12 @@ class TransposeWriter {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (is_across(instr)) writer_.line("r{0}[i] = tile{0}[x][y];", r);
-      if (instr.kind == Instr::Kind::load) index[r] = "i";
+      if (is_plain_load(instr)) index[r] = "i";
     }
     writer_.set_arrays(index);
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (defines(instr) && instr.kind != Instr::Kind::load) writer_.emit(r, at, true);
+      if (defines(instr) && !is_plain_load(instr)) writer_.emit(r, at, true);
     }
     for (const Instr& instr : kernel_.program) {
       if (!defines(instr)) writer_.emit_store(instr, at);
@@ -163,7 +162,7 @@ int crossing_loop(const Kernel& kernel) {
   const int inner = kernel.kept.rank() - 1;
   if (inner < 1 || kernel.kept[inner].hint() < kSmallTile / 2) return -1;
   for (const Instr& instr : kernel.program) {
-    if (instr.kind != Instr::Kind::load) continue;
+    if (!is_plain_load(instr)) continue;
     const int64_t along = instr.map.strides[inner].hint();
     if (along == 0 || along == 1) continue;
     for (int i = 0; i < inner; ++i) {

@@ -83,7 +83,9 @@ std::vector<Reg> operands(const Instr& instr) {
     case Instr::Kind::reduce:
     case Instr::Kind::gather:
     case Instr::Kind::store: return {instr.a};
+    case Instr::Kind::choose: return {instr.a, instr.b, instr.c};
     case Instr::Kind::load:
+    case Instr::Kind::part: return instr.is_guarded ? std::vector<Reg>{instr.a} : std::vector<Reg>();
     case Instr::Kind::scalar:
     case Instr::Kind::generate: return {};
   }
@@ -107,7 +109,7 @@ int64_t reciprocal_of(int64_t divisor) {
 }
 
 bool is_contiguous_along(const Kernel& kernel, const Instr& instr, int loop) {
-  if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) return false;
+  if (!is_plain_load(instr) && instr.kind != Instr::Kind::store) return false;
   return loop >= 0 && loop < instr.map.strides.rank() && instr.map.strides[loop].hint() == 1 &&
          loop < kernel.kept.rank() + kernel.reduced.rank();
 }
@@ -315,9 +317,21 @@ void KernelWriter::emit(Reg r, const Position& at, bool declare) {
   switch (i.kind) {
     case Instr::Kind::load: {
       const std::string where = index_expr(i.map, at);
-      put(type, gap, piece(r), " = ", buffer(i.buffer), "[", where, "];");
+      if (i.is_guarded)
+        put(type, gap, piece(r), " = ", piece(i.a), " ? ", buffer(i.buffer), "[", where, "] : ", type_of(i.dtype),
+            "();");
+      else put(type, gap, piece(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }
+    case Instr::Kind::part: {
+      const std::string where = index_expr(i.map, at), &low = size(i.low), &high = size(i.high);
+      const std::string guard = i.is_guarded ? text_of(reg(i.a), " && ") : std::string();
+      put(type, gap, piece(r), " = ", guard, low, " <= ", where, " && ", where, " < ", high, ";");
+      break;
+    }
+    case Instr::Kind::choose:
+      put(type, gap, piece(r), " = ", piece(i.a), " ? ", piece(i.b), " : ", piece(i.c), ";");
+      break;
     case Instr::Kind::scalar: put(type, gap, piece(r), " = ", scalar(i.scalar, i.symbol, i.dtype), ";"); break;
     case Instr::Kind::map: {
       const OpDef& op = op_def(i.op);
@@ -387,7 +401,7 @@ std::string KernelWriter::header() const {
   TextBuilder text(200 + functions_.size());
   text.add("//");
   for (graph::NodeId id : kernel_.nodes) {
-    text.add(std::string_view(id == kernel_.nodes.front() ? " " : ", "), plan_.graph[id].def().name);
+    text.add(std::string_view(id == kernel_.nodes.front() ? " " : ", "), graph::name_of(plan_.graph[id]));
   }
   text.add("\ntypedef ", std::string_view(is_small_ ? "int" : "long long"), " Index;\n");
   for (const auto& [name, type] : called_) {

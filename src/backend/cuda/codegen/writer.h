@@ -85,8 +85,8 @@ class KernelWriter {
   /// Sets the subscript of each register that is an array; "" for the others.
   void set_arrays(std::vector<std::string> index) { array_index_ = std::move(index); }
 
-  /// Emits an instruction (load, scalar, map, gather, generate) as statements that assign its register. `declare`:
-  /// declares the register as well.
+  /// Emits an instruction (load, scalar, map, gather, generate, part, choose) as statements that assign its register.
+  /// `declare`: declares the register as well.
   void emit(graph::Reg r, const Position& at, bool declare);
   void emit_store(const graph::Instr& store, const Position& at) { emit_store(store, at, reg(store.a)); }
   void emit_store(const graph::Instr& store, const Position& at, const std::string& value);
@@ -158,6 +158,10 @@ class KernelWriter {
   std::set<std::pair<std::string_view, std::string_view>> called_;  // functions that are called, with their types
 };
 
+/// Whether the instruction reads an element for every index.
+inline bool is_plain_load(const graph::Instr& instr) {
+  return instr.kind == graph::Instr::Kind::load && !instr.is_guarded;
+}
 inline bool defines(const graph::Instr& instr) { return instr.kind != graph::Instr::Kind::store; }
 /// Returns the registers that an instruction reads.
 std::vector<graph::Reg> operands(const graph::Instr& instr);
@@ -172,7 +176,7 @@ int64_t reciprocal_of(int64_t divisor);
 /// Reserves scratch memory for `count` elements of `bytes` each; returns its offset.
 uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes);
 
-/// Whether a load or store has stride 1 along `loop`.
+/// Whether a plain load or store has stride 1 along `loop`.
 bool is_contiguous_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
 /// allows_vectors(): whether all accesses along `loop` are aligned for `width` elements at a time, if their buffers
 /// are.
