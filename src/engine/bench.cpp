@@ -92,7 +92,7 @@ std::vector<BenchRow> bench(Engine& engine, const report::OpenedDump& dump, cons
   std::vector<BenchRow> out;
   std::map<std::string, std::vector<size_t>> measured;  // by key of the launch: its rows
   for (const report::DumpedPlan& plan : dump.plans) {
-    const graph::CacheDistances distances(plan.stored.plan);
+    const exec::CacheDistances distances(plan.stored.plan);
     for (const uint32_t number : plan.launches) {
       if (options.on_launch) options.on_launch(done++, all);
       LaunchBench launch(engine.devices(), device, distances, number, options.setup);

@@ -148,7 +148,7 @@ KernelTimes times_of(const LoadedKernel& kernel, const Timeline& timeline, std::
 
 }  // namespace
 
-LaunchBench::LaunchBench(Devices& devices, Device device, const graph::CacheDistances& distances, uint32_t launch,
+LaunchBench::LaunchBench(Devices& devices, Device device, const CacheDistances& distances, uint32_t launch,
                          const BenchSetup& setup)
     : devices_(devices),
       device_(device),
@@ -156,7 +156,7 @@ LaunchBench::LaunchBench(Devices& devices, Device device, const graph::CacheDist
       launch_(launch),
       setup_(setup),
       cache_bytes_(setup.cache_bytes ? setup.cache_bytes : devices.at(device).cache_bytes()),
-      alone_(graph::launch_alone(distances.plan(), launch)),
+      alone_(launch_alone(distances.plan(), launch)),
       symbols_(symbol_hints(alone_.plan)) {
   for (uint32_t b = 0; b < alone_.plan.buffers.size(); ++b) {
     const graph::Buffer& buffer = alone_.plan.buffers[b];

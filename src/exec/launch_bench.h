@@ -9,8 +9,8 @@
 
 #include "exec/bench_inputs.h"
 #include "exec/devices.h"
+#include "exec/launch_alone.h"
 #include "exec/timeline.h"
-#include "graph/launch_alone.h"
 
 namespace tsl::exec {
 
@@ -42,7 +42,7 @@ class BenchInputSets;
 class LaunchBench {
  public:
   /// Takes a launch out of the plan of `distances`, which must outlive this. Symbols have the values of their hints.
-  LaunchBench(Devices& devices, Device device, const graph::CacheDistances& distances, uint32_t launch,
+  LaunchBench(Devices& devices, Device device, const CacheDistances& distances, uint32_t launch,
               const BenchSetup& setup);
   ~LaunchBench();
 
@@ -73,11 +73,11 @@ class LaunchBench {
 
   Devices& devices_;
   const Device device_;
-  const graph::CacheDistances& distances_;
+  const CacheDistances& distances_;
   const uint32_t launch_;
   const BenchSetup setup_;
   const uint64_t cache_bytes_;
-  graph::LaunchAlone alone_;
+  LaunchAlone alone_;
   std::vector<Scalar> symbols_;
   std::vector<bool> is_cold_;  // by input
   uint64_t cold_outputs_ = 0;  // bytes

@@ -62,7 +62,7 @@ const SweptChoice& best_of(const std::vector<SweptChoice>& choices) {
 
 void autotune(Devices& devices, Device device, const graph::Plan& plan) {
   const Stopwatch watch;
-  const graph::CacheDistances distances(plan);
+  const CacheDistances distances(plan);
   std::vector<uint64_t> bytes;
   for (const std::vector<uint32_t>& launch : plan.launches) bytes.push_back(graph::facts_of(plan, launch).bytes);
   std::vector<uint32_t> order(plan.launches.size());

@@ -10,16 +10,7 @@
 namespace tsl::graph {
 
 /// The passes on a graph, in order; `recording` is the graph before any pass.
-enum class Pass : uint8_t {
-  recording,
-  dead_code,
-  decompose,
-  simplify,
-  recompute,
-  absorb_epilogues,
-  view_parts,
-  embed
-};
+enum class Pass : uint8_t { recording, dead_code, decompose, simplify, recompute, absorb_epilogues, view_parts, embed };
 const char* name_of(Pass pass);
 
 /// Watches a graph being compiled. A call for a pass comes when the pass has ended.
@@ -37,8 +28,8 @@ class CompileObserver {
   virtual void on_plan(const Plan&) {}
 };
 
-/// Runs the passes: dead code → decompose → simplify → recompute → absorb epilogues → view parts → embed → fuse → lower →
-/// plan. `target` (optional) is the device that will run the plan; the passes query its capabilities.
+/// Runs the passes: dead code → decompose → simplify → recompute → absorb epilogues → view parts → embed → fuse → lower
+/// → plan. `target` (optional) is the device that will run the plan; the passes query its capabilities.
 Plan compile(Graph graph, const PlanOptions& options = {}, CompileObserver* observer = nullptr,
              Target* target = nullptr);
 

@@ -1,5 +1,5 @@
 // Launches that are taken out of a plan.
-#include "graph/launch_alone.h"
+#include "exec/launch_alone.h"
 
 #include <cstring>
 
@@ -12,6 +12,7 @@
 
 using namespace tsl;
 using namespace tsl::graph;
+using namespace tsl::exec;
 
 namespace {
 

@@ -30,17 +30,17 @@ Plan position_plan() {
   return plan_of(std::move(g));
 }
 
-/// Makes one kernel, which adds a pad of [2, 3] to [4, 5].
+/// Makes one kernel, which adds a pad of [2, 30] to [4, 50].
 Plan pad_plan() {
   Graph g;
-  const NodeId x = input(g, {2, 3}), y = input(g, {4, 5});
+  const NodeId x = input(g, {2, 30}), y = input(g, {4, 50});
   Attrs attrs;
-  attrs.shape = {4, 5};
-  const NodeId frame = g.add(op_def(Op::fill), {number(0.0)}, attrs, {DType::f32, {4, 5}}, Span{}, 0);
+  attrs.shape = {4, 50};
+  const NodeId frame = g.add(op_def(Op::fill), {number(0.0)}, attrs, {DType::f32, {4, 50}}, Span{}, 0);
   attrs = {};
-  attrs.view = {{2, 3}, {5, 1}, 6};
+  attrs.view = {{2, 30}, {50, 1}, 60};
   const NodeId padded =
-      g.add(op_def(Op::assign_view), {read(g, frame), read(g, x)}, attrs, {DType::f32, {4, 5}}, Span{}, 0);
+      g.add(op_def(Op::assign_view), {read(g, frame), read(g, x)}, attrs, {DType::f32, {4, 50}}, Span{}, 0);
   give(g, add(g, Op::add, {read(g, padded), read(g, y)}));
   return plan_of(std::move(g));
 }

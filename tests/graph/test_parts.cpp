@@ -162,7 +162,7 @@ TEST_CASE("a stencil on a padded tensor is one kernel", "[parts]") {
 TEST_CASE("windows of a padded tensor are one kernel with their reduction", "[parts]") {
   Graph g;
   const NodeId padded = pad(g, read(g, input(g, kSquare)), 1);
-  const Layout layout = windows(Layout::contiguous(g[padded].shape), 0, 32, 1, 1);
+  const Layout layout = windows(Layout::contiguous(g[padded].shape), 1, 32, 1, 1);
   Attrs attrs;
   attrs.axes = {2};
   const Operand operand = Tensor(DType::f32, Layout::contiguous(layout.shape), nullptr);

@@ -40,7 +40,7 @@ const char* const kBodies[] = {
     "  }\n  return y",
     "  var y = zeros_like(u)\n  y[0] = u[1]\n  y[:, 2] = v[:, 0]\n  y[1:, 1:] = u[:-1, :-1] + 1\n  return y * v",
     "  var y = u * v\n  y[0] = 1\n  y[-1, :] = v[0]\n  return y + sum(y, axis: 0)",
-    "  return flip(concat([u, v], axis: 0), 0) - flip(concat([v, u], axis: 1), 1)[0]",
+    "  return flip(concat([u, v], axis: 0), 0) - sum(flip(concat([v, u], axis: 1), 1)[:, 1:], axis: 1)[0]",
     "  return sum(windows(pad(u, 1), 0, 3), axis: -1)",
     "  return max(windows(windows(pad(u, 1, value: -1), 0, 3, 2), 1, 3, 2), axis: [2, 3])",
     "  return roll(u, 1, axis: 0) + roll(v, -1, axis: 1)",

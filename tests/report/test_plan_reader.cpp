@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "exec/devices.h"
+#include "exec/launch_alone.h"
 #include "graph/kernel_facts.h"
-#include "graph/launch_alone.h"
 #include "graph/spec.h"
 #include "report/plan_json.h"
 #include "report/recording.h"
@@ -34,9 +34,9 @@ class RoundTrips final : public exec::PlanObserver {
     for (uint32_t launch = 0; launch < plan.launches.size(); ++launch) {
       const std::string name = graph::unique_name(plan, plan.launches[launch]);
       CHECK(graph::unique_name(stored.plan, stored.plan.launches[launch]) == name);
-      const graph::LaunchAlone alone = graph::launch_alone(stored.plan, launch);
+      const exec::LaunchAlone alone = exec::launch_alone(stored.plan, launch);
       graph::verify(alone.plan.graph);
-      if (!graph::writes_parts(plan, plan.launches[launch])) graph::verify(alone.plan);
+      if (!exec::writes_parts(plan, plan.launches[launch])) graph::verify(alone.plan);
       CHECK(graph::unique_name(alone.plan, alone.plan.launches[0]) == name);
     }
     const auto again = engine_.devices().at(Device()).prepare(std::move(stored.plan));

@@ -176,7 +176,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.index_extent = instr.index_extent.hint();
       step.from_start = instr.from_start;
       if (const Instr& index = kernel.program[instr.a]; index.kind == Instr::Kind::load && !index.is_guarded) {
-        step.index_access = make_access(index.map);
+        step.index_access = access_of(index.map);
         step.index_buffer = static_cast<int32_t>(kernel.buffers[index.buffer]);
       }
       break;

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/worker.h"
+#include "backend/cpu/tiles.h"
 
 namespace tsl::cpu {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/worker.h"
+#include "backend/cpu/tiles.h"
 
 namespace tsl::cpu {
 
@@ -27,7 +27,7 @@ struct Interval {
 };
 
 /// A run of a walk: neighbouring positions along its innermost loop.
-struct Run {
+struct Stretch {
   const Walk& walk;
   std::array<int64_t, 2 * kMaxRank> index{};  // of its first position, by loop of the walk
   int64_t length = 0;
@@ -53,7 +53,7 @@ struct Run {
 
 /// Calls body(run) for the runs of positions [start, start + count) until it returns false.
 template <class Body> void for_each_run(const Walk& walk, int64_t start, int64_t count, Body&& body) {
-  Run run{walk};
+  Stretch run{walk};
   const int inner = walk.rank - 1;
   for (int k = inner; k >= 0; --k) {
     run.index[k] = start % walk.extent[k];
@@ -72,7 +72,8 @@ template <class Body> void for_each_run(const Walk& walk, int64_t start, int64_t
 constexpr int kNothing = -1, kSeveral = -2;  // instead of a value's number: no part holds the position, or parts differ
 
 /// Calls body(value, positions) for each piece of the run, with the first value whose bounds hold.
-template <class Body> void divide(const Run& run, const Choice& choice, Interval positions, size_t value, Body&& body) {
+template <class Body>
+void divide(const Stretch& run, const Choice& choice, Interval positions, size_t value, Body&& body) {
   if (positions.is_empty()) return;
   if (value == choice.values.size()) return body(kNothing, positions);
   const Interval own = run.within(choice.values[value].bounds, positions);
@@ -175,7 +176,7 @@ std::vector<int> TileProgram::find_choices(const Kernel& kernel, const graph::Pl
 int TileProgram::only_value(const Range& range, const Choice& choice) const {
   constexpr int kNoneYet = kSeveral - 1;
   int only = kNoneYet;
-  for_each_run(range.walk, range.start, range.count, [&](const Run& run) {
+  for_each_run(range.walk, range.start, range.count, [&](const Stretch& run) {
     divide(run, choice, {0, run.length}, 0,
            [&](int value, Interval) { only = only == kNoneYet || only == value ? value : kSeveral; });
     return only != kSeveral;
@@ -199,7 +200,7 @@ void TileProgram::execute_choose(Worker& worker, const Step& step) const {
     return;
   }
   const auto load = table_.load_2d[step.size];
-  for_each_run(range.walk, range.start, range.count, [&](const Run& run) {
+  for_each_run(range.walk, range.start, range.count, [&](const Stretch& run) {
     divide(run, choice, {0, run.length}, 0, [&](int number, Interval of) {
       const int64_t done = run.done + of.low, count = of.high - of.low;
       std::byte* const to = out + done * step.size;

@@ -4,7 +4,7 @@
 
 #include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/worker.h"
+#include "backend/cpu/tiles.h"
 #include "base/run_watch.h"
 
 namespace tsl::cpu {

@@ -3,7 +3,7 @@
 
 #include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
-#include "backend/cpu/worker.h"
+#include "backend/cpu/tiles.h"
 #include "tensor/op_groups.h"
 
 namespace tsl::cpu {

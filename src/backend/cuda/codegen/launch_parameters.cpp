@@ -8,7 +8,7 @@
 
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/codegen/kernel_templates.h"
-#include "graph/launch_alone.h"
+#include "exec/launch_alone.h"
 
 namespace tsl::cuda {
 
@@ -81,7 +81,7 @@ std::optional<LaunchParameters> parse_launch_parameters(std::string_view text) {
 }
 
 std::vector<LaunchParameters> launch_candidates(const graph::Plan& plan, const std::vector<uint32_t>& launch) {
-  if (is_op(plan, launch) || graph::writes_parts(plan, launch)) return {};
+  if (is_op(plan, launch) || exec::writes_parts(plan, launch)) return {};
   std::vector<LaunchParameters> all = {{}};
   for (const Field* field : fields_of(plan.kernels[launch[0]])) {
     const std::vector<LaunchParameters> before = all;

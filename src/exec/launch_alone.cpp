@@ -1,4 +1,4 @@
-#include "graph/launch_alone.h"
+#include "exec/launch_alone.h"
 
 #include <algorithm>
 #include <memory_resource>
@@ -8,7 +8,9 @@
 #include "graph/kernel_facts.h"
 #include "graph/spec.h"
 
-namespace tsl::graph {
+namespace tsl::exec {
+
+using namespace graph;
 
 namespace {
 
@@ -150,4 +152,4 @@ uint64_t CacheDistances::bytes_since_use(uint32_t launch, uint32_t buffer, uint6
   return bytes;
 }
 
-}  // namespace tsl::graph
+}  // namespace tsl::exec
