@@ -207,7 +207,7 @@ std::string to_text(const GuardNote& guard, const SourceMap& sources) {
 // ---- Names -------------------------------------------------------------------------------------------------------
 
 void SymbolNames::add(const Segment& segment) {
-  add(static_cast<const SegmentInterface&>(*segment.interface).sources);
+  add(interface_of(segment).sources);
   for (const Read& read : segment.reads) names_[read.symbol] = {excerpt(sources_, read.span), read.span};
 }
 

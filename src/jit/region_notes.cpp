@@ -33,7 +33,7 @@ void Region::fall_back(const Tracing& tracing, const std::string& reason, Span a
 
 /// Describes how this run differs from a segment that it might have followed. Binds the run's inputs to it.
 TraceReason RegionCache::compare(const Segment& candidate, const Entry& entry, const std::vector<Segment*>& path) {
-  for (const InputSource& source : static_cast<const SegmentInterface&>(*candidate.interface).sources) {
+  for (const InputSource& source : interface_of(candidate).sources) {
     const Value* value = source_value(source, entry);
     if (!value) continue;
     TraceReason found = describe_difference(*value, source);
@@ -48,7 +48,7 @@ TraceReason RegionCache::compare(const Segment& candidate, const Entry& entry, c
   }
   SymbolNames names(context_.sources());
   for (const Segment* segment : path) names.add(*segment);
-  names.add(static_cast<const SegmentInterface&>(*candidate.interface).sources);
+  names.add(interface_of(candidate).sources);
   return describe_failure(candidate, run_, names);
 }
 

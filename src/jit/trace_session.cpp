@@ -57,7 +57,7 @@ TraceSession::~TraceSession() {
 /// last.
 const std::vector<InputGuard>* TraceSession::expected_guards(const InputSource& source) const {
   if (state_ != TraceState::replaying) return region_.last_guards(source);
-  return &static_cast<const SegmentInterface&>(*path_[position_]->interface).sources[interface_->sources.size()].guards;
+  return &interface_of(*path_[position_]).sources[interface_->sources.size()].guards;
 }
 
 void TraceSession::restrict_to(const ast::CompileRequest& request, bool fast_numerics) {
@@ -355,7 +355,7 @@ void TraceSession::compute(Segment& segment) {
 
 /// Prints the deferred output of a segment, after it has been computed.
 void TraceSession::flush_effects(const Segment& segment) {
-  for (const OutputTemplate& printed : static_cast<SegmentInterface&>(*segment.interface).printed) {
+  for (const OutputTemplate& printed : interface_of(segment).printed) {
     context_.print(printed.rebuild(context_, run_));
   }
 }

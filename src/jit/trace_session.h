@@ -82,6 +82,11 @@ struct SegmentInterface : SegmentData {
   uint32_t exit = 0;                                           // the pc at which the frame continues after a loop body
 };
 
+/// Returns the inputs and outputs of a segment that a trace session has made.
+inline const SegmentInterface& interface_of(const Segment& segment) {
+  return static_cast<const SegmentInterface&>(*segment.interface);
+}
+
 /// Performs an effect with the values of this run, outside any trace, and adds its outcome to the run.
 void perform(Context& context, const Effect& effect, Run& run);
 

@@ -88,10 +88,9 @@ void TraceSession::notify_segment(SegmentNote note) const {
     if (before != path_.back()) names.add(*before);
   }
   const Segment& segment = *path_.back();
-  names.add(static_cast<const SegmentInterface&>(*segment.interface).sources);
+  names.add(interface_of(segment).sources);
   note.plans = segment.plans ? segment.plans->number() : SegmentNote::kNoPlans;
-  note.guards =
-      describe_guards(static_cast<const SegmentInterface&>(*segment.interface).sources, segment.guards, names);
+  note.guards = describe_guards(interface_of(segment).sources, segment.guards, names);
   const RegionNote region = region_.note(context_);
   tracing_.observers->each([&](TraceObserver& o) { o.on_segment(region, note); });
 }
@@ -100,7 +99,7 @@ void TraceSession::notify_segment(SegmentNote note) const {
 void TraceSession::watch_plans(Segment& segment) const {
   SymbolNames names(context_.sources());
   for (const Segment* before : path_) names.add(*before);
-  names.add(static_cast<const SegmentInterface&>(*segment.interface).sources);
+  names.add(interface_of(segment).sources);
   std::vector<std::string> sizes;
   for (uint32_t id : segment.plans->size_symbols()) sizes.push_back(names.variable(symbols_->at(id)).name);
   segment.plans->watch(*tracing_.observers, region_.note(context_), std::move(sizes));
