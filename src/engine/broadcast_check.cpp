@@ -32,6 +32,7 @@ std::optional<Error> BroadcastCheck::follow(const OpDef& op, std::span<const Ope
     return operand.is_tensor() && operand.tensor.get() == pairs_;
   };
   const bool goes_on = pairs_ && std::any_of(operands.begin(), operands.end(), is_of_pairs);
+  if (result.get() == pairs_) pairs_ = nullptr;  // other elements in the memory of the last one
   if (op.op_class == OpClass::elementwise) {
     const bool begins = makes_pairs(operands);
     if (op.op != Op::cast) count_ = 0;  // an operand's dtype may change before it is broadcast
@@ -40,7 +41,6 @@ std::optional<Error> BroadcastCheck::follow(const OpDef& op, std::span<const Ope
       name_ = op.name;
     }
     if (begins || (goes_on && result.rank() == 2)) pairs_ = result.get();
-    else if (result.get() == pairs_) pairs_ = nullptr;  // other elements in the memory of the last one
     return std::nullopt;
   }
   if (op.op_class != OpClass::reduction || !goes_on || attrs.axes.size() != 2 || ops_.origin().is_backward)
