@@ -321,12 +321,13 @@ class PartViews {
   Arg viewed(const Arg& arg) {
     const Node& producer = copier_.made()[arg.node];
     const Shape& shape = arg.layout.shape;
-    if (reads_in_order(copier_.made(), arg) || count_of(shape) == 0 || !may_repeat(arg.node)) return arg;
+    if (reads_in_order(copier_.made(), arg) || count_of(shape) == 0) return arg;
     std::vector<Part> inner = parts_of(producer, {arg, {}}, shape);
     if (inner.empty()) return arg;
     std::optional<Node> made = node_of_parts(producer, shape, std::move(inner), producer.parts.made_from);
     if (!made) return arg;
-    if (!made->has_parts()) return made->args[0];
+    if (!made->has_parts()) return made->args[0];  // a view of one operand, of which nothing is computed again
+    if (!may_repeat(arg.node)) return arg;
     Arg out;
     out.node = copier_.add(std::move(*made));
     out.layout = Layout::contiguous(shape);

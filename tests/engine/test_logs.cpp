@@ -31,8 +31,17 @@ TEST_CASE("nothing is logged unless it is asked for", "[logs]") {
 }
 
 TEST_CASE("the dumps in docs/architecture.md are what is logged", "[logs]") {
-  const std::string log =
-      logged("graph:debug,plan:debug", "@compile\nfn f(x) = softmax(x)\nlet y = f(randn([4096, 1024]))");
+  const std::string log = logged("graph:debug,plan:debug", R"(
+@compile
+fn f(x) = softmax(x)
+let y = f(randn([4096, 1024]))
+@compile
+fn step(u) {
+  var v = u
+  v[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+  return v
+}
+let z = step(randn([512, 512])))");
   std::ifstream page(std::string(TSL_SOURCE_DIR) + "/docs/architecture.md");
   std::string line;
   bool is_code = false;

@@ -318,8 +318,7 @@ void KernelWriter::emit(Reg r, const Position& at, bool declare) {
     case Instr::Kind::load: {
       const std::string where = index_expr(i.map, at);
       if (i.is_guarded)
-        put(type, gap, piece(r), " = ", piece(i.a), " ? ", buffer(i.buffer), "[", where, "] : ", type_of(i.dtype),
-            "();");
+        put(type, gap, piece(r), " = load_guarded(", buffer(i.buffer), ", ", where, ", ", piece(i.a), ");");
       else put(type, gap, piece(r), " = ", buffer(i.buffer), "[", where, "];");
       break;
     }

@@ -90,6 +90,12 @@ template <class T> __device__ __forceinline__ T mul_add(T a, T b, T c) {
 
 // ---- Vectorized accesses ---------------------------------------------------------------------------------------
 
+/// Loads an element that is within a part of a tensor; elsewhere nothing is read, and the value is not used.
+template <class T> __device__ __forceinline__ T load_guarded(const T* from, long long index, bool is_within) {
+  T value{};
+  if (is_within) value = from[index];
+  return value;
+}
 /// `from` is a multiple of the array's size.
 template <class T, int N> __device__ __forceinline__ void load_vector(T (&to)[N], const T* from) {
   const tsl::device::Pack<N, T> pack = tsl::device::load<N>(from);
