@@ -1,16 +1,22 @@
 #include "backend/cpu/run_state.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <new>
 
 #include "base/error.h"
 
 namespace tsl::cpu {
 
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+}  // namespace
+
 std::byte* Scratch::reserve(size_t bytes) {
   if (bytes > size_) {
     size_ = std::max(bytes, size_ * 2);
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (size_ + 63) / 64 * 64)));
+    data_.reset(static_cast<std::byte*>(::operator new(size_, kAlignment, std::nothrow)));
     if (!data_) {
       size_ = 0;
       fail(ErrorKind::memory, "out of memory: {} bytes of working space", bytes);
@@ -19,7 +25,7 @@ std::byte* Scratch::reserve(size_t bytes) {
   return data_.get();
 }
 
-void Scratch::Free::operator()(std::byte* p) const { std::free(p); }
+void Scratch::Free::operator()(std::byte* p) const { ::operator delete(p, kAlignment); }
 
 void RunState::report(uint32_t order, graph::NodeId node, int64_t element, int64_t value) {
   std::lock_guard lock(error_mutex);
