@@ -30,6 +30,16 @@ TEST_CASE("traces are counted, and those for other circumstances") {
   CHECK(added("retraces", "chain(x, x)", "chain(f64(x), x)\nchain(f64(x), x)", true) == "1");
 }
 
+TEST_CASE("parts of an extent that has varied are not traced again for other extents") {
+  for (const char* parts : {"roll(x, 3, axis: 1)", "split(x, [x.shape[1] // 2, (x.shape[1] + 1) // 2], axis: 1)",
+                            "split(x, (x.shape[1] + 2) // 3, axis: 1)"}) {
+    CAPTURE(parts);
+    const std::string function = std::string("@compile\nfn f(x) = ") + parts + "\n";
+    CHECK(added("traces", function + "f(ones([2, 13]))\nf(ones([2, 14]))",
+                "for n in [15, 16, 17, 18] { f(ones([2, n])) }", true) == "0");
+  }
+}
+
 TEST_CASE("a warm program copies nothing and takes no memory from the system") {
   const std::string warm = "for i in 0..5 { chain(x, x) }", run = "for i in 0..100 { chain(x, x) }";
   for (const char* counter : {"bytes_to_device", "bytes_to_host", "bytes_on_device", "driver_allocations",

@@ -8,7 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
-GCC_ONLY = ("-fno-thread-jumps", "-fno-tree-sink", "-fno-tree-pre", "-Winvalid-pch", "-Wno-restrict", "-Werror",
+GCC_ONLY = ("-fno-gnu-unique", "-fno-thread-jumps", "-fno-tree-sink", "-fno-tree-pre", "-Winvalid-pch", "-Wno-restrict", "-Werror",
             "-Wno-stringop-overflow", "-Wno-stringop-overread")
 
 
