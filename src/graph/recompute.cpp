@@ -15,8 +15,10 @@ namespace tsl::graph {
 
 namespace {
 
-/// Each trial fuses the whole graph; graphs in which more trials would gain are rare.
+/// Each trial fuses the whole graph; graphs in which more trials would gain are rare. Together they fuse so many nodes
+/// at most, which takes a few milliseconds: one loop of training may have thousands.
 constexpr int kMaxTrials = 32;
+constexpr uint32_t kMaxTriedNodes = 1024;
 
 bool is_elementwise(const Node& node) {
   return !node.is_input && node.def().op_class == OpClass::elementwise && !node.may_fail();
@@ -144,7 +146,7 @@ class Search {
   Candidate inline_producers(Candidate best) {
     std::vector<bool> stored = stored_nodes(best.graph, best.fusion);
     for (NodeId id = best.graph.size(); id-- > 0;) {
-      if (!is_candidate(best, stored, id) || !may_try()) continue;
+      if (!is_candidate(best, stored, id) || !may_try(best.graph)) continue;
       std::optional<Graph> changed = Inliner(best.graph, stored, id).run();
       if (!changed) continue;
       Candidate next(std::move(*changed), rates_);
@@ -200,7 +202,7 @@ class Search {
 
   /// Unrolls the reductions of sites, if that pays.
   bool try_unroll(Candidate& best, std::span<const Site> sites) {
-    if (!may_try()) return false;
+    if (!may_try(best.graph)) return false;
     std::vector<bool> chosen(best.graph.size(), false);
     for (const Site& site : sites) {
       for (NodeId id : site) chosen[id] = true;
@@ -222,11 +224,16 @@ class Search {
     return pays;
   }
 
-  bool may_try() { return ++trials_ <= kMaxTrials; }
+  /// Counts a trial that changes a graph, and returns whether there may be one more.
+  bool may_try(const Graph& graph) {
+    tried_nodes_ += graph.size();
+    return ++trials_ <= kMaxTrials && tried_nodes_ <= kMaxTriedNodes;
+  }
 
   const Rates& rates_;
   bool explains_;
   int trials_ = 0;
+  uint32_t tried_nodes_ = 0;
 };
 
 /// Whether a node is of a kind that recompute() changes: most graphs have none.
@@ -252,6 +259,7 @@ std::vector<bool> stored_nodes(const Graph& graph, const Fusion& fusion) {
 
 Graph recompute(Graph graph, const Rates& rates, const OnRecompute& on_decision) {
   bool gains = false;
+  if (graph.size() > kMaxTriedNodes) return graph;
   for (NodeId id = 0; id < graph.size() && !gains; ++id) gains = may_gain(graph, graph[id]);
   if (!gains) return graph;
   Candidate best = Search(rates, on_decision != nullptr).run(std::move(graph));
