@@ -92,6 +92,12 @@ Dims without_ones(const Dims& shape) {
   return out;
 }
 
+int64_t count_of(const Dims& shape) {
+  int64_t count = 1;
+  for (Dim extent : shape) count *= extent.hint();
+  return count;
+}
+
 std::optional<Dims> refine(const Dims& a, const Dims& b) {
   const Dims x = without_ones(a), y = without_ones(b);
   Dims out;

@@ -2,12 +2,16 @@
 // enough. These functions find the split and rewrite layouts for it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "tensor/ints.h"
 #include "tensor/layout.h"
 
 namespace tsl::graph {
+
+/// Returns the number of elements; extents must be numbers.
+int64_t count_of(const Dims& shape);
 
 /// Returns the coarsest row-major split that refines both shapes, without extents of 1: [6, 4] and [2, 12] give [2, 3,
 /// 4]; [6, 4] and [4, 6] have none. Null also if it needs more than kMaxRank loops.

@@ -20,12 +20,6 @@ bool is_reduction(const Node& node) { return !node.is_input && node.def().op_cla
 /// Returns the shape of the loops that a node runs in: for a reduction, that of its operand.
 const Shape& loop_shape(const Node& node) { return is_reduction(node) ? node.args[0].layout.shape : node.shape; }
 
-int64_t count_of(const Dims& dims) {
-  int64_t n = 1;
-  for (Dim d : dims) n *= d.hint();
-  return n;
-}
-
 bool reads_in_order(const Layout& layout) { return layout.offset.same(0) && layout.is_contiguous(); }
 
 Dims pick(const Dims& loops, const LoopFlags& reduced, bool which) {

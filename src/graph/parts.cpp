@@ -7,7 +7,6 @@ namespace tsl::graph {
 
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
 /// Returns the only axis that a bound restricts, or -1 if there are several or none.

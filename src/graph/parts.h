@@ -11,6 +11,9 @@
 
 namespace tsl::graph {
 
+/// Divides, rounding down.
+inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
 /// The most parts of a node: its readers choose between them for each element.
 inline constexpr size_t kMaxParts = 8;
 

@@ -25,11 +25,6 @@ void set_sizes(Layout& layout, std::span<const Scalar> symbols) {
   set_sizes(layout.strides, symbols);
 }
 
-bool reads_all_in_order(const Graph& graph, const Arg& arg) {
-  return arg.layout.offset.same(0) && arg.layout.is_contiguous() &&
-         element_count(arg.layout.shape).hint() == element_count(graph[arg.node].shape).hint();
-}
-
 bool is_one(const Arg& arg) { return !arg.is_tensor() && !arg.symbol && arg.scalar.as_real() == 1.0; }
 
 /// Returns the operand that `node` only repeats, or kNoNode. An input does not qualify: its copy has memory of its own
@@ -280,6 +275,11 @@ bool may_simplify(const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+bool reads_all_in_order(const Graph& graph, const Arg& arg) {
+  return arg.layout.offset.same(0) && arg.layout.is_contiguous() &&
+         element_count(arg.layout.shape).hint() == element_count(graph[arg.node].shape).hint();
+}
 
 Graph with_sizes(const Graph& graph, std::span<const Scalar> symbols, const SizeLimits& limits) {
   Copier copier(graph);

@@ -8,6 +8,9 @@
 
 namespace tsl::graph {
 
+/// Whether an operand reads all elements of its node in their order.
+bool reads_all_in_order(const Graph& graph, const Arg& arg);
+
 /// Replaces sizes by numbers, given the values of a run's symbols: extents and strides become constants. Offsets and
 /// scalars stay symbols, which are arguments of the plan. Throws Failure (memory) if a tensor takes more than `limit`
 /// bytes.

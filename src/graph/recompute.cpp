@@ -30,17 +30,6 @@ bool reads_elements(const Node& reader) {
          (reader.def().op_class == OpClass::elementwise || reader.def().op_class == OpClass::reduction);
 }
 
-int64_t count_of(const Shape& shape) {
-  int64_t count = 1;
-  for (Dim extent : shape) count *= extent.hint();
-  return count;
-}
-
-bool reads_all_in_order(const Graph& graph, const Arg& arg) {
-  return arg.layout.offset.same(0) && arg.layout.is_contiguous() &&
-         count_of(arg.layout.shape) == count_of(graph[arg.node].shape);
-}
-
 using Decision = std::pair<Node, const char*>;
 
 /// A graph with what the other compiler passes would make of it.

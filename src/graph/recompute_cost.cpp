@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "graph/domain.h"
 #include "graph/recompute.h"
 
 namespace tsl::graph {
@@ -10,12 +11,6 @@ namespace {
 
 /// Beyond this stride, in elements, neighbours are in different lines of a cache.
 constexpr int64_t kMaxLineStride = 8;
-
-double count_of(const Dims& dims) {
-  double count = 1;
-  for (Dim extent : dims) count *= static_cast<double>(extent.hint());
-  return count;
-}
 
 /// Returns the cheap operations that an op costs for each element.
 double operations_of(const Node& node) {
@@ -26,6 +21,10 @@ double operations_of(const Node& node) {
   else if (node.op == Op::pow || node.op == Op::atan2) operations = 40;
   else if (node.def().op_class == OpClass::elementwise && node.def().dtype_rule == DTypeRule::floating) operations = 16;
   return node.dtype == DType::f32 ? operations : 2 * operations;  // wider elements, or conversions
+}
+
+double stored_bytes(const Node& node) {
+  return static_cast<double>(count_of(node.shape)) * static_cast<double>(size_of(node.dtype));
 }
 
 /// The elements of one producer that a kernel reads from memory.
@@ -60,7 +59,7 @@ class Cost {
       for (const Arg& arg : node.args) {
         if (arg.is_tensor() && fusion_.group_of[arg.node] != number) operations += add_read(arg) ? times : 0;
       }
-      if (stored_[id]) bytes += count_of(node.shape) * static_cast<double>(size_of(node.dtype));
+      if (stored_[id]) bytes += stored_bytes(node);
     }
     for (const Reads& read : reads_) bytes += bytes_of(read);
     return bytes + operations / rates_.operations_per_byte;
@@ -89,7 +88,7 @@ class Cost {
   /// Returns the bytes that are moved. Slices share lines of the cache, and small tensors stay there.
   double bytes_of(const Reads& reads) const {
     const Node& producer = graph_[reads.producer];
-    return std::min(reads.elements, count_of(producer.shape)) * static_cast<double>(size_of(producer.dtype));
+    return std::min(reads.elements * static_cast<double>(size_of(producer.dtype)), stored_bytes(producer));
   }
 
   const Graph& graph_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "graph/domain.h"
 #include "graph/reach.h"
 #include "graph/spec.h"
 
@@ -41,12 +42,6 @@ inline bool are_numbers(const Dims& dims) {
 
 inline bool is_empty(const Dims& dims) {
   return std::any_of(dims.begin(), dims.end(), [](Dim d) { return d.hint() == 0; });
-}
-
-inline int64_t count_of(const Dims& dims) {
-  int64_t count = 1;
-  for (Dim d : dims) count *= d.hint();
-  return count;
 }
 
 /// Returns the elements of a node's memory, relative to element (0, 0, …).

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/tiles.h"
+#include "graph/parts.h"
 
 namespace tsl::cpu {
 
@@ -12,16 +13,14 @@ using graph::Kernel;
 
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
 /// Positions [low, high) of a run.
 struct Interval {
   int64_t low = 0, high = 0;
   /// Keeps positions t for which first + t * step >= least.
   void keep_from(int64_t first, int64_t step, int64_t least) {
     if (step == 0) high = first >= least ? high : low;
-    else if (step > 0) low = std::max(low, step == 1 ? least - first : -floor_div(first - least, step));
-    else high = std::min(high, floor_div(first - least, -step) + 1);
+    else if (step > 0) low = std::max(low, step == 1 ? least - first : -graph::floor_div(first - least, step));
+    else high = std::min(high, graph::floor_div(first - least, -step) + 1);
   }
   bool is_empty() const { return low >= high; }
 };
