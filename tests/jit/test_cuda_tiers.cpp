@@ -134,7 +134,6 @@ Differences differences(const CorpusProgram& program, const Bounds& bounds, Comp
 }
 
 bool never(const CorpusProgram&) { return false; }
-Bounds exactly(const CorpusProgram&) { return {}; }
 
 /// The number of programs that were compared with the CPU, and of those that diverged.
 struct Gone {
@@ -233,10 +232,14 @@ TEST_CASE("derivatives run alike on all tiers of a GPU", "[cuda][matrix]") {
 
 TEST_CASE("the language's scripts run alike on all tiers of a GPU", "[cuda]") {
   TSL_NEEDS_GPU();
-  // Training diverges after the first product that differs: some examples, hardly a test.
-  const Gone gone = check_all(corpus_scripts(), exactly, [](const CorpusProgram& program) {
+  // Training amplifies the last bits of the first product that differs: some examples go far, hardly a test.
+  const auto is_inexact = [](const CorpusProgram& program) {
     return program.path.rfind("tests/lang/", 0) != 0 && has_products(program);
-  });
+  };
+  const auto bounds_of = [&](const CorpusProgram& program) {
+    return Bounds{is_inexact(program) ? kInexactBound : 0, {}};
+  };
+  const Gone gone = check_all(corpus_scripts(), bounds_of, is_inexact);
   CAPTURE(gone.names);
   CHECK(gone.went <= (gone.of + 9) / 10);  // rounded up, since a shard has few programs
 }

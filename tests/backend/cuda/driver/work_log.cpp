@@ -444,11 +444,15 @@ TEST_CASE("what a profile costs", "[cuda][profile][real]") {
              }) /
              runs;
     };
-    profiled.gpu.log.follow(nullptr);
-    const double off = time();
-    profiled.gpu.log.follow(&profiled.timeline);
-    const double on = time();
-    const double flush = seconds_of([&] { profiled.timeline.flush(); }) / runs;
+    // The least of several: other processes that use the GPU only add time.
+    double off = INFINITY, on = INFINITY, flush = INFINITY;
+    for (int i = 0; i < 5; ++i) {
+      profiled.gpu.log.follow(nullptr);
+      off = std::min(off, time());
+      profiled.gpu.log.follow(&profiled.timeline);
+      on = std::min(on, time());
+      flush = std::min(flush, seconds_of([&] { profiled.timeline.flush(); }) / runs);
+    }
     std::cout << "[profile] " << rows << " rows, " << plan->kernels().size() << " kernels: " << off * 1e6
               << " us a run, profiled " << on * 1e6 << " us (and " << flush * 1e6 << " us for the flush)\n";
     if (off > 1e-3) CHECK(on + flush < 1.05 * off);
