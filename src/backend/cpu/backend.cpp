@@ -1,7 +1,6 @@
 #include "backend/cpu/backend.h"
 
 #include <cblas.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -24,13 +23,25 @@ using graph::Plan;
 
 namespace {
 
+/// Returns the size of the last cache that the first core has. (sysconf() says what all cores of a socket have, which
+/// may be several caches.)
+uint64_t find_cache_bytes() {
+  constexpr uint64_t kUnknown = uint64_t{32} << 20;
+  uint64_t kilobytes = 0;
+  for (const char* level : {"3", "2"}) {
+    std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/index") + level + "/size");
+    if (file >> kilobytes) return kilobytes << 10;  // "32768K"
+  }
+  return kUnknown;
+}
+
 class CpuExecutable : public exec::Executable {
  public:
   CpuExecutable(CpuBackend& backend, Plan plan)
       : backend_(backend), plan_(std::move(plan)), memory_(plan_, backend.allocator()) {
     for (const graph::Kernel& kernel : plan_.kernels) {
       if (kernel.kind == graph::Template::op) programs_.emplace_back(std::nullopt);
-      else programs_.emplace_back(TileProgram(kernel, plan_, backend_.table()));
+      else programs_.emplace_back(TileProgram(kernel, plan_, backend_.table(), backend_.cache_bytes()));
     }
   }
 
@@ -124,17 +135,13 @@ void stop_library_threads() {
 
 }  // namespace
 
-CpuBackend::CpuBackend(int threads, Isa isa) : table_(kernels(isa)), pool_(threads), scratch_(pool_.size()) {
+CpuBackend::CpuBackend(int threads, Isa isa)
+    : table_(kernels(isa)), cache_bytes_(find_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
   stop_library_threads();
 }
 
 std::unique_ptr<exec::Executable> CpuBackend::prepare(Plan plan) {
   return std::make_unique<CpuExecutable>(*this, std::move(plan));
-}
-
-uint64_t CpuBackend::cache_bytes() const {
-  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
 }
 
 Counters CpuBackend::counters() const {

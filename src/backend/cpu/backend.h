@@ -20,10 +20,13 @@ class CpuBackend : public exec::Backend {
   std::unique_ptr<exec::Executable> prepare(graph::Plan plan) override;
   Counters counters() const override;
   std::string hardware() const override;
-  uint64_t cache_bytes() const override;
+  uint64_t cache_bytes() const override { return cache_bytes_; }
 
   /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }
+
+  /// Sets what fits in the caches, for plans that are prepared from now on.
+  void set_cache_bytes(uint64_t bytes) { cache_bytes_ = bytes; }
 
   /// Lets functions of the host program allocate, and run loops, from now on.
   void use(const HostMemory& memory, const Scheduler& scheduler) {
@@ -39,6 +42,7 @@ class CpuBackend : public exec::Backend {
 
  private:
   const KernelTable& table_;
+  uint64_t cache_bytes_;
   CachingAllocator allocator_;
   ThreadPool pool_;
   std::vector<Scratch> scratch_;

@@ -110,6 +110,9 @@ enum class ChainCode : uint8_t {
   store,
   store_f16,
   store_bf16,
+  stream,
+  stream_f16,
+  stream_bf16,  // store past the caches, where memory is aligned to their lines
   round_f16,
   round_bf16,
   widen_f16,

@@ -54,7 +54,8 @@ Access access_of(const graph::IndexMap& map) {
   return access;
 }
 
-TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTable& table) : table_(table) {
+TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTable& table, uint64_t cached_bytes)
+    : table_(table) {
   kept_rank_ = kernel.kept.rank();
   reduced_rank_ = kernel.reduced.rank();
   for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
@@ -73,7 +74,10 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   else if (kernel.kind == graph::Template::row) form_ = Form::rows;
   else choose_form();
   choose_tile();
-  if (tile_elements_ >= static_cast<int64_t>(kStrip)) form_chains();
+  if (tile_elements_ >= static_cast<int64_t>(kStrip)) {
+    find_streams(cached_bytes);
+    form_chains();
+  }
   place_registers();
 }
 

@@ -62,6 +62,7 @@ struct Step {
   Access index_access;            // of a gather whose indices are a load: they are read in place
   int32_t index_buffer = -1;      // the number of their buffer; -1: they are computed
   bool is_read_in_place = false;  // a load that only gathers read
+  bool is_streamed = false;       // stored past the caches, if a chain computes it
   bool from_start = false;
   graph::NodeId node = graph::kNoNode;
   uint32_t order = 0;
@@ -116,7 +117,8 @@ inline constexpr int64_t kParallelWork = 64 * 1024;
 /// One prepared kernel. Immutable; run() may be called any number of times.
 class TileProgram {
  public:
-  TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table);
+  /// `cached_bytes`: what fits in the caches.
+  TileProgram(const graph::Kernel& kernel, const graph::Plan& plan, const KernelTable& table, uint64_t cached_bytes);
   /// Runs the kernel on worker `thread` alone (in a multi-tensor launch, whose kernels are distributed over threads),
   /// or on all threads if it is -1.
   void run(RunState& state, int thread = -1) const;
@@ -159,6 +161,8 @@ class TileProgram {
 
   // tiles_chains.cpp
   void form_chains();
+  void find_streams(uint64_t cached_bytes);
+  uint64_t moved_bytes() const;
   bool may_join(const Step& step) const;
   bool lies_in_rows(const Step& load) const;
   void compute_again(std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) const;
@@ -214,6 +218,7 @@ class TileProgram {
   uint32_t from_ = 0, to_ = 0;
   bool stores_number_ = false;  // writes one host number: its two steps need no tile
   bool by_rows_ = false;        // chains run one row at a time
+  bool streams_ = false;        // stores past the caches
   bool in_place_ = false;       // columns: reduced in place, without a tile
   int64_t tile_ = 0;            // per tile: elements (pointwise), rows (rows), columns (columns)
   uint32_t registers_ = 0;

@@ -76,15 +76,17 @@ std::optional<ChainCode> reduction_of(const Step& step) {
 class ChainBuilder {
  public:
   /// `operand_of` returns the operand for a register that the chain does not compute; `is_kept` is whether a result is
-  /// used later.
-  template <class OperandOf, class IsKept>
-  static Chain build(const std::vector<Step>& members, int64_t row_length, OperandOf operand_of, IsKept is_kept) {
+  /// used later, `is_streamed` whether it is stored past the caches.
+  template <class OperandOf, class IsKept, class IsStreamed>
+  static Chain build(const std::vector<Step>& members, int64_t row_length, OperandOf operand_of, IsKept is_kept,
+                     IsStreamed is_streamed) {
     ChainBuilder builder;
     builder.row_length_ = row_length;
     for (const Step& step : members) {
       if (step.kind == Step::Kind::reduce) builder.chain_.results.push_back(step);
       else if (is_kept(step.dst)) builder.keep(step);
       else builder.sizes_[step.dst] = step.size;
+      if (is_streamed(step)) builder.streamed_.insert(step.dst);
       if (step.kind == Step::Kind::map && !arithmetic_of(step) && !is_conversion(step))
         builder.by_call_.insert(step.dst);
     }
@@ -131,8 +133,14 @@ class ChainBuilder {
       call.call = step.map;
       for (int i = 0; i < step.arity; ++i) call.in[i] = static_cast<uint16_t>(operand(step.src[i], operand_of, false));
       in_memory_.insert(step.dst);
-      call.operand = static_cast<uint16_t>(operand(step.dst, operand_of, false));
+      const bool is_streamed = streamed_.count(step.dst) > 0;
+      call.operand =
+          static_cast<uint16_t>(is_streamed ? add_scratch(step.dst, step.size) : operand(step.dst, operand_of, false));
       chain_.code.push_back(call);
+      if (is_streamed) {
+        push(code_for(step.dtype, ChainCode::load, ChainCode::load_f16, ChainCode::load_bf16), call.operand);
+        store(step, operand_of);
+      }
       accumulator_.reset();
     }
   }
@@ -158,11 +166,15 @@ class ChainBuilder {
     if (rounds && step.dtype != DType::f32)
       push(code_for(step.dtype, ChainCode::load, ChainCode::round_f16, ChainCode::round_bf16), 0);
     accumulator_ = step.dst;
-    if (in_memory_.count(step.dst)) {
-      push(code_for(step.dtype, ChainCode::store, ChainCode::store_f16, ChainCode::store_bf16),
-           operand(step.dst, operand_of, false));
-    }
+    if (in_memory_.count(step.dst)) store(step, operand_of);
     if (in_wide_memory_.count(step.dst)) push(ChainCode::store, strip_of(step.dst));
+  }
+
+  template <class OperandOf> void store(const Step& step, OperandOf& operand_of) {
+    const ChainCode code = streamed_.count(step.dst)
+                               ? code_for(step.dtype, ChainCode::stream, ChainCode::stream_f16, ChainCode::stream_bf16)
+                               : code_for(step.dtype, ChainCode::store, ChainCode::store_f16, ChainCode::store_bf16);
+    push(code, operand(step.dst, operand_of, false));
   }
 
   /// Loads a register into the accumulator, unless it is there.
@@ -193,8 +205,14 @@ class ChainBuilder {
   /// Returns the strip of f32 for a register.
   size_t strip_of(uint32_t reg) {
     const auto [it, is_new] = widened_.try_emplace(reg, chain_.operands.size());
-    if (is_new) chain_.operands.push_back({Operand::Kind::scratch, reg, sizeof(float), 0, -1, true});
+    if (is_new) add_scratch(reg, sizeof(float));
     return it->second;
+  }
+
+  /// Adds strips that are used only within the chain.
+  size_t add_scratch(uint32_t reg, uint32_t size) {
+    chain_.operands.push_back({Operand::Kind::scratch, reg, size, 0, -1, true});
+    return chain_.operands.size() - 1;
   }
 
   void push(ChainCode code, size_t operand) {
@@ -223,7 +241,7 @@ class ChainBuilder {
   std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // operands by register
   int64_t row_length_ = 0;
   std::map<uint32_t, size_t> widened_;  // strips of f32, by register
-  std::set<uint32_t> kept_, by_call_, in_memory_, in_wide_memory_;
+  std::set<uint32_t> kept_, by_call_, in_memory_, in_wide_memory_, streamed_;
   std::optional<uint32_t> accumulator_;  // the register whose value is in the accumulator
 };
 
@@ -234,6 +252,40 @@ bool TileProgram::may_join(const Step& step) const {
   if (step.kind == Step::Kind::map) return step.level == Level::full && !step.fallible;
   return step.kind == Step::Kind::reduce && step.level == Level::row && by_rows_ && reduction_of(step) &&
          row_length_ <= static_cast<int64_t>(kReduceBlock);
+}
+
+/// Decides which results are stored past the caches: those of kernels that move more than fits there, whose lines would
+/// be read only to be overwritten. A result that is read again stays.
+void TileProgram::find_streams(uint64_t cached_bytes) {
+  if (moved_bytes() <= cached_bytes || form_ == Form::columns) return;
+  for (Step& step : steps_) {
+    step.is_streamed = step.direct >= 0 && step.level == Level::full && fits_accumulator(step.dtype) &&
+                       may_join(step) && is_linear(direct_stores_[step.direct].access, full_walk());
+  }
+  for (const Step& reader : steps_) {
+    if (reader.kind == Step::Kind::store) continue;
+    for (Step& step : steps_) {
+      const auto end = reader.src.begin() + reader.arity;
+      if (std::find(reader.src.begin(), end, step.dst) != end) step.is_streamed = false;
+    }
+  }
+  streams_ = std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.is_streamed; });
+}
+
+/// Returns the bytes that the kernel reads and writes: each element of a tensor once.
+uint64_t TileProgram::moved_bytes() const {
+  uint64_t bytes = 0;
+  auto add = [&](const Step& step) {
+    uint64_t elements = 1;
+    for (int i = 0; i < kept_rank_ + reduced_rank_; ++i)
+      elements *= step.access.stride[i] == 0 ? 1 : static_cast<uint64_t>(extent_[i]);
+    bytes += elements * step.size;
+  };
+  for_each_load(add);
+  for (const Step& step : steps_) {
+    if (step.kind == Step::Kind::store) add(step);
+  }
+  return bytes;
 }
 
 /// Whether rows of a load are consecutive elements, wherever each row starts.
@@ -258,14 +310,15 @@ void TileProgram::form_chains() {
   std::vector<std::vector<Step>> groups;
   std::vector<Step> members;
   steps_.clear();
-  // A single step becomes a chain only if this saves repeating an operand for a whole tile.
+  // A single step becomes a chain only if this saves repeating an operand for a whole tile, or reading what it writes.
   auto saves_repeating = [&](const Step& step) {
     return std::any_of(step.src.begin(), step.src.begin() + step.arity, [&](uint32_t reg) {
       return definition[reg]->level != Level::full || definition[reg]->kind == Step::Kind::scalar;
     });
   };
   auto end_group = [&] {
-    if (members.size() > 1 || std::any_of(members.begin(), members.end(), saves_repeating)) {
+    auto is_worth_it = [&](const Step& step) { return saves_repeating(step) || step.is_streamed; };
+    if (members.size() > 1 || std::any_of(members.begin(), members.end(), is_worth_it)) {
       Step chain;
       chain.kind = Step::Kind::chain;
       chain.chain = static_cast<uint32_t>(groups.size());
@@ -353,7 +406,8 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
   auto operand_of = [&](uint32_t reg, bool may_be_one) { return chain_operand(*definition[reg], may_be_one); };
   for (size_t g = 0; g < groups.size(); ++g) {
     auto lives_on = [&](uint32_t reg) { return home[reg] == static_cast<int>(g) && !readers[reg].empty(); };
-    chains_.push_back(ChainBuilder::build(groups[g], row_length_, operand_of, lives_on));
+    auto streams = [](const Step& step) { return step.is_streamed; };
+    chains_.push_back(ChainBuilder::build(groups[g], row_length_, operand_of, lives_on, streams));
   }
   read_ahead();
 }
@@ -377,7 +431,7 @@ Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) cons
   return operand;
 }
 
-/// Prefetches the rows of the next tile, both those to read and those to write, while this tile is computed from cache.
+/// Prefetches the rows of the next tile, those to read and those to write in caches, while this tile is computed.
 /// The last chain waits for its stores, so the one before it prefetches; if there is only one chain, it prefetches if
 /// it has calls (such as exp), which take long enough.
 void TileProgram::read_ahead() {
@@ -387,7 +441,7 @@ void TileProgram::read_ahead() {
       std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });
   if (chains_.size() == 1 && !has_calls) return;
   for (const Step& result : chains_.back().results) {
-    if (result.direct >= 0 && result.level == Level::full)
+    if (result.direct >= 0 && result.level == Level::full && !result.is_streamed)
       rows_in_place_.emplace(result.dst, direct_stores_[result.direct]);
   }
   for (const auto& [reg, step] : rows_in_place_) {

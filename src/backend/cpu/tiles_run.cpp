@@ -1,5 +1,6 @@
 // Runs prepared kernels: divides their loops into tiles and distributes those over threads.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "backend/cpu/fill.h"
@@ -53,6 +54,7 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
       if (tile > first) poll_stop();
       body(worker, tile);
     }
+    if (streams_) std::atomic_thread_fence(std::memory_order_seq_cst);  // other threads see what went past the caches
   };
   if (parallel) state.pool->parallel_for(items, run_item);
   else run_item(0, std::max(thread, 0));

@@ -162,20 +162,22 @@ int64_t difference(const Tensor& a, const Tensor& b) {
 }
 
 /// Returns the number of chains of a graph that is one kernel.
-size_t chains_of(Graph graph) {
+size_t chains_of(Graph graph, uint64_t cached_bytes = uint64_t{1} << 20) {
   const Plan plan = compile(std::move(graph));
   REQUIRE(plan.kernels.size() == 1);
-  return cpu::TileProgram(plan.kernels[0], plan, kernel_test::best()).chain_count();
+  return cpu::TileProgram(plan.kernels[0], plan, kernel_test::best(), cached_bytes).chain_count();
 }
 
 }  // namespace
 
-TEST_CASE("a single step is a chain only if this saves repeating an operand", "[chains]") {
+TEST_CASE("a single step is a chain only if this saves repeating an operand, or reading what it writes", "[chains]") {
   const Shape shape{8, 200};
   Graph of_tensors, beside_number, beside_row, of_rows;
   const NodeId x = input(of_tensors, shape), y = input(of_tensors, shape);
   give(of_tensors, add(of_tensors, Op::add, {read(of_tensors, x), read(of_tensors, y)}));
+  Graph beyond_caches = of_tensors;
   CHECK(chains_of(std::move(of_tensors)) == 0);
+  CHECK(chains_of(std::move(beyond_caches), 3 * 8 * 200 * sizeof(float) - 1) == 1);  // to store past them
   const NodeId a = input(beside_number, shape);
   give(beside_number, add(beside_number, Op::add, {read(beside_number, a), number(0.5)}));
   CHECK(chains_of(std::move(beside_number)) == 1);
@@ -204,6 +206,7 @@ TEST_CASE("joined steps give the bits of single ones", "[chains]") {
         CAPTURE(static_cast<int>(isa), size.rows, size.length, seed);
         constexpr DType kTypes[] = {DType::f32, DType::f16, DType::f32, DType::bf16};
         Graph graph = Generator(seed, size.rows, size.length, kTypes[round % 4]).generate(3 + round * 3).graph;
+        backend.set_cache_bytes(round % 3 == 0 ? 0 : uint64_t{1} << 30);  // all results or none are stored past them
         Random random(seed);
         std::vector<Tensor> inputs;
         for (NodeId id : graph.inputs())

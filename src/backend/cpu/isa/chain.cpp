@@ -2,7 +2,7 @@
 // registers if the machine has enough of them.
 #include "backend/cpu/isa/reduce.h"
 
-#if defined(__F16C__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -96,6 +96,27 @@ template <class S> TSL_FN void store_short(std::byte* p, size_t k, Vector v) {
   const ShortVector bits = narrow(S(), v);
   __builtin_memcpy(p + k * sizeof bits, &bits, sizeof bits);
 }
+
+// Stores past the caches: the lines are not read before. `p` is aligned to them.
+#if defined(__AVX512F__)
+TSL_FN void stream_vector(std::byte* p, size_t k, Vector v) {
+  _mm512_stream_ps(reinterpret_cast<float*>(p + k * kVectorBytes), (__m512)v);
+}
+TSL_FN void stream_short(std::byte* p, size_t k, ShortVector v) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p + k * sizeof v), (__m256i)v);
+}
+#elif defined(__AVX__)
+TSL_FN void stream_vector(std::byte* p, size_t k, Vector v) {
+  _mm256_stream_ps(reinterpret_cast<float*>(p + k * kVectorBytes), (__m256)v);
+}
+TSL_FN void stream_short(std::byte* p, size_t k, ShortVector v) {
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p + k * sizeof v), (__m128i)v);
+}
+#else
+TSL_FN void stream_vector(std::byte* p, size_t k, Vector v) { store_vector(p, k, v); }
+TSL_FN void stream_short(std::byte* p, size_t k, ShortVector v) { __builtin_memcpy(p + k * sizeof v, &v, sizeof v); }
+#endif
+
 /// Combines strips into the lanes at `p`; a row's first strip initialises the lanes. A single strip may have only
 /// `count` elements.
 template <class R, size_t kVectors>
@@ -125,6 +146,10 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
   Vector acc[kVectors] = {};
   for (; kStrips > 1 ? at + kElements <= end : at < end; at += kElements) {
     const size_t count = least(kElements, end - at), strip = (at - begin) / kStrip;
+    // A strip with fewer elements is a copy that is read again.
+    auto may_stream = [](const std::byte* p, size_t n) {
+      return n == kElements && reinterpret_cast<uintptr_t>(p) % kLine == 0;
+    };
     auto address = [&](size_t operand) { return operands[operand].at + strip * operands[operand].step; };
     for (const ChainInstr* instr = code; instr != code + length; ++instr) {
       std::byte* p = address(instr->operand);
@@ -135,6 +160,18 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
         case ChainCode::store: TSL_EACH_VECTOR store_vector(p, k, acc[k]); break;
         case ChainCode::store_f16: TSL_EACH_VECTOR store_short<math::Half>(p, k, acc[k]); break;
         case ChainCode::store_bf16: TSL_EACH_VECTOR store_short<math::BFloat16>(p, k, acc[k]); break;
+        case ChainCode::stream:
+          if (may_stream(p, count)) TSL_EACH_VECTOR stream_vector(p, k, acc[k]);
+          else TSL_EACH_VECTOR store_vector(p, k, acc[k]);
+          break;
+        case ChainCode::stream_f16:
+          if (may_stream(p, count)) TSL_EACH_VECTOR stream_short(p, k, narrow(math::Half(), acc[k]));
+          else TSL_EACH_VECTOR store_short<math::Half>(p, k, acc[k]);
+          break;
+        case ChainCode::stream_bf16:
+          if (may_stream(p, count)) TSL_EACH_VECTOR stream_short(p, k, narrow(math::BFloat16(), acc[k]));
+          else TSL_EACH_VECTOR store_short<math::BFloat16>(p, k, acc[k]);
+          break;
         case ChainCode::round_f16: TSL_EACH_VECTOR acc[k] = rounded(math::Half(), acc[k]); break;
         case ChainCode::round_bf16: TSL_EACH_VECTOR acc[k] = rounded(math::BFloat16(), acc[k]); break;
         case ChainCode::widen_f16:
