@@ -1,6 +1,7 @@
 // Pointwise kernels: each thread computes a few neighbouring elements of every output, with 16-byte accesses where the
 // layouts allow. All loads of a thread precede its first store.
 #include <algorithm>
+#include <utility>
 
 #include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/writer.h"
@@ -16,6 +17,81 @@ namespace {
 // With fewer elements, each thread computes one: the time is then that of a single thread's work, not of the memory.
 constexpr int64_t kFewElements = 1 << 14;
 
+// Kernels whose parts make more cases than this take them element by element.
+constexpr size_t kMostCases = 4;
+
+/// What is left of a program where some conditions of its choices are known.
+struct Case {
+  std::vector<std::pair<Reg, bool>> conditions;  // in the order in which they were decided
+  std::vector<Instr> program;
+  bool is_rest = true;  // holds wherever the cases before do not
+};
+
+bool may_report(const Instr& instr) {
+  return instr.kind == Instr::Kind::gather ||
+         (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op), instr.operand_dtype));
+}
+
+/// Returns which registers the stores need, and those whose instructions may report an error.
+std::vector<bool> needed_registers(const std::vector<Instr>& program) {
+  std::vector<bool> needed(program.size(), false);
+  for (Reg r = static_cast<Reg>(program.size()); r-- > 0;) {
+    if (may_report(program[r])) needed[r] = true;
+    if (defines(program[r]) && !needed[r]) continue;
+    for (Reg operand : operands(program[r])) needed[operand] = true;
+  }
+  return needed;
+}
+
+/// Replaces choices by `condition` by the value that they choose. A load that is guarded by it may read.
+void decide(Case& of, Reg condition, bool holds) {
+  const Instr& part = of.program[condition];
+  if (holds && part.is_guarded) decide(of, part.a, true);  // a part within another
+  std::vector<Reg> renamed(of.program.size());
+  for (Reg r = 0; r < of.program.size(); ++r) {
+    Instr& instr = of.program[r];
+    renamed[r] = r;
+    for (Reg* operand : {&instr.a, &instr.b, &instr.c}) *operand = renamed[*operand];
+    if (instr.kind == Instr::Kind::choose && instr.a == condition) renamed[r] = holds ? instr.b : instr.c;
+    if (instr.kind == Instr::Kind::load && instr.is_guarded && instr.a == condition && holds) instr.is_guarded = false;
+  }
+}
+
+/// Adds the cases of a program to `cases`, until there are too many.
+void add_cases(const Case& of, std::vector<Case>& cases) {
+  if (cases.size() > kMostCases) return;
+  const std::vector<bool> needed = needed_registers(of.program);
+  for (Reg r = static_cast<Reg>(of.program.size()); r-- > 0;) {
+    const Instr& choice = of.program[r];
+    if (!needed[r] || choice.kind != Instr::Kind::choose) continue;
+    for (const bool holds : {true, false}) {
+      Case next = of;
+      next.conditions.emplace_back(choice.a, holds);
+      decide(next, choice.a, holds);
+      add_cases(next, cases);
+    }
+    return;
+  }
+  // What is chosen last is read within its own part.
+  Case last = of;
+  for (Reg r = 0; r < last.program.size(); ++r) {
+    const Instr& load = last.program[r];
+    if (!needed[r] || load.kind != Instr::Kind::load || !load.is_guarded) continue;
+    last.conditions.emplace_back(load.a, true);
+    last.is_rest = false;
+    decide(last, load.a, true);
+  }
+  cases.push_back(std::move(last));
+}
+
+/// Returns the cases of a kernel's parts; none if it has no parts, or too many.
+std::vector<Case> cases_of(const Kernel& kernel) {
+  std::vector<Case> cases;
+  add_cases({{}, kernel.program}, cases);
+  if (cases.size() == 1 || cases.size() > kMostCases) cases.clear();
+  return cases;
+}
+
 class PointwiseWriter {
  public:
   PointwiseWriter(const Kernel& kernel, const graph::Plan& plan, bool vectorized, const LaunchParameters& parameters)
@@ -26,6 +102,7 @@ class PointwiseWriter {
         extents_(extents_of(kernel.kept)),
         count_(count_of(kernel.kept)) {
     if (vectorized) choose_width();
+    if (count_ >= kFewElements) cases_ = cases_of(kernel);
   }
 
   GeneratedKernels write() {
@@ -48,8 +125,7 @@ class PointwiseWriter {
     }
     const std::string suffix = width_ > 1 ? text_of("x", width_) : std::string();
     generated.kernels.push_back(writer_.finish(suffix, ceil_div(count_, int64_t{threads} * width_), threads));
-    if (width_ > 1)
-      generated.kernels.back().vector_accesses = find_vector_accesses(kernel_, plan_, inner_loop(), width_);
+    if (width_ > 1) generated.kernels.back().vector_accesses = vector_accesses();
     return generated;
   }
 
@@ -60,6 +136,16 @@ class PointwiseWriter {
   }
   int element_bytes(const Instr& instr) const {
     return static_cast<int>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
+  }
+
+  std::vector<VectorAccess> vector_accesses() const {
+    std::vector<VectorAccess> all = find_vector_accesses(kernel_, plan_, inner_loop(), width_);
+    for (const Case& one : cases_) {
+      for (const VectorAccess& access : find_vector_accesses(kernel_, plan_, inner_loop(), width_, &one.program)) {
+        if (std::find(all.begin(), all.end(), access) == all.end()) all.push_back(access);
+      }
+    }
+    return all;
   }
 
   /// Chooses the most elements per thread such that no access exceeds the parameter and all are aligned if their
@@ -82,41 +168,84 @@ class PointwiseWriter {
     return instr.kind == Instr::Kind::scalar || (is_plain_load(instr) && inner_stride(instr) == 0);
   }
 
+  /// Writes the statements for `width` elements from `first` on. Where all of them are in the same parts, a branch
+  /// computes nothing for others.
   void body(int width, const std::string& first) {
     Position at;
     at.index = writer_.coordinates(first, extents_, "k");
     at.linear = first;
-    if (width == 1) {
-      writer_.set_arrays({});
-      for (Reg r = 0; r < kernel_.program.size(); ++r) {
-        if (defines(kernel_.program[r])) writer_.emit(r, at, true);
-      }
-      for (const Instr& instr : kernel_.program) {
-        if (!defines(instr)) writer_.emit_store(instr, at);
-      }
-      return;
+    Position last = at;
+    if (width > 1 && !last.index.empty()) last.index.back() = fmt::format("({} + {})", last.index.back(), width - 1);
+    if (cases_.empty() || width < width_) return statements(kernel_.program, width, at);
+    bool is_complete = cases_.back().is_rest;  // there are no other cases
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (kernel_.program[r].kind != Instr::Kind::part) continue;
+      write_condition(r, at, last);
+      is_complete &= width == 1 || inner_stride(kernel_.program[r]) == 0;
     }
-    vector_body(width, at);
+    const size_t conditional = cases_.size() - is_complete;
+    for (size_t i = 0; i < conditional; ++i) {
+      writer_.open("if ({})", condition_of(cases_[i]));
+      statements(cases_[i].program, width, at);
+      writer_.otherwise();
+    }
+    statements(is_complete ? cases_.back().program : kernel_.program, width, at);
+    for (size_t i = 0; i < conditional; ++i) writer_.close();
   }
 
-  void vector_body(int width, const Position& first) {
-    std::vector<std::string> array_index(kernel_.program.size());
+  /// Declares whether all elements of a thread are in a part, and whether none is.
+  void write_condition(Reg r, const Position& first, const Position& last) {
+    const Instr& part = kernel_.program[r];
+    const bool is_descending = inner_stride(part) < 0;
+    const std::string least = writer_.index_expr(part.map, is_descending ? last : first);
+    const std::string most = writer_.index_expr(part.map, is_descending ? first : last);
+    const std::string &low = writer_.size(part.low), &high = writer_.size(part.high);
+    writer_.line("const bool in{} = {}{} <= {} && {} < {};", r, part.is_guarded ? fmt::format("in{} && ", part.a) : "",
+                 low, least, most, high);
+    writer_.line("const bool out{} = {}{} < {} || {} >= {};", r,
+                 part.is_guarded ? fmt::format("out{} || ", part.a) : "", most, low, least, high);
+  }
+
+  static std::string condition_of(const Case& one) {
+    std::string text;
+    for (const auto& [condition, holds] : one.conditions)
+      text += fmt::format("{}{}{}", text.empty() ? "" : " && ", holds ? "in" : "out", condition);
+    return text;
+  }
+
+  /// Writes the statements of a program: the kernel's, or what is left of it.
+  void statements(const std::vector<Instr>& program, int width, const Position& at) {
+    writer_.use(program);
+    const std::vector<bool> needed = needed_registers(program);
+    if (width > 1) return vector_statements(program, needed, width, at);
+    writer_.set_arrays({});
+    for (Reg r = 0; r < program.size(); ++r) {
+      if (defines(program[r]) && needed[r]) writer_.emit(r, at, true);
+    }
+    for (const Instr& instr : program) {
+      if (!defines(instr)) writer_.emit_store(instr, at);
+    }
+  }
+
+  void vector_statements(const std::vector<Instr>& program, const std::vector<bool>& needed, int width,
+                         const Position& first) {
+    std::vector<std::string> array_index(program.size());
     Position at = first;
     if (!at.index.empty()) at.index.back() = fmt::format("({} + v)", at.index.back());
     at.linear = fmt::format("({} + v)", first.linear);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      const Instr& instr = kernel_.program[r];
-      if (!defines(instr) || is_uniform(instr)) continue;
+    for (Reg r = 0; r < program.size(); ++r) {
+      const Instr& instr = program[r];
+      if (!defines(instr) || !needed[r] || is_uniform(instr)) continue;
       array_index[r] = "v";
       writer_.line("{} r{}[{}];", type_of(instr.dtype), r, width);
     }
     writer_.set_arrays(array_index);
     std::vector<Reg> computed;
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      const Instr& instr = kernel_.program[r];
-      if (!defines(instr)) continue;
+    for (Reg r = 0; r < program.size(); ++r) {
+      const Instr& instr = program[r];
+      if (!defines(instr) || !needed[r]) continue;
       if (is_uniform(instr)) writer_.emit(r, first, true);
-      else if (is_plain_load(instr) && inner_stride(instr) == 1) {
+      else if (is_plain_load(instr) && inner_stride(instr) == 1 && is_aligned_along(instr, inner_loop(), width)) {
         writer_.line("load_vector(r{}, {} + {});", r, writer_.buffer(instr.buffer),
                      writer_.index_expr(instr.map, first));
       } else computed.push_back(r);
@@ -127,7 +256,7 @@ class PointwiseWriter {
       for (Reg r : computed) writer_.emit(r, at, false);
       writer_.close();
     }
-    for (const Instr& instr : kernel_.program) {
+    for (const Instr& instr : program) {
       if (!defines(instr)) store(instr, first, at, width, !array_index[instr.a].empty());
     }
   }
@@ -151,6 +280,7 @@ class PointwiseWriter {
   std::vector<int64_t> extents_;
   int64_t count_;
   int width_ = 1;
+  std::vector<Case> cases_;
 };
 
 }  // namespace

@@ -114,21 +114,25 @@ bool is_contiguous_along(const Kernel& kernel, const Instr& instr, int loop) {
          loop < kernel.kept.rank() + kernel.reduced.rank();
 }
 
+bool is_aligned_along(const Instr& instr, int loop, int width) {
+  if (!instr.map.offset.symbol() && instr.map.offset.hint() % width != 0) return false;
+  for (int k = 0; k < instr.map.strides.rank(); ++k) {
+    if (k != loop && instr.map.strides[k].hint() % width != 0) return false;
+  }
+  return true;
+}
+
 bool allows_vectors(const Kernel& kernel, int loop, int width) {
   return std::all_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
-    if (!is_contiguous_along(kernel, instr, loop)) return true;
-    if (!instr.map.offset.symbol() && instr.map.offset.hint() % width != 0) return false;
-    for (int k = 0; k < instr.map.strides.rank(); ++k) {
-      if (k != loop && instr.map.strides[k].hint() % width != 0) return false;
-    }
-    return true;
+    return !is_contiguous_along(kernel, instr, loop) || is_aligned_along(instr, loop, width);
   });
 }
 
-std::vector<VectorAccess> find_vector_accesses(const Kernel& kernel, const graph::Plan& plan, int loop, int width) {
+std::vector<VectorAccess> find_vector_accesses(const Kernel& kernel, const graph::Plan& plan, int loop, int width,
+                                               const std::vector<Instr>* program) {
   std::vector<VectorAccess> out;
-  for (const Instr& instr : kernel.program) {
-    if (!is_contiguous_along(kernel, instr, loop)) continue;
+  for (const Instr& instr : program ? *program : kernel.program) {
+    if (!is_contiguous_along(kernel, instr, loop) || !is_aligned_along(instr, loop, width)) continue;
     const uint32_t buffer = kernel.buffers[instr.buffer];
     const int bytes = static_cast<int>(size_of(plan.buffers[buffer].dtype));
     out.push_back({buffer, bytes * width, bytes, instr.map.offset.symbol()});
@@ -140,7 +144,13 @@ KernelWriter::KernelWriter(const Kernel& kernel, const graph::Plan& plan)
     : KernelWriter(kernel, plan, uses_small_indices(kernel), "") {}
 
 KernelWriter::KernelWriter(const Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions)
-    : kernel_(kernel), plan_(plan), is_small_(is_small), functions_(functions), body_(900), parameters_(200) {
+    : kernel_(kernel),
+      plan_(plan),
+      program_(&kernel.program),
+      is_small_(is_small),
+      functions_(functions),
+      body_(900),
+      parameters_(200) {
   arguments_.reserve(8);  // as many as small kernels have; the capacities above are chosen likewise
   body_.add(kBlockIndexLine);
   // The device continues after a failure until the host reads it, so a kernel that needs success checks first.

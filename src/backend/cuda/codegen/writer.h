@@ -34,7 +34,9 @@ class KernelWriter {
   KernelWriter(const graph::Kernel& kernel, const graph::Plan& plan, bool is_small, std::string_view functions);
 
   const graph::Kernel& kernel() const { return kernel_; }
-  const graph::Instr& instr(graph::Reg r) const { return kernel_.program[r]; }
+  const graph::Instr& instr(graph::Reg r) const { return (*program_)[r]; }
+  /// Takes instructions from `program`, which must outlive their use, instead of the kernel's: what is left of them.
+  void use(const std::vector<graph::Instr>& program) { program_ = &program; }
 
   // Parameters. Each function returns the expression that names the parameter; the reference stays valid. Equal sizes
   // share a parameter.
@@ -146,6 +148,7 @@ class KernelWriter {
 
   const graph::Kernel& kernel_;
   const graph::Plan& plan_;
+  const std::vector<graph::Instr>* program_;
   bool is_small_;
   std::string_view functions_;
   int depth_ = 1;
@@ -178,11 +181,14 @@ uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes
 
 /// Whether a plain load or store has stride 1 along `loop`.
 bool is_contiguous_along(const graph::Kernel& kernel, const graph::Instr& instr, int loop);
+/// Whether a contiguous access along `loop` is aligned for `width` elements at a time, if its buffer is.
+bool is_aligned_along(const graph::Instr& instr, int loop, int width);
 /// allows_vectors(): whether all accesses along `loop` are aligned for `width` elements at a time, if their buffers
 /// are.
-/// find_vector_accesses(): the buffers' alignment that must be checked when the plan runs.
+/// find_vector_accesses(): the buffers' alignment that must be checked when the plan runs, for the aligned accesses of
+/// `program`, by default the kernel's.
 bool allows_vectors(const graph::Kernel& kernel, int loop, int width);
 std::vector<VectorAccess> find_vector_accesses(const graph::Kernel& kernel, const graph::Plan& plan, int loop,
-                                               int width);
+                                               int width, const std::vector<graph::Instr>* program = nullptr);
 
 }  // namespace tsl::cuda

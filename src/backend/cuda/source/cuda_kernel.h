@@ -40,6 +40,7 @@ struct VectorAccess {
   int bytes = 1;
   int element_bytes = 1;
   const Symbol* offset = nullptr;  // in elements; null: the offset is a known multiple of the width
+  friend bool operator==(const VectorAccess&, const VectorAccess&) = default;
 };
 
 /// The parts of a kernel's source. With the function's name and the prelude, they determine the source completely.

@@ -370,6 +370,37 @@ TEST_CASE("reductions of every dtype") {
   }
 }
 
+TEST_CASE("a kernel over parts has a branch for each, which computes nothing for the others") {
+  // Returns how often the text stands in the kernel that computes a concat of `parts` operands.
+  const auto occurrences = [](int parts, bool vectorized, const std::string& text) {
+    Graph g;
+    std::vector<graph::Arg> operands;
+    for (int i = 0; i < parts; ++i) {
+      const NodeId x = input(g, {2048, 1024});
+      operands.push_back(read(g, add(g, Op::relu, {read(g, x)})));
+    }
+    Attrs attrs;
+    attrs.axis = 1;
+    const NodeId joined =
+        g.add(op_def(Op::concat), operands, attrs, {DType::f32, Shape{2048, parts * 1024}}, Span{}, g.size());
+    give(g, add(g, Op::neg, {read(g, joined)}));
+    const graph::Plan plan = graph::compile(std::move(g));
+    REQUIRE(plan.kernels.size() == 1);
+    const GeneratedKernels generated = generate(plan.kernels[0], plan, vectorized);
+    REQUIRE(generated.kernels.size() == 1);
+    const std::string& body = generated.kernels[0].text.body;
+    size_t count = 0;
+    for (size_t at = body.find(text); at != std::string::npos; at = body.find(text, at + 1)) ++count;
+    return count;
+  };
+  for (const bool vectorized : {true, false}) {
+    CHECK(occurrences(2, vectorized, "s_neg(") == 3);   // a branch for each part, and one for both
+    CHECK(occurrences(2, vectorized, "s_relu(") == 4);  // two of them in the last branch
+    CHECK(occurrences(6, vectorized, "s_neg(") == 1);   // too many parts
+  }
+  CHECK(occurrences(2, true, "load_vector(") == 2);
+}
+
 TEST_CASE("gathers, negative strides and offsets of a run") {
   Graph g;
   SymbolTable symbols;
