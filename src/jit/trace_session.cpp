@@ -22,6 +22,8 @@ constexpr uint32_t kMaxSegmentNodes = 20'000;
 // The most guards: code with more decisions on numbers is not tensor code, and interpreting it is faster.
 constexpr size_t kMaxGuards = 1'000;
 constexpr size_t kMaxSymbols = 20'000;
+// The most writes of single elements on the CPU: code with more of them fills a table, and interpreting it is faster.
+constexpr uint32_t kMaxElementWrites = 1'000;
 // The most host reads on one trace path. A loop with more of them has a region for its body.
 constexpr size_t kMaxSegments = 128;
 
@@ -121,6 +123,7 @@ Tensor TraceSession::record(const OpDef& op, std::span<const Operand> operands, 
   if (may_fail(op, type.dtype))
     failure_sites_.push_back(
         {recorder_->next_order(), tracing_.interpreter.calls(depth_, tracing_.interpreter.depth())});
+  element_writes_ += op.op == Op::assign_view && device.is_host() && element_count(attrs.view.shape).same(1);
   return recorder_->record(op, inputs, attrs, type, origin, device);
 }
 
@@ -173,6 +176,8 @@ void TraceSession::check_limits() {
     abort("its trace path has too many guards");
   } else if (position_ >= kMaxSegments) {
     abort("too many host reads on one trace path");
+  } else if (element_writes_ > kMaxElementWrites) {
+    abort("it writes too many single elements");
   }
 }
 

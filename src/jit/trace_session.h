@@ -226,6 +226,7 @@ class TraceSession {
   std::unique_ptr<SegmentInterface> interface_;
   uint32_t next_slot_ = 0;
   uint32_t effects_ = 0;  // performed or replayed so far
+  uint32_t element_writes_ = 0;
   uint32_t first_symbol_ = 0;
   size_t first_guard_ = 0;
   UnusedResults unused_results_;

@@ -97,6 +97,11 @@ TEST_CASE("a function with @compile that falls back is named, with the reason an
   CHECK(warned("@compile\n" + reads + "for i in 0..3 { f(ones([2])) }") ==
         "5: f has @compile, but this is interpreted: the host reads a whole tensor\n");
   CHECK(warned(reads + "for i in 0..3 { f(ones([2])) }", true) == "");  // nobody has asked for this function
+  const std::string fills =
+      "@compile\nfn g(n) {\n  var y = zeros([9])\n  for i in 0..n { y[i % 9] = i }\n  return y\n}\n";
+  CHECK(warned(fills + "g(1000)") == "");
+  CHECK(warned(fills + "g(1100)") ==
+        "4: g has @compile, but this is interpreted: it writes too many single elements\n");
 }
 
 TEST_CASE("a host read that is replayed often is named", "[warnings]") {
