@@ -55,9 +55,10 @@ Graph rewrite(Graph graph, const PlanOptions& options, CompileObserver* observer
     graph = absorb_epilogues(std::move(graph), [&](const Node& product) { return target->has_epilogue(product); });
     has_ended(Pass::absorb_epilogues);
   }
-  graph = view_parts(std::move(graph));
+  const bool branches = target && target->branches_by_part();
+  graph = view_parts(std::move(graph), branches);
   has_ended(Pass::view_parts);
-  graph = embed_producers(std::move(graph));
+  graph = embed_producers(std::move(graph), branches);
   has_ended(Pass::embed);
   return graph;
 }

@@ -45,9 +45,11 @@ Graph absorb_epilogues(Graph graph, const std::function<bool(const Node&)>& has_
 
 /// Turns concats, pads and writes of boxes into parts where this saves a kernel, and lets what fuses read them as index
 /// expressions: a view of parts becomes parts of the operands.
-Graph view_parts(Graph graph);
+/// `branches`: kernels compute each part only where it holds.
+Graph view_parts(Graph graph, bool branches = false);
 
-/// Computes cheap elementwise producers that only parts read in the kernels of those parts.
-Graph embed_producers(Graph graph);
+/// Computes elementwise producers that only parts read in the kernels of those parts, if they are cheap or `branches`
+/// makes them run once per element.
+Graph embed_producers(Graph graph, bool branches = false);
 
 }  // namespace tsl::graph

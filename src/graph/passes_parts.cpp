@@ -118,16 +118,25 @@ std::optional<Node> node_of_parts(const Node& like, const Shape& shape, std::vec
   return node;
 }
 
-/// Whether an op may be computed where it is read: some more often than needed, and where no part holds the index.
+/// Whether an op may be computed where it is read, also where no part holds the index.
+bool may_embed(const Node& node) { return is(node, OpClass::elementwise) && !node.has_parts() && !node.def().fallible; }
+
+/// Whether an op may be computed more often than needed.
 bool is_cheap(const Node& node) {
-  return is(node, OpClass::elementwise) && !node.has_parts() && !node.def().fallible && node.op != Op::pow &&
-         node.def().dtype_rule != DTypeRule::floating;
+  return may_embed(node) && node.op != Op::pow && node.def().dtype_rule != DTypeRule::floating;
 }
+
+/// Parts for which a kernel has branches, if nothing more is computed from them there.
+constexpr size_t kMaxBranches = 4;
 
 class PartViews {
  public:
-  explicit PartViews(const Graph& graph)
-      : graph_(graph), copier_(graph), readers_(graph.size()), is_worth_parts_(graph.size(), false) {}
+  PartViews(const Graph& graph, bool branches)
+      : graph_(graph),
+        branches_(branches),
+        copier_(graph),
+        readers_(graph.size()),
+        is_worth_parts_(graph.size(), false) {}
 
   Graph run() {
     choose_parts();
@@ -192,7 +201,10 @@ class PartViews {
     if (args.size() > kMaxParts) return false;
     return readers_[id].fusing > 0 || std::any_of(args.begin(), args.end(), [&](const Arg& arg) {
              const Readers& others = readers_[arg.node];  // so far: those after this concat
-             return is_cheap(graph_[arg.node]) && others.count == 0 && !others.is_output;
+             const Node& producer = graph_[arg.node];
+             const bool is_embedded =
+                 is_cheap(producer) || (branches_ && may_embed(producer) && args.size() <= kMaxBranches);
+             return is_embedded && others.count == 0 && !others.is_output;
            });
   }
 
@@ -326,6 +338,7 @@ class PartViews {
   }
 
   const Graph& graph_;
+  const bool branches_;
   Copier copier_;
   std::vector<Readers> readers_;
   std::vector<bool> is_worth_parts_;
@@ -335,8 +348,14 @@ class PartViews {
 /// Computes cheap producers of parts in the kernels that read the parts.
 class Embedding {
  public:
-  explicit Embedding(const Graph& graph)
-      : graph_(graph), copier_(graph), copies_(graph.size(), 0), is_in_memory_(graph.size(), false) {}
+  Embedding(const Graph& graph, bool branches)
+      : graph_(graph),
+        branches_(branches),
+        copier_(graph),
+        copies_(graph.size(), 0),
+        is_in_memory_(graph.size(), false),
+        is_in_branches_(graph.size(), true),
+        fuses_on_(graph.size(), false) {}
 
   Graph run() {
     find_producers();
@@ -374,10 +393,15 @@ class Embedding {
     for (NodeId id = graph_.size(); id-- > 0;) {
       const Node& node = graph_[id];
       int& own = copies_[id];
-      if (own > kMaxCopies || !is_cheap(node)) own = kNever;
+      const bool runs_once = branches_ && is_in_branches_[id] && own == 1;
+      if (own > kMaxCopies || !(is_cheap(node) || (may_embed(node) && runs_once))) own = kNever;
+      const bool is_in_branches =
+          node.has_parts() ? !fuses_on_[id] && node.args.size() <= kMaxBranches : is_in_branches_[id];
       for (const Arg& arg : node.args) {
         if (!arg.is_tensor()) continue;
         const bool in_order = reads_all_in_order(graph_, arg);
+        if (!is_in_branches) is_in_branches_[arg.node] = false;
+        if (fuses(node.def().op_class)) fuses_on_[arg.node] = true;
         if (!in_order || !fuses(node.def().op_class)) is_in_memory_[arg.node] = true;
         if (copies_[arg.node] == kNever) continue;
         const bool fuses_anyway = node.has_parts() && in_order;
@@ -438,28 +462,31 @@ class Embedding {
   }
 
   const Graph& graph_;
+  const bool branches_;
   Copier copier_;
   std::vector<int> copies_;  // per node: how many parts compute it; kNever if it is computed as a node of its own
   std::vector<bool> is_in_memory_;
+  std::vector<bool> is_in_branches_;  // per node: all parts that read it are branches of a kernel that ends with them
+  std::vector<bool> fuses_on_;        // per node: a reader may be in its kernel
 };
 
 }  // namespace
 
-Graph view_parts(Graph graph) {
+Graph view_parts(Graph graph, bool branches) {
   const auto may_become_parts = [&](NodeId id) {
     return is(graph[id], OpClass::concat) || is(graph[id], OpClass::assign);
   };
   NodeId first = 0;
   while (first < graph.size() && !may_become_parts(first)) ++first;
   if (first == graph.size()) return graph;
-  return PartViews(graph).run();
+  return PartViews(graph, branches).run();
 }
 
-Graph embed_producers(Graph graph) {
+Graph embed_producers(Graph graph, bool branches) {
   NodeId first = 0;
   while (first < graph.size() && !graph[first].has_parts()) ++first;
   if (first == graph.size()) return graph;
-  return Embedding(graph).run();
+  return Embedding(graph, branches).run();
 }
 
 }  // namespace tsl::graph

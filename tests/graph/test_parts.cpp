@@ -139,6 +139,24 @@ TEST_CASE("a concat of what costs much is computed once", "[parts]") {
   }
 }
 
+TEST_CASE("where kernels branch by part, a concat that ends a kernel computes what costs much", "[parts]") {
+  struct Branching : Target {
+    bool has_epilogue(const Node&) override { return false; }
+    bool branches_by_part() const override { return true; }
+  } target;
+  const auto kernels = [&](int operands, bool is_read_on) {
+    Graph g;
+    std::vector<Arg> parts;
+    for (int i = 0; i < operands; ++i) parts.push_back(read(g, add(g, Op::exp, {read(g, input(g, {64, kMany / 64}))})));
+    const NodeId joined = concat(g, std::move(parts), 1);
+    give(g, is_read_on ? add(g, Op::neg, {read(g, joined)}) : joined);
+    return compile(std::move(g), {}, nullptr, &target).kernels.size();
+  };
+  CHECK(kernels(2, false) == 1);
+  CHECK(kernels(2, true) == 3);    // neg might become part of a reduction
+  CHECK(kernels(5, false) == 10);  // each function, and each copy
+}
+
 TEST_CASE("a concat that only an op reads stays the copies that it was", "[parts]") {
   Graph g;
   const NodeId a = input(g, {4, 3}), b = input(g, {4, 3});

@@ -41,6 +41,7 @@ class CudaBackend : public exec::Backend {
     return gpu_.choices.find(generate_launch(launch, launch.launches[0], true)).has_value();
   }
   graph::Rates rates() const override { return kRates; }
+  bool branches_by_part() const override { return true; }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override {
     const PlanGemm gemm(node, gpu_.options.tf32);
