@@ -268,10 +268,15 @@ bool computes_elements(const Node& node) {
   return !node.is_input && node.def().op_class == OpClass::elementwise && node.op != Op::copy;
 }
 
+/// Whether the node finds a place among one element: it is always 0.
+bool finds_only_place(const Node& node) {
+  return !node.is_input && (node.op == Op::argmax || node.op == Op::argmin) && reduced_count(node) == 1;
+}
+
 /// Whether simplify() would change the graph at this node.
 bool may_simplify(const Graph& graph, const Node& node) {
   if (computes_elements(node) && !has_tensor_operand(node.args)) return true;
-  return is_fill(node) || repeated_operand(graph, node) != kNoNode;
+  return is_fill(node) || finds_only_place(node) || repeated_operand(graph, node) != kNoNode;
 }
 
 }  // namespace
@@ -371,6 +376,12 @@ Graph simplify(Graph graph) {
     }
     Node node = graph[id];
     if (is_fill(node)) constants[id] = &graph[id].args[0];
+    if (finds_only_place(node)) {
+      made.emplace_back().scalar = Scalar::of(int64_t{0});
+      constants[id] = &made.back();
+      copier.keep(id, fill_like(node, made.back()));
+      continue;
+    }
     if (computes_elements(node)) {
       std::vector<Arg> before;  // the original operands, if constants replaced some
       const auto is_constant = [&](const Arg& arg) { return arg.is_tensor() && constants[arg.node]; };

@@ -249,3 +249,17 @@ TEST_CASE("verify finds an operand that is not broadcast") {
   g.add(op_def(Op::add), {read(g, x), read(g, y)}, {}, {DType::f32, {4}}, Span{}, 0);
   CHECK_THROWS(verify(g));
 }
+
+TEST_CASE("a place among one element reads nothing", "[fusion]") {
+  for (const int64_t extent : {1, 2}) {
+    Graph g;
+    Attrs attrs;
+    attrs.axes = {1};
+    give(g, g.add(op_def(Op::argmax), {read(g, input(g, {4, extent}))}, attrs, {DType::i64, {4}}, Span{}, 0));
+    const Plan plan = compile(std::move(g));
+    REQUIRE(plan.kernels.size() == 1);
+    const bool reads = std::any_of(plan.kernels[0].program.begin(), plan.kernels[0].program.end(),
+                                   [](const Instr& i) { return i.kind == Instr::Kind::load; });
+    CHECK(reads == (extent == 2));
+  }
+}

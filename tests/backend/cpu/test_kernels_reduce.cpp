@@ -233,28 +233,34 @@ TEST_CASE("reductions of integers and bools", "[kernels][reduce]") {
 
 TEST_CASE("argmax and argmin: the first of equals; the first NaN wins", "[kernels][reduce]") {
   for (DType dtype : kDTypes) {
-    for (size_t n : {1, 5, 63, 64, 1000, 3000}) {
+    for (const auto& [rows, n] : std::initializer_list<std::pair<size_t, size_t>>{
+             {1, 1}, {1, 5}, {70, 2}, {64, 32}, {130, 33}, {3, 64}, {3, 65}, {2, 1000}, {1, 3000}}) {
       Random random(n);
-      std::vector<double> row(n);
-      for (double& x : row) x = static_cast<double>(random.next() % (dtype == DType::boolean ? 2 : 100));
+      std::vector<std::vector<double>> in_rows(rows, std::vector<double>(n));
+      for (auto& row : in_rows) {
+        for (double& x : row) x = static_cast<double>(random.next() % (dtype == DType::boolean ? 2 : 100));
+      }
       for (bool with_nan : {false, true}) {
         if (with_nan && (!is_float(dtype) || n < 5)) continue;
-        if (with_nan) row[n - 1] = row[n / 2] = NAN;
         Bytes in;
-        for (double x : row) put_cast(in, dtype, x);
-        size_t most = 0, least = 0;
-        for (size_t i = 0; i < n; ++i) {
-          if (row[i] > row[most]) most = i;
-          if (row[i] < row[least]) least = i;
+        std::vector<int64_t> most(rows, 0), least(rows, 0);
+        for (size_t r = 0; r < rows; ++r) {
+          std::vector<double>& row = in_rows[r];
+          if (with_nan) row[n - 1] = row[n / 2 - r % 2] = NAN;
+          for (double x : row) put_cast(in, dtype, x);
+          for (size_t i = 0; i < n; ++i) {
+            if (row[i] > row[most[r]]) most[r] = static_cast<int64_t>(i);
+            if (row[i] < row[least[r]]) least[r] = static_cast<int64_t>(i);
+          }
+          if (with_nan) most[r] = least[r] = static_cast<int64_t>(n / 2 - r % 2);
         }
-        if (with_nan) most = least = n / 2;
         for (Isa isa : isas()) {
-          INFO(name_of(dtype) << " n=" << n << " nan=" << with_nan);
-          int64_t got = -1;
-          cpu::kernels(isa).argmax[index(dtype)](&got, in.data(), 1, n);
-          CHECK(got == static_cast<int64_t>(most));
-          cpu::kernels(isa).argmin[index(dtype)](&got, in.data(), 1, n);
-          CHECK(got == static_cast<int64_t>(least));
+          INFO(name_of(dtype) << " rows=" << rows << " n=" << n << " nan=" << with_nan);
+          std::vector<int64_t> got(rows, -1);
+          cpu::kernels(isa).argmax[index(dtype)](got.data(), in.data(), rows, n);
+          CHECK(got == most);
+          cpu::kernels(isa).argmin[index(dtype)](got.data(), in.data(), rows, n);
+          CHECK(got == least);
         }
       }
     }

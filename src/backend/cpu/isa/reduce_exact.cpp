@@ -102,12 +102,43 @@ template <class Better, class T> int64_t arg_row(const T* x, size_t n) {
   while (x[i] != best) ++i;
   return static_cast<int64_t>(i);
 }
+
+/// Longer rows leave the caches side by side.
+template <class T> constexpr size_t kShortRow = std::is_integral_v<T> ? 32 : 64;
+
+template <class T> TSL_FN T wide(T x) { return x; }
+TSL_FN float wide(math::Half x) { return math::widen(x); }
+TSL_FN float wide(math::BFloat16 x) { return math::widen(x); }
+
+/// Finds the best elements of short rows side by side.
+template <class Better, class T> void arg_short_rows(int64_t* out, const T* x, size_t rows, size_t n) {
+  constexpr size_t kSide = 64;
+  using Wide = decltype(wide(T()));
+  for (size_t begin = 0; begin < rows; begin += kSide, x += kSide * n) {
+    const size_t count = least(kSide, rows - begin);
+    Wide best[kSide];
+    int32_t place[kSide] = {};
+    for (size_t r = 0; r < count; ++r) best[r] = wide(x[r * n]);
+    for (size_t i = 1; i < n; ++i) {
+      for (size_t r = 0; r < count; ++r) {
+        const Wide v = wide(x[r * n + i]);
+        const bool wins = Better::beats(v, best[r]) | ((v != v) & (best[r] == best[r]));
+        best[r] = wins ? v : best[r];
+        place[r] = wins ? static_cast<int32_t>(i) : place[r];
+      }
+    }
+    for (size_t r = 0; r < count; ++r) out[begin + r] = place[r];
+  }
+}
+
 template <class Better, class T> void arg_rows(void* out, const void* in, size_t rows, size_t n) {
   const T* x = static_cast<const T*>(in);
+  if (n <= kShortRow<T>) return arg_short_rows<Better>(static_cast<int64_t*>(out), x, rows, n);
   for (size_t r = 0; r < rows; ++r) static_cast<int64_t*>(out)[r] = arg_row<Better>(x + r * n, n);
 }
 /// For f16 and bf16: compares the winners of blocks.
 template <class Better, class T> void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
+  if (n <= kShortRow<T>) return arg_short_rows<Better>(static_cast<int64_t*>(out), static_cast<const T*>(in), rows, n);
   float wide[kBuffer];
   for (size_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * n;
