@@ -116,17 +116,18 @@ part_fuzz() {
   echo "$all random programs from $first on"
 }
 
-# fuzzers: any text, program, file, and sequence of API calls, by libFuzzer under AddressSanitizer, ten minutes each
-# (FUZZER_SECONDS; FUZZERS: some of them)
+# fuzzers: any source, text that is run, well-formed program, file, and sequence of API calls, by libFuzzer under
+# AddressSanitizer, ten minutes each (FUZZER_SECONDS; FUZZERS: some of them)
 part_fuzzers() {
   need clang++-14 clang-14
   local fuzzer folder=$root/build/fuzz
   build release -- tsl
   build fuzz -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTSL_FUZZ=ON \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
     -DCMAKE_CXX_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" -DTSL_CUDA=OFF \
-    -- fuzz_parser fuzz_programs fuzz_loaders fuzz_calls
+    -- fuzz_parser fuzz_texts fuzz_programs fuzz_loaders fuzz_calls
   tests/fuzz/corpus.sh build/release/tsl "$folder/corpus"
-  for fuzzer in ${FUZZERS:-parser programs loaders calls}; do
+  for fuzzer in ${FUZZERS:-parser texts programs loaders calls}; do
     mkdir -p "$folder/found/$fuzzer"  # what earlier runs have found is kept
     (cd "$folder" && tests/fuzz_$fuzzer -seed="$(random_seed)" -max_total_time="${FUZZER_SECONDS:-600}" -max_len=4096 -timeout=60 \
       -rss_limit_mb=6000 -jobs="$(nproc)" -workers="$(nproc)" "found/$fuzzer" "corpus/$fuzzer" && tail -n 2 fuzz-0.log)

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "tsl/tsl.h"
@@ -27,9 +29,16 @@ class Host {
     config.capabilities = capabilities;
     config.threads = 1;
     config.memory_limit = 64 << 20;
+    config.host_memory_limit = 64 << 20;
+    config.element_limit = 1 << 20;
     config.source_limit = 1 << 20;
     config.step_limit = 20'000;
     config.time_limit = 5;
+    config.output = [](void* user, tsl_string text) {
+      std::string& printed = static_cast<Host*>(user)->printed_;
+      if (printed.size() < kMaxPrinted) printed.append(text.data, text.length);
+    };
+    config.user = this;
     require(tsl_engine_create(&config, &engine_) == TSL_OK, "an engine can be made");
   }
   ~Host() { tsl_engine_destroy(engine_); }
@@ -44,6 +53,19 @@ class Host {
     check(status);
     if (status == TSL_OK) tsl_release(engine_, result);
   }
+  /// Returns what a text prints, then its error; nothing if a limit ended it, which may be at another place each time.
+  std::optional<std::string> outcome(std::string_view text) {
+    printed_.clear();
+    tsl_value result = {0};
+    const tsl_status status = tsl_run(engine_, str("fuzz.tsl"), str(text), &result);
+    check(status);
+    if (status == TSL_LIMIT || status == TSL_MEMORY) return std::nullopt;
+    tsl_error error = {};
+    if (status == TSL_OK) tsl_release(engine_, result);
+    else tsl_get_error(engine_, &error);
+    return printed_ + "error " + std::to_string(status) + " line " + std::to_string(error.line) + ": " +
+           std::string(error.message.data ? error.message.data : "", error.message.length);
+  }
   /// Checks what each call promises of its status.
   void check(tsl_status status) {
     if (status == TSL_OK) return;
@@ -55,7 +77,9 @@ class Host {
   }
 
  private:
+  static constexpr size_t kMaxPrinted = 1 << 20;
   tsl_engine engine_ = {0};
+  std::string printed_;
 };
 
 }  // namespace tsl::fuzz

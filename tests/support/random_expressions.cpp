@@ -11,6 +11,17 @@ uint64_t Random::next() {
   return z ^ (z >> 31);
 }
 
+int Random::below(int n) {
+  const size_t used = n <= 256 ? 1 : 2;  // no choice has more than 65,536 ways
+  if (bytes_.size() < used) {
+    bytes_ = {};
+    return static_cast<int>(next() % static_cast<uint64_t>(n));
+  }
+  const unsigned drawn = used == 1 ? bytes_[0] : bytes_[0] * 256u + bytes_[1];
+  bytes_ = bytes_.subspan(used);
+  return static_cast<int>(drawn % static_cast<unsigned>(n));
+}
+
 std::string Random::pick(std::initializer_list<std::string_view> texts) {
   return std::string(texts.begin()[below(static_cast<int>(texts.size()))]);
 }

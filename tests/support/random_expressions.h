@@ -2,24 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tsl {
 
-/// splitmix64: gives the same numbers on every machine.
+/// Draws numbers, the same on every machine: by splitmix64, or from the bytes of a fuzzer.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next();
+  /// Draws from these bytes, which must outlive it, and as from seed 0 behind them.
+  explicit Random(std::span<const uint8_t> bytes) : bytes_(bytes) {}
   /// Returns a number in [0, n).
-  int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
+  int below(int n);
   bool chance(int percent) { return below(100) < percent; }
   std::string pick(std::initializer_list<std::string_view> texts);
 
  private:
-  uint64_t state_;
+  uint64_t next();
+
+  uint64_t state_ = 0;
+  std::span<const uint8_t> bytes_;
 };
 
 /// Extents as program text: a number, the name of a dimension, or an expression of names that are never assigned.

@@ -31,7 +31,7 @@ struct Routine {
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), expressions_(random_) {}
+  Generator(Random& random, std::string module) : random_(random), expressions_(random_), module_(std::move(module)) {}
 
   Block program();
 
@@ -127,11 +127,12 @@ class Generator {
   /// Prints all bits of a value: tolist() and print() give the shortest text that reads back as the same number.
   static void print_exactly(const Variable& v, Block& out);
 
-  Random random_;
+  Random& random_;
   Expressions expressions_;
   std::vector<Variable> globals_;
   std::vector<Routine> routines_;
   const Typed* result_ = nullptr;
+  const std::string module_;  // the name of random_state.tsl, or none
   bool has_module_ = false;
   int names_ = 0;
   int loops_ = 0;

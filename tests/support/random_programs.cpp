@@ -1,15 +1,13 @@
 #include "support/random_programs.h"
 
-#include "support/corpus.h"
 #include "support/random_generator.h"
 
 namespace tsl {
 
 Block Generator::program() {
   Block out;
-  has_module_ = random_.chance(30);
-  if (has_module_)
-    out.emplace_back(fmt::format("import \"{}/tests/lang/support/random_state.tsl\" as state", repository()));
+  has_module_ = !module_.empty() && random_.chance(30);
+  if (has_module_) out.emplace_back(fmt::format("import \"{}\" as state", module_));
   declare_globals(out);
   for (int n = 1 + random_.below(3); n > 0; --n) out.push_back(function());
   for (int n = 2 + random_.below(4); n > 0; --n) append_use(out);
@@ -169,6 +167,32 @@ void Generator::print_exactly(const Variable& v, Block& out) {
   }
 }
 
-Block random_program(uint64_t seed) { return Generator(seed).program(); }
+Block random_program(Random& random, std::string module) { return Generator(random, std::move(module)).program(); }
+
+namespace {
+
+void write(const Block& block, int indent, std::string& out) {
+  const std::string margin(static_cast<size_t>(indent) * 2, ' ');
+  for (const Statement& statement : block) {
+    if (statement.parts.empty()) {
+      out += margin + statement.line + "\n";
+      continue;
+    }
+    for (size_t i = 0; i < statement.parts.size(); ++i) {
+      out += (i == 0 ? margin : " ") + statement.parts[i].head + " {\n";
+      write(statement.parts[i].body, indent + 1, out);
+      out += margin + "}";
+    }
+    out += "\n";
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Block& program) {
+  std::string text;
+  write(program, 0, text);
+  return text;
+}
 
 }  // namespace tsl

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "support/random_expressions.h"
+
 namespace tsl {
 
 struct Statement;
@@ -27,6 +29,8 @@ struct Statement {
 };
 
 Block random_program(uint64_t seed);
+/// Makes a program of what is drawn. module: the name by which it imports random_state.tsl; "": it imports nothing.
+Block random_program(Random& random, std::string module);
 std::string to_text(const Block& program);
 
 /// Returns the program without statements that the disagreement does not need.

@@ -1,26 +1,11 @@
-// Writes a random program, and removes what a difference does not need.
+// Makes the random program of a seed, and removes what a difference does not need.
+#include "support/corpus.h"
 #include "support/random_programs.h"
 #include "support/tiers.h"
 
 namespace tsl {
 
 namespace {
-
-void write(const Block& block, int indent, std::string& out) {
-  const std::string margin(static_cast<size_t>(indent) * 2, ' ');
-  for (const Statement& statement : block) {
-    if (statement.parts.empty()) {
-      out += margin + statement.line + "\n";
-      continue;
-    }
-    for (size_t i = 0; i < statement.parts.size(); ++i) {
-      out += (i == 0 ? margin : " ") + statement.parts[i].head + " {\n";
-      write(statement.parts[i].body, indent + 1, out);
-      out += margin + "}";
-    }
-    out += "\n";
-  }
-}
 
 /// Removes as many statements as possible from `block`, a part of `program`.
 bool shrink(Block& program, Block& block) {
@@ -49,10 +34,9 @@ bool shrink(Block& program, Block& block) {
 
 }  // namespace
 
-std::string to_text(const Block& program) {
-  std::string text;
-  write(program, 0, text);
-  return text;
+Block random_program(uint64_t seed) {
+  Random random(seed);
+  return random_program(random, repository() + "/tests/lang/support/random_state.tsl");
 }
 
 Block shrunk(Block program) {
