@@ -12,9 +12,14 @@ namespace {
 /// Beyond this stride, in elements, neighbours are in different lines of a cache.
 constexpr int64_t kMaxLineStride = 8;
 
-/// Returns the cheap operations that an op costs for each element.
-double operations_of(const Node& node) {
+/// Returns the cheap operations that an op costs for each element. To read and widen an element takes no longer than to
+/// read it widened.
+double operations_of(const Graph& graph, const Node& node) {
   if (node.op == Op::copy || node.def().op_class == OpClass::source) return 0;
+  if (node.op == Op::cast && is_float(node.dtype) && node.args[0].is_tensor()) {
+    const Node& from = graph[node.args[0].node];
+    if (is_float(from.dtype) && size_of(from.dtype) < size_of(node.dtype)) return 0;
+  }
   double operations = 1;
   if (node.op == Op::div || node.op == Op::sqrt || node.op == Op::rsqrt) operations = 4;
   else if (node.op == Op::mod || node.op == Op::floordiv) operations = 8;
@@ -53,7 +58,7 @@ class Cost {
       const Level level = fusion_.level[id];
       const bool is_full = level == Level::full || (level == Level::row && is_reduction);
       const double times = is_full ? full : level == Level::row || is_reduction ? rows : 1;
-      operations += times * operations_of(node);
+      operations += times * operations_of(graph_, node);
       if (is_reduction && level == Level::row && is_float(graph_[node.args[0].node].dtype))
         operations += rows * rates_.operations_per_row;
       for (const Arg& arg : node.args) {

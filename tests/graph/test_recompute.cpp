@@ -88,6 +88,21 @@ TEST_CASE("what is expensive and read many times is computed once") {
   CHECK(plan.kernels.size() == 2);
 }
 
+TEST_CASE("weights are widened where they are read") {
+  const auto kernels = [](DType from, DType to) {
+    Graph g;
+    const NodeId w = input(g, {1000}, from);
+    Attrs attrs;
+    attrs.dtype = to;
+    const NodeId wide = g.add(op_def(Op::cast), {read(g, w)}, attrs, {to, {1000}}, Span{}, g.size());
+    give(g, add(g, Op::mul, {read(g, input(g, {10000, 1000}, to)), spread(g, wide, {10000, 1000})}));
+    return compile(std::move(g)).kernels.size();
+  };
+  CHECK(kernels(DType::bf16, DType::f32) == 1);
+  CHECK(kernels(DType::f32, DType::f64) == 1);
+  CHECK(kernels(DType::f32, DType::bf16) == 2);  // narrower to read
+}
+
 TEST_CASE("a decision to compute again, or not, is reported") {
   for (const int64_t copies : {2, 1000}) {
     Graph g;

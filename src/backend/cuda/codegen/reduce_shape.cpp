@@ -131,7 +131,7 @@ RowForm short_row_form(const ReduceShape& shape, const RowDemand& demand) {
   RowForm best;
   int64_t least = INT64_MAX;
   for (int threads = 1; threads <= kWarp && threads * width <= lanes; threads *= 2) {
-    const int64_t turns = turns_of(threads), words = demand.kept_words * turns * width;
+    const int64_t turns = turns_of(threads), words = demand.kept(turns * width);
     if (turns > most_turns || (words > kGoodKeptWords && threads < kWarp && !shape.across)) continue;
     if (threads * turns >= least) continue;
     least = threads * turns;
@@ -150,7 +150,7 @@ RowForm resident_column_form(const ReduceShape& shape, const RowDemand& demand) 
   RowForm form;
   form.lanes = {threads, 1, lanes};
   form.turns = ceil_div(shape.length, threads);
-  const int64_t words = demand.kept_words * form.turns;
+  const int64_t words = demand.kept(form.turns);
   form.lanes.across = std::clamp(kColumnThreads / threads, words <= kGoodKeptWords ? 8 : 4, kWarp);
   form.keeps = words <= kMaxKeptWords;
   return form;
@@ -166,11 +166,11 @@ RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
   // GPU better; unless a row is read again, when caches should still hold it.
   int64_t most = kMaxThreads;
   if (held > 0 && demand.reads_once && shape.rows >= kFewRows) most = threads;
-  else if (held > 0 && held + demand.kept_words * elements > kGoodKeptWords) most = kMaxThreads / 2;
+  else if (held > 0 && held + demand.kept(elements) > kGoodKeptWords) most = kMaxThreads / 2;
   form.rounds = ceil_div(shape.blocks(), std::min(shape.blocks(), most / threads));
   form.groups = static_cast<int>(ceil_div(shape.blocks(), form.rounds));
   // Two-pass reductions that keep nothing have the same code for any number of rounds.
-  const int64_t kept = demand.kept_words * elements * form.rounds;
+  const int64_t kept = demand.kept(elements * form.rounds);
   form.keeps = kept <= kGoodKeptWords && (kept > 0 || held == 0);
   return form;
 }
@@ -182,7 +182,7 @@ RowForm row_form(const ReduceShape& shape, const RowDemand& demand, int row_thre
   if (row_threads == 0 && share_warps(shape, demand.kept_words)) return short_row_form(shape, demand);
   if (row_threads == 0 && shape.across && shape.length > 0) return resident_column_form(shape, demand);
   const int width = demand.width, most = static_cast<int>(kReduceLanes) / width;
-  const auto words = [&](int threads) { return demand.kept_words * ceil_div(shape.length, threads); };
+  const auto words = [&](int threads) { return demand.kept(ceil_div(shape.length, threads)); };
   int threads = kWarp;
   while (threads < most &&
          (words(threads) > kGoodKeptWords || (shape.rows < kFewRows && shape.length >= 2 * threads * width)))

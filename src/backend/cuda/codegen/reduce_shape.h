@@ -33,11 +33,14 @@ ReduceForm reduce_form(const ReduceShape& shape);
 
 /// What the registers of a row kernel hold.
 struct RowDemand {
-  int width = 1;           // neighbours that a thread accesses at a time
-  int64_t kept_words = 0;  // 32-bit registers per element for values that a later pass needs
-  int64_t held_words = 0;  // the same for two-pass reductions, until they are folded
+  int width = 1;            // neighbours that a thread accesses at a time
+  int64_t kept_words = 0;   // 32-bit registers per element for values that a later pass needs
+  int64_t kept_halves = 0;  // how many of these two neighbours share
+  int64_t held_words = 0;   // the same for two-pass reductions, until they are folded
   bool reads_once = false;
   bool stores = false;  // whether elements are stored
+  /// Returns the registers for what is kept of so many elements of a thread.
+  int64_t kept(int64_t elements) const { return kept_words * elements - kept_halves * elements / 2; }
 };
 
 /// The threads that work on a row: `groups` groups of `lanes.threads`. In a row of several blocks, the groups take the

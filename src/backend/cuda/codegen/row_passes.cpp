@@ -27,6 +27,30 @@ std::vector<bool> known_rows(const Kernel& kernel, const std::vector<bool>& done
 
 namespace {
 
+/// Whether a value takes one instruction, whatever the numbers.
+bool is_cheap(const Instr& instr) {
+  return instr.kind == Instr::Kind::map && instr.dtype == DType::f32 &&
+         (instr.op == Op::cast || instr.op == Op::add || instr.op == Op::sub || instr.op == Op::mul);
+}
+
+/// Marks values that are computed again rather than kept: cheap ones of an element that takes less room, and of what is
+/// the same for the whole row (an f32 minus its row's mean, of a bf16).
+std::vector<bool> find_derived(const Kernel& kernel, const std::vector<bool>& free) {
+  std::vector<bool> derived(kernel.program.size(), false);
+  std::vector<size_t> room(kernel.program.size(), 0);  // bytes of what a later pass would need of a value
+  for (Reg r = 0; r < kernel.program.size(); ++r) {
+    const Instr& instr = kernel.program[r];
+    room[r] = size_of(instr.dtype);
+    if (free[r] || !is_cheap(instr)) continue;
+    std::vector<Reg> in = operands(instr);
+    in.erase(std::remove_if(in.begin(), in.end(), [&](Reg o) { return free[o]; }), in.end());
+    if (in.size() != 1 || room[in[0]] >= room[r]) continue;
+    derived[r] = true;
+    room[r] = room[in[0]];
+  }
+  return derived;
+}
+
 class PassPlanner {
  public:
   explicit PassPlanner(const Kernel& kernel) : kernel_(kernel), not_full_(size(), false) {
@@ -96,6 +120,7 @@ class PassPlanner {
     std::vector<bool> free = not_full_;  // known without a pass, or cheap to repeat
     for (Reg r = 0; r < size(); ++r) free[r] = free[r] || kernel_.program[r].kind == Instr::Kind::scalar;
     std::vector<bool> computed = free;
+    const std::vector<bool> derived = find_derived(kernel_, free);
     std::vector<size_t> first(size(), 0), last_use(size(), 0);
     passes_.once = passes_.again;
     passes_.kept.assign(size(), false);
@@ -116,18 +141,21 @@ class PassPlanner {
         for (Reg operand : operands(kernel_.program[r])) use(operand);
       }
       for (Reg r = 0; r < size(); ++r) {
-        if (!pass.computes[r]) continue;
+        if (!pass.computes[r] || derived[r]) continue;
         computed[r] = true;
         first[r] = p;
       }
     }
     for (size_t p = 0; p + 1 < passes_.once.size(); ++p) {
-      int64_t words = 0;
+      int64_t words = 0, halves = 0;
       for (Reg r = 0; r < size(); ++r) {
-        if (passes_.kept[r] && first[r] <= p && last_use[r] > p)
-          words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
+        if (!passes_.kept[r] || first[r] > p || last_use[r] <= p) continue;
+        words += std::max<int64_t>(size_of(kernel_.program[r].dtype) / 4, 1);
+        halves += is_half(kernel_.program[r].dtype) ? 1 : 0;
       }
-      passes_.kept_words = std::max(passes_.kept_words, words);
+      if (2 * words - halves <= 2 * passes_.kept_words - passes_.kept_halves) continue;
+      passes_.kept_words = words;
+      passes_.kept_halves = halves;
     }
   }
 

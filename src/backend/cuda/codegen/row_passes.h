@@ -16,10 +16,13 @@ struct Pass {
 
 struct RowPasses {
   std::vector<Pass> again;  // each pass loads and computes what it needs again
-  std::vector<Pass> once;   // every value is computed in one pass and kept in registers for later ones
+  std::vector<Pass> once;   // values are computed in one pass and kept in registers for later ones
   std::vector<bool> kept;   // per instruction: whether its value is kept
   int64_t kept_words = 0;   // the most 32-bit registers per element that kept values take at one time
+  int64_t kept_halves = 0;  // how many of these hold 16 bits: two neighbours may share one
 };
+
+inline bool is_half(DType dtype) { return size_of(dtype) == 2; }
 
 RowPasses plan_passes(const graph::Kernel& kernel);
 

@@ -52,8 +52,8 @@ class RowsWriter {
       emit_prefetch();
       const RowDemand words_per_element = demand(form_.lanes.width);
       const int64_t elements = form_.turns * form_.lanes.width;
-      const int64_t words = (form_.keeps ? words_per_element.kept_words * elements * form_.rounds : 0) +
-                            words_per_element.held_words * elements;
+      const int64_t words =
+          (form_.keeps ? words_per_element.kept(elements * form_.rounds) : 0) + words_per_element.held_words * elements;
       if (words > 0 && words <= kGoodKeptWords)
         writer_.set_residents(parameters_.resident_threads / std::max(threads, kRowThreads));
       declare_values();
@@ -83,6 +83,10 @@ class RowsWriter {
   bool is_vectorized(const Instr& instr) const {
     return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
   }
+
+  bool keeps(Reg r) const { return form_.keeps && passes_.kept[r]; }
+  /// Whether the value's array is kept two to a register; r<r> then holds a turn's.
+  bool is_packed(Reg r) const { return keeps(r) && form_.lanes.width > 1 && is_half(kernel_.program[r].dtype); }
 
   // ---- The form ----------------------------------------------------------------------------------------
 
@@ -114,6 +118,7 @@ class RowsWriter {
     RowDemand demand;
     demand.width = width;
     demand.kept_words = passes_.kept_words;
+    demand.kept_halves = width > 1 ? passes_.kept_halves : 0;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
       if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
@@ -173,7 +178,8 @@ class RowsWriter {
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
       if (!is_full(instr) || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
-      if (form_.keeps && passes_.kept[r]) {
+      if (is_packed(r)) writer_.line("unsigned kept{}[{}];", r, form_.rounds * form_.turns * width / 2);
+      if (keeps(r) && !is_packed(r)) {
         writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.rounds * form_.turns * width);
         index[r] = form_.rounds > 1 ? fmt::format("(round * {} + turn)", form_.turns) : "turn";
         if (width > 1) index[r] += fmt::format(" * {} + v", width);
@@ -205,8 +211,10 @@ class RowsWriter {
     if (form_.lanes.width == 1) return emit_element(pass, "e", "0");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      if (!pass.computes[r] || instr.kind == Instr::Kind::scalar) continue;
-      if (!(form_.keeps && passes_.kept[r])) writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
+      const bool is_unpacked = is_packed(r) && !pass.computes[r] && reads(pass, r);
+      if (!is_unpacked && (!pass.computes[r] || instr.kind == Instr::Kind::scalar)) continue;
+      if (!keeps(r) || is_packed(r)) writer_.line("{} r{}[{}];", type_of(instr.dtype), r, form_.lanes.width);
+      if (is_unpacked) writer_.line("unpack(r{0}, kept{0} + {1});", r, packed_place());
     }
     const Position first = position("e");
     for (Reg r = 0; r < kernel_.program.size(); ++r) {
@@ -220,6 +228,27 @@ class RowsWriter {
     writer_.open("for (int v = 0; v < {}; ++v)", form_.lanes.width);
     emit_element(pass, "(e + v)", "v");
     writer_.close();
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      if (pass.computes[r] && is_packed(r)) writer_.line("pack(kept{0} + {1}, r{0});", r, packed_place());
+    }
+  }
+
+  /// Returns where a turn's elements begin in an array of packed values.
+  std::string packed_place() const {
+    const std::string turn = form_.rounds > 1 ? fmt::format("(round * {} + turn)", form_.turns) : "turn";
+    return fmt::format("{} * {}", turn, form_.lanes.width / 2);
+  }
+  /// Whether a pass needs the elements of a register.
+  bool reads(const Pass& pass, Reg r) const {
+    const auto is_read_by = [&](const Instr& instr) {
+      const std::vector<Reg> in = operands(instr);
+      return std::find(in.begin(), in.end(), r) != in.end();
+    };
+    for (Reg by = 0; by < kernel_.program.size(); ++by) {
+      if (pass.computes[by] && is_read_by(kernel_.program[by])) return true;
+    }
+    return std::any_of(pass.targets.begin(), pass.targets.end(),
+                       [&](Reg target) { return target == r || is_read_by(kernel_.program[target]); });
   }
 
   Position position(const std::string& element) {
@@ -237,7 +266,7 @@ class RowsWriter {
       const Instr& instr = kernel_.program[r];
       if (!pass.computes[r] || instr.kind == Instr::Kind::scalar || !defines(instr)) continue;
       if (is_vectorized(instr)) writer_.line("{} = wide{}[v];", writer_.reg(r), r);
-      else writer_.emit(r, at, form_.lanes.width == 1 && !(form_.keeps && passes_.kept[r]));
+      else writer_.emit(r, at, form_.lanes.width == 1 && !keeps(r));
     }
     for (Reg r : stores(pass))
       writer_.line("late{}[turn - batch][{}] = {};", r, among, writer_.reg(kernel_.program[r].a));

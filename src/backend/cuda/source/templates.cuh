@@ -109,6 +109,24 @@ template <class T, int N> __device__ __forceinline__ void store_vector(T* to, co
   tsl::device::store<N>(to, pack);
 }
 
+/// Keeps 16-bit elements, two to a register.
+template <class T, int N> __device__ __forceinline__ void pack(unsigned* to, const T (&from)[N]) {
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i)
+    to[i] = bit_cast_to<unsigned>(tsl::device::Pack<2, T>{{from[2 * i], from[2 * i + 1]}});
+}
+/// Gives them again. The compiler must not see that they are those: it would keep them in a register each.
+template <class T, int N> __device__ __forceinline__ void unpack(T (&to)[N], const unsigned* from) {
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i) {
+    unsigned word;
+    asm volatile("mov.b32 %0, %1;" : "=r"(word) : "r"(from[i]));
+    const auto pair = bit_cast_to<tsl::device::Pack<2, T>>(word);
+    to[2 * i] = pair[0];
+    to[2 * i + 1] = pair[1];
+  }
+}
+
 // ---- Elements from nothing -------------------------------------------------------------------------------------
 
 template <class T, class Number> __device__ __forceinline__ T iota(Number start, Number step, long long i) {

@@ -82,6 +82,19 @@ Plan contracted(const Shape& shape, DType dtype) {
   return graph::compile(std::move(g), {.fast_numerics = true});
 }
 
+/// Makes d * sum(exp(d)) * w, d = x - sum(x²), of bf16 numbers, in f32.
+Plan normalized(const Shape& shape) {
+  Graph g;
+  const NodeId x = converted(g, input(g, shape, DType::bf16), DType::f32);
+  const NodeId w = converted(g, input(g, {shape[1]}, DType::bf16), DType::f32);
+  const NodeId squares = reduce(g, Op::sum, add(g, Op::mul, {read(g, x), read(g, x)}), 1);
+  const NodeId centred = add(g, Op::sub, {read(g, x), spread(g, squares, shape)});
+  const NodeId sum = reduce(g, Op::sum, add(g, Op::exp, {read(g, centred)}), 1);
+  const NodeId scaled = add(g, Op::mul, {read(g, centred), spread(g, sum, shape)});
+  give(g, converted(g, add(g, Op::mul, {read(g, scaled), spread(g, w, shape)}), DType::bf16));
+  return plan_of(std::move(g));
+}
+
 Plan softmax(const Shape& shape) {
   Graph g;
   const NodeId x = input(g, shape);
@@ -270,6 +283,19 @@ TEST_CASE("rows are reduced by a warp each if they are many, and kept in registe
   const std::vector<CudaKernel> again = kernels_of(softmax({64, 50000}));
   REQUIRE(again.size() == 1);
   CHECK(count(again[0].text.body, "s_exp(") == 4);  // in both passes, for whole turns and the last
+}
+
+TEST_CASE("of 16-bit elements the rows are kept, two to a register, and not what they are widened to") {
+  for (const int64_t length : {1024, 8192}) {
+    const std::vector<CudaKernel> kernels = kernels_of(normalized({4096, length}));
+    REQUIRE(kernels.size() == 1);  // the weights are widened where they are read
+    const std::string& body = kernels[0].text.body;
+    CHECK(count(body, "load_vector(wide") == 2);  // the row and the weights, once each
+    CHECK(count(body, "pack(kept") == 1);
+    CHECK(count(body, "unpack(r") == 2);
+    CHECK(count(body, "s_sub(") == 2);  // less than a register for each element
+    CHECK(contains(kernels[0].name(), length == 1024 ? "_t32r16__" : "_t128r32__"));
+  }
 }
 
 TEST_CASE("reductions take the form that suits how their operands lie") {

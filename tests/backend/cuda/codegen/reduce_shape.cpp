@@ -67,6 +67,22 @@ TEST_CASE("several short rows share a warp, so that few lanes are idle") {
   CHECK(row_form(rows_of(1'000'000, 16), one, 64).threads() == 64);  // a launch parameter decides instead
 }
 
+TEST_CASE("rows stay in registers if a thread has enough for its elements") {
+  const auto text = [](int64_t length, const RowDemand& demand) {
+    return rows_text(rows_of(8192, length), demand) +
+           (row_form(rows_of(8192, length), demand, 0).keeps ? "" : ", again");
+  };
+  const RowDemand words{.kept_words = 1}, halves{.width = 2, .kept_words = 1, .kept_halves = 1};
+  CHECK(text(1024, words) == "32x1 32");
+  CHECK(text(1024, halves) == "32x2 16");
+  CHECK(text(4096, words) == "128x1 32");
+  CHECK(text(4096, halves) == "64x2 32");
+  CHECK(text(8192, words) == "256x1 32");
+  CHECK(text(8192, halves) == "128x2 32");
+  CHECK(text(8192, {.width = 2, .kept_words = 1}) == "128x2 32, again");
+  CHECK(text(8192, {.width = 2, .kept_words = 2, .kept_halves = 1}) == "128x2 32, again");
+}
+
 TEST_CASE("columns that stay in registers have threads enough for that, and are side by side") {
   const auto text = [](const ReduceShape& shape, int64_t kept) {
     const RowForm form = row_form(shape, {.kept_words = kept, .stores = true}, 0);
