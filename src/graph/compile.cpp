@@ -72,7 +72,7 @@ Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observe
   // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
-  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), &scratch);
+  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), options.resident_row, &scratch);
   if (observer) observer->on_fusion(options, plan.graph, fusion);
   lower(plan, fusion, &scratch);
   if (enforces_specification()) verify_kernels(plan, "lower");
@@ -85,7 +85,9 @@ Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observe
 }
 
 Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
-  return make_plan(rewrite(std::move(graph), options, observer, target), options, observer);
+  PlanOptions of_target = options;
+  if (target) of_target.resident_row = target->rates().resident_row;
+  return make_plan(rewrite(std::move(graph), of_target, observer, target), of_target, observer);
 }
 
 }  // namespace tsl::graph

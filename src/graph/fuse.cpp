@@ -67,9 +67,10 @@ class Readers {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, bool explain, std::pmr::memory_resource* memory)
+  Fuser(const Graph& graph, bool explain, int64_t resident_row, std::pmr::memory_resource* memory)
       : graph_(graph),
         explain_(explain),
+        resident_row_(resident_row),
         memory_(memory),
         result_(memory),
         visited_(memory),
@@ -250,7 +251,7 @@ class Fuser {
         }
       }
     }
-    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > kMaxResidentRow) {
+    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > resident_row_) {
       return "a row is too long to stay in cache";
     }
     return nullptr;
@@ -445,6 +446,7 @@ class Fuser {
 
   const Graph& graph_;
   bool explain_;
+  const int64_t resident_row_;
   std::pmr::memory_resource* memory_;
   Fusion result_;
   std::pmr::vector<bool> visited_;
@@ -476,8 +478,8 @@ bool fuses(OpClass op_class) {
   return false;
 }
 
-Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory) {
-  return Fuser(graph, explain, memory).run();
+Fusion fuse(const Graph& graph, bool explain, int64_t resident_row, std::pmr::memory_resource* memory) {
+  return Fuser(graph, explain, resident_row, memory).run();
 }
 
 }  // namespace tsl::graph

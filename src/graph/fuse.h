@@ -11,8 +11,6 @@
 
 namespace tsl::graph {
 
-/// A row that stays in registers between reductions must fit in a core's second-level cache.
-inline constexpr int64_t kMaxResidentRow = 64 * 1024;
 /// Larger groups gain nothing, and the registers of a tile would exceed the first-level cache.
 inline constexpr size_t kMaxGroupNodes = 256;
 
@@ -47,7 +45,8 @@ struct Fusion {
 bool fuses(OpClass op_class);
 
 /// Groups the nodes of `graph` (all must be live). A node joins the groups of its operands if one template can run them
-/// together and no cycle between groups arises. `memory` holds the result and temporary data.
-Fusion fuse(const Graph& graph, bool explain, std::pmr::memory_resource* memory);
+/// together and no cycle between groups arises. `resident_row`: see PlanOptions. `memory` holds the result and
+/// temporary data.
+Fusion fuse(const Graph& graph, bool explain, int64_t resident_row, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

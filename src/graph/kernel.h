@@ -12,6 +12,9 @@ namespace tsl::graph {
 
 /// The block size of the reduction order: a reduction of more elements reduces the results of such blocks.
 inline constexpr int64_t kReduceBlock = 4096;
+/// The longest row that stays in registers or cache between reductions, if a device does not tell another: it must fit
+/// in a core's second-level cache.
+inline constexpr int64_t kMaxResidentRow = 64 * 1024;
 
 /// The way in which a group is executed.
 enum class Template : uint8_t {

@@ -116,12 +116,22 @@ TEST_CASE("a short logsumexp shares what a softmax computes of its rows") {
   CHECK(std::count_if(plan.kernels[0].program.begin(), plan.kernels[0].program.end(), is_greatest) == 1);
 }
 
-TEST_CASE("rows too long for the cache are not kept") {
-  Graph g;
-  const Shape shape{2, kMaxResidentRow + 1};
-  const NodeId x = input(g, shape);
-  give(g, add(g, Op::div, {read(g, x), spread(g, reduce(g, Op::sum, x, 1), shape)}));
-  CHECK(compile(std::move(g)).kernels.size() == 2);
+TEST_CASE("rows too long for the cache are not kept, unless the device keeps longer ones") {
+  struct Clusters : Target {
+    bool has_epilogue(const Node&) override { return false; }
+    Rates rates() const override { return {.resident_row = 2 * kMaxResidentRow}; }
+  } clusters;
+  const auto kernels = [](int64_t length, Target* target) {
+    Graph g;
+    const Shape shape{2, length};
+    const NodeId x = input(g, shape);
+    give(g, add(g, Op::div, {read(g, x), spread(g, reduce(g, Op::sum, x, 1), shape)}));
+    return compile(std::move(g), {}, nullptr, target).kernels.size();
+  };
+  CHECK(kernels(kMaxResidentRow, nullptr) == 1);
+  CHECK(kernels(kMaxResidentRow + 1, nullptr) == 2);
+  CHECK(kernels(2 * kMaxResidentRow, &clusters) == 1);
+  CHECK(kernels(2 * kMaxResidentRow + 1, &clusters) == 2);
 }
 
 TEST_CASE("a group never waits for itself") {
@@ -168,7 +178,8 @@ TEST_CASE("a group that reads one which grows later waits for what that reads, t
   const NodeId c = add(g, Op::exp, {read(g, z)});
   give(g, add(g, Op::add, {read(g, b), transposed(c)}));
   give(g, add(g, Op::add, {read(g, c), read(g, first)}));
-  const Fusion fusion = fuse(g, false, std::pmr::get_default_resource());  // compile() would compute b and c again
+  const Fusion fusion =
+      fuse(g, false, kMaxResidentRow, std::pmr::get_default_resource());  // compile() would compute b and c again
   CHECK(fusion.groups.size() == 3);
   for (NodeId id = 0; id < g.size(); ++id) {
     for (const Arg& arg : g[id].args) CHECK(fusion.group_of[arg.node] <= fusion.group_of[id]);

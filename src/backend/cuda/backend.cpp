@@ -1,6 +1,7 @@
 #include "backend/cuda/backend.h"
 
 #include "backend/cuda/codegen/generate.h"
+#include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/driver/executable.h"
 #include "backend/cuda/driver/moves.h"
 #include "backend/cuda/driver/plan_gemm.h"
@@ -16,6 +17,8 @@ namespace {
 /// Of an H100, and roughly of others: 30e12 additions a second, 3.35e12 bytes a second, 2 us for a launch. A short row
 /// occupies a warp, which folds it in five steps.
 constexpr graph::Rates kRates{.operations_per_byte = 8, .bytes_per_launch = 6e6, .operations_per_row = 160};
+/// The first major compute capability with clusters of blocks of threads.
+constexpr int kFirstWithClusters = 9;
 
 class CudaBackend : public exec::Backend {
  public:
@@ -40,7 +43,11 @@ class CudaBackend : public exec::Backend {
   bool has_choice(const graph::Plan& launch) override {
     return gpu_.choices.find(generate_launch(launch, launch.launches[0], true)).has_value();
   }
-  graph::Rates rates() const override { return kRates; }
+  graph::Rates rates() const override {
+    graph::Rates rates = kRates;
+    if (gpu_.device.properties().compute_major >= kFirstWithClusters) rates.resident_row = kMaxClusterRow;
+    return rates;
+  }
   bool branches_by_part() const override { return true; }
   int64_t tensor_limit() const override { return as_limit(gpu_.device.properties().total_memory); }
   bool has_epilogue(const graph::Node& node) override {

@@ -158,6 +158,7 @@ RowForm resident_column_form(const ReduceShape& shape, const RowDemand& demand) 
 
 RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
   RowForm form;
+  if (demand.clusters && shape.length > graph::kMaxResidentRow) form.cluster = kClusterBlocks;
   const int threads = static_cast<int>(kReduceLanes) / demand.width;
   form.lanes = {threads, demand.width};
   form.turns = kReduceBlock / kReduceLanes;
@@ -167,11 +168,13 @@ RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
   int64_t most = kMaxThreads;
   if (held > 0 && demand.reads_once && shape.rows >= kFewRows) most = threads;
   else if (held > 0 && held + demand.kept(elements) > kGoodKeptWords) most = kMaxThreads / 2;
-  form.rounds = ceil_div(shape.blocks(), std::min(shape.blocks(), most / threads));
-  form.groups = static_cast<int>(ceil_div(shape.blocks(), form.rounds));
+  const int64_t share = ceil_div(shape.blocks(), form.cluster);  // of one block of threads
+  form.rounds = ceil_div(share, std::min(share, most / threads));
+  form.groups = static_cast<int>(ceil_div(share, form.rounds));
   // Two-pass reductions that keep nothing have the same code for any number of rounds.
   const int64_t kept = demand.kept(elements * form.rounds);
-  form.keeps = kept <= kGoodKeptWords && (kept > 0 || held == 0);
+  const bool has_room = form.cluster > 1 && form.threads() <= kMaxThreads / 2 && kept + held <= kMaxKeptWords;
+  form.keeps = (kept <= kGoodKeptWords || has_room) && (kept > 0 || held == 0);
   return form;
 }
 

@@ -38,7 +38,8 @@ struct RowDemand {
   int64_t kept_halves = 0;  // how many of these two neighbours share
   int64_t held_words = 0;   // the same for two-pass reductions, until they are folded
   bool reads_once = false;
-  bool stores = false;  // whether elements are stored
+  bool stores = false;    // whether elements are stored
+  bool clusters = false;  // whether blocks of threads may share a row
   /// Returns the registers for what is kept of so many elements of a thread.
   int64_t kept(int64_t elements) const { return kept_words * elements - kept_halves * elements / 2; }
 };
@@ -48,6 +49,7 @@ struct RowDemand {
 struct RowForm {
   LaneForm lanes;
   int groups = 1;
+  int cluster = 1;  // blocks of threads with as many groups each, which share the row
   int64_t rounds = 1;
   int64_t turns = 1;  // of a thread in each round; a turn takes `lanes.width` elements
   bool keeps = false;
@@ -62,6 +64,10 @@ struct RowForm {
 // Registers (32 bits) per thread for values kept from pass to pass: up to kGoodKeptWords, enough threads run at a time
 // to hide memory latency; above kMaxKeptWords, computing the values again is faster.
 inline constexpr int64_t kGoodKeptWords = 32, kMaxKeptWords = 96;
+/// The blocks of threads of a cluster: as many as every GPU with clusters runs. Together they keep kMaxClusterRow
+/// words.
+inline constexpr int kClusterBlocks = 8;
+inline constexpr int64_t kMaxClusterRow = kClusterBlocks * kGoodKeptWords * 1024;
 /// With fewer rows than this, each gets as many threads as it can use.
 inline constexpr int64_t kFewRows = 2048;
 

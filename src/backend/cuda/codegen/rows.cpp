@@ -64,11 +64,16 @@ class RowsWriter {
         for (Reg r : pass.reduces) done[r] = true;
       }
       emit_row_values(done);
-      emit_row_ends(writer_, totals, row_, "row", is_column() ? "lane == 0 && inside" : "lane == 0");
+      emit_row_ends(writer_, totals, row_, "row",
+                    is_column()      ? "lane == 0 && inside"
+                    : is_clustered() ? "lane == 0 && rank == 0"
+                                     : "lane == 0");
       const std::string columns = is_column() ? fmt::format("columns{}_", form_.lanes.across) : "";
       const std::string kept = form_.keeps ? fmt::format("r{}", form_.turns * form_.rounds) : "";
-      generated.kernels.push_back(writer_.finish(fmt::format("{}t{}{}", columns, form_.threads(), kept),
-                                                 ceil_div(rows_, form_.rows_per_block()), threads));
+      const std::string blocks = is_clustered() ? fmt::format("c{}", form_.cluster) : "";
+      writer_.set_cluster(form_.cluster);
+      generated.kernels.push_back(writer_.finish(fmt::format("{}{}t{}{}", columns, blocks, form_.threads(), kept),
+                                                 ceil_div(rows_, form_.rows_per_block()) * form_.cluster, threads));
       if (form_.lanes.width > 1)
         generated.kernels.back().vector_accesses =
             find_vector_accesses(kernel_, plan_, inner_loop(), form_.lanes.width);
@@ -80,6 +85,7 @@ class RowsWriter {
  private:
   int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
   bool is_column() const { return form_.lanes.across > 1; }
+  bool is_clustered() const { return form_.cluster > 1; }
   bool is_vectorized(const Instr& instr) const {
     return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
   }
@@ -119,11 +125,15 @@ class RowsWriter {
     demand.width = width;
     demand.kept_words = passes_.kept_words;
     demand.kept_halves = width > 1 ? passes_.kept_halves : 0;
+    bool has_place = false;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
+      has_place |= reduction.is_arg_reduction();
       if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
     }
     demand.reads_once = passes_.again.size() == 1;
+    const int64_t resident = plan_.options.resident_row;  // more than usual: the device has clusters
+    demand.clusters = resident > graph::kMaxResidentRow && length_ <= resident && !demand.reads_once && !has_place;
     demand.stores = std::any_of(kernel_.program.begin(), kernel_.program.end(),
                                 [](const Instr& instr) { return is_full(instr) && !defines(instr); });
     return demand;
@@ -140,7 +150,9 @@ class RowsWriter {
       writer_.line("const Index row = inside ? own_row : 0, end = inside ? {} : 0;", writer_.size(length_));
     } else if (rows == 1) {
       writer_.line("const int lane = threadIdx.x;");
-      writer_.line("const Index row = block_x;");
+      if (is_clustered()) writer_.line("const int rank = block_x % {};", form_.cluster);
+      writer_.line("const Index row = block_x{};", is_clustered() ? fmt::format(" / {}", form_.cluster) : "");
+      if (is_clustered()) writer_.line("meet_cluster();");  // before one writes to the memory of another
     } else {
       writer_.line("const int lane = threadIdx.x % {};", form_.threads());
       writer_.line("const Index row = (Index)block_x * {} + threadIdx.x / {};", rows, form_.threads());
@@ -343,7 +355,7 @@ class RowsWriter {
       else if (!is_column()) condition = fmt::format("if (turn < {} || e < {}) ", form_.turns - 1, end);
       return emit_all_turns(pass, form_.turns, first, condition);
     }
-    const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % form_.groups == 0;
+    const bool is_whole = length_ % kReduceBlock == 0 && blocks_ % (form_.groups * form_.cluster) == 0;
     if (is_whole) return emit_all_turns(pass, form_.turns, first, "");
     writer_.open("if (left >= {})", kReduceBlock);
     emit_all_turns(pass, form_.turns, first, "");
@@ -434,7 +446,8 @@ class RowsWriter {
     if (form_.keeps) writer_.line("#pragma unroll");
     writer_.open("for (int round = 0; round < {}; ++round)",
                  form_.keeps ? std::to_string(form_.rounds) : writer_.size(form_.rounds));
-    writer_.line("const Index block = (Index)round * {} + lane / {};", form_.groups, form_.lanes.threads);
+    const std::string share = is_clustered() ? fmt::format("(round * {} + rank)", form_.cluster) : "(Index)round";
+    writer_.line("const Index block = {} * {} + lane / {};", share, form_.groups, form_.lanes.threads);
     writer_.line("const Index first = block * {0}, left = {1} - first, end = first + (left < {0} ? left : {0});",
                  kReduceBlock, writer_.size(length_));
     std::vector<Reg> in_lane_order;
@@ -445,15 +458,26 @@ class RowsWriter {
     emit_turns(pass, "first", "end");
     for (Reg r : in_lane_order) {
       const std::string folded = emit_fold(r, fmt::format("threadIdx.x / {}", form_.lanes.threads));
-      writer_.line("if (lane % {} == 0 && block < {}) {}[block] = {};", form_.lanes.threads, writer_.size(blocks_),
-                   partials(r), folded);
+      emit_partial(r, folded);
     }
     writer_.line("__syncthreads();");
     writer_.close();
+    if (is_clustered() && !pass.reduces.empty()) writer_.line("meet_cluster();");
     for (Reg r : pass.reduces) {
       const Reduction reduction(kernel_.program[r]);
       if (reduction.is_arg_reduction()) finish_reduce(r, emit_fold(r, "0"));
       else finish_reduce(r, reduction.over_long_array(partials(r), writer_.size(blocks_)));
+    }
+  }
+
+  /// Emits the store of a block's result. Where a cluster shares the row, its other blocks of threads get it, too.
+  void emit_partial(Reg r, const std::string& folded) {
+    const std::string thread = fmt::format("lane % {}", form_.lanes.threads), count = writer_.size(blocks_);
+    if (is_clustered() && is_shared(r)) {
+      writer_.line("if ({} < {} && block < {}) *in_cluster(&{}[block], {}) = {};", thread, form_.cluster, count,
+                   partials(r), thread, folded);
+    } else {
+      writer_.line("if ({} == 0 && block < {}) {}[block] = {};", thread, count, partials(r), folded);
     }
   }
 
@@ -468,8 +492,8 @@ class RowsWriter {
       if (blocks_ <= 1 || reduction.is_arg_reduction()) continue;
       bytes += kMaxSharedPartials * static_cast<int64_t>(size_of(reduction.partial_dtype()));
       if (blocks_ <= kMaxSharedPartials && bytes <= kSharedPartialBytes) {
-        partials_[r] = fmt::format("partial{}", r);
-        writer_.line("__shared__ {} partial{}[{}];", type_of(reduction.partial_dtype()), r, kMaxSharedPartials);
+        partials_[r] = shared_partials(r);
+        writer_.line("__shared__ {} {}[{}];", type_of(reduction.partial_dtype()), partials_[r], kMaxSharedPartials);
       } else {
         const std::string all =
             writer_.scratch(reserve(generated, rows_ * blocks_, reduction.partial_dtype()), reduction.partial_dtype());
@@ -478,6 +502,8 @@ class RowsWriter {
     }
   }
   const std::string& partials(Reg r) const { return partials_[r]; }
+  static std::string shared_partials(Reg r) { return fmt::format("partial{}", r); }
+  bool is_shared(Reg r) const { return partials_[r] == shared_partials(r); }
 
   const Kernel& kernel_;
   const graph::Plan& plan_;

@@ -428,8 +428,9 @@ CudaKernel KernelWriter::finish(std::string_view suffix, int64_t blocks, int thr
   const std::string_view name = kernel_.name.empty() ? "copy" : std::string_view(kernel_.name);
   cuda_kernel.readable = text_of("k_", name, std::string_view(suffix.empty() ? "" : "_"), suffix);
   cuda_kernel.text.header = header();
-  cuda_kernel.text.bounds =
-      residents_ > 0 ? text_of(threads_x * threads_y, ", ", residents_) : text_of(threads_x * threads_y);
+  const std::string residents = residents_ > 0 ? text_of(", ", residents_) : std::string();
+  const std::string cluster = cluster_ > 1 ? text_of(" __cluster_dims__(", cluster_, ")") : std::string();
+  cuda_kernel.text.bounds = text_of("__launch_bounds__(", threads_x * threads_y, residents, ")", cluster);
   cuda_kernel.text.parameters = parameters_.take();
   cuda_kernel.text.body = body_.take();
   cuda_kernel.arguments = std::move(arguments_);

@@ -98,6 +98,9 @@ class KernelWriter {
 
   /// Limits the registers of a thread, so that `count` blocks share a multiprocessor.
   void set_residents(int count) { residents_ = count; }
+  /// Makes clusters of so many neighbouring blocks, which share their memory (from sm_90 on). The kernel's blocks must
+  /// be a multiple.
+  void set_cluster(int blocks) { cluster_ = blocks; }
 
   /// Whether 32-bit arithmetic suffices for every index of this kernel.
   bool is_small() const { return is_small_; }
@@ -152,7 +155,7 @@ class KernelWriter {
   bool is_small_;
   std::string_view functions_;
   int depth_ = 1;
-  int residents_ = 0;
+  int residents_ = 0, cluster_ = 1;
   TextBuilder body_;
   TextBuilder parameters_;
   std::vector<KernelArg> arguments_;

@@ -15,8 +15,8 @@ uint64_t hash_of(std::string_view text, uint64_t h = 0xcbf29ce484222325ull) {
   return h;
 }
 
-constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void __launch_bounds__(", kAfterBounds = ") ",
-                           kBeforeBody = ") {\n", kAfterBody = "}\n";
+constexpr std::string_view kBeforeBounds = "extern \"C\" __global__ void ", kAfterBounds = " ", kBeforeBody = ") {\n",
+                           kAfterBody = "}\n";
 
 }  // namespace
 

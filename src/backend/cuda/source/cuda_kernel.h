@@ -46,7 +46,7 @@ struct VectorAccess {
 /// The parts of a kernel's source. With the function's name and the prelude, they determine the source completely.
 struct KernelText {
   std::string header;      // types and functions in front of the kernel
-  std::string bounds;      // launch bounds: threads per block, and perhaps blocks per multiprocessor
+  std::string bounds;      // "__launch_bounds__(128, 4)": threads per block, and perhaps blocks per multiprocessor
   std::string parameters;  // "const float* b0, const Index n1"
   std::string body;        // begins with kBlockIndexLine, except for multi-tensor kernels
   bool operator==(const KernelText&) const = default;

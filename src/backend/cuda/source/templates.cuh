@@ -63,6 +63,23 @@ __device__ __forceinline__ bool is_last_block(unsigned* counter, unsigned count)
   return is_last;
 }
 
+// A cluster: neighbouring blocks of threads that run at the same time and reach each other's shared memory. There are
+// none before sm_90, and no kernel asks for them there.
+
+/// Waits for all threads of the cluster, and sees what they wrote.
+__device__ __forceinline__ void meet_cluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+/// A place in shared memory, of block number `block` of the cluster.
+template <class T> __device__ __forceinline__ T* in_cluster(T* place, int block) {
+#if __CUDA_ARCH__ >= 900
+  asm("mapa.u64 %0, %0, %1;" : "+l"(place) : "r"(block));
+#endif
+  return place;
+}
+
 /// n / divisor for 0 <= n < 2^31; reciprocal_of() in codegen/writer.h makes the reciprocal. A division takes ten times
 /// as many instructions.
 __device__ __forceinline__ int divide(int n, unsigned long long reciprocal) {

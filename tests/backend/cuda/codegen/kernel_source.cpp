@@ -4,6 +4,7 @@
 
 #include "backend/cuda/codegen/generate.h"
 #include "backend/cuda/codegen/multi_tensor.h"
+#include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/codegen/writer.h"
 #include "graph/compile.h"
 #include "support/build.h"
@@ -295,6 +296,29 @@ TEST_CASE("of 16-bit elements the rows are kept, two to a register, and not what
     CHECK(count(body, "unpack(r") == 2);
     CHECK(count(body, "s_sub(") == 2);  // less than a register for each element
     CHECK(contains(kernels[0].name(), length == 1024 ? "_t32r16__" : "_t128r32__"));
+  }
+}
+
+TEST_CASE("blocks of threads share a long row where the device has clusters") {
+  const auto kernels = [](int64_t length, int64_t resident) {
+    graph::Plan plan = softmax({64, length});
+    plan = graph::make_plan(std::move(plan.graph), {.resident_row = resident});
+    return kernels_of(plan);
+  };
+  CHECK(kernels(131'072, kMaxResidentRow).size() > 1);
+  CHECK(kernels(kMaxClusterRow + 1, kMaxClusterRow).size() > 1);
+  CHECK_FALSE(contains(kernels(50'000, kMaxClusterRow)[0].source(), "cluster"));
+  std::string why;
+  const std::unique_ptr<Nvrtc> nvrtc = open_nvrtc(why);
+  for (const int64_t length : {100'000, 131'072, 262'144}) {
+    const std::vector<CudaKernel> shared = kernels(length, kMaxClusterRow);
+    REQUIRE(shared.size() == 1);
+    CHECK(shared[0].blocks == 64 * kClusterBlocks);
+    CHECK(contains(shared[0].source(), " __cluster_dims__(8)"));
+    CHECK(count(shared[0].text.body, "meet_cluster();") == 3);  // at the start, and after each reduction
+    CHECK(count(shared[0].text.body, "s_exp(") == (length == 100'000 ? 2 : 1));  // computed once; the last block checks
+    const KernelSource source{shared[0].name(), shared[0].source()};
+    if (nvrtc) CHECK_NOTHROW(nvrtc->compile(program_of({&source}), "sm_90"));
   }
 }
 

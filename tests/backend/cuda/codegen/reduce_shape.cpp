@@ -81,6 +81,26 @@ TEST_CASE("rows stay in registers if a thread has enough for its elements") {
   CHECK(text(8192, halves) == "128x2 32");
   CHECK(text(8192, {.width = 2, .kept_words = 1}) == "128x2 32, again");
   CHECK(text(8192, {.width = 2, .kept_words = 2, .kept_halves = 1}) == "128x2 32, again");
+  CHECK(text(32'768, words) == "1024x1 32");
+  CHECK(text(50'257, words) == "896x1 32, again");
+}
+
+TEST_CASE("a cluster of blocks of threads keeps what one block cannot") {
+  const auto text = [](int64_t length, RowDemand demand) {
+    demand.clusters = true;
+    const RowForm form = row_form(rows_of(1024, length), demand, 0);
+    return fmt::format("{} x {}{}", form.cluster, form.threads(), form.keeps ? "" : ", again");
+  };
+  const RowDemand words{.kept_words = 1};
+  CHECK(text(8192, words) == "1 x 256");
+  CHECK(text(32'768, words) == "1 x 1024");
+  CHECK(text(50'257, words) == "1 x 896, again");  // its cache holds it
+  CHECK(text(65'537, words) == "8 x 384");
+  CHECK(text(131'072, words) == "8 x 512");
+  CHECK(text(131'072, {.width = 2, .kept_words = 1, .kept_halves = 1}) == "8 x 256");
+  CHECK(text(131'072, {.kept_words = 2}) == "8 x 512");
+  CHECK(text(kMaxClusterRow, words) == "8 x 1024");
+  CHECK(text(kMaxClusterRow, {.kept_words = 2}) == "8 x 1024, again");
 }
 
 TEST_CASE("columns that stay in registers have threads enough for that, and are side by side") {
@@ -113,26 +133,27 @@ TEST_CASE("every form of rows covers each element once, and its lanes can fold")
     for (const int64_t rows : kCounts) {
       for (const bool across : {false, true}) {
         for (int width = 1; width <= 8 && length % width == 0; width *= 2) {
-          for (const int64_t kept : {0, 1, 3, 9}) {
+          for (const int64_t kept : {0, 1, 3, 9, 11}) {
             const ReduceShape shape{.rows = rows, .length = length, .inside = rows, .across = across};
-            if (width > 2 && !share_warps(shape, kept)) continue;
-            const RowForm form = row_form(shape, {.width = width, .kept_words = kept, .stores = kept > 0}, 0);
+            if (width > 2 && !share_warps(shape, kept % 10)) continue;
+            const RowDemand demand{.width = width, .kept_words = kept % 10, .stores = kept > 0, .clusters = kept > 10};
+            const RowForm form = row_form(shape, demand, 0);
             INFO(rows << " rows of " << length << ", width " << width << ", kept " << kept << ": " << form.threads());
             if (form.lanes.across > 1) {
               CHECK((across && form.lanes.width == 1 && form.lanes.threads * form.lanes.across <= 1024));
               if (form.keeps && form.lanes.threads * form.lanes.across > 512)
-                CHECK(kept * form.turns <= kGoodKeptWords);
+                CHECK(kept % 10 * form.turns <= kGoodKeptWords);
             }
             const int64_t reach = form.lanes.threads * form.lanes.width * form.turns;
             CHECK((length > kReduceBlock ? reach == kReduceBlock : reach >= length));
-            CHECK(form.rounds * form.groups >= shape.blocks());
+            CHECK(form.rounds * form.groups * form.cluster >= shape.blocks());
             CHECK((form.threads() >= 1 && form.threads() <= 1024));
             CHECK(form.lanes.lanes % (form.lanes.threads * form.lanes.width) == 0);
             CHECK(form.lanes.lanes >= std::min(length, kReduceLanes));
             if (form.lanes.threads < kWarp) CHECK((kWarp % form.lanes.threads == 0 && form.groups == 1));
             CHECK(form.threads() * form.rows_per_block() % kWarp == 0);
             // Less than half of the lanes are idle, where several rows share a warp.
-            if (form.lanes.threads < kWarp && share_warps(shape, kept)) CHECK(reach < 2 * length);
+            if (form.lanes.threads < kWarp && share_warps(shape, kept % 10)) CHECK(reach < 2 * length);
           }
         }
       }
