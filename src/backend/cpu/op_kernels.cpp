@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "backend/cpu/fill.h"
-#include "backend/cpu/matmul.h"
 #include "backend/cpu/ranges.h"
 #include "base/run_watch.h"
 #include "tensor/op_groups.h"

@@ -45,6 +45,8 @@ Layout with_axis_last(const Layout& in, int axis);
 /// Stores elements in row-major order of `layout`, relative to `out`.
 void store_in_order(const KernelTable& table, std::byte* out, const std::byte* in, const Layout& layout, size_t size);
 
+/// Computes a matrix product: floats by BLAS, integers by loops.
+void run_matmul(OpRun& run);
 void run_scan(OpRun& run);
 void run_argsort(OpRun& run);
 void run_scatter(OpRun& run);

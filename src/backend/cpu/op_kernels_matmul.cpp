@@ -1,4 +1,4 @@
-#include "backend/cpu/matmul.h"
+// Matrix products: BLAS for floats, loops for integers.
 
 #include <algorithm>
 #include <cstring>
@@ -6,6 +6,7 @@
 
 #include "backend/cpu/blas.h"
 #include "backend/cpu/fill.h"
+#include "backend/cpu/op_kernels.h"
 #include "base/run_watch.h"
 #include "exec/address_check.h"
 #include "exec/matrix_layout.h"
