@@ -61,6 +61,8 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
   for (int i = 0; i < reduced_rank_; ++i) row_length_ *= extent_[kept_rank_ + i] = kernel.reduced[i].hint();
   operations_ = static_cast<int64_t>(kernel.program.size());
+  for (const Kernel& box : divide_into_boxes(kernel)) boxes_.emplace_back(box, plan, table, cached_bytes);
+  if (!boxes_.empty()) return;
   copies_ = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load && kernel.buffers.size() == 2 &&
             graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
   if (copies_) from_ = kernel.buffers[0], to_ = kernel.buffers[1];

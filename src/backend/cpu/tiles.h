@@ -111,6 +111,10 @@ struct Chain {
   int32_t slot = -1;          // memory for the operands' addresses, in whole strips and in the padded last one
 };
 
+/// Divides the loops of a pointwise kernel into boxes within or outside of each part, and returns the kernel of each.
+/// Returns none if the kernel has no parts, is too small, or its parts are no boxes.
+std::vector<graph::Kernel> divide_into_boxes(const graph::Kernel& kernel);
+
 /// Below this many element-operations, a second thread costs more than it gains.
 inline constexpr int64_t kParallelWork = 64 * 1024;
 
@@ -173,6 +177,9 @@ class TileProgram {
   // tiles_run.cpp
   void store_number(RunState& state) const;
   void run_pointwise(RunState& state, int thread) const;
+  void run_boxes(RunState& state, int thread) const;
+  void run_tile(Worker& worker, int64_t tile) const;
+  int64_t tiles() const;
   void run_rows(RunState& state) const;
   void run_blocks(RunState& state) const;  // for row_blocks and columns: computes partial results first
   void reduce_block(Worker& worker, int64_t item, int64_t blocks) const;
@@ -184,6 +191,7 @@ class TileProgram {
   std::byte* partials_of(const Worker& worker, const Step& step, int64_t blocks) const;
   template <class Body>
   void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
+  template <class Body> void run_tiles(RunState& state, int64_t first, int64_t end, Body&& body, int on) const;
 
   // tiles_steps.cpp: one step on one tile
   void execute(Worker& worker, const Step& step) const;
@@ -209,6 +217,7 @@ class TileProgram {
   std::vector<Step> direct_stores_;
   std::vector<Chain> chains_;
   std::vector<Choice> choices_;
+  std::vector<TileProgram> boxes_;          // run instead of this one's steps, if there are any
   std::map<uint32_t, Step> rows_in_place_;  // by register: loads whose rows chains read in place, and the last stores
   int kept_rank_ = 0, reduced_rank_ = 0;
   std::array<int64_t, 2 * kMaxRank> extent_{};  // kept, then reduced

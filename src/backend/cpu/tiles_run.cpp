@@ -43,24 +43,30 @@ void TileProgram::for_each_tile(RunState& state, int64_t tiles, int64_t elements
   const bool parallel = thread < 0 && elements * operations_ >= kParallelWork && tiles > 1 && state.pool->size() > 1;
   const int64_t items = parallel ? std::min<int64_t>(tiles, state.pool->size() * kItemsPerThread) : 1;
   auto run_item = [&](int64_t item, int on) {
-    Worker worker{state, (*state.scratch)[on].reserve(slot_bytes_), {}, {}};
-    worker.full.walk = full_walk();
-    worker.row.walk = row_walk();
-    worker.full.count = std::min(tile_elements_, rows_ * row_length_);
-    worker.row.count = std::min(row_elements_, rows_);
-    fill_scalars(worker);
-    const int64_t first = tiles * item / items, end = tiles * (item + 1) / items;
-    for (int64_t tile = first; tile < end; ++tile) {
-      if (tile > first) poll_stop();
-      body(worker, tile);
-    }
-    if (streams_) std::atomic_thread_fence(std::memory_order_seq_cst);  // other threads see what went past the caches
+    run_tiles(state, tiles * item / items, tiles * (item + 1) / items, body, on);
   };
   if (parallel) state.pool->parallel_for(items, run_item);
   else run_item(0, std::max(thread, 0));
 }
 
+/// Calls body(worker, tile) for tiles [first, end) on one thread.
+template <class Body>
+void TileProgram::run_tiles(RunState& state, int64_t first, int64_t end, Body&& body, int on) const {
+  Worker worker{state, (*state.scratch)[on].reserve(slot_bytes_), {}, {}};
+  worker.full.walk = full_walk();
+  worker.row.walk = row_walk();
+  worker.full.count = std::min(tile_elements_, rows_ * row_length_);
+  worker.row.count = std::min(row_elements_, rows_);
+  fill_scalars(worker);
+  for (int64_t tile = first; tile < end; ++tile) {
+    if (tile > first) poll_stop();
+    body(worker, tile);
+  }
+  if (streams_) std::atomic_thread_fence(std::memory_order_seq_cst);  // other threads see what went past the caches
+}
+
 void TileProgram::run(RunState& state, int thread) const {
+  if (!boxes_.empty()) return run_boxes(state, thread);
   if (stores_number_) return store_number(state);
   if (copies_ && state.buffers[from_] == state.buffers[to_]) return;  // a donor, or an alias
   if (rows_ > 0) {
@@ -81,15 +87,39 @@ void TileProgram::store_number(RunState& state) const {
   std::memcpy(worker.address(store) + store.access.offset * store.size, bits.bytes, store.size);
 }
 
+int64_t TileProgram::tiles() const { return ceil_div(rows_, tile_); }
+
+/// Runs a tile of a pointwise kernel.
+void TileProgram::run_tile(Worker& worker, int64_t tile) const {
+  worker.full.start = tile * tile_;
+  worker.full.count = std::min(tile_, rows_ - worker.full.start);
+  for (const Step& step : steps_) execute(worker, step);
+}
+
 void TileProgram::run_pointwise(RunState& state, int thread) const {
   for_each_tile(
-      state, ceil_div(rows_, tile_), rows_,
-      [&](Worker& worker, int64_t tile) {
-        worker.full.start = tile * tile_;
-        worker.full.count = std::min(tile_, rows_ - worker.full.start);
-        for (const Step& step : steps_) execute(worker, step);
-      },
-      thread);
+      state, tiles(), rows_, [&](Worker& worker, int64_t tile) { run_tile(worker, tile); }, thread);
+}
+
+/// Runs the boxes of a kernel; threads share the tiles of all of them.
+void TileProgram::run_boxes(RunState& state, int thread) const {
+  int64_t all = 0;
+  for (const TileProgram& box : boxes_) all += box.tiles();
+  const bool parallel = thread < 0 && work() >= kParallelWork && state.pool->size() > 1;
+  const int64_t items = parallel ? std::min<int64_t>(all, state.pool->size() * kItemsPerThread) : 1;
+  auto run_item = [&](int64_t item, int on) {
+    int64_t first = all * item / items, end = all * (item + 1) / items;
+    for (const TileProgram& box : boxes_) {
+      const int64_t own_end = std::min(end, box.tiles());
+      const bool moves = !box.copies_ || state.buffers[box.from_] != state.buffers[box.to_];  // else in place
+      if (first < own_end && moves)
+        box.run_tiles(
+            state, first, own_end, [&](Worker& worker, int64_t tile) { box.run_tile(worker, tile); }, on);
+      first = std::max<int64_t>(first - box.tiles(), 0), end -= box.tiles();
+    }
+  };
+  if (parallel) state.pool->parallel_for(items, run_item);
+  else run_item(0, std::max(thread, 0));
 }
 
 void TileProgram::run_rows(RunState& state) const {
