@@ -217,6 +217,7 @@ namespace {
 tsl_status store(Problem& problem, tsl_status status, std::string_view message) noexcept {
   problem.status = status;
   problem.error = Error();
+  problem.error.kind = kind_of(status).value_or(ErrorKind::user);  // a native function may pass it on
   try {
     problem.error.message = message;
   } catch (const std::bad_alloc&) { problem.error.message.clear(); }

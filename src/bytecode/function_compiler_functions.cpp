@@ -167,8 +167,8 @@ FunctionCompiler::Reg FunctionCompiler::declare_register(const Variable& v, Span
 void FunctionCompiler::bind_register(const Variable& v, Reg reg, Span span) {
   variable_slots_[v.index] = {RootKind::reg, reg};
   bound_[reg] = true;
-  named_.push_back(proto_->register_names.size());
   proto_->register_names.push_back({reg, here(), RegisterName::kOpenEnd, v.name, span});
+  named_.push_back(proto_->register_names.size() - 1);  // last: none may be named here that is not there
 }
 
 /// Ends the extent of the variables whose registers are freed.

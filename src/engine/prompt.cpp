@@ -79,21 +79,30 @@ void Prompt::assign(Name name, Value value) {
   cells_.at(visible_.at(name).get())->value = std::move(value);
 }
 
-/// Makes the variables visible that the entry has set. Functions at its top level are set before anything runs.
+/// Makes the variables visible that the entry has set. Functions at its top level are set before anything runs. If
+/// memory runs out, the others are published all the same: no key of cells_ may outlive the entry.
 void Prompt::publish(const ast::Module& entry) {
-  for (ast::Variable* v : entry.main->variables) {
-    const auto found = cells_.find(v);
-    if (found == cells_.end()) continue;
-    const Ref<Cell> cell = std::move(found->second);
-    cells_.erase(found);
-    if (!v->is_exported || !cell->is_set) continue;
-    auto copy = std::make_unique<ast::Variable>(*v);
-    copy->owner = nullptr;  // the entry's function, which goes
-    std::unique_ptr<ast::Variable>& visible = visible_[v->name];
-    cells_.erase(visible.get());
-    cells_[copy.get()] = cell;
-    visible = std::move(copy);
+  bool is_out_of_memory = false;
+  for (const ast::Variable* v : entry.main->variables) {
+    try {
+      publish_variable(*v);
+    } catch (const std::bad_alloc&) { is_out_of_memory = true; }
   }
+  if (is_out_of_memory) throw std::bad_alloc();
+}
+
+/// Makes one variable visible, or changes nothing but cells_, which loses it.
+void Prompt::publish_variable(const ast::Variable& variable) {
+  VariableCells::node_type cell = cells_.extract(&variable);
+  if (cell.empty() || !variable.is_exported || !cell.mapped()->is_set) return;
+  auto copy = std::make_unique<ast::Variable>(variable);
+  copy->owner = nullptr;  // the entry's function, which goes
+  std::unique_ptr<ast::Variable>& visible = visible_[variable.name];
+  // From here on nothing is allocated: the table has had this cell before.
+  cells_.erase(visible.get());
+  cell.key() = copy.get();
+  cells_.insert(std::move(cell));
+  visible = std::move(copy);
 }
 
 }  // namespace tsl

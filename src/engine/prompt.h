@@ -34,6 +34,7 @@ class Prompt {
  private:
   Value run_entry(const ast::Module& entry);
   void publish(const ast::Module& entry);
+  void publish_variable(const ast::Variable& variable);
   void forget_failed(uint32_t source);
 
   Engine& engine_;

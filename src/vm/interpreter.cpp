@@ -83,16 +83,11 @@ void Interpreter::run(const Run& run) {
   const PendingSymbols pending(context_.runtime());
   for (;;) {
     try {
-      return dispatch(run);
+      try {
+        return dispatch(run);
+      } catch (const std::bad_alloc&) { throw lack_of_memory(); }
     } catch (Failure& failure) {
-      const bool is_new = !failure.error().is_located;
-      locate(failure.error());
-      if (is_new && failure.error().kind == ErrorKind::memory) hooks_->out_of_memory(failure);
-      if (!unwind(run, failure)) throw;
-    } catch (const std::bad_alloc&) {
-      Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});
-      locate(failure.error());
-      if (!unwind(run, failure)) throw failure;
+      if (!recovers(run, failure)) throw;
     } catch (...) {  // not a failure of the program, so no handler catches it
       drop_frames(run);
       throw;

@@ -163,6 +163,8 @@ class Interpreter {
 
   // interpreter_unwind.cpp
   void locate(Error& error) const;
+  Failure lack_of_memory() const;
+  bool recovers(const Run& run, Failure& failure);
   bool unwind(const Run& run, const Failure& failure);
   Value error_record(const Error& error) const;
   void drop_frames(const Run& run);

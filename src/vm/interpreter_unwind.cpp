@@ -89,6 +89,32 @@ void Interpreter::locate(Error& error) const {
   }
 }
 
+Failure Interpreter::lack_of_memory() const {
+  Failure failure(Error{ErrorKind::memory, "out of memory", {}, {}, {}});
+  locate(failure.error());
+  return failure;
+}
+
+/// Locates a failure, and continues at its handler. Returns false if the run has none. If there is no memory to
+/// describe the failure, it becomes one of memory, unless nothing may catch it. Whatever is thrown, the frames of the
+/// run are gone.
+bool Interpreter::recovers(const Run& run, Failure& failure) {
+  try {
+    try {
+      const bool is_new = !failure.error().is_located;
+      locate(failure.error());
+      if (is_new && failure.error().kind == ErrorKind::memory) hooks_->out_of_memory(failure);
+      return unwind(run, failure);
+    } catch (const std::bad_alloc&) {
+      if (!failure.error().is_final) failure = lack_of_memory();
+      return unwind(run, failure);
+    }
+  } catch (...) {
+    drop_frames(run);
+    throw;
+  }
+}
+
 /// Pops frames until one catches the failure, and continues it at its handler. Returns false if the run ends first; its
 /// frames are then gone.
 bool Interpreter::unwind(const Run& run, const Failure& failure) {
@@ -99,12 +125,7 @@ bool Interpreter::unwind(const Run& run, const Failure& failure) {
     const bool is_body = &frame == run.body_frame;
     if (handler && is_body && (handler->begin < run.begin || handler->end > run.end)) handler = nullptr;
     if (handler) {
-      try {
-        hooks_->error_caught(failure.error().kind);
-      } catch (...) {
-        drop_frames(run);
-        throw;
-      }
+      hooks_->error_caught(failure.error().kind);
       frame.base[handler->reg] = error_record(failure.error());
       frame.pc = frame.proto->code.data() + handler->handler;
       return true;

@@ -1,4 +1,5 @@
-// Tests that calls which have been made before allocate no memory and make no system call.
+// Tests that calls which have been made before allocate no memory and make no system call, and what a run does whose
+// allocation fails.
 #include <cstdlib>
 #include <new>
 
@@ -18,11 +19,12 @@ using namespace tsl::api_test;
 namespace {
 
 thread_local uint64_t allocations = 0;
+thread_local uint64_t failing = 0;  // the number of the allocation that fails; 0: none
 
 }  // namespace
 
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++allocations;
+  if (++allocations == failing) return nullptr;
   return std::malloc(bytes ? bytes : 1);
 }
 void* operator new(size_t bytes) {
@@ -75,6 +77,39 @@ TEST_CASE("a warm call allocates nothing", "[api]") {
   CHECK(is_right);
   t.eval("[1, 2]");
   CHECK(allocations > before);  // so they are counted
+}
+
+TEST_CASE("each allocation of a run may fail", "[api]") {
+  Fixture t;
+  const auto text = [](tsl_engine engine, void*, const tsl_value*, size_t, tsl_value* result) {
+    return tsl_new_string(engine, str("a text that is too long to be stored in place"), result);
+  };
+  REQUIRE(tsl_define(t.engine, str("text()"), str(""), text, nullptr, nullptr) == TSL_OK);
+  const std::string_view texts[] = {
+      "var a = [1]\nvar b = [a]\nfn c() = b", "for i in 0..2 { try { let (j, k) = (i, [i]) } catch e { print(e) } }",
+      "[a, b, c()]", "[text()]",
+      "fn g(x) { try { return x.reshape([3]) } catch e { return [e.kind, e.message] } }\nmap(g, [ones([4])])"};
+  for (const std::string_view source : texts) {
+    INFO(source);
+    const tsl_value expected = t.eval(source);  // and the parser has seen it
+    bool has_failed = true;
+    int errors = 0;
+    for (uint64_t n = 1; has_failed && n < 10'000; ++n) {
+      tsl_value value = {0};
+      failing = allocations + n;
+      const tsl_status status = tsl_run(t.engine, str("test"), str(source), &value);
+      has_failed = allocations >= failing;
+      failing = 0;
+      errors += status != TSL_OK;
+      if (status != TSL_OK) CHECK(status == TSL_MEMORY);
+      else if (value.id != 0 && t.text(value) != t.text(expected))
+        CHECK(t.text(value) == "[[\"memory\", \"out of memory\"]]");
+      tsl_release(t.engine, value);
+      CHECK(t.text(t.eval("[a]")) == "[[1]]");  // what was declared is still there
+    }
+    CHECK_FALSE(has_failed);
+    CHECK(errors > 10);
+  }
 }
 
 TEST_CASE("a warm call makes no system call", "[api]") {
