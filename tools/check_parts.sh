@@ -134,10 +134,8 @@ part_fuzzers() {
   done
 }
 
-readonly short_scripts=(tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/made_in_place.tsl)
-
-# allocations: the program and a host of the API, when one of their allocations fails: another one in each of some thousand
-# runs; every one of three short scripts, and under AddressSanitizer, too
+# allocations: the program and a host of the API, when one of their allocations fails: another one in each of some
+# thousand runs; under AddressSanitizer, every one of the three scripts that allocate least, and 200 drawn ones of 27 more
 part_allocations() {
   local host=tests/allocations_host
   build release -- tsl allocations_host
@@ -145,11 +143,11 @@ part_allocations() {
   "${CXX:-c++}" -O1 -shared -fPIC -o build/check/failing_new.so tests/allocations/failing_new.cpp
   TSL_CACHE_DIR=$root/build/check/cache python3 tests/allocations/run.py build/release/tsl build/check/failing_new.so \
     tests/tiers/guarded_loop.tsl tests/tiers/failed_steps.tsl tests/tiers/symbolic_sizes.tsl tests/tiers/made_in_place.tsl
-  TSL_ALLOCATIONS=1000000 python3 tests/allocations/run.py --host build/release/$host "${short_scripts[@]}"
   python3 tests/allocations/run.py --host build/release/$host tests/tiers/*.tsl
   cmake --preset asan -DTSL_WERROR=ON
   ninja -C build/asan allocations_host
-  ASAN_OPTIONS=alloc_dealloc_mismatch=0 python3 tests/allocations/run.py --host build/asan/$host "${short_scripts[@]}"
+  TSL_SCRIPTS=3 TSL_ALLOCATIONS=all python3 tests/allocations/run.py --host build/asan/$host tests/tiers/*.tsl
+  TSL_SCRIPTS=30 python3 tests/allocations/run.py --host build/asan/$host tests/tiers/*.tsl
 }
 
 # packages: what tools/package makes, each installed and used in an empty folder; a project that includes TSL, built

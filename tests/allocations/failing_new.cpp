@@ -1,5 +1,7 @@
-// An operator new that fails once, at the call whose number is in TSL_FAIL_ALLOCATION. run.py preloads it into the
-// program. Without the variable, it prints the number of calls at the end.
+// Allocation that fails once, at the call whose number is in TSL_FAIL_ALLOCATION: operator new, and aligned_alloc,
+// which tensors take their memory from. run.py preloads it into the program. Without the variable, it prints the number
+// of calls at the end.
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -23,18 +25,39 @@ struct Report {
   }
 } report;
 
-}  // namespace
-
-// All forms, since a sanitizer's own would not call these.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return ++count == failing_call() ? nullptr : std::malloc(size ? size : 1);
+/// Allocates as malloc does, or as aligned_alloc if there is an alignment.
+void* allocate(std::size_t size, std::size_t alignment = 0) {
+  if (++count == failing_call()) return nullptr;
+  if (alignment == 0) return std::malloc(size ? size : 1);
+  void* memory = nullptr;
+  return posix_memalign(&memory, std::max(alignment, sizeof(void*)), size) == 0 ? memory : nullptr;
 }
-void* operator new(std::size_t size) {
-  if (void* memory = operator new(size, std::nothrow)) return memory;
+
+void* or_throw(void* memory) {
+  if (memory) return memory;
   throw std::bad_alloc();
 }
+
+}  // namespace
+
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept { return allocate(size, alignment); }
+
+// All forms, since a sanitizer's own would not call these.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
+void* operator new(std::size_t size) { return or_throw(allocate(size)); }
 void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return or_throw(allocate(size, static_cast<std::size_t>(alignment)));
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
