@@ -23,7 +23,7 @@ using graph::Plan;
 
 namespace {
 
-/// Returns the size of the last cache that the first core has. (sysconf() says what all cores of a socket have, which
+/// Finds the size of the last cache that the first core has. (sysconf() says what all cores of a socket have, which
 /// may be several caches.)
 uint64_t find_cache_bytes() {
   constexpr uint64_t kUnknown = uint64_t{32} << 20;
@@ -33,6 +33,11 @@ uint64_t find_cache_bytes() {
     if (file >> kilobytes) return kilobytes << 10;  // "32768K"
   }
   return kUnknown;
+}
+
+uint64_t last_cache_bytes() {
+  static const uint64_t bytes = find_cache_bytes();  // an engine takes microseconds to make, the file takes more
+  return bytes;
 }
 
 class CpuExecutable : public exec::Executable {
@@ -136,7 +141,7 @@ void stop_library_threads() {
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Isa isa)
-    : table_(kernels(isa)), cache_bytes_(find_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
+    : table_(kernels(isa)), cache_bytes_(last_cache_bytes()), pool_(threads), scratch_(pool_.size()) {
   stop_library_threads();
 }
 

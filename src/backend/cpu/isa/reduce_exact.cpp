@@ -139,16 +139,16 @@ template <class Better, class T> void arg_rows(void* out, const void* in, size_t
 /// For f16 and bf16: compares the winners of blocks.
 template <class Better, class T> void arg_rows_short(void* out, const void* in, size_t rows, size_t n) {
   if (n <= kShortRow<T>) return arg_short_rows<Better>(static_cast<int64_t*>(out), static_cast<const T*>(in), rows, n);
-  float wide[kBuffer];
+  float block[kBuffer];
   for (size_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * n;
     float best = 0;
     int64_t position = -1;
     for (size_t begin = 0; begin < n; begin += kBuffer) {
-      widen(wide, x + begin, least(kBuffer, n - begin));
-      int64_t i = arg_row<Better>(wide, least(kBuffer, n - begin));
-      if (position < 0 || wide[i] != wide[i] || Better::beats(wide[i], best)) {
-        best = wide[i];
+      widen(block, x + begin, least(kBuffer, n - begin));
+      int64_t i = arg_row<Better>(block, least(kBuffer, n - begin));
+      if (position < 0 || block[i] != block[i] || Better::beats(block[i], best)) {
+        best = block[i];
         position = static_cast<int64_t>(begin) + i;
       }
       if (best != best) break;
