@@ -4,8 +4,8 @@
 #include <memory_resource>
 #include <set>
 
-#include "graph/buffers.h"
 #include "graph/kernel_facts.h"
+#include "graph/plan_steps.h"
 #include "graph/spec.h"
 
 namespace tsl::exec {

@@ -3,10 +3,8 @@
 #include <memory_resource>
 
 #include "base/run_watch.h"
-#include "graph/buffers.h"
-#include "graph/launches.h"
-#include "graph/lower.h"
 #include "graph/passes.h"
+#include "graph/plan_steps.h"
 #include "graph/recompute.h"
 #include "graph/spec.h"
 

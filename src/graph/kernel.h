@@ -76,6 +76,31 @@ struct Instr {
   NodeId node = kNoNode;  // the node it was lowered from, for spans and errors
 };
 
+/// Returns the number of registers that an instruction reads: a, then b, then c.
+inline int operand_count(const Instr& instr) {
+  switch (instr.kind) {
+    case Instr::Kind::load:
+    case Instr::Kind::part: return instr.is_guarded ? 1 : 0;
+    case Instr::Kind::scalar:
+    case Instr::Kind::generate: return 0;
+    case Instr::Kind::map: return instr.contraction == Instr::Contraction::none ? op_def(instr.op).arity : 3;
+    case Instr::Kind::choose: return 3;
+    case Instr::Kind::reduce:
+    case Instr::Kind::gather:
+    case Instr::Kind::store: return 1;
+  }
+  return 0;
+}
+
+/// The registers that an instruction reads.
+struct Operands {
+  Reg registers[3];
+  int count;
+  const Reg* begin() const { return registers; }
+  const Reg* end() const { return registers + count; }
+};
+inline Operands operands_of(const Instr& instr) { return {{instr.a, instr.b, instr.c}, operand_count(instr)}; }
+
 /// The kernel of one group. Instruction i defines register i.
 struct Kernel {
   Template kind = Template::pointwise;

@@ -16,6 +16,8 @@ inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (
 
 /// The most parts of a node: its readers choose between them for each element.
 inline constexpr size_t kMaxParts = 8;
+/// The most parts for which a kernel has branches, in which nothing of the others is computed.
+inline constexpr size_t kMostBranches = 4;
 
 /// Limits a linear function of an index: low <= Σ index_k · steps[k] < high.
 struct Bound {

@@ -126,9 +126,6 @@ bool is_cheap(const Node& node) {
   return may_embed(node) && node.op != Op::pow && node.def().dtype_rule != DTypeRule::floating;
 }
 
-/// Parts for which a kernel has branches, if nothing more is computed from them there.
-constexpr size_t kMaxBranches = 4;
-
 class PartViews {
  public:
   PartViews(const Graph& graph, bool branches)
@@ -203,7 +200,7 @@ class PartViews {
              const Readers& others = readers_[arg.node];  // so far: those after this concat
              const Node& producer = graph_[arg.node];
              const bool is_embedded =
-                 is_cheap(producer) || (branches_ && may_embed(producer) && args.size() <= kMaxBranches);
+                 is_cheap(producer) || (branches_ && may_embed(producer) && args.size() <= kMostBranches);
              return is_embedded && others.count == 0 && !others.is_output;
            });
   }
@@ -396,7 +393,7 @@ class Embedding {
       const bool runs_once = branches_ && is_in_branches_[id] && own == 1;
       if (own > kMaxCopies || !(is_cheap(node) || (may_embed(node) && runs_once))) own = kNever;
       const bool is_in_branches =
-          node.has_parts() ? !fuses_on_[id] && node.args.size() <= kMaxBranches : is_in_branches_[id];
+          node.has_parts() ? !fuses_on_[id] && node.args.size() <= kMostBranches : is_in_branches_[id];
       for (const Arg& arg : node.args) {
         if (!arg.is_tensor()) continue;
         const bool in_order = reads_all_in_order(graph_, arg);

@@ -131,27 +131,11 @@ constexpr KernelRule kKernelRules[] = {
     {"A kernel stores each buffer that it writes once, and no other.", stores_each_output_once},
 };
 
-/// Returns the number of registers that an instruction reads: a, then b, then c.
-int operands_of(const Instr& instr) {
-  switch (instr.kind) {
-    case Kind::load:
-    case Kind::part: return instr.is_guarded ? 1 : 0;
-    case Kind::scalar:
-    case Kind::generate: return 0;
-    case Kind::map: return op_def(instr.op).arity;
-    case Kind::choose: return 3;
-    case Kind::reduce:
-    case Kind::gather:
-    case Kind::store: return 1;
-  }
-  return 0;
-}
-
 /// Whether `holds` is true for every register that the instruction reads.
 template <class Holds> bool all_operands(const InstrSubject& s, Holds&& holds) {
-  const Reg regs[] = {s.instr.a, s.instr.b, s.instr.c};
-  for (int i = 0; i < operands_of(s.instr); ++i) {
-    if (!holds(regs[i], i)) return false;
+  const Operands operands = operands_of(s.instr);
+  for (int i = 0; i < operands.count; ++i) {
+    if (!holds(operands.registers[i], i)) return false;
   }
   return true;
 }

@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "graph/buffers.h"
 #include "graph/dump.h"
-#include "graph/launches.h"
+#include "graph/plan_steps.h"
 #include "graph/spec_rules.h"
 
 namespace tsl::graph {

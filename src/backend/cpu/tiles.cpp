@@ -5,7 +5,8 @@
 #include <limits>
 #include <map>
 
-#include "graph/buffers.h"
+#include "graph/domain.h"
+#include "graph/plan_steps.h"
 
 namespace tsl::cpu {
 
@@ -61,7 +62,11 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   for (int i = 0; i < kept_rank_; ++i) rows_ *= extent_[i] = kernel.kept[i].hint();
   for (int i = 0; i < reduced_rank_; ++i) row_length_ *= extent_[kept_rank_ + i] = kernel.reduced[i].hint();
   operations_ = static_cast<int64_t>(kernel.program.size());
-  for (const Kernel& box : divide_into_boxes(kernel)) boxes_.emplace_back(box, plan, table, cached_bytes);
+  for (const Kernel& box : divide_into_boxes(kernel)) {
+    // Whether results are stored past the caches is for the kernel to decide: a box has its share of them.
+    const auto share = static_cast<double>(graph::count_of(box.kept)) / static_cast<double>(rows_);
+    boxes_.emplace_back(box, plan, table, static_cast<uint64_t>(share * static_cast<double>(cached_bytes)));
+  }
   if (!boxes_.empty()) return;
   copies_ = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load && kernel.buffers.size() == 2 &&
             graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);

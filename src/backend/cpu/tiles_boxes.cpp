@@ -1,15 +1,16 @@
 // Divides kernels that choose between parts into kernels of boxes, in which no choice is left.
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "backend/cpu/tiles.h"
 #include "graph/parts.h"
+#include "graph/specialize.h"
 #include "tensor/op.h"
 
 namespace tsl::cpu {
 
+using graph::InPart;
 using graph::Instr;
 using graph::Kernel;
 using graph::Range;
@@ -22,41 +23,11 @@ constexpr size_t kMostCells = 256, kMostBoxes = 32;
 /// Smaller kernels take one tile, and boxes of fewer elements on average take longer than a choice.
 constexpr int64_t kFewestElements = 2048, kFewestInBox = 256;
 
-/// Visits the registers that an instruction reads.
-template <class Visit> void for_each_operand(Instr& instr, Visit&& visit) {
-  switch (instr.kind) {
-    case Instr::Kind::load:
-    case Instr::Kind::part:
-      if (instr.is_guarded) visit(instr.a);
-      break;
-    case Instr::Kind::map: {
-      const int arity = op_def(instr.op).arity;
-      if (arity > 0) visit(instr.a);
-      if (arity > 1) visit(instr.b);
-      if (arity > 2) visit(instr.c);
-      break;
-    }
-    case Instr::Kind::choose:
-      visit(instr.a);
-      visit(instr.b);
-      visit(instr.c);
-      break;
-    case Instr::Kind::reduce:
-    case Instr::Kind::gather:
-    case Instr::Kind::store: visit(instr.a); break;
-    case Instr::Kind::scalar:
-    case Instr::Kind::generate: break;
-  }
-}
-
 /// A box of the loops' indices, and the instructions that it needs.
 struct Box {
-  std::vector<Range> range;   // by loop
-  std::vector<Reg> value_of;  // by register: the register that has its value here; kUnused if nothing reads it
-  std::vector<bool> is_void;  // by register: a load whose guard does not hold, so that it may have any value
-  friend bool agree(const Box& a, const Box& b) { return a.value_of == b.value_of && a.is_void == b.is_void; }
+  std::vector<Range> range;  // by loop
+  graph::Remainder left;
 };
-constexpr Reg kUnused = ~Reg{0};
 
 class Divider {
  public:
@@ -134,33 +105,18 @@ class Divider {
     return boxes;
   }
 
-  /// Finds what each choice selects in a box, and what is needed for it.
+  /// Finds what is left of the program in a box.
   void resolve(Box& box) const {
-    const size_t count = kernel_.program.size();
-    std::vector<bool> holds(count, true), is_used(count, false);
-    box.value_of.resize(count);
-    box.is_void.assign(count, false);
-    for (Reg r = 0; r < count; ++r) {
+    std::vector<InPart> in_part(kernel_.program.size(), InPart::some);
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
       const Instr& instr = kernel_.program[r];
-      box.value_of[r] = r;
-      if (instr.kind == Instr::Kind::choose) box.value_of[r] = box.value_of[holds[instr.a] ? instr.b : instr.c];
       if (instr.kind != Instr::Kind::part) continue;
       const Range part = within(instr), own = box.range[static_cast<size_t>(loop_of(instr))];
-      holds[r] = (!instr.is_guarded || holds[instr.a]) && part.low <= own.low && own.high <= part.high;
+      const bool holds =
+          (!instr.is_guarded || in_part[instr.a] == InPart::all) && part.low <= own.low && own.high <= part.high;
+      in_part[r] = holds ? InPart::all : InPart::none;
     }
-    for (Reg r = static_cast<Reg>(count); r-- > 0;) {
-      Instr instr = kernel_.program[r];
-      const bool is_chosen = instr.kind == Instr::Kind::choose || instr.kind == Instr::Kind::part;
-      if (instr.kind == Instr::Kind::store) is_used[r] = true;
-      if (!is_used[r] || is_chosen) continue;
-      instr.is_guarded = false;
-      for_each_operand(instr, [&](Reg& operand) { is_used[box.value_of[operand]] = true; });
-    }
-    for (Reg r = 0; r < count; ++r) {
-      const Instr& instr = kernel_.program[r];
-      box.is_void[r] = is_used[r] && instr.kind == Instr::Kind::load && instr.is_guarded && !holds[instr.a];
-      if (!is_used[box.value_of[r]]) box.value_of[r] = kUnused;
-    }
+    box.left = remainder_of(kernel_.program, std::move(in_part));
   }
 
   /// Joins neighbours along a loop that need the same instructions.
@@ -171,7 +127,7 @@ class Divider {
                       : a.range[k].low != b.range[k].low || a.range[k].high != b.range[k].high)
           return false;
       }
-      return agree(a, b);
+      return a.left == b.left;
     };
     std::vector<Box> joined;
     for (Box& box : boxes) {
@@ -190,33 +146,17 @@ class Divider {
     kernel.nodes = kernel_.nodes;
     kernel.name = kernel_.name;
     for (const Range& range : box.range) kernel.kept.push_back(range.high - range.low);
+    kernel.program = program_of(kernel_.program, box.left);
     std::vector<bool> is_accessed(kernel_.buffers.size(), false);
-    std::vector<Reg> renamed(kernel_.program.size(), 0);
-    for (Reg r = 0; r < kernel_.program.size(); ++r) {
-      if (box.value_of[r] != r) continue;
-      Instr instr = kernel_.program[r];
-      if (box.is_void[r]) instr = number_like(instr);
-      instr.is_guarded = false;
-      for_each_operand(instr, [&](Reg& operand) { operand = renamed[box.value_of[operand]]; });
+    for (Instr& instr : kernel.program) {
       int64_t offset = instr.map.offset.hint();
       for (int k = 0; k < instr.map.strides.rank(); ++k)
         offset += box.range[static_cast<size_t>(k)].low * instr.map.strides[k].hint();
       instr.map.offset = offset;
       if (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store) is_accessed[instr.buffer] = true;
-      renamed[r] = static_cast<Reg>(kernel.program.size());
-      kernel.program.push_back(std::move(instr));
     }
     keep_buffers(kernel, is_accessed);
     return kernel;
-  }
-
-  static Instr number_like(const Instr& load) {
-    Instr number(Instr::Kind::scalar);
-    number.level = load.level;
-    number.dtype = number.operand_dtype = load.dtype;
-    number.scalar = Scalar::of(int64_t{0});
-    number.node = load.node;
-    return number;
   }
 
   void keep_buffers(Kernel& kernel, const std::vector<bool>& is_accessed) const {

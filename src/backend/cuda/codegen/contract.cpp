@@ -15,7 +15,7 @@ namespace {
 std::vector<int> count_readers(const Kernel& kernel) {
   std::vector<int> readers(kernel.program.size(), 0);
   for (const Instr& instr : kernel.program) {
-    for (Reg r : operands(instr)) ++readers[r];
+    for (Reg r : operands_of(instr)) ++readers[r];
   }
   return readers;
 }

@@ -5,9 +5,11 @@
 
 #include "backend/cuda/codegen/kernel_templates.h"
 #include "backend/cuda/codegen/writer.h"
+#include "graph/specialize.h"
 
 namespace tsl::cuda {
 
+using graph::InPart;
 using graph::Instr;
 using graph::Kernel;
 using graph::Reg;
@@ -17,80 +19,57 @@ namespace {
 // With fewer elements, each thread computes one: the time is then that of a single thread's work, not of the memory.
 constexpr int64_t kFewElements = 1 << 14;
 
-// Kernels whose parts make more cases than this take them element by element.
-constexpr size_t kMostCases = 4;
-
-/// What is left of a program where some conditions of its choices are known.
+/// What is left of a program where the indices are in some parts, and not in others.
 struct Case {
   std::vector<std::pair<Reg, bool>> conditions;  // in the order in which they were decided
   std::vector<Instr> program;
   bool is_rest = true;  // holds wherever the cases before do not
 };
 
-bool may_report(const Instr& instr) {
-  return instr.kind == Instr::Kind::gather ||
-         (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op), instr.operand_dtype));
-}
+/// Divides a program into cases, until there are too many.
+class CaseFinder {
+ public:
+  explicit CaseFinder(const std::vector<Instr>& program) : program_(program) {}
 
-/// Returns which registers the stores need, and those whose instructions may report an error.
-std::vector<bool> needed_registers(const std::vector<Instr>& program) {
-  std::vector<bool> needed(program.size(), false);
-  for (Reg r = static_cast<Reg>(program.size()); r-- > 0;) {
-    if (may_report(program[r])) needed[r] = true;
-    if (defines(program[r]) && !needed[r]) continue;
-    for (Reg operand : operands(program[r])) needed[operand] = true;
+  /// Returns the cases; none if the program has no parts, or too many.
+  std::vector<Case> run() {
+    add({}, std::vector<InPart>(program_.size(), InPart::some));
+    if (cases_.size() == 1 || cases_.size() > graph::kMostBranches) cases_.clear();
+    return std::move(cases_);
   }
-  return needed;
-}
 
-/// Replaces choices by `condition` by the value that they choose. A load that is guarded by it may read.
-void decide(Case& of, Reg condition, bool holds) {
-  const Instr& part = of.program[condition];
-  if (holds && part.is_guarded) decide(of, part.a, true);  // a part within another
-  std::vector<Reg> renamed(of.program.size());
-  for (Reg r = 0; r < of.program.size(); ++r) {
-    Instr& instr = of.program[r];
-    renamed[r] = r;
-    for (Reg* operand : {&instr.a, &instr.b, &instr.c}) *operand = renamed[*operand];
-    if (instr.kind == Instr::Kind::choose && instr.a == condition) renamed[r] = holds ? instr.b : instr.c;
-    if (instr.kind == Instr::Kind::load && instr.is_guarded && instr.a == condition && holds) instr.is_guarded = false;
-  }
-}
-
-/// Adds the cases of a program to `cases`, until there are too many.
-void add_cases(const Case& of, std::vector<Case>& cases) {
-  if (cases.size() > kMostCases) return;
-  const std::vector<bool> needed = needed_registers(of.program);
-  for (Reg r = static_cast<Reg>(of.program.size()); r-- > 0;) {
-    const Instr& choice = of.program[r];
-    if (!needed[r] || choice.kind != Instr::Kind::choose) continue;
-    for (const bool holds : {true, false}) {
-      Case next = of;
-      next.conditions.emplace_back(choice.a, holds);
-      decide(next, choice.a, holds);
-      add_cases(next, cases);
+ private:
+  void add(Case one, std::vector<InPart> in_part) {
+    if (cases_.size() > graph::kMostBranches) return;
+    graph::Remainder left = remainder_of(program_, in_part);
+    for (Reg r = static_cast<Reg>(program_.size()); r-- > 0;) {
+      if (!left.keeps(r) || program_[r].kind != Instr::Kind::choose) continue;
+      const Reg part = program_[r].a;
+      for (const bool holds : {true, false}) {
+        Case next = one;
+        next.conditions.emplace_back(part, holds);
+        in_part[part] = holds ? InPart::all : InPart::none;
+        add(std::move(next), in_part);
+      }
+      return;
     }
-    return;
+    // What is chosen last is read within its own part.
+    for (Reg r = 0; r < program_.size(); ++r) {
+      const Instr& load = program_[r];
+      if (!left.keeps(r) || load.kind != Instr::Kind::load || !load.is_guarded) continue;
+      if (left.guard[r] != InPart::some || in_part[load.a] != InPart::some) continue;
+      one.conditions.emplace_back(load.a, true);
+      one.is_rest = false;
+      in_part[load.a] = InPart::all;
+    }
+    if (!one.is_rest) left = remainder_of(program_, in_part);
+    one.program = program_of(program_, left);
+    cases_.push_back(std::move(one));
   }
-  // What is chosen last is read within its own part.
-  Case last = of;
-  for (Reg r = 0; r < last.program.size(); ++r) {
-    const Instr& load = last.program[r];
-    if (!needed[r] || load.kind != Instr::Kind::load || !load.is_guarded) continue;
-    last.conditions.emplace_back(load.a, true);
-    last.is_rest = false;
-    decide(last, load.a, true);
-  }
-  cases.push_back(std::move(last));
-}
 
-/// Returns the cases of a kernel's parts; none if it has no parts, or too many.
-std::vector<Case> cases_of(const Kernel& kernel) {
-  std::vector<Case> cases;
-  add_cases({{}, kernel.program}, cases);
-  if (cases.size() == 1 || cases.size() > kMostCases) cases.clear();
-  return cases;
-}
+  const std::vector<Instr>& program_;
+  std::vector<Case> cases_;
+};
 
 class PointwiseWriter {
  public:
@@ -102,7 +81,7 @@ class PointwiseWriter {
         extents_(extents_of(kernel.kept)),
         count_(count_of(kernel.kept)) {
     if (vectorized) choose_width();
-    if (count_ >= kFewElements) cases_ = cases_of(kernel);
+    if (count_ >= kFewElements) cases_ = CaseFinder(kernel.program).run();
   }
 
   GeneratedKernels write() {
@@ -216,26 +195,24 @@ class PointwiseWriter {
   /// Writes the statements of a program: the kernel's, or what is left of it.
   void statements(const std::vector<Instr>& program, int width, const Position& at) {
     writer_.use(program);
-    const std::vector<bool> needed = needed_registers(program);
-    if (width > 1) return vector_statements(program, needed, width, at);
+    if (width > 1) return vector_statements(program, width, at);
     writer_.set_arrays({});
     for (Reg r = 0; r < program.size(); ++r) {
-      if (defines(program[r]) && needed[r]) writer_.emit(r, at, true);
+      if (defines(program[r])) writer_.emit(r, at, true);
     }
     for (const Instr& instr : program) {
       if (!defines(instr)) writer_.emit_store(instr, at);
     }
   }
 
-  void vector_statements(const std::vector<Instr>& program, const std::vector<bool>& needed, int width,
-                         const Position& first) {
+  void vector_statements(const std::vector<Instr>& program, int width, const Position& first) {
     std::vector<std::string> array_index(program.size());
     Position at = first;
     if (!at.index.empty()) at.index.back() = fmt::format("({} + v)", at.index.back());
     at.linear = fmt::format("({} + v)", first.linear);
     for (Reg r = 0; r < program.size(); ++r) {
       const Instr& instr = program[r];
-      if (!defines(instr) || !needed[r] || is_uniform(instr)) continue;
+      if (!defines(instr) || is_uniform(instr)) continue;
       array_index[r] = "v";
       writer_.line("{} r{}[{}];", type_of(instr.dtype), r, width);
     }
@@ -243,7 +220,7 @@ class PointwiseWriter {
     std::vector<Reg> computed;
     for (Reg r = 0; r < program.size(); ++r) {
       const Instr& instr = program[r];
-      if (!defines(instr) || !needed[r]) continue;
+      if (!defines(instr)) continue;
       if (is_uniform(instr)) writer_.emit(r, first, true);
       else if (is_plain_load(instr) && inner_stride(instr) == 1 && is_aligned_along(instr, inner_loop(), width)) {
         writer_.line("load_vector(r{}, {} + {});", r, writer_.buffer(instr.buffer),

@@ -151,7 +151,7 @@ bool reads_rows_once(const Kernel& kernel) {
   std::vector<bool> is_result(kernel.program.size(), false);  // depends on a reduction
   for (Reg r = 0; r < kernel.program.size(); ++r) {
     const Instr& instr = kernel.program[r];
-    const std::vector<Reg> in = operands(instr);
+    const graph::Operands in = operands_of(instr);
     const bool reads_result = std::any_of(in.begin(), in.end(), [&](Reg o) { return is_result[o]; });
     if (instr.level == Level::full && (reads_result || !defines(instr))) return false;
     is_result[r] = reads_result || instr.kind == Instr::Kind::reduce;
@@ -168,7 +168,7 @@ std::vector<bool> needed_for(const Kernel& kernel, const std::vector<Reg>& targe
   for (Reg r : targets) needed[r] = true;
   for (size_t r = kernel.program.size(); r-- > 0;) {
     if (!needed[r]) continue;
-    for (Reg operand : operands(kernel.program[r])) {
+    for (Reg operand : operands_of(kernel.program[r])) {
       if (!known[operand]) needed[operand] = true;
     }
   }

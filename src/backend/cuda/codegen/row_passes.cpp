@@ -19,7 +19,7 @@ std::vector<bool> known_rows(const Kernel& kernel, const std::vector<bool>& done
       known[r] = done[r];
       continue;
     }
-    const std::vector<Reg> in = operands(instr);
+    const graph::Operands in = operands_of(instr);
     known[r] = std::all_of(in.begin(), in.end(), [&](Reg o) { return known[o]; });
   }
   return known;
@@ -42,7 +42,8 @@ std::vector<bool> find_derived(const Kernel& kernel, const std::vector<bool>& fr
     const Instr& instr = kernel.program[r];
     room[r] = size_of(instr.dtype);
     if (free[r] || !is_cheap(instr)) continue;
-    std::vector<Reg> in = operands(instr);
+    const graph::Operands operands = operands_of(instr);
+    std::vector<Reg> in(operands.begin(), operands.end());
     in.erase(std::remove_if(in.begin(), in.end(), [&](Reg o) { return free[o]; }), in.end());
     if (in.size() != 1 || room[in[0]] >= room[r]) continue;
     derived[r] = true;
@@ -108,7 +109,7 @@ class PassPlanner {
     const std::vector<bool> needed = needed_for(kernel_, {from}, not_full_);
     for (Reg r = 0; r < size(); ++r) {
       if (!needed[r]) continue;
-      for (Reg operand : operands(kernel_.program[r])) {
+      for (Reg operand : operands_of(kernel_.program[r])) {
         if (not_full_[operand] && !known_row[operand]) return false;
       }
     }
@@ -138,7 +139,7 @@ class PassPlanner {
       for (Reg r : pass.targets) use(r);
       for (Reg r = 0; r < size(); ++r) {
         if (!pass.computes[r]) continue;
-        for (Reg operand : operands(kernel_.program[r])) use(operand);
+        for (Reg operand : operands_of(kernel_.program[r])) use(operand);
       }
       for (Reg r = 0; r < size(); ++r) {
         if (!pass.computes[r] || derived[r]) continue;

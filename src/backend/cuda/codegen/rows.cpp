@@ -253,7 +253,7 @@ class RowsWriter {
   /// Whether a pass needs the elements of a register.
   bool reads(const Pass& pass, Reg r) const {
     const auto is_read_by = [&](const Instr& instr) {
-      const std::vector<Reg> in = operands(instr);
+      const graph::Operands in = operands_of(instr);
       return std::find(in.begin(), in.end(), r) != in.end();
     };
     for (Reg by = 0; by < kernel_.program.size(); ++by) {

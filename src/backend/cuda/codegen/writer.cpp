@@ -71,27 +71,6 @@ std::vector<int64_t> extents_of(const Dims& dims) {
   return extents;
 }
 
-std::vector<Reg> operands(const Instr& instr) {
-  switch (instr.kind) {
-    case Instr::Kind::map: {
-      if (instr.contraction != Instr::Contraction::none) return {instr.a, instr.b, instr.c};
-      std::vector<Reg> regs{instr.a};
-      if (op_def(instr.op).arity > 1) regs.push_back(instr.b);
-      if (op_def(instr.op).arity > 2) regs.push_back(instr.c);
-      return regs;
-    }
-    case Instr::Kind::reduce:
-    case Instr::Kind::gather:
-    case Instr::Kind::store: return {instr.a};
-    case Instr::Kind::choose: return {instr.a, instr.b, instr.c};
-    case Instr::Kind::load:
-    case Instr::Kind::part: return instr.is_guarded ? std::vector<Reg>{instr.a} : std::vector<Reg>();
-    case Instr::Kind::scalar:
-    case Instr::Kind::generate: return {};
-  }
-  return {};
-}
-
 uint64_t reserve_bytes(GeneratedKernels& generated, int64_t count, int64_t bytes) {
   constexpr uint64_t kAlignment = 256;
   const uint64_t at = generated.scratch_bytes;

@@ -169,8 +169,6 @@ inline bool is_plain_load(const graph::Instr& instr) {
   return instr.kind == graph::Instr::Kind::load && !instr.is_guarded;
 }
 inline bool defines(const graph::Instr& instr) { return instr.kind != graph::Instr::Kind::store; }
-/// Returns the registers that an instruction reads.
-std::vector<graph::Reg> operands(const graph::Instr& instr);
 
 int64_t count_of(const Dims& dims);
 std::vector<int64_t> extents_of(const Dims& dims);

@@ -1,4 +1,4 @@
-#include "graph/lower.h"
+#include "graph/plan_steps.h"
 
 #include <algorithm>
 #include <optional>

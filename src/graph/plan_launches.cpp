@@ -1,4 +1,4 @@
-#include "graph/launches.h"
+#include "graph/plan_steps.h"
 
 #include <algorithm>
 #include <string_view>

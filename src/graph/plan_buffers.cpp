@@ -1,4 +1,4 @@
-#include "graph/buffers.h"
+#include "graph/plan_steps.h"
 
 #include <algorithm>
 #include <span>

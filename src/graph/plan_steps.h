@@ -1,0 +1,46 @@
+// The steps that make a plan of a fused graph, in order: kernels, launches, memory.
+#pragma once
+
+#include <memory_resource>
+
+#include "graph/fuse.h"
+#include "graph/plan.h"
+
+namespace tsl::graph {
+
+// ---- plan_lower.cpp: groups become kernels of the kernel IR, over buffers ---------------------------------------
+
+/// Fills plan.buffers, plan.kernels and plan.outputs from plan.graph. `memory` holds temporary data.
+void lower(Plan& plan, const Fusion& fusion, std::pmr::memory_resource* memory);
+
+// ---- plan_launches.cpp: which kernels share a launch ------------------------------------------------------------
+
+/// Whether two pointwise kernels run the same program, on possibly different buffers and sizes.
+bool same_program(const Kernel& a, const Kernel& b);
+
+/// Whether the kernel writes one of several parts of a node's result. Parts do not overlap, so their order does not
+/// matter.
+bool writes_part(const Plan& plan, const Kernel& kernel);
+
+/// Fills plan.launches: independent kernels with the same program share a multi-tensor launch. For example, an
+/// optimizer's update of two hundred parameters is one launch, and so are two hundred parts of a concat. A kernel joins
+/// the earliest possible launch, so that its readers have most launches to join.
+void make_launches(Plan& plan, std::pmr::memory_resource* memory);
+
+// ---- plan_buffers.cpp: lifetimes, donors, aliases and the arena -------------------------------------------------
+
+/// An output needs one donor; more are alternatives for callers that donate only some inputs.
+inline constexpr size_t kMaxDonors = 8;
+
+/// Whether the kernel, which writes `out`, reads each element of `in` only where and before it writes it, and does not
+/// write `in`.
+bool may_overwrite(const Kernel& kernel, uint32_t in, uint32_t out);
+
+/// Returns the last launch that can fail, because of elements' values or of memory that it allocates; -1 if none can. A
+/// failed plan must not have overwritten its inputs.
+int64_t last_fallible(const Plan& plan);
+
+/// Finds the lifetimes of plan.buffers and their memory; fills plan.donors, plan.may_fail and plan.arena_bytes.
+void assign_buffers(Plan& plan, std::pmr::memory_resource* memory);
+
+}  // namespace tsl::graph
