@@ -504,7 +504,8 @@ TSL_FN Division<float> divide_floor_easily(float a, float b) {
 TSL_RARE_FN Division<float> divide_floor_far(float a, float b) {
   float ratio = a / b, truncated = exact_remainder(a, b);
   Division<float> division = rounded_down((fused(-ratio, b, a) - truncated) / b, truncated, b);
-  bool is_infinite = (b == 0) | (s_isinf(ratio) & s_isfinite(a));
+  bool overflows = s_isinf(ratio), is_finite = s_isfinite(a);
+  bool is_infinite = (b == 0) | (overflows & is_finite);
   return {select(is_infinite, ratio, ratio + s_round(division.quotient)), division.rest};
 }
 TSL_FN Division<float> divide_floor(float a, float b) {
