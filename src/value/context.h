@@ -84,7 +84,7 @@ class Context {
   Builtins* builtins_ = nullptr;
   SourceMap sources_;
   Interner names_;
-  const Permissions permissions_;
+  const Permissions permissions_{};
 };
 
 }  // namespace tsl
