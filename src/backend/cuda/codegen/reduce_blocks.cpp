@@ -27,7 +27,7 @@ class BlocksWriter : ReduceWriter {
 
   GeneratedKernels write(bool vectorized) {
     if (const int width = vector_width(most_bytes()); vectorized && may_vectorize(inner_loop(), width))
-      take_neighbours(inner_loop(), width);
+      take_neighbours(inner_loop(), width, true);
     totals_ = reserve_totals(kernel_, generated_);
     reserve_levels();
     generated_.kernels.push_back(block_kernel());

@@ -16,6 +16,8 @@ namespace {
 
 /// The neighbouring columns that a thread takes where they are many and long.
 constexpr int kColumnWidth = 4;
+/// The most columns that a thread takes because they share what their elements compute.
+constexpr int64_t kMostSharing = 4;
 /// The bytes that a thread with several columns accumulates and loads at once. Where two turns or more fit,
 /// LaunchParameters::resident_threads share a multiprocessor, so that loads are in flight while other threads compute.
 constexpr int64_t kColumnBytes = 384;
@@ -38,8 +40,23 @@ class ColumnsWriter : ReduceWriter {
   int64_t teams() const { return ceil_div(rows_, form_.columns()); }
 
   void choose_columns(bool vectorized) {
-    form_ = column_form(shape_of(kernel_), vectorized && may_vectorize(kept_loop(), kColumnWidth) ? kColumnWidth : 1);
-    if (form_.width > 1) take_neighbours(kept_loop(), form_.width);
+    const bool by_vectors = vectorized && may_vectorize(kept_loop(), kColumnWidth);
+    form_ = column_form(shape_of(kernel_), by_vectors ? kColumnWidth : sharing_columns());
+    if (form_.width > 1) take_neighbours(kept_loop(), form_.width, by_vectors);
+  }
+
+  /// Returns how many columns a thread takes since most of what their elements compute is the same: those of a short
+  /// innermost loop, such as the coordinates of pairs of points.
+  int sharing_columns() const {
+    const int64_t inside = kernel_.kept[kept_loop()].hint();
+    if (inside < 2 || inside > kMostSharing || !may_take_neighbours()) return 1;
+    const std::vector<bool> same = same_along(kept_loop());
+    int shared = 0, own = 0;
+    for (Reg r = 0; r < kernel_.program.size(); ++r) {
+      const Instr& instr = kernel_.program[r];
+      if (instr.level == graph::Level::full && instr.kind == Instr::Kind::map) ++(same[r] ? shared : own);
+    }
+    return shared > own ? static_cast<int>(inside) : 1;
   }
 
   /// Reduces columns: each thread takes every `down`-th element of a block of the reduction order, of its columns.
@@ -63,8 +80,7 @@ class ColumnsWriter : ReduceWriter {
     emit_column_block(writer, row, Taken::powers);
     for (Reg r : reduces_) emit_column_fold(writer, own_part(r), fmt::format("a{}", r));
     writer.open("if (inside && lane == 0)");
-    for (size_t j = 0; j < reduces_.size(); ++j) emit_column_result(writer, j);
-    if (blocks_ == 1) emit_ends(writer, row);
+    emit_column_results(writer, row);
     writer.close();
     if (blocks_ > 1) {
       const std::string left = fmt::format("{} - first_row", writer.size(rows_));
@@ -74,7 +90,7 @@ class ColumnsWriter : ReduceWriter {
     }
     const std::string suffix = fmt::format("columns{}x{}", form_.columns(), form_.down);
     CudaKernel cuda_kernel = writer.finish(suffix, teams() * blocks_, form_.across, form_.down);
-    if (width_ > 1) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
+    if (by_vectors_) cuda_kernel.vector_accesses = find_vector_accesses(kernel_, plan_, vector_loop_, width_);
     return cuda_kernel;
   }
 
@@ -177,20 +193,31 @@ class ColumnsWriter : ReduceWriter {
     writer.close();
   }
 
-  void emit_column_result(KernelWriter& writer, size_t j) {
-    const Reg r = reduces_[j];
-    const Reduction reduction(kernel_.program[r]);
-    const auto folded = [&](const char* column) {
-      const std::string own = fmt::format("f_a{}[{}]", r, column);
-      return holds(r) ? fmt::format("shifted_log({}, shift{})", own, r) : own;
-    };
-    if (blocks_ == 1) {
-      writer.line("const {} r{} = {};", type_of(kernel_.program[r].dtype), r, reduction.result(folded("0")));
-      return;
+  /// Emits the results of a thread's columns, and what depends on them; or stores those of the columns' block.
+  void emit_column_results(KernelWriter& writer, const Position& row) {
+    if (blocks_ == 1 && form_.width == 1) {
+      for (Reg r : reduces_) emit_result(writer, r, "0");
+      return emit_ends(writer, row);
     }
     each_column(writer, [&] {
-      writer.line("{}[(row + v) * {} + block] = {};", partial_results(writer, 0, j), writer.size(blocks_), folded("v"));
+      if (blocks_ > 1) {
+        for (size_t j = 0; j < reduces_.size(); ++j)
+          writer.line("{}[(row + v) * {} + block] = {};", partial_results(writer, 0, j), writer.size(blocks_),
+                      folded(reduces_[j], "v"));
+        return;
+      }
+      writer.line("const Index row = own_row + v;");
+      for (Reg r : reduces_) emit_result(writer, r, "v");
+      emit_ends(writer, row_position(writer));
     });
+  }
+  void emit_result(KernelWriter& writer, Reg r, const char* column) {
+    const Instr& instr = kernel_.program[r];
+    writer.line("const {} r{} = {};", type_of(instr.dtype), r, Reduction(instr).result(folded(r, column)));
+  }
+  std::string folded(Reg r, const char* column) const {
+    const std::string own = fmt::format("f_a{}[{}]", r, column);
+    return holds(r) ? fmt::format("shifted_log({}, shift{})", own, r) : own;
   }
 
   const LaunchParameters& parameters_;

@@ -163,18 +163,18 @@ RowForm long_row_form(const ReduceShape& shape, const RowDemand& demand) {
   form.lanes = {threads, demand.width};
   form.turns = kReduceBlock / kReduceLanes;
   const int64_t elements = form.turns * demand.width, held = demand.held_words * elements;
-  // Two-pass reductions need registers, and their loading and computing alternate, so many small rows at a time use the
-  // GPU better; unless a row is read again, when caches should still hold it.
+  // Two-pass reductions need registers, and their loading and computing alternate, as do those of arg reductions; so
+  // many small rows at a time use the GPU better; unless a row is read again, when caches should still hold it.
   int64_t most = kMaxThreads;
-  if (held > 0 && demand.reads_once && shape.rows >= kFewRows) most = threads;
+  if ((held > 0 || demand.folds_once) && demand.reads_once && shape.rows >= kFewRows) most = threads;
   else if (held > 0 && held + demand.kept(elements) > kGoodKeptWords) most = kMaxThreads / 2;
   const int64_t share = ceil_div(shape.blocks(), form.cluster);  // of one block of threads
   form.rounds = ceil_div(share, std::min(share, most / threads));
   form.groups = static_cast<int>(ceil_div(share, form.rounds));
-  // Two-pass reductions that keep nothing have the same code for any number of rounds.
+  // Reductions that keep nothing and take many rounds have the same code for any number of them.
   const int64_t kept = demand.kept(elements * form.rounds);
   const bool has_room = form.cluster > 1 && form.threads() <= kMaxThreads / 2 && kept + held <= kMaxKeptWords;
-  form.keeps = (kept <= kGoodKeptWords || has_room) && (kept > 0 || held == 0);
+  form.keeps = (kept <= kGoodKeptWords || has_room) && (kept > 0 || (held == 0 && !demand.folds_once));
   return form;
 }
 

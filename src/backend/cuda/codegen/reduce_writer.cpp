@@ -19,7 +19,30 @@ Reduction ReduceWriter::part(Reg r, Op op) const {
 
 bool ReduceWriter::may_vectorize(int loop, int width) const {
   const Dim extent = loop == kept_loop() ? kernel_.kept[loop] : kernel_.reduced[loop - kernel_.kept.rank()];
-  if (is_two_pass_ || blocks_ == 1 || extent.hint() % width != 0 || !allows_vectors(kernel_, loop, width)) return false;
+  return blocks_ > 1 && extent.hint() % width == 0 && allows_vectors(kernel_, loop, width) && may_take_neighbours();
+}
+
+void ReduceWriter::take_neighbours(int loop, int width, bool by_vectors) {
+  vector_loop_ = loop;
+  width_ = width;
+  by_vectors_ = by_vectors;
+  if (loop == kept_loop()) is_shared_ = same_along(loop);
+}
+
+std::vector<bool> ReduceWriter::same_along(int loop) const {
+  std::vector<bool> same(kernel_.program.size());
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    const Instr& instr = kernel_.program[r];
+    if (instr.kind == Instr::Kind::generate || instr.kind == Instr::Kind::reduce || !defines(instr)) continue;
+    const graph::Operands operands = operands_of(instr);
+    same[r] = (instr.map.strides.rank() == 0 || instr.map.strides[loop].hint() == 0) &&
+              std::all_of(operands.begin(), operands.end(), [&](Reg operand) { return same[operand]; });
+  }
+  return same;
+}
+
+bool ReduceWriter::may_take_neighbours() const {
+  if (is_two_pass_) return false;
   for (Reg r = 0; r < kernel_.program.size(); ++r) {
     const Instr& instr = kernel_.program[r];
     if (is_row_input(r) || (instr.level == Level::full && (!defines(instr) || instr.kind == Instr::Kind::gather)))
@@ -39,6 +62,8 @@ void ReduceWriter::emit_elements(KernelWriter& writer, const Position& row, cons
     writer.line("{} wide{}[{}];", type_of(instr.dtype), r, width_);
     writer.line("load_vector(wide{}, {} + {});", r, writer.buffer(instr.buffer), writer.index_expr(instr.map, first));
   }
+  first.linear = linear_place(writer, row, element);
+  if (vector_loop_ == kept_loop()) emit_values(writer, first, true);
   writer.line("#pragma unroll");
   writer.open("for (int v = 0; v < {}; ++v)", width_);
   if (vector_loop_ == kept_loop()) {
@@ -52,17 +77,26 @@ void ReduceWriter::emit_elements(KernelWriter& writer, const Position& row, cons
   writer.close();
 }
 
+std::string ReduceWriter::linear_place(KernelWriter& writer, const Position& row, const std::string& element) const {
+  return fmt::format("((long long){} * {} + {})", row.linear, writer.size(length_), element);
+}
+
+void ReduceWriter::emit_values(KernelWriter& writer, const Position& at, bool shared) {
+  for (Reg r = 0; r < kernel_.program.size(); ++r) {
+    const Instr& instr = kernel_.program[r];
+    if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
+    if (shared != (!is_shared_.empty() && is_shared_[r])) continue;
+    if (is_vectorized(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
+    else writer.emit(r, at, true);
+  }
+}
+
 void ReduceWriter::emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken) {
   Position at = row;
   const std::vector<std::string> inner = writer.coordinates(element, extents_of(kernel_.reduced), "c");
   std::copy(inner.begin(), inner.end(), at.index.begin() + kernel_.kept.rank());
-  at.linear = fmt::format("((long long){} * {} + {})", row.linear, writer.size(length_), element);
-  for (Reg r = 0; r < kernel_.program.size(); ++r) {
-    const Instr& instr = kernel_.program[r];
-    if (instr.level != Level::full || !defines(instr) || instr.kind == Instr::Kind::scalar) continue;
-    if (is_vectorized(instr)) writer.line("const {} r{} = wide{}[v];", type_of(instr.dtype), r, r);
-    else writer.emit(r, at, true);
-  }
+  at.linear = linear_place(writer, row, element);
+  emit_values(writer, at, false);
   for (const Instr& instr : kernel_.program) {
     if (instr.level == Level::full && !defines(instr) && taken != Taken::greatest) writer.emit_store(instr, at);
   }

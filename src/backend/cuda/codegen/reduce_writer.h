@@ -44,15 +44,17 @@ class ReduceWriter {
   int kept_loop() const { return kernel_.kept.rank() - 1; }
   int inner_loop() const { return kernel_.kept.rank() + kernel_.reduced.rank() - 1; }
 
-  /// Whether operands along `loop` can be read by vectors: only for plain reductions over several blocks.
+  /// Whether a thread can take several neighbours: in plain reductions, whose elements depend on nothing but loads.
+  bool may_take_neighbours() const;
+  /// Whether a thread can, and read operands along `loop` by vectors: only where rows have several blocks.
   bool may_vectorize(int loop, int width) const;
-  void take_neighbours(int loop, int width) {
-    vector_loop_ = loop;
-    width_ = width;
-  }
+  /// Makes each thread take `width` neighbours along a loop, and read them by vectors.
+  void take_neighbours(int loop, int width, bool by_vectors);
   bool is_vectorized(const graph::Instr& instr) const {
-    return width_ > 1 && instr.level == graph::Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
+    return by_vectors_ && instr.level == graph::Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
   }
+  /// Returns by register whether a value is the same for all neighbours along a kept loop.
+  std::vector<bool> same_along(int loop) const;
 
   /// Emits one element for each of a thread's columns, or several neighbours of a row.
   void emit_elements(KernelWriter& writer, const Position& row, const std::string& element, Taken taken);
@@ -76,6 +78,7 @@ class ReduceWriter {
   int64_t rows_, length_, blocks_;
   bool is_two_pass_;
   int vector_loop_ = -1, width_ = 1;
+  bool by_vectors_ = false;
 
  private:
   /// Partial results in scratch memory, several per row: those of the reduction order's blocks, or of blocks of such
@@ -87,6 +90,10 @@ class ReduceWriter {
 
   /// Whether it is a row-level value that full-level instructions read and that depends on no reduction of this kernel.
   bool is_row_input(graph::Reg r) const;
+  /// Returns an element's number in row-major order, by which errors are ordered.
+  std::string linear_place(KernelWriter& writer, const Position& row, const std::string& element) const;
+  /// Emits the full-level values of one element: those that a thread's columns share, or the others.
+  void emit_values(KernelWriter& writer, const Position& at, bool shared);
   /// Emits the full-level instructions for one element, and adds their values to the reductions.
   void emit_element(KernelWriter& writer, const Position& row, const std::string& element, Taken taken);
   void emit_team_rows(KernelWriter& writer, const Team& team, LaneForm form, size_t level);
@@ -94,6 +101,7 @@ class ReduceWriter {
   void emit_result(KernelWriter& writer, LaneForm form, size_t level, size_t j, FoldMemory& memory);
 
   std::vector<Results> levels_;
+  std::vector<bool> is_shared_;  // by register: whether a thread computes the value once for its columns
 };
 
 /// Generates the reduction of long rows, whose blocks are spread over many blocks of threads.

@@ -54,7 +54,7 @@ std::string Reduction::declare(const std::string& name, LaneForm form) const {
 std::string Reduction::take(const std::string& name, const std::string& value, const std::string& index,
                             const std::string& step, const std::string& position) const {
   if (is_arg_reduction_)
-    return fmt::format("take_best<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
+    return fmt::format("take_next<{}>({}, widen_to<{}>({}), {});", greatest_, name, type_, value, index);
   return fmt::format("{}.take({}, {}, {});", name, step, position, value);
 }
 

@@ -125,13 +125,15 @@ class RowsWriter {
     demand.width = width;
     demand.kept_words = passes_.kept_words;
     demand.kept_halves = width > 1 ? passes_.kept_halves : 0;
-    bool has_place = false;
+    bool has_place = false, has_places_alone = true;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
       has_place |= reduction.is_arg_reduction();
+      has_places_alone &= reduction.is_arg_reduction();
       if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
     }
     demand.reads_once = passes_.again.size() == 1;
+    demand.folds_once = demand.reads_once && has_places_alone;
     const int64_t resident = plan_.options.resident_row;  // more than usual: the device has clusters
     demand.clusters = resident > graph::kMaxResidentRow && length_ <= resident && !demand.reads_once && !has_place;
     demand.stores = std::any_of(kernel_.program.begin(), kernel_.program.end(),
@@ -460,7 +462,7 @@ class RowsWriter {
       const std::string folded = emit_fold(r, fmt::format("threadIdx.x / {}", form_.lanes.threads));
       emit_partial(r, folded);
     }
-    writer_.line("__syncthreads();");
+    if (!in_lane_order.empty()) writer_.line("__syncthreads();");
     writer_.close();
     if (is_clustered() && !pass.reduces.empty()) writer_.line("meet_cluster();");
     for (Reg r : pass.reduces) {

@@ -370,6 +370,11 @@ template <bool kGreatest, class T> __device__ __forceinline__ bool beats(T a, lo
 template <bool kGreatest, class T> __device__ __forceinline__ void take_best(Best<T>& best, T value, long long index) {
   if (beats<kGreatest>(value, index, best.value, best.index)) best = {value, index};
 }
+/// The same for an index after those before: where neither is better, the first stays.
+template <bool kGreatest, class T> __device__ __forceinline__ void take_next(Best<T>& best, T value, long long index) {
+  const bool stays = (kGreatest ? value <= best.value : value >= best.value) || best.value != best.value;
+  if (!stays || best.index < 0) best = {value, index};
+}
 template <bool kGreatest, class T> __device__ __forceinline__ Best<T> better_of(Best<T> a, Best<T> b) {
   take_best<kGreatest>(a, b.value, b.index);
   return a;

@@ -189,6 +189,26 @@ TEST_CASE("rows that share warps compile, with every number of lanes and neighbo
   check_compiles(kernels);
 }
 
+TEST_CASE("columns that share most of what they compute have one thread") {
+  for (int64_t others : {3000, 9000}) {  // one block of the reduction order, and several
+    Graph g;
+    const Shape pairs{100, Dim(others), 3};
+    const NodeId x = input(g, {100, 1, 3}), y = input(g, {1, Dim(others), 3});
+    const NodeId u = input(g, {100, 1, 1}), w = input(g, {1, Dim(others), 1});
+    const NodeId d = add(g, Op::sub, {spread(g, x, pairs), spread(g, y, pairs)});
+    const NodeId apart = add(g, Op::sub, {spread(g, u, pairs), spread(g, w, pairs)});
+    const NodeId near = add(g, Op::exp, {read(g, add(g, Op::neg, {read(g, apart)}))});
+    give(g, reduce(g, Op::sum, add(g, Op::mul, {read(g, d), read(g, near)}), 1, false));
+    const std::vector<CudaKernel> kernels = kernels_of(std::move(g));
+    CHECK(has_kernel(kernels, "columns3x128"));
+    for (const CudaKernel& cuda_kernel : kernels) {
+      const std::string source = cuda_kernel.source();
+      CHECK(source.find("s_exp(") < source.find("for (int v = 0;"));
+    }
+    check_compiles(kernels);
+  }
+}
+
 TEST_CASE("reductions: rows, columns, blocks, places and totals") {
   std::vector<CudaKernel> kernels;
   const auto reduced = [&](const Shape& shape, const std::function<NodeId(Graph&, NodeId)>& of) {
