@@ -58,6 +58,11 @@ def adam_bytes(shapes):
     return 7 * 4 * count(shapes)
 
 
+def matrix(times, size, rows, columns):
+    """`times`: how often it is moved; `size`: of an element, in bytes."""
+    return lambda scale: times * size * scaled(rows, scale) * scaled(columns, scale)
+
+
 MS, US = 1e-3, 1e-6
 
 ROWS = {
@@ -82,6 +87,15 @@ ROWS = {
                           goals={"device": 0.80 * MS, "first": 0.5}),
     "adam_100x1000": Row("training", "Adam, 100 tensors of 1000", "host", goals={"host": 3 * US, "device": 8 * US}),
     "mlp_train": Row("training", "784-512-512-10, batch 128, Adam", goals={"device": 0.10 * MS}),
+    "pairs": Row("shapes", "forces between 8192 points in 3-D", goals={"device": 0.2 * MS}),
+    "softmax_columns": Row("shapes", "softmax over axis 0 of [4096, 32768]", bytes=matrix(2, 4, 4096, 32768)),
+    "softmax_long": Row("shapes", "softmax, [1024, 131072]", bytes=matrix(2, 4, 1024, 131072)),
+    "jacobi": Row("shapes", "100 Jacobi steps, [2048, 2048]", goals={"device": 1 * MS}),
+    "argmax_odd": Row("shapes", "argmax, [8192, 50257]", bytes=matrix(1, 4, 8192, 50257)),
+    "rms_norm_bf16": Row("shapes", "rms_norm, bf16, [16384, 8192]", bytes=matrix(2, 2, 16384, 8192)),
+    "sum_middle": Row("shapes", "sum over the middle of [256, 512, 1024]", bytes=matrix(1, 4, 512, 256 * 1024)),
+    "layer_norm_5120": Row("shapes", "layer_norm, [8192, 5120]", bytes=matrix(2, 4, 8192, 5120)),
+    "mandelbrot": Row("shapes", "50 Mandelbrot steps, [4096, 4096]", bytes=matrix(3, 4, 4096, 4096)),
     "first_fma": Row("first_call", "first compiled a*b+c of a process", "first",
                      goals={"first": 0.15, "cached": 0.02}),
     "second_shape": Row("first_call", "its second size", "host", goals={"host": 1 * MS}),

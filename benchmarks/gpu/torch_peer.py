@@ -70,6 +70,39 @@ def blocks64(a, b):
     return a
 
 
+def pairs(x):
+    d = x[:, None, :] - x[None, :, :]
+    r2 = (d * d).sum(2, keepdim=True) + 0.01
+    return (d * (1.0 / (r2 * torch.sqrt(r2)))).sum(1)
+
+
+def softmax_columns(x):
+    return F.softmax(x, dim=0)
+
+
+def jacobi(x):
+    y = x.clone()
+    for _ in range(100):
+        y[1:-1, 1:-1] = 0.25 * (y[:-2, 1:-1] + y[2:, 1:-1] + y[1:-1, :-2] + y[1:-1, 2:])
+    return y
+
+
+def argmax(x):
+    return x.argmax(1)
+
+
+def rms_norm(x, weight):
+    return F.rms_norm(x, x.shape[-1:], weight, 1e-5)
+
+
+def mandelbrot(re, im):
+    a, b, count = re, im, re * 0.0
+    for _ in range(50):
+        a, b = a * a - b * b + re, 2.0 * a * b + im
+        count = count + torch.where(a * a + b * b < 4.0, 1.0, 0.0)
+    return count
+
+
 def randn(*shape, dtype=torch.float32):
     return torch.randn(shape, dtype=dtype, device=DEVICE)
 
@@ -103,6 +136,21 @@ def matrices(dtype):
     return make
 
 
+def large(*shape, dtype=torch.float32, parameters=0):
+    """A tensor of this shape, of which the scale shrinks the last two extents, and parameters of its last axis."""
+    def make(scale):
+        extents = [*shape[:-2], *(scaled(extent, scale) for extent in shape[-2:])]
+        return [randn(*extents, dtype=dtype), *(randn(extents[-1], dtype=dtype) for _ in range(parameters))]
+
+    return make
+
+
+def plane(scale):
+    n = scaled(4096, scale)
+    re, im = torch.linspace(-2.0, 0.5, n, device=DEVICE), torch.linspace(-1.2, 1.2, n, device=DEVICE)
+    return [re.expand(n, n).contiguous(), im[:, None].expand(n, n).contiguous()]
+
+
 def pair(*shape):
     return lambda scale: [randn(*shape), randn(*shape)]
 
@@ -121,6 +169,15 @@ FUNCTIONS = {
     "cross_entropy": (F.cross_entropy, logits),
     "matmul_bf16": (gelu_linear, matrices(torch.bfloat16)),
     "matmul_tf32": (gelu_linear, matrices(torch.float32)),
+    "pairs": (pairs, lambda scale: [randn(scaled(8192, scale), 3)]),
+    "softmax_columns": (softmax_columns, large(4096, 32768)),
+    "softmax_long": (softmax, large(1024, 131072)),
+    "jacobi": (jacobi, large(2048, 2048)),
+    "argmax_odd": (argmax, large(8192, 50257)),
+    "rms_norm_bf16": (rms_norm, large(16384, 8192, dtype=torch.bfloat16, parameters=1)),
+    "sum_middle": (lambda x: x.sum(1), lambda scale: [randn(256, scaled(512, scale), 1024)]),
+    "layer_norm_5120": (layer_norm, large(8192, 5120, parameters=2)),
+    "mandelbrot": (mandelbrot, plane),
     "toy": (multiply, pair(10)),
     "chain64": (chain64, pair(10)),
     "blocks64": (blocks64, pair(64, 512)),
