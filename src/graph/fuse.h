@@ -11,8 +11,8 @@
 
 namespace tsl::graph {
 
-/// Larger groups gain nothing, and the registers of a tile would exceed the first-level cache.
-inline constexpr size_t kMaxGroupNodes = 256;
+/// Larger groups take long to compile, and what they would save is little beside what they compute.
+inline constexpr size_t kMaxGroupNodes = 1024;
 
 using LoopFlags = std::bitset<kMaxRank>;  // one per loop
 
