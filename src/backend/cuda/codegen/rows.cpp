@@ -37,8 +37,8 @@ class RowsWriter {
         shape_(shape_of(kernel)),
         rows_(shape_.rows),
         length_(shape_.length),
-        blocks_(shape_.blocks()),
         passes_(plan_passes(kernel)),
+        blocks_(finds_places() ? 1 : shape_.blocks()),
         form_(row_form(shape_, demand(vectorized ? access_width() : 1), parameters.row_threads)) {}
 
   GeneratedKernels write() {
@@ -96,6 +96,13 @@ class RowsWriter {
 
   // ---- The form ----------------------------------------------------------------------------------------
 
+  /// Whether rows are read once, for arg reductions alone.
+  bool finds_places() const {
+    const std::vector<Reg> all = reduces(kernel_, graph::Level::row);
+    return !all.empty() && passes_.again.size() == 1 &&
+           std::all_of(all.begin(), all.end(), [&](Reg r) { return Reduction(kernel_.program[r]).is_arg_reduction(); });
+  }
+
   /// Returns how many neighbours a thread accesses at a time. Of short rows: 16 bytes, so that few threads compute a
   /// row. Of others: two, if elements are short, or registers are left besides kept values.
   int access_width() const {
@@ -125,15 +132,14 @@ class RowsWriter {
     demand.width = width;
     demand.kept_words = passes_.kept_words;
     demand.kept_halves = width > 1 ? passes_.kept_halves : 0;
-    bool has_place = false, has_places_alone = true;
+    bool has_place = false;
     for (Reg r : reduces(kernel_, graph::Level::row)) {
       const Reduction reduction(kernel_.program[r]);
       has_place |= reduction.is_arg_reduction();
-      has_places_alone &= reduction.is_arg_reduction();
       if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
     }
     demand.reads_once = passes_.again.size() == 1;
-    demand.folds_once = demand.reads_once && has_places_alone;
+    demand.finds_places = finds_places();
     const int64_t resident = plan_.options.resident_row;  // more than usual: the device has clusters
     demand.clusters = resident > graph::kMaxResidentRow && length_ <= resident && !demand.reads_once && !has_place;
     demand.stores = std::any_of(kernel_.program.begin(), kernel_.program.end(),
@@ -335,14 +341,14 @@ class RowsWriter {
   void emit_turns(const Pass& pass, const std::string& first, const std::string& end) {
     if (form_.keeps || any_two_pass(kernel_, pass.reduces)) return emit_kept_turns(pass, first, end);
     const int64_t step = form_.lanes.threads * form_.lanes.width;
-    const int64_t lane_turns = kReduceLanes / step;  // after so many turns the lanes start again
+    const int64_t lane_turns = std::max<int64_t>(kReduceLanes / step, 1);  // after so many the lanes start again
     const int64_t turns = stores(pass).empty() ? lane_turns : kTurnsAtOnce;
     writer_.line("Index from{} = {};", pass_, first);
     if (turns == lane_turns) writer_.line("#pragma unroll {}", kTurnsAtOnce / lane_turns);
     writer_.open("for (; from{0} + {1} <= {2}; from{0} += {1})", pass_, turns * step, end);
     emit_all_turns(pass, turns, fmt::format("from{}", pass_), "");
     writer_.close();
-    writer_.open("for (; from{0} < {1}; from{0} += {2})", pass_, end, kReduceLanes);
+    writer_.open("for (; from{0} < {1}; from{0} += {2})", pass_, end, lane_turns * step);
     emit_all_turns(pass, lane_turns, fmt::format("from{}", pass_), fmt::format("if (e < {}) ", end));
     writer_.close();
   }
@@ -512,8 +518,9 @@ class RowsWriter {
   const LaunchParameters& parameters_;
   KernelWriter writer_;
   ReduceShape shape_;
-  int64_t rows_, length_, blocks_;
+  int64_t rows_, length_;
   RowPasses passes_;
+  int64_t blocks_;  // of the reduction order
   RowForm form_;
   int pass_ = 0;
   std::optional<FoldMemory> fold_memory_;
