@@ -105,8 +105,6 @@ inline constexpr size_t kMaxStrips = 2, kMaxInHand = kMaxStrips * kStrip;
 /// they are converted when they are read and written, and rounded after each op.
 enum class ChainCode : uint8_t {
   load,
-  load_f16,
-  load_bf16,
   store,
   store_f16,
   store_bf16,
@@ -115,8 +113,6 @@ enum class ChainCode : uint8_t {
   stream_bf16,  // store past the caches, where memory is aligned to their lines
   round_f16,
   round_bf16,
-  widen_f16,
-  widen_bf16,  // convert operand in[0] to f32 in memory, and keep the accumulator
   add,
   sub,
   sub_from,
@@ -137,11 +133,14 @@ enum class ChainCode : uint8_t {
   prefetch,  // the operand will be read soon
 };
 
+/// What the operand of a load or of a binary instruction is: elements of a dtype, or one f32 for all elements.
+enum class ChainRead : uint8_t { f32, f16, bf16, one };
+
 struct ChainInstr {
   ChainCode code;
-  bool is_one = false;           // the operand is one f32 for all elements
+  ChainRead read = ChainRead::f32;
   uint16_t operand = 0;          // for call: the operand that receives the result
-  std::array<uint16_t, 3> in{};  // operands of call and widen; for prefetch, in[0]: bytes to fetch per strip
+  std::array<uint16_t, 3> in{};  // operands of a call; for prefetch, in[0]: bytes to fetch per strip
   MapKernel call = nullptr;
 };
 

@@ -170,6 +170,9 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.fallible = op_def(instr.op).fallible;
       step.map = instr.op == Op::cast ? table_.cast[from][static_cast<int>(instr.dtype)]
                                       : table_.map[static_cast<int>(instr.op)][from];
+      if (instr.operand_dtype == DType::f16 || instr.operand_dtype == DType::bf16)
+        if (instr.op != Op::cast && instr.op != Op::where)
+          step.wide_map = table_.map[static_cast<int>(instr.op)][static_cast<int>(DType::f32)];
       if (!step.map) {
         fail(ErrorKind::type, "{} is not defined for {}", op_def(instr.op).name, name_of(instr.operand_dtype));
       }

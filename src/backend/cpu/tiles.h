@@ -50,6 +50,7 @@ struct Step {
   int32_t direct = -1;         // the store whose memory may receive the result directly
   Access access;
   MapKernel map = nullptr;
+  MapKernel wide_map = nullptr;  // of operands of f16 or bf16: the kernel for the same numbers as f32, if there is one
   ReduceKernels reduce{};
   ReduceKernels combine{};                                                   // kernels for partial results
   void (*fold)(void* out, const void* in, size_t rows, size_t n) = nullptr;  // rows of f32
@@ -99,11 +100,16 @@ struct Chain {
       lanes,     // lanes of a reduction
     } kind;
     uint32_t reg = 0;
-    uint32_t size = 0;       // bytes per element
-    int64_t row_bytes = 0;   // distance between rows; kUneven if it varies
-    int32_t slot = -1;       // memory for kMaxInHand elements; for elements and rows: a padded copy of the last strip
-    bool is_result = false;  // written by the chain
+    uint32_t size = 0;         // bytes per element
+    int64_t row_bytes = 0;     // distance between rows; kUneven if it varies
+    int32_t slot = -1;         // memory for kMaxInHand elements; for elements and rows: a padded copy of the last strip
+    bool is_result = false;    // written by the chain
+    bool is_widened = false;   // `one` or `repeated` of f16 or bf16, converted to f32 in the slot
+    DType dtype = DType::f32;  // of the register, if it is widened
   };
+  /// How an instruction needs a value that is the same for a row: repeated in its own dtype, repeated as f32, or once
+  /// as f32.
+  enum class Form : uint8_t { own, wide, wide_one };
   static constexpr int64_t kUneven = std::numeric_limits<int64_t>::min();  // no step between rows
   std::vector<ChainInstr> code;
   std::vector<Operand> operands;
@@ -114,6 +120,9 @@ struct Chain {
 /// Divides the loops of a pointwise kernel into boxes within or outside of each part, and returns the kernel of each.
 /// Returns none if the kernel has no parts, is too small, or its parts are no boxes.
 std::vector<graph::Kernel> divide_into_boxes(const graph::Kernel& kernel);
+
+/// Whether the accumulator of a chain can hold elements of the dtype.
+inline bool fits_accumulator(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32; }
 
 /// Below this many element-operations, a second thread costs more than it gains.
 inline constexpr int64_t kParallelWork = 64 * 1024;
@@ -171,7 +180,7 @@ class TileProgram {
   bool lies_in_rows(const Step& load) const;
   void compute_again(std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) const;
   void build_chains(const std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition);
-  Chain::Operand chain_operand(const Step& definition, bool may_be_one) const;
+  Chain::Operand chain_operand(const Step& definition, Chain::Form form) const;
   void read_ahead();
 
   // tiles_run.cpp

@@ -3,7 +3,9 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <tuple>
 
+#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/tiles.h"
 
@@ -14,6 +16,7 @@ using graph::Level;
 namespace {
 
 using Operand = Chain::Operand;
+using Form = Chain::Form;
 
 /// Kernels with fewer elements in all read from a cache, where prefetching costs more than it gains.
 constexpr int64_t kCachedElements = int64_t{2} << 20;
@@ -38,11 +41,8 @@ constexpr Arithmetic kArithmetic[] = {
     {Op::minimum, ChainCode::minimum, std::nullopt, false},
 };
 
-/// Whether the accumulator can hold elements of the dtype.
-bool fits_accumulator(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32; }
-
-/// The code for a dtype that fits the accumulator.
-ChainCode code_for(DType dtype, ChainCode f32, ChainCode f16, ChainCode bf16) {
+/// The code, or the form of an operand, for a dtype that fits the accumulator.
+template <class T> T choose_for(DType dtype, T f32, T f16, T bf16) {
   return dtype == DType::f16 ? f16 : dtype == DType::bf16 ? bf16 : f32;
 }
 
@@ -71,8 +71,8 @@ std::optional<ChainCode> reduction_of(const Step& step) {
 }
 
 /// Writes the code of a chain. A result that only the next step reads stays in the accumulator, without memory. Values
-/// of f16 and bf16 that ops on the accumulator read again are kept in strips of f32; calls read them in their own
-/// dtype.
+/// of f16 and bf16 are f32 within the chain, in strips if they are read again. Calls of ops that have an f32 kernel
+/// read such strips; other calls read elements in their own dtype.
 class ChainBuilder {
  public:
   /// `operand_of` returns the operand for a register that the chain does not compute; `is_kept` is whether a result is
@@ -87,7 +87,7 @@ class ChainBuilder {
       else if (is_kept(step.dst)) builder.keep(step);
       else builder.sizes_[step.dst] = step.size;
       if (is_streamed(step)) builder.streamed_.insert(step.dst);
-      if (step.kind == Step::Kind::map && !arithmetic_of(step) && !is_conversion(step))
+      if (step.kind == Step::Kind::map && !arithmetic_of(step) && !is_conversion(step) && !ends_in_accumulator(step))
         builder.by_call_.insert(step.dst);
     }
     // Builds the code twice: the first time finds the results that are read from memory.
@@ -110,7 +110,7 @@ class ChainBuilder {
     chain_.code.clear();
     chain_.operands.clear();
     index_.clear();
-    widened_.clear();
+    strips_.clear();
     accumulator_.reset();
   }
 
@@ -120,83 +120,109 @@ class ChainBuilder {
     if (step.kind == Step::Kind::reduce) {
       load(left, step.operand_dtype, operand_of);
       chain_.operands.push_back({Operand::Kind::lanes, step.dst, sizeof(float), 0, -1, true});
-      push(*reduction_of(step), chain_.operands.size() - 1);
-      accumulator_ = left;
+      push(*reduction_of(step), chain_.operands.size() - 1, DType::f32);
     } else if (arithmetic) {
       compute(step, *arithmetic, operand_of);
       finish(step, arithmetic->rounds, operand_of);
     } else if (is_conversion(step)) {
       load(left, step.operand_dtype, operand_of);
       finish(step, true, operand_of);
+    } else if (step.wide_map) {
+      call_wide(step, operand_of);
     } else {
       ChainInstr call{ChainCode::call};
       call.call = step.map;
-      for (int i = 0; i < step.arity; ++i) call.in[i] = static_cast<uint16_t>(operand(step.src[i], operand_of, false));
+      for (int i = 0; i < step.arity; ++i) call.in[i] = index_of(operand(step.src[i], operand_of, Form::own));
       in_memory_.insert(step.dst);
       const bool is_streamed = streamed_.count(step.dst) > 0;
       call.operand =
-          static_cast<uint16_t>(is_streamed ? add_scratch(step.dst, step.size) : operand(step.dst, operand_of, false));
+          is_streamed ? add_scratch(step.dst, step.size) : index_of(operand(step.dst, operand_of, Form::own));
       chain_.code.push_back(call);
       if (is_streamed) {
-        push(code_for(step.dtype, ChainCode::load, ChainCode::load_f16, ChainCode::load_bf16), call.operand);
+        push(ChainCode::load, call.operand, step.dtype);
         store(step, operand_of);
       }
       accumulator_.reset();
     }
   }
 
+  /// Calls the f32 kernel of an op on strips of f32. The result is rounded in the accumulator if it is no bool.
+  template <class OperandOf> void call_wide(const Step& step, OperandOf& operand_of) {
+    ChainInstr call{ChainCode::call};
+    call.call = step.wide_map;
+    for (int i = 0; i < step.arity; ++i) call.in[i] = wide_strip(step.src[i], step.operand_dtype, operand_of);
+    const bool ends = ends_in_accumulator(step);
+    if (!ends) in_memory_.insert(step.dst);
+    call.operand = ends ? add_scratch(step.dst, sizeof(float)) : index_of(operand(step.dst, operand_of, Form::own));
+    chain_.code.push_back(call);
+    accumulator_.reset();
+    if (!ends) return;
+    push(ChainCode::load, call.operand, DType::f32);
+    finish(step, true, operand_of);
+  }
+
+  /// Whether a call leaves its result in the accumulator.
+  static bool ends_in_accumulator(const Step& step) { return step.wide_map && fits_accumulator(step.dtype); }
+
   template <class OperandOf> void compute(const Step& step, const Arithmetic& arithmetic, OperandOf& operand_of) {
     const auto [left, right, third] = step.src;
     const bool is_square = left == right && step.op == Op::mul;
     if (step.arity == 1 || is_square) {
       load(left, step.dtype, operand_of);
-      push(is_square ? ChainCode::square : arithmetic.code, 0);
+      push(is_square ? ChainCode::square : arithmetic.code, 0, DType::f32);
     } else if (accumulator_ == right && arithmetic.from_right) {
-      push(*arithmetic.from_right, wide(left, step.dtype, operand_of));
+      from_accumulator_.insert(right);
+      push_read(*arithmetic.from_right, left, step.dtype, operand_of);
     } else {
-      // Widened first, since it may have to be computed: the accumulator is loaded last.
-      const size_t other = wide(right, step.dtype, operand_of);
       load(left, step.dtype, operand_of);
-      push(arithmetic.code, other);
+      push_read(arithmetic.code, right, step.dtype, operand_of);
     }
   }
 
-  /// Rounds the result in the accumulator, and stores it where others read it.
+  /// Rounds the result in the accumulator if it is read as f32, and stores it where others read it.
   template <class OperandOf> void finish(const Step& step, bool rounds, OperandOf& operand_of) {
-    if (rounds && step.dtype != DType::f32)
-      push(code_for(step.dtype, ChainCode::load, ChainCode::round_f16, ChainCode::round_bf16), 0);
+    const bool is_read = from_accumulator_.count(step.dst) || in_wide_memory_.count(step.dst);
+    if (rounds && is_read && step.dtype != DType::f32)
+      push(choose_for(step.dtype, ChainCode::load, ChainCode::round_f16, ChainCode::round_bf16), 0, DType::f32);
     accumulator_ = step.dst;
     if (in_memory_.count(step.dst)) store(step, operand_of);
-    if (in_wide_memory_.count(step.dst)) push(ChainCode::store, strip_of(step.dst));
+    if (in_wide_memory_.count(step.dst)) push(ChainCode::store, strip_of(step.dst), DType::f32);
   }
 
   template <class OperandOf> void store(const Step& step, OperandOf& operand_of) {
-    const ChainCode code = streamed_.count(step.dst)
-                               ? code_for(step.dtype, ChainCode::stream, ChainCode::stream_f16, ChainCode::stream_bf16)
-                               : code_for(step.dtype, ChainCode::store, ChainCode::store_f16, ChainCode::store_bf16);
-    push(code, operand(step.dst, operand_of, false));
+    const ChainCode code =
+        streamed_.count(step.dst)
+            ? choose_for(step.dtype, ChainCode::stream, ChainCode::stream_f16, ChainCode::stream_bf16)
+            : choose_for(step.dtype, ChainCode::store, ChainCode::store_f16, ChainCode::store_bf16);
+    push(code, operand(step.dst, operand_of, Form::own), DType::f32);
   }
 
   /// Loads a register into the accumulator, unless it is there.
   template <class OperandOf> void load(uint32_t reg, DType dtype, OperandOf& operand_of) {
-    if (accumulator_ == reg) return;
-    if (dtype == DType::f32) push(ChainCode::load, operand(reg, operand_of, true));
-    else if (is_computed_here(reg) || widened_.count(reg)) push(ChainCode::load, wide(reg, dtype, operand_of));
-    else
-      push(code_for(dtype, ChainCode::load, ChainCode::load_f16, ChainCode::load_bf16),
-           operand(reg, operand_of, false));
+    if (accumulator_ == reg) from_accumulator_.insert(reg);
+    else push_read(ChainCode::load, reg, dtype, operand_of);
+    accumulator_ = reg;
   }
 
-  /// Returns the operand with a register's elements as f32.
-  template <class OperandOf> size_t wide(uint32_t reg, DType dtype, OperandOf& operand_of) {
-    if (dtype == DType::f32) return operand(reg, operand_of, true);
+  /// Adds an instruction that reads a register of a dtype that fits the accumulator.
+  template <class OperandOf> void push_read(ChainCode code, uint32_t reg, DType dtype, OperandOf& operand_of) {
+    if (dtype != DType::f32 && (is_computed_here(reg) || strips_.count(reg))) {
+      if (is_computed_here(reg)) in_wide_memory_.insert(reg);
+      return push(code, strip_of(reg), DType::f32);
+    }
+    push(code, operand(reg, operand_of, Form::wide_one), dtype);
+  }
+
+  /// Returns the strip of f32 that holds a register of f16 or bf16.
+  template <class OperandOf> uint16_t wide_strip(uint32_t reg, DType dtype, OperandOf& operand_of) {
     if (is_computed_here(reg)) in_wide_memory_.insert(reg);
-    if (is_computed_here(reg) || widened_.count(reg)) return strip_of(reg);
-    ChainInstr widen{code_for(dtype, ChainCode::load, ChainCode::widen_f16, ChainCode::widen_bf16)};
-    widen.in[0] = static_cast<uint16_t>(operand(reg, operand_of, false));
-    widen.operand = static_cast<uint16_t>(strip_of(reg));
-    chain_.code.push_back(widen);
-    return widen.operand;
+    if (is_computed_here(reg) || strips_.count(reg)) return index_of(strip_of(reg));
+    const size_t found = operand(reg, operand_of, Form::wide);
+    if (chain_.operands[found].kind == Operand::Kind::repeated) return index_of(found);
+    push(ChainCode::load, found, dtype);
+    push(ChainCode::store, strip_of(reg), DType::f32);
+    accumulator_ = reg;
+    return index_of(strip_of(reg));
   }
 
   /// Whether the chain computes the register in the accumulator.
@@ -204,29 +230,31 @@ class ChainBuilder {
 
   /// Returns the strip of f32 for a register.
   size_t strip_of(uint32_t reg) {
-    const auto [it, is_new] = widened_.try_emplace(reg, chain_.operands.size());
+    const auto [it, is_new] = strips_.try_emplace(reg, chain_.operands.size());
     if (is_new) add_scratch(reg, sizeof(float));
     return it->second;
   }
 
   /// Adds strips that are used only within the chain.
-  size_t add_scratch(uint32_t reg, uint32_t size) {
+  uint16_t add_scratch(uint32_t reg, uint32_t size) {
     chain_.operands.push_back({Operand::Kind::scratch, reg, size, 0, -1, true});
-    return chain_.operands.size() - 1;
+    return index_of(chain_.operands.size() - 1);
   }
 
-  void push(ChainCode code, size_t operand) {
+  static uint16_t index_of(size_t operand) { return static_cast<uint16_t>(operand); }
+
+  void push(ChainCode code, size_t operand, DType dtype) {
     const bool is_one = !chain_.operands.empty() && chain_.operands[operand].kind == Operand::Kind::one;
-    chain_.code.push_back({code, is_one, static_cast<uint16_t>(operand)});
+    const ChainRead read = is_one ? ChainRead::one : choose_for(dtype, ChainRead::f32, ChainRead::f16, ChainRead::bf16);
+    chain_.code.push_back({code, read, index_of(operand)});
   }
 
-  /// Returns the register's operand; a result of the chain is then stored in memory. `may_be_one`: a value that is the
-  /// same for all elements need not be repeated.
-  template <class OperandOf> size_t operand(uint32_t reg, OperandOf& operand_of, bool may_be_one) {
+  /// Returns the register's operand; a result of the chain is then stored in memory.
+  template <class OperandOf> size_t operand(uint32_t reg, OperandOf& operand_of, Form form) {
     const auto computed = sizes_.find(reg);
     if (computed != sizes_.end()) in_memory_.insert(reg);
-    const Operand found = computed == sizes_.end() ? operand_of(reg, may_be_one) : result(reg, computed->second);
-    auto [it, is_new] = index_.try_emplace({reg, found.kind}, chain_.operands.size());
+    const Operand found = computed == sizes_.end() ? operand_of(reg, form) : result(reg, computed->second);
+    auto [it, is_new] = index_.try_emplace({reg, found.kind, found.is_widened}, chain_.operands.size());
     if (is_new) chain_.operands.push_back(found);
     return it->second;
   }
@@ -238,10 +266,11 @@ class ChainBuilder {
 
   Chain chain_;
   std::map<uint32_t, uint32_t> sizes_;  // element sizes of the registers that the chain computes
-  std::map<std::pair<uint32_t, Operand::Kind>, size_t> index_;  // operands by register
+  std::map<std::tuple<uint32_t, Operand::Kind, bool>, size_t> index_;  // operands by register
   int64_t row_length_ = 0;
-  std::map<uint32_t, size_t> widened_;  // strips of f32, by register
+  std::map<uint32_t, size_t> strips_;  // strips of f32, by register of f16 or bf16
   std::set<uint32_t> kept_, by_call_, in_memory_, in_wide_memory_, streamed_;
+  std::set<uint32_t> from_accumulator_;  // results that a later step reads there
   std::optional<uint32_t> accumulator_;  // the register whose value is in the accumulator
 };
 
@@ -403,7 +432,7 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
       return step.kind == Step::Kind::load && rows_in_place_.count(step.dst) && !readers[step.dst].count(kPlain);
     });
   }
-  auto operand_of = [&](uint32_t reg, bool may_be_one) { return chain_operand(*definition[reg], may_be_one); };
+  auto operand_of = [&](uint32_t reg, Chain::Form form) { return chain_operand(*definition[reg], form); };
   for (size_t g = 0; g < groups.size(); ++g) {
     auto lives_on = [&](uint32_t reg) { return home[reg] == static_cast<int>(g) && !readers[reg].empty(); };
     auto streams = [](const Step& step) { return step.is_streamed; };
@@ -413,18 +442,18 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
 }
 
 /// Describes a value that a step outside the chain has computed.
-Operand TileProgram::chain_operand(const Step& definition, bool may_be_one) const {
+Operand TileProgram::chain_operand(const Step& definition, Chain::Form form) const {
   Operand operand{Operand::Kind::elements, definition.dst, definition.size};
   if (rows_in_place_.count(definition.dst)) {
     operand.kind = Operand::Kind::row;
     operand.row_bytes = kept_rank_ == 0   ? 0
                         : kept_rank_ == 1 ? definition.access.stride[0] * definition.size
                                           : Chain::kUneven;
-  } else if (definition.level == Level::row) {
-    operand.kind = may_be_one ? Operand::Kind::one : Operand::Kind::repeated;
-    operand.row_bytes = definition.size;
-  } else if (definition.kind == Step::Kind::scalar) {
-    operand.kind = may_be_one ? Operand::Kind::one : Operand::Kind::repeated;
+  } else if (definition.level == Level::row || definition.kind == Step::Kind::scalar) {
+    operand.kind = form == Chain::Form::wide_one ? Operand::Kind::one : Operand::Kind::repeated;
+    if (definition.level == Level::row) operand.row_bytes = definition.size;
+    operand.is_widened = form != Chain::Form::own && definition.dtype != DType::f32;
+    if (operand.is_widened) operand.size = sizeof(float), operand.dtype = definition.dtype;
   } else {
     operand.row_bytes = row_length_ * definition.size;
   }
@@ -449,7 +478,7 @@ void TileProgram::read_ahead() {
     if (std::all_of(begin, begin + kept_rank_, [](int64_t stride) { return stride == 0; })) continue;
     Operand ahead{Operand::Kind::ahead, reg, step.size,
                   kept_rank_ == 1 ? step.access.stride[0] * step.size : Chain::kUneven};
-    ChainInstr prefetch{ChainCode::prefetch, false, static_cast<uint16_t>(chain.operands.size())};
+    ChainInstr prefetch{ChainCode::prefetch, ChainRead::f32, static_cast<uint16_t>(chain.operands.size())};
     prefetch.in[0] = static_cast<uint16_t>(kStrip * step.size);
     chain.operands.push_back(ahead);
     chain.code.insert(chain.code.begin() + 1, prefetch);
@@ -475,8 +504,14 @@ void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* opera
     const Operand& operand = chain.operands[i];
     std::byte* slot = worker.memory + operand.slot;
     std::byte* value = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
-    if (operand.kind == Operand::Kind::repeated && operand.row_bytes > 0) {
-      table_.load_2d[operand.size](slot, value + row * operand.size, 1, kMaxInHand, 0, 0);
+    const bool is_copied = operand.is_widened || (operand.kind == Operand::Kind::repeated && operand.row_bytes > 0);
+    if (is_copied && (row == 0 || operand.row_bytes > 0)) {
+      float wide = 0;
+      const void* element[1] = {value + row * operand.row_bytes};
+      if (operand.is_widened)
+        table_.cast[static_cast<int>(operand.dtype)][static_cast<int>(DType::f32)](&wide, element, 1);
+      fill(slot, operand.is_widened ? &wide : element[0], operand.size,
+           operand.kind == Operand::Kind::one ? 1 : static_cast<int64_t>(kMaxInHand));
       operands[i] = {slot, 0};
     } else if (row > 0 && operand.row_bytes != Chain::kUneven) {
       operands[i].at += operand.row_bytes;

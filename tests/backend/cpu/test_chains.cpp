@@ -81,8 +81,11 @@ class Generator {
       const NodeId there = cast(main.node, other == dtype_ ? DType::f32 : other);
       program_.full.push_back(cast(add(graph, below(2) ? Op::exp : Op::square, {read(graph, there)}), dtype_));
     } else if (kind < 8) {
-      constexpr Op ops[] = {Op::square, Op::neg, Op::relu, Op::abs, Op::exp, Op::tanh};
-      program_.full.push_back(add(graph, ops[below(6)], {main}));
+      constexpr Op ops[] = {Op::square, Op::neg, Op::relu, Op::abs, Op::exp, Op::tanh, Op::floor, Op::gelu};
+      program_.full.push_back(add(graph, ops[below(8)], {main}));
+    } else if (kind == 8) {
+      constexpr Op ops[] = {Op::pow, Op::mod, Op::floordiv};  // calls with two operands
+      program_.full.push_back(add(graph, ops[below(3)], {main, operand()}));
     } else {
       constexpr Op ops[] = {Op::add, Op::sub, Op::mul, Op::div, Op::maximum, Op::minimum, Op::sub, Op::div};
       const Op op = ops[below(8)];

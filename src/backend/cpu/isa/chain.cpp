@@ -68,16 +68,22 @@ TSL_FN Vector rounded(math::BFloat16, Vector x) { return (Vector)(round_upper_ha
 
 #define TSL_EACH_VECTOR _Pragma("GCC unroll 32") for (size_t k = 0; k < kVectors; ++k)
 
-/// Sets acc[k] = value for each vector, where `b` is the operand: memory, or one element for all.
-#define TSL_WITH_OPERAND(value)                                     \
-  if (instr->is_one) {                                              \
-    const Vector b = *reinterpret_cast<const float*>(p) - Vector{}; \
-    TSL_EACH_VECTOR acc[k] = value;                                 \
-  } else {                                                          \
-    TSL_EACH_VECTOR {                                               \
-      const Vector b = load_vector(p, k);                           \
-      acc[k] = value;                                               \
-    }                                                               \
+/// Sets acc[k] = value for each vector, where `b` is the operand: elements of f32, f16 or bf16, or one for all.
+#define TSL_WITH_OPERAND(value)                                                         \
+  switch (instr->read) {                                                                \
+    case ChainRead::f32: TSL_WITH_EACH(load_vector(p, k), value) break;                 \
+    case ChainRead::f16: TSL_WITH_EACH(load_short<math::Half>(p, k), value) break;      \
+    case ChainRead::bf16: TSL_WITH_EACH(load_short<math::BFloat16>(p, k), value) break; \
+    case ChainRead::one: {                                                              \
+      const Vector b = *reinterpret_cast<const float*>(p) - Vector{};                   \
+      TSL_EACH_VECTOR acc[k] = value;                                                   \
+      break;                                                                            \
+    }                                                                                   \
+  }
+#define TSL_WITH_EACH(element, value) \
+  TSL_EACH_VECTOR {                   \
+    const Vector b = element;         \
+    acc[k] = value;                   \
   }
 
 TSL_FN Vector load_vector(const std::byte* p, size_t k) {
@@ -155,8 +161,6 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
       std::byte* p = address(instr->operand);
       switch (instr->code) {
         case ChainCode::load: TSL_WITH_OPERAND(b) break;
-        case ChainCode::load_f16: TSL_EACH_VECTOR acc[k] = load_short<math::Half>(p, k); break;
-        case ChainCode::load_bf16: TSL_EACH_VECTOR acc[k] = load_short<math::BFloat16>(p, k); break;
         case ChainCode::store: TSL_EACH_VECTOR store_vector(p, k, acc[k]); break;
         case ChainCode::store_f16: TSL_EACH_VECTOR store_short<math::Half>(p, k, acc[k]); break;
         case ChainCode::store_bf16: TSL_EACH_VECTOR store_short<math::BFloat16>(p, k, acc[k]); break;
@@ -174,12 +178,6 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
           break;
         case ChainCode::round_f16: TSL_EACH_VECTOR acc[k] = rounded(math::Half(), acc[k]); break;
         case ChainCode::round_bf16: TSL_EACH_VECTOR acc[k] = rounded(math::BFloat16(), acc[k]); break;
-        case ChainCode::widen_f16:
-          TSL_EACH_VECTOR store_vector(p, k, load_short<math::Half>(address(instr->in[0]), k));
-          break;
-        case ChainCode::widen_bf16:
-          TSL_EACH_VECTOR store_vector(p, k, load_short<math::BFloat16>(address(instr->in[0]), k));
-          break;
         case ChainCode::add: TSL_WITH_OPERAND(acc[k] + b) break;
         case ChainCode::sub: TSL_WITH_OPERAND(acc[k] - b) break;
         case ChainCode::sub_from: TSL_WITH_OPERAND(b - acc[k]) break;
