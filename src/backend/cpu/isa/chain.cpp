@@ -2,66 +2,17 @@
 // registers if the machine has enough of them.
 #include "backend/cpu/isa/reduce.h"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
-using Vector = VectorOf<float>::Type;
-constexpr size_t kWidth = kVectorBytes / sizeof(float);
 constexpr size_t kLaneVectors = kStrip / kWidth;
 constexpr size_t kLine = 64;  // bytes of a cache line
 /// Strips at a time: as many as half of the registers hold, so that instructions are decoded less often. (There are 32
 /// of the longest registers.)
 constexpr size_t kStripsAtOnce = kVectorBytes == 64 ? kMaxStrips : 1;
 
-// ---- Vectors of f32 that hold f16 or bf16 numbers
-// ---------------------------------------------------------------------
-
-/// One number for each element of a Vector.
-typedef uint32_t WordVector __attribute__((vector_size(kVectorBytes)));
-typedef uint16_t ShortVector __attribute__((vector_size(kVectorBytes / 2)));
-
-/// Rounds the bits to those of bf16, in the upper half of each word; the lower half is left over.
-TSL_FN WordVector round_upper_half(Vector x) {
-  const WordVector bits = (WordVector)x;
-  return x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
-}
-TSL_FN Vector widen(math::BFloat16, ShortVector bits) {
-  return (Vector)(__builtin_convertvector(bits, WordVector) << 16);
-}
-TSL_FN ShortVector narrow(math::BFloat16, Vector x) {
-  return __builtin_convertvector(round_upper_half(x) >> 16, ShortVector);
-}
-
-#if defined(__AVX512F__)
-constexpr __mmask16 kAll = 0xffff;  // GCC warns of undefined values in the functions without a mask
-TSL_FN Vector widen(math::Half, ShortVector bits) { return (Vector)_mm512_maskz_cvtph_ps(kAll, (__m256i)bits); }
-TSL_FN ShortVector narrow(math::Half, Vector x) {
-  return (ShortVector)_mm512_maskz_cvtps_ph(kAll, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
-}
-#elif defined(__F16C__)
-TSL_FN Vector widen(math::Half, ShortVector bits) { return (Vector)_mm256_cvtph_ps((__m128i)bits); }
-TSL_FN ShortVector narrow(math::Half, Vector x) {
-  return (ShortVector)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
-}
-#else
-TSL_FN Vector widen(math::Half, ShortVector bits) {
-  Vector x;
-  for (size_t i = 0; i < kWidth; ++i) x[i] = math::widen(math::Half{bits[i]});
-  return x;
-}
-TSL_FN ShortVector narrow(math::Half, Vector x) {
-  ShortVector bits;
-  for (size_t i = 0; i < kWidth; ++i) bits[i] = math::narrow<math::Half>(x[i]).bits;
-  return bits;
-}
-#endif
-
 /// Rounds to f16 or bf16.
-TSL_FN Vector rounded(math::Half, Vector x) { return widen(math::Half(), narrow(math::Half(), x)); }
+TSL_FN Vector rounded(math::Half, Vector x) { return widened(math::Half(), narrowed(math::Half(), x)); }
 TSL_FN Vector rounded(math::BFloat16, Vector x) { return (Vector)(round_upper_half(x) & 0xffff0000); }
 
 // ---- Strips ---------------------------------------------------------------------------------------------------------
@@ -94,12 +45,10 @@ TSL_FN Vector load_vector(const std::byte* p, size_t k) {
 TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p + k * kVectorBytes, &v, kVectorBytes); }
 
 template <class S> TSL_FN Vector load_short(const std::byte* p, size_t k) {
-  ShortVector bits;
-  __builtin_memcpy(&bits, p + k * sizeof bits, sizeof bits);
-  return widen(S(), bits);
+  return load_wide(reinterpret_cast<const S*>(p) + k * kWidth);
 }
 template <class S> TSL_FN void store_short(std::byte* p, size_t k, Vector v) {
-  const ShortVector bits = narrow(S(), v);
+  const ShortVector bits = narrowed(S(), v);
   __builtin_memcpy(p + k * sizeof bits, &bits, sizeof bits);
 }
 
@@ -169,11 +118,11 @@ template <size_t kStrips> TSL_FN size_t run_strips(const ChainInstr* code, size_
           else TSL_EACH_VECTOR store_vector(p, k, acc[k]);
           break;
         case ChainCode::stream_f16:
-          if (may_stream(p, count)) TSL_EACH_VECTOR stream_short(p, k, narrow(math::Half(), acc[k]));
+          if (may_stream(p, count)) TSL_EACH_VECTOR stream_short(p, k, narrowed(math::Half(), acc[k]));
           else TSL_EACH_VECTOR store_short<math::Half>(p, k, acc[k]);
           break;
         case ChainCode::stream_bf16:
-          if (may_stream(p, count)) TSL_EACH_VECTOR stream_short(p, k, narrow(math::BFloat16(), acc[k]));
+          if (may_stream(p, count)) TSL_EACH_VECTOR stream_short(p, k, narrowed(math::BFloat16(), acc[k]));
           else TSL_EACH_VECTOR store_short<math::BFloat16>(p, k, acc[k]);
           break;
         case ChainCode::round_f16: TSL_EACH_VECTOR acc[k] = rounded(math::Half(), acc[k]); break;

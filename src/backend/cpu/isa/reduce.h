@@ -5,6 +5,10 @@
 
 #include "backend/cpu/isa/kernel_base.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
@@ -19,6 +23,71 @@ constexpr size_t kVectorBytes = 16;
 template <class T> struct VectorOf;
 template <> struct VectorOf<float> { typedef float Type __attribute__((vector_size(kVectorBytes))); };
 template <> struct VectorOf<double> { typedef double Type __attribute__((vector_size(kVectorBytes))); };
+using Vector = VectorOf<float>::Type;
+constexpr size_t kWidth = kVectorBytes / sizeof(float);
+
+// ---- Vectors of f32 that hold f16 or bf16 numbers
+// ---------------------------------------------------------------------
+
+/// One number for each element of a Vector.
+typedef uint32_t WordVector __attribute__((vector_size(kVectorBytes)));
+typedef uint16_t ShortVector __attribute__((vector_size(kVectorBytes / 2)));
+
+/// Rounds the bits to those of bf16, in the upper half of each word; the lower half is left over.
+TSL_FN WordVector round_upper_half(Vector x) {
+  const WordVector bits = (WordVector)x;
+  return x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+}
+TSL_FN Vector widened(math::BFloat16, ShortVector bits) {
+  return (Vector)(__builtin_convertvector(bits, WordVector) << 16);
+}
+TSL_FN ShortVector narrowed(math::BFloat16, Vector x) {
+  return __builtin_convertvector(round_upper_half(x) >> 16, ShortVector);
+}
+
+#if defined(__AVX512F__)
+constexpr __mmask16 kAll = 0xffff;  // GCC warns of undefined values in the functions without a mask
+TSL_FN Vector widened(math::Half, ShortVector bits) { return (Vector)_mm512_maskz_cvtph_ps(kAll, (__m256i)bits); }
+TSL_FN ShortVector narrowed(math::Half, Vector x) {
+  return (ShortVector)_mm512_maskz_cvtps_ph(kAll, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
+}
+#elif defined(__F16C__)
+TSL_FN Vector widened(math::Half, ShortVector bits) { return (Vector)_mm256_cvtph_ps((__m128i)bits); }
+TSL_FN ShortVector narrowed(math::Half, Vector x) {
+  return (ShortVector)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+}
+#else
+TSL_FN Vector widened(math::Half, ShortVector bits) {
+  Vector x;
+  for (size_t i = 0; i < kWidth; ++i) x[i] = math::widen(math::Half{bits[i]});
+  return x;
+}
+TSL_FN ShortVector narrowed(math::Half, Vector x) {
+  ShortVector bits;
+  for (size_t i = 0; i < kWidth; ++i) bits[i] = math::narrow<math::Half>(x[i]).bits;
+  return bits;
+}
+#endif
+
+/// Loads a vector of elements; f16 and bf16 become f32.
+TSL_FN Vector load_wide(const float* p) {
+  Vector v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+TSL_FN VectorOf<double>::Type load_wide(const double* p) {
+  VectorOf<double>::Type v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+template <int kExponent> TSL_FN Vector load_wide(const math::Short<kExponent>* p) {
+  ShortVector bits;
+  __builtin_memcpy(&bits, p, sizeof bits);
+  return widened(math::Short<kExponent>(), bits);
+}
+template <class V, class T> TSL_FN void store_vector(T* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
+
+// ---- Reductions -----------------------------------------------------------------------------------------------------
 
 // Each op combines scalars and vectors alike. Its neutral element, as right operand, changes no value, so it can fill
 // unused lanes.
@@ -30,24 +99,23 @@ struct Prod {
   template <class V> static V combine(V a, V b) { return a * b; }
   template <class T> static T neutral() { return T(1); }
 };
-struct Max {  // as s_maximum
-  template <class V> static V combine(V a, V b) { return ((a >= b) | (a != a)) ? a : b; }
+struct Max {  // as s_maximum; two selects, since AVX-512 compares into masks, and GCC turns those into vectors for an |
+  template <class V> static V combine(V a, V b) { return a >= b ? a : (a != a ? a : b); }
   template <class T> static T neutral() { return -math::infinity<T>(); }
 };
 struct Min {
-  template <class V> static V combine(V a, V b) { return ((a <= b) | (a != a)) ? a : b; }
+  template <class V> static V combine(V a, V b) { return a <= b ? a : (a != a ? a : b); }
   template <class T> static T neutral() { return math::infinity<T>(); }
 };
 
 /// kLanes accumulators: the first lanes of the reduction order, if a row has no more elements.
 template <class T, size_t kLanes = kReduceLanes> struct Lanes {
-  using Vector = typename VectorOf<T>::Type;
   static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kLanes / kWidth;
-  Vector v[kCount];
+  typename VectorOf<T>::Type v[kCount];
 
-  static Lanes load(const T* p) {
+  template <class In> static Lanes load(const In* p) {
     Lanes lanes;
-    for (size_t k = 0; k < kCount; ++k) __builtin_memcpy(&lanes.v[k], p + k * kWidth, kVectorBytes);
+    for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_wide(p + k * kWidth);
     return lanes;
   }
   template <class R> void take(const Lanes& other) {
@@ -55,16 +123,25 @@ template <class T, size_t kLanes = kReduceLanes> struct Lanes {
   }
 };
 
+/// Returns the neutral element as a number of another dtype, which all float dtypes have.
+template <class R, class In> In neutral_as() {
+  if constexpr (math::kIsShort<In>) return math::narrow<In>(R::template neutral<float>());
+  else return R::template neutral<In>();
+}
+
 /// Loads the first `count` <= kLanes elements, then neutral ones. `readable` elements may be read.
-template <class R, size_t kLanes, class T> Lanes<T, kLanes> load_some(const T* p, size_t count, size_t readable) {
-  T padded[kLanes];
+template <class R, class T, size_t kLanes, class In>
+Lanes<T, kLanes> load_some(const In* p, size_t count, size_t readable) {
+  using Bits = Choice<math::kIsShort<In>, uint16_t, In>;  // only numbers are selected without branches
+  const Bits neutral = __builtin_bit_cast(Bits, neutral_as<R, In>()), *from = reinterpret_cast<const Bits*>(p);
+  Bits padded[kLanes];
   if (readable >= kLanes) {
-    for (size_t l = 0; l < kLanes; ++l) padded[l] = math::select(l < count, p[l], R::template neutral<T>());
+    for (size_t l = 0; l < kLanes; ++l) padded[l] = math::select(l < count, from[l], neutral);
   } else {
-    for (size_t l = 0; l < kLanes; ++l) padded[l] = R::template neutral<T>();
-    for (size_t l = 0; l < count; ++l) padded[l] = p[l];
+    for (size_t l = 0; l < kLanes; ++l) padded[l] = neutral;
+    for (size_t l = 0; l < count; ++l) padded[l] = from[l];
   }
-  return Lanes<T, kLanes>::load(padded);
+  return Lanes<T, kLanes>::load(reinterpret_cast<const In*>(padded));
 }
 
 /// Combines lane l with lane l + kHalf, for l < kHalf; the other lanes become undefined.
@@ -85,15 +162,15 @@ template <class R, class T, size_t kLanes> T fold(Lanes<T, kLanes> lanes) {
   return fold_vector<R, 1>(lanes.v[0], all)[0];
 }
 
-/// Reduces n <= kReduceBlock elements; `readable` >= n elements may be read.
-template <class R, class T> T reduce_block(const T* v, size_t n, size_t readable) {
+/// Reduces n <= kReduceBlock elements to a T; `readable` >= n elements may be read.
+template <class R, class T, class In> T reduce_block(const In* v, size_t n, size_t readable) {
   constexpr size_t kFew = 32;
-  if (n <= kFew) return fold<R>(load_some<R, kFew>(v, n, readable));
-  if (n < kReduceLanes) return fold<R>(load_some<R, kReduceLanes>(v, n, readable));
+  if (n <= kFew) return fold<R>(load_some<R, T, kFew>(v, n, readable));
+  if (n < kReduceLanes) return fold<R>(load_some<R, T, kReduceLanes>(v, n, readable));
   Lanes<T> lanes = Lanes<T>::load(v);
   size_t i = kReduceLanes;
   for (; i + kReduceLanes <= n; i += kReduceLanes) lanes.template take<R>(Lanes<T>::load(v + i));
-  if (i < n) lanes.template take<R>(load_some<R, kReduceLanes>(v + i, n - i, readable - i));
+  if (i < n) lanes.template take<R>(load_some<R, T, kReduceLanes>(v + i, n - i, readable - i));
   return fold<R>(lanes);
 }
 

@@ -5,103 +5,120 @@ namespace tsl::cpu::TSL_ISA {
 namespace {
 
 template <class R, class T> T over_results(const T* results, size_t count) {
-  return reduce_block<R>(results, count, count);
+  return reduce_block<R, T>(results, count, count);
 }
 
-template <class R, class T> void rows_direct(void* out, const void* in, size_t rows, size_t n) {
-  const T* x = static_cast<const T*>(in);
-  T* y = static_cast<T*>(out);
-  auto block = [=](size_t begin, size_t count) { return reduce_block<R>(x + begin, count, rows * n - begin); };
-  for (size_t r = 0; r < rows; ++r)
-    y[r] = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
-}
-
-/// Reduces f16 and bf16 in f32, one block at a time. Out is f32 (sums and products) or In.
-template <class R, class In, class Out> void rows_short(void* out, const void* in, size_t rows, size_t n) {
+/// Reduces rows of In in T. Out is T or In.
+template <class R, class In, class T, class Out> void rows_float(void* out, const void* in, size_t rows, size_t n) {
   const In* x = static_cast<const In*>(in);
   Out* y = static_cast<Out*>(out);
-  auto block = [=](size_t begin, size_t count) {
-    float wide[kReduceBlock];
-    widen(wide, x + begin, count);
-    return reduce_block<R>(wide, count, count);
-  };
+  auto block = [=](size_t begin, size_t count) { return reduce_block<R, T>(x + begin, count, rows * n - begin); };
   for (size_t r = 0; r < rows; ++r) {
-    float result = reduce_blocks<float>(block, over_results<R, float>, r * n, n);
-    if constexpr (sizeof(Out) == sizeof(float)) y[r] = result;
+    const T result = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
+    if constexpr (sizeof(Out) == sizeof(T)) y[r] = result;
     else narrow(y + r, &result, 1);
   }
 }
 
-/// The columns that are reduced together.
-constexpr size_t kColumns = 128;
+// ---- Columns --------------------------------------------------------------------------------------------------------
 
-/// Computes the reduced values of a row's elements `x`: the elements themselves. A row that is not in memory is
-/// computed into `buffer`.
+/// The columns that are reduced together: their lanes take 64 KiB of the second-level cache. Fewer columns would fit in
+/// the first, but be read a cache line at a time.
+template <class T> constexpr size_t kColumns = (64 << 10) / sizeof(T) / kReduceLanes;
+/// The rows of a lane that are combined before the lane is stored.
+constexpr size_t kRowsAtOnce = 4;
+
+/// Combines lane l with lane l + half in halves; the lanes are [lane][width]. Lanes from n on do not exist.
+template <class R, class T> void fold_columns(T* lanes, size_t n, size_t width) {
+  size_t existing = least(n, kReduceLanes);
+  for (size_t half = kReduceLanes / 2; half >= 1; half /= 2) {
+    if (existing <= half) continue;
+    const T* upper = lanes + half * width;
+    const size_t count = (existing - half) * width;
+    TSL_VECTORIZE
+    for (size_t i = 0; i < count; ++i) lanes[i] = R::combine(lanes[i], upper[i]);
+    existing = half;
+  }
+}
+
+/// Combines rows of kColumns<T> elements, kReduceLanes rows apart, into a lane; the first ones may initialise it.
+template <class R, size_t kRows, class T, class In>
+TSL_FN void take_rows(T* lane, const In* x, size_t stride, bool is_first) {
+  constexpr size_t width = kVectorBytes / sizeof(T);
+  _Pragma("GCC unroll 8") for (size_t c = 0; c < kColumns<T>; c += width) {
+    auto value = load_wide(x + c);
+    if (!is_first) value = R::combine(load_wide(lane + c), value);
+    for (size_t k = 1; k < kRows; ++k) value = R::combine(value, load_wide(x + k * kReduceLanes * stride + c));
+    store_vector(lane + c, value);
+  }
+}
+
+/// Reduces kColumns<T> columns into the first lane.
+template <class R, class T, class In> void reduce_wide_columns(T* lanes, const In* x, size_t n, size_t stride) {
+  constexpr size_t kSpan = kRowsAtOnce * kReduceLanes;
+  size_t row = 0;
+  for (; row + kSpan <= n; row += kSpan) {
+    for (size_t lane = 0; lane < kReduceLanes; ++lane)
+      take_rows<R, kRowsAtOnce>(lanes + lane * kColumns<T>, x + (row + lane) * stride, stride, row == 0);
+  }
+  for (; row < n; ++row)
+    take_rows<R, 1>(lanes + row % kReduceLanes * kColumns<T>, x + row * stride, stride, row < kReduceLanes);
+  fold_columns<R>(lanes, n, kColumns<T>);
+}
+
+/// Reads elements as they are. Rows that are not in memory as T side by side are put into `buffer`.
 struct Elements {
-  static const float* get(float*, const float* x, size_t) { return x; }
-  static const double* get(double*, const double* x, size_t) { return x; }
-  template <class In> static const float* get(float* buffer, const In* x, size_t width) {
-    widen(buffer, x, width);
+  template <class T, class In> static const T* get(T* buffer, const In* x, size_t rows, size_t width, size_t stride) {
+    if constexpr (!math::kIsShort<In>) {
+      if (rows == 1 || stride == width) return x;
+    }
+    if (stride == width) width *= rows, rows = 1;
+    for (size_t r = 0; r < rows; ++r) {
+      if constexpr (math::kIsShort<In>) widen(buffer + r * width, x + r * stride, width);
+      else __builtin_memcpy(buffer + r * width, x + r * stride, width * sizeof(T));
+    }
     return buffer;
   }
 };
 
-/// Sets sums[c] to lane `lane` of column c.
-template <class R, class In, class T, class Get>
-void reduce_lane(T* sums, const In* x, size_t lane, size_t n, size_t width, size_t stride, const Get& elements) {
-  T buffer[kColumns];
-  for (size_t r = lane; r < n; r += kReduceLanes) {
-    const T* row = elements.get(buffer, x + r * stride, width);
-    if (r == lane) {
-      for (size_t c = 0; c < width; ++c) sums[c] = row[c];
+/// Reduces width <= kColumns<T> columns into the first lane. `elements` computes what is reduced, some rows at a time.
+template <class R, class T, class In, class Get>
+void reduce_computed_columns(T* lanes, const In* x, size_t n, size_t width, size_t stride, const Get& elements) {
+  T buffer[kBuffer];
+  for (size_t r = 0; r < n;) {
+    const size_t lane = r % kReduceLanes, rows = least(least(kReduceLanes - lane, n - r), kBuffer / width);
+    const T* values = elements.get(buffer, x + r * stride, rows, width, stride);
+    T* to = lanes + lane * width;
+    if (r < kReduceLanes) {
+      __builtin_memcpy(to, values, rows * width * sizeof(T));
     } else {
       TSL_VECTORIZE
-      for (size_t c = 0; c < width; ++c) sums[c] = R::combine(sums[c], row[c]);
+      for (size_t i = 0; i < rows * width; ++i) to[i] = R::combine(to[i], values[i]);
     }
+    r += rows;
   }
+  fold_columns<R>(lanes, n, width);
 }
 
-/// Reduces columns lane by lane, in the order in which lanes fold, so that each level has at most one lane waiting for
-/// its partner. All lanes at once would not fit in the first-level cache.
-template <class R, class In, class T, class Out, class Get>
-void reduce_columns(void* out, const void* in, size_t n, size_t columns, size_t stride, const Get& elements) {
-  constexpr size_t kLevels = 8;
-  static_assert(size_t{1} << (kLevels - 1) == kReduceLanes);
-  alignas(64) T waiting[kLevels][kColumns];
-  alignas(64) T sums[kColumns] = {};
-  bool waits[kLevels] = {};
-  for (size_t begin = 0; begin < columns; begin += kColumns) {
-    const size_t width = least(kColumns, columns - begin);
-    for (size_t i = 0, lane = 0; i < kReduceLanes; ++i) {
-      reduce_lane<R>(sums, static_cast<const In*>(in) + begin, lane, n, width, stride, elements);
-      bool exists = lane < n;
-      size_t level = 0;
-      for (; i >> level & 1; ++level) {
-        if (exists) {
-          TSL_VECTORIZE
-          for (size_t c = 0; c < width; ++c) sums[c] = R::combine(waiting[level][c], sums[c]);
-        } else if (waits[level]) {  // the waiting lane is the lower one, which may exist where its partner does not
-          for (size_t c = 0; c < width; ++c) sums[c] = waiting[level][c];
-        }
-        exists = waits[level];
-      }
-      waits[level] = exists;
-      for (size_t c = 0; c < width; ++c) waiting[level][c] = sums[c];
-      // Advances to the next number in bit-reversed order.
-      size_t bit = kReduceLanes / 2;
-      for (; lane & bit; bit /= 2) lane ^= bit;
-      lane ^= bit;
-    }
-    Out* y = static_cast<Out*>(out) + begin;
-    if constexpr (math::kIsShort<Out>) narrow(y, waiting[kLevels - 1], width);
-    else
-      for (size_t c = 0; c < width; ++c) y[c] = waiting[kLevels - 1][c];
-  }
+template <class T, class Out> void write_columns(Out* out, const T* values, size_t width) {
+  if constexpr (math::kIsShort<Out>) narrow(out, values, width);
+  else __builtin_memcpy(out, values, width * sizeof(T));
 }
 
 template <class R, class In, class T, class Out>
 void columns_float(void* out, const void* in, size_t n, size_t columns, size_t stride) {
-  reduce_columns<R, In, T, Out>(out, in, n, columns, stride, Elements());
+  alignas(64) T lanes[kReduceLanes * kColumns<T>];
+  const In* x = static_cast<const In*>(in);
+  Out* y = static_cast<Out*>(out);
+  if (columns < kColumns<T>) {
+    reduce_computed_columns<R>(lanes, x, n, columns, stride, Elements());
+    return write_columns(y, lanes, columns);
+  }
+  for (size_t at = 0; at < columns; at += kColumns<T>) {
+    const size_t begin = least(at, columns - kColumns<T>);  // the last columns may be reduced twice
+    reduce_wide_columns<R>(lanes, x + begin, n, stride);
+    write_columns(y + begin, lanes, kColumns<T>);
+  }
 }
 
 // ---- logsumexp -----------------------------------------------------------------------------------------------
@@ -112,7 +129,7 @@ template <class T> T shift_of(T greatest) { return math::select(math::s_isfinite
 /// cache and prefetches the memory that follows, which is the next block of most rows.
 template <class T> T logsumexp_block(const T* v, size_t n, size_t readable) {
   constexpr size_t kLine = 64 / sizeof(T);
-  const T shift = shift_of(reduce_block<Max>(v, n, readable));
+  const T shift = shift_of(reduce_block<Max, T>(v, n, readable));
   alignas(64) T powers[kReduceBlock];
   for (size_t begin = 0; begin < n; begin += kBuffer) {
     const size_t count = least(kBuffer, n - begin);
@@ -120,7 +137,7 @@ template <class T> T logsumexp_block(const T* v, size_t n, size_t readable) {
     for (size_t i = begin; i < begin + count; ++i) powers[i] = v[i] - shift;
     exponentiate(powers + begin, count);
   }
-  return math::s_log(reduce_block<Sum>(powers, n, n)) + shift;
+  return math::s_log(reduce_block<Sum, T>(powers, n, n)) + shift;
 }
 
 template <class T> void logsumexp_rows(void* out, const void* in, size_t rows, size_t n) {
@@ -133,37 +150,38 @@ template <class T> void logsumexp_rows(void* out, const void* in, size_t rows, s
 /// Computes exp(x - shift), with a shift for each column.
 template <class T> struct Powers {
   const T* shift;
-  const T* get(T* buffer, const T* x, size_t width) const {
-    for (size_t c = 0; c < width; ++c) buffer[c] = x[c] - shift[c];
-    exponentiate(buffer, width);
+  const T* get(T* buffer, const T* x, size_t rows, size_t width, size_t stride) const {
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t c = 0; c < width; ++c) buffer[r * width + c] = x[r * stride + c] - shift[c];
+    }
+    exponentiate(buffer, rows * width);
     return buffer;
   }
 };
 
 template <class T> void logsumexp_columns(void* out, const void* in, size_t n, size_t columns, size_t stride) {
-  T shift[kColumns], sum[kColumns];
-  for (size_t begin = 0; begin < columns; begin += kColumns) {
-    const size_t width = least(kColumns, columns - begin);
+  alignas(64) T lanes[kReduceLanes * kColumns<T>];
+  T shift[kColumns<T>];
+  for (size_t begin = 0; begin < columns; begin += kColumns<T>) {
+    const size_t width = least(kColumns<T>, columns - begin);
     const T* x = static_cast<const T*>(in) + begin;
     columns_float<Max, T, T, T>(shift, x, n, width, stride);
     for (size_t c = 0; c < width; ++c) shift[c] = shift_of(shift[c]);
-    reduce_columns<Sum, T, T, T>(sum, x, n, width, stride, Powers<T>{shift});
-    for (size_t c = 0; c < width; ++c) static_cast<T*>(out)[begin + c] = math::s_log(sum[c]) + shift[c];
+    reduce_computed_columns<Sum>(lanes, x, n, width, stride, Powers<T>{shift});
+    for (size_t c = 0; c < width; ++c) static_cast<T*>(out)[begin + c] = math::s_log(lanes[c]) + shift[c];
   }
 }
 
-template <class R, class T> constexpr ReduceKernels direct_kernels() {
-  return {rows_direct<R, T>, columns_float<R, T, T, T>};
-}
-template <class R, class In, class Out> constexpr ReduceKernels short_kernels() {
-  return {rows_short<R, In, Out>, columns_float<R, In, float, Out>};
+template <class R, class In, class T, class Out> constexpr ReduceKernels float_kernels() {
+  return {rows_float<R, In, T, Out>, columns_float<R, In, T, Out>};
 }
 
 template <class R, bool kAccumulates> void add_folds(ReduceKernels* kernels) {
-  kernels[index_of(DType::f32)] = direct_kernels<R, float>();
-  kernels[index_of(DType::f64)] = direct_kernels<R, double>();
-  kernels[index_of(DType::f16)] = short_kernels<R, math::Half, Choice<kAccumulates, float, math::Half>>();
-  kernels[index_of(DType::bf16)] = short_kernels<R, math::BFloat16, Choice<kAccumulates, float, math::BFloat16>>();
+  kernels[index_of(DType::f32)] = float_kernels<R, float, float, float>();
+  kernels[index_of(DType::f64)] = float_kernels<R, double, double, double>();
+  kernels[index_of(DType::f16)] = float_kernels<R, math::Half, float, Choice<kAccumulates, float, math::Half>>();
+  kernels[index_of(DType::bf16)] =
+      float_kernels<R, math::BFloat16, float, Choice<kAccumulates, float, math::BFloat16>>();
 }
 
 template <class R, ReduceRule kRule> void add_op([[maybe_unused]] ReduceKernels* kernels) {
