@@ -133,7 +133,8 @@ enum class ChainCode : uint8_t {
   prefetch,  // the operand will be read soon
 };
 
-/// What the operand of a load or of a binary instruction is: elements of a dtype, or one f32 for all elements.
+/// What the operand of a load or of a binary instruction is: elements of a dtype, or one f32 for all elements of a
+/// strip.
 enum class ChainRead : uint8_t { f32, f16, bf16, one };
 
 struct ChainInstr {

@@ -376,11 +376,16 @@ template <class Visit> void for_each_source(const Step& step, const std::vector<
 }
 
 /// Allocates memory that a chain needs only while it runs.
-void place_chain(Chain& chain, Slots& slots) {
+void place_chain(Chain& chain, Slots& slots, int64_t rows) {
   const size_t addresses = 2 * chain.operands.size() * sizeof(ChainOperand);
+  auto bytes_of = [&](const Chain::Operand& operand) {
+    const bool is_by_row = operand.kind == Chain::Operand::Kind::lanes || operand.kind == Chain::Operand::Kind::one;
+    const int64_t in_rows = is_by_row ? rows * operand.row_bytes : 0;
+    return std::max(kMaxInHand * operand.size, static_cast<size_t>(in_rows));
+  };
   chain.slot = slots.take(addresses);
-  for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(kMaxInHand * operand.size);
-  for (const Chain::Operand& operand : chain.operands) slots.give_back(kMaxInHand * operand.size, operand.slot);
+  for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(bytes_of(operand));
+  for (const Chain::Operand& operand : chain.operands) slots.give_back(bytes_of(operand), operand.slot);
   slots.give_back(addresses, chain.slot);
 }
 
@@ -411,7 +416,7 @@ void TileProgram::place_registers() {
     Step& step = steps_[i];
     if (step.kind == Step::Kind::chain) {
       for (Step& result : chains_[step.chain].results) define(result);
-      place_chain(chains_[step.chain], slots);
+      place_chain(chains_[step.chain], slots, tile_);
     } else if (step.kind != Step::Kind::store) {
       define(step);
     }

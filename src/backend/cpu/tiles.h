@@ -86,6 +86,9 @@ struct Choice {
   std::vector<uint32_t> sources;  // registers
 };
 
+/// The bytes of a row's lanes in a chain.
+inline constexpr int64_t kLaneBytes = kReduceLanes * sizeof(float);
+
 /// Consecutive steps merged into one, which runs all of them strip by strip; values between them are in registers or in
 /// a strip of memory. If reductions end the chain, it runs row by row.
 struct Chain {
@@ -106,6 +109,9 @@ struct Chain {
     bool is_result = false;    // written by the chain
     bool is_widened = false;   // `one` or `repeated` of f16 or bf16, converted to f32 in the slot
     DType dtype = DType::f32;  // of the register, if it is widened
+
+    /// Whether the slot holds copies of a number: it is converted, or changes from row to row.
+    bool is_copied() const { return kind == Kind::repeated && (is_widened || row_bytes > 0); }
   };
   /// How an instruction needs a value that is the same for a row: repeated in its own dtype, repeated as f32, or once
   /// as f32.
@@ -114,6 +120,7 @@ struct Chain {
   std::vector<ChainInstr> code;
   std::vector<Operand> operands;
   std::vector<Step> results;  // steps of the chain whose results are used later
+  bool is_joined = false;     // takes all rows of a tile as the strips of one row
   int32_t slot = -1;          // memory for the operands' addresses, in whole strips and in the padded last one
 };
 
@@ -181,6 +188,7 @@ class TileProgram {
   void compute_again(std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition) const;
   void build_chains(const std::vector<std::vector<Step>>& groups, const std::vector<const Step*>& definition);
   Chain::Operand chain_operand(const Step& definition, Chain::Form form) const;
+  void join_rows(Chain& chain) const;
   void read_ahead();
 
   // tiles_run.cpp
@@ -202,7 +210,7 @@ class TileProgram {
   void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
   template <class Body> void run_tiles(RunState& state, int64_t first, int64_t end, Body&& body, int on) const;
 
-  // tiles_steps.cpp: one step on one tile
+  // tiles_steps.cpp: one step, or chain, on one tile
   void execute(Worker& worker, const Step& step) const;
   std::byte* result(Worker& worker, const Step& step) const;
   void read(Worker& worker, const Step& load, const Step& to) const;
@@ -213,7 +221,10 @@ class TileProgram {
   void execute_generate(Worker& worker, const Step& step) const;
   void execute_store(Worker& worker, const Step& step) const;
   void execute_chain(Worker& worker, const Chain& chain) const;
-  void fold_lanes(const Step& step, std::byte* out, const std::byte* lanes) const;
+  void fold_lanes(const Step& step, std::byte* out, const std::byte* lanes, int64_t rows) const;
+  void widen(void* out, const void* in, DType dtype, int64_t count) const;
+  void repeat_number(Worker& worker, const Chain::Operand& operand, int64_t row) const;
+  ChainOperand locate_row(Worker& worker, const Chain& chain, const Chain::Operand& operand, int64_t row) const;
   void locate(Worker& worker, const Chain& chain, ChainOperand* operands, int64_t row) const;
   std::byte* row_of(Worker& worker, const Step& load, int64_t row) const;
   void run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin, size_t end) const;

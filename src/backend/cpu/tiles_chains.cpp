@@ -1,11 +1,9 @@
 // Merges steps into chains.
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <tuple>
 
-#include "backend/cpu/fill.h"
 #include "backend/cpu/ranges.h"
 #include "backend/cpu/tiles.h"
 
@@ -119,7 +117,7 @@ class ChainBuilder {
     const Arithmetic* arithmetic = arithmetic_of(step);
     if (step.kind == Step::Kind::reduce) {
       load(left, step.operand_dtype, operand_of);
-      chain_.operands.push_back({Operand::Kind::lanes, step.dst, sizeof(float), 0, -1, true});
+      chain_.operands.push_back({Operand::Kind::lanes, step.dst, sizeof(float), kLaneBytes, -1, true});
       push(*reduction_of(step), chain_.operands.size() - 1, DType::f32);
     } else if (arithmetic) {
       compute(step, *arithmetic, operand_of);
@@ -437,8 +435,27 @@ void TileProgram::build_chains(const std::vector<std::vector<Step>>& groups,
     auto lives_on = [&](uint32_t reg) { return home[reg] == static_cast<int>(g) && !readers[reg].empty(); };
     auto streams = [](const Step& step) { return step.is_streamed; };
     chains_.push_back(ChainBuilder::build(groups[g], row_length_, operand_of, lives_on, streams));
+    join_rows(chains_.back());
   }
   read_ahead();
+}
+
+/// Lets a chain over rows of one strip take all rows of a tile as the strips of one row, if its operands follow each
+/// other in memory or repeat: the lanes of a row are then its elements.
+void TileProgram::join_rows(Chain& chain) const {
+  auto allows_it = [&](const Operand& operand) {
+    if (operand.kind == Operand::Kind::repeated) return operand.row_bytes == 0;
+    return operand.kind != Operand::Kind::row || operand.row_bytes == 0 ||
+           is_linear(rows_in_place_.at(operand.reg).access, full_walk());
+  };
+  chain.is_joined = by_rows_ && row_length_ == static_cast<int64_t>(kStrip) &&
+                    std::all_of(chain.operands.begin(), chain.operands.end(), allows_it);
+  if (!chain.is_joined) return;
+  for (ChainInstr& instr : chain.code) {
+    const bool reduces = std::any_of(std::begin(kReductions), std::end(kReductions),
+                                     [&](const auto& reduction) { return reduction.second == instr.code; });
+    if (reduces) instr.code = ChainCode::store;
+  }
 }
 
 /// Describes a value that a step outside the chain has computed.
@@ -451,9 +468,10 @@ Operand TileProgram::chain_operand(const Step& definition, Chain::Form form) con
                                           : Chain::kUneven;
   } else if (definition.level == Level::row || definition.kind == Step::Kind::scalar) {
     operand.kind = form == Chain::Form::wide_one ? Operand::Kind::one : Operand::Kind::repeated;
-    if (definition.level == Level::row) operand.row_bytes = definition.size;
     operand.is_widened = form != Chain::Form::own && definition.dtype != DType::f32;
-    if (operand.is_widened) operand.size = sizeof(float), operand.dtype = definition.dtype;
+    operand.dtype = definition.dtype;
+    if (operand.is_widened) operand.size = sizeof(float);
+    if (definition.level == Level::row) operand.row_bytes = operand.size;
   } else {
     operand.row_bytes = row_length_ * definition.size;
   }
@@ -482,110 +500,6 @@ void TileProgram::read_ahead() {
     prefetch.in[0] = static_cast<uint16_t>(kStrip * step.size);
     chain.operands.push_back(ahead);
     chain.code.insert(chain.code.begin() + 1, prefetch);
-  }
-}
-
-// ---- Running
-// ---------------------------------------------------------------------------------------------------------
-
-std::byte* TileProgram::row_of(Worker& worker, const Step& load, int64_t row) const {
-  int64_t at = load.access.offset;
-  for (int i = kept_rank_ - 1; i > 0; --i) {
-    at += row % extent_[i] * load.access.stride[i];
-    row /= extent_[i];
-  }
-  if (kept_rank_ > 0) at += row * load.access.stride[0];
-  return worker.address(load) + at * load.size;
-}
-
-/// Sets the addresses of the operands for a row of the tile; those of the previous row are set already.
-void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* operands, int64_t row) const {
-  for (size_t i = 0; i < chain.operands.size(); ++i) {
-    const Operand& operand = chain.operands[i];
-    std::byte* slot = worker.memory + operand.slot;
-    std::byte* value = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
-    const bool is_copied = operand.is_widened || (operand.kind == Operand::Kind::repeated && operand.row_bytes > 0);
-    if (is_copied && (row == 0 || operand.row_bytes > 0)) {
-      float wide = 0;
-      const void* element[1] = {value + row * operand.row_bytes};
-      if (operand.is_widened)
-        table_.cast[static_cast<int>(operand.dtype)][static_cast<int>(DType::f32)](&wide, element, 1);
-      fill(slot, operand.is_widened ? &wide : element[0], operand.size,
-           operand.kind == Operand::Kind::one ? 1 : static_cast<int64_t>(kMaxInHand));
-      operands[i] = {slot, 0};
-    } else if (row > 0 && operand.row_bytes != Chain::kUneven) {
-      operands[i].at += operand.row_bytes;
-    } else {
-      const int64_t at = worker.row.start + row;
-      switch (operand.kind) {
-        case Operand::Kind::elements: operands[i] = {value, kStrip * operand.size}; break;
-        case Operand::Kind::one:
-        case Operand::Kind::repeated: operands[i] = {value, 0}; break;
-        case Operand::Kind::row:
-          operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), at), kStrip * operand.size};
-          break;
-        case Operand::Kind::ahead: {
-          const int64_t next = std::min(at + tile_, rows_ - 1);
-          operands[i] = {row_of(worker, rows_in_place_.at(operand.reg), next), kStrip * operand.size};
-          break;
-        }
-        case Operand::Kind::scratch:
-        case Operand::Kind::lanes: operands[i] = {slot, 0}; break;
-      }
-    }
-  }
-}
-
-void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
-  const int64_t rows = by_rows_ ? worker.row.count : 1;
-  const size_t length = static_cast<size_t>(by_rows_ ? row_length_ : worker.full.count);
-  const size_t whole = length / kStrip * kStrip;
-  for (const Step& step : chain.results) result(worker, step);
-  ChainOperand* operands = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot);
-  for (int64_t row = 0; row < rows; ++row) {
-    locate(worker, chain, operands, row);
-    table_.chain(chain.code.data(), chain.code.size(), operands, 0, whole);
-    if (whole < length) run_last_strip(worker, chain, operands, whole, length);
-    for (size_t i = 0; i < chain.operands.size(); ++i) {
-      const Operand& operand = chain.operands[i];
-      if (operand.kind != Operand::Kind::lanes) continue;
-      const Step& step = *std::find_if(chain.results.begin(), chain.results.end(),
-                                       [&](const Step& s) { return s.dst == operand.reg; });
-      std::byte* out = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
-      fold_lanes(step, out + row * step.size, operands[i].at);
-    }
-  }
-}
-
-/// Folds the lanes of a row: as a row of this many elements.
-void TileProgram::fold_lanes(const Step& step, std::byte* out, const std::byte* lanes) const {
-  float folded;
-  const void* in[1] = {&folded};
-  step.fold(&folded, lanes, 1, kReduceLanes);
-  table_.cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out, in, 1);
-}
-
-/// Runs a strip with fewer elements on padded copies, so that whole vectors can be read and written.
-void TileProgram::run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin,
-                                 size_t end) const {
-  const size_t count = chain.operands.size(), strips = begin / kStrip;
-  ChainOperand* padded = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot) + count;
-  auto is_long = [](const Operand& operand) {
-    return operand.kind == Operand::Kind::elements || operand.kind == Operand::Kind::row;
-  };
-  for (size_t i = 0; i < count; ++i) {
-    const Operand& operand = chain.operands[i];
-    padded[i] = {operands[i].at + strips * operands[i].step, 0};
-    if (!is_long(operand)) continue;
-    std::byte* copy = worker.memory + operand.slot;
-    if (!operand.is_result) std::memcpy(copy, padded[i].at, (end - begin) * operand.size);
-    padded[i].at = copy;
-  }
-  table_.chain(chain.code.data(), chain.code.size(), padded, begin, end);
-  for (size_t i = 0; i < count; ++i) {
-    const Operand& operand = chain.operands[i];
-    if (!is_long(operand) || !operand.is_result) continue;
-    std::memcpy(operands[i].at + strips * operands[i].step, padded[i].at, (end - begin) * operand.size);
   }
 }
 

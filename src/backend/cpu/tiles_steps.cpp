@@ -1,4 +1,5 @@
-// Runs single steps on one tile.
+// Runs single steps and chains on one tile.
+#include <algorithm>
 #include <cstring>
 
 #include "backend/cpu/fill.h"
@@ -9,6 +10,7 @@
 namespace tsl::cpu {
 
 using graph::Level;
+using Operand = Chain::Operand;
 
 void TileProgram::execute(Worker& worker, const Step& step) const {
   switch (step.kind) {
@@ -177,6 +179,135 @@ void TileProgram::execute_store(Worker& worker, const Step& step) const {
            [&](int64_t offset, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int64_t done) {
              store(base + offset * step.size, in + done * step.size, rows, columns, row_stride, column_stride);
            });
+}
+
+// ---- Chains ---------------------------------------------------------------------------------------------------------
+
+std::byte* TileProgram::row_of(Worker& worker, const Step& load, int64_t row) const {
+  int64_t at = load.access.offset;
+  for (int i = kept_rank_ - 1; i > 0; --i) {
+    at += row % extent_[i] * load.access.stride[i];
+    row /= extent_[i];
+  }
+  if (kept_rank_ > 0) at += row * load.access.stride[0];
+  return worker.address(load) + at * load.size;
+}
+
+/// Converts elements of f16 or bf16.
+void TileProgram::widen(void* out, const void* in, DType dtype, int64_t count) const {
+  const void* operands[1] = {in};
+  table_.cast[static_cast<int>(dtype)][static_cast<int>(DType::f32)](out, operands, static_cast<size_t>(count));
+}
+
+/// Copies a number that calls read for each element, as f32 if it is widened.
+void TileProgram::repeat_number(Worker& worker, const Operand& operand, int64_t row) const {
+  const size_t size = operand.is_widened ? size_of(operand.dtype) : operand.size;
+  const void* number = static_cast<const std::byte*>(worker.value(operand.reg)) +
+                       (operand.row_bytes > 0 ? row * static_cast<int64_t>(size) : 0);
+  float wide = 0;
+  if (operand.is_widened) {
+    widen(&wide, number, operand.dtype, 1);
+    number = &wide;
+  }
+  fill(worker.memory + operand.slot, number, operand.size, static_cast<int64_t>(kMaxInHand));
+}
+
+/// Returns the address of an operand for the tile's first row, or for another row of uneven ones.
+ChainOperand TileProgram::locate_row(Worker& worker, const Chain& chain, const Operand& operand, int64_t row) const {
+  std::byte* slot = worker.memory + operand.slot;
+  std::byte* value = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
+  const size_t strip = kStrip * operand.size,
+               joined_step = chain.is_joined ? static_cast<size_t>(operand.row_bytes) : 0;
+  const int64_t at = worker.row.start + row;
+  switch (operand.kind) {
+    case Operand::Kind::elements: return {value, strip};
+    case Operand::Kind::one:
+      if (!operand.is_widened) return {value, joined_step};
+      widen(slot, value, operand.dtype, operand.row_bytes > 0 ? worker.row.count : 1);
+      return {slot, joined_step};
+    case Operand::Kind::repeated: return {operand.is_copied() ? slot : value, 0};
+    case Operand::Kind::row: {
+      // A joined chain reads a row that all rows share from copies, one for each strip that it has in hand.
+      std::byte* elements = row_of(worker, rows_in_place_.at(operand.reg), at);
+      if (!chain.is_joined || operand.row_bytes != 0 || kept_rank_ == 0) return {elements, strip};
+      for (size_t i = 0; i < kMaxStrips; ++i) std::memcpy(slot + i * strip, elements, strip);
+      return {slot, 0};
+    }
+    case Operand::Kind::ahead:
+      return {row_of(worker, rows_in_place_.at(operand.reg), std::min(at + tile_, rows_ - 1)), strip};
+    case Operand::Kind::lanes: return {slot, joined_step};
+    case Operand::Kind::scratch: break;
+  }
+  return {slot, 0};
+}
+
+/// Sets the addresses of the operands for a row of the tile; those of the previous row are set already.
+void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* operands, int64_t row) const {
+  for (size_t i = 0; i < chain.operands.size(); ++i) {
+    const Operand& operand = chain.operands[i];
+    const bool is_copied = operand.is_copied();
+    if (is_copied && (row == 0 || operand.row_bytes > 0)) repeat_number(worker, operand, row);
+    if (row == 0 || operand.row_bytes == Chain::kUneven) operands[i] = locate_row(worker, chain, operand, row);
+    else if (!is_copied) operands[i].at += operand.row_bytes;
+  }
+}
+
+void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
+  const bool takes_rows = by_rows_ && !chain.is_joined;
+  const int64_t rows = takes_rows ? worker.row.count : 1;
+  const size_t length = static_cast<size_t>(takes_rows ? row_length_ : worker.full.count);
+  const size_t whole = length / kStrip * kStrip;
+  for (const Step& step : chain.results) result(worker, step);
+  ChainOperand* operands = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot);
+  for (int64_t row = 0; row < rows; ++row) {
+    locate(worker, chain, operands, row);
+    table_.chain(chain.code.data(), chain.code.size(), operands, 0, whole);
+    if (whole < length) run_last_strip(worker, chain, operands, whole, length);
+  }
+  for (const Operand& operand : chain.operands) {
+    if (operand.kind != Operand::Kind::lanes) continue;
+    const Step& step =
+        *std::find_if(chain.results.begin(), chain.results.end(), [&](const Step& s) { return s.dst == operand.reg; });
+    fold_lanes(step, static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg))),
+               worker.memory + operand.slot, worker.row.count);
+  }
+}
+
+/// Folds the lanes of rows: each as a row of this many elements.
+void TileProgram::fold_lanes(const Step& step, std::byte* out, const std::byte* lanes, int64_t rows) const {
+  if (step.dtype == DType::f32) return step.fold(out, lanes, static_cast<size_t>(rows), kReduceLanes);
+  constexpr int64_t kAtOnce = 64;
+  float folded[kAtOnce];
+  const void* in[1] = {folded};
+  for (int64_t row = 0; row < rows; row += kAtOnce) {
+    const size_t count = static_cast<size_t>(std::min(kAtOnce, rows - row));
+    step.fold(folded, lanes + row * kLaneBytes, count, kReduceLanes);
+    table_.cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out + row * step.size, in, count);
+  }
+}
+
+/// Runs a strip with fewer elements on padded copies, so that whole vectors can be read and written.
+void TileProgram::run_last_strip(Worker& worker, const Chain& chain, const ChainOperand* operands, size_t begin,
+                                 size_t end) const {
+  const size_t count = chain.operands.size(), strips = begin / kStrip;
+  ChainOperand* padded = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot) + count;
+  auto is_long = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::elements || operand.kind == Operand::Kind::row;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = chain.operands[i];
+    padded[i] = {operands[i].at + strips * operands[i].step, 0};
+    if (!is_long(operand)) continue;
+    std::byte* copy = worker.memory + operand.slot;
+    if (!operand.is_result) std::memcpy(copy, padded[i].at, (end - begin) * operand.size);
+    padded[i].at = copy;
+  }
+  table_.chain(chain.code.data(), chain.code.size(), padded, begin, end);
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = chain.operands[i];
+    if (!is_long(operand) || !operand.is_result) continue;
+    std::memcpy(operands[i].at + strips * operands[i].step, padded[i].at, (end - begin) * operand.size);
+  }
 }
 
 }  // namespace tsl::cpu

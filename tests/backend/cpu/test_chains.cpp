@@ -198,8 +198,8 @@ TEST_CASE("joined steps give the bits of single ones", "[chains]") {
   struct Size {
     int64_t rows, length;
   };
-  constexpr Size kSizes[] = {{5, 127},   {7, 128},  {6, 129},  {4, 200}, {9, 256},
-                             {33, 1000}, {3, 4096}, {2, 5000}, {1, 300}, {300, 3}};
+  constexpr Size kSizes[] = {{5, 127},  {7, 128},  {6, 129}, {4, 200}, {9, 256}, {33, 1000},
+                             {3, 4096}, {2, 5000}, {1, 300}, {300, 3}, {40, 128}};
   uint64_t seed = 0;
   for (const cpu::Isa isa : kernel_test::isas()) {
     cpu::CpuBackend alone(1, cpu::Isa::generic), backend(1 + static_cast<int>(isa), isa);
@@ -218,6 +218,51 @@ TEST_CASE("joined steps give the bits of single ones", "[chains]") {
         const std::vector<Tensor> found = run(backend, std::move(graph), inputs);
         for (size_t i = 0; i < found.size(); ++i) CHECK(difference(found[i], expected[i]) == -1);
       }
+    }
+  }
+}
+
+TEST_CASE("rows of a strip are joined beside rows that are far apart", "[chains]") {
+  const Shape shape{5, 7, 128};
+  Graph graph;
+  const NodeId x = input(graph, shape, DType::f16), y = input(graph, {5, 1, 128}, DType::f16);
+  const NodeId weight = input(graph, {128}, DType::f16);
+  const NodeId sum = reduce(graph, Op::sum, x, 2);
+  const NodeId centred = add(graph, Op::sub, {read(graph, x), spread(graph, sum, shape)});
+  const NodeId scaled = add(graph, Op::mul, {read(graph, centred), spread(graph, weight, shape)});
+  const NodeId most = reduce(graph, Op::max, scaled, 2);
+  const NodeId shifted = add(graph, Op::sub, {read(graph, scaled), spread(graph, most, shape)});
+  give(graph, add(graph, Op::mul, {read(graph, shifted), spread(graph, y, shape)}));
+  for (const cpu::Isa isa : kernel_test::isas()) {
+    cpu::CpuBackend alone(1, cpu::Isa::generic), backend(2, isa);
+    Random random(7);
+    std::vector<Tensor> inputs;
+    for (NodeId id : graph.inputs()) inputs.push_back(random_tensor(alone, graph[id].dtype, graph[id].shape, random));
+    const Tensor expected = run_one_by_one(alone, graph, inputs)[0];
+    CHECK(difference(run(backend, graph, inputs)[0], expected) == -1);
+  }
+}
+
+TEST_CASE("sums of elements that are converted first have the bits of single steps", "[chains]") {
+  for (const Shape& shape : {Shape{9, 300}, Shape{3, 5000}, Shape{300, 9}}) {
+    for (const int axis : {0, 1}) {
+      Graph graph;
+      const NodeId x = input(graph, shape, DType::bf16);
+      Attrs attrs;
+      attrs.dtype = DType::f32;
+      const NodeId there = graph.add(op_def(Op::cast), {read(graph, x)}, attrs, {DType::f32, shape}, Span{}, 1);
+      give(graph, reduce(graph, Op::sum, there, axis));
+      give(graph, reduce(graph, Op::max, there, axis));
+      Graph sum_alone = graph;
+      sum_alone.outputs.pop_back();
+      cpu::CpuBackend backend(2, kernel_test::isas().back());
+      Random random(3);
+      const std::vector<Tensor> inputs = {random_tensor(backend, DType::bf16, shape, random)};
+      const std::vector<Tensor> expected = run_one_by_one(backend, graph, inputs);
+      const std::vector<Tensor> both = run(backend, std::move(graph), inputs);
+      CHECK(difference(both[0], expected[0]) == -1);
+      CHECK(difference(both[1], expected[1]) == -1);
+      CHECK(difference(run(backend, std::move(sum_alone), inputs)[0], expected[0]) == -1);
     }
   }
 }

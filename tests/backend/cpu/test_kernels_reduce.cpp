@@ -182,8 +182,9 @@ TEST_CASE("more than a block of blocks follows the reduction order", "[kernels][
 }
 
 TEST_CASE("wide columns are the columns of narrow ones", "[kernels][reduce]") {
-  for (DType dtype : kDTypes) {
-    const size_t n = 41, columns = 700;
+  for (size_t turn = 0; turn < 2 * std::size(kDTypes); ++turn) {
+    const DType dtype = kDTypes[turn / 2];
+    const size_t n = turn % 2 ? 1300 : 41, columns = turn % 2 ? 130 : 700;
     const Bytes in = operands(dtype, n * columns, 2);
     for (int op = 0; op < cpu::kReduceOpCount; ++op) {
       const auto op_named = static_cast<ReduceOp>(op);

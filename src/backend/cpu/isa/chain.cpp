@@ -20,16 +20,19 @@ TSL_FN Vector rounded(math::BFloat16, Vector x) { return (Vector)(round_upper_ha
 #define TSL_EACH_VECTOR _Pragma("GCC unroll 32") for (size_t k = 0; k < kVectors; ++k)
 
 /// Sets acc[k] = value for each vector, where `b` is the operand: elements of f32, f16 or bf16, or one for all.
-#define TSL_WITH_OPERAND(value)                                                         \
-  switch (instr->read) {                                                                \
-    case ChainRead::f32: TSL_WITH_EACH(load_vector(p, k), value) break;                 \
-    case ChainRead::f16: TSL_WITH_EACH(load_short<math::Half>(p, k), value) break;      \
-    case ChainRead::bf16: TSL_WITH_EACH(load_short<math::BFloat16>(p, k), value) break; \
-    case ChainRead::one: {                                                              \
-      const Vector b = *reinterpret_cast<const float*>(p) - Vector{};                   \
-      TSL_EACH_VECTOR acc[k] = value;                                                   \
-      break;                                                                            \
-    }                                                                                   \
+#define TSL_WITH_OPERAND(value)                                                                 \
+  switch (instr->read) {                                                                        \
+    case ChainRead::f32: TSL_WITH_EACH(load_vector(p, k), value) break;                         \
+    case ChainRead::f16: TSL_WITH_EACH(load_short<math::Half>(p, k), value) break;              \
+    case ChainRead::bf16: TSL_WITH_EACH(load_short<math::BFloat16>(p, k), value) break;         \
+    case ChainRead::one: {                                                                      \
+      const Vector first = broadcast(p), second = broadcast(p + operands[instr->operand].step); \
+      TSL_EACH_VECTOR {                                                                         \
+        const Vector b = k < kLaneVectors ? first : second;                                     \
+        acc[k] = value;                                                                         \
+      }                                                                                         \
+      break;                                                                                    \
+    }                                                                                           \
   }
 #define TSL_WITH_EACH(element, value) \
   TSL_EACH_VECTOR {                   \
@@ -37,6 +40,7 @@ TSL_FN Vector rounded(math::BFloat16, Vector x) { return (Vector)(round_upper_ha
     acc[k] = value;                   \
   }
 
+TSL_FN Vector broadcast(const std::byte* p) { return *reinterpret_cast<const float*>(p) - Vector{}; }
 TSL_FN Vector load_vector(const std::byte* p, size_t k) {
   Vector v;
   __builtin_memcpy(&v, p + k * kVectorBytes, kVectorBytes);
@@ -45,7 +49,7 @@ TSL_FN Vector load_vector(const std::byte* p, size_t k) {
 TSL_FN void store_vector(std::byte* p, size_t k, Vector v) { __builtin_memcpy(p + k * kVectorBytes, &v, kVectorBytes); }
 
 template <class S> TSL_FN Vector load_short(const std::byte* p, size_t k) {
-  return load_wide(reinterpret_cast<const S*>(p) + k * kWidth);
+  return load_widened(reinterpret_cast<const S*>(p) + k * kWidth);
 }
 template <class S> TSL_FN void store_short(std::byte* p, size_t k, Vector v) {
   const ShortVector bits = narrowed(S(), v);

@@ -33,30 +33,28 @@ constexpr size_t kWidth = kVectorBytes / sizeof(float);
 typedef uint32_t WordVector __attribute__((vector_size(kVectorBytes)));
 typedef uint16_t ShortVector __attribute__((vector_size(kVectorBytes / 2)));
 
-/// Rounds the bits to those of bf16, in the upper half of each word; the lower half is left over.
-TSL_FN WordVector round_upper_half(Vector x) {
-  const WordVector bits = (WordVector)x;
-  return x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
-}
-TSL_FN Vector widened(math::BFloat16, ShortVector bits) {
-  return (Vector)(__builtin_convertvector(bits, WordVector) << 16);
-}
-TSL_FN ShortVector narrowed(math::BFloat16, Vector x) {
-  return __builtin_convertvector(round_upper_half(x) >> 16, ShortVector);
-}
-
+// Conversions. GCC takes vectors apart for __builtin_convertvector between 16 and 32 bits, and warns of undefined
+// values in the functions of AVX-512 that have no mask.
 #if defined(__AVX512F__)
-constexpr __mmask16 kAll = 0xffff;  // GCC warns of undefined values in the functions without a mask
+constexpr __mmask16 kAll = 0xffff;
+TSL_FN WordVector to_words(ShortVector x) { return (WordVector)_mm512_maskz_cvtepu16_epi32(kAll, (__m256i)x); }
+TSL_FN ShortVector lower_halves(WordVector x) { return (ShortVector)_mm512_maskz_cvtepi32_epi16(kAll, (__m512i)x); }
 TSL_FN Vector widened(math::Half, ShortVector bits) { return (Vector)_mm512_maskz_cvtph_ps(kAll, (__m256i)bits); }
 TSL_FN ShortVector narrowed(math::Half, Vector x) {
   return (ShortVector)_mm512_maskz_cvtps_ph(kAll, (__m512)x, _MM_FROUND_TO_NEAREST_INT);
 }
-#elif defined(__F16C__)
+#elif defined(__F16C__) && defined(__AVX2__)
+TSL_FN WordVector to_words(ShortVector x) { return (WordVector)_mm256_cvtepu16_epi32((__m128i)x); }
+TSL_FN ShortVector lower_halves(WordVector x) {  // of words below 2^16
+  return (ShortVector)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)x), _mm256_extracti128_si256((__m256i)x, 1));
+}
 TSL_FN Vector widened(math::Half, ShortVector bits) { return (Vector)_mm256_cvtph_ps((__m128i)bits); }
 TSL_FN ShortVector narrowed(math::Half, Vector x) {
   return (ShortVector)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
 }
 #else
+TSL_FN WordVector to_words(ShortVector x) { return __builtin_convertvector(x, WordVector); }
+TSL_FN ShortVector lower_halves(WordVector x) { return __builtin_convertvector(x, ShortVector); }
 TSL_FN Vector widened(math::Half, ShortVector bits) {
   Vector x;
   for (size_t i = 0; i < kWidth; ++i) x[i] = math::widen(math::Half{bits[i]});
@@ -69,18 +67,26 @@ TSL_FN ShortVector narrowed(math::Half, Vector x) {
 }
 #endif
 
+/// Rounds the bits to those of bf16, in the upper half of each word; the lower half is left over.
+TSL_FN WordVector round_upper_half(Vector x) {
+  const WordVector bits = (WordVector)x;
+  return x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+}
+TSL_FN Vector widened(math::BFloat16, ShortVector bits) { return (Vector)(to_words(bits) << 16); }
+TSL_FN ShortVector narrowed(math::BFloat16, Vector x) { return lower_halves(round_upper_half(x) >> 16); }
+
 /// Loads a vector of elements; f16 and bf16 become f32.
-TSL_FN Vector load_wide(const float* p) {
+TSL_FN Vector load_widened(const float* p) {
   Vector v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-TSL_FN VectorOf<double>::Type load_wide(const double* p) {
+TSL_FN VectorOf<double>::Type load_widened(const double* p) {
   VectorOf<double>::Type v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-template <int kExponent> TSL_FN Vector load_wide(const math::Short<kExponent>* p) {
+template <int kExponent> TSL_FN Vector load_widened(const math::Short<kExponent>* p) {
   ShortVector bits;
   __builtin_memcpy(&bits, p, sizeof bits);
   return widened(math::Short<kExponent>(), bits);
@@ -115,7 +121,7 @@ template <class T, size_t kLanes = kReduceLanes> struct Lanes {
 
   template <class In> static Lanes load(const In* p) {
     Lanes lanes;
-    for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_wide(p + k * kWidth);
+    for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_widened(p + k * kWidth);
     return lanes;
   }
   template <class R> void take(const Lanes& other) {
@@ -144,34 +150,55 @@ Lanes<T, kLanes> load_some(const In* p, size_t count, size_t readable) {
   return Lanes<T, kLanes>::load(reinterpret_cast<const In*>(padded));
 }
 
-/// Combines lane l with lane l + kHalf, for l < kHalf; the other lanes become undefined.
-template <class R, size_t kHalf, class V, size_t... kLane> V fold_vector(V v, std::index_sequence<kLane...>) {
-  return R::combine(v, __builtin_shufflevector(v, v, ((kLane + kHalf) % sizeof...(kLane))...));
-}
-
-/// Folds the lanes in halves.
-template <class R, class T, size_t kLanes> T fold(Lanes<T, kLanes> lanes) {
-  constexpr size_t width = Lanes<T>::kWidth;
-  constexpr std::make_index_sequence<width> all;
+/// Folds the lanes in halves until one vector has all of them.
+template <class R, class T, size_t kLanes> typename VectorOf<T>::Type fold_vectors(Lanes<T, kLanes> lanes) {
   for (size_t half = Lanes<T, kLanes>::kCount / 2; half >= 1; half /= 2) {
     for (size_t k = 0; k < half; ++k) lanes.v[k] = R::combine(lanes.v[k], lanes.v[k + half]);
   }
-  if constexpr (width > 8) lanes.v[0] = fold_vector<R, 8>(lanes.v[0], all);
-  if constexpr (width > 4) lanes.v[0] = fold_vector<R, 4>(lanes.v[0], all);
-  if constexpr (width > 2) lanes.v[0] = fold_vector<R, 2>(lanes.v[0], all);
-  return fold_vector<R, 1>(lanes.v[0], all)[0];
+  return lanes.v[0];
 }
 
-/// Reduces n <= kReduceBlock elements to a T; `readable` >= n elements may be read.
-template <class R, class T, class In> T reduce_block(const In* v, size_t n, size_t readable) {
+/// Combines lane l with lane l + kHalf, for l < kHalf, of each group of 2 kHalf lanes of two vectors.
+template <class R, size_t kHalf, class V, size_t... kLane> V fold_two(V a, V b, std::index_sequence<kLane...>) {
+  return R::combine(__builtin_shufflevector(a, b, (kLane / kHalf * 2 * kHalf + kLane % kHalf)...),
+                    __builtin_shufflevector(a, b, (kLane / kHalf * 2 * kHalf + kLane % kHalf + kHalf)...));
+}
+
+/// Folds the lanes of kCount vectors, side by side, into the lanes of the first.
+template <class R, size_t kCount, class V> void fold_side_by_side(V* v) {
+  constexpr size_t kLanes = sizeof(V) / sizeof(v[0][0]);
+  if constexpr (kCount > 1) {
+    for (size_t i = 0; i < kCount / 2; ++i)
+      v[i] = fold_two<R, kCount / 2>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kLanes>());
+    fold_side_by_side<R, kCount / 2>(v);
+  }
+}
+
+/// Folds the lanes of a vector.
+template <class R, class T, class V> T fold(V v) {
+  constexpr size_t width = sizeof(V) / sizeof(T);
+  constexpr std::make_index_sequence<width> all;
+  if constexpr (width > 8) v = fold_two<R, 8>(v, v, all);
+  if constexpr (width > 4) v = fold_two<R, 4>(v, v, all);
+  if constexpr (width > 2) v = fold_two<R, 2>(v, v, all);
+  return fold_two<R, 1>(v, v, all)[0];
+}
+
+/// Reduces n <= kReduceBlock elements to a vector of lanes of T; `readable` >= n elements may be read.
+template <class R, class T, class In> auto reduce_to_vector(const In* v, size_t n, size_t readable) {
   constexpr size_t kFew = 32;
-  if (n <= kFew) return fold<R>(load_some<R, T, kFew>(v, n, readable));
-  if (n < kReduceLanes) return fold<R>(load_some<R, T, kReduceLanes>(v, n, readable));
+  if (n <= kFew) return fold_vectors<R>(load_some<R, T, kFew>(v, n, readable));
+  if (n < kReduceLanes) return fold_vectors<R>(load_some<R, T, kReduceLanes>(v, n, readable));
   Lanes<T> lanes = Lanes<T>::load(v);
   size_t i = kReduceLanes;
   for (; i + kReduceLanes <= n; i += kReduceLanes) lanes.template take<R>(Lanes<T>::load(v + i));
   if (i < n) lanes.template take<R>(load_some<R, T, kReduceLanes>(v + i, n - i, readable - i));
-  return fold<R>(lanes);
+  return fold_vectors<R>(lanes);
+}
+
+/// Reduces n <= kReduceBlock elements to a T; `readable` >= n elements may be read.
+template <class R, class T, class In> T reduce_block(const In* v, size_t n, size_t readable) {
+  return fold<R, T>(reduce_to_vector<R, T>(v, n, readable));
 }
 
 /// Reduces n >= 1 elements: combines the results of consecutive spans, each a power of kReduceBlock long. `block`

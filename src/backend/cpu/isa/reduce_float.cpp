@@ -8,15 +8,30 @@ template <class R, class T> T over_results(const T* results, size_t count) {
   return reduce_block<R, T>(results, count, count);
 }
 
-/// Reduces rows of In in T. Out is T or In.
+/// Writes results of T as elements of Out.
+template <class T, class Out> void write_results(Out* out, const T* values, size_t count) {
+  if constexpr (math::kIsShort<Out>) narrow(out, values, count);
+  else __builtin_memcpy(out, values, count * sizeof(T));
+}
+
+/// Reduces rows of In in T. Out is T or In. The lanes of several rows fold side by side.
 template <class R, class In, class T, class Out> void rows_float(void* out, const void* in, size_t rows, size_t n) {
+  constexpr size_t kSide = kVectorBytes / sizeof(T);
   const In* x = static_cast<const In*>(in);
   Out* y = static_cast<Out*>(out);
+  size_t r = 0;
+  for (; n <= kReduceBlock && r + kSide <= rows; r += kSide) {
+    typename VectorOf<T>::Type lanes[kSide];
+    for (size_t i = 0; i < kSide; ++i) lanes[i] = reduce_to_vector<R, T>(x + (r + i) * n, n, (rows - r - i) * n);
+    fold_side_by_side<R, kSide>(lanes);
+    T results[kSide];
+    store_vector(results, lanes[0]);
+    write_results(y + r, results, kSide);
+  }
   auto block = [=](size_t begin, size_t count) { return reduce_block<R, T>(x + begin, count, rows * n - begin); };
-  for (size_t r = 0; r < rows; ++r) {
+  for (; r < rows; ++r) {
     const T result = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
-    if constexpr (sizeof(Out) == sizeof(T)) y[r] = result;
-    else narrow(y + r, &result, 1);
+    write_results(y + r, &result, 1);
   }
 }
 
@@ -46,9 +61,9 @@ template <class R, size_t kRows, class T, class In>
 TSL_FN void take_rows(T* lane, const In* x, size_t stride, bool is_first) {
   constexpr size_t width = kVectorBytes / sizeof(T);
   _Pragma("GCC unroll 8") for (size_t c = 0; c < kColumns<T>; c += width) {
-    auto value = load_wide(x + c);
-    if (!is_first) value = R::combine(load_wide(lane + c), value);
-    for (size_t k = 1; k < kRows; ++k) value = R::combine(value, load_wide(x + k * kReduceLanes * stride + c));
+    auto value = load_widened(x + c);
+    if (!is_first) value = R::combine(load_widened(lane + c), value);
+    for (size_t k = 1; k < kRows; ++k) value = R::combine(value, load_widened(x + k * kReduceLanes * stride + c));
     store_vector(lane + c, value);
   }
 }
@@ -100,11 +115,6 @@ void reduce_computed_columns(T* lanes, const In* x, size_t n, size_t width, size
   fold_columns<R>(lanes, n, width);
 }
 
-template <class T, class Out> void write_columns(Out* out, const T* values, size_t width) {
-  if constexpr (math::kIsShort<Out>) narrow(out, values, width);
-  else __builtin_memcpy(out, values, width * sizeof(T));
-}
-
 template <class R, class In, class T, class Out>
 void columns_float(void* out, const void* in, size_t n, size_t columns, size_t stride) {
   alignas(64) T lanes[kReduceLanes * kColumns<T>];
@@ -112,12 +122,12 @@ void columns_float(void* out, const void* in, size_t n, size_t columns, size_t s
   Out* y = static_cast<Out*>(out);
   if (columns < kColumns<T>) {
     reduce_computed_columns<R>(lanes, x, n, columns, stride, Elements());
-    return write_columns(y, lanes, columns);
+    return write_results(y, lanes, columns);
   }
   for (size_t at = 0; at < columns; at += kColumns<T>) {
     const size_t begin = least(at, columns - kColumns<T>);  // the last columns may be reduced twice
     reduce_wide_columns<R>(lanes, x + begin, n, stride);
-    write_columns(y + begin, lanes, kColumns<T>);
+    write_results(y + begin, lanes, kColumns<T>);
   }
 }
 
