@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "graph/domain.h"
 #include "graph/plan_steps.h"
@@ -22,23 +23,24 @@ constexpr int64_t kTileElements = 2048;
 // The most elements per register in a tile of a column reduction, which stays in the second-level cache.
 constexpr int64_t kColumnTileElements = 16 * 1024;
 static_assert(kReduceBlock == graph::kReduceBlock);
-constexpr int64_t kMinColumns = 16, kMaxColumns = 512;
+// The fewest bytes of a row of such a tile, which are a cache line, and the most columns.
+constexpr int64_t kColumnBytes = 64, kMaxColumns = 512;
 // Rows of a tile whose elements are far apart in memory: neighbours share cache lines, which are then read once. The
 // rows may leave the first-level cache, but have at most as many elements per register as the last number says.
 constexpr int64_t kFewestAcross = 16, kMostAcross = 64, kMostElementsAcross = 512 * 1024;
 
 /// Chooses the kernels of a reduction.
-void choose_kernels(Step& step, const KernelTable& table, const Instr& instr) {
-  const int from = static_cast<int>(instr.operand_dtype);
+void choose_kernels(Step& step, const KernelTable& table) {
+  const int from = static_cast<int>(step.operand_dtype);
   const auto choose = [&](ReduceOp op) {
     step.reduce = table.reduce[static_cast<int>(op)][from];
-    step.combine = table.reduce[static_cast<int>(op)][static_cast<int>(instr.dtype)];
+    step.combine = table.reduce[static_cast<int>(op)][static_cast<int>(step.dtype)];
     step.fold = table.reduce[static_cast<int>(op)][static_cast<int>(DType::f32)].rows;
   };
 #define TSL_REDUCTION(name, ...) \
-  if (instr.op == Op::name) return choose(ReduceOp::name);
+  if (step.op == Op::name) return choose(ReduceOp::name);
 #define TSL_ARG_REDUCTION(name, ...) \
-  if (instr.op == Op::name) step.arg = table.name[from];
+  if (step.op == Op::name) step.arg = table.name[from];
 #include "tensor/bodies/reductions.def"
 #undef TSL_REDUCTION
 #undef TSL_ARG_REDUCTION
@@ -73,6 +75,7 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   if (copies_) from_ = kernel.buffers[0], to_ = kernel.buffers[1];
   by_rows_ = kernel.kind == graph::Template::row && row_length_ >= static_cast<int64_t>(kStrip);
   add_steps(kernel, plan);
+  if (!by_rows_) skip_conversions();
   order_steps();
   stores_number_ = rows_ == 1 && row_length_ == 1 && steps_.size() == 2 && steps_[0].kind == Step::Kind::scalar &&
                    steps_[1].kind == Step::Kind::store && steps_[1].level == Level::full;
@@ -142,6 +145,31 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
   }
 }
 
+/// Lets sums and products read f16 and bf16, which they accumulate in f32, instead of their conversions to f32.
+void TileProgram::skip_conversions() {
+  std::set<uint32_t> skipped;
+  for (Step& reduction : steps_) {
+    const bool accumulates = reduction.op == Op::sum || reduction.op == Op::prod;
+    if (reduction.kind != Step::Kind::reduce || reduction.level != Level::row || !accumulates) continue;
+    const uint32_t source = reduction.src[0];
+    const auto cast = std::find_if(steps_.begin(), steps_.end(),
+                                   [&](const Step& s) { return s.kind == Step::Kind::map && s.dst == source; });
+    if (cast == steps_.end() || cast->op != Op::cast || cast->dtype != DType::f32 ||
+        !fits_accumulator(cast->operand_dtype))
+      continue;
+    const auto readers = std::count_if(steps_.begin(), steps_.end(), [&](const Step& s) {
+      return std::count(s.src.begin(), s.src.begin() + s.arity, source) > 0;
+    });
+    if (readers > 1) continue;
+    skipped.insert(source);
+    reduction.src[0] = cast->src[0];
+    reduction.operand_dtype = cast->operand_dtype;
+    reduction.operand_size = static_cast<uint32_t>(size_of(cast->operand_dtype));
+    choose_kernels(reduction, table_);
+  }
+  std::erase_if(steps_, [&](const Step& s) { return s.kind == Step::Kind::map && skipped.count(s.dst); });
+}
+
 Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan& plan) const {
   Step step;
   step.level = instr.level;
@@ -181,7 +209,7 @@ Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan
       step.kind = Step::Kind::reduce;
       step.arity = 1;
       step.operand_size = static_cast<uint32_t>(size_of(instr.operand_dtype));
-      choose_kernels(step, table_, instr);
+      choose_kernels(step, table_);
       break;
     case Instr::Kind::gather:
       step.kind = Step::Kind::gather;
@@ -326,7 +354,9 @@ void TileProgram::choose_tile() {
     case Form::columns: {
       const int64_t block = std::min(row_length_, static_cast<int64_t>(kReduceBlock));
       in_place_ = reads_only_columns();
-      tile_ = in_place_ ? kMaxColumns : std::clamp(kColumnTileElements / block, kMinColumns, kMaxColumns);
+      uint32_t size = sizeof(double);
+      for_each_load([&](const Step& load) { size = std::min(size, load.size); });
+      tile_ = in_place_ ? kMaxColumns : std::clamp(kColumnTileElements / block, kColumnBytes / size, kMaxColumns);
       tile_ = std::min(tile_, extent_[kept_rank_ - 1]);
       tile_elements_ = in_place_ ? 1 : tile_ * block;
       row_elements_ = std::min(rows_, kTileElements);

@@ -152,6 +152,7 @@ class TileProgram {
   struct Worker;
 
   void add_steps(const graph::Kernel& kernel, const graph::Plan& plan);
+  void skip_conversions();
   void order_steps();
   Step make_step(const graph::Kernel& kernel, const graph::Instr& instr, const graph::Plan& plan) const;
   void find_direct_stores(const graph::Kernel& kernel, const graph::Plan& plan);

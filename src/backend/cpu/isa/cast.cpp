@@ -1,4 +1,6 @@
 // Casts between all dtypes.
+#include <type_traits>
+
 #include "backend/cpu/isa/kernel_base.h"
 
 #if defined(__F16C__)
@@ -38,7 +40,11 @@ namespace {
 template <class From, class To> bool cast_elements(void* out, const void* const* in, size_t n) {
   const From* x = static_cast<const From*>(in[0]);
   To* y = static_cast<To*>(out);
-  if constexpr (math::kIsShort<From> || math::kIsShort<To>) {
+  if constexpr (math::kIsShort<From> && std::is_same_v<To, float>) {
+    widen(y, x, n);
+  } else if constexpr (std::is_same_v<From, float> && math::kIsShort<To>) {
+    narrow(y, x, n);
+  } else if constexpr (math::kIsShort<From> || math::kIsShort<To>) {
     float wide[kBuffer];
     for (size_t begin = 0; begin < n; begin += kBuffer) {
       size_t count = least(kBuffer, n - begin);

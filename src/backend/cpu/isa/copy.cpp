@@ -6,6 +6,24 @@
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
+/// Copies neighbours: up to 64 bytes as two halves that may overlap, since a call takes as long as such a copy.
+TSL_FN void copy_bytes(void* out, const void* in, size_t n) {
+  char* y = static_cast<char*>(out);
+  const char* x = static_cast<const char*>(in);
+  auto copy_ends = [&](auto half) {
+    decltype(half) first, last;
+    __builtin_memcpy(&first, x, sizeof half);
+    __builtin_memcpy(&last, x + n - sizeof half, sizeof half);
+    __builtin_memcpy(y, &first, sizeof half);
+    __builtin_memcpy(y + n - sizeof half, &last, sizeof half);
+  };
+  typedef char Half __attribute__((vector_size(32)));
+  typedef char Quarter __attribute__((vector_size(16)));
+  if (n > 64 || n < 16) __builtin_memcpy(y, x, n);
+  else if (n >= 32) copy_ends(Half());
+  else copy_ends(Quarter());
+}
+
 /// Copies out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
 template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row,
                                      ptrdiff_t in_column, size_t rows, size_t columns) {
@@ -13,7 +31,7 @@ template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_co
     T* y = out + static_cast<ptrdiff_t>(r) * out_row;
     const T* x = in + static_cast<ptrdiff_t>(r) * in_row;
     if (in_column == 1 && out_column == 1) {
-      __builtin_memcpy(y, x, columns * sizeof(T));
+      copy_bytes(y, x, columns * sizeof(T));
     } else if (in_column == 0 && out_column == 1) {
       T value = *x;
       for (size_t c = 0; c < columns; ++c) y[c] = value;
