@@ -33,7 +33,7 @@ struct LongEntry {
   }
 };
 
-constexpr int64_t kAtOnce = 512;            // keys that are computed at a time
+constexpr int64_t kAtOnce = 128;            // keys that are computed at a time; a selection skips so many
 constexpr int64_t kGroup = 4096;            // elements of short rows that a thread takes at a time
 constexpr int64_t kFewRows = 16;            // so many rows are ranked in about the same time
 constexpr int64_t kFewElements = 100;       // sorted by comparisons
