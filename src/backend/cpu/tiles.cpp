@@ -272,10 +272,15 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
     for (int k = 0; k < steps_[i].arity; ++k) last_use[steps_[i].src[k]] = static_cast<int>(i);
     if (steps_[i].kind != Step::Kind::store) defined_by[steps_[i].dst] = static_cast<int>(i);
   }
-  // A chain may repeat an op on loaded values (compute_again) while its result is needed.
-  for (const Step& step : steps_) {
-    if (!by_rows_ || step.kind != Step::Kind::map) continue;
+  // A chain may repeat an op on loaded values, and on conversions of some (compute_again), while its result is needed.
+  auto extend_use = [&](const Step& step) {
     for (int k = 0; k < step.arity; ++k) last_use[step.src[k]] = std::max(last_use[step.src[k]], last_use[step.dst]);
+  };
+  for (const Step& step : steps_) {
+    if (by_rows_ && step.kind == Step::Kind::map) extend_use(step);
+  }
+  for (const Step& step : steps_) {
+    if (by_rows_ && step.kind == Step::Kind::map && step.op == Op::cast) extend_use(step);
   }
   extend_uses(steps_, last_use);
   auto read_later = [&](uint32_t output, int after) {

@@ -377,29 +377,39 @@ void TileProgram::form_chains() {
   build_chains(groups, definition);
 }
 
-/// Repeats an arithmetic op whose operands every chain can read in each chain that needs its result: this costs less
-/// than storing the result.
+/// Repeats arithmetic ops whose operands every chain can read in each chain that needs the results: this costs less
+/// than storing them. So do conversions of loads in rows of one strip, whose lanes are stored; in longer rows they cost
+/// more.
 void TileProgram::compute_again(std::vector<std::vector<Step>>& groups,
                                 const std::vector<const Step*>& definition) const {
+  if (!by_rows_) return;
+  auto converts_load = [&](const Step& step) {
+    return row_length_ == static_cast<int64_t>(kStrip) && step.kind == Step::Kind::map && is_conversion(step) &&
+           definition[step.src[0]]->kind == Step::Kind::load;
+  };
   auto is_at_hand = [&](uint32_t reg) {
     const Step& step = *definition[reg];
-    return step.level == Level::row || step.kind == Step::Kind::load || step.kind == Step::Kind::scalar;
+    return step.level == Level::row || step.kind == Step::Kind::load || step.kind == Step::Kind::scalar ||
+           converts_load(step);
+  };
+  auto is_cheap = [&](const Step& step) {
+    const auto begin = step.src.begin(), end = begin + step.arity;
+    return converts_load(step) || (arithmetic_of(step) && std::all_of(begin, end, is_at_hand));
   };
   std::set<uint32_t> earlier;
   for (std::vector<Step>& group : groups) {
     std::set<uint32_t> own, again;
     for (const Step& step : group) own.insert(step.dst);
-    for (const Step& step : group) {
+    auto repeat_sources = [&](const Step& step) {
       for (int k = 0; k < step.arity; ++k) {
         const uint32_t reg = step.src[k];
-        const Step& source = *definition[reg];
-        const bool is_cheap = by_rows_ && earlier.count(reg) && arithmetic_of(source) &&
-                              std::all_of(source.src.begin(), source.src.begin() + source.arity, is_at_hand);
-        if (is_cheap && !own.count(reg)) again.insert(reg);
+        if (earlier.count(reg) && !own.count(reg) && is_cheap(*definition[reg])) again.insert(reg);
       }
-    }
+    };
+    for (const Step& step : group) repeat_sources(step);
+    for (uint32_t reg : std::set<uint32_t>(again)) repeat_sources(*definition[reg]);
     earlier.insert(own.begin(), own.end());
-    for (uint32_t reg : again) group.insert(group.begin(), *definition[reg]);
+    for (auto reg = again.rbegin(); reg != again.rend(); ++reg) group.insert(group.begin(), *definition[*reg]);
   }
 }
 
