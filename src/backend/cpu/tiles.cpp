@@ -250,7 +250,8 @@ void TileProgram::order_steps() {
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Step> sorted;
-  for (const auto& [key, i] : order) sorted.push_back(std::move(steps_[i]));
+  sorted.reserve(order.size());
+  for (const auto& [key, i] : order) sorted.push_back(steps_[i]);
   steps_ = std::move(sorted);
 }
 
