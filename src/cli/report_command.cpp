@@ -74,8 +74,9 @@ void write_reports(const Command& command, Engine& engine, bool color) {
   recording.counters = counters_text(engine.runtime().counters(device), device);
   if (!options.dump.empty()) report::write_dump(recording, options.dump);
   if (!options.explain) return;
-  engine.add_times(recording);
-  if (!options.html.empty()) report::write_file(options.html, report::explain_page(recording, engine.timeline_json()));
+  const std::string events = options.html.empty() ? "" : engine.timeline_json();
+  engine.add_times(recording);  // which may measure the device
+  if (!options.html.empty()) report::write_file(options.html, report::explain_page(recording, events));
   if (!options.html.empty() && !options.json && options.to.empty()) return;
   const std::string text =
       options.json

@@ -42,13 +42,16 @@ Profiling::~Profiling() {
 
 report::ProfileView Profiling::view(const std::string& title, bool color) {
   timeline_.flush();
-  const auto roofline = [this](Device device) {
+  memory_.look();
+  return {timeline_, profile_, context_.sources(), title, rooflines(), color, &memory_};
+}
+
+std::function<report::Roofline(Device)> Profiling::rooflines() {
+  return [this](Device device) {
     const auto [at, is_new] = rooflines_.try_emplace(to_string(device));
     if (is_new) at->second = roofline_of(devices_.at(device), device, options_);
     return at->second;
   };
-  memory_.look();
-  return {timeline_, profile_, context_.sources(), title, roofline, color, &memory_};
 }
 
 std::string Profiling::text(const std::string& title, bool color) { return report::profile_text(view(title, color)); }
@@ -61,7 +64,7 @@ std::string Profiling::timings_text(const std::string& title) {
 
 void Profiling::add_times(report::Recording& recording) {
   timeline_.flush();
-  report::add_times(recording, {timeline_, profile_, context_.sources(), "", {}, false, nullptr});
+  report::add_times(recording, {timeline_, profile_, context_.sources(), "", rooflines(), false, nullptr});
 }
 
 std::string Profiling::timeline_json() {

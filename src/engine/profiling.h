@@ -1,6 +1,7 @@
 // One profile of an engine: its timeline, from begin to end.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -43,6 +44,8 @@ class Profiling {
 
  private:
   report::ProfileView view(const std::string& title, bool color);
+  /// Returns what finds, or measures, the roofline of a device.
+  std::function<report::Roofline(Device)> rooflines();
 
   Context& context_;
   exec::Devices& devices_;

@@ -1,5 +1,6 @@
 #include "engine/roofline.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -17,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Copies between arrays larger than any cache, and a product; the best of several runs each.
+// Copies between arrays larger than any cache, a product, and a chain of 16 times 11 operations (graph/cost.cpp) for
+// each element; the best of several runs each.
 constexpr const char* kScript = R"(fn best(f) {
   var least = 1e9
   for i in 0..6 {
@@ -34,11 +36,21 @@ let copy_time = best(fn() = x + 1.0)
 let m = %MATRIX
 let a = ones([m, m])
 let matmul_time = best(fn() = a @ a)
-[8.0 * n * 1024 / copy_time, 2.0 * m * m * m / matmul_time]
+let z = ones([%COMPUTED, 1024])
+@compile
+fn compute(x) {
+  var y = x
+  for i in 0..16 { y = exp(y * 0.5 - 1.0) + 0.25 }
+  return y
+}
+let compute_time = best(fn() = compute(z))
+[8.0 * n * 1024 / copy_time, 2.0 * m * m * m / matmul_time, 16.0 * 11 * %COMPUTED * 1024 / compute_time]
 )";
 
 std::string replaced(std::string text, const std::string& what, int64_t number) {
-  return text.replace(text.find(what), what.size(), std::to_string(number));
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what))
+    text.replace(at, what.size(), std::to_string(number));
+  return text;
 }
 
 report::Roofline measure(Device device, EngineOptions options) {
@@ -48,10 +60,13 @@ report::Roofline measure(Device device, EngineOptions options) {
   const bool is_host = device.is_host();
   Engine engine(std::move(options));
   const int64_t rows = is_host ? 32 << 10 : 256 << 10, matrix = is_host ? 1024 : 4096;
-  const Value found = engine.run("roofline.tsl", replaced(replaced(kScript, "%ROWS", rows), "%MATRIX", matrix));
+  const int64_t computed = is_host ? 256 : 64 << 10;
+  const std::string script = replaced(replaced(kScript, "%ROWS", rows), "%MATRIX", matrix);
+  const Value found = engine.run("roofline.tsl", replaced(script, "%COMPUTED", computed));
   report::Roofline roofline;
   roofline.bytes_per_second = found.as<List>().items[0].real();
   roofline.flops_per_second = found.as<List>().items[1].real();
+  roofline.rates.operations_per_second = found.as<List>().items[2].real();
   return roofline;
 }
 
@@ -74,6 +89,17 @@ void keep(const std::string& path, const Json& kept) {
   else fs::remove(fresh, ignored);
 }
 
+/// Returns the rates for predictions: measured ones, and the device's own where nothing is measured.
+graph::Rates rates_of(const exec::Backend& backend, const report::Roofline& measured) {
+  graph::Rates rates = backend.rates();
+  rates.bytes_per_second = measured.bytes_per_second;
+  rates.flops_per_second = measured.flops_per_second;
+  rates.operations_per_second = measured.rates.operations_per_second;
+  rates.cached_bytes = static_cast<double>(measured.cached_bytes);
+  rates.seconds_per_launch = rates.seconds_per_kernel;
+  return rates;
+}
+
 }  // namespace
 
 report::Roofline roofline_of(const exec::Backend& backend, Device device, const EngineOptions& options) {
@@ -85,17 +111,21 @@ report::Roofline roofline_of(const exec::Backend& backend, Device device, const 
   if (const auto at = kept.find(hardware); at != kept.end() && at->is_object()) {
     roofline.bytes_per_second = at->value("bytes_per_second", 0.0);
     roofline.flops_per_second = at->value("flops_per_second", 0.0);
+    roofline.rates.operations_per_second = at->value("operations_per_second", 0.0);
   }
-  if (roofline.bytes_per_second <= 0) {
+  if (std::min(roofline.bytes_per_second, roofline.rates.operations_per_second) <= 0) {
     try {
       roofline = measure(device, options);
     } catch (const Failure&) {
       return {};  // too little memory, say: the profile then has no column for it
     }
-    kept[hardware] = {{"bytes_per_second", roofline.bytes_per_second}, {"flops_per_second", roofline.flops_per_second}};
+    kept[hardware] = {{"bytes_per_second", roofline.bytes_per_second},
+                      {"flops_per_second", roofline.flops_per_second},
+                      {"operations_per_second", roofline.rates.operations_per_second}};
     if (!path.empty()) keep(path, kept);
   }
   roofline.cached_bytes = backend.cache_bytes();
+  roofline.rates = rates_of(backend, roofline);
   return roofline;
 }
 

@@ -22,17 +22,25 @@ uint64_t iterations(const Kernel& kernel, Level level) {
   return count;
 }
 
-/// Counts the elements that an access touches: loops that stay at an element do not count, nor what a guard excludes.
-uint64_t elements(const Kernel& kernel, const Instr& instr) {
+/// Returns the loops in which an access runs, with no more iterations than its guard allows.
+std::vector<std::pair<int64_t, int64_t>> loops_of(const Kernel& kernel, const Instr& instr) {
   Dims extents;
   Bounds bounds;
   if (instr.kind == Instr::Kind::load) bounds = bounds_of(kernel, instr);
   for_each_loop(kernel, instr, [&](int64_t extent, int64_t) { extents.push_back(extent); });
-  uint64_t count = 1;
-  int loop = 0;
+  std::vector<std::pair<int64_t, int64_t>> loops;
   for (const Range& range : box_of(extents, bounds)) {
-    if (instr.map.strides[loop++].hint() == 0 && range.high > range.low) continue;
-    count *= static_cast<uint64_t>(std::max<int64_t>(range.high - range.low, 0));
+    const int64_t stride = instr.map.strides[static_cast<int>(loops.size())].hint();
+    loops.emplace_back(std::max<int64_t>(range.high - range.low, 0), stride);
+  }
+  return loops;
+}
+
+/// Counts the elements that an access touches: loops that stay at an element do not count.
+uint64_t elements(const std::vector<std::pair<int64_t, int64_t>>& loops) {
+  uint64_t count = 1;
+  for (const auto& [extent, stride] : loops) {
+    if (stride != 0 || extent == 0) count *= static_cast<uint64_t>(extent);
   }
   return count;
 }
@@ -57,26 +65,99 @@ bool computes(const Instr& instr) {
          (instr.kind == Instr::Kind::map && instr.op != Op::copy && instr.op != Op::cast);
 }
 
-/// Adds the work of a generated kernel. Several reads of one buffer count as the largest.
-void add_work(const Plan& plan, const Kernel& kernel, KernelFacts& facts) {
-  std::map<std::pair<uint32_t, bool>, uint64_t> touched;  // by buffer and whether it is written
-  for (const Instr& instr : kernel.program) {
-    if (computes(instr)) {
-      const Level level = instr.kind != Instr::Kind::reduce ? instr.level
-                          : instr.level == Level::total     ? Level::row
-                                                            : Level::full;
-      facts.flops += iterations(kernel, level);
-    }
-    const bool is_store = instr.kind == Instr::Kind::store;
-    if (!is_store && instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::gather) continue;
-    const Buffer& buffer = plan.buffers[kernel.buffers[instr.buffer]];
-    const uint64_t count =
-        instr.kind == Instr::Kind::gather ? iterations(kernel, instr.level) : elements(kernel, instr);
-    uint64_t& bytes = touched[{kernel.buffers[instr.buffer], is_store}];
-    bytes = std::max(bytes, count * size_of(buffer.dtype));
-  }
-  for (const auto& [access, bytes] : touched) facts.bytes += bytes;
+/// Returns how often an instruction computes.
+uint64_t times(const Kernel& kernel, const Instr& instr) {
+  if (instr.kind != Instr::Kind::reduce) return iterations(kernel, instr.level);
+  return iterations(kernel, instr.level == Level::total ? Level::row : Level::full);
 }
+
+/// Counts the work of a generated kernel.
+class KernelWork {
+ public:
+  KernelWork(const Plan& plan, const Kernel& kernel, KernelFacts& facts)
+      : plan_(plan), kernel_(kernel), facts_(facts) {}
+
+  void add() {
+    for (const Instr& instr : kernel_.program) {
+      if (computes(instr)) facts_.flops += times(kernel_, instr);
+      add_operations(instr);
+      if (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store || instr.kind == Instr::Kind::gather)
+        add_access(instr);
+    }
+    for (const auto& [access, moved] : touched_) {
+      facts_.bytes += moved.least;
+      facts_.work.bytes += std::min(moved.in_lines, moved.most);
+    }
+  }
+
+ private:
+  /// What is moved between a buffer and the kernel, in bytes.
+  struct Moved {
+    uint64_t least = 0;  // several reads of one buffer count as the largest
+    double in_lines = 0;
+    double most = 0;
+  };
+
+  void add_operations(const Instr& instr) {
+    Work& work = facts_.work;
+    const auto count = static_cast<double>(times(kernel_, instr));
+    switch (instr.kind) {
+      case Instr::Kind::map:
+      case Instr::Kind::reduce:
+      case Instr::Kind::generate:
+        work.operations += count * operations_of(instr.op, instr.operand_dtype, instr.dtype);
+        break;
+      case Instr::Kind::part:
+      case Instr::Kind::choose: work.operations += count; break;
+      case Instr::Kind::load:
+      case Instr::Kind::gather:
+      case Instr::Kind::store:
+      case Instr::Kind::scalar: break;
+    }
+    if (instr.kind == Instr::Kind::reduce && instr.level == Level::row && is_float(instr.dtype))
+      work.rows += static_cast<double>(iterations(kernel_, Level::row));
+  }
+
+  /// Whether neighbours of the innermost loop are found by indices of their own.
+  bool gathers_elements(const Instr& gather) const {
+    bool is_neighbour = false;
+    for_each_loop(kernel_, gather, [&](int64_t extent, int64_t stride) {
+      if (extent > 1) is_neighbour = stride == 1;
+    });
+    return !is_neighbour;
+  }
+
+  void add_access(const Instr& instr) {
+    const bool is_gather = instr.kind == Instr::Kind::gather;
+    const uint32_t number = kernel_.buffers[instr.buffer];
+    const Buffer& buffer = plan_.buffers[number];
+    const auto size = static_cast<double>(size_of(buffer.dtype));
+    Moved& moved = touched_[{number, instr.kind == Instr::Kind::store}];
+    moved.most = static_cast<double>(buffer.count.hint()) * size;
+    if (is_gather) {
+      const uint64_t count = iterations(kernel_, instr.level);
+      moved.least = std::max(moved.least, count * size_of(buffer.dtype));
+      if (gathers_elements(instr)) {
+        facts_.work.gathered += static_cast<double>(count);
+      } else {
+        moved.in_lines += static_cast<double>(count) * size;
+      }
+      return;
+    }
+    const std::vector<std::pair<int64_t, int64_t>> loops = loops_of(kernel_, instr);
+    moved.least = std::max(moved.least, elements(loops) * size_of(buffer.dtype));
+    Access access;
+    for (size_t i = loops.size(); i-- > 0;) access.add_loop(loops[i].first, loops[i].second);
+    moved.in_lines += access.elements() * size;
+    facts_.work.runs += access.runs() - 1;
+    if (access.is_strided()) facts_.work.strided += static_cast<double>(iterations(kernel_, instr.level));
+  }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  KernelFacts& facts_;
+  std::map<std::pair<uint32_t, bool>, Moved> touched_;  // by buffer and whether it is written
+};
 
 /// Adds the work of an op with a kernel of its own.
 void add_work(const Plan& plan, const Node& node, KernelFacts& facts) {
@@ -85,12 +166,17 @@ void add_work(const Plan& plan, const Node& node, KernelFacts& facts) {
   }
   const uint64_t results = elements(node.shape);
   facts.bytes += results * size_of(node.dtype);
-  if (node.op == Op::matmul) {
+  const OpClass op_class = node.def().op_class;
+  if (op_class == OpClass::matmul) {
     const Shape& left = node.args[0].layout.shape;
     facts.flops += 2 * results * static_cast<uint64_t>(left[left.rank() - 1].hint());
-  } else if (node.def().op_class == OpClass::scan) {
+    facts.work.products = static_cast<double>(facts.flops);
+  } else if (op_class == OpClass::scan) {
     facts.flops += results;
+    facts.work.operations = static_cast<double>(results) * operations_of(node.op, node.dtype, node.dtype);
   }
+  facts.work.bytes = static_cast<double>(facts.bytes);
+  facts.is_predictable = op_class != OpClass::sort && op_class != OpClass::scatter && op_class != OpClass::nonzero;
 }
 
 Category category_of(const Node& node) {
@@ -185,11 +271,12 @@ KernelFacts facts_of(const Plan& plan, std::span<const uint32_t> kernels) {
   facts.name = first.name;
   facts.category = kernels.size() > 1 ? Category::multi_tensor : category_of(plan, first);
   facts.types = types_of(plan, first);
+  facts.work.launches = 1;
   if (kernels.size() > 1) facts.types += fmt::format(" and {} more", kernels.size() - 1);
   for (uint32_t k : kernels) {
     const Kernel& kernel = plan.kernels[k];
     if (kernel.kind == Template::op) add_work(plan, plan.graph[kernel.op_node], facts);
-    else add_work(plan, kernel, facts);
+    else KernelWork(plan, kernel, facts).add();
     for (NodeId id : kernel.nodes) {
       const Node& node = plan.graph[id];
       facts.ops.push_back({name_of(node), Origin(node.span, node.is_backward)});

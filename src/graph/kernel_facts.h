@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/cost.h"
 #include "graph/plan.h"
 
 namespace tsl::graph {
@@ -35,9 +36,11 @@ struct KernelFacts {
   };
   std::string name;  // "mul_add_sum"
   Category category = Category::pointwise;
-  std::string types;   // "f32[4096, 1024], f32[1024] -> f32[4096]"
-  uint64_t bytes = 0;  // read and written at least: each element of each tensor once
-  uint64_t flops = 0;  // a function counts as one
+  std::string types;           // "f32[4096, 1024], f32[1024] -> f32[4096]"
+  uint64_t bytes = 0;          // read and written at least: each element of each tensor once
+  uint64_t flops = 0;          // a function counts as one
+  Work work = {};              // what its time is predicted from
+  bool is_predictable = true;  // false: the model knows nothing of such ops
   std::vector<SourceOp> ops;
 };
 

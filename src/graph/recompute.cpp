@@ -37,10 +37,10 @@ struct Candidate {
   Candidate(Graph g, const Rates& rates)
       : graph(std::move(g)),
         fusion(fuse(graph, false, rates.resident_row, std::pmr::get_default_resource())),
-        cost(cost_of(graph, fusion, rates)) {}
+        seconds(seconds_of(graph, fusion, rates)) {}
   Graph graph;
   Fusion fusion;
-  double cost;
+  double seconds;
   std::vector<Decision> decisions;  // that led to it
 };
 
@@ -139,7 +139,7 @@ class Search {
       std::optional<Graph> changed = Inliner(best.graph, stored, id).run();
       if (!changed) continue;
       Candidate next(std::move(*changed), rates_);
-      const bool pays = next.cost < best.cost;
+      const bool pays = next.seconds < best.seconds;
       if (explains_) {
         best.decisions.emplace_back(best.graph[id],
                                     pays ? "it is computed again where it is read, which moves fewer bytes"
@@ -198,7 +198,7 @@ class Search {
     }
     Candidate next(unroll(best.graph, [&](NodeId id) { return chosen[id]; }), rates_);
     next = inline_producers(std::move(next));
-    const bool pays = next.cost < best.cost;
+    const bool pays = next.seconds < best.seconds;
     std::vector<Decision> decisions = std::move(best.decisions);
     for (NodeId id = 0; id < best.graph.size() && explains_; ++id) {
       if (!chosen[id]) continue;

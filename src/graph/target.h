@@ -1,19 +1,10 @@
 // The compiler's interface to the device that will run a plan.
 #pragma once
 
-#include "graph/kernel.h"
+#include "graph/cost.h"
 #include "tensor/limits.h"
 
 namespace tsl::graph {
-
-/// What work costs on a device, relative to each other. The compiler decides by it whether a value is computed again or
-/// written to memory; it changes no bits.
-struct Rates {
-  double operations_per_byte = 1.5;        // cheap operations (an f32 addition) in the time in which a byte is moved
-  double bytes_per_launch = 32 << 10;      // moved in the time of a launch
-  double operations_per_row = 32;          // to fold the lanes of a short row of floats
-  int64_t resident_row = kMaxResidentRow;  // PlanOptions::resident_row
-};
 
 class Target {
  public:

@@ -158,6 +158,19 @@ void write_device_graph(Writer& to, const DeviceGraphRecord& graph) {
   to.line(2, text);
 }
 
+/// Formats a prediction: ", predicted 11.0 us"; "" if there is none.
+std::string to_text(const Prediction& prediction) {
+  if (prediction.seconds == 0) return "";
+  std::string text = fmt::format(", predicted {}", duration_text(prediction.seconds));
+  if (prediction.kernels > 1) text += fmt::format(" for the {} kernels of its launch", prediction.kernels);
+  if (differs(prediction)) {
+    const double ratio = prediction.ratio();
+    text += ratio > 1 ? fmt::format(": it takes {:.1f} times as long", ratio)
+                      : fmt::format(": it takes {:.2f} of that", ratio);
+  }
+  return text;
+}
+
 std::string kernel_text(const KernelRecord& kernel) {
   std::string text =
       fmt::format("{}: {}, {}, at least {}", kernel.symbol, kernel.category, kernel.types, bytes_text(kernel.bytes));
@@ -167,6 +180,7 @@ std::string kernel_text(const KernelRecord& kernel) {
   if (const KernelTimes& times = kernel.times; times.calls > 0) {
     text += fmt::format("; ran {}, {} each", plural(times.calls, "time"),
                         duration_text(times.seconds / static_cast<double>(times.calls)));
+    text += to_text(kernel.prediction);
   }
   return text + fmt::format("; {}", list_of(kernel.ops));
 }
@@ -204,6 +218,12 @@ void write_specialisation(Writer& to, const RegionRecord& region, const Speciali
 }
 
 }  // namespace
+
+bool differs(const Prediction& prediction) {
+  constexpr double kMost = 2;
+  const double ratio = prediction.ratio();
+  return prediction.calls > 1 && ratio > 0 && (ratio > kMost || ratio < 1 / kMost);
+}
 
 std::string to_string(const OpRecord& op) {
   std::string text = op.name;

@@ -29,6 +29,9 @@ std::string end_of(const SegmentRecord& segment);
 /// Describes the launch facts of a kernel that are known: "registers 32, occupancy 75 %"; "" if none is.
 std::string facts_of(const KernelRecord& kernel);
 
+/// Whether a kernel's time is more than twice the prediction, or less than half of it.
+bool differs(const Prediction& prediction);
+
 /// Describes an op with its line: "sum (train.tsl:14)".
 std::string to_string(const OpRecord& op);
 

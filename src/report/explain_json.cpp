@@ -79,9 +79,18 @@ Json json_of(const KernelTimes& times, uint64_t bytes) {
   return {{"calls", times.calls},
           {"seconds", times.seconds},
           {"first_seconds", times.first_seconds},
+          {"least_seconds", times.least_seconds},
           {"mean_seconds", mean},
           {"gb_per_second", mean > 0 ? static_cast<double>(bytes) / mean / kGiga : 0},
           {"share", times.share}};
+}
+
+Json json_of(const Prediction& prediction) {
+  if (prediction.seconds == 0) return nullptr;
+  return {{"seconds", prediction.seconds},
+          {"measured_seconds", prediction.measured},
+          {"kernels", prediction.kernels},
+          {"differs", differs(prediction)}};
 }
 
 Json json_of(const RegionTimes& times) {
@@ -111,7 +120,8 @@ Json json_of(const KernelRecord& kernel) {
           {"occupancy", fact(kernel.occupancy)},
           {"choice", kernel.choice},
           {"constant", !kernel.has_inputs},
-          {"profile", json_of(kernel.times, kernel.bytes)}};
+          {"profile", json_of(kernel.times, kernel.bytes)},
+          {"prediction", json_of(kernel.prediction)}};
 }
 
 Json json_of(const SpecialisationRecord& s) {

@@ -83,7 +83,8 @@ void Profile::advance_to(uint64_t ticks) {
 }
 
 void Profile::count(ProfileRow& row, uint64_t ticks) {
-  if (row.calls++ == 0) row.first_ticks = ticks;
+  if (row.calls++ == 0) row.first_ticks = row.least_ticks = ticks;
+  row.least_ticks = std::min(row.least_ticks, ticks);
   row.ticks += ticks;
 }
 

@@ -23,6 +23,7 @@ struct ProfileRow {
   double share_ticks = 0;    // of the whole; what runs at the same time shares its moments
   uint64_t ticks = 0;        // in all, each call by itself
   uint64_t first_ticks = 0;  // of the first call
+  uint64_t least_ticks = 0;  // of the fastest call
 };
 
 /// The calls of a region or a named range, from begin to end.

@@ -60,6 +60,7 @@ class ProfileJson {
                  {"calls", row.calls},
                  {"seconds_of_calls", seconds(row.ticks)},
                  {"seconds_of_first", seconds(row.first_ticks)},
+                 {"seconds_of_least", seconds(row.least_ticks)},
                  {"lines", std::move(lines)}};
     if (of.kind != ActivityKind::kernel) return json;
     devices_[to_string(of.device)] = of.device;
@@ -69,9 +70,25 @@ class ProfileJson {
                  {"types", of.facts.types},
                  {"bytes", of.facts.bytes},
                  {"flops", of.facts.flops},
+                 {"work", work_of(of.facts.work)},
+                 {"launch", of.kernel.launch},
+                 {"predicted_seconds", prediction_of(of)},
                  {"blocks", of.kernel.blocks},
                  {"threads", of.kernel.threads}});
     return json;
+  }
+
+  static Json work_of(const graph::Work& work) {
+    return {{"launches", work.launches}, {"bytes", work.bytes},       {"operations", work.operations},
+            {"strided", work.strided},   {"gathered", work.gathered}, {"runs", work.runs},
+            {"rows", work.rows},         {"products", work.products}};
+  }
+
+  /// Predicts the seconds of a kernel's launch; null if that is not known.
+  Json prediction_of(const Activity& kernel) const {
+    const double predicted =
+        view_.roofline ? predicted_seconds(view_.roofline(kernel.device), kernel.facts, kernel.kernel) : 0;
+    return predicted > 0 ? Json(predicted) : Json(nullptr);
   }
 
   Json region_of(const ProfileScope& scope) const {

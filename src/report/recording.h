@@ -72,6 +72,7 @@ struct KernelTimes {
   uint64_t calls = 0;  // 0: it did not run, or the run was not profiled
   double seconds = 0;
   double first_seconds = 0;  // of these, the first call
+  double least_seconds = 0;  // of the fastest call
   double share = 0;          // of the whole run: 0 to 1
 };
 
@@ -80,6 +81,17 @@ struct RegionTimes {
   uint64_t calls = 0;
   double first_seconds = 0;   // may include tracing and compiling
   double median_seconds = 0;  // of later calls
+};
+
+/// What the cost model says of a kernel's launch, beside what that took: a launch may have several kernels.
+struct Prediction {
+  double seconds = 0;   // 0: not known
+  double measured = 0;  // of the fastest call of each kernel, so that others on the machine do not count
+  uint32_t kernels = 1;
+  uint64_t calls = 0;
+
+  /// How much longer it took; 0: not known.
+  double ratio() const { return seconds > 0 ? measured / seconds : 0; }
 };
 
 struct KernelRecord {
@@ -100,6 +112,7 @@ struct KernelRecord {
   std::string ir;          // the kernel IR
   std::string code;        // generated code; "" if there is none
   KernelTimes times;
+  Prediction prediction;
 };
 
 struct GroupRecord {

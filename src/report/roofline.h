@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "exec/executable.h"
 #include "graph/kernel_facts.h"
 
 namespace tsl::report {
@@ -13,6 +14,7 @@ struct Roofline {
   double bytes_per_second = 0;
   double flops_per_second = 0;  // of f32
   uint64_t cached_bytes = 0;    // how much data stays in a cache, where the memory's speed is no limit
+  graph::Rates rates = {};      // what predictions need
 };
 
 struct RoofShare {
@@ -27,6 +29,10 @@ struct RoofShare {
 
 /// Compares a launch that takes `seconds` with what its device can do.
 RoofShare roof_share(const Roofline& roofline, const graph::KernelFacts& facts, double seconds);
+
+/// Predicts the seconds that all kernels of a launch take together, of which `kernel` is one; 0 if the model does not
+/// know them.
+double predicted_seconds(const Roofline& roofline, const graph::KernelFacts& facts, const exec::LoadedKernel& kernel);
 
 /// Formats a share: "93 %", "cache", "above"; "" if it is unknown.
 std::string to_string(const RoofShare& share);

@@ -21,6 +21,38 @@ using KernelKey = std::tuple<std::string, std::string, uint32_t>;
 
 double seconds(const ProfileView& view, uint64_t ticks) { return view.timeline.seconds(static_cast<double>(ticks)); }
 
+/// The predicted seconds of launches, by specialisation.
+using LaunchSeconds = std::map<std::pair<std::string, uint32_t>, double>;
+
+/// Sets what was predicted for the launches of a specialisation, if its kernels were measured.
+void add_predictions(SpecialisationRecord& specialisation, const LaunchSeconds& predicted) {
+  std::map<uint32_t, Prediction> launches;
+  for (const KernelRecord& kernel : specialisation.kernels) {
+    const auto at = predicted.find({specialisation.name, kernel.launch});
+    if (at == predicted.end()) continue;
+    const auto [launch, is_new] = launches.try_emplace(kernel.launch, Prediction{.seconds = at->second, .kernels = 0});
+    ++launch->second.kernels;
+    launch->second.calls = kernel.times.calls;
+    launch->second.measured += kernel.times.least_seconds;
+  }
+  for (KernelRecord& kernel : specialisation.kernels) {
+    if (const auto at = launches.find(kernel.launch); at != launches.end()) kernel.prediction = at->second;
+  }
+}
+
+/// Predicts the seconds of the launches that have run.
+LaunchSeconds predict_launches(const ProfileView& view) {
+  LaunchSeconds all;
+  if (!view.roofline) return all;
+  for (const ProfileRow& row : view.profile.rows()) {
+    const Activity& of = view.timeline[row.id];
+    if (of.kind != ActivityKind::kernel || of.plan.empty() || row.calls == 0) continue;
+    double& seconds = all[{of.plan, of.kernel.launch}];
+    seconds = std::max(seconds, predicted_seconds(view.roofline(of.device), of.facts, of.kernel));
+  }
+  return all;
+}
+
 std::map<KernelKey, KernelTimes> kernel_times(const ProfileView& view) {
   const double whole = static_cast<double>(view.profile.end_ticks() - view.profile.begin_ticks());
   std::map<KernelKey, KernelTimes> all;
@@ -28,7 +60,9 @@ std::map<KernelKey, KernelTimes> kernel_times(const ProfileView& view) {
     const Activity& activity = view.timeline[row.id];
     if (activity.kind != ActivityKind::kernel || activity.plan.empty() || row.calls == 0) continue;
     KernelTimes& times = all[{activity.plan, activity.name, activity.kernel.launch}];
+    const double least = seconds(view, row.least_ticks);
     if (times.calls == 0) times.first_seconds = seconds(view, row.first_ticks);
+    times.least_seconds = times.calls == 0 ? least : std::min(times.least_seconds, least);
     times.calls += row.calls;
     times.seconds += seconds(view, row.ticks);
     times.share += row.share_ticks / std::max(whole, 1.0);
@@ -128,6 +162,7 @@ class TimelineWriter {
 void add_times(Recording& recording, const ProfileView& view) {
   const std::map<KernelKey, KernelTimes> kernels = kernel_times(view);
   const std::map<std::string, RegionTimes> regions = region_times(view);
+  const LaunchSeconds predicted = predict_launches(view);
   for (RegionRecord& region : recording.regions) {
     if (const auto at = regions.find(region.name); at != regions.end()) region.times = at->second;
     for (SpecialisationRecord& specialisation : region.specialisations) {
@@ -135,6 +170,7 @@ void add_times(Recording& recording, const ProfileView& view) {
         const auto at = kernels.find({specialisation.name, kernel.symbol, kernel.launch});
         if (at != kernels.end()) kernel.times = at->second;
       }
+      add_predictions(specialisation, predicted);
     }
   }
 }

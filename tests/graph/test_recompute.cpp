@@ -73,7 +73,7 @@ TEST_CASE("forces of pairs write at most one number a pair to memory") {
     const NodeId squares = reduce(g, Op::sum, add(g, Op::mul, {read(g, d), read(g, d)}), 2);
     const NodeId weights = add(g, Op::exp, {read(g, squares)});
     give(g, reduce(g, Op::sum, add(g, Op::mul, {read(g, d), spread(g, weights, {500, 500, 3})}), 1, false));
-    const Rates rates{.operations_per_byte = operations_per_byte};
+    const Rates rates{.operations_per_second = operations_per_byte * Rates().bytes_per_second};
     const Plan plan = make_plan(recompute(std::move(g), rates));
     CHECK(plan.kernels.size() == (operations_per_byte > 100 ? 1 : 2));
     CHECK(plan.arena_bytes == (operations_per_byte > 100 ? 0 : 500 * 500 * 4));

@@ -14,9 +14,12 @@ namespace tsl::cuda {
 
 namespace {
 
-/// Of an H100, and roughly of others: 30e12 additions a second, 3.35e12 bytes a second, 2 us for a launch. A short row
-/// occupies a warp, which folds it in five steps.
-constexpr graph::Rates kRates{.operations_per_byte = 8, .bytes_per_launch = 6e6, .operations_per_row = 160};
+/// Of an H100, and roughly of others. A short row occupies a warp, which folds it in five steps.
+constexpr graph::Rates kRates{.bytes_per_second = 3e12,
+                              .operations_per_second = 24e12,
+                              .seconds_per_launch = 2e-6,
+                              .seconds_per_kernel = 2e-6,
+                              .operations_per_row = 160};
 /// The first major compute capability with clusters of blocks of threads.
 constexpr int kFirstWithClusters = 9;
 
@@ -44,8 +47,10 @@ class CudaBackend : public exec::Backend {
     return gpu_.choices.find(generate_launch(launch, launch.launches[0], true)).has_value();
   }
   graph::Rates rates() const override {
+    const Properties& properties = gpu_.device.properties();
     graph::Rates rates = kRates;
-    if (gpu_.device.properties().compute_major >= kFirstWithClusters) rates.resident_row = kMaxClusterRow;
+    if (properties.compute_major >= kFirstWithClusters) rates.resident_row = kMaxClusterRow;
+    rates.threads_at_once = static_cast<double>(properties.multiprocessors) * properties.threads_per_multiprocessor;
     return rates;
   }
   bool branches_by_part() const override { return true; }
