@@ -179,6 +179,13 @@ part_costs() {
   python3 tests/costs/run.py --build build/release "$@"
 }
 
+# predictions: of the sweep's long cases, as many are within 30 % of what the cost model predicts as on the day it was fitted,
+# less what another machine may differ in; sorts are not predicted
+part_predictions() {
+  build release -DCMAKE_BUILD_TYPE=Release -- tsl
+  python3 benchmarks/sweep/predict.py --seed 3 --least 0.45
+}
+
 # browser: the page of tsl explain --html, in headless Chromium: its keys, its layout, light and dark
 part_browser() {
   need chromium chromium

@@ -5,6 +5,8 @@ import statistics
 import sys
 from pathlib import Path
 
+import predict
+
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from tables import show_number, show_time, table  # noqa: E402, of the benchmarks
 
@@ -63,6 +65,7 @@ def report(records):
     is_long = {id(r): best_peer(r)[1] >= LONG for r in done}
     long, short = [r for r in done if is_long[id(r)]], [r for r in done if not is_long[id(r)]]
     text += families(long, "long cases") + "\n" + families(short, "short cases") + "\n"
+    text += predict.report([r for r in done if is_long[id(r)]]) + "\n"
     text += first_calls(done, "first", "First calls") + first_calls(done, "cached", "First calls from the disk cache")
     return text + "\nThe slowest of the long cases:\n\n" + worst(long) + failures(records)
 

@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 
+import predict
 import tsl_side
 from draw import draw
 from report import BELOW, report
@@ -155,6 +156,7 @@ def measure(case, options, torch, caches):
         for mode in peers:
             theirs[mode]["time"] = statistics.median(p[mode] for _, p in rounds if mode in p)
         record["ratio"] = min(times_of(theirs).values()) / ours["time"]
+    record["prediction"] = predict.predict(case, options, cache)
     if options.cached:
         record["cached"] = tsl_side.run(case, options, cache, "--first").get("first")
     return record

@@ -91,12 +91,11 @@ void keep(const std::string& path, const Json& kept) {
 
 /// Returns the rates for predictions: measured ones, and the device's own where nothing is measured.
 graph::Rates rates_of(const exec::Backend& backend, const report::Roofline& measured) {
-  graph::Rates rates = backend.rates();
+  graph::Rates rates = backend.prediction_rates();
   rates.bytes_per_second = measured.bytes_per_second;
   rates.flops_per_second = measured.flops_per_second;
   rates.operations_per_second = measured.rates.operations_per_second;
   rates.cached_bytes = static_cast<double>(measured.cached_bytes);
-  rates.seconds_per_launch = rates.seconds_per_kernel;
   return rates;
 }
 

@@ -39,6 +39,9 @@ class Backend : public graph::Target {
   /// Returns how much data stays in the device's last cache; 0: not known.
   virtual uint64_t cache_bytes() const { return 0; }
 
+  /// Returns the rates for predictions of kernels' times. Those of memory, operations and products are measured.
+  virtual graph::Rates prediction_rates() const { return rates(); }
+
   /// Returns the choices that the device has for a launch, a plan of its own, besides the usual one: as texts, such as
   /// "pointwise_threads=256". All give the same bits.
   virtual std::vector<std::string> launch_choices(const graph::Plan& /*launch*/) { return {}; }

@@ -155,11 +155,11 @@ double Access::elements() const {
 
 double seconds_of(const Graph& graph, const Fusion& fusion, const Rates& rates) {
   GroupWork work(graph, fusion);
-  double total = 0;
+  Work total;  // whole numbers: graphs of equal work take equally long
   for (size_t g = 0; g < fusion.groups.size(); ++g) {
-    if (!fusion.groups[g].is_op) total += seconds_of(work.of(fusion.groups[g], static_cast<int>(g)), rates);
+    if (!fusion.groups[g].is_op) total += work.of(fusion.groups[g], static_cast<int>(g));
   }
-  return total;
+  return seconds_of(total, rates);
 }
 
 }  // namespace tsl::graph

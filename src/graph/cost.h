@@ -27,9 +27,8 @@ struct Work {
 struct Rates {
   double bytes_per_second = 10e9;
   double operations_per_second = 15e9;
-  double seconds_per_launch = 3.2768e-6;   // with what the host does for it
-  double seconds_per_kernel = 0.2e-6;      // of these, on the device
-  double operations_per_strided = 1;       // to access the element
+  double seconds_per_launch = 3.2768e-6;  // with what the host does for it
+  double operations_per_strided = 1;      // to access the element
   double operations_per_gathered = 64;
   double operations_per_run = 0;           // to go to the next one
   double operations_per_row = 32;          // to fold the lanes of a short row of floats
@@ -51,7 +50,8 @@ class Access {
  public:
   /// Adds a loop. The innermost one comes first.
   void add_loop(int64_t extent, int64_t stride);
-  /// Returns the number of elements that differ; those between them count, too, if they are in the same lines of a cache.
+  /// Returns the number of elements that differ; those between them count, too, if they are in the same lines of a
+  /// cache.
   double elements() const;
   /// Returns how many sequences of neighbours the elements are.
   double runs() const { return runs_; }

@@ -149,8 +149,8 @@ class KernelWork {
     Access access;
     for (size_t i = loops.size(); i-- > 0;) access.add_loop(loops[i].first, loops[i].second);
     moved.in_lines += access.elements() * size;
-    facts_.work.runs += access.runs() - 1;
     if (access.is_strided()) facts_.work.strided += static_cast<double>(iterations(kernel_, instr.level));
+    else facts_.work.runs += access.runs() - 1;
   }
 
   const Plan& plan_;

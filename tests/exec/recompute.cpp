@@ -118,7 +118,8 @@ TEST_CASE("forces of pairs keep their bits, whatever is computed again") {
     const NodeId weights = add(g, Op::exp, {read(g, add(g, Op::neg, {read(g, squares)}))});
     const NodeId forces = add(g, Op::mul, {read(g, d), spread(g, weights, pairs)});
     give(g, reduce_as_inferred(g, Op::sum, forces, {1}, false));
-    const Graph changed = recompute(g, {.operations_per_byte = operations_per_byte, .bytes_per_launch = 0});
+    const Graph changed = recompute(
+        g, {.operations_per_second = operations_per_byte * Rates().bytes_per_second, .seconds_per_launch = 0});
     CHECK(changed.size() > g.size());
     CHECK(have_same_bits(g, changed));
   }

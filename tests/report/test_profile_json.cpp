@@ -98,6 +98,12 @@ TEST_CASE("a * b + c is one kernel with its bytes and line, and new matrices com
     CHECK(region["compilations"] == once);
   }
   CHECK(profile["rooflines"]["cpu"]["bytes_per_second"] > 0);
+  for (const json& kernel : kernels_of(profile)) {
+    CHECK(kernel["predicted_seconds"] > 0);
+    CHECK(kernel["work"]["bytes"].get<double>() >= kernel["bytes"].get<double>());
+    CHECK(kernel["seconds_of_least"].get<double>() * kernel["calls"].get<double>() <=
+          kernel["seconds_of_calls"].get<double>() * 1.0001);
+  }
 }
 
 TEST_CASE("a program that fails half-way has a profile up to there", "[profile]") {

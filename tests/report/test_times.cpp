@@ -5,6 +5,7 @@
 
 #include "report/explain.h"
 #include "report/page.h"
+#include "report/roofline.h"
 #include "report/times.h"
 #include "support/session.h"
 
@@ -69,6 +70,65 @@ TEST_CASE("the times of a kernel are JSON, and null if it was not profiled", "[r
   CHECK(profile_of(*run.engine.recording()).is_null());
   CHECK(json::parse(explain_json(*run.engine.recording()))["regions"][0]["profile"].is_null());
   CHECK_FALSE(contains(explain(*run.engine.recording(), {}), "; ran "));
+}
+
+TEST_CASE("a kernel's time has its prediction beside it, as text and as JSON", "[report]") {
+  Timed run(kThreeCalls);
+  const Prediction& prediction = run.kernel().prediction;
+  CHECK(prediction.seconds > 0);
+  CHECK(prediction.measured == run.kernel().times.least_seconds);
+  CHECK(prediction.measured <= run.kernel().times.seconds / 3);
+  CHECK(prediction.calls == 3);
+  CHECK(contains(explain(run.recording, {}), " each, predicted "));
+  const json kernel = json::parse(explain_json(run.recording))["regions"][0]["specialisations"][0]["kernels"][0];
+  CHECK(kernel["prediction"]["seconds"] == prediction.seconds);
+  CHECK(kernel["prediction"]["measured_seconds"] == prediction.measured);
+}
+
+TEST_CASE("a kernel that the cost model does not know has no prediction", "[report]") {
+  Timed run("@compile\nfn f(a) = argsort(a)\nfor i in 0..3 { f(ones([10])) }\n");
+  CHECK(run.kernel().prediction.seconds == 0);
+  CHECK_FALSE(contains(explain(run.recording, {}), "predicted"));
+  const json kernel = json::parse(explain_json(run.recording))["regions"][0]["specialisations"][0]["kernels"][0];
+  CHECK(kernel["prediction"].is_null());
+}
+
+TEST_CASE("a time of more than twice the prediction, or less than half of it, is named", "[report]") {
+  Timed run(kThreeCalls);
+  Prediction& prediction = run.recording.regions[0].specialisations[0].kernels[0].prediction;
+  const auto text_with = [&](const Prediction& changed) {
+    prediction = changed;
+    return explain(run.recording, {});
+  };
+  CHECK(contains(text_with({.seconds = 1e-3, .measured = 3e-3, .calls = 2}),
+                 ", predicted 1.00 ms: it takes 3.0 times as long"));
+  CHECK(contains(text_with({.seconds = 1e-3, .measured = 4e-4, .calls = 2}),
+                 ", predicted 1.00 ms: it takes 0.40 of that"));
+  CHECK(contains(text_with({.seconds = 1e-3, .measured = 1.9e-3, .calls = 2}), ", predicted 1.00 ms; "));
+  CHECK(contains(text_with({.seconds = 1e-3, .measured = 3e-3, .calls = 1}),
+                 ", predicted 1.00 ms; "));  // it is the first
+  CHECK(contains(text_with({.seconds = 1e-3, .measured = 1e-3, .kernels = 2, .calls = 2}),
+                 ", predicted 1.00 ms for the 2 kernels of its launch; "));
+}
+
+TEST_CASE("threads that a GPU's last wave lacks make a prediction longer", "[report]") {
+  Roofline roofline{.bytes_per_second = 1e9};
+  roofline.rates = {
+      .bytes_per_second = 1e9, .operations_per_second = 1e9, .seconds_per_launch = 0, .threads_at_once = 1000};
+  graph::KernelFacts facts;
+  facts.work = {.bytes = 1e9};
+  const auto seconds = [&](int64_t blocks, double occupancy) {
+    exec::LoadedKernel kernel;
+    kernel.blocks = blocks;
+    kernel.threads = 100;
+    kernel.occupancy = occupancy;
+    return predicted_seconds(roofline, facts, kernel);
+  };
+  CHECK(seconds(0, 1) == Approx(1));           // not known
+  CHECK(seconds(10, 1) == Approx(1));          // one wave
+  CHECK(seconds(1, 1) == Approx(5));           // a tenth of the threads; half of them are enough
+  CHECK(seconds(11, 1) == Approx(1.5 / 1.1));  // a second wave of one block
+  CHECK(seconds(10, 0.25) == Approx(2));       // few threads at once
 }
 
 TEST_CASE("a region that ran once has no median of later calls", "[report]") {

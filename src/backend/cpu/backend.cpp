@@ -160,6 +160,16 @@ Counters CpuBackend::counters() const {
   return out;
 }
 
+graph::Rates CpuBackend::prediction_rates() const {
+  // Fitted to the kernels of benchmarks/sweep/predict.py, seed 7 (AMD EPYC, AVX-512, one thread, 2026-11-26).
+  return {.seconds_per_launch = 0.2e-6,
+          .operations_per_strided = 15,
+          .operations_per_gathered = 58,
+          .operations_per_run = 120,
+          .operations_per_row = 800,
+          .cache_speedup = 1.4};
+}
+
 std::string CpuBackend::hardware() const {
   std::ifstream info("/proc/cpuinfo");
   std::string model = "CPU";

@@ -18,7 +18,7 @@ namespace {
 constexpr graph::Rates kRates{.bytes_per_second = 3e12,
                               .operations_per_second = 24e12,
                               .seconds_per_launch = 2e-6,
-                              .seconds_per_kernel = 2e-6,
+                              .operations_per_gathered = 4,
                               .operations_per_row = 160};
 /// The first major compute capability with clusters of blocks of threads.
 constexpr int kFirstWithClusters = 9;
