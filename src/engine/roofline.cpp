@@ -54,7 +54,7 @@ std::string replaced(std::string text, const std::string& what, int64_t number) 
 }
 
 report::Roofline measure(Device device, EngineOptions options) {
-  options.profile = false;
+  options.profile = options.record = options.compile_all = false;
   options.log_topics.clear();
   options.device = to_string(device);
   const bool is_host = device.is_host();

@@ -165,8 +165,8 @@ std::string to_text(const Prediction& prediction) {
   if (prediction.kernels > 1) text += fmt::format(" for the {} kernels of its launch", prediction.kernels);
   if (differs(prediction)) {
     const double ratio = prediction.ratio();
-    text += ratio > 1 ? fmt::format(": it takes {:.1f} times as long", ratio)
-                      : fmt::format(": it takes {:.2f} of that", ratio);
+    text += ratio > 1 ? fmt::format(": the fastest call takes {:.1f} times as long", ratio)
+                      : fmt::format(": the fastest call takes {:.2f} of that", ratio);
   }
   return text;
 }

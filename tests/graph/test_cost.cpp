@@ -77,11 +77,19 @@ TEST_CASE("rows, strided elements and gathered ones are work") {
 }
 
 TEST_CASE("work in a cache takes less time, and the rates of all parts add up") {
-  const Rates rates{.bytes_per_second = 100, .operations_per_second = 10, .seconds_per_launch = 1,
-                    .operations_per_strided = 2, .operations_per_gathered = 3, .operations_per_run = 4,
-                    .operations_per_row = 5, .flops_per_second = 50, .cached_bytes = 500, .cache_speedup = 4};
+  const Rates rates{.bytes_per_second = 100,
+                    .operations_per_second = 10,
+                    .seconds_per_launch = 1,
+                    .operations_per_strided = 2,
+                    .operations_per_gathered = 3,
+                    .operations_per_run = 4,
+                    .operations_per_row = 5,
+                    .flops_per_second = 50,
+                    .cached_bytes = 500,
+                    .cache_speedup = 4};
   CHECK(seconds_of({.bytes = 1000}, rates) == 10);
   CHECK(seconds_of({.bytes = 400}, rates) == 1);
-  CHECK(seconds_of({.launches = 2, .operations = 10, .strided = 10, .gathered = 10, .runs = 10, .rows = 10, .products = 100},
-                   rates) == Approx(2 + 1 + 2 + 3 + 4 + 5 + 2));
+  CHECK(seconds_of(
+            {.launches = 2, .operations = 10, .strided = 10, .gathered = 10, .runs = 10, .rows = 10, .products = 100},
+            rates) == Approx(2 + 1 + 2 + 3 + 4 + 5 + 2));
 }

@@ -101,9 +101,9 @@ TEST_CASE("a time of more than twice the prediction, or less than half of it, is
     return explain(run.recording, {});
   };
   CHECK(contains(text_with({.seconds = 1e-3, .measured = 3e-3, .calls = 2}),
-                 ", predicted 1.00 ms: it takes 3.0 times as long"));
+                 ", predicted 1.00 ms: the fastest call takes 3.0 times as long"));
   CHECK(contains(text_with({.seconds = 1e-3, .measured = 4e-4, .calls = 2}),
-                 ", predicted 1.00 ms: it takes 0.40 of that"));
+                 ", predicted 1.00 ms: the fastest call takes 0.40 of that"));
   CHECK(contains(text_with({.seconds = 1e-3, .measured = 1.9e-3, .calls = 2}), ", predicted 1.00 ms; "));
   CHECK(contains(text_with({.seconds = 1e-3, .measured = 3e-3, .calls = 1}),
                  ", predicted 1.00 ms; "));  // it is the first
