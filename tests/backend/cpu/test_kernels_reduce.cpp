@@ -30,8 +30,8 @@ template <class T, class F> T in_order(const std::vector<T>& v, F f) {
 
 std::vector<size_t> lengths() {
   std::vector<size_t> list;
-  for (size_t n = 1; n <= 100; ++n) list.push_back(n);
-  for (size_t n : {4095, 4096, 4097, 10000, 70000}) list.push_back(n);
+  for (size_t n = 1; n <= 130; ++n) list.push_back(n);
+  for (size_t n : {300, 4095, 4096, 4097, 10000, 70000}) list.push_back(n);
   return list;
 }
 
@@ -50,7 +50,7 @@ template <class T> void check_floats(DType dtype, DType accumulator) {
     const bool accumulates = op == ReduceOp::sum || op == ReduceOp::prod;
     const DType result = accumulates ? accumulator : dtype;
     for (size_t n : lengths()) {
-      const size_t rows = n <= 100 ? 3 : 2;
+      const size_t rows = n <= 300 ? 35 : 2;  // short rows are folded together
       Random random(n);
       Bytes in;
       for (size_t i = 0; i < rows * n; ++i) {

@@ -20,9 +20,12 @@ constexpr size_t kVectorBytes = 32;
 constexpr size_t kVectorBytes = 16;
 #endif
 
-template <class T> struct VectorOf;
-template <> struct VectorOf<float> { typedef float Type __attribute__((vector_size(kVectorBytes))); };
-template <> struct VectorOf<double> { typedef double Type __attribute__((vector_size(kVectorBytes))); };
+/// A vector of at most kMost elements.
+template <class T, size_t kMost = kVectorBytes / sizeof(T)> struct VectorOf {
+  static constexpr size_t kBytes = kMost * sizeof(T) < kVectorBytes ? kMost * sizeof(T) : kVectorBytes;
+  typedef T Type __attribute__((vector_size(kBytes)));
+  typedef Choice<sizeof(T) == sizeof(int32_t), int32_t, int64_t> Index __attribute__((vector_size(kBytes)));
+};
 using Vector = VectorOf<float>::Type;
 constexpr size_t kWidth = kVectorBytes / sizeof(float);
 
@@ -76,17 +79,17 @@ TSL_FN Vector widened(math::BFloat16, ShortVector bits) { return (Vector)(to_wor
 TSL_FN ShortVector narrowed(math::BFloat16, Vector x) { return lower_halves(round_upper_half(x) >> 16); }
 
 /// Loads a vector of elements; f16 and bf16 become f32.
-TSL_FN Vector load_widened(const float* p) {
-  Vector v;
+template <class V = Vector> TSL_FN V load_widened(const float* p) {
+  V v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-TSL_FN VectorOf<double>::Type load_widened(const double* p) {
-  VectorOf<double>::Type v;
+template <class V = VectorOf<double>::Type> TSL_FN V load_widened(const double* p) {
+  V v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-template <int kExponent> TSL_FN Vector load_widened(const math::Short<kExponent>* p) {
+template <class V = Vector, int kExponent> TSL_FN V load_widened(const math::Short<kExponent>* p) {
   ShortVector bits;
   __builtin_memcpy(&bits, p, sizeof bits);
   return widened(math::Short<kExponent>(), bits);
@@ -116,12 +119,14 @@ struct Min {
 
 /// kLanes accumulators: the first lanes of the reduction order, if a row has no more elements.
 template <class T, size_t kLanes = kReduceLanes> struct Lanes {
-  static constexpr size_t kWidth = kVectorBytes / sizeof(T), kCount = kLanes / kWidth;
-  typename VectorOf<T>::Type v[kCount];
+  using Vector = typename VectorOf<T, kLanes>::Type;
+  using Index = typename VectorOf<T, kLanes>::Index;
+  static constexpr size_t kWidth = sizeof(Vector) / sizeof(T), kCount = kLanes / kWidth;
+  Vector v[kCount];
 
   template <class In> static Lanes load(const In* p) {
     Lanes lanes;
-    for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_widened(p + k * kWidth);
+    for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_widened<Vector>(p + k * kWidth);
     return lanes;
   }
   template <class R> void take(const Lanes& other) {
@@ -129,76 +134,90 @@ template <class T, size_t kLanes = kReduceLanes> struct Lanes {
   }
 };
 
-/// Returns the neutral element as a number of another dtype, which all float dtypes have.
-template <class R, class In> In neutral_as() {
-  if constexpr (math::kIsShort<In>) return math::narrow<In>(R::template neutral<float>());
-  else return R::template neutral<In>();
+template <class Index, int... kLane> TSL_FN Index lane_numbers(std::integer_sequence<int, kLane...>) {
+  return Index{kLane...};
+}
+
+/// Loads `count` elements, fewer than a vector has, then neutral ones. `readable` elements may be read.
+template <class R, class T, size_t kLanes, class In>
+typename Lanes<T, kLanes>::Vector load_part(const In* p, size_t count, size_t readable) {
+  using Vector = typename Lanes<T, kLanes>::Vector;
+  constexpr int width = Lanes<T, kLanes>::kWidth;
+  In copy[width] = {};
+  if (readable < static_cast<size_t>(width)) {
+    __builtin_memcpy(copy, p, count * sizeof(In));
+    p = copy;
+  }
+  const Vector v = load_widened<Vector>(p), neutral = R::template neutral<T>() - Vector{};
+  const auto numbers = lane_numbers<typename Lanes<T, kLanes>::Index>(std::make_integer_sequence<int, width>());
+  return numbers < static_cast<int>(count) ? v : neutral;
 }
 
 /// Loads the first `count` <= kLanes elements, then neutral ones. `readable` elements may be read.
 template <class R, class T, size_t kLanes, class In>
 Lanes<T, kLanes> load_some(const In* p, size_t count, size_t readable) {
-  using Bits = Choice<math::kIsShort<In>, uint16_t, In>;  // only numbers are selected without branches
-  const Bits neutral = __builtin_bit_cast(Bits, neutral_as<R, In>()), *from = reinterpret_cast<const Bits*>(p);
-  Bits padded[kLanes];
-  if (readable >= kLanes) {
-    for (size_t l = 0; l < kLanes; ++l) padded[l] = math::select(l < count, from[l], neutral);
-  } else {
-    for (size_t l = 0; l < kLanes; ++l) padded[l] = neutral;
-    for (size_t l = 0; l < count; ++l) padded[l] = from[l];
+  using Vector = typename Lanes<T, kLanes>::Vector;
+  Lanes<T, kLanes> lanes;
+  _Pragma("GCC unroll 32") for (size_t k = 0; k < lanes.kCount; ++k) {
+    const size_t at = k * lanes.kWidth;
+    if (at + lanes.kWidth <= count) lanes.v[k] = load_widened<Vector>(p + at);
+    else if (at < count) lanes.v[k] = load_part<R, T, kLanes>(p + at, count - at, readable - at);
+    else lanes.v[k] = R::template neutral<T>() - Vector{};
   }
-  return Lanes<T, kLanes>::load(reinterpret_cast<const In*>(padded));
+  return lanes;
 }
 
-/// Folds the lanes in halves until one vector has all of them.
-template <class R, class T, size_t kLanes> typename VectorOf<T>::Type fold_vectors(Lanes<T, kLanes> lanes) {
-  for (size_t half = Lanes<T, kLanes>::kCount / 2; half >= 1; half /= 2) {
-    for (size_t k = 0; k < half; ++k) lanes.v[k] = R::combine(lanes.v[k], lanes.v[k + half]);
+/// Folds vectors in halves until one is left.
+template <class R, class T, size_t kLanes> typename Lanes<T, kLanes>::Vector fold_to_vector(Lanes<T, kLanes> lanes) {
+  _Pragma("GCC unroll 8") for (size_t half = Lanes<T, kLanes>::kCount / 2; half >= 1; half /= 2) {
+    _Pragma("GCC unroll 32") for (size_t k = 0; k < half; ++k) lanes.v[k] = R::combine(lanes.v[k], lanes.v[k + half]);
   }
   return lanes.v[0];
 }
 
-/// Combines lane l with lane l + kHalf, for l < kHalf, of each group of 2 kHalf lanes of two vectors.
-template <class R, size_t kHalf, class V, size_t... kLane> V fold_two(V a, V b, std::index_sequence<kLane...>) {
-  return R::combine(__builtin_shufflevector(a, b, (kLane / kHalf * 2 * kHalf + kLane % kHalf)...),
-                    __builtin_shufflevector(a, b, (kLane / kHalf * 2 * kHalf + kLane % kHalf + kHalf)...));
+/// Combines the halves of each group of 2 * kHalf lanes. The results are groups of kHalf lanes: those of a, then of b.
+template <class R, size_t kHalf, class V, size_t... kLane> V fold_pair(V a, V b, std::index_sequence<kLane...>) {
+  return R::combine(__builtin_shufflevector(a, b, (kLane + kLane / kHalf * kHalf)...),
+                    __builtin_shufflevector(a, b, (kLane + kLane / kHalf * kHalf + kHalf)...));
 }
 
-/// Folds the lanes of kCount vectors, side by side, into the lanes of the first.
-template <class R, size_t kCount, class V> void fold_side_by_side(V* v) {
-  constexpr size_t kLanes = sizeof(V) / sizeof(v[0][0]);
-  if constexpr (kCount > 1) {
-    for (size_t i = 0; i < kCount / 2; ++i)
-      v[i] = fold_two<R, kCount / 2>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kLanes>());
-    fold_side_by_side<R, kCount / 2>(v);
-  }
+/// Folds the lanes of each of 2 * kHalf vectors in halves: lane i of the result is that of vector i.
+template <class R, size_t kHalf, class V> V fold_each(const V* v) {
+  constexpr std::make_index_sequence<sizeof(V) / sizeof(v[0][0])> lanes;
+  V folded[kHalf];
+  _Pragma("GCC unroll 16") for (size_t i = 0; i < kHalf; ++i) folded[i] =
+      fold_pair<R, kHalf>(v[2 * i], v[2 * i + 1], lanes);
+  if constexpr (kHalf == 1) return folded[0];
+  else return fold_each<R, kHalf / 2>(folded);
 }
 
-/// Folds the lanes of a vector.
+/// Folds the lanes of a vector in halves.
 template <class R, class T, class V> T fold(V v) {
   constexpr size_t width = sizeof(V) / sizeof(T);
   constexpr std::make_index_sequence<width> all;
-  if constexpr (width > 8) v = fold_two<R, 8>(v, v, all);
-  if constexpr (width > 4) v = fold_two<R, 4>(v, v, all);
-  if constexpr (width > 2) v = fold_two<R, 2>(v, v, all);
-  return fold_two<R, 1>(v, v, all)[0];
+  if constexpr (width > 8) v = fold_pair<R, 8>(v, v, all);
+  if constexpr (width > 4) v = fold_pair<R, 4>(v, v, all);
+  if constexpr (width > 2) v = fold_pair<R, 2>(v, v, all);
+  return fold_pair<R, 1>(v, v, all)[0];
 }
 
-/// Reduces n <= kReduceBlock elements to a vector of lanes of T; `readable` >= n elements may be read.
-template <class R, class T, class In> auto reduce_to_vector(const In* v, size_t n, size_t readable) {
-  constexpr size_t kFew = 32;
-  if (n <= kFew) return fold_vectors<R>(load_some<R, T, kFew>(v, n, readable));
-  if (n < kReduceLanes) return fold_vectors<R>(load_some<R, T, kReduceLanes>(v, n, readable));
-  Lanes<T> lanes = Lanes<T>::load(v);
+/// Combines n <= kReduceBlock elements into the first lanes, of T; `readable` >= n elements may be read. kFew: lanes
+/// that hold all elements if n < kReduceLanes.
+template <class R, class T, size_t kFew, class In>
+typename Lanes<T, kFew>::Vector reduce_to_vector(const In* v, size_t n, size_t readable) {
+  if (kFew < kReduceLanes || n < kReduceLanes) return fold_to_vector<R, T>(load_some<R, T, kFew>(v, n, readable));
+  auto lanes = Lanes<T, kFew>::load(v);
   size_t i = kReduceLanes;
-  for (; i + kReduceLanes <= n; i += kReduceLanes) lanes.template take<R>(Lanes<T>::load(v + i));
-  if (i < n) lanes.template take<R>(load_some<R, T, kReduceLanes>(v + i, n - i, readable - i));
-  return fold_vectors<R>(lanes);
+  for (; i + kReduceLanes <= n; i += kReduceLanes) lanes.template take<R>(Lanes<T, kFew>::load(v + i));
+  if (i < n) lanes.template take<R>(load_some<R, T, kFew>(v + i, n - i, readable - i));
+  return fold_to_vector<R, T>(lanes);
 }
 
 /// Reduces n <= kReduceBlock elements to a T; `readable` >= n elements may be read.
 template <class R, class T, class In> T reduce_block(const In* v, size_t n, size_t readable) {
-  return fold<R, T>(reduce_to_vector<R, T>(v, n, readable));
+  constexpr size_t kFew = 32;
+  if (n <= kFew) return fold<R, T>(reduce_to_vector<R, T, kFew>(v, n, readable));
+  return fold<R, T>(reduce_to_vector<R, T, kReduceLanes>(v, n, readable));
 }
 
 /// Reduces n >= 1 elements: combines the results of consecutive spans, each a power of kReduceBlock long. `block`

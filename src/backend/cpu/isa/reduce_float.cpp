@@ -14,23 +14,42 @@ template <class T, class Out> void write_results(Out* out, const T* values, size
   else __builtin_memcpy(out, values, count * sizeof(T));
 }
 
-/// Reduces rows of In in T. Out is T or In. The lanes of several rows fold side by side.
+/// Reduces rows of n <= kReduceBlock elements in T, at most kFew of them if that is less than kReduceLanes. The lanes
+/// of as many rows as a vector has are folded together.
+template <class R, class T, size_t kFew, class In, class Out>
+void reduce_rows_together(Out* out, const In* x, size_t rows, size_t n) {
+  constexpr size_t width = Lanes<T, kFew>::kWidth;
+  typename Lanes<T, kFew>::Vector partial[width] = {};
+  for (size_t r = 0; r < rows; r += width) {
+    const size_t count = least(width, rows - r);
+    for (size_t i = 0; i < count; ++i)
+      partial[i] = reduce_to_vector<R, T, kFew>(x + (r + i) * n, n, (rows - r - i) * n);
+    T results[width];
+    if (count == 1) results[0] = fold<R, T>(partial[0]);
+    else store_vector(results, fold_each<R, width / 2>(partial));
+    write_results(out + r, results, count);
+  }
+}
+
+/// Reduces rows of n <= kReduceBlock elements in T. Only whole vectors of f16 and bf16 can be loaded.
+template <class R, class T, class In, class Out> void reduce_short_rows(Out* out, const In* x, size_t rows, size_t n) {
+  constexpr size_t kFewest = math::kIsShort<In> ? kWidth : 4;
+  if (n <= 4 && kFewest <= 4) reduce_rows_together<R, T, kFewest>(out, x, rows, n);
+  else if (n <= 8 && kFewest <= 8) reduce_rows_together<R, T, 8 < kFewest ? kFewest : 8>(out, x, rows, n);
+  else if (n <= 16) reduce_rows_together<R, T, 16>(out, x, rows, n);
+  else if (n <= 32) reduce_rows_together<R, T, 32>(out, x, rows, n);
+  else if (n <= 64) reduce_rows_together<R, T, 64>(out, x, rows, n);
+  else reduce_rows_together<R, T, kReduceLanes>(out, x, rows, n);
+}
+
+/// Reduces rows of In in T. Out is T or In.
 template <class R, class In, class T, class Out> void rows_float(void* out, const void* in, size_t rows, size_t n) {
-  constexpr size_t kSide = kVectorBytes / sizeof(T);
   const In* x = static_cast<const In*>(in);
   Out* y = static_cast<Out*>(out);
-  size_t r = 0;
-  for (; n <= kReduceBlock && r + kSide <= rows; r += kSide) {
-    typename VectorOf<T>::Type lanes[kSide];
-    for (size_t i = 0; i < kSide; ++i) lanes[i] = reduce_to_vector<R, T>(x + (r + i) * n, n, (rows - r - i) * n);
-    fold_side_by_side<R, kSide>(lanes);
-    T results[kSide];
-    store_vector(results, lanes[0]);
-    write_results(y + r, results, kSide);
-  }
+  if (n <= kReduceBlock) return reduce_short_rows<R, T>(y, x, rows, n);
   auto block = [=](size_t begin, size_t count) { return reduce_block<R, T>(x + begin, count, rows * n - begin); };
-  for (; r < rows; ++r) {
-    const T result = n <= kReduceBlock ? block(r * n, n) : reduce_blocks<T>(block, over_results<R, T>, r * n, n);
+  for (size_t r = 0; r < rows; ++r) {
+    const T result = reduce_blocks<T>(block, over_results<R, T>, r * n, n);
     write_results(y + r, &result, 1);
   }
 }
