@@ -6,22 +6,44 @@
 namespace tsl::cpu::TSL_ISA {
 namespace {
 
-/// Copies neighbours: up to 64 bytes as two halves that may overlap, since a call takes as long as such a copy.
-TSL_FN void copy_bytes(void* out, const void* in, size_t n) {
-  char* y = static_cast<char*>(out);
-  const char* x = static_cast<const char*>(in);
-  auto copy_ends = [&](auto half) {
-    decltype(half) first, last;
-    __builtin_memcpy(&first, x, sizeof half);
-    __builtin_memcpy(&last, x + n - sizeof half, sizeof half);
-    __builtin_memcpy(y, &first, sizeof half);
-    __builtin_memcpy(y + n - sizeof half, &last, sizeof half);
-  };
-  typedef char Half __attribute__((vector_size(32)));
-  typedef char Quarter __attribute__((vector_size(16)));
-  if (n > 64 || n < 16) __builtin_memcpy(y, x, n);
-  else if (n >= 32) copy_ends(Half());
-  else copy_ends(Quarter());
+/// Sets rows of `bytes` >= kBytes by vectors of kBytes, the last of which may overlap the one before: set(to, r, at)
+/// writes bytes [at, at + kBytes) of row r.
+template <size_t kBytes, class Set> void set_by_vectors(size_t rows, size_t bytes, Set set) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t at = 0; at + kBytes <= bytes; at += kBytes) set(r, at);
+    if (bytes % kBytes) set(r, bytes - kBytes);
+  }
+}
+
+/// Rows of more bytes are copied by memcpy, whose call costs less than it gains.
+constexpr size_t kShortBytes = 512;
+
+/// Copies rows of at least kBytes; a row of `in` is one element for all if `repeats`.
+template <size_t kBytes, class T> void copy_by_vectors(T* out, ptrdiff_t out_row, const T* in, ptrdiff_t in_row,
+                                                       bool repeats, size_t rows, size_t columns) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  const auto to = [=](size_t r) { return reinterpret_cast<std::byte*>(out + static_cast<ptrdiff_t>(r) * out_row); };
+  const auto from = [=](size_t r) { return in + static_cast<ptrdiff_t>(r) * in_row; };
+  if (repeats) {
+    set_by_vectors<kBytes>(rows, columns * sizeof(T), [=](size_t r, size_t at) {
+      const Vector v = *from(r) - Vector{};
+      __builtin_memcpy(to(r) + at, &v, kBytes);
+    });
+  } else {
+    set_by_vectors<kBytes>(rows, columns * sizeof(T), [=](size_t r, size_t at) {
+      __builtin_memcpy(to(r) + at, reinterpret_cast<const std::byte*>(from(r)) + at, kBytes);
+    });
+  }
+}
+
+/// Copies short rows by the longest vectors that they fill, of at most kBytes.
+template <class T, size_t kBytes = kVectorBytes> void copy_short_rows(T* out, ptrdiff_t out_row, const T* in,
+                                                                      ptrdiff_t in_row, bool repeats, size_t rows,
+                                                                      size_t columns) {
+  const size_t bytes = columns * sizeof(T);
+  if (bytes >= kBytes) copy_by_vectors<kBytes>(out, out_row, in, in_row, repeats, rows, columns);
+  else if constexpr (kBytes / 2 >= sizeof(T))
+    copy_short_rows<T, kBytes / 2>(out, out_row, in, in_row, repeats, rows, columns);
 }
 
 /// Copies out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
@@ -31,7 +53,7 @@ template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_co
     T* y = out + static_cast<ptrdiff_t>(r) * out_row;
     const T* x = in + static_cast<ptrdiff_t>(r) * in_row;
     if (in_column == 1 && out_column == 1) {
-      copy_bytes(y, x, columns * sizeof(T));
+      __builtin_memcpy(y, x, columns * sizeof(T));
     } else if (in_column == 0 && out_column == 1) {
       T value = *x;
       for (size_t c = 0; c < columns; ++c) y[c] = value;
@@ -100,7 +122,10 @@ void load(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row_
   T* y = static_cast<T*>(out);
   const T* x = static_cast<const T*>(in);
   ptrdiff_t width = static_cast<ptrdiff_t>(columns);
-  if (row_stride == 1 && column_stride != 1 && column_stride != 0) transpose(y, width, x, column_stride, rows, columns);
+  const bool repeats = column_stride == 0;
+  if ((column_stride == 1 || repeats) && columns * sizeof(T) <= kShortBytes)
+    return copy_short_rows(y, width, x, row_stride, repeats, rows, columns);
+  if (row_stride == 1 && column_stride != 1 && !repeats) transpose(y, width, x, column_stride, rows, columns);
   else copy_strided(y, width, 1, x, row_stride, column_stride, rows, columns);
 }
 template <class T>
@@ -108,6 +133,8 @@ void store(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row
   T* y = static_cast<T*>(out);
   const T* x = static_cast<const T*>(in);
   ptrdiff_t width = static_cast<ptrdiff_t>(columns);
+  if (column_stride == 1 && columns * sizeof(T) <= kShortBytes)
+    return copy_short_rows(y, row_stride, x, width, false, rows, columns);
   if (row_stride == 1 && column_stride != 1) transpose(y, column_stride, x, width, columns, rows);
   else copy_strided(y, row_stride, column_stride, x, width, 1, rows, columns);
 }
