@@ -66,6 +66,19 @@ struct Less {
   template <class T> static bool beats(T a, T b) { return a < b; }
 };
 
+/// Returns the first index from `begin` on of an element that equals `value`; there is one.
+template <class T> size_t find(const T* x, size_t begin, size_t n, T value) {
+  constexpr size_t kAtOnce = 64;
+  size_t i = begin;
+  for (; i + kAtOnce <= n; i += kAtOnce) {
+    unsigned hits = 0;
+    for (size_t k = 0; k < kAtOnce; ++k) hits |= x[i + k] == value;
+    if (hits) break;
+  }
+  while (x[i] != value) ++i;
+  return i;
+}
+
 /// Finds the best element of a block, then its first index (or that of a NaN). Blocks keep the second pass short.
 template <class Better, class T> int64_t arg_row(const T* x, size_t n) {
   constexpr size_t kBlock = 1024, kWays = 64 / sizeof(T);
@@ -98,9 +111,7 @@ template <class Better, class T> int64_t arg_row(const T* x, size_t n) {
       block_of_best = begin;
     }
   }
-  size_t i = block_of_best;
-  while (x[i] != best) ++i;
-  return static_cast<int64_t>(i);
+  return static_cast<int64_t>(find(x, block_of_best, n, best));
 }
 
 /// Longer rows leave the caches side by side.
