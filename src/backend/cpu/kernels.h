@@ -85,15 +85,17 @@ using RandomKernel = void (*)(void* out, uint64_t key, uint64_t counter, uint64_
 /// from the end if `wraps`.
 struct GatherIndex {
   const int64_t* index;
-  ptrdiff_t step;  // between indices, in elements
+  ptrdiff_t step;       // between the indices of a row of the result, in elements
+  ptrdiff_t index_row;  // between those of its rows
   int64_t extent;
   ptrdiff_t row_stride;
   bool wraps;
 };
 
-/// Copies element i * stride of row index[i] to out[i], for i < n. Returns the first i with an index out of range, up
-/// to which all are copied, else n.
-using GatherKernel = size_t (*)(void* out, const void* in, const GatherIndex& rows, size_t n, ptrdiff_t stride);
+/// Copies element [r, i] of a view of `in` with these strides, from row index[r, i], to out[r * n + i], for r < height
+/// and i < n. Returns how many are copied before the first with an index out of range.
+using GatherKernel = size_t (*)(void* out, const void* in, GatherIndex rows, size_t height, size_t n, ptrdiff_t in_row,
+                                ptrdiff_t stride);
 
 /// The elements of a strip: one for each lane of a reduction.
 inline constexpr size_t kStrip = kReduceLanes;

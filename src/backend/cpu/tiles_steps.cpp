@@ -98,38 +98,39 @@ void TileProgram::execute_gather(Worker& worker, const Step& step) const {
   const Range& range = worker.range(step.level);
   const std::byte* base = worker.address(step) + origin_of(step.access, range.walk) * step.size;
   std::byte* out = result(worker, step);
-  GatherIndex rows{nullptr, 1, step.index_extent, step.index_stride, !step.from_start};
-  auto copy_run = [&](const Run& from, int64_t columns, int64_t done) {
-    for (int64_t c = 0; c < columns; ++c, rows.index += rows.step) {
-      std::byte* to = out + (done + c) * step.size;
-      const std::byte* in = base + (from.offset + c * from.column_stride) * step.size;
-      const auto copied = static_cast<int64_t>(table_.gather[step.size](to, in, rows, columns - c, from.column_stride));
-      if (copied == columns - c) return;
-      c += copied;
-      rows.index += copied * rows.step;
-      std::memset(out + (done + c) * step.size, 0, step.size);
-      worker.state.report(step.order, step.node, range.start + done + c, *rows.index);
+  GatherIndex rows{nullptr, 1, 0, step.index_extent, step.index_stride, !step.from_start};
+  // Copies a rectangle; after an index out of range, which gives 0, goes on with the rest of its row.
+  auto copy_rectangle = [&](const Run& from, const int64_t* index, int64_t height, int64_t columns, int64_t done) {
+    for (int64_t at = 0; at < height * columns;) {
+      const int64_t r = at / columns, c = at % columns;
+      const int64_t rest = c > 0 ? 1 : height - r, width = columns - c;
+      rows.index = index + r * rows.index_row + c * rows.step;
+      const std::byte* in = base + (from.offset + r * from.row_stride + c * from.column_stride) * step.size;
+      const size_t copied = table_.gather[step.size](out + (done + at) * step.size, in, rows, static_cast<size_t>(rest),
+                                                     static_cast<size_t>(width), from.row_stride, from.column_stride);
+      at += static_cast<int64_t>(copied);
+      if (static_cast<int64_t>(copied) == rest * width) continue;
+      std::memset(out + (done + at) * step.size, 0, step.size);
+      worker.state.report(step.order, step.node, range.start + done + at,
+                          index[at / columns * rows.index_row + at % columns * rows.step]);
+      ++at;
     }
   };
   if (step.index_buffer < 0) {
     const int64_t* index = static_cast<const int64_t*>(worker.value(step.src[0]));
     for_runs_of<1>({&step.access}, range.walk, range.start, range.count,
-                   [&](std::array<Run, 1> runs, int64_t height, int64_t columns, int64_t done) {
-                     for (int64_t r = 0; r < height; ++r, done += columns, runs[0].offset += runs[0].row_stride) {
-                       rows.index = index + done;
-                       copy_run(runs[0], columns, done);
-                     }
+                   [&](const std::array<Run, 1>& runs, int64_t height, int64_t columns, int64_t done) {
+                     rows.index_row = columns;
+                     copy_rectangle(runs[0], index + done, height, columns, done);
                    });
     return;
   }
   const int64_t* index = worker.indices(step) + origin_of(step.index_access, range.walk);
   for_runs_of<2>({&step.access, &step.index_access}, range.walk, range.start, range.count,
-                 [&](std::array<Run, 2> runs, int64_t height, int64_t columns, int64_t done) {
+                 [&](const std::array<Run, 2>& runs, int64_t height, int64_t columns, int64_t done) {
                    rows.step = runs[1].column_stride;
-                   for (int64_t r = 0; r < height; ++r, done += columns, runs[0].offset += runs[0].row_stride) {
-                     rows.index = index + runs[1].offset + r * runs[1].row_stride;
-                     copy_run(runs[0], columns, done);
-                   }
+                   rows.index_row = runs[1].row_stride;
+                   copy_rectangle(runs[0], index + runs[1].offset, height, columns, done);
                  });
 }
 

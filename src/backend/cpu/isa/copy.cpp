@@ -47,8 +47,8 @@ template <class T, size_t kBytes = kVectorBytes> void copy_short_rows(T* out, pt
 }
 
 /// Copies out[r * out_row + c * out_column] = in[r * in_row + c * in_column].
-template <class T> void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in, ptrdiff_t in_row,
-                                     ptrdiff_t in_column, size_t rows, size_t columns) {
+template <class T> TSL_FN void copy_strided(T* out, ptrdiff_t out_row, ptrdiff_t out_column, const T* in,
+                                            ptrdiff_t in_row, ptrdiff_t in_column, size_t rows, size_t columns) {
   for (size_t r = 0; r < rows; ++r) {
     T* y = out + static_cast<ptrdiff_t>(r) * out_row;
     const T* x = in + static_cast<ptrdiff_t>(r) * in_row;
@@ -139,23 +139,54 @@ void store(void* out, const void* in, size_t rows, size_t columns, ptrdiff_t row
   else copy_strided(y, row_stride, column_stride, x, width, 1, rows, columns);
 }
 
-/// Copies neighbours with equal indices together: rows of an embedding.
-template <class T> size_t gather(void* out, const void* in, const GatherIndex& rows, size_t n, ptrdiff_t stride) {
-  T* y = static_cast<T*>(out);
-  const T* x = static_cast<const T*>(in);
+/// Copies elements i * stride of a row, for i < n.
+template <class T> TSL_FN void copy_row(T* y, const T* x, ptrdiff_t stride, size_t n) {
+  if (stride == 1 && n * sizeof(T) <= kShortBytes) copy_short_rows(y, 0, x, 0, false, 1, n);
+  else copy_strided(y, 0, 1, x, 0, stride, 1, n);
+}
+
+/// Returns the row of an index, or -1 if it is out of range.
+TSL_FN int64_t row_at(const GatherIndex& rows, int64_t index) {
+  const int64_t row = index < 0 && rows.wraps ? index + rows.extent : index;
+  return row < rows.extent ? row : -1;
+}
+
+/// Copies neighbours with equal indices together.
+template <class T> size_t gather_row(T* y, const T* x, const GatherIndex& rows, size_t n, ptrdiff_t stride) {
   for (size_t i = 0; i < n;) {
-    const int64_t index = rows.index[static_cast<ptrdiff_t>(i) * rows.step];
-    const int64_t row = index < 0 && rows.wraps ? index + rows.extent : index;
-    if (row < 0 || row >= rows.extent) return i;
+    const int64_t index = rows.index[static_cast<ptrdiff_t>(i) * rows.step], row = row_at(rows, index);
+    if (row < 0) return i;
     const T* from = x + row * rows.row_stride + static_cast<ptrdiff_t>(i) * stride;
     y[i++] = *from;
     if (i == n || rows.index[static_cast<ptrdiff_t>(i) * rows.step] != index) continue;
-    size_t end = rows.step == 0 ? n : i + 1;
+    size_t end = i + 1;
     while (end < n && rows.index[static_cast<ptrdiff_t>(end) * rows.step] == index) ++end;
-    copy_strided(y + i, 0, 1, from + stride, 0, stride, 1, end - i);
+    copy_row(y + i, from + stride, stride, end - i);
     i = end;
   }
   return n;
+}
+
+template <class T> size_t gather(void* out, const void* in, GatherIndex rows, size_t height, size_t n, ptrdiff_t in_row,
+                                 ptrdiff_t stride) {
+  constexpr size_t kAhead = 4;  // rows that are fetched before they are copied
+  T* y = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(in);
+  for (size_t r = 0; r < height; ++r, rows.index += rows.index_row, y += n, x += in_row) {
+    size_t copied = n;
+    if (rows.step == 0 && n > 0) {
+      const int64_t row = row_at(rows, *rows.index);
+      const int64_t ahead =
+          row_at(rows, rows.index[static_cast<ptrdiff_t>(least(kAhead, height - 1 - r)) * rows.index_row]);
+      if (ahead >= 0) __builtin_prefetch(x + ahead * rows.row_stride);
+      if (row < 0) copied = 0;
+      else copy_row(y, x + row * rows.row_stride, stride, n);
+    } else {
+      copied = gather_row(y, x, rows, n, stride);
+    }
+    if (copied < n) return r * n + copied;
+  }
+  return height * n;
 }
 
 template <class T> void add_size(KernelTable& table) {
