@@ -251,10 +251,15 @@ class Fuser {
         }
       }
     }
-    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > resident_row_) {
+    if (merged.rows_stay && count_of(pick(merged.loops, merged.reduced, true)) > longest_row(merged)) {
       return "a row is too long to stay in cache";
     }
     return nullptr;
+  }
+
+  int64_t longest_row(const Group& group) const {
+    const bool is_contiguous = group.loops.rank() > 0 && group.reduced[group.loops.rank() - 1];
+    return resident_row_ == kAnyRow && !is_contiguous ? kMaxResidentRow : resident_row_;
   }
 
   const char* check_edge(Group& merged, NodeId consumer, size_t index) {

@@ -134,6 +134,26 @@ TEST_CASE("rows too long for the cache are not kept, unless the device keeps lon
   CHECK(kernels(2 * kMaxResidentRow + 1, &clusters) == 2);
 }
 
+TEST_CASE("a device that reads rows again keeps long ones, if their elements are next to each other") {
+  struct Reader : Target {
+    bool has_epilogue(const Node&) override { return false; }
+    Rates rates() const override {
+      Rates rates;
+      rates.resident_row = kAnyRow;
+      return rates;
+    }
+  } reader;
+  const auto kernels = [&](const Shape& shape, int axis) {
+    Graph g;
+    const NodeId x = input(g, shape);
+    give(g, add(g, Op::div, {read(g, x), spread(g, reduce(g, Op::sum, x, axis), shape)}));
+    return compile(std::move(g), {}, nullptr, &reader).kernels.size();
+  };
+  CHECK(kernels({2, int64_t{1} << 24}, 1) == 1);
+  CHECK(kernels({kMaxResidentRow, 2}, 0) == 1);
+  CHECK(kernels({int64_t{1} << 24, 2}, 0) == 2);
+}
+
 TEST_CASE("a group never waits for itself") {
   // b = matmul(a, a) needs a = exp(x) in memory, so a + b cannot share a kernel with a.
   Graph g;

@@ -20,6 +20,8 @@ namespace {
 
 // The elements of a tile: several registers of this length fit in a 32 KiB first-level cache.
 constexpr int64_t kTileElements = 2048;
+// Those of a tile whose chains run row by row, and keep most of their values in registers.
+constexpr int64_t kLongTileElements = 4096;
 // The most elements per register in a tile of a column reduction, which stays in the second-level cache.
 constexpr int64_t kColumnTileElements = 16 * 1024;
 static_assert(kReduceBlock == graph::kReduceBlock);
@@ -73,29 +75,27 @@ TileProgram::TileProgram(const Kernel& kernel, const Plan& plan, const KernelTab
   copies_ = kernel.program.size() == 2 && kernel.program[0].kind == Instr::Kind::load && kernel.buffers.size() == 2 &&
             graph::may_overwrite(kernel, kernel.buffers[0], kernel.buffers[1]);
   if (copies_) from_ = kernel.buffers[0], to_ = kernel.buffers[1];
-  by_rows_ = kernel.kind == graph::Template::row && row_length_ >= static_cast<int64_t>(kStrip);
   add_steps(kernel, plan);
-  if (!by_rows_) skip_conversions();
+  if (kernel.kind == graph::Template::pointwise) form_ = Form::pointwise;
+  else choose_form(kernel.kind == graph::Template::row);
+  if (!by_rows_ || form_ == Form::row_blocks) skip_conversions();
+  add_spreads();
   order_steps();
   stores_number_ = rows_ == 1 && row_length_ == 1 && steps_.size() == 2 && steps_[0].kind == Step::Kind::scalar &&
                    steps_[1].kind == Step::Kind::store && steps_[1].level == Level::full;
   find_direct_stores(kernel, plan);
-  if (kernel.kind == graph::Template::pointwise) form_ = Form::pointwise;
-  else if (kernel.kind == graph::Template::row) form_ = Form::rows;
-  else choose_form();
   choose_tile();
   if (tile_elements_ >= static_cast<int64_t>(kStrip)) {
     find_streams(cached_bytes);
     form_chains();
   }
+  if (form_ == Form::row_blocks) divide_into_phases();
   place_registers();
 }
 
-/// Turns instructions into steps. Where a full-level step reads a row-level register, adds a step that expands it,
-/// unless both will be in a chain that runs row by row.
+/// Turns instructions into steps.
 void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
   registers_ = static_cast<uint32_t>(kernel.program.size());
-  std::map<uint32_t, uint32_t> spread;  // row-level register -> full-level copy
   const std::vector<int> choice_of = find_choices(kernel, plan);
   for (uint32_t r = 0; r < kernel.program.size(); ++r) {
     if (choice_of[r] == kNoStep) continue;
@@ -109,27 +109,9 @@ void TileProgram::add_steps(const Kernel& kernel, const Plan& plan) {
       step.arity = static_cast<int>(sources.size());
     }
     const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
-    const bool reads_full = step.level == Level::full || reduces_rows;
-    const bool needs_tile = step.kind != Step::Kind::gather || step.index_buffer < 0;
-    for (int i = 0; reads_full && needs_tile && !(by_rows_ && may_join(step)) && i < step.arity; ++i) {
-      const uint32_t source = step.src[i];
-      if (kernel.program[source].level == Level::full) continue;
-      auto [it, is_new] = spread.try_emplace(source, registers_);
-      if (is_new) {
-        ++registers_;
-        Step copy;
-        copy.kind = Step::Kind::spread;
-        copy.dst = it->second;
-        copy.src[0] = source;
-        copy.arity = 1;
-        copy.size = static_cast<uint32_t>(size_of(kernel.program[source].dtype));
-        steps_.push_back(copy);
-      }
-      step.src[i] = it->second;
-    }
     if (reduces_rows) {
       step.offset_in_row = partial_bytes_;
-      partial_bytes_ += (step.size + 7) / 8 * 8;
+      partial_bytes_ += (step.size + 7) / 8 * 8 + (step.arg ? (step.operand_size + 7) / 8 * 8 : 0);
     } else if (step.kind == Step::Kind::reduce) {
       step.offset_in_row = kept_bytes_;
       kept_bytes_ += (step.operand_size + 7) / 8 * 8;
@@ -168,6 +150,39 @@ void TileProgram::skip_conversions() {
     choose_kernels(reduction, table_);
   }
   std::erase_if(steps_, [&](const Step& s) { return s.kind == Step::Kind::map && skipped.count(s.dst); });
+}
+
+/// Where a full-level step reads a row-level register, adds a step that expands it, unless the step will be in a chain
+/// that runs row by row.
+void TileProgram::add_spreads() {
+  std::map<uint32_t, const Step*> of_row;  // row-level registers
+  std::map<uint32_t, uint32_t> spread;     // row-level register -> full-level copy
+  const std::vector<Step> steps = std::move(steps_);
+  steps_.clear();
+  for (const Step& step : steps) {
+    if (step.level != Level::full && step.kind != Step::Kind::store) of_row[step.dst] = &step;
+  }
+  for (Step step : steps) {
+    const bool reads_full = step.level == Level::full || (step.kind == Step::Kind::reduce && step.level == Level::row);
+    const bool needs_tile = step.kind != Step::Kind::gather || step.index_buffer < 0;
+    for (int i = 0; reads_full && needs_tile && !(by_rows_ && may_join(step)) && i < step.arity; ++i) {
+      const auto source = of_row.find(step.src[i]);
+      if (source == of_row.end()) continue;
+      auto [it, is_new] = spread.try_emplace(source->first, registers_);
+      if (is_new) {
+        ++registers_;
+        Step copy;
+        copy.kind = Step::Kind::spread;
+        copy.dst = it->second;
+        copy.src[0] = source->first;
+        copy.arity = 1;
+        copy.size = source->second->size;
+        steps_.push_back(copy);
+      }
+      step.src[i] = it->second;
+    }
+    steps_.push_back(step);
+  }
 }
 
 Step TileProgram::make_step(const Kernel& kernel, const Instr& instr, const Plan& plan) const {
@@ -239,9 +254,10 @@ void TileProgram::order_steps() {
   std::vector<int> phase(registers_, 0);  // the phase in which the register has its value
   std::vector<std::pair<int, size_t>> order;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+    Step& step = steps_[i];
     int latest = 0;
     for (int k = 0; k < step.arity; ++k) latest = std::max(latest, phase[step.src[k]]);
+    step.phase = static_cast<uint32_t>(latest);
     const bool reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
     const bool is_last = step.kind == Step::Kind::store || step.level == Level::total;
     if (step.kind != Step::Kind::store) phase[step.dst] = latest + reduces_rows;
@@ -297,8 +313,20 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
     Step& source = steps_[definition];
     if (source.kind == Step::Kind::load || source.kind == Step::Kind::scalar || source.direct >= 0) continue;
     if (source.level != steps_[i].level || read_later(steps_[i].buffer, definition)) continue;
+    if (form_ == Form::row_blocks && source.level != Level::full) continue;  // threads repeat steps of a row
     source.direct = static_cast<int32_t>(direct_stores_.size());
     direct_stores_.push_back(steps_[i]);
+    if (form_ != Form::row_blocks) continue;
+    // A result of an earlier phase that is read last for this one needs no memory of its own.
+    for (int k = 0; k < definition; ++k) {
+      Step& kept = steps_[k];
+      const bool is_result =
+          kept.kind == Step::Kind::map || kept.kind == Step::Kind::choose || kept.kind == Step::Kind::gather;
+      if (!is_result || kept.direct >= 0 || kept.level != Level::full || kept.phase >= source.phase) continue;
+      if (kept.size != source.size || last_use[kept.dst] > definition || read_later(steps_[i].buffer, k)) continue;
+      kept.direct = source.direct;
+      break;
+    }
   }
 }
 
@@ -326,17 +354,20 @@ bool TileProgram::reads_only_columns() const {
          });
 }
 
-void TileProgram::choose_form() {
+/// Chooses the form of a kernel with reductions. `rows_stay`: elements are used after a reduction of their row.
+void TileProgram::choose_form(bool rows_stay) {
   const bool reads_indices = std::any_of(steps_.begin(), steps_.end(), [](const Step& s) { return s.arg != nullptr; });
-  if (row_length_ > 0 && !reads_indices && prefers_columns()) form_ = Form::columns;
-  else if (row_length_ > 0 && (row_length_ <= static_cast<int64_t>(kReduceBlock) || reads_indices)) form_ = Form::rows;
-  else form_ = Form::row_blocks;
+  const bool across = prefers_columns();
+  if (!rows_stay && row_length_ == 0) form_ = Form::row_blocks;
+  else if (!rows_stay && across && !reads_indices) form_ = Form::columns;
+  else form_ = row_length_ > static_cast<int64_t>(kReduceBlock) && !across ? Form::row_blocks : Form::rows;
+  by_rows_ = (rows_stay || form_ == Form::row_blocks) && row_length_ >= static_cast<int64_t>(kStrip);
 }
 
 /// Returns the number of rows of a tile.
 int64_t TileProgram::rows_in_tile() const {
   const int64_t length = std::max<int64_t>(row_length_, 1);
-  int64_t rows = kTileElements / length;
+  int64_t rows = (by_rows_ ? kLongTileElements : kTileElements) / length;
   if (prefers_columns()) {
     const int64_t across = std::clamp(kColumnTileElements / length, kFewestAcross, kMostAcross);
     rows = std::max(rows, std::min(across, kMostElementsAcross / length));
@@ -351,6 +382,11 @@ void TileProgram::choose_tile() {
       tile_ = rows_in_tile();
       tile_elements_ = tile_ * row_length_;
       row_elements_ = tile_;
+      for (Step& step : steps_) {
+        const auto stride = step.access.stride.begin();
+        step.is_same_for_tiles = step.kind == Step::Kind::load && step.level == Level::full && reduced_rank_ > 0 &&
+                                 std::all_of(stride, stride + kept_rank_, [](int64_t s) { return s == 0; });
+      }
       break;
     case Form::row_blocks:
       tile_ = static_cast<int64_t>(kReduceBlock);
@@ -414,10 +450,13 @@ template <class Visit> void for_each_source(const Step& step, const std::vector<
 /// Allocates memory that a chain needs only while it runs.
 void place_chain(Chain& chain, Slots& slots, int64_t rows) {
   const size_t addresses = 2 * chain.operands.size() * sizeof(ChainOperand);
+  // The lanes of all rows of a joined chain are strips; numbers are converted for all rows at once.
   auto bytes_of = [&](const Chain::Operand& operand) {
-    const bool is_by_row = operand.kind == Chain::Operand::Kind::lanes || operand.kind == Chain::Operand::Kind::one;
-    const int64_t in_rows = is_by_row ? rows * operand.row_bytes : 0;
-    return std::max(kMaxInHand * operand.size, static_cast<size_t>(in_rows));
+    int64_t bytes = kMaxInHand * operand.size;
+    if (operand.kind == Chain::Operand::Kind::lanes)
+      bytes = operand.row_bytes * (chain.is_joined ? rows : std::min(rows, Chain::kFoldedRows));
+    else if (operand.kind == Chain::Operand::Kind::one) bytes = std::max(bytes, rows * operand.row_bytes);
+    return static_cast<size_t>(bytes);
   };
   chain.slot = slots.take(addresses);
   for (Chain::Operand& operand : chain.operands) operand.slot = slots.take(bytes_of(operand));
@@ -426,6 +465,54 @@ void place_chain(Chain& chain, Slots& slots, int64_t rows) {
 }
 
 }  // namespace
+
+/// Finds what each phase of long rows runs, and which results are kept for later ones. Loads are repeated instead.
+void TileProgram::divide_into_phases() {
+  std::vector<Step*> definition(registers_, nullptr);
+  std::vector<uint32_t> index(registers_, 0);
+  std::vector<std::set<uint32_t>> steps(1), kept(1);  // by phase
+  const auto is_load = [](const Step& s) {
+    return s.kind == Step::Kind::load || (s.kind == Step::Kind::choose && s.arity == 0);
+  };
+  for (uint32_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const auto define = [&](Step& result) { definition[result.dst] = &result, index[result.dst] = i; };
+    if (step.kind == Step::Kind::chain) {
+      for (Step& result : chains_[step.chain].results) define(result);
+    } else if (step.kind != Step::Kind::store) {
+      define(step);
+    }
+    const bool is_store = step.kind == Step::Kind::store,
+               reduces_rows = step.kind == Step::Kind::reduce && step.level == Level::row;
+    has_row_results_ |= step.level == Level::total || (is_store && step.level == Level::row);
+    if ((step.level != Level::full && !reduces_rows) || step.kind == Step::Kind::scalar) continue;
+    if (is_store) {
+      const Step* source = definition[step.src[0]];
+      step.phase = source && is_in_place(*source) ? source->phase : static_cast<uint32_t>(steps.size() - 1);
+    }
+    steps.resize(std::max<size_t>(steps.size(), step.phase + 1));
+    kept.resize(steps.size());
+    if (!is_load(step)) steps[step.phase].insert(i);
+    for_each_source(step, chains_, [&](uint32_t reg) {
+      const Step* source = definition[reg];
+      if (!source || source->level != Level::full || source->kind == Step::Kind::scalar) return;
+      if (is_load(*source)) steps[step.phase].insert(index[reg]);
+      else if (source->phase < step.phase) kept[step.phase].insert(reg);
+    });
+  }
+  for (const std::set<uint32_t>& of_phase : kept) {
+    for (uint32_t reg : of_phase) {
+      Step& step = *definition[reg];
+      if (step.kept_at >= 0 || is_in_place(step)) continue;
+      step.kept_at = kept_element_bytes_;
+      kept_element_bytes_ += step.size;
+    }
+  }
+  for (size_t p = 0; p < steps.size(); ++p) {
+    phases_.push_back({{steps[p].begin(), steps[p].end()}, {}});
+    for (uint32_t reg : kept[p]) phases_.back().kept.push_back(*definition[reg]);
+  }
+}
 
 /// Allocates registers by linear scan: memory is free again after the last use. Scalars are filled once and kept.
 void TileProgram::place_registers() {
@@ -445,14 +532,17 @@ void TileProgram::place_registers() {
     step.repeat = step.level == Level::full ? tile_elements_ : row_elements_;
     if (is_scalar && step.level == Level::full && !on_tile[step.dst]) step.repeat = kMaxInHand;
     const size_t bytes = static_cast<size_t>(step.repeat) * step.size;
-    step.slot = is_scalar ? slots.add(bytes) : slots.take(bytes);
-    if (!is_scalar) held[step.dst] = {bytes, step.slot};
+    if (step.kept_at >= 0) return;
+    const bool stays = is_scalar || step.is_same_for_tiles ||
+                       (form_ == Form::row_blocks && step.level != Level::full);  // for all blocks
+    step.slot = stays ? slots.add(bytes) : slots.take(bytes);
+    if (!stays) held[step.dst] = {bytes, step.slot};
   };
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     if (step.kind == Step::Kind::chain) {
       for (Step& result : chains_[step.chain].results) define(result);
-      place_chain(chains_[step.chain], slots, tile_);
+      place_chain(chains_[step.chain], slots, form_ == Form::rows ? tile_ : 1);
     } else if (step.kind != Step::Kind::store) {
       define(step);
     }

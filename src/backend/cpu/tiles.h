@@ -60,14 +60,17 @@ struct Step {
   const Symbol* symbol = nullptr;
   const Symbol* symbol2 = nullptr;
   int64_t index_stride = 0, index_extent = 0;
-  Access index_access;            // of a gather whose indices are a load: they are read in place
-  int32_t index_buffer = -1;      // the number of their buffer; -1: they are computed
-  bool is_read_in_place = false;  // a load that only gathers read
-  bool is_streamed = false;       // stored past the caches, if a chain computes it
+  Access index_access;             // of a gather whose indices are a load: they are read in place
+  int32_t index_buffer = -1;       // the number of their buffer; -1: they are computed
+  bool is_read_in_place = false;   // a load that only gathers read
+  bool is_same_for_tiles = false;  // a load of short rows that are the same everywhere
+  bool is_streamed = false;        // stored past the caches, if a chain computes it
   bool from_start = false;
   graph::NodeId node = graph::kNoNode;
   uint32_t order = 0;
   bool fallible = false;
+  uint32_t phase = 0;    // the reductions that must be complete before: those of earlier phases
+  int64_t kept_at = -1;  // of long rows: bytes per element that results kept before this one take; -1: it is not kept
 };
 
 /// The values that a choose step selects from. A position takes the first one whose bounds hold; if there is none, it
@@ -100,7 +103,7 @@ struct Chain {
       row,       // a row of a load, read in place
       ahead,     // of a load or a store: the row at this position of the next tile, to be prefetched
       scratch,   // strips used only within the chain
-      lanes,     // lanes of a reduction
+      lanes,     // lanes of a reduction, for kFoldedRows rows or all joined ones
     } kind;
     uint32_t reg = 0;
     uint32_t size = 0;         // bytes per element
@@ -116,6 +119,7 @@ struct Chain {
   /// How an instruction needs a value that is the same for a row: repeated in its own dtype, repeated as f32, or once
   /// as f32.
   enum class Form : uint8_t { own, wide, wide_one };
+  static constexpr int64_t kFoldedRows = 16;                               // rows whose lanes are folded together
   static constexpr int64_t kUneven = std::numeric_limits<int64_t>::min();  // no step between rows
   std::vector<ChainInstr> code;
   std::vector<Operand> operands;
@@ -153,10 +157,12 @@ class TileProgram {
 
   void add_steps(const graph::Kernel& kernel, const graph::Plan& plan);
   void skip_conversions();
+  void add_spreads();
   void order_steps();
+  void divide_into_phases();
   Step make_step(const graph::Kernel& kernel, const graph::Instr& instr, const graph::Plan& plan) const;
   void find_direct_stores(const graph::Kernel& kernel, const graph::Plan& plan);
-  void choose_form();
+  void choose_form(bool rows_stay);
   void choose_tile();
   int64_t rows_in_tile() const;
   void place_registers();
@@ -199,14 +205,20 @@ class TileProgram {
   void run_tile(Worker& worker, int64_t tile) const;
   int64_t tiles() const;
   void run_rows(RunState& state) const;
-  void run_blocks(RunState& state) const;  // for row_blocks and columns: computes partial results first
-  void reduce_block(Worker& worker, int64_t item, int64_t blocks) const;
+  void run_row_blocks(RunState& state) const;
+  void begin_phase(Worker& worker, int64_t row, uint32_t phase) const;
+  void run_block(Worker& worker, int64_t block, uint32_t phase) const;
+  void run_columns(RunState& state) const;
+  void finish_rows(RunState& state, int64_t blocks, std::byte* partials) const;
   void reduce_column_block(Worker& worker, int64_t item, int64_t blocks) const;
+  void combine_results(Worker& worker, const Step& step, int64_t blocks) const;
   void combine(Worker& worker, const Step& step, int64_t blocks) const;
   void execute_row_step(Worker& worker, const Step& step) const;
   void finish_totals(RunState& state) const;
-  std::byte* reserve_shared(RunState& state, int64_t blocks) const;
+  std::byte* reserve_shared(RunState& state, int64_t blocks, int64_t kept_elements = 0) const;
   std::byte* partials_of(const Worker& worker, const Step& step, int64_t blocks) const;
+  std::byte* best_of(const Worker& worker, const Step& step, int64_t blocks) const;
+  bool is_in_place(const Step& step) const;
   template <class Body>
   void for_each_tile(RunState& state, int64_t tiles, int64_t elements, Body&& body, int thread = -1) const;
   template <class Body> void run_tiles(RunState& state, int64_t first, int64_t end, Body&& body, int on) const;
@@ -217,12 +229,13 @@ class TileProgram {
   void read(Worker& worker, const Step& load, const Step& to) const;
   void execute_map(Worker& worker, const Step& step) const;
   void execute_reduce(Worker& worker, const Step& step) const;
+  void find_best(Worker& worker, const Step& step, std::byte* out, size_t rows, size_t length) const;
   void execute_spread(Worker& worker, const Step& step) const;
   void execute_gather(Worker& worker, const Step& step) const;
   void execute_generate(Worker& worker, const Step& step) const;
   void execute_store(Worker& worker, const Step& step) const;
   void execute_chain(Worker& worker, const Chain& chain) const;
-  void fold_lanes(const Step& step, std::byte* out, const std::byte* lanes, int64_t rows) const;
+  void fold_lanes(Worker& worker, const Chain& chain, int64_t row, int64_t rows) const;
   void widen(void* out, const void* in, DType dtype, int64_t count) const;
   void repeat_number(Worker& worker, const Chain::Operand& operand, int64_t row) const;
   ChainOperand locate_row(Worker& worker, const Chain& chain, const Chain::Operand& operand, int64_t row) const;
@@ -258,6 +271,14 @@ class TileProgram {
   int64_t row_elements_ = 1;    // … and a row-level one
   uint32_t partial_bytes_ = 0;  // of one partial result, for all reductions of rows together
   uint32_t kept_bytes_ = 0;     // per row: results that are reduced to totals
+  // Of long rows: for each phase, the steps that run for each block, and earlier ones whose results these read.
+  struct Phase {
+    std::vector<uint32_t> steps;
+    std::vector<Step> kept;
+  };
+  std::vector<Phase> phases_;
+  int64_t kept_element_bytes_ = 0;  // of long rows: per element, results that later phases read
+  bool has_row_results_ = false;    // of long rows: values of a row are stored or reduced
 };
 
 // ---- The state of a thread while it runs a tile ----------------------------------------------------------
@@ -275,6 +296,13 @@ struct TileProgram::Worker {
   Range full, row;
   Range total{{}, 0, 1};
   std::byte* partials = nullptr;
+  // Of long rows: the row and the phase that have begun, where the block begins in the row, the blocks of a row, and
+  // the memory of kept results: that of `kept_elements` elements each, the first of which is at position `kept_from`.
+  int64_t begun_row = -1, block_start = 0, blocks = 0;
+  std::byte* kept = nullptr;
+  int64_t kept_elements = 0, kept_from = 0;
+  int thread = 0;
+  bool is_first_tile = true;  // of those that the worker runs
 
   /// Returns the address of a gather's first index, which are read in place.
   const int64_t* indices(const Step& step) const {

@@ -278,7 +278,7 @@ class ChainBuilder {
 bool TileProgram::may_join(const Step& step) const {
   if (step.kind == Step::Kind::map) return step.level == Level::full && !step.fallible;
   return step.kind == Step::Kind::reduce && step.level == Level::row && by_rows_ && reduction_of(step) &&
-         row_length_ <= static_cast<int64_t>(kReduceBlock);
+         (row_length_ <= static_cast<int64_t>(kReduceBlock) || form_ == Form::row_blocks);
 }
 
 /// Decides which results are stored past the caches: those of kernels that move more than fits there, whose lines would
@@ -349,6 +349,7 @@ void TileProgram::form_chains() {
       Step chain;
       chain.kind = Step::Kind::chain;
       chain.chain = static_cast<uint32_t>(groups.size());
+      chain.phase = members.front().phase;
       steps_.push_back(chain);
       groups.push_back(std::move(members));
     } else {
@@ -356,15 +357,9 @@ void TileProgram::form_chains() {
     }
     members.clear();
   };
-  // A step that reads the result of a reduction must run after the whole row.
-  auto waits_for = [&](const Step& step, const Step& member) {
-    return member.kind == Step::Kind::reduce &&
-           std::count(step.src.begin(), step.src.begin() + step.arity, member.dst) > 0;
-  };
   for (const Step& step : steps) {
     if (may_join(step)) {
-      if (std::any_of(members.begin(), members.end(), [&](const Step& member) { return waits_for(step, member); }))
-        end_group();
+      if (!members.empty() && members.back().phase != step.phase) end_group();  // rows must be reduced before
       members.push_back(step);
     } else {
       const bool reads_memory = step.kind == Step::Kind::load || (step.kind == Step::Kind::choose && step.arity == 0);
@@ -492,7 +487,7 @@ Operand TileProgram::chain_operand(const Step& definition, Chain::Form form) con
 /// The last chain waits for its stores, so the one before it prefetches; if there is only one chain, it prefetches if
 /// it has calls (such as exp), which take long enough.
 void TileProgram::read_ahead() {
-  if (!by_rows_ || chains_.empty() || rows_ * row_length_ < kCachedElements) return;
+  if (!by_rows_ || form_ != Form::rows || chains_.empty() || rows_ * row_length_ < kCachedElements) return;
   Chain& chain = chains_[std::max<size_t>(chains_.size(), 2) - 2];
   const bool has_calls =
       std::any_of(chain.code.begin(), chain.code.end(), [](const ChainInstr& i) { return i.code == ChainCode::call; });

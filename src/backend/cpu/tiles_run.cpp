@@ -57,10 +57,12 @@ void TileProgram::run_tiles(RunState& state, int64_t first, int64_t end, Body&& 
   worker.row.walk = row_walk();
   worker.full.count = std::min(tile_elements_, rows_ * row_length_);
   worker.row.count = std::min(row_elements_, rows_);
+  worker.thread = on;
   fill_scalars(worker);
   for (int64_t tile = first; tile < end; ++tile) {
     if (tile > first) poll_stop();
     body(worker, tile);
+    worker.is_first_tile = false;
   }
   if (streams_) std::atomic_thread_fence(std::memory_order_seq_cst);  // other threads see what went past the caches
 }
@@ -73,8 +75,8 @@ void TileProgram::run(RunState& state, int thread) const {
     switch (form_) {
       case Form::pointwise: run_pointwise(state, thread); break;
       case Form::rows: run_rows(state); break;
-      case Form::row_blocks:
-      case Form::columns: run_blocks(state); break;
+      case Form::row_blocks: run_row_blocks(state); break;
+      case Form::columns: run_columns(state); break;
     }
   }
   if (kept_bytes_ > 0) finish_totals(state);
@@ -130,6 +132,7 @@ void TileProgram::run_rows(RunState& state) const {
     worker.full.start = worker.row.start * row_length_;
     worker.full.count = worker.row.count * row_length_;
     for (const Step& step : steps_) {
+      if (step.is_same_for_tiles && !worker.is_first_tile) continue;
       if (step.level == Level::full) execute(worker, step);
       else execute_row_step(worker, step);
     }
@@ -137,10 +140,11 @@ void TileProgram::run_rows(RunState& state) const {
 }
 
 /// Reserves the shared memory of a run: first the rows' results that are reduced to totals, [reduction][row], then the
-/// partial results of `blocks` blocks per row.
-std::byte* TileProgram::reserve_shared(RunState& state, int64_t blocks) const {
+/// results of `kept_elements` elements that later phases read, and the partial results of `blocks` blocks per row.
+std::byte* TileProgram::reserve_shared(RunState& state, int64_t blocks, int64_t kept_elements) const {
   const size_t kept = (static_cast<size_t>(kept_bytes_) * rows_ + 63) / 64 * 64;
-  state.shared_memory = state.shared->reserve(kept + static_cast<size_t>(partial_bytes_) * rows_ * blocks);
+  const size_t elements = static_cast<size_t>(kept_elements * kept_element_bytes_);
+  state.shared_memory = state.shared->reserve(kept + elements + static_cast<size_t>(partial_bytes_) * rows_ * blocks);
   return state.shared_memory + kept;
 }
 
@@ -171,47 +175,111 @@ void TileProgram::finish_totals(RunState& state) const {
   });
 }
 
-void TileProgram::run_blocks(RunState& state) const {
+/// Runs long rows block by block, each phase for all blocks of a row. Threads share the blocks of few rows in each
+/// phase, and otherwise the rows.
+void TileProgram::run_row_blocks(RunState& state) const {
   const int64_t blocks = ceil_div(row_length_, static_cast<int64_t>(kReduceBlock));
-  std::byte* partials = reserve_shared(state, std::max<int64_t>(blocks, 1));
-  const int64_t columns = form_ == Form::columns ? extent_[kept_rank_ - 1] : 1;
-  const int64_t chunks = form_ == Form::columns ? rows_ / columns * ceil_div(columns, tile_) : rows_;
-  if (blocks > 0) {
-    for_each_tile(state, chunks * blocks, rows_ * row_length_, [&](Worker& worker, int64_t item) {
-      worker.partials = partials;
-      if (form_ == Form::columns) reduce_column_block(worker, item, blocks);
-      else reduce_block(worker, item, blocks);
+  const int64_t threads = state.pool->size();
+  const bool shares_rows = threads > 1 && rows_ < threads * kItemsPerThread;
+  const int64_t kept_elements = ceil_div((shares_rows ? rows_ : 1) * row_length_, 64) * 64;
+  const int64_t all_kept = kept_elements * (shares_rows ? 1 : threads);
+  std::byte* kept = reserve_shared(state, std::max<int64_t>(blocks, 1), all_kept);
+  std::byte* partials = kept + all_kept * kept_element_bytes_;
+  const auto start = [&](Worker& worker) {
+    worker.partials = partials;
+    worker.blocks = blocks;
+    worker.kept = kept + (shares_rows ? 0 : worker.thread * kept_elements * kept_element_bytes_);
+    worker.kept_elements = kept_elements;
+  };
+  for (uint32_t phase = 0; shares_rows && blocks > 0 && phase < phases_.size(); ++phase) {
+    if (phases_[phase].steps.empty()) continue;
+    for_each_tile(state, rows_ * blocks, rows_ * row_length_, [&](Worker& worker, int64_t item) {
+      start(worker);
+      if (worker.begun_row != item / blocks) begin_phase(worker, item / blocks, phase);
+      run_block(worker, item % blocks, phase);
     });
   }
+  if (!shares_rows && blocks > 0) {
+    for_each_tile(state, rows_, rows_ * row_length_, [&](Worker& worker, int64_t row) {
+      start(worker);
+      worker.kept_from = row * row_length_;
+      for (uint32_t phase = 0; phase < phases_.size(); ++phase) {
+        if (phases_[phase].steps.empty()) continue;
+        begin_phase(worker, row, phase);
+        for (int64_t block = 0; block < blocks; ++block) {
+          poll_stop();
+          run_block(worker, block, phase);
+        }
+      }
+    });
+  }
+  if (has_row_results_) finish_rows(state, blocks, partials);
+}
+
+/// Computes a row's values that depend on earlier phases.
+void TileProgram::begin_phase(Worker& worker, int64_t row, uint32_t phase) const {
+  worker.begun_row = worker.row.start = row;
+  worker.row.count = 1;
+  for (const Step& step : steps_) {
+    if (step.kind == Step::Kind::chain || (step.kind == Step::Kind::reduce && step.level == Level::row)) {
+      if (step.phase < phase) combine_results(worker, step, worker.blocks);
+    } else if (step.level == Level::row && step.kind != Step::Kind::store && step.phase <= phase) {
+      execute(worker, step);
+    }
+  }
+}
+
+/// Runs the steps of a phase for a block of the row that has begun.
+void TileProgram::run_block(Worker& worker, int64_t block, uint32_t phase) const {
+  worker.block_start = block * tile_;
+  worker.full.start = worker.row.start * row_length_ + worker.block_start;
+  worker.full.count = std::min(tile_, row_length_ - worker.block_start);
+  for (const Step& kept : phases_[phase].kept) result(worker, kept);
+  for (uint32_t step : phases_[phase].steps) execute(worker, steps_[step]);
+}
+
+void TileProgram::run_columns(RunState& state) const {
+  const int64_t blocks = ceil_div(row_length_, static_cast<int64_t>(kReduceBlock));
+  std::byte* partials = reserve_shared(state, blocks);
+  const int64_t columns = extent_[kept_rank_ - 1], chunks = rows_ / columns * ceil_div(columns, tile_);
+  for_each_tile(state, chunks * blocks, rows_ * row_length_, [&](Worker& worker, int64_t item) {
+    worker.partials = partials;
+    reduce_column_block(worker, item, blocks);
+  });
+  finish_rows(state, blocks, partials);
+}
+
+/// Combines the results of blocks, and runs the steps that need those of whole rows.
+void TileProgram::finish_rows(RunState& state, int64_t blocks, std::byte* partials) const {
   for_each_tile(state, ceil_div(rows_, row_elements_), rows_ * blocks, [&](Worker& worker, int64_t tile) {
     worker.partials = partials;
     worker.row.start = tile * row_elements_;
     worker.row.count = std::min(row_elements_, rows_ - worker.row.start);
     for (const Step& step : steps_) {
-      if (step.kind == Step::Kind::reduce && step.level == Level::row) combine(worker, step, blocks);
+      if (step.kind == Step::Kind::chain || (step.kind == Step::Kind::reduce && step.level == Level::row))
+        combine_results(worker, step, blocks);
       else if (step.level != Level::full) execute_row_step(worker, step);
     }
   });
 }
 
-/// Returns the start of a reduction's partial results, which is aligned for any type.
+/// Combines the results of blocks of a reduction, or of those that a chain ends with.
+void TileProgram::combine_results(Worker& worker, const Step& step, int64_t blocks) const {
+  if (step.kind != Step::Kind::chain) return combine(worker, step, blocks);
+  for (const Step& result : chains_[step.chain].results) {
+    if (result.kind == Step::Kind::reduce) combine(worker, result, blocks);
+  }
+}
+
+/// Returns the start of a reduction's partial results, which is aligned for any type. Those of long rows are
+/// [reduction][row][block].
 std::byte* TileProgram::partials_of(const Worker& worker, const Step& step, int64_t blocks) const {
   return worker.partials + step.offset_in_row * rows_ * blocks;
 }
 
-/// Reduces one block of a row. Partial results are [reduction][row][block].
-void TileProgram::reduce_block(Worker& worker, int64_t item, int64_t blocks) const {
-  const int64_t row = item / blocks, block = item % blocks;
-  worker.full.start = row * row_length_ + block * tile_;
-  worker.full.count = std::min(tile_, row_length_ - block * tile_);
-  for (const Step& step : steps_) {
-    if (step.kind == Step::Kind::reduce && step.level == Level::row) {
-      step.reduce.rows(partials_of(worker, step, blocks) + item * step.size, worker.value(step.src[0]), 1,
-                       worker.full.count);
-    } else if (step.level == Level::full) {
-      execute(worker, step);
-    }
-  }
+/// Returns the start of the best elements of blocks, which follow their places.
+std::byte* TileProgram::best_of(const Worker& worker, const Step& step, int64_t blocks) const {
+  return partials_of(worker, step, blocks) + rows_ * blocks * static_cast<int64_t>(sizeof(int64_t));
 }
 
 /// Reduces one block of columns. Partial results are [reduction][block][row]; the tile is [positions of the
@@ -271,6 +339,15 @@ void TileProgram::combine(Worker& worker, const Step& step, int64_t blocks) cons
   const int64_t rows = worker.row.count;
   if (blocks == 0) {
     fill_identity(out, step.op, step.dtype, rows);
+  } else if (step.arg) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t first = (worker.row.start + row) * blocks;
+      int64_t best = 0, place = 0;
+      step.arg(&best, best_of(worker, step, blocks) + first * step.operand_size, 1, static_cast<size_t>(blocks));
+      std::memcpy(&place, partials + (first + best) * step.size, sizeof place);
+      place += best * static_cast<int64_t>(kReduceBlock);
+      std::memcpy(out + row * step.size, &place, sizeof place);
+    }
   } else if (form_ == Form::row_blocks) {
     step.combine.rows(out, partials + worker.row.start * blocks * step.size, rows, blocks);
   } else if (blocks <= static_cast<int64_t>(kReduceBlock)) {

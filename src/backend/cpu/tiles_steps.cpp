@@ -55,10 +55,21 @@ void TileProgram::read(Worker& worker, const Step& load, const Step& to) const {
            });
 }
 
-/// Returns the destination of a step's result: its final memory if that is contiguous, else the register's slot.
+/// Whether the elements of a step's result are computed in the memory of a store.
+bool TileProgram::is_in_place(const Step& step) const {
+  return step.direct >= 0 && is_linear(direct_stores_[step.direct].access, full_walk());
+}
+
+/// Returns the destination of a step's result: its final memory if that is contiguous, that of kept results or partial
+/// ones, or the register's slot.
 std::byte* TileProgram::result(Worker& worker, const Step& step) const {
   std::byte* out = worker.memory + step.slot;
-  if (step.direct >= 0) {
+  if (step.kept_at >= 0) {
+    out = worker.kept + step.kept_at * worker.kept_elements + (worker.full.start - worker.kept_from) * step.size;
+  } else if (step.kind == Step::Kind::reduce && step.level == Level::row && form_ == Form::row_blocks) {
+    const int64_t block = worker.row.start * worker.blocks + worker.block_start / static_cast<int64_t>(kReduceBlock);
+    out = partials_of(worker, step, worker.blocks) + block * step.size;
+  } else if (step.direct >= 0) {
     const Step& store = direct_stores_[step.direct];
     const Range& range = worker.range(store.level);
     if (is_linear(store.access, range.walk)) {
@@ -80,18 +91,28 @@ void TileProgram::execute_map(Worker& worker, const Step& step) const {
 void TileProgram::execute_reduce(Worker& worker, const Step& step) const {
   std::byte* out = result(worker, step);
   const void* in = worker.value(step.src[0]);
-  const size_t rows = static_cast<size_t>(worker.row.count), length = static_cast<size_t>(row_length_);
+  const size_t rows = static_cast<size_t>(worker.row.count);
+  const size_t length = row_length_ == 0 ? 0 : static_cast<size_t>(worker.full.count) / rows;
   if (length == 0) fill_identity(out, step.op, step.dtype, worker.row.count);
-  else if (step.arg) step.arg(out, in, rows, length);
+  else if (step.arg) find_best(worker, step, out, rows, length);
   else step.reduce.rows(out, in, rows, length);
 }
 
+/// Finds the places of the best elements. Of a block of a long row, stores the best element, too.
+void TileProgram::find_best(Worker& worker, const Step& step, std::byte* out, size_t rows, size_t length) const {
+  const auto* in = static_cast<const std::byte*>(worker.value(step.src[0]));
+  step.arg(out, in, rows, length);
+  if (form_ != Form::row_blocks) return;
+  int64_t place = 0;
+  std::memcpy(&place, out, sizeof place);
+  const int64_t block = (out - partials_of(worker, step, worker.blocks)) / static_cast<int64_t>(sizeof place);
+  std::memcpy(best_of(worker, step, worker.blocks) + block * step.operand_size, in + place * step.operand_size,
+              step.operand_size);
+}
+
 void TileProgram::execute_spread(Worker& worker, const Step& step) const {
-  std::byte* out = result(worker, step);
-  const std::byte* in = static_cast<const std::byte*>(worker.value(step.src[0]));
-  for (int64_t row = 0; row < worker.row.count; ++row) {
-    fill(out + row * row_length_ * step.size, in + row * step.size, step.size, row_length_);
-  }
+  table_.load_2d[step.size](result(worker, step), worker.value(step.src[0]), worker.row.count,
+                            worker.full.count / worker.row.count, 1, 0);
 }
 
 void TileProgram::execute_gather(Worker& worker, const Step& step) const {
@@ -213,7 +234,7 @@ void TileProgram::repeat_number(Worker& worker, const Operand& operand, int64_t 
   fill(worker.memory + operand.slot, number, operand.size, static_cast<int64_t>(kMaxInHand));
 }
 
-/// Returns the address of an operand for the tile's first row, or for another row of uneven ones.
+/// Returns the address of an operand for the tile's first row, or for another one that is not a step from it.
 ChainOperand TileProgram::locate_row(Worker& worker, const Chain& chain, const Operand& operand, int64_t row) const {
   std::byte* slot = worker.memory + operand.slot;
   std::byte* value = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg)));
@@ -229,7 +250,7 @@ ChainOperand TileProgram::locate_row(Worker& worker, const Chain& chain, const O
     case Operand::Kind::repeated: return {operand.is_copied() ? slot : value, 0};
     case Operand::Kind::row: {
       // A joined chain reads a row that all rows share from copies, one for each strip that it has in hand.
-      std::byte* elements = row_of(worker, rows_in_place_.at(operand.reg), at);
+      std::byte* elements = row_of(worker, rows_in_place_.at(operand.reg), at) + worker.block_start * operand.size;
       if (!chain.is_joined || operand.row_bytes != 0 || kept_rank_ == 0) return {elements, strip};
       for (size_t i = 0; i < kMaxStrips; ++i) std::memcpy(slot + i * strip, elements, strip);
       return {slot, 0};
@@ -248,15 +269,16 @@ void TileProgram::locate(Worker& worker, const Chain& chain, ChainOperand* opera
     const Operand& operand = chain.operands[i];
     const bool is_copied = operand.is_copied();
     if (is_copied && (row == 0 || operand.row_bytes > 0)) repeat_number(worker, operand, row);
-    if (row == 0 || operand.row_bytes == Chain::kUneven) operands[i] = locate_row(worker, chain, operand, row);
+    const bool is_free = operand.kind == Operand::Kind::lanes && row % Chain::kFoldedRows == 0;  // lanes are folded
+    if (row == 0 || is_free || operand.row_bytes == Chain::kUneven)
+      operands[i] = locate_row(worker, chain, operand, row);
     else if (!is_copied) operands[i].at += operand.row_bytes;
   }
 }
 
 void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
-  const bool takes_rows = by_rows_ && !chain.is_joined;
-  const int64_t rows = takes_rows ? worker.row.count : 1;
-  const size_t length = static_cast<size_t>(takes_rows ? row_length_ : worker.full.count);
+  const int64_t rows = by_rows_ && !chain.is_joined ? worker.row.count : 1;
+  const size_t length = static_cast<size_t>(worker.full.count / rows);
   const size_t whole = length / kStrip * kStrip;
   for (const Step& step : chain.results) result(worker, step);
   ChainOperand* operands = reinterpret_cast<ChainOperand*>(worker.memory + chain.slot);
@@ -264,26 +286,27 @@ void TileProgram::execute_chain(Worker& worker, const Chain& chain) const {
     locate(worker, chain, operands, row);
     table_.chain(chain.code.data(), chain.code.size(), operands, 0, whole);
     if (whole < length) run_last_strip(worker, chain, operands, whole, length);
+    const int64_t unfolded = row % Chain::kFoldedRows + 1;
+    if (chain.is_joined) fold_lanes(worker, chain, 0, worker.row.count);
+    else if (unfolded == Chain::kFoldedRows || row + 1 == rows) fold_lanes(worker, chain, row + 1 - unfolded, unfolded);
   }
+}
+
+/// Folds the lanes of rows, from `row` on: each as a row of this many elements.
+void TileProgram::fold_lanes(Worker& worker, const Chain& chain, int64_t row, int64_t rows) const {
+  float folded[Chain::kFoldedRows];
+  const void* in[1] = {folded};
   for (const Operand& operand : chain.operands) {
     if (operand.kind != Operand::Kind::lanes) continue;
     const Step& step =
         *std::find_if(chain.results.begin(), chain.results.end(), [&](const Step& s) { return s.dst == operand.reg; });
-    fold_lanes(step, static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg))),
-               worker.memory + operand.slot, worker.row.count);
-  }
-}
-
-/// Folds the lanes of rows: each as a row of this many elements.
-void TileProgram::fold_lanes(const Step& step, std::byte* out, const std::byte* lanes, int64_t rows) const {
-  if (step.dtype == DType::f32) return step.fold(out, lanes, static_cast<size_t>(rows), kReduceLanes);
-  constexpr int64_t kAtOnce = 64;
-  float folded[kAtOnce];
-  const void* in[1] = {folded};
-  for (int64_t row = 0; row < rows; row += kAtOnce) {
-    const size_t count = static_cast<size_t>(std::min(kAtOnce, rows - row));
-    step.fold(folded, lanes + row * kLaneBytes, count, kReduceLanes);
-    table_.cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out + row * step.size, in, count);
+    std::byte* out = static_cast<std::byte*>(const_cast<void*>(worker.value(operand.reg))) + row * step.size;
+    const std::byte* lanes = worker.memory + operand.slot;
+    for (int64_t done = 0; done < rows; done += Chain::kFoldedRows) {
+      const size_t count = static_cast<size_t>(std::min(Chain::kFoldedRows, rows - done));
+      step.fold(folded, lanes + done * kLaneBytes, count, kReduceLanes);
+      table_.cast[static_cast<int>(DType::f32)][static_cast<int>(step.dtype)](out + done * step.size, in, count);
+    }
   }
 }
 

@@ -194,12 +194,60 @@ TEST_CASE("a single step is a chain only if this saves repeating an operand, or 
   CHECK(chains_of(std::move(beside_row)) == 1);
 }
 
+TEST_CASE("reductions of long rows end chains", "[chains]") {
+  const Shape shape{2, 10000};
+  Graph of_square, of_difference;
+  const NodeId x = input(of_square, shape);
+  give(of_square, reduce(of_square, Op::sum, add(of_square, Op::square, {read(of_square, x)}), 1));
+  CHECK(chains_of(std::move(of_square)) == 1);
+  // The greatest element, then the sum of powers, then the quotients.
+  const NodeId y = input(of_difference, shape);
+  const NodeId greatest = reduce(of_difference, Op::max, y, 1);
+  const NodeId rest = add(of_difference, Op::sub, {read(of_difference, y), spread(of_difference, greatest, shape)});
+  const NodeId power = add(of_difference, Op::exp, {read(of_difference, rest)});
+  const NodeId sum = reduce(of_difference, Op::sum, power, 1);
+  give(of_difference, add(of_difference, Op::div, {read(of_difference, power), spread(of_difference, sum, shape)}));
+  CHECK(chains_of(std::move(of_difference)) == 2);
+}
+
+TEST_CASE("the places of the best elements of long rows are the first of all", "[chains]") {
+  constexpr int64_t kLength = 13000;
+  cpu::CpuBackend alone(1), backend(3);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::i32, DType::f64}) {
+    for (const int64_t rows : {1, 3, 40}) {
+      for (const Op op : {Op::argmax, Op::argmin}) {
+        CAPTURE(name_of(dtype), rows);
+        Random random(static_cast<uint64_t>(rows));
+        Graph graph;
+        const Shape shape{rows, kLength};
+        give(graph, reduce(graph, op, input(graph, shape, dtype), 1));
+        const std::vector<Tensor> inputs = {random_tensor(alone, dtype, shape, random)};
+        // In the first row, nothing is NaN and the best elements are in several blocks.
+        const auto size = static_cast<int64_t>(size_of(dtype));
+        for (int64_t i = 0; i < kLength; ++i) {
+          const Scalar value = Scalar::of(int64_t{i % 4000 == 3999 ? (op == Op::argmax ? 1 : -1) : 0});
+          std::memcpy(inputs[0].data() + i * size, to_bits(value, dtype).bytes, size_of(dtype));
+        }
+        std::vector<int64_t> expected(static_cast<size_t>(rows));
+        const auto& kernels = op == Op::argmax ? kernel_test::best().argmax : kernel_test::best().argmin;
+        kernels[static_cast<int>(dtype)](expected.data(), inputs[0].data(), static_cast<size_t>(rows), kLength);
+        CHECK(expected[0] == 3999);
+        for (cpu::CpuBackend* on : {&alone, &backend}) {
+          Graph copy = graph;
+          const Tensor found = run(*on, std::move(copy), inputs)[0];
+          CHECK(std::memcmp(found.data(), expected.data(), expected.size() * sizeof(int64_t)) == 0);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("joined steps give the bits of single ones", "[chains]") {
   struct Size {
     int64_t rows, length;
   };
-  constexpr Size kSizes[] = {{5, 127},  {7, 128},  {6, 129}, {4, 200}, {9, 256}, {33, 1000},
-                             {3, 4096}, {2, 5000}, {1, 300}, {300, 3}, {40, 128}};
+  constexpr Size kSizes[] = {{5, 127},  {7, 128}, {6, 129}, {4, 200},  {9, 256},   {33, 1000}, {3, 4096},
+                             {2, 5000}, {1, 300}, {300, 3}, {40, 128}, {1, 20000}, {3, 8500},  {40, 4100}};
   uint64_t seed = 0;
   for (const cpu::Isa isa : kernel_test::isas()) {
     cpu::CpuBackend alone(1, cpu::Isa::generic), backend(1 + static_cast<int>(isa), isa);
