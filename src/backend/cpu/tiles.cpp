@@ -20,6 +20,8 @@ namespace {
 
 // The elements of a tile: several registers of this length fit in a 32 KiB first-level cache.
 constexpr int64_t kTileElements = 2048;
+// Those of a tile that is only copied, where they pass through the first-level cache once.
+constexpr int64_t kCopiedElements = 16 * 1024;
 // Those of a tile whose chains run row by row, and keep most of their values in registers.
 constexpr int64_t kLongTileElements = 4096;
 // The most elements per register in a tile of a column reduction, which stays in the second-level cache.
@@ -311,7 +313,7 @@ void TileProgram::find_direct_stores(const Kernel&, const Plan& plan) {
     if (steps_[i].kind != Step::Kind::store) continue;
     const int definition = defined_by[steps_[i].src[0]];
     Step& source = steps_[definition];
-    if (source.kind == Step::Kind::load || source.kind == Step::Kind::scalar || source.direct >= 0) continue;
+    if (source.kind == Step::Kind::scalar || source.direct >= 0) continue;
     if (source.level != steps_[i].level || read_later(steps_[i].buffer, definition)) continue;
     if (form_ == Form::row_blocks && source.level != Level::full) continue;  // threads repeat steps of a row
     source.direct = static_cast<int32_t>(direct_stores_.size());
@@ -377,14 +379,20 @@ int64_t TileProgram::rows_in_tile() const {
 
 void TileProgram::choose_tile() {
   switch (form_) {
-    case Form::pointwise: tile_ = tile_elements_ = std::min(rows_, kTileElements); break;
+    case Form::pointwise: {
+      const bool copies = std::none_of(steps_.begin(), steps_.end(), [](const Step& step) {
+        return step.kind != Step::Kind::load && step.kind != Step::Kind::gather && step.kind != Step::Kind::store;
+      });
+      tile_ = tile_elements_ = std::min(rows_, copies ? kCopiedElements : kTileElements);
+      break;
+    }
     case Form::rows:
       tile_ = rows_in_tile();
       tile_elements_ = tile_ * row_length_;
       row_elements_ = tile_;
       for (Step& step : steps_) {
         const auto stride = step.access.stride.begin();
-        step.is_same_for_tiles = step.kind == Step::Kind::load && step.level == Level::full && reduced_rank_ > 0 &&
+        step.is_same_for_tiles = step.kind == Step::Kind::load && step.level == Level::full && step.direct < 0 &&
                                  std::all_of(stride, stride + kept_rank_, [](int64_t s) { return s == 0; });
       }
       break;
