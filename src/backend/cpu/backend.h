@@ -21,12 +21,12 @@ class CpuBackend : public exec::Backend {
   Counters counters() const override;
   std::string hardware() const override;
   uint64_t cache_bytes() const override { return cache_bytes_; }
-  graph::Rates prediction_rates() const override;
   graph::Rates rates() const override {
     graph::Rates rates;
     rates.resident_row = graph::kAnyRow;
     return rates;
   }
+  graph::Rates prediction_rates() const override;
 
   /// Sets the most bytes for tensors and the cache.
   void limit_memory(uint64_t bytes) { allocator_.set_limit(bytes); }

@@ -29,8 +29,7 @@ template <class T, size_t kMost = kVectorBytes / sizeof(T)> struct VectorOf {
 using Vector = VectorOf<float>::Type;
 constexpr size_t kWidth = kVectorBytes / sizeof(float);
 
-// ---- Vectors of f32 that hold f16 or bf16 numbers
-// ---------------------------------------------------------------------
+// ---- Vectors of f32 that hold f16 or bf16 numbers -------------------------------------------------------------------
 
 /// One number for each element of a Vector.
 typedef uint32_t WordVector __attribute__((vector_size(kVectorBytes)));
