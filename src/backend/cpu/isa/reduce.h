@@ -125,17 +125,20 @@ template <class T, size_t kLanes = kReduceLanes> struct Lanes {
 
   template <class In> static Lanes load(const In* p) {
     Lanes lanes;
-    for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_widened<Vector>(p + k * kWidth);
+    _Pragma("GCC unroll 32") for (size_t k = 0; k < kCount; ++k) lanes.v[k] = load_widened<Vector>(p + k * kWidth);
     return lanes;
   }
   template <class R> void take(const Lanes& other) {
-    for (size_t k = 0; k < kCount; ++k) v[k] = R::combine(v[k], other.v[k]);
+    _Pragma("GCC unroll 32") for (size_t k = 0; k < kCount; ++k) v[k] = R::combine(v[k], other.v[k]);
   }
 };
 
 template <class Index, int... kLane> TSL_FN Index lane_numbers(std::integer_sequence<int, kLane...>) {
   return Index{kLane...};
 }
+
+/// Copies the end of a tensor, which is rare.
+[[gnu::noinline]] inline void copy_end(void* to, const void* from, size_t bytes) { __builtin_memcpy(to, from, bytes); }
 
 /// Loads `count` elements, fewer than a vector has, then neutral ones. `readable` elements may be read.
 template <class R, class T, size_t kLanes, class In>
@@ -144,7 +147,7 @@ typename Lanes<T, kLanes>::Vector load_part(const In* p, size_t count, size_t re
   constexpr int width = Lanes<T, kLanes>::kWidth;
   In copy[width] = {};
   if (readable < static_cast<size_t>(width)) {
-    __builtin_memcpy(copy, p, count * sizeof(In));
+    copy_end(copy, p, count * sizeof(In));
     p = copy;
   }
   const Vector v = load_widened<Vector>(p), neutral = R::template neutral<T>() - Vector{};

@@ -15,19 +15,24 @@ template <class T, class Out> void write_results(Out* out, const T* values, size
 }
 
 /// Reduces rows of n <= kReduceBlock elements in T, at most kFew of them if that is less than kReduceLanes. The lanes
-/// of as many rows as a vector has are folded together.
+/// of as many rows as a vector has are folded together, those of a few rows alone.
 template <class R, class T, size_t kFew, class In, class Out>
 void reduce_rows_together(Out* out, const In* x, size_t rows, size_t n) {
   constexpr size_t width = Lanes<T, kFew>::kWidth;
-  typename Lanes<T, kFew>::Vector partial[width] = {};
-  for (size_t r = 0; r < rows; r += width) {
+  auto lanes_of = [=](size_t row) { return reduce_to_vector<R, T, kFew>(x + row * n, n, (rows - row) * n); };
+  size_t r = 0;
+  for (; rows - r > width / 4; r += least(width, rows - r)) {
     const size_t count = least(width, rows - r);
-    for (size_t i = 0; i < count; ++i)
-      partial[i] = reduce_to_vector<R, T, kFew>(x + (r + i) * n, n, (rows - r - i) * n);
+    typename Lanes<T, kFew>::Vector partial[width];
+    for (size_t i = 0; i < count; ++i) partial[i] = lanes_of(r + i);
+    for (size_t i = count; i < width; ++i) partial[i] = partial[0];
     T results[width];
-    if (count == 1) results[0] = fold<R, T>(partial[0]);
-    else store_vector(results, fold_each<R, width / 2>(partial));
+    store_vector(results, fold_each<R, width / 2>(partial));
     write_results(out + r, results, count);
+  }
+  for (; r < rows; ++r) {
+    const T result = fold<R, T>(lanes_of(r));
+    write_results(out + r, &result, 1);
   }
 }
 
@@ -75,13 +80,13 @@ template <class R, class T> void fold_columns(T* lanes, size_t n, size_t width) 
   }
 }
 
-/// Combines rows of kColumns<T> elements, kReduceLanes rows apart, into a lane; the first ones may initialise it.
-template <class R, size_t kRows, class T, class In>
-TSL_FN void take_rows(T* lane, const In* x, size_t stride, bool is_first) {
+/// Combines rows of kColumns<T> elements, kReduceLanes rows apart, into a lane; the first ones initialise it.
+template <class R, size_t kRows, bool kAreFirst, class T, class In>
+void take_rows(T* lane, const In* x, size_t stride) {
   constexpr size_t width = kVectorBytes / sizeof(T);
   _Pragma("GCC unroll 8") for (size_t c = 0; c < kColumns<T>; c += width) {
     auto value = load_widened(x + c);
-    if (!is_first) value = R::combine(load_widened(lane + c), value);
+    if (!kAreFirst) value = R::combine(load_widened(lane + c), value);
     for (size_t k = 1; k < kRows; ++k) value = R::combine(value, load_widened(x + k * kReduceLanes * stride + c));
     store_vector(lane + c, value);
   }
@@ -92,11 +97,17 @@ template <class R, class T, class In> void reduce_wide_columns(T* lanes, const I
   constexpr size_t kSpan = kRowsAtOnce * kReduceLanes;
   size_t row = 0;
   for (; row + kSpan <= n; row += kSpan) {
-    for (size_t lane = 0; lane < kReduceLanes; ++lane)
-      take_rows<R, kRowsAtOnce>(lanes + lane * kColumns<T>, x + (row + lane) * stride, stride, row == 0);
+    for (size_t lane = 0; lane < kReduceLanes; ++lane) {
+      const In* from = x + (row + lane) * stride;
+      if (row == 0) take_rows<R, kRowsAtOnce, true>(lanes + lane * kColumns<T>, from, stride);
+      else take_rows<R, kRowsAtOnce, false>(lanes + lane * kColumns<T>, from, stride);
+    }
   }
-  for (; row < n; ++row)
-    take_rows<R, 1>(lanes + row % kReduceLanes * kColumns<T>, x + row * stride, stride, row < kReduceLanes);
+  for (; row < n; ++row) {
+    T* lane = lanes + row % kReduceLanes * kColumns<T>;
+    if (row < kReduceLanes) take_rows<R, 1, true>(lane, x + row * stride, stride);
+    else take_rows<R, 1, false>(lane, x + row * stride, stride);
+  }
   fold_columns<R>(lanes, n, kColumns<T>);
 }
 
