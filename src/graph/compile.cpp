@@ -70,7 +70,7 @@ Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observe
   // Temporary data: most graphs are small, and all of it is freed at once.
   std::byte local[8 * 1024];
   std::pmr::monotonic_buffer_resource scratch(local, sizeof local);
-  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), options.resident_row, &scratch);
+  const Fusion fusion = fuse(plan.graph, observer && observer->wants_reasons(), options.resident, &scratch);
   if (observer) observer->on_fusion(options, plan.graph, fusion);
   lower(plan, fusion, &scratch);
   if (enforces_specification()) verify_kernels(plan, "lower");
@@ -84,7 +84,7 @@ Plan make_plan(Graph graph, const PlanOptions& options, CompileObserver* observe
 
 Plan compile(Graph graph, const PlanOptions& options, CompileObserver* observer, Target* target) {
   PlanOptions of_target = options;
-  if (target) of_target.resident_row = target->rates().resident_row;
+  if (target) of_target.resident = target->rates().resident;
   return make_plan(rewrite(std::move(graph), of_target, observer, target), of_target, observer);
 }
 

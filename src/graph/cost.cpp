@@ -120,8 +120,9 @@ double seconds_of(const Work& work, const Rates& rates) {
   const double operations = work.operations + work.strided * rates.operations_per_strided +
                             work.gathered * rates.operations_per_gathered + work.runs * rates.operations_per_run +
                             work.rows * rates.operations_per_row;
-  return work.launches * rates.seconds_per_launch + work.bytes / (speedup * rates.bytes_per_second) +
-         operations / rates.operations_per_second + work.products / rates.flops_per_second;
+  const double moving = work.bytes / (speedup * rates.bytes_per_second);
+  const double computing = operations / rates.operations_per_second + work.products / rates.flops_per_second;
+  return work.launches * rates.seconds_per_launch + (rates.overlaps ? std::max(moving, computing) : moving + computing);
 }
 
 double operations_of(Op op, DType from, DType to) {

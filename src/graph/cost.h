@@ -30,13 +30,14 @@ struct Rates {
   double seconds_per_launch = 3.2768e-6;  // with what the host does for it
   double operations_per_strided = 1;      // to access the element
   double operations_per_gathered = 64;
-  double operations_per_run = 0;           // to go to the next one
-  double operations_per_row = 32;          // to fold the lanes of a short row of floats
-  double flops_per_second = 1e12;          // of matrix products
-  double cached_bytes = 0;                 // work on so few bytes stays in a cache
-  double cache_speedup = 2;                // how much faster than memory that is
-  double threads_at_once = 1;              // that the device runs at the same time
-  int64_t resident_row = kMaxResidentRow;  // PlanOptions::resident_row
+  double operations_per_run = 0;   // to go to the next one
+  double operations_per_row = 32;  // to fold the lanes of a short row of floats
+  double flops_per_second = 1e12;  // of matrix products
+  double cached_bytes = 0;         // work on so few bytes stays in a cache
+  double cache_speedup = 2;        // how much faster than memory that is
+  double threads_at_once = 1;      // that the device runs at the same time
+  bool overlaps = false;           // moving bytes and computing take place at the same time
+  ResidentRows resident = {};      // PlanOptions::resident
 };
 
 /// Returns the seconds that work takes.

@@ -67,10 +67,10 @@ class Readers {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, bool explain, int64_t resident_row, std::pmr::memory_resource* memory)
+  Fuser(const Graph& graph, bool explain, const ResidentRows& resident, std::pmr::memory_resource* memory)
       : graph_(graph),
         explain_(explain),
-        resident_row_(resident_row),
+        resident_(resident),
         memory_(memory),
         result_(memory),
         visited_(memory),
@@ -259,7 +259,7 @@ class Fuser {
 
   int64_t longest_row(const Group& group) const {
     const bool is_contiguous = group.loops.rank() > 0 && group.reduced[group.loops.rank() - 1];
-    return resident_row_ == kAnyRow && !is_contiguous ? kMaxResidentRow : resident_row_;
+    return is_contiguous ? resident_.neighbours : resident_.apart;
   }
 
   const char* check_edge(Group& merged, NodeId consumer, size_t index) {
@@ -451,7 +451,7 @@ class Fuser {
 
   const Graph& graph_;
   bool explain_;
-  const int64_t resident_row_;
+  const ResidentRows resident_;
   std::pmr::memory_resource* memory_;
   Fusion result_;
   std::pmr::vector<bool> visited_;
@@ -483,8 +483,8 @@ bool fuses(OpClass op_class) {
   return false;
 }
 
-Fusion fuse(const Graph& graph, bool explain, int64_t resident_row, std::pmr::memory_resource* memory) {
-  return Fuser(graph, explain, resident_row, memory).run();
+Fusion fuse(const Graph& graph, bool explain, const ResidentRows& resident, std::pmr::memory_resource* memory) {
+  return Fuser(graph, explain, resident, memory).run();
 }
 
 }  // namespace tsl::graph

@@ -45,8 +45,8 @@ struct Fusion {
 bool fuses(OpClass op_class);
 
 /// Groups the nodes of `graph` (all must be live). A node joins the groups of its operands if one template can run them
-/// together and no cycle between groups arises. `resident_row`: see PlanOptions. `memory` holds the result and
+/// together and no cycle between groups arises. `resident`: see PlanOptions. `memory` holds the result and
 /// temporary data.
-Fusion fuse(const Graph& graph, bool explain, int64_t resident_row, std::pmr::memory_resource* memory);
+Fusion fuse(const Graph& graph, bool explain, const ResidentRows& resident, std::pmr::memory_resource* memory);
 
 }  // namespace tsl::graph

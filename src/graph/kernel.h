@@ -16,9 +16,14 @@ inline constexpr int64_t kReduceBlock = 4096;
 /// The longest row that stays in registers or cache between reductions, if a device does not tell another: it must fit
 /// in a core's second-level cache.
 inline constexpr int64_t kMaxResidentRow = 64 * 1024;
-/// Instead of a length: rows of any length stay if their elements are next to each other, since the device reads them
-/// again after each reduction.
+/// Instead of a length: rows of any length stay, since the device reads them again after each reduction.
 inline constexpr int64_t kAnyRow = std::numeric_limits<int64_t>::max();
+
+/// The longest rows that stay in a kernel between reductions, in elements.
+struct ResidentRows {
+  int64_t neighbours = kMaxResidentRow;  // whose elements are next to each other
+  int64_t apart = kMaxResidentRow;       // of other axes than the last
+};
 
 /// The way in which a group is executed.
 enum class Template : uint8_t {

@@ -34,11 +34,11 @@ struct PlanOutput {
 
 /// Compile options of the traced function. A backend ignores an option that it does not support.
 struct PlanOptions {
-  std::string name = {};                   // of the specialisation: "step:12#0"; "" for an eager op
-  bool graphs = true;                      // kernels may be launched as a CUDA graph
-  bool fast_numerics = false;              // values need not be rounded between ops
-  bool autotune = false;                   // launch parameters may be measured, and the fastest kept
-  int64_t resident_row = kMaxResidentRow;  // elements of the longest row that stays between reductions; the device's
+  std::string name = {};       // of the specialisation: "step:12#0"; "" for an eager op
+  bool graphs = true;          // kernels may be launched as a CUDA graph
+  bool fast_numerics = false;  // values need not be rounded between ops
+  bool autotune = false;       // launch parameters may be measured, and the fastest kept
+  ResidentRows resident = {};  // the device's
 };
 
 struct Plan {

@@ -36,7 +36,7 @@ using Decision = std::pair<Node, const char*>;
 struct Candidate {
   Candidate(Graph g, const Rates& rates)
       : graph(std::move(g)),
-        fusion(fuse(graph, false, rates.resident_row, std::pmr::get_default_resource())),
+        fusion(fuse(graph, false, rates.resident, std::pmr::get_default_resource())),
         seconds(seconds_of(graph, fusion, rates)) {}
   Graph graph;
   Fusion fusion;

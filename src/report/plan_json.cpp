@@ -75,9 +75,12 @@ std::string by_lines(const Json& json, int depth = 2) {
 
 std::string plan_json(const exec::Executable& executable) {
   const graph::Plan& plan = executable.plan();
-  Json out{{"specialisation", plan.options.name},         {"graphs", plan.options.graphs},
-           {"fast_numerics", plan.options.fast_numerics}, {"autotune", plan.options.autotune},
-           {"resident_row", plan.options.resident_row},   {"arena_bytes", plan.arena_bytes}};
+  Json out{{"specialisation", plan.options.name},
+           {"graphs", plan.options.graphs},
+           {"fast_numerics", plan.options.fast_numerics},
+           {"autotune", plan.options.autotune},
+           {"arena_bytes", plan.arena_bytes}};
+  out["resident_rows"] = {plan.options.resident.neighbours, plan.options.resident.apart};
   for (const graph::Buffer& buffer : plan.buffers) out["buffers"].push_back(buffer_json(plan, buffer));
   for (const graph::Kernel& kernel : plan.kernels) out["kernels"].push_back(kernel_json(plan, kernel));
   out["launches"] = plan.launches;

@@ -20,7 +20,8 @@ StoredPlan plan_of(const Json& json) {
   options.graphs = json.at("graphs").get<bool>();
   options.fast_numerics = json.at("fast_numerics").get<bool>();
   options.autotune = json.at("autotune").get<bool>();
-  options.resident_row = json.at("resident_row").get<int64_t>();
+  const Json& resident = json.at("resident_rows");
+  options.resident = {resident.at(0).get<int64_t>(), resident.at(1).get<int64_t>()};
   StoredPlan out{graph::make_plan(std::move(stored.graph), options), std::move(stored.symbols), {}};
   graph::verify(out.plan, "reading");
   if (json.at("launches") != Json(out.plan.launches))

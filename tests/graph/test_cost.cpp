@@ -57,7 +57,7 @@ TEST_CASE("a kernel's work is what the fused graph counts") {
   const NodeId x = input(g, {1000, 300});
   give(g, add(g, Op::mul, {read(g, add(g, Op::exp, {read(g, x)})), read(g, x)}));
   const Rates rates;
-  const double of_graph = seconds_of(g, fuse(g, false, kMaxResidentRow, std::pmr::get_default_resource()), rates);
+  const double of_graph = seconds_of(g, fuse(g, false, {}, std::pmr::get_default_resource()), rates);
   const Work work = facts_of_only_kernel(std::move(g)).work;
   CHECK(work.bytes == 2 * 4 * 300000);
   CHECK(work.operations == 300000 * (1 + operations_of(Op::exp, DType::f32, DType::f32)));

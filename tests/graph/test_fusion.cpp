@@ -119,19 +119,22 @@ TEST_CASE("a short logsumexp shares what a softmax computes of its rows") {
 TEST_CASE("rows too long for the cache are not kept, unless the device keeps longer ones") {
   struct Clusters : Target {
     bool has_epilogue(const Node&) override { return false; }
-    Rates rates() const override { return {.resident_row = 2 * kMaxResidentRow}; }
+    Rates rates() const override { return {.resident = {2 * kMaxResidentRow, kReduceBlock}}; }
   } clusters;
-  const auto kernels = [](int64_t length, Target* target) {
+  const auto kernels = [](int64_t length, Target* target, int axis = 1) {
     Graph g;
-    const Shape shape{2, length};
+    const Shape shape = axis == 1 ? Shape{2, length} : Shape{length, 2};
     const NodeId x = input(g, shape);
-    give(g, add(g, Op::div, {read(g, x), spread(g, reduce(g, Op::sum, x, 1), shape)}));
+    give(g, add(g, Op::div, {read(g, x), spread(g, reduce(g, Op::sum, x, axis), shape)}));
     return compile(std::move(g), {}, nullptr, target).kernels.size();
   };
   CHECK(kernels(kMaxResidentRow, nullptr) == 1);
   CHECK(kernels(kMaxResidentRow + 1, nullptr) == 2);
   CHECK(kernels(2 * kMaxResidentRow, &clusters) == 1);
   CHECK(kernels(2 * kMaxResidentRow + 1, &clusters) == 2);
+  CHECK(kernels(kReduceBlock, &clusters, 0) == 1);
+  CHECK(kernels(kReduceBlock + 1, &clusters, 0) == 2);
+  CHECK(kernels(kMaxResidentRow, nullptr, 0) == 1);
 }
 
 TEST_CASE("a device that reads rows again keeps long ones, if their elements are next to each other") {
@@ -139,7 +142,7 @@ TEST_CASE("a device that reads rows again keeps long ones, if their elements are
     bool has_epilogue(const Node&) override { return false; }
     Rates rates() const override {
       Rates rates;
-      rates.resident_row = kAnyRow;
+      rates.resident.neighbours = kAnyRow;
       return rates;
     }
   } reader;
@@ -198,8 +201,7 @@ TEST_CASE("a group that reads one which grows later waits for what that reads, t
   const NodeId c = add(g, Op::exp, {read(g, z)});
   give(g, add(g, Op::add, {read(g, b), transposed(c)}));
   give(g, add(g, Op::add, {read(g, c), read(g, first)}));
-  const Fusion fusion =
-      fuse(g, false, kMaxResidentRow, std::pmr::get_default_resource());  // compile() would compute b and c again
+  const Fusion fusion = fuse(g, false, {}, std::pmr::get_default_resource());  // compile() would compute b and c again
   CHECK(fusion.groups.size() == 3);
   for (NodeId id = 0; id < g.size(); ++id) {
     for (const Arg& arg : g[id].args) CHECK(fusion.group_of[arg.node] <= fusion.group_of[id]);

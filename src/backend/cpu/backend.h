@@ -23,7 +23,7 @@ class CpuBackend : public exec::Backend {
   uint64_t cache_bytes() const override { return cache_bytes_; }
   graph::Rates rates() const override {
     graph::Rates rates;
-    rates.resident_row = graph::kAnyRow;
+    rates.resident.neighbours = graph::kAnyRow;
     return rates;
   }
   graph::Rates prediction_rates() const override;

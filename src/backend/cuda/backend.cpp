@@ -49,8 +49,15 @@ class CudaBackend : public exec::Backend {
   graph::Rates rates() const override {
     const Properties& properties = gpu_.device.properties();
     graph::Rates rates = kRates;
-    if (properties.compute_major >= kFirstWithClusters) rates.resident_row = kMaxClusterRow;
+    if (properties.compute_major >= kFirstWithClusters) rates.resident.neighbours = kMaxClusterRow;
+    rates.resident.apart = graph::kReduceBlock;  // of longer ones, neighbouring threads read no neighbours
     rates.threads_at_once = static_cast<double>(properties.multiprocessors) * properties.threads_per_multiprocessor;
+    return rates;
+  }
+  graph::Rates prediction_rates() const override {
+    graph::Rates rates = this->rates();
+    rates.overlaps = true;
+    rates.seconds_per_launch = 1.2e-6;  // a kernel of a graph; decisions also count what the host does
     return rates;
   }
   bool branches_by_part() const override { return true; }

@@ -140,7 +140,7 @@ class RowsWriter {
     }
     demand.reads_once = passes_.again.size() == 1;
     demand.finds_places = finds_places();
-    const int64_t resident = plan_.options.resident_row;  // more than usual: the device has clusters
+    const int64_t resident = plan_.options.resident.neighbours;  // more than usual: the device has clusters
     demand.clusters = resident > graph::kMaxResidentRow && length_ <= resident && !demand.reads_once && !has_place;
     demand.stores = std::any_of(kernel_.program.begin(), kernel_.program.end(),
                                 [](const Instr& instr) { return is_full(instr) && !defines(instr); });
