@@ -169,4 +169,57 @@ class PassPlanner {
 
 RowPasses plan_passes(const Kernel& kernel) { return PassPlanner(kernel).plan(); }
 
+bool finds_places(const Kernel& kernel, const RowPasses& passes) {
+  const std::vector<Reg> all = reduces(kernel, Level::row);
+  return !all.empty() && passes.again.size() == 1 &&
+         std::all_of(all.begin(), all.end(), [&](Reg r) { return Reduction(kernel.program[r]).is_arg_reduction(); });
+}
+
+int access_width(const Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads) {
+  constexpr int64_t kVectorBytes = 16;  // the most of one access
+  const ReduceShape shape = shape_of(kernel);
+  const int inner = kernel.kept.rank() + kernel.reduced.rank() - 1;
+  int64_t longest = 1;
+  bool short_elements = false;
+  for (const Instr& instr : kernel.program) {
+    if (!is_contiguous_along(kernel, instr, inner)) continue;
+    const auto bytes = static_cast<int64_t>(size_of(plan.buffers[kernel.buffers[instr.buffer]].dtype));
+    longest = std::max(longest, bytes);
+    short_elements |= bytes == 2;
+  }
+  const auto fits = [&](int width) {
+    return shape.length > 0 && shape.length % width == 0 &&
+           kernel.reduced[kernel.reduced.rank() - 1].hint() % width == 0 && allows_vectors(kernel, inner, width);
+  };
+  if (share_warps(shape, passes.kept_words) && row_threads == 0) {
+    int width = 8;
+    while (width > 1 && (width * longest > kVectorBytes || !fits(width))) width /= 2;
+    return width;
+  }
+  const bool has_room =
+      shape.rows >= kFewRows && (passes.kept_words == 0 || (passes.kept_words == 1 && shape.blocks() == 1));
+  return (short_elements || has_room) && fits(2) ? 2 : 1;
+}
+
+RowDemand demand_of(const Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int width) {
+  RowDemand demand;
+  demand.width = width;
+  demand.kept_words = passes.kept_words;
+  demand.kept_halves = width > 1 ? passes.kept_halves : 0;
+  bool has_place = false;
+  for (Reg r : reduces(kernel, Level::row)) {
+    const Reduction reduction(kernel.program[r]);
+    has_place |= reduction.is_arg_reduction();
+    if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
+  }
+  demand.reads_once = passes.again.size() == 1;
+  demand.finds_places = finds_places(kernel, passes);
+  const int64_t resident = plan.options.resident.neighbours;  // of a device with clusters: more than usual
+  const bool has_clusters = resident > graph::kMaxResidentRow && resident <= kMaxClusterRow;
+  demand.clusters = has_clusters && count_of(kernel.reduced) <= resident && !demand.reads_once && !has_place;
+  demand.stores = std::any_of(kernel.program.begin(), kernel.program.end(),
+                              [](const Instr& instr) { return is_full(instr) && !defines(instr); });
+  return demand;
+}
+
 }  // namespace tsl::cuda

@@ -1,9 +1,10 @@
-// Splits a row kernel into passes over a row; each pass ends with reductions that a later pass needs.
+// Splits a row kernel into passes over a row; each pass ends with reductions that a later pass needs. Tells what the
+// passes demand of a thread.
 #pragma once
 
 #include <vector>
 
-#include "backend/cuda/codegen/reduction.h"
+#include "backend/cuda/codegen/reduce_shape.h"
 
 namespace tsl::cuda {
 
@@ -28,6 +29,14 @@ RowPasses plan_passes(const graph::Kernel& kernel);
 
 /// Returns the row-level registers that can be computed once the reductions in `done` are.
 std::vector<bool> known_rows(const graph::Kernel& kernel, const std::vector<bool>& done);
+
+/// Whether rows are read once, for arg reductions alone.
+bool finds_places(const graph::Kernel& kernel, const RowPasses& passes);
+/// Returns how many neighbours a thread accesses at a time. Of short rows: 16 bytes, so that few threads compute a row.
+/// Of others: two, if elements are short, or registers are left besides kept values.
+int access_width(const graph::Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int row_threads);
+/// Returns what a thread needs that accesses `width` neighbours at a time.
+RowDemand demand_of(const graph::Kernel& kernel, const graph::Plan& plan, const RowPasses& passes, int width);
 
 inline bool is_full(const graph::Instr& instr) { return instr.level == graph::Level::full; }
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "backend/cuda/codegen/kernel_templates.h"
-#include "backend/cuda/codegen/reduce_shape.h"
 #include "backend/cuda/codegen/row_passes.h"
 
 namespace tsl::cuda {
@@ -15,8 +14,6 @@ using graph::Reg;
 
 namespace {
 
-/// The most bytes of one access.
-constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMaxSharedPartials = 256;
 // A block of threads has 48 KB of shared memory. These are the parts for the results of a row's blocks, and for
 // folding.
@@ -38,8 +35,9 @@ class RowsWriter {
         rows_(shape_.rows),
         length_(shape_.length),
         passes_(plan_passes(kernel)),
-        blocks_(finds_places() ? 1 : shape_.blocks()),
-        form_(row_form(shape_, demand(vectorized ? access_width() : 1), parameters.row_threads)) {}
+        blocks_(finds_places(kernel, passes_) ? 1 : shape_.blocks()),
+        form_(row_form(shape_, demand(vectorized ? access_width(kernel, plan, passes_, parameters.row_threads) : 1),
+                       parameters.row_threads)) {}
 
   GeneratedKernels write() {
     GeneratedKernels generated;
@@ -90,62 +88,10 @@ class RowsWriter {
     return form_.lanes.width > 1 && is_contiguous_along(kernel_, instr, inner_loop());
   }
 
+  RowDemand demand(int width) const { return demand_of(kernel_, plan_, passes_, width); }
   bool keeps(Reg r) const { return form_.keeps && passes_.kept[r]; }
   /// Whether the value's array is kept two to a register; r<r> then holds a turn's.
   bool is_packed(Reg r) const { return keeps(r) && form_.lanes.width > 1 && is_half(kernel_.program[r].dtype); }
-
-  // ---- The form ----------------------------------------------------------------------------------------
-
-  /// Whether rows are read once, for arg reductions alone.
-  bool finds_places() const {
-    const std::vector<Reg> all = reduces(kernel_, graph::Level::row);
-    return !all.empty() && passes_.again.size() == 1 &&
-           std::all_of(all.begin(), all.end(), [&](Reg r) { return Reduction(kernel_.program[r]).is_arg_reduction(); });
-  }
-
-  /// Returns how many neighbours a thread accesses at a time. Of short rows: 16 bytes, so that few threads compute a
-  /// row. Of others: two, if elements are short, or registers are left besides kept values.
-  int access_width() const {
-    int64_t longest = 1;
-    bool short_elements = false;
-    for (const Instr& instr : kernel_.program) {
-      if (!is_contiguous_along(kernel_, instr, inner_loop())) continue;
-      const auto bytes = static_cast<int64_t>(size_of(plan_.buffers[kernel_.buffers[instr.buffer]].dtype));
-      longest = std::max(longest, bytes);
-      short_elements |= bytes == 2;
-    }
-    const auto fits = [&](int width) {
-      return length_ > 0 && length_ % width == 0 && kernel_.reduced[kernel_.reduced.rank() - 1].hint() % width == 0 &&
-             allows_vectors(kernel_, inner_loop(), width);
-    };
-    if (share_warps(shape_, passes_.kept_words) && parameters_.row_threads == 0) {
-      int width = 8;
-      while (width > 1 && (width * longest > kVectorBytes || !fits(width))) width /= 2;
-      return width;
-    }
-    const bool has_room = rows_ >= kFewRows && (passes_.kept_words == 0 || (passes_.kept_words == 1 && blocks_ == 1));
-    return (short_elements || has_room) && fits(2) ? 2 : 1;
-  }
-
-  RowDemand demand(int width) const {
-    RowDemand demand;
-    demand.width = width;
-    demand.kept_words = passes_.kept_words;
-    demand.kept_halves = width > 1 ? passes_.kept_halves : 0;
-    bool has_place = false;
-    for (Reg r : reduces(kernel_, graph::Level::row)) {
-      const Reduction reduction(kernel_.program[r]);
-      has_place |= reduction.is_arg_reduction();
-      if (reduction.is_two_pass()) demand.held_words += static_cast<int64_t>(size_of(reduction.partial_dtype()) / 4);
-    }
-    demand.reads_once = passes_.again.size() == 1;
-    demand.finds_places = finds_places();
-    const int64_t resident = plan_.options.resident.neighbours;  // more than usual: the device has clusters
-    demand.clusters = resident > graph::kMaxResidentRow && length_ <= resident && !demand.reads_once && !has_place;
-    demand.stores = std::any_of(kernel_.program.begin(), kernel_.program.end(),
-                                [](const Instr& instr) { return is_full(instr) && !defines(instr); });
-    return demand;
-  }
 
   // ---- Rows --------------------------------------------------------------------------------------------
 
