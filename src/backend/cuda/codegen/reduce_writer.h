@@ -48,7 +48,8 @@ class ReduceWriter {
   bool may_take_neighbours() const;
   /// Whether a thread can, and read operands along `loop` by vectors: only where rows have several blocks.
   bool may_vectorize(int loop, int width) const;
-  /// Makes each thread take `width` neighbours along a loop, and read them by vectors.
+  /// Makes each thread take `width` neighbours along a loop. `by_vectors`: it reads them by vectors where they are
+  /// contiguous, otherwise one at a time.
   void take_neighbours(int loop, int width, bool by_vectors);
   bool is_vectorized(const graph::Instr& instr) const {
     return by_vectors_ && instr.level == graph::Level::full && is_contiguous_along(kernel_, instr, vector_loop_);
