@@ -6,12 +6,6 @@ namespace tsl::graph {
 
 namespace {
 
-/// Whether an instruction must run although nothing may need its result.
-bool has_effect(const Instr& instr) {
-  return instr.kind == Instr::Kind::store || instr.kind == Instr::Kind::gather ||
-         (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op), instr.operand_dtype));
-}
-
 /// Derives what parts within others tell: who is in the inner one is in the outer one.
 void complete(const std::vector<Instr>& program, std::vector<InPart>& in_part) {
   const auto is_inner = [&](Reg r) { return program[r].kind == Instr::Kind::part && program[r].is_guarded; };
@@ -34,6 +28,11 @@ Instr zero_like(const Instr& load) {
 
 }  // namespace
 
+bool may_report(const Instr& instr) {
+  return instr.kind == Instr::Kind::gather ||
+         (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op), instr.operand_dtype));
+}
+
 Remainder remainder_of(const std::vector<Instr>& program, std::vector<InPart> in_part) {
   complete(program, in_part);
   const size_t count = program.size();
@@ -47,7 +46,7 @@ Remainder remainder_of(const std::vector<Instr>& program, std::vector<InPart> in
   std::vector<bool> is_needed(count, false);
   for (Reg r = static_cast<Reg>(count); r-- > 0;) {
     const Instr& instr = program[r];
-    if (has_effect(instr)) is_needed[r] = true;
+    if (instr.kind == Instr::Kind::store || may_report(instr)) is_needed[r] = true;
     if (!is_needed[r] || !left.keeps(r)) continue;
     if (instr.is_guarded) left.guard[r] = in_part[instr.a];
     if (left.guard[r] != InPart::some) continue;

@@ -8,6 +8,9 @@
 
 namespace tsl::graph {
 
+/// Whether an instruction may report an error of an element.
+bool may_report(const Instr& instr);
+
 /// Whether the indices are in a part: some may be, all are, none is.
 enum class InPart : uint8_t { some, all, none };
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "graph/specialize.h"
+
 namespace tsl::cuda {
 
 using graph::Instr;
@@ -49,11 +51,8 @@ int64_t accesses_along(const Kernel& kernel, int loop) {
 
 /// Whether results depend on the order of the kept loops: those of totals, and which error is reported first.
 bool needs_row_order(const Kernel& kernel) {
-  return std::any_of(kernel.program.begin(), kernel.program.end(), [&](const Instr& instr) {
-    const bool may_report = instr.kind == Instr::Kind::gather ||
-                            (instr.kind == Instr::Kind::map && may_fail(op_def(instr.op), instr.operand_dtype));
-    return instr.level == Level::total || may_report;
-  });
+  return std::any_of(kernel.program.begin(), kernel.program.end(),
+                     [&](const Instr& instr) { return instr.level == Level::total || graph::may_report(instr); });
 }
 
 }  // namespace
